@@ -1,0 +1,117 @@
+"""Builds src/_core/**/*.pyx as kconsumer._core.*.
+
+Environment switches:
+  KCONSUMER_DEBUG=1                   -O0, assertions on
+  KCONSUMER_SANITIZE=address|thread   sanitizer build (address includes undefined)
+  KCONSUMER_JOBS=N                    parallel compilers (default: CPU count)
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+ROOT = Path(__file__).resolve().parent
+CORE = Path("src/_core")
+DEBUG = os.environ.get("KCONSUMER_DEBUG") == "1"
+SANITIZE = os.environ.get("KCONSUMER_SANITIZE", "")
+JOBS = int(os.environ.get("KCONSUMER_JOBS", os.cpu_count() or 1))
+
+# Which system library each module links; everything else needs libc and libstdc++ only.
+LIBRARIES = {
+    "kconsumer._core.records.compression": ["z", "lz4", "zstd", "snappy"],
+}
+
+DIRECTIVES = {
+    "language_level": 3,
+    "boundscheck": False,
+    "wraparound": False,
+    "initializedcheck": False,
+    "cdivision": True,
+    "embedsignature": True,
+    "freethreading_compatible": True,
+}
+
+
+def pxd_package() -> str:
+    """A package tree that lets ``cimport kconsumer._core...`` find the .pxd files (only disk paths are searched)."""
+    package = ROOT / "build" / "pxd" / "kconsumer"
+    package.mkdir(parents=True, exist_ok=True)
+    (package / "__init__.pxd").touch()
+    link = package / "_core"
+    target = os.path.relpath(ROOT / CORE, package)
+    if not link.is_symlink() or os.readlink(link) != target:
+        link.unlink(missing_ok=True)
+        link.symlink_to(target)
+    return str(package.parent)
+
+
+def compiler_flags() -> tuple[list[str], list[str]]:
+    compile_args = ["-std=c++17", "-fvisibility=hidden", "-g1", "-Wno-unused-function"]
+    link_args: list[str] = []
+    if sys.platform == "darwin":
+        compile_args.append("-mmacosx-version-min=11.0")
+    compile_args += ["-O0", "-g", "-UNDEBUG"] if DEBUG else ["-O3", "-fno-plt"]
+    if SANITIZE == "address":
+        flags = ["-fsanitize=address,undefined", "-fno-sanitize=vptr,function", "-fno-omit-frame-pointer"]
+        if os.environ.get("CC", "gcc").startswith("gcc"):
+            flags[1] = "-fno-sanitize=vptr"
+        compile_args += flags
+        link_args += flags[:1]
+    elif SANITIZE == "thread":
+        compile_args += ["-fsanitize=thread", "-fno-omit-frame-pointer"]
+        link_args += ["-fsanitize=thread"]
+    elif SANITIZE:
+        raise SystemExit(f"KCONSUMER_SANITIZE must be 'address' or 'thread', not {SANITIZE!r}")
+    return compile_args, link_args
+
+
+def extensions() -> list[Extension]:
+    compile_args, link_args = compiler_flags()
+    found = []
+    for path in sorted(CORE.rglob("*.pyx")):
+        name = ".".join(("kconsumer", "_core", *path.relative_to(CORE).with_suffix("").parts))
+        found.append(
+            Extension(
+                name,
+                [str(path)],
+                language="c++",
+                include_dirs=[str(CORE)],
+                libraries=LIBRARIES.get(name, []) + ([] if sys.platform == "darwin" else ["dl"]),
+                depends=[str(p) for p in sorted(CORE.rglob("*.hpp"))],
+                extra_compile_args=compile_args,
+                extra_link_args=link_args,
+            )
+        )
+    return found
+
+
+class BuildExt(build_ext):
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        self.parallel = self.parallel or JOBS
+
+
+packages = ["kconsumer", "kconsumer._core"]
+packages += [f"kconsumer.{p.parent.relative_to('src/kconsumer').as_posix().replace('/', '.')}"
+             for p in sorted(Path("src/kconsumer").rglob("*/__init__.py"))]
+packages += [f"kconsumer._core.{p.parent.relative_to(CORE).as_posix().replace('/', '.')}"
+             for p in sorted(CORE.rglob("*/__init__.py"))]
+
+setup(
+    packages=packages,
+    package_dir={"kconsumer": "src/kconsumer", "kconsumer._core": "src/_core"},
+    package_data={"kconsumer": ["py.typed", "*.pyi"], "kconsumer._core": ["*.pyi", "**/*.pyi"]},
+    include_package_data=False,
+    ext_modules=cythonize(
+        extensions(),
+        include_path=[pxd_package()],
+        build_dir="build/cython",
+        nthreads=JOBS if sys.platform == "linux" else 0,
+        compiler_directives=DIRECTIVES,
+    ),
+    cmdclass={"build_ext": BuildExt},
+)

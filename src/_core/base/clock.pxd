@@ -1,0 +1,11 @@
+# The one clock of a consumer; tests inject a ManualClock. thread: any (reads only).
+from kconsumer._core.base.cpp cimport int64_t
+
+cdef int64_t monotonic_us() noexcept nogil
+
+cdef class Clock:
+    cdef int64_t now_ms(self) noexcept nogil
+    cdef int64_t now_us(self) noexcept nogil
+
+cdef class ManualClock(Clock):
+    cdef int64_t time_us  # thread: the test's

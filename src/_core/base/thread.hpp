@@ -1,0 +1,63 @@
+// Owns: starting and joining a native thread, and the edge that turns a failed allocation into a flag.
+// Threads: start/join on A, the body on the new thread. Never: knows Python; the body may not take the GIL.
+#pragma once
+#include <pthread.h>
+#include <signal.h>
+
+#include <atomic>
+#include <new>
+
+namespace kc {
+
+class NativeThread {
+ public:
+  using Body = void (*)(void*);
+  // Called on the new thread when the body died of std::bad_alloc; must not allocate.
+  using OutOfMemory = void (*)(void*);
+
+  // Returns 0 or an errno. All signals are blocked in the new thread, so that Ctrl-C reaches the waiting thread.
+  int start(Body body, OutOfMemory oom, void* arg, const char* name) {
+    body_ = body;
+    oom_ = oom;
+    arg_ = arg;
+    name_ = name;
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int rc = pthread_create(&handle_, nullptr, &NativeThread::entry, this);
+    pthread_sigmask(SIG_SETMASK, &old, nullptr);
+    running_ = rc == 0;
+    return rc;
+  }
+  void join() {
+    if (running_) {
+      pthread_join(handle_, nullptr);
+      running_ = false;
+    }
+  }
+  // After fork() the thread does not exist in the child: forget it, do not join.
+  void forget() { running_ = false; }
+  bool running() const { return running_; }
+
+ private:
+  static void* entry(void* self_) {
+    auto* self = static_cast<NativeThread*>(self_);
+#ifdef __linux__
+    pthread_setname_np(pthread_self(), self->name_);
+#endif
+    try {
+      self->body_(self->arg_);
+    } catch (const std::bad_alloc&) {
+      self->oom_(self->arg_);
+    }
+    return nullptr;
+  }
+  pthread_t handle_{};
+  bool running_ = false;
+  Body body_ = nullptr;
+  OutOfMemory oom_ = nullptr;
+  void* arg_ = nullptr;
+  const char* name_ = "";
+};
+
+}  // namespace kc

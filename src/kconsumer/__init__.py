@@ -1,0 +1,3 @@
+"""kconsumer: a Kafka consumer for Python."""
+
+__version__ = "0.1.0"
