@@ -1,0 +1,142 @@
+// Owns: the memory that fetched bytes live in: ref-counted blocks, recycled through a pool that counts what is live.
+// Threads: shared: atomics and the pool's mutex (taken once per block, never per record).
+// Never: trusts a length from the wire (growth is asked for as bytes arrive), touches Python.
+//
+// The pool is itself ref-counted: a RecordBatch that the application keeps may outlive its consumer.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+namespace kc {
+
+class BlockPool;
+
+struct Block {
+  std::atomic<int32_t> refs{1};
+  uint8_t* data = nullptr;
+  size_t capacity = 0;
+  size_t size = 0;  // bytes written
+  BlockPool* pool = nullptr;
+};
+
+class BlockPool {
+ public:
+  // Freed blocks up to this total stay warm for the next response.
+  static constexpr size_t kCacheBytes = 16u << 20;
+  static constexpr size_t kSmallest = 4096;
+
+  BlockPool() = default;
+  static BlockPool* create() { return new (std::nothrow) BlockPool(); }
+  void ref() { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void unref() {
+    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+  // A block with at least `capacity` bytes, refs == 1; nullptr when memory is out.
+  Block* take(size_t capacity) {
+    size_t want = size_class(capacity);
+    {
+      std::lock_guard<std::mutex> hold(mutex_);
+      for (size_t i = cache_.size(); i-- > 0;) {
+        Block* b = cache_[i];
+        if (b->capacity == want) {
+          cache_.erase(cache_.begin() + i);
+          cached_bytes_ -= b->capacity;
+          adopt(b);
+          return b;
+        }
+      }
+    }
+    auto* b = new (std::nothrow) Block();
+    if (!b) return nullptr;
+    b->data = static_cast<uint8_t*>(malloc(want));
+    if (!b->data) {
+      delete b;
+      return nullptr;
+    }
+    b->capacity = want;
+    b->pool = this;
+    adopt(b);
+    return b;
+  }
+
+  // Grows a block nobody else refers to; keeps its bytes. False when memory is out (the block is unchanged).
+  bool grow(Block* b, size_t capacity) {
+    size_t want = size_class(capacity);
+    if (want <= b->capacity) return true;
+    auto* p = static_cast<uint8_t*>(realloc(b->data, want));
+    if (!p) return false;
+    live_bytes_.fetch_add(static_cast<int64_t>(want - b->capacity), std::memory_order_relaxed);
+    b->data = p;
+    b->capacity = want;
+    return true;
+  }
+
+  static void retain(Block* b) { b->refs.fetch_add(1, std::memory_order_relaxed); }
+  static void release(Block* b) {
+    if (b->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) b->pool->recycle(b);
+  }
+
+  // Bytes in blocks somebody refers to: asked-for-and-received, undelivered, inflated, pinned by the application.
+  int64_t live_bytes() const { return live_bytes_.load(std::memory_order_relaxed); }
+  // Set by the network thread when the fetcher stands still for want of room; cleared by the release that calls it.
+  std::atomic<bool> starved{false};
+  void (*on_room)(void*) = nullptr;  // called outside the lock on the releasing thread when `starved` was set
+  std::atomic<void*> on_room_arg{nullptr};
+
+  // A power-of-two-with-quarters class keeps waste under 25 %.
+  static size_t size_class(size_t n) {
+    if (n <= kSmallest) return kSmallest;
+    size_t p = kSmallest;
+    while (p * 2 < n) p *= 2;
+    size_t step = p / 4;
+    return (n + step - 1) / step * step;
+  }
+
+ private:
+  ~BlockPool() {
+    for (Block* b : cache_) {
+      free(b->data);
+      delete b;
+    }
+  }
+  void adopt(Block* b) {
+    b->refs.store(1, std::memory_order_relaxed);
+    b->size = 0;
+    live_bytes_.fetch_add(static_cast<int64_t>(b->capacity), std::memory_order_relaxed);
+    ref();
+  }
+  void recycle(Block* b) {
+    live_bytes_.fetch_sub(static_cast<int64_t>(b->capacity), std::memory_order_relaxed);
+    bool keep = false;
+    {
+      std::lock_guard<std::mutex> hold(mutex_);
+      if (b->capacity >= 65536 && cached_bytes_ + b->capacity <= kCacheBytes) {
+        cache_.push_back(b);
+        cached_bytes_ += b->capacity;
+        keep = true;
+      }
+    }
+    if (!keep) {
+      free(b->data);
+      delete b;
+    }
+    if (starved.load(std::memory_order_relaxed) && starved.exchange(false)) {
+      void* arg = on_room_arg.load();
+      if (arg && on_room) on_room(arg);
+    }
+    unref();
+  }
+
+  std::atomic<int64_t> refs_{1};
+  std::atomic<int64_t> live_bytes_{0};
+  std::mutex mutex_;
+  std::vector<Block*> cache_;
+  size_t cached_bytes_ = 0;
+};
+
+}  // namespace kc

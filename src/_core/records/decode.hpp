@@ -1,0 +1,62 @@
+// Owns: the data that a decode job carries between slices. thread: whoever runs the job (N or D), one at a time.
+// Never: the logic, which is record_batch.pyx.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "base/status.hpp"
+#include "records/columns.hpp"
+
+namespace kc {
+
+struct AbortedTransaction {
+  int64_t producer_id;
+  int64_t first_offset;
+};
+
+enum DecodeResult : int {
+  DECODE_DONE = 0,     // everything of this partition is in columns (or skipped)
+  DECODE_MORE = 1,     // the byte budget is spent: call again
+  DECODE_FULL = 2,     // `columns` is full: publish it, set a fresh one, call again
+  DECODE_ERROR = 3,    // `status` says what; records before the bad batch are in columns
+};
+
+struct Inflater;  // a codec's stream, owned by compression.pyx
+
+// One partition's records of one Fetch response.
+struct DecodeJob {
+  // set by the caller
+  BlockPool* pool = nullptr;
+  Block* block = nullptr;             // what `data` lies in; a reference is held by the job
+  const uint8_t* data = nullptr;
+  size_t length = 0;
+  void* partition = nullptr;          // the tag written into Run::partition
+  int64_t fetch_offset = 0;           // records below it are dropped (a batch may begin before it)
+  bool check_crcs = true;
+  bool read_committed = false;
+  std::vector<AbortedTransaction> aborted;  // of this partition, sorted by first_offset
+  size_t max_inflated_bytes = 0;      // refuse a batch that inflates beyond this (0: no bound)
+  Columns* columns = nullptr;         // where to append; borrowed
+
+  // results so far
+  int64_t next_offset = 0;            // where the next fetch begins: past all that was seen, visible or not
+  int32_t last_leader_epoch = -1;     // partitionLeaderEpoch of the last batch seen
+  int64_t records = 0;                // appended
+  int64_t bytes = 0;                  // of keys and values appended
+  size_t incomplete_batch_bytes = 0;  // size of a batch cut off by the end of the data, if it is the first one
+  Status status;
+  int64_t error_offset = -1;          // first offset of the batch that failed
+  int64_t error_next_offset = -1;     // where reading can go on, or -1 when that cannot be told
+
+  // between slices, private to record_batch.pyx
+  size_t position = 0;
+  std::vector<int64_t> open_aborts;   // producer ids with an abort in force
+  size_t next_aborted = 0;
+  Inflater* inflater = nullptr;
+  Block* inflated = nullptr;
+  int32_t batch_record = 0;           // next record within the current batch
+  size_t record_position = 0;         // its place in the batch's (inflated) bytes
+  int stage = 0;
+};
+
+}  // namespace kc
