@@ -1,0 +1,110 @@
+// Owns: the requests and responses that travel between managers and brokers. thread: N.
+// Never: knows what a request means, touches sockets or Python.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+#include "protocol/wire.hpp"
+#include "records/block.hpp"
+
+namespace kc {
+
+// What a connection carries (design §7): a broker answers one connection in order, so a parked Fetch or JoinGroup
+// must never stand before a heartbeat.
+enum Channel : uint8_t { CHANNEL_CONTROL = 0, CHANNEL_FETCH = 1, CHANNEL_COORDINATOR = 2, CHANNEL_JOIN = 3 };
+
+constexpr int32_t ANY_NODE = -1;  // the least loaded known broker
+
+// A request body that can be written in any of its versions once the connection's range is known.
+struct RequestBody {
+  virtual ~RequestBody() = default;
+  virtual int16_t api_key() const = 0;
+  virtual int16_t min_version() const = 0;
+  virtual int16_t max_version() const = 0;        // the highest that the data allow
+  virtual int16_t request_header_version(int16_t version) const = 0;
+  virtual int16_t response_header_version(int16_t version) const = 0;
+  virtual void encode(Writer& w, int16_t version) const = 0;
+};
+
+template <class Message>
+struct BodyOf : RequestBody {
+  Message message;
+  int16_t lowest = Message::min_version;
+  int16_t highest = Message::max_version;
+  int16_t api_key() const override { return Message::api_key; }
+  int16_t min_version() const override { return lowest; }
+  int16_t max_version() const override { return highest; }
+  int16_t request_header_version(int16_t v) const override { return Message::header_version(v); }
+  int16_t response_header_version(int16_t v) const override { return Message::response_header_version(v); }
+  void encode(Writer& w, int16_t v) const override { message.encode(w, v); }
+};
+
+struct Request {
+  RequestBody* body = nullptr;      // owned
+  int32_t node_id = ANY_NODE;       // ANY_NODE: the delegate chooses and writes its choice here
+  Channel channel = CHANNEL_CONTROL;
+  int64_t deadline_ms = 0;          // absolute, monotonic: given up with ERR_TIMED_OUT, sent or not
+  int64_t created_ms = 0;
+  int64_t sent_ms = 0;
+  void* handler = nullptr;          // the ResponseHandler that asked; outlives the request
+  int32_t kind = 0;                 // the handler's own word for it
+  uint64_t cookie = 0;              // the handler's own
+  size_t expected_bytes = 0;        // FETCH: max_bytes asked for; receive capacity is allocated towards it, not beyond
+  ~Request() { delete body; }
+};
+
+struct Response {
+  Block* block = nullptr;           // holds the frame; the handler may BlockPool::retain it
+  const uint8_t* body = nullptr;    // after the response header
+  size_t length = 0;
+  int16_t version = 0;
+  int32_t node_id = -1;
+  int64_t received_ms = 0;
+};
+
+struct NodeAddress {
+  int32_t id = -1;                  // bootstrap addresses get -2, -3, …
+  std::string host;
+  int32_t port = 0;
+  std::string rack;
+};
+
+struct NetworkConfig {
+  std::string client_id = "kconsumer";
+  std::string software_name = "kconsumer";
+  std::string software_version;
+  std::vector<NodeAddress> bootstrap;
+  int32_t reconnect_backoff_ms = 100;
+  int32_t reconnect_backoff_max_ms = 10000;
+  int32_t socket_timeout_ms = 60000;
+  int32_t connection_setup_timeout_ms = 30000;
+  int32_t connections_max_idle_ms = 0;          // 0: never
+  int32_t socket_send_buffer_bytes = 0;         // 0: the system's
+  int32_t socket_receive_buffer_bytes = 0;
+  bool socket_keepalive = false;
+  bool socket_nagle_disable = true;
+  int32_t socket_max_fails = 1;
+  int32_t address_family = 0;                   // 0 any, 4, 6
+  int32_t broker_address_ttl_ms = 1000;
+  bool use_all_dns_ips = true;
+  bool canonical_bootstrap = false;             // client.dns.lookup=resolve_canonical_bootstrap_servers_only
+  bool api_version_request = true;
+  int32_t api_version_request_timeout_ms = 10000;
+  int64_t receive_message_max_bytes = 100000000;
+};
+
+// Counters read by metrics() and stats_cb. Written on N, read anywhere.
+struct NodeStats {
+  int32_t node_id = -1;
+  std::string name;                 // host:port
+  std::string state;                // librdkafka's words: INIT, DOWN, TRY_CONNECT, CONNECT, APIVERSION_QUERY, UP
+  int64_t tx = 0, tx_bytes = 0, rx = 0, rx_bytes = 0;
+  int64_t connects = 0, disconnects = 0, tx_errors = 0, rx_errors = 0, req_timeouts = 0;
+  int32_t waitresp_count = 0;
+  int64_t rtt_us_last = 0, rtt_us_sum = 0, rtt_count = 0;
+  int64_t throttle_ms = 0;
+};
+
+}  // namespace kc
