@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Mapping
+from typing import Any
 
 from kconsumer.testing._artifacts import Release, class_path, jdk_program
 from kconsumer.testing._errors import ClusterError, MissingToolError
@@ -33,7 +34,7 @@ class Admin:
                                 str(replication), *options)
             return
         topic = admin.NewTopic(name, partitions, replication, config=dict(config))
-        client = admin.AdminClient({"bootstrap.servers": self._bootstrap})
+        client = self._client(admin)  # held until the result is there: its end cancels the request
         self._result(f"create topic {name}", client.create_topics([topic], operation_timeout=_SECONDS)[name])
 
     def delete_topic(self, name: str) -> None:
@@ -43,13 +44,16 @@ class Admin:
         except MissingToolError:
             self._topic_command("--delete", "--topic", name)
             return
-        client = admin.AdminClient({"bootstrap.servers": self._bootstrap})
+        client = self._client(admin)
         self._result(f"delete topic {name}", client.delete_topics([name], operation_timeout=_SECONDS)[name])
 
-    def _result(self, what: str, future: object) -> None:
+    def _client(self, admin: Any) -> Any:
+        return admin.AdminClient({"bootstrap.servers": self._bootstrap, "log_level": 4})
+
+    def _result(self, what: str, future: Any) -> None:
         error = confluent("confluent_kafka").KafkaException
         try:
-            future.result(_SECONDS + 5)  # type: ignore[attr-defined]
+            future.result(_SECONDS + 5)
         except error as failure:
             raise ClusterError(f"cannot {what}: {failure}") from failure
 

@@ -75,7 +75,9 @@ class Release:
 
     @property
     def scala(self) -> str:
-        return "2.13" if self.numbers >= (2, 4) else "2.12"
+        if self.numbers >= (2, 4):
+            return "2.13"
+        return "2.12" if self.numbers >= (0, 10, 2) else "2.11"
 
     def pom(self) -> str:
         coordinates = [

@@ -29,7 +29,7 @@ from kconsumer.testing._records import Record
 
 EXTERNAL = "KCONSUMER_BOOTSTRAP_SERVERS"
 _READY_SECONDS = 60.0
-_LOG_TAIL_LINES = 40
+_LOG_TAIL_LINES = 400
 _QUIET = ("-Dorg.slf4j.simpleLogger.showDateTime=true", "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
           "-Dorg.slf4j.simpleLogger.log.org.apache.kafka.common.config.AbstractConfig=warn",
           "-Dorg.slf4j.simpleLogger.log.kafka.server.KafkaConfig=warn")
@@ -99,6 +99,7 @@ class KafkaCluster:
         if version == DEFAULT_VERSION and not config and not racks:
             self._external = os.environ.get(EXTERNAL, "").strip()
         self._brokers: list[_Broker] = []
+        self._topics: dict[str, int] = {}  # name → partitions, of those created here and not deleted
         self._children: Children | None = None
         self._ports = Ports()
         self._directory: Path | None = None
@@ -158,6 +159,7 @@ class KafkaCluster:
         self._ports.release()
         self._children = self._directory = self._zookeeper = None
         self._brokers = []
+        self._topics = {}
 
     @property
     def bootstrap_servers(self) -> str:
@@ -222,17 +224,13 @@ class KafkaCluster:
         texts = {key: _property(value) for key, value in (config or {}).items()}
         self._admin().create_topic(name, partitions, replication or min(3, self._count), texts)
 
-        def known(view: _probe.ClusterView) -> str:
-            topic = view.topics.get(name)
-            if topic is None or topic.error or len(topic.leaders) != partitions or -1 in topic.leaders.values():
-                return f"topic {name} has no leader for every partition yet: {topic}"
-            return ""
-
-        self._wait_for_view(known)
+        self._topics[name] = partitions
+        self._wait_for_view(lambda view: _incomplete(view, name, partitions, all_led=True))
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic and wait until no running broker knows it. Raises ClusterError with the broker's reason."""
         self._admin().delete_topic(name)
+        self._topics.pop(name, None)
         self._wait_for_view(lambda view: f"topic {name} is still there" if name in view.topics else "")
 
     def leaders(self, topic: str) -> dict[int, int]:
@@ -395,7 +393,7 @@ class KafkaCluster:
             f"dataDir={directory / 'data'}\nclientPort={port}\nclientPortAddress=127.0.0.1\nmaxClientCnxns=0\n"
             "tickTime=1000\nadmin.enableServer=false\n", encoding="utf-8")
         command = [self._java, "-Xmx128m", "-XX:+UseSerialGC", "-XX:-UsePerfData", *_QUIET,
-                   "-Dzookeeper.admin.enableServer=false", "-cp", class_path(self.version),
+                   "-Dzookeeper.jmx.log4j.disable=true", "-cp", class_path(self.version),
                    "org.apache.zookeeper.server.quorum.QuorumPeerMain", str(settings)]
         process = self._own_children().spawn(command, directory / "zookeeper.log", directory)
         self._zookeeper = (f"127.0.0.1:{port}", process)  # brokers try again until it listens
@@ -403,8 +401,13 @@ class KafkaCluster:
     def _wait_for_brokers(self) -> None:
         running = {broker.id for broker in self._started() if broker.running}
 
+        all_led = len(running) == self._count
+
         def known(view: _probe.ClusterView) -> str:
-            return "" if running <= view.brokers else f"it knows brokers {sorted(view.brokers)} of {sorted(running)}"
+            if not running <= view.brokers:
+                return f"it knows brokers {sorted(view.brokers)} of {sorted(running)}"
+            topics = (_incomplete(view, name, count, all_led) for name, count in self._topics.items())
+            return next(filter(None, topics), "")  # with ZooKeeper a broker learns of topics after it is up
 
         self._wait_for_view(known)
 
@@ -436,6 +439,16 @@ class KafkaCluster:
 
     def _tail(self, address: str) -> str:
         return "".join(_tail(broker.log) for broker in self._brokers if broker.address == address)
+
+
+def _incomplete(view: _probe.ClusterView, name: str, partitions: int, all_led: bool) -> str:
+    """What is missing from a broker's view of a topic; empty when nothing is."""
+    topic = view.topics.get(name)
+    if topic is None or len(topic.leaders) != partitions:
+        return f"it does not know all of topic {name}"
+    if all_led and (topic.error or -1 in topic.leaders.values()):
+        return f"topic {name} has partitions without a leader: {topic.leaders}"
+    return ""
 
 
 def _tail(log: Path) -> str:
