@@ -26,9 +26,8 @@ class Admin:
 
     def create_topic(self, name: str, partitions: int, replication: int, config: Mapping[str, str]) -> None:
         """Raises ClusterError with the broker's reason."""
-        try:
-            admin = confluent("confluent_kafka.admin")
-        except MissingToolError:
+        admin = self._confluent_admin()
+        if admin is None:
             options = [text for pair in config.items() for text in ("--config", "=".join(pair))]
             self._topic_command("--create", "--topic", name, "--partitions", str(partitions), "--replication-factor",
                                 str(replication), *options)
@@ -39,13 +38,21 @@ class Admin:
 
     def delete_topic(self, name: str) -> None:
         """Raises ClusterError with the broker's reason."""
-        try:
-            admin = confluent("confluent_kafka.admin")
-        except MissingToolError:
+        admin = self._confluent_admin()
+        if admin is None:
             self._topic_command("--delete", "--topic", name)
             return
         client = self._client(admin)
         self._result(f"delete topic {name}", client.delete_topics([name], operation_timeout=_SECONDS)[name])
+
+    def _confluent_admin(self) -> Any:
+        """The module, or None where it is not installed or too new for the broker."""
+        if self._release.numbers < (0, 10, 2):
+            return None
+        try:
+            return confluent("confluent_kafka.admin")
+        except MissingToolError:
+            return None
 
     def _client(self, admin: Any) -> Any:
         return admin.AdminClient({"bootstrap.servers": self._bootstrap, "log_level": 4})

@@ -23,6 +23,8 @@ from kconsumer.testing._errors import ClusterError, MissingToolError
 DEFAULT_VERSION = "4.3.1"
 _SLF4J_BINDING = "1.7.36"
 _RELOAD4J = "1.2.25"
+_OLD_ZOOKEEPER = "3.4.10"
+_JAXB = "2.3.1"
 _DOWNLOAD_SECONDS = 900
 _INSTALL_HINT = "Debian/Ubuntu: apt-get install {debian}; macOS: brew install {brew}"
 
@@ -87,6 +89,10 @@ class Release:
         ]
         if self.numbers < (4, 0):  # their log controller calls log4j 1 directly; reload4j is its maintained form
             coordinates.append(("ch.qos.reload4j", "reload4j", _RELOAD4J))
+        if self.numbers < (2, 4):  # ZooKeeper 3.4.13 and 3.4.14 cannot connect to an address on Java 14 and later
+            coordinates.append(("org.apache.zookeeper", "zookeeper", _OLD_ZOOKEEPER))
+        if self.numbers < (1, 0):  # uses a class that Java 11 took out of the JDK
+            coordinates.append(("javax.xml.bind", "jaxb-api", _JAXB))
         return _POM.format(
             dependencies="\n".join(_DEPENDENCY.format(group=g, artifact=a, version=v) for g, a, v in coordinates)
         )

@@ -29,10 +29,17 @@ from kconsumer.testing._records import Record
 
 EXTERNAL = "KCONSUMER_BOOTSTRAP_SERVERS"
 _READY_SECONDS = 60.0
-_LOG_TAIL_LINES = 400
+_LOG_TAIL_LINES = 40
 _QUIET = ("-Dorg.slf4j.simpleLogger.showDateTime=true", "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
           "-Dorg.slf4j.simpleLogger.log.org.apache.kafka.common.config.AbstractConfig=warn",
           "-Dorg.slf4j.simpleLogger.log.kafka.server.KafkaConfig=warn")
+# What the oldest brokers log, they log through log4j 1 itself.
+_LOG4J = """log4j.rootLogger=INFO, out
+log4j.appender.out=org.apache.log4j.ConsoleAppender
+log4j.appender.out.layout=org.apache.log4j.PatternLayout
+log4j.appender.out.layout.ConversionPattern=%d{HH:mm:ss.SSS} [%t] %p %c - %m%n
+log4j.logger.kafka.server.KafkaConfig=WARN
+"""
 
 
 @dataclass
@@ -335,13 +342,14 @@ class KafkaCluster:
             data.mkdir()
             lines = "".join(f"{key}={_property(value)}\n" for key, value in self._properties(broker, data).items())
             properties.write_text(lines, encoding="utf-8")
+            (broker.directory / "log4j.properties").write_text(_LOG4J, encoding="utf-8")
             if not self._release.needs_zookeeper:
                 shutil.copy(install(self.version) / "bootstrap.checkpoint", data)
                 (data / "meta.properties").write_text(
                     f"version=1\ncluster.id={self._cluster_id}\nnode.id={broker.id}\n", encoding="utf-8")
         command = [self._java, f"-Xmx{self._heap}", "-XX:+UseSerialGC", "-XX:-UsePerfData", *_QUIET,
-                   f"-Dkafka.logs.dir={broker.directory}", "-cp", class_path(self.version), "kafka.Kafka",
-                   str(properties)]
+                   f"-Dkafka.logs.dir={broker.directory}", f"-Dlog4j.configuration=file:{broker.directory}/log4j.properties",
+                   "-cp", class_path(self.version), "kafka.Kafka", str(properties)]
         broker.process = self._own_children().spawn(command, broker.log, broker.directory)
 
     def _properties(self, broker: _Broker, data: Path) -> dict[str, object]:
@@ -361,7 +369,7 @@ class KafkaCluster:
         if self._release.needs_zookeeper:
             assert self._zookeeper is not None
             properties |= {"broker.id": broker.id, "listeners": plain, "zookeeper.connect": self._zookeeper[0],
-                           "zookeeper.session.timeout.ms": 6000}
+                           "zookeeper.session.timeout.ms": 6000, "delete.topic.enable": True}
         else:
             voters = ",".join(f"{b.id}@127.0.0.1:{b.controller_port}" for b in self._brokers)
             properties |= {
