@@ -26,9 +26,6 @@ struct TopicEntry {
   std::unordered_map<int32_t, PartitionEntry> partitions;
 };
 
-struct TopicIdHash {
-  size_t operator()(const Uuid& u) const { return static_cast<size_t>(u.high ^ (u.low * 0x9e3779b97f4a7c15ull)); }
-};
 
 class ClusterCache {
  public:
@@ -36,7 +33,7 @@ class ClusterCache {
   int32_t controller_id = -1;
   std::vector<NodeAddress> brokers;
   std::unordered_map<std::string, TopicEntry> topics;
-  std::unordered_map<Uuid, std::string, TopicIdHash> names;  // topic id → name
+  std::unordered_map<Uuid, std::string> names;  // topic id → name
 
   TopicEntry* topic(const std::string& name) {
     auto it = topics.find(name);
