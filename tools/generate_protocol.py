@@ -637,7 +637,7 @@ def pxd_file(stem: str, messages: list[Message]) -> str:
 
 def all_file(messages: list[Message], stems: list[str]) -> str:
     lines = [f"// Generated from kafka-clients {KAFKA_VERSION} by tools/generate_protocol.py; not to be edited.",
-             "// Owns: the list of all messages, for tests and fuzzing. Threads: any. Never: included by the core itself.",
+             "// Owns: the list of all messages, for tests and fuzzing. Threads: any. Never: part of the core itself.",
              "#pragma once"]
     lines += [f'#include "protocol/messages/{stem}.hpp"' for stem in sorted(stems)]
     lines += ["", "#define KC_FOR_EACH_MESSAGE(X) \\"]

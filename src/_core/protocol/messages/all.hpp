@@ -1,5 +1,5 @@
 // Generated from kafka-clients 4.3.1 by tools/generate_protocol.py; not to be edited.
-// Owns: the list of all messages, for tests and fuzzing. Threads: any. Never: included by the core itself.
+// Owns: the list of all messages, for tests and fuzzing. Threads: any. Never: part of the core itself.
 #pragma once
 #include "protocol/messages/api_versions.hpp"
 #include "protocol/messages/consumer_group_describe.hpp"
