@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import builtins
 import operator
-from collections.abc import Callable
 from typing import Any, Final
 
 from kconsumer import error_codes
@@ -138,31 +137,36 @@ class KafkaError(Codes):
     def __hash__(self) -> int:
         return hash(self._code)
 
-    def _compare(self, other: object, relation: Callable[[int, int], bool]) -> bool:
-        if isinstance(other, KafkaError):
-            return relation(self._code, other._code)
-        if isinstance(other, int):
-            return relation(self._code, other)
-        return NotImplemented
-
     def __eq__(self, other: object) -> bool:
-        return self._compare(other, operator.eq)
+        code = _code_of(other)
+        return NotImplemented if code is None else self._code == code
 
     def __lt__(self, other: object) -> bool:
-        return self._compare(other, operator.lt)
+        code = _code_of(other)
+        return NotImplemented if code is None else self._code < code
 
     def __le__(self, other: object) -> bool:
-        return self._compare(other, operator.le)
+        code = _code_of(other)
+        return NotImplemented if code is None else self._code <= code
 
     def __gt__(self, other: object) -> bool:
-        return self._compare(other, operator.gt)
+        code = _code_of(other)
+        return NotImplemented if code is None else self._code > code
 
     def __ge__(self, other: object) -> bool:
-        return self._compare(other, operator.ge)
+        code = _code_of(other)
+        return NotImplemented if code is None else self._code >= code
 
     def __reduce__(self) -> tuple[Any, ...]:
         flags = (self._code, self._reason, self._fatal, self._retriable, self._txn_requires_abort)
         return _restore_error, (type(self), flags, self._topic, self._partition, self._offset)
+
+
+def _code_of(other: object) -> int | None:
+    """What a KafkaError is compared by: another error's code or a plain int; None where there is no comparison."""
+    if isinstance(other, KafkaError):
+        return other.code()
+    return other if isinstance(other, int) else None
 
 
 def _restore_error(
