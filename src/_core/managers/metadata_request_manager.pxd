@@ -5,7 +5,12 @@ from kconsumer._core.events.application_event cimport TopicMetadataEvent
 from kconsumer._core.events.background_event cimport BackgroundEventQueue
 from kconsumer._core.managers.request_manager cimport RequestManager
 from kconsumer._core.managers.request_state cimport BackoffConfig, Jitter, RequestState
-from kconsumer._core.protocol.messages.metadata cimport MetadataResponse
+from kconsumer._core.network.request cimport BodyOf, Request, Response
+from kconsumer._core.protocol.messages.metadata cimport (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponse_MetadataResponseTopic,
+)
 from kconsumer._core.protocol.types cimport Uuid
 from kconsumer._core.state.fetch_positions cimport FetchPositions
 
@@ -30,3 +35,20 @@ cdef class MetadataRequestManager(RequestManager):
     cdef void ask(self, TopicMetadataEvent* event) noexcept nogil
     cdef void expire(self, int64_t now_ms) noexcept nogil
     cdef int64_t next_deadline_ms(self) noexcept nogil
+    # private
+    cdef void _send_update(self, int64_t now_ms) noexcept nogil
+    cdef void _send_list(self, TopicMetadataEvent* event, int64_t now_ms) noexcept nogil
+    cdef void _send(self, BodyOf[MetadataRequest]* body, int32_t kind, uint64_t cookie, int64_t now_ms,
+        int64_t deadline_ms) noexcept nogil
+    cdef void _check_reachable(self, int64_t now_ms) noexcept nogil
+    cdef void _rebootstrap(self, int64_t now_ms, const char* why) noexcept nogil
+    cdef void _failed(self, Request* request, int64_t now_ms) noexcept nogil
+    cdef TopicMetadataEvent* _take_asked(self, uint64_t cookie) noexcept nogil
+    cdef void _take_brokers(self, MetadataResponse& message, int64_t now_ms) noexcept nogil
+    cdef void _take_topics(self, MetadataResponse& message, int64_t now_ms) noexcept nogil
+    cdef bint _take_topic(self, MetadataResponse_MetadataResponseTopic& found, int64_t now_ms) noexcept nogil
+    cdef void _recreated(self, const string& topic) noexcept nogil
+    cdef bint _report_missing(self, MetadataResponse& message, int64_t now_ms) noexcept nogil
+    cdef void _answer(self, TopicMetadataEvent* event, MetadataResponse& message, Response* response) noexcept nogil
+    cdef void _answer_topic(self, TopicMetadataEvent* event,
+        MetadataResponse_MetadataResponseTopic& found) noexcept nogil

@@ -14,7 +14,7 @@ cimport cython
 from cython.operator cimport dereference, preincrement
 from libc.stdint cimport INT64_MAX
 
-from kconsumer._core.base.cpp cimport string, to_string
+from kconsumer._core.base.cpp cimport int16_t, string, to_string
 from kconsumer._core.base.error_codes cimport (
     FENCED_LEADER_EPOCH,
     KAFKA_STORAGE_ERROR,
@@ -36,6 +36,7 @@ from kconsumer._core.base.status cimport (
     Status,
 )
 from kconsumer._core.events.application_event cimport OffsetQuery
+from kconsumer._core.managers.request_state cimport backoff_ms
 from kconsumer._core.network.request cimport CHANNEL_CONTROL, BodyOf, Request, RequestBody, Response
 from kconsumer._core.protocol.messages.list_offsets cimport (
     ListOffsetsRequest,
@@ -60,6 +61,9 @@ from kconsumer._core.state.partition_state cimport (
     OFFSET_INVALID,
     partition_key,
 )
+
+ctypedef BodyOf[ListOffsetsRequest] ListOffsetsBody
+ctypedef BodyOf[OffsetForLeaderEpochRequest] EndOffsetsBody
 
 cdef enum:
     KIND_RESET = 1
@@ -115,8 +119,8 @@ cdef class OffsetsRequestManager(RequestManager):
     # ---- positions
 
     cdef int64_t _poll_positions(self, int64_t now_ms) noexcept nogil:
-        cdef unordered_map[int32_t, BodyOf[ListOffsetsRequest]*] resets
-        cdef unordered_map[int32_t, BodyOf[OffsetForLeaderEpochRequest]*] validations
+        cdef unordered_map[int32_t, ListOffsetsBody*] resets
+        cdef unordered_map[int32_t, EndOffsetsBody*] validations
         cdef unordered_map[int32_t, OffsetsContext] reset_contexts
         cdef unordered_map[int32_t, OffsetsContext] validation_contexts
         cdef PartitionState* p
@@ -230,7 +234,7 @@ cdef class OffsetsRequestManager(RequestManager):
         return True
 
     cdef int64_t _send_queries(self, ListOffsetsEvent* event, int64_t now_ms) noexcept nogil:
-        cdef unordered_map[int32_t, BodyOf[ListOffsetsRequest]*] bodies
+        cdef unordered_map[int32_t, ListOffsetsBody*] bodies
         cdef unordered_map[int32_t, OffsetsContext] contexts
         cdef OffsetQuery* query
         cdef PartitionEntry* entry

@@ -39,3 +39,7 @@ cdef class FetchPositions:
     cdef void stop(self, PartitionState* p, const Status& status, int64_t offset) noexcept nogil
     cdef void report(self, PartitionState* p, const Status& status, int64_t offset) noexcept nogil
     cdef bint forgets_pending(self, PartitionState* p) noexcept nogil
+    # private
+    cdef void _track(self, PartitionState* p) noexcept nogil
+    cdef void _untrack(self, PartitionState* p) noexcept nogil
+    cdef void _await(self, PartitionState* p, bint listed) noexcept nogil

@@ -19,3 +19,5 @@ cdef class SubscriptionState:
     cdef void snapshot(self, vector[PartitionState*]& out) noexcept nogil
     cdef void take_changes(self, vector[PartitionState*]& out) noexcept nogil
     cdef void note(self, PartitionState* p) noexcept nogil
+    # private
+    cdef void _drop(self, PartitionState* p) noexcept nogil
