@@ -9,12 +9,15 @@
 
 namespace kc {
 
+enum Presence { PRESENT };
+
 // A value that the wire may carry as null. `value` is empty while `is_null`.
 template <class T>
 struct Nullable {
   T value{};
   bool is_null = true;
   Nullable() = default;
+  explicit Nullable(Presence) : is_null(false) {}
   explicit Nullable(T v) : value(std::move(v)), is_null(false) {}
   void set(const T& v) {
     value = v;

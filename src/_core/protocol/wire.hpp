@@ -54,6 +54,12 @@ enum class WireError : uint8_t {
   TAG_SIZE,
 };
 
+// The answer of a can_encode(): names the field that the version cannot carry.
+inline bool refuse_field(const char** out, const char* field) {
+  *out = field;
+  return false;
+}
+
 class Reader {
  public:
   Reader() = default;
@@ -290,7 +296,7 @@ class Reader {
       read_string(element, flexible, field);
     }
   }
-  __attribute__((noinline)) inline void skip_some_tagged_fields(const char* field);
+  inline void skip_some_tagged_fields(const char* field);
 
   std::string reason() const {
     std::string value = std::to_string(value_), left = std::to_string(error_remaining_);
