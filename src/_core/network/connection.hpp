@@ -9,13 +9,13 @@
 #include <deque>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "network/request.hpp"
 #include "network/socket.hpp"
 #include "network/transport.hpp"
+#include "protocol/api_versions.hpp"
 #include "protocol/wire.hpp"
 
 namespace kc {
@@ -31,11 +31,6 @@ enum ConnectionState : uint8_t {
 };
 
 constexpr int kChannels = 4;
-
-struct ApiRange {
-  int16_t low = 0;
-  int16_t high = -1;
-};
 
 // A request on the wire. Responses come in the order of requests, so the front tells what the next frame answers.
 struct InFlight {
@@ -128,7 +123,7 @@ struct Connection {
   std::string attempt_errors;    // what each address answered
   int64_t attempt_started_ms = 0;
   int64_t setup_deadline_ms = 0;
-  int32_t api_versions_version = 0;
+  int16_t api_versions_version = 0;
 
   // Between attempts.
   int32_t failures = 0;          // since the last success
@@ -151,7 +146,7 @@ struct Connection {
   size_t frame_length = 0;
   Block* frame = nullptr;
 
-  std::unordered_map<int16_t, ApiRange> api_ranges;
+  ApiVersionTable api_versions;
 
   Connection(Node* n, Channel c) : node(n), channel(c) {}
   Connection(const Connection&) = delete;
@@ -161,6 +156,11 @@ struct Connection {
     if (frame) BlockPool::release(frame);
   }
   void use_plaintext() { transport.reset(new PlaintextTransport(fd)); }
+  int32_t take_correlation_id() {
+    int32_t id = next_correlation_id;
+    next_correlation_id = id == INT32_MAX ? 1 : id + 1;
+    return id;
+  }
   Transport* wire() { return transport.get(); }
   // Forgets the socket and everything that was learnt over it; in_flight has been emptied by the caller.
   void reset_io() {
@@ -174,7 +174,7 @@ struct Connection {
     if (frame) BlockPool::release(frame);
     frame = nullptr;
     timeouts = 0;
-    api_ranges.clear();
+    api_versions.clear();
   }
   const SocketAddress& address() const { return addresses[address_index]; }
   void next_address() { address_index = addresses.empty() ? 0 : (address_index + 1) % addresses.size(); }

@@ -1,9 +1,10 @@
 # Declares network/connection.hpp for Cython, and the byte side of a connection. thread: N.
-from kconsumer._core.base.cpp cimport deque, int16_t, int32_t, int64_t, string, uint8_t, unordered_map, vector
+from kconsumer._core.base.cpp cimport deque, int16_t, int32_t, int64_t, string, uint8_t, vector
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.network.request cimport Channel, NetworkConfig, NodeAddress, NodeStats, Request
 from kconsumer._core.network.socket cimport SocketAddress
 from kconsumer._core.network.transport cimport Transport
+from kconsumer._core.protocol.api_versions cimport ApiVersionTable
 from kconsumer._core.protocol.wire cimport Writer
 from kconsumer._core.records.columns cimport Block, BlockPool
 
@@ -18,11 +19,6 @@ cdef extern from "network/connection.hpp" namespace "kc" nogil:
         CONN_READY
 
     const int kChannels
-
-    cdef cppclass ApiRange:
-        ApiRange()
-        int16_t low
-        int16_t high
 
     cdef cppclass InFlight:
         InFlight()
@@ -50,7 +46,7 @@ cdef extern from "network/connection.hpp" namespace "kc" nogil:
         string attempt_errors
         int64_t attempt_started_ms
         int64_t setup_deadline_ms
-        int32_t api_versions_version
+        int16_t api_versions_version
         int32_t failures
         int64_t next_attempt_ms
         Status failure
@@ -66,7 +62,8 @@ cdef extern from "network/connection.hpp" namespace "kc" nogil:
         size_t size_have
         size_t frame_length
         Block* frame
-        unordered_map[int16_t, ApiRange] api_ranges
+        ApiVersionTable api_versions
+        int32_t take_correlation_id()
         void use_plaintext()
         Transport* wire()
         void reset_io()

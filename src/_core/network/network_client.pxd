@@ -1,6 +1,6 @@
 # The Network over sockets: connections per (node, channel), version negotiation, requests in flight. thread: N.
 from kconsumer._core.base.clock cimport Clock
-from kconsumer._core.base.cpp cimport int32_t, int64_t, map, string, uint64_t, vector
+from kconsumer._core.base.cpp cimport int16_t, int32_t, int64_t, map, string, uint64_t, vector
 from kconsumer._core.base.log cimport LogQueue
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.network.connection cimport Connection, InFlight, Node, OpenDescriptors
@@ -8,7 +8,7 @@ from kconsumer._core.network.network cimport Completion, Network
 from kconsumer._core.network.request cimport NetworkConfig, Request
 from kconsumer._core.network.resolver cimport Resolver
 from kconsumer._core.network.selector cimport Selector, SelectorEvent
-from kconsumer._core.protocol.wire cimport Writer
+from kconsumer._core.protocol.wire cimport Reader, Writer
 from kconsumer._core.records.columns cimport BlockPool
 
 
@@ -55,8 +55,7 @@ cdef class NetworkClient(Network):
     cdef void connected(self, Connection* c, int64_t now_ms) noexcept nogil
     cdef void advance_handshake(self, Connection* c, int64_t now_ms) noexcept nogil
     cdef void ask_api_versions(self, Connection* c, int64_t now_ms) noexcept nogil
-    cdef void take_api_versions(self, Connection* c, const InFlight& asked, const unsigned char* frame, size_t length,
-                                int64_t now_ms) noexcept nogil
+    cdef void take_api_versions(self, Connection* c, const InFlight& asked, Reader& body, int64_t now_ms) noexcept nogil
     cdef void become_ready(self, Connection* c, int64_t now_ms) noexcept nogil
     cdef void lose(self, Connection* c, const Status& why, int64_t now_ms) noexcept nogil
     cdef void log_loss(self, Connection* c, const Status& told, bint was_ready, bint was_idle,
@@ -66,7 +65,8 @@ cdef class NetworkClient(Network):
     cdef void finish_failed(self, Request* request, int32_t code, const string& detail) noexcept nogil
     cdef void drop_node(self, Node* node, const Status& why, int64_t now_ms) noexcept nogil
 
-    cdef bint choose_version(self, Connection* c, Request* request, int* version) noexcept nogil
+    cdef int common_version(self, Connection* c, int16_t api_key, int16_t low, int16_t high) noexcept nogil
+    cdef void put_on_wire(self, Connection* c, const InFlight& sent, int64_t now_ms) noexcept nogil
     cdef void watch(self, Connection* c, int64_t now_ms) noexcept nogil
     cdef void watch_for(self, Connection* c, int wanted, int64_t now_ms) noexcept nogil
     cdef void write_out(self, Connection* c, int64_t now_ms) noexcept nogil

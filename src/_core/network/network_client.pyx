@@ -10,7 +10,7 @@ loop still holds is freed under it.
 cimport cython
 from cython.operator cimport dereference as deref, preincrement as inc
 from libc.errno cimport EINPROGRESS
-from libc.stdint cimport INT32_MAX, INT64_MAX
+from libc.stdint cimport INT64_MAX
 from posix.unistd cimport close as close_descriptor
 
 from kconsumer._core.base.clock cimport monotonic_us
@@ -26,14 +26,9 @@ from kconsumer._core.base.status cimport (
     Status,
 )
 from kconsumer._core.network.api_exchange cimport (
-    API_VERSIONS_KEY,
-    API_VERSIONS_NEWEST,
-    UNSUPPORTED_VERSION,
-    api_name,
-    decode_api_versions,
-    decode_header,
-    encode_api_versions,
-    encode_frame,
+    API_VERSIONS_FIRST_TRY,
+    api_versions_header_version,
+    fill_api_versions_request,
 )
 from kconsumer._core.network.connection cimport (
     CONN_API_VERSIONS,
@@ -44,7 +39,6 @@ from kconsumer._core.network.connection cimport (
     CONN_RESOLVING,
     IO_BROKEN,
     IO_FRAME,
-    ApiRange,
     IoOutcome,
     flush,
     kChannels,
@@ -66,6 +60,7 @@ from kconsumer._core.network.request cimport (
     Channel,
     NodeAddress,
     NodeStats,
+    RequestBody,
 )
 from kconsumer._core.network.resolver cimport LOOKUP_PENDING, Resolution
 from kconsumer._core.network.selector cimport SELECT_READ, SELECT_WRITE
@@ -83,6 +78,10 @@ from kconsumer._core.network.transport cimport (
     HANDSHAKE_WANTS_WRITE,
     HandshakeState,
 )
+from kconsumer._core.protocol.api_keys cimport API_API_VERSIONS, api_name
+from kconsumer._core.protocol.api_versions cimport API_VERSIONS_ASK_V0, API_VERSIONS_READY, ApiVersionsOutcome
+from kconsumer._core.protocol.frame cimport decode_response_header, encode_frame
+from kconsumer._core.protocol.messages.api_versions cimport ApiVersionsRequest
 from kconsumer._core.protocol.wire cimport Reader
 from kconsumer._core.records.columns cimport Block
 
@@ -472,7 +471,7 @@ cdef class NetworkClient(Network):
             self.watch_for(c, SELECT_WRITE if state == HANDSHAKE_WANTS_WRITE else SELECT_READ, now_ms)
         elif self.config.api_version_request:
             c.state = CONN_API_VERSIONS
-            c.api_versions_version = API_VERSIONS_NEWEST
+            c.api_versions_version = API_VERSIONS_FIRST_TRY
             c.setup_deadline_ms = min(c.setup_deadline_ms, now_ms + self.config.api_version_request_timeout_ms)
             self.arm(c.setup_deadline_ms)
             self.ask_api_versions(c, now_ms)
@@ -481,38 +480,31 @@ cdef class NetworkClient(Network):
 
     cdef void ask_api_versions(self, Connection* c, int64_t now_ms) noexcept nogil:
         cdef InFlight asked
+        cdef ApiVersionsRequest body
+        fill_api_versions_request(self.config, &body)
         asked.internal = True
-        asked.api_key = API_VERSIONS_KEY
+        asked.api_key = API_API_VERSIONS
         asked.version = c.api_versions_version
-        asked.correlation_id = c.next_correlation_id
+        asked.correlation_id = c.take_correlation_id()
         asked.deadline_ms = INT64_MAX
         asked.sent_us = self.clock.now_us()
-        c.next_correlation_id += 1
-        encode_api_versions(self.scratch, asked.version, asked.correlation_id, self.config)
-        c.out.write_raw(self.scratch.data(), self.scratch.size())
-        c.in_flight.push_back(asked)
-        c.node.stats.tx += 1
+        self.scratch.clear()
+        encode_frame(self.scratch, asked.api_key, asked.version, api_versions_header_version(asked.version),
+                     asked.correlation_id, self.config.client_id, body)
         self.log.write(7, DBG_FEATURE | DBG_PROTOCOL, b"APIVERSION", b"%s: asking with ApiVersions v%d",
                        c.node.name.c_str(), <int>asked.version)
-        self.write_out(c, now_ms)
+        self.put_on_wire(c, asked, now_ms)
 
-    cdef void take_api_versions(self, Connection* c, const InFlight& asked, const unsigned char* frame, size_t length,
-                                int64_t now_ms) noexcept nogil:
-        cdef Reader reader = Reader(frame, length)
-        cdef int error
-        decode_header(reader, 0)
-        c.api_ranges.clear()
-        error = decode_api_versions(reader, asked.version, c.api_ranges)
-        if not reader.ok():
-            self.lose(c, Status(ERR_BAD_MSG, reader.status().detail), now_ms)
-        elif error == UNSUPPORTED_VERSION and asked.version != 0:
+    cdef void take_api_versions(self, Connection* c, const InFlight& asked, Reader& body, int64_t now_ms) noexcept nogil:
+        cdef Status why
+        cdef ApiVersionsOutcome outcome = c.api_versions.accept(body.current(), body.remaining(), asked.version, &why)
+        if outcome == API_VERSIONS_READY:
+            self.become_ready(c, now_ms)
+        elif outcome == API_VERSIONS_ASK_V0:
             c.api_versions_version = 0
             self.ask_api_versions(c, now_ms)
-        elif error != 0:
-            self.lose(c, Status(ERR_TRANSPORT, describe(b"ApiVersions v%d answered with error %d", <int>asked.version,
-                                                        error)), now_ms)
         else:
-            self.become_ready(c, now_ms)
+            self.lose(c, Status(ERR_TRANSPORT, why.detail), now_ms)
 
     cdef void become_ready(self, Connection* c, int64_t now_ms) noexcept nogil:
         c.state = CONN_READY
@@ -522,8 +514,7 @@ cdef class NetworkClient(Network):
         if self.config.connections_max_idle_ms > 0:
             self.arm(now_ms + self.config.connections_max_idle_ms)
         self.watch(c, now_ms)
-        self.log.write(7, DBG_BROKER | DBG_FEATURE, b"APIVERSION", b"%s: ready, %zu APIs known", c.node.name.c_str(),
-                       c.api_ranges.size())
+        self.log.write(7, DBG_BROKER | DBG_FEATURE, b"APIVERSION", b"%s: ready", c.node.name.c_str())
 
     # -- ending a connection -------------------------------------------------------------------------------------------
 
@@ -531,7 +522,7 @@ cdef class NetworkClient(Network):
         """The connection, or the attempt to make one, has ended: fails what was in flight and sets the back-off."""
         cdef Status told = Status(why.code, describe(b"%s: %s", c.node.name.c_str(), why.detail.c_str()))
         cdef bint was_ready = c.state == CONN_READY
-        cdef bint was_idle = was_ready and c.in_flight.empty()
+        cdef bint was_idle = was_ready and c.in_flight.empty() and why.code == ERR_TRANSPORT
         cdef bint rested = was_idle and now_ms - c.last_used_ms >= self.config.reconnect_backoff_max_ms
         if c.state == CONN_RESOLVING:
             self.resolving_count -= 1
@@ -631,57 +622,54 @@ cdef class NetworkClient(Network):
         cdef Connection* c = self.find_connection(node_id, channel)
         if c == NULL or c.state != CONN_READY:
             return -1
-        return common_version(c, api_key, low, high, self.config.api_version_request)
+        return self.common_version(c, <int16_t>api_key, <int16_t>low, <int16_t>high)
 
-    cdef bint choose_version(self, Connection* c, Request* request, int* version) noexcept nogil:
-        cdef int low = request.body.min_version()
-        cdef int high = request.body.max_version()
-        cdef int key = request.body.api_key()
-        cdef string broker
-        version[0] = common_version(c, key, low, high, self.config.api_version_request)
-        if version[0] >= 0:
-            return True
-        if c.api_ranges.count(<short>key) == 0:
-            broker = string(b"does not offer it")
-        else:
-            broker = describe(b"offers versions %d to %d", <int>c.api_ranges[<short>key].low,
-                              <int>c.api_ranges[<short>key].high)
-        self.finish_failed(request, ERR_UNSUPPORTED_FEATURE, describe(
-            b"%s: %s versions %d to %d are needed here, the broker (id %d) %s", c.node.name.c_str(), api_name(key),
-            low, high, c.node.id, broker.c_str()))
-        return False
+    cdef int common_version(self, Connection* c, int16_t api_key, int16_t low, int16_t high) noexcept nogil:
+        """Highest version of both, or -1. Where none were negotiated the lowest is the one most brokers know."""
+        return c.api_versions.pick(api_key, low, high) if self.config.api_version_request else low
 
     cdef void send(self, Request* request, int64_t now_ms) noexcept nogil:
         cdef Connection* c = self.find_connection(request.node_id, request.channel)
+        cdef RequestBody* body = request.body
         cdef InFlight sent
-        cdef int version = 0
+        cdef int version
         self.in_flight_count += 1
         if c == NULL or c.state != CONN_READY:
             self.finish_failed(request, ERR_TRANSPORT, string(b"not connected"))
             return
-        if not self.choose_version(c, request, &version):
+        version = self.common_version(c, body.api_key(), body.min_version(), body.max_version())
+        if version < 0:
+            self.finish_failed(request, ERR_UNSUPPORTED_FEATURE, c.api_versions.unsupported(
+                body.api_key(), body.min_version(), body.max_version(),
+                describe(b"%s (id %d)", c.node.name.c_str(), c.node.id)).detail)
             return
         sent.request = request
-        sent.correlation_id = c.next_correlation_id
-        sent.api_key = request.body.api_key()
-        sent.version = <short>version
-        sent.response_header_version = request.body.response_header_version(<short>version)
+        sent.correlation_id = c.take_correlation_id()
+        sent.api_key = body.api_key()
+        sent.version = <int16_t>version
+        sent.response_header_version = body.response_header_version(sent.version)
         sent.deadline_ms = request.deadline_ms
         sent.sent_us = self.clock.now_us()
         sent.expected_bytes = request.expected_bytes
-        if not encode_frame(self.scratch, request.body[0], <short>version, sent.correlation_id, self.config.client_id):
+        self.scratch.clear()
+        encode_frame(self.scratch, sent.api_key, sent.version, body.request_header_version(sent.version),
+                     sent.correlation_id, self.config.client_id, deref(body))
+        if not self.scratch.ok():
             self.finish_failed(request, ERR_INVALID_ARG, describe(b"%s v%d cannot be written: a value is too long",
                                                                   api_name(sent.api_key), version))
             return
-        c.next_correlation_id = c.next_correlation_id + 1 if c.next_correlation_id < INT32_MAX else 1
         request.sent_ms = now_ms
         c.last_used_ms = now_ms
+        self.arm(sent.deadline_ms)
+        self.put_on_wire(c, sent, now_ms)
+
+    cdef void put_on_wire(self, Connection* c, const InFlight& sent, int64_t now_ms) noexcept nogil:
+        """Queues the frame in `scratch` and writes what the socket takes."""
         c.out.write_raw(self.scratch.data(), self.scratch.size())
         c.in_flight.push_back(sent)
         c.node.stats.tx += 1
-        self.arm(sent.deadline_ms)
         self.log.write(7, DBG_PROTOCOL, b"SEND", b"%s: sent %s v%d (%zu bytes, id %d)", c.node.name.c_str(),
-                       api_name(sent.api_key), version, self.scratch.size(), sent.correlation_id)
+                       api_name(sent.api_key), <int>sent.version, self.scratch.size(), sent.correlation_id)
         self.write_out(c, now_ms)
 
     cdef void write_out(self, Connection* c, int64_t now_ms) noexcept nogil:
@@ -733,7 +721,7 @@ cdef class NetworkClient(Network):
         cdef InFlight asked = c.in_flight.front()
         cdef Block* frame = c.frame
         cdef Reader reader = Reader(frame.data, frame.size)
-        cdef int32_t correlation_id = decode_header(reader, asked.response_header_version)
+        cdef int32_t correlation_id = decode_response_header(reader, asked.response_header_version)
         cdef Completion ended
         cdef int64_t rtt_us = self.clock.now_us() - asked.sent_us
         if not reader.ok() or correlation_id != asked.correlation_id:
@@ -755,7 +743,7 @@ cdef class NetworkClient(Network):
                        c.node.name.c_str(), api_name(asked.api_key), <int>asked.version, frame.size, correlation_id,
                        <long long>rtt_us)
         if asked.internal:
-            self.take_api_versions(c, asked, frame.data, frame.size, now_ms)
+            self.take_api_versions(c, asked, reader, now_ms)
         if asked.request == NULL:
             BlockPool.release(frame)
             return
@@ -908,18 +896,6 @@ cdef class NetworkClient(Network):
         # Responses come in order, so one that does not come holds up all behind it: a new connection is the way out.
         if self.config.socket_max_fails > 0 and c.timeouts >= self.config.socket_max_fails:
             self.lose(c, Status(ERR_TRANSPORT, why), now_ms)
-
-
-cdef int common_version(Connection* c, int api_key, int low, int high, bint negotiated) noexcept nogil:
-    """Highest version of both ranges, or -1. Without negotiation the lowest is the one most brokers know."""
-    cdef ApiRange offered
-    if not negotiated:
-        return low
-    if c.api_ranges.count(<short>api_key) == 0:
-        return -1
-    offered = c.api_ranges[<short>api_key]
-    high = min(high, <int>offered.high)
-    return high if high >= max(low, <int>offered.low) else -1
 
 
 cdef void adopt_from_bootstrap(map[int32_t, Node*]& bootstrap, Node* node) noexcept nogil:

@@ -39,6 +39,16 @@ cdef extern from *:
       void encode(kc::Writer& w, int16_t) const override { w.write_raw(bytes.data(), bytes.size()); }
     };
 
+    // What a handler was told.
+    struct Told {
+      uint64_t cookie = 0;
+      int32_t node_id = 0;
+      int16_t version = 0;
+      size_t capacity = 0;
+      std::string body;
+      kc::Status status;
+    };
+
     // Scripted resolvers: one that never answers while the gate is shut, one that knows only a fixed list.
     static std::atomic<bool> resolver_gate{false};
     static std::atomic<int> resolver_calls{0};
@@ -53,6 +63,13 @@ cdef extern from *:
       kc::query_addresses("127.0.0.1", port, 0, AI_NUMERICHOST, out);
     }
     """
+    cdef cppclass Told:
+        uint64_t cookie
+        int32_t node_id
+        int16_t version
+        size_t capacity
+        string body
+        Status status
     cdef cppclass RawBody(RequestBody):
         RawBody(int16_t, int16_t, int16_t, string)
     void set_gate "resolver_gate.store"(bint)
@@ -74,27 +91,32 @@ cdef str to_text(const string& s):
     return to_bytes(s).decode("utf-8", "replace")
 
 
+@cython.no_gc
 cdef class RecordingHandler(ResponseHandler):
-    """Keeps what it is told as Python objects; the test's thread holds the GIL while it plays N, so it may."""
-    cdef public list ended
-
-    def __cinit__(self):
-        self.ended = []
+    """Keeps what it is told."""
+    cdef vector[Told] told  # thread: the test's
 
     cdef void on_response(self, Request* request, Response* response, int64_t now_ms) noexcept nogil:
-        with gil:
-            self.ended.append({
-                "cookie": request.cookie, "node": response.node_id, "version": response.version,
-                "body": (<const char*>response.body)[:response.length], "received_ms": response.received_ms,
-                "capacity": response.block.capacity,
-            })
+        self.told.emplace_back()
+        self.told.back().cookie = request.cookie
+        self.told.back().node_id = response.node_id
+        self.told.back().version = response.version
+        self.told.back().capacity = response.block.capacity
+        self.told.back().body.assign(<const char*>response.body, response.length)
 
     cdef void on_failure(self, Request* request, const Status& status, int64_t now_ms) noexcept nogil:
-        with gil:
-            self.ended.append({
-                "cookie": request.cookie, "node": request.node_id, "code": status.code,
-                "detail": to_text(status.detail),
-            })
+        self.told.emplace_back()
+        self.told.back().cookie = request.cookie
+        self.told.back().node_id = request.node_id
+        self.told.back().status = status
+
+
+cdef dict told_to_dict(const Told& told):
+    if told.status.code != 0:
+        return {"cookie": told.cookie, "node": told.node_id, "code": told.status.code,
+                "detail": to_text(told.status.detail)}
+    return {"cookie": told.cookie, "node": told.node_id, "version": told.version, "capacity": told.capacity,
+            "body": to_bytes(told.body)}
 
 
 cdef NodeAddress address_of(object entry):
@@ -210,7 +232,8 @@ cdef class NetworkDriver:
     @property
     def ended(self):
         """What the handler was told, in order."""
-        return self.handler.ended
+        cdef size_t i
+        return [told_to_dict(self.handler.told[i]) for i in range(self.handler.told.size())]
 
     def ready(self, node, channel=0):
         """NetworkClient.ready as a number."""
