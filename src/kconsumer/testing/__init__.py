@@ -5,6 +5,7 @@ Both are context managers with create_topic() and produce(); see each class.
 
 from kconsumer.testing._artifacts import kafka_jars
 from kconsumer.testing._errors import ClusterError, MissingToolError
+from kconsumer.testing.embedded import EmbeddedCluster
 from kconsumer.testing.kafka import KafkaCluster
 
-__all__ = ["ClusterError", "KafkaCluster", "MissingToolError", "kafka_jars"]
+__all__ = ["ClusterError", "EmbeddedCluster", "KafkaCluster", "MissingToolError", "kafka_jars"]

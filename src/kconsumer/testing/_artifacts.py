@@ -128,7 +128,7 @@ def jdk_program(name: str, least: int = 8) -> str:
     text = shown.stderr + shown.stdout
     match = re.search(r'(?:version "|javac )(\d+)(?:\.(\d+))?', text)
     if match is None:
-        raise MissingToolError(f"Java {least} or newer is needed, but '{program} -version' says: {text.strip()!r}. {hint}")
+        raise MissingToolError(f"Java {least} or newer is needed; '{program} -version' says {text.strip()!r}. {hint}")
     major = int(match[2] or 0) if match[1] == "1" else int(match[1])  # Java 8 calls itself 1.8
     if major < least:
         raise MissingToolError(f"Java {least} or newer is needed, but {program} is Java {major}. {hint}")
@@ -164,7 +164,7 @@ def _fetch(release: Release, home: Path) -> None:
     maven = shutil.which("mvn")
     if maven is None:
         hint = _INSTALL_HINT.format(debian="maven", brew="maven")
-        raise MissingToolError(f"Maven is needed to fetch Kafka {release.text} the first time: no 'mvn' on PATH. {hint}")
+        raise MissingToolError(f"Maven fetches Kafka {release.text} the first time, but there is no 'mvn'. {hint}")
     # Filled beside its final place and renamed, so that a directory that exists is complete.
     with tempfile.TemporaryDirectory(prefix=f"{home.name}.", dir=home.parent) as scratch:
         work = Path(scratch) / "kafka"

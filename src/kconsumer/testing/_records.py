@@ -74,3 +74,21 @@ def produce(
     if left:
         raise ClusterError(f"{left} record(s) for {topic} were not acknowledged within {timeout_s} s")
     return places
+
+
+def watermarks(bootstrap_servers: str, topic: str, timeout_s: float) -> dict[int, tuple[int, int]]:
+    """The low and high watermark of each partition of a topic."""
+    kafka = confluent("confluent_kafka")
+    consumer = kafka.Consumer({"bootstrap.servers": bootstrap_servers, "group.id": "kconsumer-testing"})
+    try:
+        found = consumer.list_topics(topic, timeout_s).topics[topic]
+        if found.error is not None:
+            raise ClusterError(f"topic {topic}: {found.error}")
+        return {
+            partition: consumer.get_watermark_offsets(kafka.TopicPartition(topic, partition), timeout_s)
+            for partition in sorted(found.partitions)
+        }
+    except kafka.KafkaException as error:
+        raise ClusterError(f"no watermarks of {topic}: {error}") from error
+    finally:
+        consumer.close()

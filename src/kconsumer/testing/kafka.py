@@ -264,6 +264,10 @@ class KafkaCluster:
         """
         return _records.produce(self.bootstrap_servers, topic, records, config or {}, timeout_s)
 
+    def watermarks(self, topic: str, timeout_s: float = 10.0) -> dict[int, tuple[int, int]]:
+        """The low and high watermark of each partition, asked through confluent_kafka."""
+        return _records.watermarks(self.bootstrap_servers, topic, timeout_s)
+
     def run_java(
         self,
         source: str | os.PathLike[str],
@@ -348,8 +352,9 @@ class KafkaCluster:
                 (data / "meta.properties").write_text(
                     f"version=1\ncluster.id={self._cluster_id}\nnode.id={broker.id}\n", encoding="utf-8")
         command = [self._java, f"-Xmx{self._heap}", "-XX:+UseSerialGC", "-XX:-UsePerfData", *_QUIET,
-                   f"-Dkafka.logs.dir={broker.directory}", f"-Dlog4j.configuration=file:{broker.directory}/log4j.properties",
-                   "-cp", class_path(self.version), "kafka.Kafka", str(properties)]
+                   f"-Dkafka.logs.dir={broker.directory}",
+                   f"-Dlog4j.configuration=file:{broker.directory}/log4j.properties", "-cp",
+                   class_path(self.version), "kafka.Kafka", str(properties)]
         broker.process = self._own_children().spawn(command, broker.log, broker.directory)
 
     def _properties(self, broker: _Broker, data: Path) -> dict[str, object]:
@@ -433,7 +438,8 @@ class KafkaCluster:
                 left.pop(0)
                 continue
             if time.monotonic() > deadline:
-                raise ClusterError(f"broker {left[0]} is not ready after {_READY_SECONDS:.0f} s: {why}{self._tail(left[0])}")
+                waited = f"broker {left[0]} is not ready after {_READY_SECONDS:.0f} s"
+                raise ClusterError(f"{waited}: {why}{self._tail(left[0])}")
             time.sleep(0.05)
 
     def _check_alive(self) -> None:
