@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from kconsumer.config_properties import BY_NAME, PROPERTIES, OffsetReset
 from kconsumer.config_property import Alias, Kind, Property, Scope, Status
-from kconsumer.config_values import Endpoint, configuration_error, read_value
+from kconsumer.config_values import NONE_IS_UNSET, Endpoint, configuration_error, read_value
 
 __all__ = ["Endpoint", "OffsetReset", "Settings", "parse", "parse_update"]
 
@@ -173,7 +173,7 @@ def _lookup(name: object) -> tuple[Property, Alias | None]:
 
 
 def _collect(config: Mapping[str, object], warnings: list[str]) -> dict[str, _Given]:
-    """Reads each given property; the result is keyed by canonical names and holds none of those without effect."""
+    """Reads each given property; keyed by canonical names. None unsets a string, a callback or the logger."""
     if not isinstance(config, Mapping):
         raise TypeError(f"expected a dict of configuration properties, not {type(config).__name__}")
     given: dict[str, _Given] = {}
@@ -185,7 +185,7 @@ def _collect(config: Mapping[str, object], warnings: list[str]) -> dict[str, _Gi
     here: dict[str, _Given] = {}
     for name, value in config.items():
         prop, alias = _lookup(name)
-        if prop.kind is Kind.TOPIC_CONFIG:
+        if prop.kind is Kind.TOPIC_CONFIG or (value is None and prop.kind in NONE_IS_UNSET):
             continue
         item = _take(prop, alias, name, value, warnings)
         earlier = here.get(prop.name)
@@ -200,9 +200,7 @@ def _take(prop: Property, alias: Alias | None, name: str, value: object, warning
     if prop.scope is Scope.PRODUCER:  # a producer's to check
         warnings.append(f"{name}: {prop.reason}")
         return _Given(name, value)
-    read = None if value is None and prop.kind is Kind.CALLABLE else read_value(prop, name, value, alias)
-    if read == prop.default and value is None:
-        return _Given(name, read)
+    read = read_value(prop, name, value, alias)
     if read not in prop.satisfied_by:
         if prop.status is Status.REFUSED:
             raise configuration_error(f"{name} is refused: {prop.reason}")

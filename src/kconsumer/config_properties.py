@@ -9,10 +9,13 @@ kconsumer's own. docs/configuration.md is generated from here (tools/generate_do
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from kconsumer.config_property import (
+    ABSENT,
+    SAME,
     Alias,
     Kind,
     Property,
@@ -56,10 +59,11 @@ _CLIENT = (
     string("client.software.name", "kconsumer", "Software name told to brokers (KIP-511).",
            librdkafka_default="librdkafka"),
     string("client.software.version", None, "Software version told to brokers (KIP-511); kconsumer's own if not set.",
-           librdkafka_default=None),
+           librdkafka_default="librdkafka's version"),
     Property(
         "builtin.features", Kind.FLAGS, frozenset(), "Features that the application needs: construction fails if one "
         "of them is not there.", choices=words("gzip", "snappy", "lz4", "zstd"), in_settings=False,
+        librdkafka_default="its features",
     ),
     Property(
         "default.topic.config", Kind.TOPIC_CONFIG, None, "A dict of topic-level properties such as "
@@ -77,13 +81,13 @@ _METADATA = (
     integer("metadata.recovery.rebootstrap.trigger.ms", 0, INT32_MAX, 300_000, "Time in ms without metadata from any "
             "broker after which to start again from `bootstrap.servers` (KIP-1102)."),
     boolean("allow.auto.create.topics", False, "Whether a broker may create a topic that is assigned or asked for and "
-            "does not exist. The Java consumer's default is true."),
+            "does not exist."),
 )
 
 _NETWORK = (
     integer("socket.timeout.ms", 10, 300_000, 60_000, "Time limit in ms of a request; a Fetch has `fetch.wait.max.ms` "
-            "on top. Governs under both names; the Java consumer's default is 30000.",
-            aliases=(Alias("request.timeout.ms", "Java", minimum=1, maximum=900_000),)),
+            "on top. Governs under both names.",
+            aliases=(Alias("request.timeout.ms", "Java", maximum=900_000),)),
     integer("socket.send.buffer.bytes", 0, 100_000_000, 0, "Size of a socket's send buffer in bytes; 0: the system's.",
             aliases=(Alias("send.buffer.bytes", "Java", minimum=-1, renamed={-1: 0}),)),
     integer("socket.receive.buffer.bytes", 0, 100_000_000, 0, "Size of a socket's receive buffer in bytes; 0: the "
@@ -95,7 +99,7 @@ _NETWORK = (
     integer("socket.connection.setup.timeout.ms", 1000, INT32_MAX, 30_000, "Time limit in ms for setting up a "
             "connection, handshakes included."),
     integer("connections.max.idle.ms", 0, INT32_MAX, 0, "Time in ms after which an idle connection is closed; 0: "
-            "never. The Java consumer's default is 540000."),
+            "never."),
     integer("reconnect.backoff.ms", 0, 3_600_000, 100, "Pause in ms before the first reconnection to a broker; grows "
             "exponentially with jitter."),
     integer("reconnect.backoff.max.ms", 0, 3_600_000, 10_000, "Longest pause in ms between reconnections to a broker."),
@@ -126,10 +130,10 @@ _FETCH = (
             "arrived, and arrived and not yet taken, inflated size counted.", runtime=True,
             aliases=(Alias("queued.max.messages.kbytes", factor=1024, minimum=1, maximum=2_097_151),)),
     integer("fetch.decode.threads", 0, 64, 0, "Threads that inflate and decode fetched batches; 0: the network thread "
-            "does it in slices.", librdkafka_default=None),
+            "does it in slices.", librdkafka_default=ABSENT),
     boolean("check.crcs", True, "Verify the CRC of every batch.", librdkafka_default=False),
     enum("isolation.level", words("read_uncommitted", "read_committed"), "read_committed", "Whether records of aborted "
-         "and open transactions are left out. The Java consumer's default is read_uncommitted."),
+         "and open transactions are left out."),
     Property(
         "auto.offset.reset", Kind.RESET, OffsetReset("latest"), "Where to start if there is no offset, or if it is out "
         "of range: `earliest`, `latest`, `error` (an error is reported), or `by_duration:` with an ISO 8601 duration "
@@ -195,7 +199,7 @@ _GROUP = (
     refused(string("topic.blacklist", None, "Patterns of topics to be hidden."), "topics cannot be hidden: give the "
             "consumer the topics to read, or a pattern that leaves the others out"),
     accepted(boolean("exclude.internal.topics", True, "Leave internal topics out of pattern subscriptions.",
-                     librdkafka_default=None), _WITH_GROUPS),
+                     librdkafka_default=ABSENT, java_default=SAME), _WITH_GROUPS),
 )
 
 _NO_EFFECT = (
@@ -233,7 +237,8 @@ _NO_EFFECT = (
     accepted(integer("max.poll.records", 1, INT32_MAX, 500, "Records per poll of a Java or share consumer."),
              "`consume` and `consume_batch` take the number as an argument"),
     accepted(integer("default.api.timeout.ms", 0, INT32_MAX, 60_000, "Time limit of calls without a timeout.",
-                     librdkafka_default=None), "each call has its own timeout argument, as in confluent_kafka"),
+                     librdkafka_default=ABSENT, java_default=SAME),
+             "each call has its own timeout argument, as in confluent_kafka"),
     accepted(boolean("enable.metrics.push", True, "Send client metrics to the brokers (KIP-714)."),
              "metrics are not sent to brokers yet", False),
     accepted(boolean("log.queue", False, "Queue log lines for the application."),
@@ -246,7 +251,7 @@ _NO_EFFECT = (
              "the network thread is woken without signals", 0),
     accepted(enum("share.acknowledgement.mode", words("implicit", "explicit"), "implicit", "Share consumers only."),
              "this is not a share consumer"),
-    accepted(string("share.acquire.mode", None, "Share consumers only.", librdkafka_default=None),
+    accepted(string("share.acquire.mode", None, "Share consumers only.", librdkafka_default=ABSENT, java_default=SAME),
              "this is not a share consumer"),
     accepted(boolean("auto.commit.enable", True, "Legacy form of `enable.auto.commit` for librdkafka's simple "
                      "consumer."), "it belongs to librdkafka's legacy consumer: use `enable.auto.commit`"),
@@ -256,9 +261,9 @@ _NO_EFFECT = (
     refused(enum("offset.store.method", words("none", "file", "broker"), "broker", "Where offsets are stored."),
             "offsets are stored by the broker only", "broker"),
     accepted(integer("socket.connection.setup.timeout.max.ms", 0, INT32_MAX, 30_000, "Longest set-up time after "
-                     "repeated failures.", librdkafka_default=None),
+                     "repeated failures.", librdkafka_default=ABSENT, java_default=SAME),
              "`socket.connection.setup.timeout.ms` does not grow; reconnections are paced by `reconnect.backoff.ms`"),
-    *(accepted(string(name, None, "Metrics of the Java client.", librdkafka_default=None),
+    *(accepted(string(name, None, "Metrics of the Java client.", librdkafka_default=ABSENT, java_default=SAME),
                "it concerns the Java client's metrics: use `metrics()` or `stats_cb`")
       for name in ("metric.reporters", "metrics.num.samples", "metrics.recording.level", "metrics.sample.window.ms")),
 )  # fmt: skip
@@ -285,7 +290,7 @@ _NOT_FOR_PYTHON = (
     _unsettable("default_topic_conf", "Topic configuration object.", "set `default.topic.config`"),
     _unsettable("interceptors", "Interceptors.", _C_ONLY),
     refused(string("plugin.library.paths", None, "Plugins for librdkafka."), "librdkafka's plugins cannot be loaded"),
-    *(refused(string(name, None, doc, librdkafka_default=None), reason) for name, doc, reason in (
+    *(refused(string(name, None, doc, librdkafka_default=ABSENT, java_default=SAME), reason) for name, doc, reason in (
         ("interceptor.classes", "Java interceptors.", "Java classes cannot be loaded"),
         ("config.providers", "Java configuration providers.", "Java classes cannot be loaded"),
         ("key.deserializer", "Deserializer of keys.", "use `DeserializingConsumer`"),
@@ -327,17 +332,60 @@ _PRODUCER = (
     _ignored("msg_order_cmp", Kind.CALLABLE),
 )
 
+# The Java consumer's defaults (Kafka 4.3) of the properties that it shares with librdkafka.
+_JAVA_DEFAULTS: Final[dict[str, object]] = {
+    "allow.auto.create.topics": True,
+    "client.id": "",
+    "connections.max.idle.ms": 540_000,
+    "isolation.level": "read_uncommitted",
+    "metadata.max.age.ms": 300_000,
+    "partition.assignment.strategy": ("range", "cooperative-sticky"),
+    "reconnect.backoff.max.ms": 1000,
+    "reconnect.backoff.ms": 50,
+    "socket.connection.setup.timeout.ms": 10_000,
+    "socket.receive.buffer.bytes": 65_536,
+    "socket.send.buffer.bytes": 131_072,
+    "socket.timeout.ms": 30_000,
+} | dict.fromkeys(
+    (
+        "auto.commit.interval.ms", "auto.offset.reset", "bootstrap.servers", "check.crcs", "client.dns.lookup",
+        "client.rack", "enable.auto.commit", "enable.metrics.push", "fetch.max.bytes", "fetch.min.bytes",
+        "fetch.wait.max.ms", "group.id", "group.instance.id", "group.protocol", "group.remote.assignor",
+        "heartbeat.interval.ms", "max.partition.fetch.bytes", "max.poll.interval.ms", "max.poll.records",
+        "metadata.recovery.rebootstrap.trigger.ms", "metadata.recovery.strategy", "retry.backoff.max.ms",
+        "retry.backoff.ms", "security.protocol", "session.timeout.ms", "share.acknowledgement.mode",
+        "sasl.kerberos.kinit.cmd", "sasl.kerberos.min.time.before.relogin", "sasl.kerberos.service.name",
+        "sasl.mechanism", "sasl.oauthbearer.assertion.algorithm", "sasl.oauthbearer.assertion.claim.aud",
+        "sasl.oauthbearer.assertion.claim.exp.seconds", "sasl.oauthbearer.assertion.claim.iss",
+        "sasl.oauthbearer.assertion.claim.jti.include", "sasl.oauthbearer.assertion.claim.nbf.seconds",
+        "sasl.oauthbearer.assertion.claim.sub", "sasl.oauthbearer.assertion.file",
+        "sasl.oauthbearer.assertion.private.key.file", "sasl.oauthbearer.assertion.private.key.passphrase",
+        "sasl.oauthbearer.client.id", "sasl.oauthbearer.client.secret", "sasl.oauthbearer.scope",
+        "sasl.oauthbearer.sub.claim.name", "sasl.oauthbearer.token.endpoint.url", "ssl.cipher.suites",
+        "ssl.endpoint.identification.algorithm", "ssl.key.password", "ssl.keystore.location",
+        "ssl.keystore.password",
+    ),
+    SAME,
+)  # fmt: skip
+
+
+def _section(*properties: Property) -> tuple[Property, ...]:
+    return tuple(
+        replace(prop, java_default=_JAVA_DEFAULTS.get(prop.name, prop.java_default)) for prop in properties
+    )
+
+
 SECTIONS: Final[tuple[tuple[str, tuple[Property, ...]], ...]] = (
-    ("Client", _CLIENT),
-    ("Metadata", _METADATA),
-    ("Network", _NETWORK),
-    ("Fetching", _FETCH),
-    ("Callbacks, statistics and logging", _OBSERVE),
-    ("Consumer groups", _GROUP),
-    ("Security", SECURITY),
-    ("Without effect", _NO_EFFECT),
-    ("Not for Python", _NOT_FOR_PYTHON),
-    ("Producers' properties", _PRODUCER),
+    ("Client", _section(*_CLIENT)),
+    ("Metadata", _section(*_METADATA)),
+    ("Network", _section(*_NETWORK)),
+    ("Fetching", _section(*_FETCH)),
+    ("Callbacks, statistics and logging", _section(*_OBSERVE)),
+    ("Consumer groups", _section(*_GROUP)),
+    ("Security", _section(*SECURITY)),
+    ("Without effect", _section(*_NO_EFFECT)),
+    ("Not for Python", _section(*_NOT_FOR_PYTHON)),
+    ("Producers' properties", _section(*_PRODUCER)),
 )
 
 PROPERTIES: Final[tuple[Property, ...]] = tuple(prop for _, section in SECTIONS for prop in section)

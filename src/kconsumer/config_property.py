@@ -63,14 +63,15 @@ class Alias:
     renamed: Mapping[int, int] = field(default_factory=dict)
 
 
-class _Same:
-    """Marks that librdkafka has the same default."""
+class Elsewhere(Enum):
+    """Another client's default, where it is no value of its own."""
 
-    def __repr__(self) -> str:
-        return "SAME"
+    SAME = "same"
+    ABSENT = "absent"  # that client does not know the property
 
 
-SAME: Final = _Same()
+SAME: Final = Elsewhere.SAME
+ABSENT: Final = Elsewhere.ABSENT
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ class Property:
         runtime: ``set_config`` may change it.
         secret: its value never appears in a message.
         scope: consumer or producer property.
-        librdkafka_default: librdkafka's default where it is another one.
+        librdkafka_default, java_default: the other clients' defaults: SAME, ABSENT, or the value.
         in_settings: Settings has an attribute for it.
     """
 
@@ -112,6 +113,7 @@ class Property:
     secret: bool = False
     scope: Scope = Scope.CONSUMER
     librdkafka_default: Any = SAME
+    java_default: Any = ABSENT
     in_settings: bool = True
 
     @property

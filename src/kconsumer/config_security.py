@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kconsumer.config_property import Alias, Property, enum, function, refused, string, words
+from kconsumer.config_property import ABSENT, SAME, Alias, Property, enum, function, refused, string, words
 
 _REASON = "TLS and SASL are not part of this version yet"
 _JAVA = "it configures Java's security classes"
@@ -20,7 +20,8 @@ def _later(name: str, doc: str, default: object = None, *aliases: str, secret: b
 
 
 def _java(name: str) -> Property:
-    return refused(string(name, None, "Java client.", librdkafka_default=None, secret=True), _JAVA)
+    return refused(string(name, None, "A property of the Java client.", librdkafka_default=ABSENT, java_default=SAME,
+                          secret=True), _JAVA)
 
 
 SECURITY: Final[tuple[Property, ...]] = (

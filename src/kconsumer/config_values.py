@@ -1,6 +1,7 @@
 """Turns what an application gives for a property into its value, in the forms that librdkafka takes.
 
-Owns: read_value, Endpoint, parse_bootstrap, parse_duration_ms. Threads: any. Never: knows more than one property.
+Owns: read_value, NONE_IS_UNSET, Endpoint, parse_bootstrap, parse_duration_ms, configuration_error. Threads: any.
+Never: knows more than one property.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ DEFAULT_PORT: Final = 9092
 _TRUE: Final = frozenset({"true", "t", "1"})
 _FALSE: Final = frozenset({"false", "f", "0"})
 _BY_DURATION: Final = "by_duration:"
+_INTEGER: Final = re.compile(r"\s*[+-]?(?:(?P<hex>0x[0-9a-f]{1,16})|[0-9]{1,20})\s*", re.IGNORECASE | re.ASCII)
 _DURATION: Final = re.compile(
     r"P(?:(?P<days>\d+)D)?(?:T(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+)(?:[.,](?P<frac>\d{1,9}))?S)?)?",
     re.IGNORECASE | re.ASCII,
@@ -59,12 +61,11 @@ def _read_integer(prop: Property, name: str, value: object, alias: Alias | None)
     minimum = alias.minimum if alias is not None and alias.minimum is not None else prop.minimum
     maximum = alias.maximum if alias is not None and alias.maximum is not None else prop.maximum
     expected = f"a whole number in {minimum} .. {maximum}"
-    number: int
     if isinstance(value, str):
-        try:
-            number = int(value, 16 if value.strip().lower().removeprefix("-").startswith("0x") else 10)
-        except ValueError:
-            raise _wrong(prop, name, value, expected) from None
+        match = _INTEGER.fullmatch(value)
+        if match is None:
+            raise _wrong(prop, name, value, expected)
+        number = int(value, 16 if match["hex"] else 10)
     elif isinstance(value, int) and not isinstance(value, bool):
         number = value
     elif isinstance(value, float) and value.is_integer():
@@ -214,20 +215,17 @@ _READERS: Final[Mapping[Kind, Callable[[Property, str, object], Any]]] = {
     Kind.CALLABLE: _read_callable,
     Kind.LOGGER: _read_logger,
 }
-_NONE_IS_UNSET: Final = frozenset({Kind.STRING, Kind.CALLABLE, Kind.LOGGER})
+NONE_IS_UNSET: Final = frozenset({Kind.STRING, Kind.CALLABLE, Kind.LOGGER})
 
 
 def read_value(prop: Property, name: str, value: object, alias: Alias | None = None) -> Any:
     """The value of `prop` that `value`, given under `name`, stands for.
 
-    Strings stand for numbers and booleans as in librdkafka (``"true"``, ``"1"``, ``"0x10"``); None unsets a string, a
-    callback or the logger.
+    Strings stand for numbers and booleans as in librdkafka (``"true"``, ``"1"``, ``"0x10"``).
 
     Raises:
         ConfigurationError: wrong type or out of range; it names the property, the value and what is allowed.
     """
-    if value is None and prop.kind in _NONE_IS_UNSET:
-        return prop.default
     if prop.kind is Kind.INTEGER:
         return _read_integer(prop, name, value, alias)
     if prop.kind is Kind.BOOTSTRAP:

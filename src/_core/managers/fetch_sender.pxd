@@ -33,6 +33,7 @@ cdef class FetchSender(RequestManager):
     cdef vector[PartitionState*] delayed                 # thread: N (a reference each): backing off
     cdef uint64_t serve_count                            # thread: N
     cdef bint closing                                    # thread: N
+    cdef int32_t closes_in_flight                        # thread: N
 
     cdef bint nothing_undelivered(self) noexcept nogil
     # private

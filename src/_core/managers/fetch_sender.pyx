@@ -409,6 +409,7 @@ cdef class FetchSender(RequestManager):
             body.message.session_id = session.session_id
             body.message.session_epoch = -1
             session.session_id = 0
+            self.closes_in_flight += 1
             self._send(session, body, KIND_CLOSE_SESSION, now_ms, now_ms + CLOSE_TIMEOUT_MS, 0)
         return INT64_MAX
 
@@ -418,6 +419,7 @@ cdef class FetchSender(RequestManager):
         cdef FetchSession* session
         cdef BackgroundEvent event
         if request.kind == KIND_CLOSE_SESSION:
+            self.closes_in_flight -= 1
             return
         session = self.sessions[<int32_t>request.cookie]
         self._ended(session)
@@ -445,6 +447,7 @@ cdef class FetchSender(RequestManager):
         cdef FetchSession* session
         cdef size_t t, i
         if request.kind == KIND_CLOSE_SESSION:
+            self.closes_in_flight -= 1
             return
         session = self.sessions[<int32_t>request.cookie]
         self._ended(session)

@@ -17,6 +17,8 @@ cdef extern from "network/request.hpp" namespace "kc" nogil:
         int16_t api_key()
         int16_t min_version()
         int16_t max_version()
+        int16_t request_header_version(int16_t version)
+        int16_t response_header_version(int16_t version)
 
     cdef cppclass BodyOf[M](RequestBody):
         BodyOf()

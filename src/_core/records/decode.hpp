@@ -53,7 +53,7 @@ struct BatchState {
   int8_t timestamp_type = 0;
   bool control = false;
   bool transactional = false;
-  Block* block = nullptr;        // what the plain records lie in: job.block or job.inflated
+  Block* block = nullptr;        // what the plain records lie in: job.block or the inflater's
   size_t records_end = 0;        // their end in `block`; record_position is where the walk is
 };
 
@@ -91,8 +91,6 @@ struct DecodeJob {
   std::vector<int64_t> open_aborts;   // producer ids with an abort in force
   size_t next_aborted = 0;
   Inflater* inflater = nullptr;
-  Block* inflated = nullptr;          // appended to by one batch after the other while there is room
-  size_t inflated_begin = 0;          // where the current batch's bytes begin in it
   int32_t batch_record = 0;           // next record within the current batch
   size_t record_position = 0;         // its place in batch.block
   Columns* run_columns = nullptr;     // where the job's latest run is, never dereferenced

@@ -2,6 +2,7 @@
 from kconsumer._core.base.cpp cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, vector
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.records.columns cimport Block, BlockPool, Columns
+from kconsumer._core.records.compression cimport Inflater
 
 
 cdef extern from "records/decode.hpp" namespace "kc" nogil:
@@ -24,9 +25,6 @@ cdef extern from "records/decode.hpp" namespace "kc" nogil:
         STAGE_RECORDS
         STAGE_FINISHED
         STAGE_FAILED
-
-    cdef cppclass Inflater:
-        pass
 
     cdef cppclass BatchState:
         size_t begin
@@ -80,8 +78,6 @@ cdef extern from "records/decode.hpp" namespace "kc" nogil:
         vector[int64_t] open_aborts
         size_t next_aborted
         Inflater* inflater
-        Block* inflated
-        size_t inflated_begin
         int32_t batch_record
         size_t record_position
         Columns* run_columns

@@ -8,9 +8,13 @@ batch borders. What a batch claims (its length, count, last offset) is checked a
 from libc.stdint cimport INT32_MAX, INT64_MAX
 
 from kconsumer._core.base.cpp cimport int8_t, int16_t, int64_t, string, uint8_t, uint32_t, vector
-from kconsumer._core.base.status cimport ERR_BAD_MSG, ERR_UNSUPPORTED_FEATURE, Status
+from kconsumer._core.base.status cimport ERR_BAD_COMPRESSION, ERR_BAD_MSG, ERR_CRIT_SYS_RESOURCE, Status
 from kconsumer._core.records.bytes cimport formatted, load_be16, load_be32, load_be64
 from kconsumer._core.records.columns cimport Block, BlockPool
+from kconsumer._core.records.compression cimport (
+    CODEC_NONE, CODEC_ZSTD, INFLATE_BAD, INFLATE_DONE, InflateResult, inflate_begin, inflate_step, inflater_acquire,
+    inflater_release,
+)
 from kconsumer._core.records.crc32c cimport crc32c_extend
 from kconsumer._core.records.decode cimport (
     STAGE_BATCH, STAGE_BEGIN, STAGE_CRC, STAGE_FAILED, STAGE_FINISHED, STAGE_INFLATE, STAGE_RECORDS, BatchState,
@@ -183,6 +187,42 @@ cdef void end_transaction(DecodeJob* job) noexcept nogil:
             i += 1
 
 
+cdef DecodeResult fail_inflate(DecodeJob* job) noexcept nogil:
+    if job.inflater.out_of_memory:
+        fail_batch(job, ERR_CRIT_SYS_RESOURCE, job.inflater.detail.c_str())
+    else:
+        fail_batch(job, ERR_BAD_COMPRESSION, job.inflater.detail.c_str())
+    return fail_in_batch(job)
+
+
+cdef DecodeResult begin_inflate(DecodeJob* job, const uint8_t* data, size_t length) noexcept nogil:
+    cdef BatchState* batch = &job.batch
+    if batch.codec > CODEC_ZSTD:
+        return fail_batch_with(job, b"its codec is none of gzip, snappy, lz4, zstd")
+    if job.inflater == NULL:
+        job.inflater = inflater_acquire(job.pool)
+        if job.inflater == NULL:
+            fail_batch(job, ERR_CRIT_SYS_RESOURCE, b"out of memory")
+            return fail_in_batch(job)
+    if inflate_begin(job.inflater, batch.codec, batch.magic, data, length, job.length - batch.end,
+                     job.max_inflated_bytes) == INFLATE_BAD:
+        return fail_inflate(job)
+    job.stage = STAGE_INFLATE
+    return DECODE_DONE
+
+
+cdef DecodeResult inflate_slice(DecodeJob* job, size_t budget_bytes) noexcept nogil:
+    cdef InflateResult result = inflate_step(job.inflater, budget_bytes)
+    if result == INFLATE_BAD:
+        return fail_inflate(job)
+    if result == INFLATE_DONE:
+        job.batch.block = job.inflater.block
+        job.record_position = job.inflater.begin
+        job.batch.records_end = job.inflater.at
+        job.stage = STAGE_RECORDS
+    return DECODE_DONE
+
+
 cdef DecodeResult accept_batch(DecodeJob* job) noexcept nogil:
     """The batch's bytes are what was written: decides whether its records are wanted."""
     cdef BatchState* batch = &job.batch
@@ -206,8 +246,11 @@ cdef DecodeResult accept_batch(DecodeJob* job) noexcept nogil:
     if batch.last_offset < job.next_offset and not batch.control:
         finish_batch(job)
         return DECODE_DONE
-    if batch.codec != 0:
-        return fail_batch_with(job, b"its codec is not known")
+    if batch.count == 0 and bytes == 0:
+        finish_batch(job)
+        return DECODE_DONE
+    if batch.codec != CODEC_NONE:
+        return begin_inflate(job, job.data + batch.body, bytes)
     batch.block = job.block
     job.record_position = <size_t>(job.data - job.block.data) + batch.body
     batch.records_end = <size_t>(job.data - job.block.data) + batch.end
@@ -273,7 +316,7 @@ cdef DecodeResult walk_slice(DecodeJob* job, size_t budget_bytes) noexcept nogil
 cdef DecodeResult decode_step(DecodeJob* job, size_t budget_bytes) noexcept nogil:
     cdef DecodeResult result = DECODE_DONE
     cdef size_t used = 0
-    cdef size_t before
+    cdef size_t before, left
     if job.stage == STAGE_BEGIN:
         begin_job(job)
     while True:
@@ -283,15 +326,20 @@ cdef DecodeResult decode_step(DecodeJob* job, size_t budget_bytes) noexcept nogi
             return DECODE_ERROR
         if used >= budget_bytes and used > 0:
             return DECODE_MORE
+        left = budget_bytes - used if budget_bytes > used else 1
         if job.stage == STAGE_BATCH:
             result = begin_batch(job)
             used += 1
         elif job.stage == STAGE_CRC:
             used += sum_slice(job) / CRC_SPEED + 1
             result = check_crc(job) if job.crc_position == job.batch.end else DECODE_DONE
+        elif job.stage == STAGE_INFLATE:
+            before = job.inflater.at - job.inflater.begin
+            result = inflate_slice(job, left)
+            used += (job.inflater.at - job.inflater.begin) - before + 1
         elif job.stage == STAGE_RECORDS:
             before = job.record_position
-            result = walk_slice(job, budget_bytes - used if budget_bytes > used else 1)
+            result = walk_slice(job, left)
             used += job.record_position - before
         if result != DECODE_DONE:
             return result
@@ -327,9 +375,9 @@ cdef int32_t decode_estimate_rows(DecodeJob* job) noexcept nogil:
 
 
 cdef void decode_release(DecodeJob* job) noexcept nogil:
-    if job.inflated != NULL:
-        BlockPool.release(job.inflated)
-        job.inflated = NULL
+    if job.inflater != NULL:
+        inflater_release(job.inflater)
+        job.inflater = NULL
     if job.block != NULL:
         BlockPool.release(job.block)
         job.block = NULL
