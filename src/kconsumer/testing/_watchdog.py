@@ -21,9 +21,11 @@ def main() -> None:
     pids: set[int] = set()
     directories: list[str] = []
     pending = b""
-    while os.getppid() == parent:
+    while True:
         readable, _, _ = select.select([0], [], [], 1.0)
-        if not readable:
+        if not readable:  # all that the parent said before it went has been read
+            if os.getppid() != parent:
+                break
             continue
         data = os.read(0, 4096)
         if not data:
