@@ -38,9 +38,9 @@ class WireFormatError(ValueError):
 
 cdef const Face* find(str name) except NULL:
     cdef size_t i
-    wanted = name.encode()
+    cdef string wanted = name.encode()
     for i in range(faces().size()):
-        if faces()[i].name == <const char*>wanted:
+        if wanted == faces()[i].name:
             return &faces()[i]
     raise KeyError(name)
 

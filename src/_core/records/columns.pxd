@@ -56,7 +56,11 @@ cdef extern from "records/columns.hpp" namespace "kc" nogil:
         int32_t value_nulls
         HeadersRef* headers
         Block* memory
+        Block* headers_memory
+        uint8_t* key_validity
+        uint8_t* value_validity
         vector[Block*] buffers
+        vector[size_t] buffer_bytes
         vector[Run] runs
         bint key_is_null(int32_t row)
         bint value_is_null(int32_t row)
@@ -64,6 +68,6 @@ cdef extern from "records/columns.hpp" namespace "kc" nogil:
         @staticmethod
         Columns* create(BlockPool* pool, int32_t capacity)
         bint want_headers()
-        int32_t pin(Block* b)
+        int32_t pin(Block* b, size_t bytes)
         void retain()
         void release()
