@@ -521,6 +521,22 @@ def test_a_resolver_that_hangs_fails_the_attempt_at_the_set_up_timeout(clock):
         NetworkDriver.open_gate()
 
 
+def test_canonical_bootstrap_uses_the_names_of_every_address(broker, clock):
+    driver = NetworkDriver([("cluster.test", broker.port)], clock, canonical_bootstrap=True)
+    driver.use_canonical_resolver()
+    assert driver.least_loaded_node() == -1
+    driver.poll_until(lambda: driver.least_loaded_node() != -1)
+    assert [driver.node_name(node) for node in (-2, -3)] == [f"{n}.cluster.test:{broker.port}" for n in ("one", "two")]
+    broker.negotiate(driver, node=-3)
+
+
+def test_canonical_bootstrap_keeps_a_name_that_has_no_canonical_one(broker, clock):
+    driver = NetworkDriver([("nameless.test", broker.port)], clock, canonical_bootstrap=True)
+    driver.use_canonical_resolver()
+    driver.poll_until(lambda: driver.least_loaded_node() == -2)
+    assert driver.node_name(-2) == f"nameless.test:{broker.port}"
+
+
 # -- closing -----------------------------------------------------------------------------------------------------------
 
 
