@@ -20,7 +20,7 @@ KAFKA_VERSION = "4.3.1"
 JARS = [f"org.apache.kafka:kafka-clients:{KAFKA_VERSION}",
         *(f"com.fasterxml.jackson.core:jackson-{part}:2.18.2" for part in ("databind", "core", "annotations"))]
 COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
-EXAMPLES = settings(max_examples=8, derandomize=True, deadline=None, database=None,
+EXAMPLES = settings(max_examples=15, derandomize=True, deadline=None, database=None,
                     suppress_health_check=list(HealthCheck))
 
 if not shutil.which("java") or not shutil.which("mvn"):
