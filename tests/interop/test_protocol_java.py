@@ -61,11 +61,16 @@ class Peer:
                                         encoding="utf-8")
 
     def ask(self, operation: str, name: str, version: int, payload: str) -> str:
+        verdict, answer = self.try_to(operation, name, version, payload)
+        assert verdict == "ok", f"{operation} {name} v{version}: {answer}"
+        return answer
+
+    def try_to(self, operation: str, name: str, version: int, payload: str) -> tuple[str, str]:
         self.process.stdin.write(f"{operation}\t{name}\t{version}\t{payload}\n")
         self.process.stdin.flush()
         verdict, _, answer = self.process.stdout.readline().rstrip("\n").partition("\t")
-        assert verdict == "ok", f"{operation} {name} v{version}: {answer or 'the Java process ended'}"
-        return answer
+        assert verdict, "the Java process ended"
+        return verdict, answer
 
     def close(self) -> None:
         self.process.stdin.close()
@@ -161,5 +166,24 @@ def test_unknown_tagged_fields_from_java_are_passed_over(name, version, schemas,
         assert len(tagged) > len(plain)
         assert codecs.decode(name, version, tagged) == (complete(fields, version, values), 0)
         assert codecs.transcode(name, version, tagged) == plain
+
+    check()
+
+
+@pytest.mark.parametrize(("name", "version"), CASES)
+def test_java_refuses_what_can_encode_refuses(name, version, schemas, peer):
+    """Values of the newest version, asked for in this one."""
+    fields = fields_of(schemas[name])
+    newest = codecs.messages()[name][1]
+
+    @EXAMPLES
+    @given(struct_values(fields, newest))
+    def check(values):
+        values = complete(fields, newest, values)
+        verdict, answer = peer.try_to("bytes", name, version, json.dumps(to_json(fields, newest, values)))
+        refused = codecs.refused_field(name, version, values)
+        assert (verdict == "error") == (refused is not None), (refused, answer)
+        if refused is None:
+            assert codecs.encode(name, version, values).hex() == answer
 
     check()
