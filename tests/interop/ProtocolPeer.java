@@ -4,6 +4,7 @@
 //
 //   json    hex -> the message as Kafka's own JSON converter prints it
 //   bytes   JSON -> hex
+//   older   JSON of the newest version -> hex of this one
 //   tags    hex -> hex with unknown tagged fields added in every struct that may have them
 //   again   hex -> hex, decoded and encoded
 import com.fasterxml.jackson.databind.JsonNode;
@@ -49,12 +50,13 @@ public class ProtocolPeer {
         String type = PACKAGE + name + (name.startsWith("ConsumerProtocol") ? "" : "Data");
         Class<?> data = Class.forName(type);
         Class<?> converter = Class.forName(type + "JsonConverter");
-        if (operation.equals("bytes")) {
+        Message message = (Message) data.getConstructor().newInstance();
+        if (operation.equals("bytes") || operation.equals("older")) {
+            short from = operation.equals("older") ? message.highestSupportedVersion() : version;
             Method read = converter.getMethod("read", JsonNode.class, short.class);
-            return encode((Message) read.invoke(null, MAPPER.readTree(payload), version), version);
+            return encode((Message) read.invoke(null, MAPPER.readTree(payload), from), version);
         }
         ByteBuffer buffer = ByteBuffer.wrap(HEX.parseHex(payload));
-        Message message = (Message) data.getConstructor().newInstance();
         message.read(new ByteBufferAccessor(buffer), version);
         if (buffer.hasRemaining()) {
             throw new IllegalArgumentException(buffer.remaining() + " bytes left over");
