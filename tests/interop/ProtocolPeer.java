@@ -1,5 +1,5 @@
-// Owns: the Java client's codecs behind lines of text: "operation TAB message TAB version TAB payload" on stdin, "ok TAB
-// payload" or "error TAB reason" on stdout. Run as a source file with the kafka-clients jar on the class path.
+// Owns: the Java client's codecs behind lines of text: "operation TAB message TAB version TAB payload" on stdin,
+// "ok TAB payload" or "error TAB reason" on stdout. Run as a source file with the kafka-clients jar on the class path.
 // Threads: one. Never: opens a connection.
 //
 //   json    hex -> the message as Kafka's own JSON converter prints it

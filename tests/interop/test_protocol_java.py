@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from protocol_schemas import Field, complete, fields_of, is_flexible, struct_values, valid_versions
-
 from kconsumer._core.protocol import protocol_testing as codecs
+from protocol_schemas import Field, complete, fields_of, is_flexible, struct_values, valid_versions
 
 ROOT = Path(__file__).resolve().parents[2]
 KAFKA_VERSION = "4.3.1"
@@ -112,7 +111,7 @@ def without_what_java_leaves_out(fields: list[Field], version: int, values: dict
     kept = {}
     for field in fields:
         value = values.get(field.name)
-        if field.name not in values or field.tagged(version) and value == field.default():
+        if field.name not in values or (field.tagged(version) and value == field.default()):
             continue
         if field.type == "records" and value is not None:
             value = b""

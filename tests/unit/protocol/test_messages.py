@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from kconsumer._core.protocol import protocol_testing as codecs
 
 
@@ -35,7 +34,8 @@ def test_defaults_are_the_schemas():
     ("MetadataRequest", 9, {"topics": [{"name": None}]}, "MetadataRequestTopic.name"),
     ("MetadataRequest", 10, {"topics": [{"name": None}]}, None),
     ("MetadataRequest", 11, {"include_cluster_authorized_operations": True}, "include_cluster_authorized_operations"),
-    ("FetchRequest", 11, {"topics": [{"partitions": [{"last_fetched_epoch": 3}]}]}, "FetchPartition.last_fetched_epoch"),
+    ("FetchRequest", 11, {"topics": [{"partitions": [{"last_fetched_epoch": 3}]}]},
+     "FetchPartition.last_fetched_epoch"),
     ("FetchRequest", 12, {"topics": [{"partitions": [{"last_fetched_epoch": 3}]}]}, None),
     ("FetchRequest", 12, {"topics": [{"topic_id": bytes(15) + b"x"}]}, None),  # ignorable
     ("FetchRequest", 14, {"replica_state": {"replica_id": 3}}, "replica_state"),

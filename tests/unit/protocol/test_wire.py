@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 
 import pytest
-
 from kconsumer._core.protocol import protocol_testing as codecs
 
 BAD_MSG = -199
