@@ -200,6 +200,8 @@ def _take(prop: Property, alias: Alias | None, name: str, value: object, warning
     if prop.scope is Scope.PRODUCER:  # a producer's to check
         warnings.append(f"{name}: {prop.reason}")
         return _Given(name, value)
+    if prop.status is Status.REFUSED and not prop.satisfied_by:
+        raise configuration_error(f"{name} is refused: {prop.reason}")
     read = read_value(prop, name, value, alias)
     if read not in prop.satisfied_by:
         if prop.status is Status.REFUSED:
