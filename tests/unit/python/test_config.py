@@ -456,6 +456,7 @@ def test_one_property_that_bounds_another_is_logged(caplog: pytest.LogCaptureFix
     assert line.startswith("retry.backoff.ms (2000) is greater than retry.backoff.max.ms (1000)")
     (line,) = warnings(caplog, max_partition_fetch_bytes=100, fetch_max_bytes=10)
     assert line.startswith("max.partition.fetch.bytes (100) is greater than fetch.max.bytes (10)")
+    assert warnings(caplog, fetch_max_bytes=10, retry_backoff_max_ms=5) == []
 
 
 @pytest.mark.parametrize(
@@ -514,6 +515,7 @@ def test_an_update_is_checked(changes: dict[str, Any], message: str) -> None:
 
 def test_an_update_is_logged_too(caplog: pytest.LogCaptureFixture) -> None:
     parse_update(settings(), {"max.partition.fetch.bytes": 60_000_000})
+    parse_update(settings(), {"fetch.min.bytes": 2})
     assert len(caplog.records) == 1
 
 

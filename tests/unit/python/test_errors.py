@@ -5,6 +5,8 @@ from __future__ import annotations
 import builtins
 import copy
 import pickle
+import re
+from pathlib import Path
 
 import confluent_kafka
 import confluent_kafka.error
@@ -42,6 +44,15 @@ def test_has_the_codes_that_only_kafka_has() -> None:
         "OFFSET_MOVED_TO_TIERED_STORAGE": 109,
     }
     assert {code for code in constants(KafkaError).values() if code >= -1} == set(range(-1, 134))
+
+
+def test_the_core_has_the_same_numbers() -> None:
+    header = Path(__file__).resolve().parents[3] / "src" / "_core" / "base" / "status.hpp"
+    codes = re.findall(r"ERR_([A-Z_]+) = (-?\d+),", header.read_text(encoding="utf-8"))
+    assert len(codes) > 25
+    assert {name: constants(KafkaError).get(f"_{name}") for name, _ in codes} == {
+        name: int(number) for name, number in codes
+    }
 
 
 def test_has_every_method_of_confluent_kafka() -> None:
