@@ -20,7 +20,12 @@ Theirs = confluent_kafka.KafkaError
 
 
 def constants(cls: type) -> dict[str, int]:
-    return {name: value for name in dir(cls) if isinstance(value := getattr(cls, name), int)}
+    names = [name for name in dir(cls) if not name.startswith("__")]
+    return {name: value for name in names if isinstance(value := getattr(cls, name), int)}
+
+
+def test_names_hold_the_constants_and_nothing_else() -> None:
+    assert {name: code for code, name in error_codes._NAMES.items()} == constants(KafkaError)
 
 
 def test_has_every_code_of_confluent_kafka_under_the_same_name() -> None:
