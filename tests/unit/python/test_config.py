@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kconsumer import config
 from kconsumer.config import Endpoint, OffsetReset, Settings, parse, parse_update
 from kconsumer.config_properties import BY_NAME, PROPERTIES, SECTIONS
 from kconsumer.config_property import ABSENT, Kind, Property, Scope, Status
@@ -275,6 +279,9 @@ def test_bootstrap_addresses(text: Any, expected: list[tuple[str, int]]) -> None
         ("::1", "'::1' is no host:port; an IPv6 address needs brackets"),
         ("[::1", "'[::1' is no host:port"),
         ("[]:1", "'[]:1' is no host:port"),
+        ("[h]:1", "'[h]:1' is no host:port"),
+        ("[::1]9", "'[::1]9' is no host:port"),
+        ("a\0b", "is no host:port"),
         ("a b:1", "'a b:1' is no host:port"),
         ("SSL://h:1", "'SSL://h:1' asks for SSL, but security.protocol is plaintext"),
         (5, "5 is not valid"),
@@ -517,6 +524,18 @@ def test_an_update_is_logged_too(caplog: pytest.LogCaptureFixture) -> None:
     parse_update(settings(), {"max.partition.fetch.bytes": 60_000_000})
     parse_update(settings(), {"fetch.min.bytes": 2})
     assert len(caplog.records) == 1
+
+
+# Imports
+
+
+def test_confluent_kafka_is_not_needed() -> None:
+    modules = [path.stem for path in sorted(Path(config.__file__).parent.glob("*.py"))]
+    own = [name for name in modules if name.startswith(("config", "error", "topic_", "cluster_", "throttle_", "deser"))]
+    assert len(own) >= 10
+    names = ", ".join(f"kconsumer.{name}" for name in [*own, "serialization"])
+    blocked = f"import sys; sys.modules['confluent_kafka'] = None; import {names}"
+    subprocess.run([sys.executable, "-c", blocked], check=True, timeout=60)
 
 
 # Any value at all
