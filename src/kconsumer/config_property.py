@@ -74,7 +74,7 @@ SAME: Final = Elsewhere.SAME
 ABSENT: Final = Elsewhere.ABSENT
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Property:
     """One configuration property: the only place that knows its names, type, range and default.
 
