@@ -6,9 +6,10 @@ from kconsumer._core.consumer.consumer_network_thread cimport ConsumerNetworkThr
 from kconsumer._core.consumer.fetch_buffer cimport FetchBuffer
 from kconsumer._core.consumer.fetch_decoder cimport FetchDecoder
 from kconsumer._core.consumer.fetch_handler cimport FetchHandler
-from kconsumer._core.events.application_event cimport ApplicationEvent
+from kconsumer._core.consumer.record_batch cimport RecordBatch
+from kconsumer._core.events.application_event cimport ApplicationEvent, CloseEvent
 from kconsumer._core.events.application_event_queue cimport ApplicationEventQueue
-from kconsumer._core.events.background_event cimport BackgroundEventQueue
+from kconsumer._core.events.background_event cimport BackgroundEvent, BackgroundEventQueue
 from kconsumer._core.managers.fetch_sender cimport FetchSender
 from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
 from kconsumer._core.managers.offsets_request_manager cimport OffsetsRequestManager
@@ -58,3 +59,12 @@ cdef class ConsumerCore:
     cdef int changed(self) except -1
     cdef int64_t deadline_us(self, object timeout) except -1
     cdef object poll_slow(self, object timeout)
+    # private
+    cdef void _leave_to_parent(self) noexcept
+    cdef void _stop(self) noexcept
+    cdef int _dispatch(self, BackgroundEvent& event) except -1
+    cdef object _serve_or_yield(self, ApplicationEvent* event)
+    cdef int _consume_into(self, list out, Py_ssize_t most, int64_t deadline) except -1
+    cdef RecordBatch _take_batch(self, int32_t most, int64_t deadline)
+    cdef int _raise_event(self) except -1
+    cdef int _await_close(self, CloseEvent* event, int64_t deadline) except -1

@@ -46,12 +46,11 @@ from kconsumer._core.state.partition_state cimport PartitionState
 
 import threading
 
-from kconsumer.errors import IllegalStateError, KafkaError, WakeupError, error_for, exception_for, exception_from
+from kconsumer.errors import KafkaError, error_for, exception_for, exception_from
 
 watch_forks()
 
 cdef enum:
-    NO_DEADLINE = -1
     DEFAULT_CLOSE_MS = 5000
     NEVER_REFRESHED_MS = 0x7fffffffffff
 
@@ -253,11 +252,11 @@ cdef class ConsumerCore:
         if self.busy.exchange(1) != 0:
             raise exception_for(<int>ERR_STATE, "poll, consume, consume_batch and close are exclusive: another one of "
                                 "this consumer is running in another thread, or this is a call from its callback or "
-                                "from a signal handler", cls=IllegalStateError)
+                                "from a signal handler")
         return 0
 
     cdef int64_t deadline_us(self, object timeout) except -1:
-        """Seconds (None or negative: for ever) → a point on the monotonic clock, NO_DEADLINE for none."""
+        """Seconds (None or negative: for ever) → a point on the monotonic clock (INT64_MAX: none)."""
         cdef double seconds
         if timeout is None:
             return INT64_MAX
@@ -274,7 +273,7 @@ cdef class ConsumerCore:
         if bits == 0:
             return 0
         if bits & <uint32_t>ATTENTION_WAKEUP and self.background.attention.clear(<uint32_t>ATTENTION_WAKEUP):
-            raise exception_for(<int>ERR_INTR, "wakeup() was called", cls=WakeupError)
+            raise exception_for(<int>ERR_INTR, "wakeup() was called")
         if bits & <uint32_t>ATTENTION_CONTROL:
             self.background.attention.clear(<uint32_t>ATTENTION_CONTROL)
             self.handler.revalidate()

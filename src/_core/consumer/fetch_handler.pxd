@@ -55,3 +55,14 @@ cdef class FetchHandler:
     cdef void drop_parked(self) noexcept nogil
     cdef object topic_name(self, PartitionState* p)
     cdef int32_t take_rows(self, int32_t most) noexcept nogil
+    # private
+    cdef void _next_run(self) noexcept nogil
+    cdef int _open(self, FetchEntry* entry) except -1
+    cdef void _close_entry(self) noexcept nogil
+    cdef void _publish(self, FetchEntry* entry, int32_t row) noexcept nogil
+    cdef void _remember(self, FetchEntry* entry, bint whole) noexcept nogil
+    cdef bint _is_stale(self, FetchEntry* entry) noexcept nogil
+    cdef void _drop(self, FetchEntry* entry) noexcept nogil
+    cdef void _park(self) noexcept nogil
+    cdef void _ran_dry(self) noexcept nogil
+    cdef void _open_rows(self, FetchEntry* entry) noexcept nogil
