@@ -475,6 +475,7 @@ def test_one_property_that_bounds_another_is_logged(caplog: pytest.LogCaptureFix
         ({"topic.metadata.refresh.interval.ms": -1}, 0, 900_000),
         ({"topic.metadata.refresh.interval.ms": 0}, 0, 900_000),
         ({"topic.metadata.refresh.interval.ms": -1, "metadata.max.age.ms": 20}, 20, 20),
+        ({"topic.metadata.refresh.interval.ms": 0, "metadata.max.age.ms": 20}, 20, 20),
     ],
 )
 def test_metadata_refresh(config: dict[str, Any], refresh: int, age: int) -> None:
