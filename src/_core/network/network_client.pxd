@@ -5,7 +5,7 @@ from kconsumer._core.base.log cimport LogQueue
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.network.connection cimport Connection, InFlight, Node, OpenDescriptors
 from kconsumer._core.network.network cimport Completion, Network
-from kconsumer._core.network.request cimport NetworkConfig, Request
+from kconsumer._core.network.request cimport NetworkConfig, NodeAddress, Request
 from kconsumer._core.network.resolver cimport Resolver
 from kconsumer._core.network.selector cimport Selector, SelectorEvent
 from kconsumer._core.protocol.wire cimport Reader, Writer
@@ -21,6 +21,7 @@ cdef class NetworkClient(Network):
     cdef Resolver resolver                # thread: N
     cdef OpenDescriptors descriptors      # shared: atomics
     cdef map[int32_t, Node*] nodes        # thread: N
+    cdef vector[NodeAddress] uncanonical  # thread: N; bootstrap names whose canonical names are being looked up
     cdef vector[Node*] retired            # thread: N; no longer listed, requests still in flight
     cdef vector[SelectorEvent] events     # thread: N
     cdef vector[Completion] finished      # thread: N; not yet handed out by poll
@@ -41,6 +42,7 @@ cdef class NetworkClient(Network):
     cdef void abandon(self) noexcept nogil
 
     cdef void use_bootstrap(self) noexcept nogil
+    cdef void expand_bootstrap(self, int64_t now_ms) noexcept nogil
     cdef Node* find_node(self, int32_t node_id) noexcept nogil
     cdef Connection* find_connection(self, int32_t node_id, int channel) noexcept nogil
     cdef void arm(self, int64_t due_ms) noexcept nogil
@@ -63,7 +65,7 @@ cdef class NetworkClient(Network):
     cdef void close_socket(self, Connection* c) noexcept nogil
     cdef void fail_in_flight(self, Connection* c, const Status& why) noexcept nogil
     cdef void finish_failed(self, Request* request, int32_t code, const string& detail) noexcept nogil
-    cdef void drop_node(self, Node* node, const Status& why, int64_t now_ms) noexcept nogil
+    cdef void drop_node(self, Node* node, bint linger, const string& why, int64_t now_ms) noexcept nogil
 
     cdef int common_version(self, Connection* c, int16_t api_key, int16_t low, int16_t high) noexcept nogil
     cdef void put_on_wire(self, Connection* c, const InFlight& sent, int64_t now_ms) noexcept nogil

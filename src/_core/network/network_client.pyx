@@ -169,11 +169,36 @@ cdef class NetworkClient(Network):
 
     cdef void use_bootstrap(self) noexcept nogil:
         cdef size_t i
-        cdef NodeAddress address
         self.on_bootstrap = True
+        self.uncanonical.clear()
         for i in range(self.config.bootstrap.size()):
-            address = self.config.bootstrap[i]
-            self.nodes[address.id] = new Node(address)
+            if self.config.canonical_bootstrap:
+                self.uncanonical.push_back(self.config.bootstrap[i])
+            else:
+                self.nodes[self.config.bootstrap[i].id] = new Node(self.config.bootstrap[i])
+
+    cdef void expand_bootstrap(self, int64_t now_ms) noexcept nogil:
+        """resolve_canonical_bootstrap_servers_only: each bootstrap name becomes the names of all its addresses. One that
+        does not resolve stays what it is, so that connecting to it tells why."""
+        cdef Resolution found
+        cdef NodeAddress address
+        cdef size_t i = self.uncanonical.size()
+        cdef size_t k
+        while i > 0:
+            i -= 1
+            address = self.uncanonical[i]
+            if self.resolver.lookup(address.host, address.port, self.config.address_family, True, now_ms,
+                                    &found) == LOOKUP_PENDING:
+                continue
+            self.uncanonical.erase(self.uncanonical.begin() + i)
+            if not self.on_bootstrap:
+                continue
+            if found.names.empty():
+                found.names.push_back(address.host)
+            for k in range(found.names.size()):
+                address.id = -2 - <int32_t>self.nodes.size()
+                address.host = found.names[k]
+                self.nodes[address.id] = new Node(address)
 
     cdef Node* find_node(self, int32_t node_id) noexcept nogil:
         cdef map[int32_t, Node*].iterator it = self.nodes.find(node_id)
@@ -212,8 +237,9 @@ cdef class NetworkClient(Network):
         self.on_bootstrap = False
         it = before.begin()
         while it != before.end():
-            self.drop_node(deref(it).second, Status(ERR_TRANSPORT, string(b"the broker is no longer in the cluster's "
-                                                                          b"list at this address")), now_ms)
+            node = deref(it).second
+            # What was asked of a bootstrap address is still wanted; a broker that is gone or has moved will not answer.
+            self.drop_node(node, node.id < -1, string(b"no longer in the cluster's list at this address"), now_ms)
             inc(it)
 
     cdef void rebootstrap(self, int64_t now_ms) noexcept nogil:
@@ -222,19 +248,17 @@ cdef class NetworkClient(Network):
         before.swap(self.nodes)
         it = before.begin()
         while it != before.end():
-            deref(it).second.retiring = True
-            self.drop_node(deref(it).second, Status(ERR_TRANSPORT, string(b"going back to the bootstrap servers")),
-                           now_ms)
+            self.drop_node(deref(it).second, False, string(b"going back to the bootstrap servers"), now_ms)
             inc(it)
         self.resolver.forget()
         self.use_bootstrap()
 
-    cdef void drop_node(self, Node* node, const Status& why, int64_t now_ms) noexcept nogil:
-        """Closes a node's connections; those to a bootstrap address may first finish what is in flight."""
+    cdef void drop_node(self, Node* node, bint linger, const string& why, int64_t now_ms) noexcept nogil:
+        """Takes a node that is no longer listed out of use: at once, or after what is in flight has ended."""
         cdef Connection* c
         cdef int channel
-        cdef bint linger = node.id < -1 and not node.retiring
         cdef bint busy = False
+        node.retiring = True
         for channel in range(kChannels):
             c = node.connection(<Channel>channel)
             if c == NULL or c.state == CONN_DOWN:
@@ -242,9 +266,8 @@ cdef class NetworkClient(Network):
             if linger and c.state == CONN_READY and not c.in_flight.empty():
                 busy = True
             else:
-                self.lose(c, why, now_ms)
+                self.lose(c, Status(ERR_TRANSPORT, why), now_ms)
         if busy:
-            node.retiring = True
             self.retired.push_back(node)
         else:
             del node
@@ -547,10 +570,11 @@ cdef class NetworkClient(Network):
                        int64_t now_ms) noexcept nogil:
         """The same failure again and again is told once in a while, and at every turn under debug=broker."""
         cdef bint repeated = c.logged_detail == told.detail and now_ms - c.logged_ms < REPEAT_LOG_MS
-        if not was_idle and not repeated:
+        cdef bint quiet = was_idle or repeated or c.node.retiring
+        if not quiet:
             c.logged_detail = told.detail
             c.logged_ms = now_ms
-        self.log.write(6 if was_ready else 3, DBG_BROKER if was_idle or repeated else 0,
+        self.log.write(6 if was_ready else 3, DBG_BROKER if quiet else 0,
                        b"DISCONN" if was_ready else b"FAIL", b"%s", told.detail.c_str())
 
     cdef void close_socket(self, Connection* c) noexcept nogil:
@@ -603,11 +627,10 @@ cdef class NetworkClient(Network):
         all.swap(self.nodes)
         it = all.begin()
         while it != all.end():
-            deref(it).second.retiring = True
-            self.drop_node(deref(it).second, Status(ERR_TRANSPORT, string(b"the client is closing")), 0)
+            self.drop_node(deref(it).second, False, string(b"the client is closing"), 0)
             inc(it)
         for i in range(self.retired.size()):
-            self.drop_node(self.retired[i], Status(ERR_TRANSPORT, string(b"the client is closing")), 0)
+            self.drop_node(self.retired[i], False, string(b"the client is closing"), 0)
         self.retired.clear()
         self.resolver.close()
         self.next_timer_ms = INT64_MAX
@@ -784,6 +807,7 @@ cdef class NetworkClient(Network):
         cdef int64_t wait_ms
         cdef int rc
         self.free_retired(now_ms)
+        self.expand_bootstrap(now_ms)
         wait_ms = min(timeout_ms, self.next_timeout_ms(now_ms))
         rc = self.selector.wait(wait_ms if wait_ms != INT64_MAX else -1, self.events)
         if rc != 0:
@@ -794,6 +818,7 @@ cdef class NetworkClient(Network):
             self.handle_event(<Connection*>self.events[i].tag, self.events[i].ready, now_ms)
         if self.reads_pending or self.resolving_count > 0:
             self.visit_unselected(now_ms)
+        self.expand_bootstrap(now_ms)
         self.run_timers(now_ms)
         for i in range(self.finished.size()):
             done.push_back(self.finished[i])

@@ -301,9 +301,9 @@ def test_a_reset_names_its_cause(broker, driver):
 
 
 def test_partial_writes_go_on_when_the_socket_takes_more(broker, clock):
-    driver = NetworkDriver([broker.address], clock, socket_send_buffer_bytes=4096)
+    driver = NetworkDriver([broker.address], clock, socket_send_buffer_bytes=65536)
     peer = broker.negotiate(driver)
-    body = bytes(i * 31 & 0xFF for i in range(8 << 20))
+    body = bytes(i * 31 & 0xFF for i in range(4 << 20))
     driver.add(3, body)
     driver.poll()
     assert driver.stats()[0]["tx_bytes"] < len(body)
