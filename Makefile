@@ -29,7 +29,7 @@ $(STAMPS)/venv: $(STAMPS)/system
 	$(PIP) -U pip
 	@touch $@
 
-$(STAMPS)/setup: $(STAMPS)/venv pyproject.toml setup.py
+$(STAMPS)/setup: $(STAMPS)/venv pyproject.toml
 	$(PIP) 'setuptools>=77' 'Cython>=3.1'
 	$(PIP) --no-build-isolation -e '.[dev]'
 	@echo release > $(STAMPS)/mode
