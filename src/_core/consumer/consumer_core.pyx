@@ -619,6 +619,9 @@ cdef class ConsumerCore:
         p.release()
         return found
 
+    def _check_open(self):
+        self.check_usable()
+
     def _counters(self):
         """What metrics() shows, by name."""
         return {
