@@ -190,3 +190,16 @@ def test_too_long_for_the_wire_is_refused_when_writing():
     with pytest.raises(ValueError, match="too long"):
         codecs.encode("SaslHandshakeRequest", 1, {"mechanism": b"x" * 32768})
     assert len(codecs.encode("SaslHandshakeRequest", 1, {"mechanism": b"x" * 32767})) == 32769
+
+
+@pytest.mark.parametrize(("values", "plain", "flexible"), [
+    ({"unsigned_16": 0xFFFE, "unsigned_32": 0xFFFFFFFD, "number": -0.5, "integers": [1, -(2**63)]},
+     struct.pack(">HIdiqq", 0xFFFE, 0xFFFFFFFD, -0.5, 2, 1, -(2**63)),
+     struct.pack(">HId", 0xFFFE, 0xFFFFFFFD, -0.5) + b"\x03" + struct.pack(">qq", 1, -(2**63))),
+    ({"unsigned_16": 0, "unsigned_32": 0, "number": 0.0, "integers": None},
+     bytes(14) + struct.pack(">i", -1), bytes(15)),
+    ({"unsigned_16": 0, "unsigned_32": 0, "number": 0.0, "integers": []}, bytes(18), bytes(14) + b"\x01"),
+])
+def test_types_that_no_message_has(values, plain, flexible):
+    assert codecs.through_the_wire(values, False) == (plain, values)
+    assert codecs.through_the_wire(values, True) == (flexible, values)
