@@ -58,6 +58,7 @@ struct Columns {
   Block* memory = nullptr;           // what the arrays above lie in (counted by the pool)
   Block* headers_memory = nullptr;
   std::vector<Block*> buffers;       // pinned blocks that views point into
+  std::vector<size_t> buffer_bytes;  // how far into each the records reach; a block's tail may still be written to
   std::vector<Run> runs;
 
   bool key_is_null(int32_t row) const { return key_nulls && !(key_validity[row >> 3] >> (row & 7) & 1); }
@@ -69,7 +70,8 @@ struct Columns {
   // nullptr when memory is out. Both validity bitmaps start as all ones.
   static Columns* create(BlockPool* pool, int32_t capacity);
   bool want_headers();  // allocates `headers` (zero counts for the rows so far); false when memory is out
-  int32_t pin(Block* b); // index of b in buffers, adding and retaining it when it is not the last one added
+  // Index of b in buffers, adding and retaining it when it is not the last one added; views reach up to `bytes`.
+  int32_t pin(Block* b, size_t bytes);
   void retain() { refs.fetch_add(1, std::memory_order_relaxed); }
   void release() {
     if (refs.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();
@@ -113,11 +115,13 @@ inline bool Columns::want_headers() {
   return true;
 }
 
-inline int32_t Columns::pin(Block* b) {
+inline int32_t Columns::pin(Block* b, size_t bytes) {
   if (buffers.empty() || buffers.back() != b) {
-    BlockPool::retain(b);
+    buffer_bytes.push_back(0);
     buffers.push_back(b);
+    BlockPool::retain(b);
   }
+  if (buffer_bytes.back() < bytes) buffer_bytes.back() = bytes;
   return static_cast<int32_t>(buffers.size()) - 1;
 }
 

@@ -23,8 +23,7 @@ cdef extern from "records/block.hpp" namespace "kc" nogil:
         void release(Block* b)
         int64_t live_bytes()
         atomic[bint] starved
-        void (*on_room)(void*) noexcept nogil
-        atomic[void*] on_room_arg
+        void set_on_room(void (*callback)(void*) noexcept nogil, void* arg)
 
 
 cdef extern from "records/columns.hpp" namespace "kc" nogil:
@@ -56,7 +55,11 @@ cdef extern from "records/columns.hpp" namespace "kc" nogil:
         int32_t value_nulls
         HeadersRef* headers
         Block* memory
+        Block* headers_memory
+        uint8_t* key_validity
+        uint8_t* value_validity
         vector[Block*] buffers
+        vector[size_t] buffer_bytes
         vector[Run] runs
         bint key_is_null(int32_t row)
         bint value_is_null(int32_t row)
@@ -64,6 +67,6 @@ cdef extern from "records/columns.hpp" namespace "kc" nogil:
         @staticmethod
         Columns* create(BlockPool* pool, int32_t capacity)
         bint want_headers()
-        int32_t pin(Block* b)
+        int32_t pin(Block* b, size_t bytes)
         void retain()
         void release()

@@ -23,6 +23,41 @@ enum DecodeResult : int {
 
 struct Inflater;  // a codec's stream, owned by compression.pyx
 
+enum DecodeStage : int {
+  STAGE_BEGIN = 0,    // before the first batch
+  STAGE_BATCH,        // `position` is at the start of a batch
+  STAGE_CRC,          // summing the batch's bytes
+  STAGE_INFLATE,      // inflating its records
+  STAGE_RECORDS,      // walking its records
+  STAGE_FINISHED,
+  STAGE_FAILED,
+};
+
+// Header of the batch (or v0/v1 message) that the job is in, and where its records lie.
+struct BatchState {
+  size_t begin = 0;              // in job.data
+  size_t end = 0;
+  size_t body = 0;               // where the (compressed) records begin
+  int64_t base_offset = 0;       // v0/v1: offset of the message; of a wrapper, the offset of its last inner message
+  int64_t last_offset = 0;
+  int64_t base_timestamp = -1;   // v0/v1: the message's own timestamp
+  int64_t max_timestamp = -1;
+  int64_t producer_id = -1;
+  int64_t inner_base = 0;        // what is added to an inner message's offset (v1)
+  int64_t previous_offset = -1;  // v0/v1: offset of the inner message before
+  int32_t leader_epoch = -1;
+  int32_t count = 0;             // v2: records claimed
+  int32_t previous_delta = -1;   // v2: offset delta of the record before
+  uint32_t crc = 0;              // claimed
+  int8_t magic = 0;
+  int8_t codec = 0;
+  int8_t timestamp_type = 0;
+  bool control = false;
+  bool transactional = false;
+  Block* block = nullptr;        // what the plain records lie in: job.block or the inflater's
+  size_t records_end = 0;        // their end in `block`; record_position is where the walk is
+};
+
 // One partition's records of one Fetch response.
 struct DecodeJob {
   // set by the caller
@@ -48,15 +83,19 @@ struct DecodeJob {
   int64_t error_offset = -1;          // first offset of the batch that failed
   int64_t error_next_offset = -1;     // where reading can go on, or -1 when that cannot be told
 
-  // between slices, private to record_batch.pyx
+  // between slices, private to the decoder
+  int stage = STAGE_BEGIN;
   size_t position = 0;
+  BatchState batch;
+  uint32_t crc = 0;                   // of the batch's bytes up to crc_position
+  size_t crc_position = 0;
   std::vector<int64_t> open_aborts;   // producer ids with an abort in force
   size_t next_aborted = 0;
   Inflater* inflater = nullptr;
-  Block* inflated = nullptr;
   int32_t batch_record = 0;           // next record within the current batch
-  size_t record_position = 0;         // its place in the batch's (inflated) bytes
-  int stage = 0;
+  size_t record_position = 0;         // its place in batch.block
+  Columns* run_columns = nullptr;     // where the job's latest run is, never dereferenced
+  size_t run_index = 0;
 };
 
 }  // namespace kc

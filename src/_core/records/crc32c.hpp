@@ -1,0 +1,176 @@
+// Owns: CRC32C (Castagnoli), in hardware where the CPU has it, chosen once when the module is loaded.
+// Threads: any (pure functions over constant tables). Never: needs compile flags beyond the baseline, or alignment.
+//
+// The instruction has a latency of three cycles and a throughput of one, so three stretches are summed side by side
+// and joined with a table that advances a CRC over as many zero bytes as a stretch is long.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <nmmintrin.h>
+#define KC_CRC32C_TARGET __attribute__((target("sse4.2")))
+#elif defined(__aarch64__) && (defined(__linux__) || defined(__APPLE__))
+#if defined(__APPLE__)
+#include <sys/sysctl.h>
+#else
+#include <sys/auxv.h>
+#endif
+#if defined(__clang__)
+#define KC_CRC32C_TARGET __attribute__((target("crc")))
+#else
+#define KC_CRC32C_TARGET __attribute__((target("+crc")))
+#endif
+#endif
+
+namespace kc {
+namespace crc32c_detail {
+
+constexpr uint32_t kPolynomial = 0x82f63b78;  // reflected
+constexpr size_t kLong = 4096;                // stretch lengths of the two interleaved loops
+constexpr size_t kShort = 256;
+
+struct Tables {
+  uint32_t bytes[8][256];           // slice-by-8
+  uint32_t skip_long[4][256];       // advance over kLong zero bytes
+  uint32_t skip_short[4][256];      // advance over kShort zero bytes
+
+  Tables() {
+    for (uint32_t n = 0; n < 256; n++) {
+      uint32_t crc = n;
+      for (int k = 0; k < 8; k++) crc = crc & 1 ? (crc >> 1) ^ kPolynomial : crc >> 1;
+      bytes[0][n] = crc;
+    }
+    for (uint32_t n = 0; n < 256; n++)
+      for (int k = 1; k < 8; k++) bytes[k][n] = (bytes[k - 1][n] >> 8) ^ bytes[0][bytes[k - 1][n] & 0xff];
+    fill_skip(skip_long, kLong);
+    fill_skip(skip_short, kShort);
+  }
+
+  // Advancing is linear: it is enough to know what each byte of the CRC becomes.
+  void fill_skip(uint32_t (&table)[4][256], size_t length) {
+    uint32_t bits[32];
+    for (int b = 0; b < 32; b++) {
+      uint32_t crc = uint32_t(1) << b;
+      for (size_t i = 0; i < length; i++) crc = (crc >> 8) ^ bytes[0][crc & 0xff];
+      bits[b] = crc;
+    }
+    for (int part = 0; part < 4; part++)
+      for (uint32_t n = 0; n < 256; n++) {
+        uint32_t crc = 0;
+        for (int b = 0; b < 8; b++)
+          if (n >> b & 1) crc ^= bits[part * 8 + b];
+        table[part][n] = crc;
+      }
+  }
+};
+
+inline const Tables tables;
+
+inline uint64_t load64(const uint8_t* p) {
+  uint64_t v;
+  memcpy(&v, p, 8);
+  return v;
+}
+
+// `crc` is the running register, already inverted.
+inline uint32_t extend_portable(uint32_t crc, const uint8_t* p, size_t n) {
+  const auto& t = tables.bytes;
+  while (n >= 8) {
+    uint32_t a = crc ^ (p[0] | uint32_t(p[1]) << 8 | uint32_t(p[2]) << 16 | uint32_t(p[3]) << 24);
+    crc = t[7][a & 0xff] ^ t[6][a >> 8 & 0xff] ^ t[5][a >> 16 & 0xff] ^ t[4][a >> 24] ^ t[3][p[4]] ^ t[2][p[5]] ^
+          t[1][p[6]] ^ t[0][p[7]];
+    p += 8;
+    n -= 8;
+  }
+  while (n--) crc = (crc >> 8) ^ t[0][(crc ^ *p++) & 0xff];
+  return crc;
+}
+
+#ifdef KC_CRC32C_TARGET
+
+inline uint32_t skip(const uint32_t (&t)[4][256], uint32_t crc) {
+  return t[0][crc & 0xff] ^ t[1][crc >> 8 & 0xff] ^ t[2][crc >> 16 & 0xff] ^ t[3][crc >> 24];
+}
+
+#if defined(__x86_64__)
+KC_CRC32C_TARGET inline uint64_t step8(uint64_t crc, uint64_t v) { return _mm_crc32_u64(crc, v); }
+KC_CRC32C_TARGET inline uint32_t step1(uint32_t crc, uint8_t v) { return _mm_crc32_u8(crc, v); }
+inline bool hardware_present() {
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("sse4.2");
+}
+#else
+KC_CRC32C_TARGET inline uint64_t step8(uint64_t crc, uint64_t v) {
+  uint32_t out;
+  __asm__("crc32cx %w0, %w1, %x2" : "=r"(out) : "r"(static_cast<uint32_t>(crc)), "r"(v));
+  return out;
+}
+KC_CRC32C_TARGET inline uint32_t step1(uint32_t crc, uint8_t v) {
+  uint32_t out;
+  __asm__("crc32cb %w0, %w1, %w2" : "=r"(out) : "r"(crc), "r"(static_cast<uint32_t>(v)));
+  return out;
+}
+inline bool hardware_present() {
+#if defined(__APPLE__)
+  int has = 0;
+  size_t size = sizeof(has);
+  return sysctlbyname("hw.optional.armv8_crc32", &has, &size, nullptr, 0) == 0 && has;
+#else
+  constexpr unsigned long kHwcapCrc32 = 1ul << 7;
+  return getauxval(AT_HWCAP) & kHwcapCrc32;
+#endif
+}
+#endif
+
+KC_CRC32C_TARGET inline uint32_t three_ways(uint32_t crc, const uint8_t* p, size_t stretch,
+                                            const uint32_t (&t)[4][256]) {
+  uint64_t a = crc, b = 0, c = 0;
+  const uint8_t* end = p + stretch;
+  for (; p < end; p += 8) {
+    a = step8(a, load64(p));
+    b = step8(b, load64(p + stretch));
+    c = step8(c, load64(p + 2 * stretch));
+  }
+  a = skip(t, static_cast<uint32_t>(a)) ^ b;
+  return skip(t, static_cast<uint32_t>(a)) ^ static_cast<uint32_t>(c);
+}
+
+KC_CRC32C_TARGET inline uint32_t extend_hardware(uint32_t crc, const uint8_t* p, size_t n) {
+  for (; n >= 3 * kLong; p += 3 * kLong, n -= 3 * kLong) crc = three_ways(crc, p, kLong, tables.skip_long);
+  for (; n >= 3 * kShort; p += 3 * kShort, n -= 3 * kShort) crc = three_ways(crc, p, kShort, tables.skip_short);
+  uint64_t wide = crc;
+  for (; n >= 8; p += 8, n -= 8) wide = step8(wide, load64(p));
+  crc = static_cast<uint32_t>(wide);
+  while (n--) crc = step1(crc, *p++);
+  return crc;
+}
+
+#else
+
+inline bool hardware_present() { return false; }
+inline uint32_t extend_hardware(uint32_t crc, const uint8_t* p, size_t n) { return extend_portable(crc, p, n); }
+
+#endif
+
+inline const bool has_hardware = hardware_present();
+
+}  // namespace crc32c_detail
+
+inline bool crc32c_has_hardware() { return crc32c_detail::has_hardware; }
+
+// The CRC of what `crc` is the CRC of, followed by `n` bytes; start with 0.
+inline uint32_t crc32c_extend(uint32_t crc, const uint8_t* p, size_t n) {
+  crc = ~crc;
+  crc = crc32c_detail::has_hardware ? crc32c_detail::extend_hardware(crc, p, n)
+                                    : crc32c_detail::extend_portable(crc, p, n);
+  return ~crc;
+}
+
+// The fallback, whatever the CPU has.
+inline uint32_t crc32c_extend_portable(uint32_t crc, const uint8_t* p, size_t n) {
+  return ~crc32c_detail::extend_portable(~crc, p, n);
+}
+
+}  // namespace kc

@@ -1,0 +1,431 @@
+"""Owns: the course of a decode job: batch headers, CRC, inflating, transactions, what the job reports.
+
+thread: N or D; pure function of a job, resumable at any slice. Never: touches Python, waits, reads past job.length.
+
+A batch cut off by the end of the data is no error: a broker fills a Fetch response up to its limit without regard to
+batch borders. What a batch claims (its length, count, last offset) is checked against the bytes that are there.
+"""
+from libc.stdint cimport INT32_MAX, INT64_MAX
+
+from kconsumer._core.base.cpp cimport int8_t, int16_t, int64_t, string, uint8_t, uint32_t, vector
+from kconsumer._core.base.status cimport ERR_BAD_COMPRESSION, ERR_BAD_MSG, ERR_CRIT_SYS_RESOURCE, Status
+from kconsumer._core.records.bytes cimport formatted, load_be16, load_be32, load_be64
+from kconsumer._core.records.columns cimport Block, BlockPool
+from kconsumer._core.records.compression cimport (
+    CODEC_LZ4, CODEC_NONE, CODEC_ZSTD, INFLATE_BAD, INFLATE_DONE, InflateResult, inflate_begin, inflate_step, inflater_acquire,
+    inflater_release,
+)
+from kconsumer._core.records.crc32c cimport crc32c_extend
+from kconsumer._core.records.decode cimport (
+    STAGE_BATCH, STAGE_BEGIN, STAGE_CRC, STAGE_FAILED, STAGE_FINISHED, STAGE_INFLATE, STAGE_RECORDS, BatchState,
+)
+from kconsumer._core.records.message_set cimport (
+    message_crc, message_crc_begin, open_message_set, read_message_header, walk_messages, wrapped_set,
+)
+from kconsumer._core.records.record_walk cimport (
+    WALK_BAD, WALK_END, WALK_FULL, WALK_MORE, WalkResult, control_record_type, fail_batch, walk_records,
+)
+
+# Layout of a batch (KIP-98). The first 17 bytes are shared with v0/v1 messages.
+cdef enum:
+    AT_LENGTH = 8
+    AT_LEADER_EPOCH = 12
+    AT_MAGIC = 16
+    AT_CRC = 17
+    AT_ATTRIBUTES = 21
+    AT_LAST_OFFSET_DELTA = 23
+    AT_BASE_TIMESTAMP = 27
+    AT_MAX_TIMESTAMP = 35
+    AT_PRODUCER_ID = 43
+    AT_COUNT = 57
+    AT_RECORDS = 61
+    LOG_OVERHEAD = 12          # offset and length
+    SMALLEST_MESSAGE = 14      # of v0, after the log overhead
+    SMALLEST_RECORD = 7
+    SMALLEST_ENTRY = 26        # of a v0 message
+    WRAPPED_BYTES = 16         # a guess at what a compressed v0/v1 message takes
+
+cdef enum:
+    CODEC_MASK = 0x07
+    LOG_APPEND_TIME = 0x08
+    TRANSACTIONAL = 0x10
+    CONTROL = 0x20
+
+cdef enum:
+    CRC_SLICE = 1 << 20        # summing this much takes a few tens of microseconds
+    CRC_SPEED = 8              # a summed byte costs about this fraction of a walked one
+    ABORT_MARKER = 0
+
+cdef enum NextBatch:
+    NEXT_FOUND
+    NEXT_END
+    NEXT_BAD
+
+
+cdef void fail_at(DecodeJob* job, int64_t offset, int64_t next_offset) noexcept nogil:
+    """job.status is set; records before the bad batch stay."""
+    job.stage = STAGE_FAILED
+    job.error_offset = offset
+    job.error_next_offset = next_offset
+
+
+cdef NextBatch next_batch(DecodeJob* job) noexcept nogil:
+    """Finds the batch at job.position: its magic and end, both inside the data."""
+    cdef const uint8_t* p = job.data + job.position
+    cdef size_t left = job.length - job.position
+    cdef BatchState* batch = &job.batch
+    cdef int64_t size
+    cdef const char* reason = NULL
+    if left < LOG_OVERHEAD:
+        if job.position == 0 and left > 0:
+            job.incomplete_batch_bytes = AT_RECORDS
+        return NEXT_END
+    batch.base_offset = <int64_t>load_be64(p)
+    batch.magic = 2
+    size = <int32_t>load_be32(p + AT_LENGTH)
+    if size < SMALLEST_MESSAGE:
+        reason = b"its length is less than a header"
+    elif left > AT_MAGIC:
+        batch.magic = <int8_t>p[AT_MAGIC]
+        if batch.magic < 0 or batch.magic > 2:
+            reason = b"its magic is none of 0, 1, 2"
+        elif batch.magic == 2 and size < AT_RECORDS - LOG_OVERHEAD:
+            reason = b"its length is less than a header"
+    if reason == NULL and batch.base_offset < 0:
+        reason = b"its offset is negative"
+    if reason != NULL:
+        fail_batch(job, ERR_BAD_MSG, reason)
+        fail_at(job, batch.base_offset, -1)
+        return NEXT_BAD
+    if <size_t>size > left - LOG_OVERHEAD:
+        if job.position == 0:
+            job.incomplete_batch_bytes = <size_t>size + LOG_OVERHEAD
+        return NEXT_END
+    batch.begin = job.position
+    batch.end = job.position + LOG_OVERHEAD + <size_t>size
+    return NEXT_FOUND
+
+
+cdef int64_t claimed_next_offset(DecodeJob* job) noexcept nogil:
+    """Where reading can go on past the current batch, as far as its header can be believed; else -1."""
+    cdef BatchState* batch = &job.batch
+    cdef int32_t delta = 0
+    if batch.magic == 2:
+        delta = <int32_t>load_be32(job.data + batch.begin + AT_LAST_OFFSET_DELTA)
+    if delta < 0 or batch.base_offset > INT64_MAX - delta - 1 or batch.base_offset + delta < job.next_offset:
+        return -1
+    return batch.base_offset + delta + 1
+
+
+cdef DecodeResult fail_in_batch(DecodeJob* job) noexcept nogil:
+    fail_at(job, job.batch.base_offset, claimed_next_offset(job))
+    return DECODE_ERROR
+
+
+cdef DecodeResult fail_batch_with(DecodeJob* job, const char* reason) noexcept nogil:
+    fail_batch(job, ERR_BAD_MSG, reason)
+    return fail_in_batch(job)
+
+
+cdef void read_header(DecodeJob* job) noexcept nogil:
+    cdef BatchState* batch = &job.batch
+    cdef const uint8_t* p = job.data + batch.begin
+    cdef int16_t attributes = load_be16(p + AT_ATTRIBUTES)
+    batch.leader_epoch = <int32_t>load_be32(p + AT_LEADER_EPOCH)
+    batch.crc = load_be32(p + AT_CRC)
+    batch.codec = <int8_t>(attributes & CODEC_MASK)
+    batch.timestamp_type = 1 if attributes & LOG_APPEND_TIME else 0
+    batch.transactional = (attributes & TRANSACTIONAL) != 0
+    batch.control = (attributes & CONTROL) != 0
+    batch.base_timestamp = <int64_t>load_be64(p + AT_BASE_TIMESTAMP)
+    batch.max_timestamp = <int64_t>load_be64(p + AT_MAX_TIMESTAMP)
+    batch.producer_id = <int64_t>load_be64(p + AT_PRODUCER_ID)
+    batch.count = <int32_t>load_be32(p + AT_COUNT)
+    batch.body = batch.begin + AT_RECORDS
+    batch.previous_delta = -1
+    job.batch_record = 0
+    job.crc = 0
+    job.crc_position = batch.begin + AT_ATTRIBUTES
+
+
+cdef void finish_batch(DecodeJob* job) noexcept nogil:
+    if job.batch.last_offset >= job.next_offset:
+        job.next_offset = job.batch.last_offset + 1
+    job.position = job.batch.end
+    job.stage = STAGE_BATCH
+
+
+cdef size_t sum_slice(DecodeJob* job) noexcept nogil:
+    """Adds one slice to the CRC; the bytes summed."""
+    cdef size_t n = job.batch.end - job.crc_position
+    if n > CRC_SLICE:
+        n = CRC_SLICE
+    if job.batch.magic < 2:
+        job.crc = message_crc(job.crc, job.data + job.crc_position, n)
+    else:
+        job.crc = crc32c_extend(job.crc, job.data + job.crc_position, n)
+    job.crc_position += n
+    return n
+
+
+cdef bint drop_aborted(DecodeJob* job) noexcept nogil:
+    """Transactions that began up to this batch come into force; True when the batch belongs to an aborted one."""
+    cdef BatchState* batch = &job.batch
+    cdef size_t i
+    while (job.next_aborted < job.aborted.size()
+            and job.aborted[job.next_aborted].first_offset <= batch.last_offset):
+        job.open_aborts.push_back(job.aborted[job.next_aborted].producer_id)
+        job.next_aborted += 1
+    if not batch.transactional or batch.control:
+        return False
+    for i in range(job.open_aborts.size()):
+        if job.open_aborts[i] == batch.producer_id:
+            return True
+    return False
+
+
+cdef void end_transaction(DecodeJob* job) noexcept nogil:
+    """An abort marker: what the producer sends from here on is a new transaction."""
+    cdef size_t i = 0
+    while i < job.open_aborts.size():
+        if job.open_aborts[i] == job.batch.producer_id:
+            job.open_aborts[i] = job.open_aborts.back()
+            job.open_aborts.pop_back()
+        else:
+            i += 1
+
+
+cdef DecodeResult fail_inflate(DecodeJob* job) noexcept nogil:
+    if job.inflater.out_of_memory:
+        fail_batch(job, ERR_CRIT_SYS_RESOURCE, job.inflater.detail.c_str())
+    else:
+        fail_batch(job, ERR_BAD_COMPRESSION, job.inflater.detail.c_str())
+    return fail_in_batch(job)
+
+
+cdef DecodeResult begin_inflate(DecodeJob* job, const uint8_t* data, size_t length) noexcept nogil:
+    cdef BatchState* batch = &job.batch
+    if batch.codec > CODEC_ZSTD:
+        return fail_batch_with(job, b"its codec is none of gzip, snappy, lz4, zstd")
+    if job.inflater == NULL:
+        job.inflater = inflater_acquire(job.pool)
+        if job.inflater == NULL:
+            fail_batch(job, ERR_CRIT_SYS_RESOURCE, b"out of memory")
+            return fail_in_batch(job)
+    if inflate_begin(job.inflater, batch.codec, batch.magic, data, length, job.length - batch.end,
+                     job.max_inflated_bytes) == INFLATE_BAD:
+        return fail_inflate(job)
+    job.stage = STAGE_INFLATE
+    return DECODE_DONE
+
+
+cdef DecodeResult inflate_slice(DecodeJob* job, size_t budget_bytes) noexcept nogil:
+    cdef InflateResult result = inflate_step(job.inflater, budget_bytes)
+    cdef const char* reason
+    if result == INFLATE_BAD:
+        return fail_inflate(job)
+    if result == INFLATE_DONE:
+        job.batch.block = job.inflater.block
+        job.record_position = job.inflater.begin
+        job.batch.records_end = job.inflater.at
+        job.stage = STAGE_RECORDS
+        if job.batch.magic < 2:
+            reason = open_message_set(job)
+            if reason != NULL:
+                return fail_batch_with(job, reason)
+    return DECODE_DONE
+
+
+cdef DecodeResult walk_in_place(DecodeJob* job, size_t begin) noexcept nogil:
+    """The records lie uncompressed in the fetched block, from `begin` in the data on."""
+    cdef size_t base = <size_t>(job.data - job.block.data)
+    if base + job.batch.end > INT32_MAX:
+        return fail_batch_with(job, b"it lies beyond 2 GiB of its block")
+    job.batch.block = job.block
+    job.batch.records_end = base + job.batch.end
+    job.record_position = base + begin
+    job.stage = STAGE_RECORDS
+    return DECODE_DONE
+
+
+cdef DecodeResult accept_message(DecodeJob* job) noexcept nogil:
+    cdef BatchState* batch = &job.batch
+    cdef const uint8_t* inner
+    cdef size_t length = 0
+    job.last_leader_epoch = -1
+    if batch.last_offset < job.next_offset:
+        finish_batch(job)
+        return DECODE_DONE
+    if batch.codec == CODEC_NONE:
+        return walk_in_place(job, batch.begin)
+    if batch.codec > CODEC_LZ4:
+        return fail_batch_with(job, b"its codec is none of gzip, snappy, lz4")
+    inner = wrapped_set(job, &length)
+    if inner == NULL:
+        return fail_batch_with(job, b"a compressed message holds no messages")
+    return begin_inflate(job, inner, length)
+
+
+cdef DecodeResult accept_batch(DecodeJob* job) noexcept nogil:
+    """The batch's bytes are what was written: decides whether its records are wanted."""
+    cdef BatchState* batch = &job.batch
+    cdef int32_t delta = <int32_t>load_be32(job.data + batch.begin + AT_LAST_OFFSET_DELTA)
+    cdef size_t bytes = batch.end - batch.body
+    if delta < 0 or batch.base_offset > INT64_MAX - delta - 1:
+        return fail_batch_with(job, b"its last offset is before its first")
+    if batch.count < 0:
+        return fail_batch_with(job, b"its record count is negative")
+    if batch.codec == 0 and <size_t>batch.count > bytes / SMALLEST_RECORD:
+        return fail_batch_with(job, b"its record count is more than its bytes can hold")
+    batch.last_offset = batch.base_offset + delta
+    job.last_leader_epoch = batch.leader_epoch
+    if job.read_committed and batch.producer_id >= 0:
+        if drop_aborted(job):
+            finish_batch(job)
+            return DECODE_DONE
+    elif batch.control:
+        finish_batch(job)
+        return DECODE_DONE
+    if batch.last_offset < job.next_offset and not batch.control:
+        finish_batch(job)
+        return DECODE_DONE
+    if batch.count == 0 and bytes == 0:
+        finish_batch(job)
+        return DECODE_DONE
+    if batch.codec != CODEC_NONE:
+        return begin_inflate(job, job.data + batch.body, bytes)
+    return walk_in_place(job, batch.body)
+
+
+cdef DecodeResult accept(DecodeJob* job) noexcept nogil:
+    return accept_message(job) if job.batch.magic < 2 else accept_batch(job)
+
+
+cdef DecodeResult check_crc(DecodeJob* job) noexcept nogil:
+    cdef string detail
+    if job.crc != job.batch.crc:
+        detail = formatted(b"its CRC is %08x, its bytes give %08x", job.batch.crc, job.crc)
+        return fail_batch_with(job, detail.c_str())
+    return accept(job)
+
+
+cdef DecodeResult handle_control(DecodeJob* job) noexcept nogil:
+    cdef int kind = control_record_type(job)
+    if kind == -2:
+        return fail_in_batch(job)
+    if kind == ABORT_MARKER:
+        end_transaction(job)
+    finish_batch(job)
+    return DECODE_DONE
+
+
+cdef void begin_job(DecodeJob* job) noexcept nogil:
+    if job.next_offset < job.fetch_offset:
+        job.next_offset = job.fetch_offset
+    job.stage = STAGE_BATCH
+
+
+cdef DecodeResult begin_batch(DecodeJob* job) noexcept nogil:
+    cdef NextBatch found = next_batch(job)
+    cdef const char* reason
+    if found == NEXT_END:
+        job.stage = STAGE_FINISHED
+        return DECODE_DONE
+    if found == NEXT_BAD:
+        return DECODE_ERROR
+    if job.batch.magic == 2:
+        read_header(job)
+    else:
+        reason = read_message_header(job)
+        if reason != NULL:
+            return fail_batch_with(job, reason)
+        job.crc = 0
+        job.crc_position = message_crc_begin(job)
+    if job.check_crcs:
+        job.stage = STAGE_CRC
+        return DECODE_DONE
+    return accept(job)
+
+
+cdef DecodeResult walk_slice(DecodeJob* job, size_t budget_bytes) noexcept nogil:
+    cdef WalkResult walked
+    if job.batch.control:
+        return handle_control(job)
+    walked = walk_messages(job, budget_bytes) if job.batch.magic < 2 else walk_records(job, budget_bytes)
+    if walked == WALK_BAD:
+        return fail_in_batch(job)
+    if walked == WALK_END:
+        finish_batch(job)
+    return DECODE_FULL if walked == WALK_FULL else DECODE_DONE
+
+
+cdef DecodeResult decode_step(DecodeJob* job, size_t budget_bytes) noexcept nogil:
+    cdef DecodeResult result = DECODE_DONE
+    cdef size_t used = 0
+    cdef size_t before, left
+    if job.stage == STAGE_BEGIN:
+        begin_job(job)
+    while True:
+        if job.stage == STAGE_FINISHED:
+            return DECODE_DONE
+        if job.stage == STAGE_FAILED:
+            return DECODE_ERROR
+        if used >= budget_bytes and used > 0:
+            return DECODE_MORE
+        left = budget_bytes - used if budget_bytes > used else 1
+        if job.stage == STAGE_BATCH:
+            result = begin_batch(job)
+            used += 1
+        elif job.stage == STAGE_CRC:
+            used += sum_slice(job) / CRC_SPEED + 1
+            result = check_crc(job) if job.crc_position == job.batch.end else DECODE_DONE
+        elif job.stage == STAGE_INFLATE:
+            before = job.inflater.at - job.inflater.begin
+            result = inflate_slice(job, left)
+            used += (job.inflater.at - job.inflater.begin) - before + 1
+        elif job.stage == STAGE_RECORDS:
+            before = job.record_position
+            result = walk_slice(job, left)
+            used += job.record_position - before
+        if result != DECODE_DONE:
+            return result
+
+
+cdef int32_t decode_estimate_rows(DecodeJob* job) noexcept nogil:
+    cdef size_t at = job.position
+    cdef int64_t rows = 0
+    cdef int64_t size, bytes, count
+    cdef const uint8_t* p
+    if job.stage == STAGE_FINISHED or job.stage == STAGE_FAILED:
+        return 0
+    if job.stage == STAGE_CRC or job.stage == STAGE_INFLATE or job.stage == STAGE_RECORDS:
+        rows = job.batch.count - job.batch_record
+        if job.batch.magic < 2 and job.batch.codec != CODEC_NONE and job.stage == STAGE_RECORDS:
+            rows = <int64_t>(job.batch.records_end - job.record_position) / SMALLEST_ENTRY
+        at = job.batch.end
+    while job.length - at > AT_MAGIC and rows < INT32_MAX:
+        p = job.data + at
+        size = <int32_t>load_be32(p + AT_LENGTH) + <int64_t>LOG_OVERHEAD
+        if size < LOG_OVERHEAD + SMALLEST_MESSAGE or <size_t>size > job.length - at:
+            break
+        if p[AT_MAGIC] == 2 and size >= AT_RECORDS:
+            bytes = size - AT_RECORDS
+            count = <int32_t>load_be32(p + AT_COUNT)
+            if (load_be16(p + AT_ATTRIBUTES) & CODEC_MASK) == 0:
+                bytes = bytes / SMALLEST_RECORD
+            if count > bytes:
+                count = bytes
+            rows += count if count > 0 else 0
+        else:
+            rows += 1 + (size / WRAPPED_BYTES if p[AT_MAGIC] < 2 and p[AT_MAGIC + 1] & CODEC_MASK else 0)
+        at += <size_t>size
+    return <int32_t>(rows if rows < INT32_MAX else INT32_MAX)
+
+
+cdef void decode_release(DecodeJob* job) noexcept nogil:
+    if job.inflater != NULL:
+        inflater_release(job.inflater)
+        job.inflater = NULL
+    if job.block != NULL:
+        BlockPool.release(job.block)
+        job.block = NULL

@@ -1,0 +1,287 @@
+"""Owns: faces through which the tests reach the records layer. thread: the test's. Never: imported by the product."""
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
+
+from kconsumer._core.base.clock cimport monotonic_us
+from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint8_t, uint32_t
+from kconsumer._core.base.status cimport Status
+from kconsumer._core.records.arrow_export cimport ArrowArray, ArrowSchema, ArrowSource, export_array, export_schema
+from kconsumer._core.records.bytes cimport read_varint
+from kconsumer._core.records.columns cimport BinaryView, Block, BlockPool, Columns, HeadersRef
+from kconsumer._core.records.crc32c cimport crc32c_extend, crc32c_extend_portable, crc32c_has_hardware
+from kconsumer._core.records.decode cimport AbortedTransaction
+from kconsumer._core.records.record_batch cimport (
+    DECODE_DONE, DECODE_ERROR, DECODE_FULL, DECODE_MORE, DecodeJob, DecodeResult, decode_estimate_rows,
+    decode_release, decode_step,
+)
+
+
+def crc32c(bytes data, uint32_t start=0, bint portable=False):
+    """CRC32C of ``data`` after bytes whose CRC is ``start``; ``portable`` forces the table version."""
+    cdef const uint8_t* p = <const uint8_t*>PyBytes_AS_STRING(data)
+    if portable:
+        return crc32c_extend_portable(start, p, len(data))
+    return crc32c_extend(start, p, len(data))
+
+
+def crc32c_in_hardware():
+    return crc32c_has_hardware()
+
+
+cdef class Pool:
+    """A BlockPool; ``live_bytes`` tells what has not been given back."""
+    cdef BlockPool* pool
+
+    def __cinit__(self):
+        self.pool = BlockPool.create()
+
+    def __dealloc__(self):
+        self.pool.unref()
+
+    @property
+    def live_bytes(self):
+        return self.pool.live_bytes()
+
+
+cdef class Arena:
+    """Reads one Columns."""
+    cdef Columns* columns
+
+    def __cinit__(self, Pool pool, int32_t capacity):
+        self.columns = Columns.create(pool.pool, capacity)
+
+    def __dealloc__(self):
+        self.columns.release()
+
+    def __len__(self):
+        return self.columns.rows
+
+    cdef bytes view(self, BinaryView* view):
+        return PyBytes_FromStringAndSize(<const char*>self.columns.view_data(view[0]), view.length)
+
+    cdef list headers(self, int32_t row):
+        cdef HeadersRef* ref
+        cdef const uint8_t* p
+        cdef const uint8_t* end
+        cdef int32_t length = 0
+        out = []
+        if self.columns.headers == NULL or self.columns.headers[row].count == 0:
+            return out
+        ref = &self.columns.headers[row]
+        p = self.columns.buffers[ref.buffer_index].data + ref.offset
+        end = p + ref.length
+        for _ in range(ref.count):
+            read_varint(p, end, length)
+            key = PyBytes_FromStringAndSize(<const char*>p, length)
+            p += length
+            read_varint(p, end, length)
+            value = None
+            if length >= 0:
+                value = PyBytes_FromStringAndSize(<const char*>p, length)
+                p += length
+            out.append((key, value))
+        assert p == end
+        return out
+
+    def rows(self):
+        """(offset, timestamp, key, value, headers, leader epoch, timestamp type) of every record, in order."""
+        cdef Columns* c = self.columns
+        cdef size_t i
+        cdef int32_t row
+        cdef int32_t covered = 0
+        out = []
+        for i in range(c.runs.size()):
+            assert c.runs[i].row_start == covered, "runs must cover the rows without a gap"
+            covered = c.runs[i].row_end
+            for row in range(c.runs[i].row_start, covered):
+                out.append((
+                    c.offsets[row], c.timestamps[row],
+                    None if c.key_is_null(row) else self.view(&c.keys[row]),
+                    None if c.value_is_null(row) else self.view(&c.values[row]),
+                    self.headers(row), c.runs[i].leader_epoch, c.runs[i].timestamp_type,
+                ))
+        assert covered == c.rows
+        return out
+
+
+cdef class Job:
+    """A DecodeJob over a copy of ``data``, followed by ``tail`` bytes of garbage inside the same block."""
+    cdef DecodeJob job
+    cdef Pool pool
+    cdef int32_t capacity
+    cdef list arenas
+
+    def __cinit__(self, Pool pool, bytes data, *, fetch_offset=0, check_crcs=True, read_committed=False, aborted=(),
+                  max_inflated_bytes=0, capacity=65536, lead=0):
+        cdef AbortedTransaction transaction
+        cdef Block* block = pool.pool.take(lead + len(data))
+        self.pool = pool
+        memset(block.data, 0xee, block.capacity)
+        memcpy(block.data + <size_t>lead, PyBytes_AS_STRING(data), len(data))
+        block.size = lead + len(data)
+        self.job.pool = pool.pool
+        self.job.block = block
+        self.job.data = block.data + <size_t>lead
+        self.job.length = len(data)
+        self.job.partition = <void*>pool.pool
+        self.job.fetch_offset = fetch_offset
+        self.job.check_crcs = check_crcs
+        self.job.read_committed = read_committed
+        self.job.max_inflated_bytes = max_inflated_bytes
+        for producer_id, first_offset in aborted:
+            transaction.producer_id = producer_id
+            transaction.first_offset = first_offset
+            self.job.aborted.push_back(transaction)
+        self.capacity = capacity
+        self.arenas = []
+        self.fresh()
+
+    def __dealloc__(self):
+        decode_release(&self.job)
+
+    cdef void fresh(self) except *:
+        cdef Arena arena = Arena(self.pool, self.capacity)
+        self.arenas.append(arena)
+        self.job.columns = arena.columns
+
+    def estimate(self):
+        return decode_estimate_rows(&self.job)
+
+    def run(self, size_t budget=1 << 40):
+        """Steps to the end. The steps taken, by result name."""
+        cdef DecodeResult result
+        steps = {"more": 0, "full": 0}
+        while True:
+            with nogil:
+                result = decode_step(&self.job, budget)
+            if result == DECODE_MORE:
+                steps["more"] += 1
+            elif result == DECODE_FULL:
+                steps["full"] += 1
+                self.fresh()
+            else:
+                assert (result == DECODE_ERROR) == (self.job.status.code != 0)
+                return steps
+
+    def release(self):
+        decode_release(&self.job)
+
+    @property
+    def batches(self):
+        return self.arenas
+
+    def rows(self):
+        return [row for arena in self.arenas for row in arena.rows()]
+
+    @property
+    def report(self):
+        return {
+            "next_offset": self.job.next_offset, "last_leader_epoch": self.job.last_leader_epoch,
+            "records": self.job.records, "bytes": self.job.bytes,
+            "incomplete_batch_bytes": self.job.incomplete_batch_bytes, "code": self.job.status.code,
+            "detail": self.job.status.detail.c_str().decode(), "error_offset": self.job.error_offset,
+            "error_next_offset": self.job.error_next_offset,
+        }
+
+
+def bench(Pool pool, bytes data, int repeats, size_t budget=1 << 40, bint check_crcs=True):
+    """Decodes ``data`` again and again into one warm arena: (records, microseconds)."""
+    cdef DecodeJob* job
+    cdef Block* block = pool.pool.take(len(data))
+    cdef Columns* columns
+    cdef int64_t records = 0
+    cdef int64_t began
+    cdef int32_t capacity = 0
+    cdef int i
+    memcpy(block.data, PyBytes_AS_STRING(data), len(data))
+    cdef size_t length = len(data)
+    began = monotonic_us()
+    with nogil:
+        for i in range(repeats):
+            job = new DecodeJob()
+            job.pool = pool.pool
+            BlockPool.retain(block)
+            job.block = block
+            job.data = block.data
+            job.length = length
+            job.check_crcs = check_crcs
+            capacity = decode_estimate_rows(job)
+            columns = Columns.create(pool.pool, capacity)
+            job.columns = columns
+            while decode_step(job, budget) == DECODE_MORE:
+                pass
+            records += job.records
+            decode_release(job)
+            columns.release()
+            del job
+    began = monotonic_us() - began
+    BlockPool.release(block)
+    return records, began
+
+
+# ---- Arrow
+
+cdef void free_schema_capsule(object capsule) noexcept:
+    cdef ArrowSchema* schema = <ArrowSchema*>PyCapsule_GetPointer(capsule, "arrow_schema")
+    if schema.release != NULL:
+        schema.release(schema)
+    free(schema)
+
+
+cdef void free_array_capsule(object capsule) noexcept:
+    cdef ArrowArray* array = <ArrowArray*>PyCapsule_GetPointer(capsule, "arrow_array")
+    if array.release != NULL:
+        array.release(array)
+    free(array)
+
+
+cdef class Batch:
+    """Rows of an Arena as an Arrow object; ``runs`` gives (topic index, partition) for every run of the arena."""
+    cdef Arena arena
+    cdef ArrowSource source
+
+    def __cinit__(self, Arena arena, list topics, list runs, bint headers=False, start=0, stop=None):
+        self.arena = arena
+        self.source.columns = arena.columns
+        self.source.row_start = start
+        self.source.row_end = arena.columns.rows if stop is None else stop
+        self.source.with_headers = headers
+        for topic in topics:
+            self.source.topics.push_back(string(<bytes>topic.encode()))
+        for topic_index, partition in runs:
+            self.source.run_topics.push_back(topic_index)
+            self.source.run_partitions.push_back(partition)
+
+    def __arrow_c_schema__(self):
+        return self.schema(None)
+
+    def __arrow_c_array__(self, requested_schema=None):
+        cdef ArrowSchema* wanted = NULL
+        cdef ArrowArray* out
+        cdef Status status
+        if requested_schema is not None:
+            wanted = <ArrowSchema*>PyCapsule_GetPointer(requested_schema, "arrow_schema")
+        out = <ArrowArray*>malloc(sizeof(ArrowArray))
+        out.release = NULL
+        capsule = PyCapsule_New(out, "arrow_array", free_array_capsule)
+        with nogil:
+            status = export_array(&self.source, wanted, out)
+        if not status.ok():
+            raise ValueError(status.code, status.detail.c_str().decode())
+        return self.schema(requested_schema), capsule
+
+    def schema(self, requested_schema):
+        cdef ArrowSchema* wanted = NULL
+        cdef ArrowSchema* out
+        cdef Status status
+        if requested_schema is not None:
+            wanted = <ArrowSchema*>PyCapsule_GetPointer(requested_schema, "arrow_schema")
+        out = <ArrowSchema*>malloc(sizeof(ArrowSchema))
+        out.release = NULL
+        capsule = PyCapsule_New(out, "arrow_schema", free_schema_capsule)
+        status = export_schema(&self.source, wanted, out)
+        if not status.ok():
+            raise ValueError(status.code, status.detail.c_str().decode())
+        return capsule
