@@ -85,6 +85,20 @@ cdef class Arena:
         assert p == end
         return out
 
+    def repeated(self, int32_t times):
+        """The arena with its single row appearing ``times`` times."""
+        cdef Columns* c = self.columns
+        cdef int32_t i
+        for i in range(1, times):
+            c.offsets[i] = c.offsets[0] + i
+            c.timestamps[i] = c.timestamps[0]
+            c.keys[i] = c.keys[0]
+            c.values[i] = c.values[0]
+        c.rows = times
+        c.key_nulls = 0
+        c.runs[0].row_end = times
+        return self
+
     @property
     def pinned_blocks(self):
         return self.columns.buffers.size()
