@@ -143,6 +143,7 @@ cdef extern from "<map>" namespace "std" nogil:
         size_t size()
         bint empty()
         void clear()
+        void swap(map[K, V]&)
 
 
 cdef extern from "<set>" namespace "std" nogil:

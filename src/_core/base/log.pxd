@@ -27,6 +27,7 @@ cdef extern from "base/log.hpp" namespace "kc" nogil:
         LogQueue()
         atomic[uint32_t] debug
         atomic[int] max_level
+        atomic[bint] pending
         bint wants(uint32_t)
         void push(int level, const char* facility, string text)
         void write(int level, uint32_t context, const char* facility, const char* fmt, ...)

@@ -1,6 +1,7 @@
 # Declares network/request.hpp for Cython. thread: N.
 from kconsumer._core.base.cpp cimport int16_t, int32_t, int64_t, string, uint8_t, uint64_t, vector
 from kconsumer._core.base.status cimport Status
+from kconsumer._core.protocol.wire cimport Writer
 from kconsumer._core.records.columns cimport Block
 
 
@@ -17,6 +18,9 @@ cdef extern from "network/request.hpp" namespace "kc" nogil:
         int16_t api_key()
         int16_t min_version()
         int16_t max_version()
+        int16_t request_header_version(int16_t version)
+        int16_t response_header_version(int16_t version)
+        void encode(Writer& w, int16_t version)
 
     cdef cppclass BodyOf[M](RequestBody):
         BodyOf()

@@ -1,12 +1,598 @@
 // Owns: Reader and Writer, the only code that turns wire bytes into values and back.
 // Threads: any; each object belongs to its user. Never: reads outside its buffer, allocates by an unchecked length.
+//
+// A Reader's first error sticks: from then on every read gives zero, empty or null and every array is empty, so that
+// a decoder needs no check between its fields and cannot loop. Whoever decoded asks ok() or status() once, at the end.
 #pragma once
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <new>
 #include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/status.hpp"
+#include "protocol/types.hpp"
 
 namespace kc {
 
-class Writer;  // protocol helper replaces this file
-class Reader;
+// Kafka's limit for every string, whatever its length prefix could say.
+constexpr uint32_t MAX_STRING_BYTES = 0x7fff;
+
+template <class U>
+inline U load_big_endian(const uint8_t* p) {
+  U v;
+  std::memcpy(&v, p, sizeof v);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  if constexpr (sizeof v == 2) v = __builtin_bswap16(v);
+  if constexpr (sizeof v == 4) v = __builtin_bswap32(v);
+  if constexpr (sizeof v == 8) v = __builtin_bswap64(v);
+#endif
+  return v;
+}
+
+template <class U>
+inline void store_big_endian(uint8_t* p, U v) {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  if constexpr (sizeof v == 2) v = __builtin_bswap16(v);
+  if constexpr (sizeof v == 4) v = __builtin_bswap32(v);
+  if constexpr (sizeof v == 8) v = __builtin_bswap64(v);
+#endif
+  std::memcpy(p, &v, sizeof v);
+}
+
+enum class WireError : uint8_t {
+  NONE,
+  TRUNCATED,
+  NEGATIVE_LENGTH,
+  NULL_VALUE,
+  TOO_LONG,
+  STRING_TOO_LONG,
+  OVERLONG_VARINT,
+  TAG_SIZE,
+};
+
+// The answer of a can_encode(): names the field that the version cannot carry.
+inline bool refuse_field(const char** out, const char* field) {
+  *out = field;
+  return false;
+}
+
+class Reader {
+ public:
+  Reader() = default;
+  Reader(const uint8_t* data, size_t length) : start_(data), p_(data), end_(data + length) {}
+
+  // Names the message that the following reads belong to, for status().
+  void begin(const char* message, int16_t version) {
+    if (!ok()) return;
+    message_ = message;
+    version_ = version;
+  }
+  bool ok() const { return error_ == WireError::NONE; }
+  WireError error() const { return error_; }
+  const char* error_field() const { return field_; }
+  size_t position() const { return static_cast<size_t>(p_ - start_); }
+  size_t remaining() const { return static_cast<size_t>(end_ - p_); }
+  const uint8_t* current() const { return p_; }
+
+  // OK, or ERR_BAD_MSG whose detail names message, version, field and the byte position.
+  Status status() const {
+    if (ok()) return Status();
+    std::string text = message_;
+    text += " v" + std::to_string(version_) + ": field " + field_ + ": " + reason();
+    text += " (at byte " + std::to_string(error_position_) + ")";
+    return Status(ERR_BAD_MSG, std::move(text));
+  }
+
+  bool read_bool(const char* field) { return read_fixed<uint8_t>(field) != 0; }
+  int8_t read_int8(const char* field) { return static_cast<int8_t>(read_fixed<uint8_t>(field)); }
+  int16_t read_int16(const char* field) { return static_cast<int16_t>(read_fixed<uint16_t>(field)); }
+  uint16_t read_uint16(const char* field) { return read_fixed<uint16_t>(field); }
+  int32_t read_int32(const char* field) { return static_cast<int32_t>(read_fixed<uint32_t>(field)); }
+  uint32_t read_uint32(const char* field) { return read_fixed<uint32_t>(field); }
+  int64_t read_int64(const char* field) { return static_cast<int64_t>(read_fixed<uint64_t>(field)); }
+  double read_float64(const char* field) {
+    uint64_t bits = read_fixed<uint64_t>(field);
+    double v;
+    std::memcpy(&v, &bits, sizeof v);
+    return v;
+  }
+  Uuid read_uuid(const char* field) {
+    if (!need(16, field)) return Uuid();
+    Uuid v(load_big_endian<uint64_t>(p_), load_big_endian<uint64_t>(p_ + 8));
+    p_ += 16;
+    return v;
+  }
+  uint32_t read_uvarint(const char* field) {
+    if (p_ != end_ && *p_ < 0x80) return *p_++;
+    return read_long_uvarint(field);
+  }
+
+  void read_string(std::string& out, bool flexible, const char* field) {
+    int64_t length = string_length(flexible, false, field);
+    assign(out, length);
+  }
+  void read_nullable_string(NullableString& out, bool flexible, bool nullable, const char* field) {
+    int64_t length = string_length(flexible, nullable, field);
+    out.is_null = length < 0;
+    assign(out.value, length);
+  }
+  void read_bytes(std::string& out, bool flexible, const char* field) {
+    int64_t length = bytes_length(flexible, false, field);
+    assign(out, length);
+  }
+  void read_nullable_bytes(NullableString& out, bool flexible, bool nullable, const char* field) {
+    int64_t length = bytes_length(flexible, nullable, field);
+    out.is_null = length < 0;
+    assign(out.value, length);
+  }
+  BytesView read_view(bool flexible, bool nullable, const char* field) {
+    int64_t length = bytes_length(flexible, nullable, field);
+    BytesView view;
+    if (!ok() || length < 0) return view;
+    view.data = p_;
+    view.length = static_cast<int32_t>(length);
+    p_ += length;
+    return view;
+  }
+
+  // The count of an array whose elements take at least `least_bytes` (>= 1) each; -1 is null, 0 also after an error.
+  int64_t read_array_length(size_t least_bytes, bool flexible, bool nullable, const char* field) {
+    int64_t count = length_prefix<uint32_t>(flexible, field);
+    if (count < 0) return absent(count, nullable, field) ? -1 : 0;
+    if (static_cast<uint64_t>(count) > remaining() / least_bytes) return fail(WireError::TOO_LONG, field, count);
+    return count;
+  }
+
+  // Arrays of structs, of integers and of strings. An element type other than these does not occur in the schemas.
+  template <class T>
+  void read_structs(std::vector<T>& out, int16_t version, bool flexible, const char* field) {
+    fill_structs(out, read_array_length(T::min_size(version), flexible, false, field), version);
+  }
+  template <class T>
+  void read_structs(Nullable<std::vector<T>>& out, int16_t version, bool flexible, bool nullable, const char* field) {
+    int64_t count = read_array_length(T::min_size(version), flexible, nullable, field);
+    out.is_null = count < 0;
+    fill_structs(out.value, count, version);
+  }
+  template <class T>
+  void read_integers(std::vector<T>& out, bool flexible, const char* field) {
+    fill_integers(out, read_array_length(sizeof(T), flexible, false, field));
+  }
+  template <class T>
+  void read_integers(Nullable<std::vector<T>>& out, bool flexible, bool nullable, const char* field) {
+    int64_t count = read_array_length(sizeof(T), flexible, nullable, field);
+    out.is_null = count < 0;
+    fill_integers(out.value, count);
+  }
+  void read_strings(std::vector<std::string>& out, bool flexible, const char* field) {
+    fill_strings(out, read_array_length(flexible ? 1 : 2, flexible, false, field), flexible, field);
+  }
+  void read_strings(Nullable<std::vector<std::string>>& out, bool flexible, bool nullable, const char* field) {
+    int64_t count = read_array_length(flexible ? 1 : 2, flexible, nullable, field);
+    out.is_null = count < 0;
+    fill_strings(out.value, count, flexible, field);
+  }
+  // A struct that may be null is preceded by one byte: negative for null.
+  template <class T>
+  void read_nullable_struct(Nullable<T>& out, int16_t version, bool nullable, const char* field) {
+    int8_t marker = nullable ? read_int8(field) : 1;
+    if (!ok() || marker < 0) {
+      out.set_null();
+      return;
+    }
+    out.set_present().decode(*this, version);
+  }
+
+  // Passes over a tagged field section of which nothing is known.
+  void skip_tagged_fields(const char* field) {
+    if (p_ != end_ && *p_ == 0) {
+      ++p_;
+      return;
+    }
+    skip_some_tagged_fields(field);
+  }
+
+ private:
+  friend class TaggedFields;
+
+  bool need(size_t n, const char* field) {
+    if (__builtin_expect(remaining() >= n, 1)) return true;
+    fail(WireError::TRUNCATED, field, static_cast<int64_t>(n));
+    return false;
+  }
+  template <class U>
+  U read_fixed(const char* field) {
+    if (!need(sizeof(U), field)) return 0;
+    U v = load_big_endian<U>(p_);
+    p_ += sizeof(U);
+    return v;
+  }
+  // Everything after the first error finds an empty buffer.
+  __attribute__((noinline, cold)) int64_t fail(WireError error, const char* field, int64_t value) {
+    if (ok()) {
+      error_ = error;
+      field_ = field;
+      value_ = value;
+      error_position_ = position();
+      error_remaining_ = remaining();
+      end_ = p_;
+    }
+    return 0;
+  }
+  __attribute__((noinline)) uint32_t read_long_uvarint(const char* field) {
+    uint32_t v = 0;
+    for (unsigned shift = 0; shift < 35; shift += 7) {
+      if (!need(1, field)) return 0;
+      uint8_t byte = *p_++;
+      if (shift == 28 && byte > 0x0f) break;
+      v |= static_cast<uint32_t>(byte & 0x7f) << shift;
+      if (byte < 0x80) return v;
+    }
+    fail(WireError::OVERLONG_VARINT, field, 0);
+    return 0;
+  }
+  // A length or count as the wire has it: compact ones are stored plus one, so that 0 means null.
+  template <class U>
+  int64_t length_prefix(bool flexible, const char* field) {
+    if (flexible) {
+      uint32_t stored = read_uvarint(field);
+      return ok() ? static_cast<int64_t>(stored) - 1 : 0;
+    }
+    return static_cast<std::make_signed_t<U>>(read_fixed<U>(field));
+  }
+  // Whether a negative length is a null that is allowed here.
+  bool absent(int64_t length, bool nullable, const char* field) {
+    if (length == -1 && nullable) return true;
+    fail(length == -1 ? WireError::NULL_VALUE : WireError::NEGATIVE_LENGTH, field, length);
+    return false;
+  }
+  int64_t checked_length(int64_t length, bool nullable, const char* field) {
+    if (length < 0) return absent(length, nullable, field) ? -1 : 0;
+    if (static_cast<uint64_t>(length) > remaining() || length > INT32_MAX) {
+      return fail(WireError::TOO_LONG, field, length);
+    }
+    return length;
+  }
+  int64_t string_length(bool flexible, bool nullable, const char* field) {
+    int64_t length = length_prefix<uint16_t>(flexible, field);
+    if (length > MAX_STRING_BYTES) return fail(WireError::STRING_TOO_LONG, field, length);
+    return checked_length(length, nullable, field);
+  }
+  int64_t bytes_length(bool flexible, bool nullable, const char* field) {
+    return checked_length(length_prefix<uint32_t>(flexible, field), nullable, field);
+  }
+  void assign(std::string& out, int64_t length) {
+    if (length <= 0) {
+      out.clear();
+      return;
+    }
+    out.assign(reinterpret_cast<const char*>(p_), static_cast<size_t>(length));
+    p_ += length;
+  }
+  template <class T>
+  void fill_structs(std::vector<T>& out, int64_t count, int16_t version) {
+    out.resize(count > 0 ? static_cast<size_t>(count) : 0);
+    for (T& element : out) {
+      if (!ok()) break;
+      element.decode(*this, version);
+    }
+  }
+  template <class T>
+  void fill_integers(std::vector<T>& out, int64_t count) {
+    out.resize(count > 0 ? static_cast<size_t>(count) : 0);
+    for (T& element : out) {
+      element = static_cast<T>(load_big_endian<std::make_unsigned_t<T>>(p_));
+      p_ += sizeof(T);
+    }
+  }
+  void fill_strings(std::vector<std::string>& out, int64_t count, bool flexible, const char* field) {
+    out.resize(count > 0 ? static_cast<size_t>(count) : 0);
+    for (std::string& element : out) {
+      if (!ok()) break;
+      read_string(element, flexible, field);
+    }
+  }
+  inline void skip_some_tagged_fields(const char* field);
+
+  std::string reason() const {
+    std::string value = std::to_string(value_), left = std::to_string(error_remaining_);
+    switch (error_) {
+      case WireError::TRUNCATED: return "needs " + value + " bytes, " + left + " left";
+      case WireError::NEGATIVE_LENGTH: return "negative length " + value;
+      case WireError::NULL_VALUE: return "null where this version allows none";
+      case WireError::TOO_LONG:
+        // An array can be too long for its elements' sizes with fewer elements than bytes left.
+        if (static_cast<uint64_t>(value_) <= error_remaining_) {
+          return "length " + value + " exceeds what the " + left + " bytes left can hold";
+        }
+        return "length " + value + " exceeds the " + left + " bytes left";
+      case WireError::STRING_TOO_LONG:
+        return "length " + value + " exceeds the " + std::to_string(MAX_STRING_BYTES) + " bytes a string may have";
+      case WireError::OVERLONG_VARINT: return "varint longer than 32 bits";
+      case WireError::TAG_SIZE: return "tagged field " + value + " is not as long as its size says";
+      case WireError::NONE: break;
+    }
+    return "no error";
+  }
+
+  const uint8_t* start_ = nullptr;
+  const uint8_t* p_ = nullptr;
+  const uint8_t* end_ = nullptr;
+  const char* message_ = "frame";
+  const char* field_ = "";
+  int64_t value_ = 0;
+  size_t error_position_ = 0;
+  size_t error_remaining_ = 0;
+  int16_t version_ = 0;
+  WireError error_ = WireError::NONE;
+};
+
+// Walks a tagged field section. While one field is being read the Reader ends where that field says it ends, so that
+// a field cannot reach into the next one.
+class TaggedFields {
+ public:
+  TaggedFields(Reader& reader, const char* field) : r_(reader), field_(field) { left_ = r_.read_uvarint(field); }
+
+  // Moves on to the next field; false at the end of the section and on any error.
+  bool next() {
+    if (inside_) close_field();
+    if (left_ == 0 || !r_.ok()) return false;
+    --left_;
+    tag_ = r_.read_uvarint(field_);
+    uint32_t size = r_.read_uvarint(field_);
+    if (!r_.ok()) return false;
+    if (size > r_.remaining()) {
+      r_.fail(WireError::TOO_LONG, field_, size);
+      return false;
+    }
+    outer_end_ = r_.end_;
+    r_.end_ = r_.p_ + size;
+    inside_ = true;
+    return true;
+  }
+  uint32_t tag() const { return tag_; }
+  void skip() { r_.p_ = r_.end_; }
+
+ private:
+  void close_field() {
+    inside_ = false;
+    if (!r_.ok()) return;
+    bool consumed = r_.p_ == r_.end_;
+    r_.end_ = outer_end_;
+    if (!consumed) r_.fail(WireError::TAG_SIZE, field_, tag_);
+  }
+
+  Reader& r_;
+  const char* field_;
+  const uint8_t* outer_end_ = nullptr;
+  uint32_t left_ = 0;
+  uint32_t tag_ = 0;
+  bool inside_ = false;
+};
+
+inline void Reader::skip_some_tagged_fields(const char* field) {
+  TaggedFields tags(*this, field);
+  while (tags.next()) tags.skip();
+}
+
+// A growing buffer. A string longer than the wire can say is written as empty and leaves ok() false: such a frame
+// must not be sent.
+class Writer {
+ public:
+  // Where a tagged field section and its open field start.
+  struct Tags {
+    size_t count_at = 0;
+    size_t field_at = 0;
+  };
+
+  Writer() = default;
+  explicit Writer(size_t capacity) { reserve(capacity); }
+  Writer(Writer&& other) noexcept { swap(other); }
+  Writer& operator=(Writer&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+  ~Writer() { std::free(data_); }
+
+  const uint8_t* data() const { return data_; }
+  size_t size() const { return size_; }
+  bool ok() const { return ok_; }
+  void clear() {
+    size_ = 0;
+    ok_ = true;
+  }
+  void swap(Writer& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(capacity_, other.capacity_);
+    std::swap(ok_, other.ok_);
+  }
+  void reserve(size_t capacity) {
+    if (capacity > capacity_) grow(capacity - size_);
+  }
+
+  void write_bool(bool v) { write_fixed<uint8_t>(v ? 1 : 0); }
+  void write_int8(int8_t v) { write_fixed(static_cast<uint8_t>(v)); }
+  void write_int16(int16_t v) { write_fixed(static_cast<uint16_t>(v)); }
+  void write_uint16(uint16_t v) { write_fixed(v); }
+  void write_int32(int32_t v) { write_fixed(static_cast<uint32_t>(v)); }
+  void write_uint32(uint32_t v) { write_fixed(v); }
+  void write_int64(int64_t v) { write_fixed(static_cast<uint64_t>(v)); }
+  void write_float64(double v) {
+    uint64_t bits;
+    std::memcpy(&bits, &v, sizeof bits);
+    write_fixed(bits);
+  }
+  void write_uuid(const Uuid& v) {
+    write_fixed(v.high);
+    write_fixed(v.low);
+  }
+  void write_uvarint(uint32_t v) {
+    uint8_t* p = room(5);
+    uint8_t* const first = p;
+    for (; v >= 0x80; v >>= 7) *p++ = static_cast<uint8_t>(v | 0x80);
+    *p++ = static_cast<uint8_t>(v);
+    size_ += static_cast<size_t>(p - first);
+  }
+  void write_raw(const void* bytes, size_t length) {
+    if (length == 0) return;
+    std::memcpy(room(length), bytes, length);
+    size_ += length;
+  }
+
+  void write_string(const std::string& v, bool flexible) {
+    if (v.size() > MAX_STRING_BYTES) {
+      ok_ = false;
+      return write_string(std::string(), flexible);
+    }
+    if (flexible) {
+      write_uvarint(static_cast<uint32_t>(v.size()) + 1);
+    } else {
+      write_int16(static_cast<int16_t>(v.size()));
+    }
+    write_raw(v.data(), v.size());
+  }
+  // Null where this version allows none is written as empty; can_encode() of the message tells beforehand.
+  void write_nullable_string(const NullableString& v, bool flexible, bool nullable) {
+    if (!v.is_null || !nullable) return write_string(v.value, flexible);
+    if (flexible) {
+      write_uvarint(0);
+    } else {
+      write_int16(-1);
+    }
+  }
+  void write_bytes(const std::string& v, bool flexible) {
+    write_length(v.size(), flexible);
+    write_raw(v.data(), v.size());
+  }
+  void write_nullable_bytes(const NullableString& v, bool flexible, bool nullable) {
+    if (v.is_null && nullable) return write_null(flexible);
+    write_bytes(v.value, flexible);
+  }
+  void write_view(const BytesView& v, bool flexible, bool nullable) {
+    if (v.is_null() && nullable) return write_null(flexible);
+    size_t length = v.is_null() ? 0 : static_cast<size_t>(v.length);
+    write_length(length, flexible);
+    write_raw(v.data, length);
+  }
+
+  // The length of bytes or the count of an array.
+  void write_length(size_t length, bool flexible) {
+    if (length >= INT32_MAX) {
+      ok_ = false;
+      length = 0;
+    }
+    if (flexible) {
+      write_uvarint(static_cast<uint32_t>(length) + 1);
+    } else {
+      write_int32(static_cast<int32_t>(length));
+    }
+  }
+  void write_null(bool flexible) {
+    if (flexible) {
+      write_uvarint(0);
+    } else {
+      write_int32(-1);
+    }
+  }
+  template <class T>
+  void write_structs(const std::vector<T>& v, int16_t version, bool flexible) {
+    write_length(v.size(), flexible);
+    for (const T& element : v) element.encode(*this, version);
+  }
+  template <class T>
+  void write_structs(const Nullable<std::vector<T>>& v, int16_t version, bool flexible, bool nullable) {
+    if (v.is_null && nullable) return write_null(flexible);
+    write_structs(v.value, version, flexible);
+  }
+  template <class T>
+  void write_integers(const std::vector<T>& v, bool flexible) {
+    write_length(v.size(), flexible);
+    uint8_t* p = room(v.size() * sizeof(T));
+    for (T element : v) {
+      store_big_endian(p, static_cast<std::make_unsigned_t<T>>(element));
+      p += sizeof(T);
+    }
+    size_ += v.size() * sizeof(T);
+  }
+  template <class T>
+  void write_integers(const Nullable<std::vector<T>>& v, bool flexible, bool nullable) {
+    if (v.is_null && nullable) return write_null(flexible);
+    write_integers(v.value, flexible);
+  }
+  void write_strings(const std::vector<std::string>& v, bool flexible) {
+    write_length(v.size(), flexible);
+    for (const std::string& element : v) write_string(element, flexible);
+  }
+  void write_strings(const Nullable<std::vector<std::string>>& v, bool flexible, bool nullable) {
+    if (v.is_null && nullable) return write_null(flexible);
+    write_strings(v.value, flexible);
+  }
+  template <class T>
+  void write_nullable_struct(const Nullable<T>& v, int16_t version, bool nullable) {
+    if (nullable) write_int8(v.is_null ? -1 : 1);
+    if (!v.is_null || !nullable) v.value.encode(*this, version);
+  }
+
+  // A tagged field section: begin_tags, then begin_tag … end_tag per field in order of tags, then nothing more.
+  // Both counts are patched in afterwards, so that nothing is encoded twice to learn its size.
+  Tags begin_tags() {
+    Tags tags;
+    tags.count_at = size_;
+    write_fixed<uint8_t>(0);
+    return tags;
+  }
+  void begin_tag(Tags& tags, uint32_t tag) {
+    ++data_[tags.count_at];  // the generator refuses a struct of 128 tags or more
+    write_uvarint(tag);
+    tags.field_at = size_;
+    write_fixed<uint8_t>(0);
+  }
+  void end_tag(const Tags& tags) {
+    size_t length = size_ - tags.field_at - 1;
+    size_t prefix = 1;
+    for (size_t rest = length; rest >= 0x80; rest >>= 7) ++prefix;
+    if (prefix > 1) {
+      room(prefix - 1);
+      std::memmove(data_ + tags.field_at + prefix, data_ + tags.field_at + 1, length);
+    }
+    size_ = tags.field_at;
+    write_uvarint(static_cast<uint32_t>(length));
+    size_ += length;
+  }
+
+  // Overwrites four bytes already written: the size of a frame is known only at its end.
+  void patch_int32(size_t at, int32_t v) { store_big_endian(data_ + at, static_cast<uint32_t>(v)); }
+
+ private:
+  uint8_t* room(size_t n) {
+    if (__builtin_expect(capacity_ - size_ < n || !data_, 0)) grow(n);
+    return data_ + size_;
+  }
+  template <class U>
+  void write_fixed(U v) {
+    store_big_endian(room(sizeof(U)), v);
+    size_ += sizeof(U);
+  }
+  __attribute__((noinline, cold)) void grow(size_t n) {
+    size_t capacity = capacity_ < 128 ? 256 : capacity_ * 2;
+    if (capacity < size_ + n) capacity = size_ + n;
+    auto* p = static_cast<uint8_t*>(std::realloc(data_, capacity));
+    if (!p) throw std::bad_alloc();
+    data_ = p;
+    capacity_ = capacity;
+  }
+
+  uint8_t* data_ = nullptr;
+  size_t size_ = 0;
+  size_t capacity_ = 0;
+  bool ok_ = true;
+};
 
 }  // namespace kc

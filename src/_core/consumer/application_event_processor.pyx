@@ -1,0 +1,36 @@
+"""Owns: ApplicationEventProcessor, which hands each application event to the manager that serves it.
+
+thread: N. Never: waits for anything; an event that needs an answer is completed later by its manager.
+"""
+cimport cython
+
+from kconsumer._core.events.application_event cimport (
+    EVENT_CLOSE,
+    EVENT_LIST_OFFSETS,
+    EVENT_TOPIC_METADATA,
+    ListOffsetsEvent,
+    TopicMetadataEvent,
+)
+
+
+@cython.no_gc
+cdef class ApplicationEventProcessor:
+    def __cinit__(self, MetadataRequestManager metadata not None, OffsetsRequestManager offsets not None):
+        self.metadata = metadata
+        self.offsets = offsets
+
+    def __dealloc__(self):
+        if self.closing != NULL:
+            self.closing.release()
+
+    cdef void process(self, ApplicationEvent* event, int64_t now_ms) noexcept nogil:
+        """Takes over one reference on the event."""
+        if event.type == EVENT_TOPIC_METADATA:
+            self.metadata.ask(<TopicMetadataEvent*>event)
+        elif event.type == EVENT_LIST_OFFSETS:
+            self.offsets.ask(<ListOffsetsEvent*>event)
+        elif event.type == EVENT_CLOSE and self.closing == NULL:
+            self.closing = <CloseEvent*>event
+        else:
+            # A second CLOSE.
+            event.release()

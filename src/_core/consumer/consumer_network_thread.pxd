@@ -1,0 +1,45 @@
+# ConsumerNetworkThread: the loop. thread: N; start, stop and join are called on A.
+from kconsumer._core.base.clock cimport Clock
+from kconsumer._core.base.cpp cimport atomic, deque, int64_t, string, vector
+from kconsumer._core.base.thread cimport NativeThread
+from kconsumer._core.consumer.application_event_processor cimport ApplicationEventProcessor
+from kconsumer._core.consumer.fetch_decoder cimport FetchDecoder
+from kconsumer._core.events.application_event cimport ApplicationEvent
+from kconsumer._core.events.application_event_queue cimport ApplicationEventQueue
+from kconsumer._core.events.background_event cimport BackgroundEventQueue
+from kconsumer._core.managers.fetch_sender cimport FetchSender
+from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
+from kconsumer._core.managers.offsets_request_manager cimport OffsetsRequestManager
+from kconsumer._core.network.network_client_delegate cimport NetworkClientDelegate
+from kconsumer._core.state.fetch_config cimport FetchCounters
+
+
+cdef class ConsumerNetworkThread:
+    cdef Clock clock                              # thread: N
+    cdef NetworkClientDelegate delegate           # thread: N
+    cdef ApplicationEventQueue application        # thread: N (shared inside)
+    cdef ApplicationEventProcessor processor      # thread: N
+    cdef MetadataRequestManager metadata          # thread: N
+    cdef OffsetsRequestManager offsets            # thread: N
+    cdef FetchSender fetch_sender                 # thread: N
+    cdef FetchDecoder decoder                     # thread: N
+    cdef BackgroundEventQueue* background         # thread: N (shared inside)
+    cdef FetchCounters* counters                  # thread: N (atomics)
+    cdef string client_id                         # thread: N
+    cdef int64_t started_ms                       # thread: N
+    cdef int64_t statistics_interval_ms           # thread: N
+    cdef int64_t statistics_due_ms                # thread: N
+    cdef deque[ApplicationEvent*] drained         # thread: N (scratch)
+    cdef atomic[bint] stop_now                    # thread: any (set on A, read on N)
+    cdef NativeThread thread                      # thread: A
+
+    cdef void run_once(self, int64_t now_ms) noexcept nogil
+    cdef void run(self) noexcept nogil
+    cdef int start(self)
+    cdef void join(self) noexcept nogil
+    cdef string statistics(self, int64_t now_ms) noexcept nogil
+    # private
+    cdef void _process_events(self, int64_t now_ms) noexcept nogil
+    cdef int64_t _until_deadline(self, int64_t now_ms) noexcept nogil
+    cdef void _publish_statistics(self, int64_t now_ms) noexcept nogil
+    cdef void _close(self) noexcept nogil

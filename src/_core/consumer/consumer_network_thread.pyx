@@ -1,0 +1,119 @@
+"""Owns: ConsumerNetworkThread, the loop that does everything a consumer does in the background.
+
+thread: N runs run(); start and join are called on the application's thread. Never: takes the GIL, waits but in the
+network's poll, decodes more than a slice between two turns.
+"""
+cimport cython
+from libc.stdint cimport INT64_MAX
+
+from kconsumer._core.base.status cimport ERR_DESTROY, Status
+from kconsumer._core.consumer.statistics cimport write_statistics
+from kconsumer._core.events.background_event cimport (
+    ATTENTION_FATAL,
+    BACKGROUND_STATS,
+    BackgroundEvent,
+)
+
+cdef enum:
+    DECODE_SLICE_BYTES = 1048576
+    MAX_WAIT_MS = 60000
+    CLOSE_GRACE_MS = 50
+
+
+@cython.no_gc
+cdef class ConsumerNetworkThread:
+    cdef void run_once(self, int64_t now_ms) noexcept nogil:
+        """One turn: application events, managers, network, one decode slice, deadlines."""
+        cdef int64_t wait
+        cdef bint had_records
+        self._process_events(now_ms)
+        if self.fetch_sender.positions.subscription.has_changes.load():
+            self.fetch_sender.positions.adopt(now_ms)
+        wait = min(self.metadata.poll(now_ms), self.offsets.poll(now_ms))
+        wait = min(wait, self.fetch_sender.poll(now_ms))
+        had_records = self.decoder.has_work()
+        if had_records and not self.decoder.blocked:
+            wait = 0
+        wait = min(wait, self._until_deadline(now_ms))
+        self.delegate.poll(max(wait, <int64_t>0), now_ms)
+        # What has just arrived waits a turn: the next Fetch goes out first.
+        if had_records:
+            self.decoder.step(DECODE_SLICE_BYTES)
+        now_ms = self.clock.now_ms()
+        self.metadata.expire(now_ms)
+        self.offsets.expire(now_ms)
+        self._publish_statistics(now_ms)
+        if self.background.log.pending.load():
+            self.background.announce()
+        self.counters.turns.fetch_add(1)
+
+    cdef void _process_events(self, int64_t now_ms) noexcept nogil:
+        cdef ApplicationEvent* event
+        self.application.drain(self.drained)
+        while not self.drained.empty():
+            event = self.drained.front()
+            self.drained.pop_front()
+            self.processor.process(event, now_ms)
+
+    cdef int64_t _until_deadline(self, int64_t now_ms) noexcept nogil:
+        cdef int64_t earliest = min(self.metadata.next_deadline_ms(), self.offsets.next_deadline_ms())
+        if self.statistics_interval_ms > 0:
+            earliest = min(earliest, self.statistics_due_ms)
+        if earliest == INT64_MAX:
+            return MAX_WAIT_MS
+        return min(max(earliest - now_ms, <int64_t>0), <int64_t>MAX_WAIT_MS)
+
+    cdef void _publish_statistics(self, int64_t now_ms) noexcept nogil:
+        cdef BackgroundEvent event
+        if self.statistics_interval_ms <= 0 or now_ms < self.statistics_due_ms:
+            return
+        # After a suspend one publication is due, not one per interval missed.
+        self.statistics_due_ms = now_ms + self.statistics_interval_ms
+        event.type = BACKGROUND_STATS
+        event.text = self.statistics(now_ms)
+        self.background.add(event)
+
+    cdef string statistics(self, int64_t now_ms) noexcept nogil:
+        return write_statistics(self.delegate, self.fetch_sender.positions, self.counters, self.fetch_sender.pool,
+                                self.client_id, self.started_ms * 1000, now_ms * 1000)
+
+    # ---- the thread
+
+    cdef void run(self) noexcept nogil:
+        while not self.stop_now.load() and self.processor.closing == NULL:
+            self.run_once(self.clock.now_ms())
+        if not self.stop_now.load():
+            self._close()
+        self.delegate.network.close_all()
+        self.delegate.fail_unsent(<int>ERR_DESTROY, self.clock.now_ms())
+        self.metadata.poll_on_close(self.clock.now_ms())
+        self.offsets.poll_on_close(self.clock.now_ms())
+        self.application.close()
+        if self.processor.closing != NULL:
+            self.processor.closing.complete(Status())
+
+    cdef void _close(self) noexcept nogil:
+        """Tell brokers that the fetch sessions end, as far as that takes no longer than a moment."""
+        cdef int64_t now_ms = self.clock.now_ms()
+        cdef int64_t deadline = min(self.processor.closing.deadline_ms, now_ms + CLOSE_GRACE_MS)
+        self.fetch_sender.poll_on_close(now_ms)
+        while now_ms < deadline and (self.delegate.has_unsent() or self.fetch_sender.closes_in_flight > 0):
+            self.delegate.poll(deadline - now_ms, now_ms)
+            now_ms = self.clock.now_ms()
+
+    cdef int start(self):
+        return self.thread.start(thread_body, thread_out_of_memory, <void*>self, b"kconsumer-net")
+
+    cdef void join(self) noexcept nogil:
+        self.thread.join()
+
+
+cdef void thread_body(void* self) noexcept nogil:
+    (<ConsumerNetworkThread>self).run()
+
+
+cdef void thread_out_of_memory(void* self) noexcept nogil:
+    """std::bad_alloc on N: tell the application, allocating nothing; the loop is over."""
+    (<ConsumerNetworkThread>self).background.attention.set(ATTENTION_FATAL)
+    (<ConsumerNetworkThread>self).background.force_wake()
+    (<ConsumerNetworkThread>self).application.close()

@@ -1,0 +1,68 @@
+// Owns: FetchBuffer, decoded records and partition events between the network thread and the application.
+// Threads: put N, take A; shared: the mutex, taken once per publication, never per record.
+// Never: decides what is still valid; FetchHandler compares epochs.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <vector>
+
+#include "records/columns.hpp"
+#include "state/partition_state.hpp"
+
+namespace kc {
+
+enum FetchEntryKind : int32_t { ENTRY_RECORDS, ENTRY_END_OF_PARTITION, ENTRY_ERROR };
+
+// Consecutive rows of one partition in one arena, or an event of that partition in record order.
+struct FetchEntry {
+  FetchEntryKind kind = ENTRY_RECORDS;
+  PartitionState* partition = nullptr;  // holds a reference
+  uint64_t position_epoch = 0;          // under which it was asked
+  Columns* columns = nullptr;           // holds a reference; null without rows
+  int32_t row = 0;                      // next row to hand out
+  int32_t row_end = 0;
+  int64_t next_offset = 0;              // the position once the last row is returned: past what is invisible
+  int64_t offset = OFFSET_INVALID;      // END_OF_PARTITION, ERROR
+  Status status;                        // ERROR
+
+  void release() {
+    if (columns) columns->release();
+    if (partition) partition->release();
+    columns = nullptr;
+    partition = nullptr;
+  }
+};
+
+class FetchBuffer {
+ public:
+  ~FetchBuffer() {
+    for (auto& e : entries_) e.release();
+  }
+  void put(std::vector<FetchEntry>& entries) {
+    std::lock_guard<std::mutex> hold(mutex_);
+    for (auto& e : entries) entries_.push_back(std::move(e));
+    entries.clear();
+    filled_.store(true, std::memory_order_release);
+  }
+  bool empty() const { return !filled_.load(std::memory_order_acquire); }
+  // Appends everything to `out`.
+  void take(std::deque<FetchEntry>& out) {
+    std::lock_guard<std::mutex> hold(mutex_);
+    if (out.empty()) {
+      out.swap(entries_);
+    } else {
+      for (auto& e : entries_) out.push_back(std::move(e));
+      entries_.clear();
+    }
+    filled_.store(false, std::memory_order_release);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::deque<FetchEntry> entries_;
+  std::atomic<bool> filled_{false};
+};
+
+}  // namespace kc

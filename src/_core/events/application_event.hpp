@@ -1,0 +1,110 @@
+// Owns: ApplicationEvent and its kinds: what the application asks of the network thread.
+// Threads: made on A, served on N; shared: the reference count, `done` and what complete() publishes before it.
+// Never: completed twice (complete() returns false then), waited on without its own descriptor.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+#include "base/wakeup_fd.hpp"
+
+namespace kc {
+
+enum ApplicationEventType : int32_t {
+  EVENT_TOPIC_METADATA,
+  EVENT_LIST_OFFSETS,
+  EVENT_CLOSE,
+};
+
+struct ApplicationEvent {
+  const ApplicationEventType type;
+  int64_t deadline_ms;                  // monotonic; INT64_MAX: none. Written before the event is posted
+  Status status;                        // written by complete(), read after done
+  explicit ApplicationEvent(ApplicationEventType t, int64_t deadline = INT64_MAX, bool completable = false)
+      : type(t), deadline_ms(deadline), fd_(completable ? new WakeupFd() : nullptr) {}
+  virtual ~ApplicationEvent() = default;
+
+  void retain() { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void release() {
+    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+  bool done() const { return done_.load(std::memory_order_acquire); }
+  int fd() const { return fd_ ? fd_->fd() : -1; }
+  // Every completable event ends exactly once; only N calls this.
+  bool complete(Status s) {
+    if (done()) return false;
+    status = std::move(s);
+    done_.store(true, std::memory_order_release);
+    if (fd_) fd_->signal();
+    return true;
+  }
+
+ private:
+  std::atomic<int32_t> refs_{1};
+  std::atomic<bool> done_{false};
+  std::unique_ptr<WakeupFd> fd_;
+};
+
+// ListOffsets of the application: offsets_for_times, get_watermark_offsets.
+struct OffsetQuery {
+  std::string topic;
+  int32_t partition = 0;
+  int64_t timestamp = -1;   // ms, or -1 latest, -2 earliest, -3 max timestamp (KIP-734), …
+  // result
+  int64_t offset = -1;
+  int64_t found_timestamp = -1;
+  int32_t leader_epoch = -1;
+  int32_t error = 0;
+  bool answered = false;
+  bool in_flight = false;
+};
+
+struct ListOffsetsEvent : ApplicationEvent {
+  std::vector<OffsetQuery> queries;
+  bool read_committed = false;
+  explicit ListOffsetsEvent(int64_t deadline) : ApplicationEvent(EVENT_LIST_OFFSETS, deadline, true) {}
+};
+
+struct PartitionInfo {
+  int32_t id = 0;
+  int32_t leader = -1;
+  int32_t error = 0;
+  int32_t leader_epoch = -1;
+  std::vector<int32_t> replicas, isrs;
+};
+
+struct TopicInfo {
+  std::string name;
+  int32_t error = 0;
+  bool internal = false;
+  std::vector<PartitionInfo> partitions;
+};
+
+struct BrokerInfo {
+  int32_t id = -1;
+  std::string host;
+  int32_t port = 0;
+  std::string rack;
+};
+
+struct TopicMetadataEvent : ApplicationEvent {
+  bool all_topics = true;
+  std::vector<std::string> topics;
+  // result
+  std::string cluster_id;
+  int32_t controller_id = -1;
+  int32_t orig_broker_id = -1;
+  std::string orig_broker_name;
+  std::vector<BrokerInfo> brokers;
+  std::vector<TopicInfo> found;
+  explicit TopicMetadataEvent(int64_t deadline) : ApplicationEvent(EVENT_TOPIC_METADATA, deadline, true) {}
+};
+
+struct CloseEvent : ApplicationEvent {
+  explicit CloseEvent(int64_t deadline) : ApplicationEvent(EVENT_CLOSE, deadline, true) {}
+};
+
+}  // namespace kc

@@ -1,0 +1,53 @@
+"""Owns: ApplicationEventQueue, application → network thread.
+
+Threads: add on any application thread, drain on N; shared: lock. Never: waits, holds the lock across anything but a
+push or a swap. The network is woken once per idle → ready edge.
+"""
+cimport cython
+
+from kconsumer._core.base.status cimport ERR_DESTROY, Status
+
+
+@cython.no_gc
+cdef class ApplicationEventQueue:
+    def __cinit__(self, Network network not None):
+        self.network = network
+        self.closed = False
+
+    def __dealloc__(self):
+        self.close()
+
+    cdef bint add(self, ApplicationEvent* event) noexcept nogil:
+        """Takes over one reference. False (the reference dropped, the event failed) when N has ended."""
+        cdef bint was_empty
+        self.lock.lock()
+        if self.closed:
+            self.lock.unlock()
+            event.complete(Status(<int>ERR_DESTROY))
+            event.release()
+            return False
+        was_empty = self.events.empty()
+        self.events.push_back(event)
+        self.lock.unlock()
+        if was_empty:
+            self.network.wakeup()
+        return True
+
+    cdef void drain(self, deque[ApplicationEvent*]& out) noexcept nogil:
+        self.lock.lock()
+        out.swap(self.events)
+        self.lock.unlock()
+
+    cdef void close(self) noexcept nogil:
+        """N has ended: what is queued, and what comes from now on, fails with ERR_DESTROY."""
+        cdef deque[ApplicationEvent*] left
+        cdef ApplicationEvent* event
+        self.lock.lock()
+        self.closed = True
+        left.swap(self.events)
+        self.lock.unlock()
+        while not left.empty():
+            event = left.front()
+            left.pop_front()
+            event.complete(Status(<int>ERR_DESTROY))
+            event.release()

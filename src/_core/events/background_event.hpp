@@ -1,0 +1,100 @@
+// Owns: BackgroundEvent, what the network thread tells the application besides records, and their queue.
+// Threads: add N, take A; shared: the queue's mutex and the `attention` word. Never: carries a Python object.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+
+#include "base/log.hpp"
+#include "base/status.hpp"
+#include "base/wakeup_fd.hpp"
+
+namespace kc {
+
+enum BackgroundEventType : int32_t {
+  BACKGROUND_ERROR,     // error_cb; fatal ones also reach poll()
+  BACKGROUND_THROTTLE,  // throttle_cb
+  BACKGROUND_STATS,     // stats_cb
+};
+
+struct BackgroundEvent {
+  BackgroundEventType type = BACKGROUND_ERROR;
+  Status status;
+  bool fatal = false;
+  std::string text;       // STATS: the JSON; THROTTLE: broker name
+  int32_t broker_id = -1;
+  int64_t number = 0;     // THROTTLE: ms
+};
+
+// Why an exclusive call must leave its fast path. One word, read once per poll().
+enum Attention : uint32_t {
+  ATTENTION_CONTROL = 1,     // assignment, position or pause changed: re-validate what is in hand
+  ATTENTION_EVENTS = 2,      // background events or log lines wait
+  ATTENTION_WAKEUP = 4,      // wakeup() was called and has not been raised yet
+  ATTENTION_CLOSED = 8,
+  ATTENTION_FATAL = 16,      // a fatal error is set
+};
+
+class AttentionWord {
+ public:
+  uint32_t get() const { return word_.load(std::memory_order_acquire); }
+  bool quiet() const { return word_.load(std::memory_order_relaxed) == 0; }
+  bool quiet_but(uint32_t bits) const { return (word_.load() & ~bits) == 0; }
+  void set(uint32_t bits) { word_.fetch_or(bits, std::memory_order_acq_rel); }
+  uint32_t clear(uint32_t bits) { return word_.fetch_and(~bits, std::memory_order_acq_rel) & bits; }
+
+ private:
+  std::atomic<uint32_t> word_{0};
+};
+
+class BackgroundEventQueue {
+ public:
+  static constexpr size_t kMax = 10000;
+  AttentionWord attention;
+  LogQueue log;
+  WakeupFd wakeup;                       // readable: records, events or a wakeup() for the exclusive call
+  std::atomic<bool> waiting{false};      // an exclusive call is about to wait or waits on `wakeup`
+  WakeupFd events_ready;                 // readable while events wait: for the other waits, which serve them too
+  std::atomic<int64_t> dropped{0};
+
+  void add(BackgroundEvent e) {
+    {
+      std::lock_guard<std::mutex> hold(mutex_);
+      if (events_.size() >= kMax) {
+        dropped.fetch_add(1, std::memory_order_relaxed);
+        return;
+      }
+      events_.push_back(std::move(e));
+    }
+    announce();
+  }
+  bool take(BackgroundEvent& out) {
+    std::lock_guard<std::mutex> hold(mutex_);
+    if (events_.empty()) return false;
+    out = std::move(events_.front());
+    events_.pop_front();
+    return true;
+  }
+  // Events or log lines are there.
+  void announce() {
+    attention.set(ATTENTION_EVENTS);
+    events_ready.signal();
+    wake();
+  }
+  // Ends the wait of the exclusive call, if it waits: one write per idle → ready edge.
+  void wake() {
+    if (waiting.load(std::memory_order_seq_cst) && waiting.exchange(false)) wakeup.signal();
+  }
+  void force_wake() {
+    waiting.store(false);
+    wakeup.signal();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::deque<BackgroundEvent> events_;
+};
+
+}  // namespace kc

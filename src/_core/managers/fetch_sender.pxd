@@ -1,0 +1,71 @@
+# FetchSender: which partitions are asked from whom, in incremental fetch sessions. thread: N.
+from kconsumer._core.base.cpp cimport deque, int16_t, int32_t, int64_t, string, uint64_t, unordered_map, vector
+from kconsumer._core.base.status cimport Status
+from kconsumer._core.events.background_event cimport BackgroundEventQueue
+from kconsumer._core.managers.fetch_session cimport FetchedItem, FetchSession, SessionPartition
+from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
+from kconsumer._core.managers.request_manager cimport RequestManager
+from kconsumer._core.managers.request_state cimport BackoffConfig, Jitter
+from kconsumer._core.network.request cimport BodyOf, Request, Response
+from kconsumer._core.protocol.messages.fetch cimport (
+    FetchRequest,
+    FetchResponse,
+    FetchResponse_FetchableTopicResponse,
+    FetchResponse_PartitionData,
+)
+from kconsumer._core.records.columns cimport BlockPool
+from kconsumer._core.state.fetch_config cimport FetchConfig, FetchCounters
+from kconsumer._core.state.fetch_positions cimport FetchPositions
+from kconsumer._core.state.partition_state cimport PartitionState
+
+
+cdef class FetchSender(RequestManager):
+    cdef FetchPositions positions                        # thread: N
+    cdef MetadataRequestManager metadata                 # thread: N
+    cdef BackgroundEventQueue* background                # thread: N
+    cdef FetchConfig* config                             # thread: N
+    cdef FetchCounters* counters                         # thread: N (atomics)
+    cdef BlockPool* pool                                 # thread: N (shared inside)
+    cdef BackoffConfig* backoff                          # thread: N
+    cdef Jitter jitter                                   # thread: N
+    cdef unordered_map[int32_t, FetchSession*] sessions  # thread: N (owned)
+    cdef deque[FetchedItem*] fetched                     # thread: N (owned; FetchDecoder takes from the front)
+    cdef vector[PartitionState*] delayed                 # thread: N (a reference each): backing off
+    cdef uint64_t serve_count                            # thread: N
+    cdef bint closing                                    # thread: N
+    cdef int32_t closes_in_flight                        # thread: N
+
+    cdef bint nothing_undelivered(self) noexcept nogil
+    # private
+    cdef int64_t _wake_delayed(self, int64_t now_ms) noexcept nogil
+    cdef void _place_partitions(self, int64_t now_ms) noexcept nogil
+    cdef void _leave_session(self, PartitionState* p) noexcept nogil
+    cdef void _join_session(self, PartitionState* p, int32_t node) noexcept nogil
+    cdef int64_t _poll_session(self, FetchSession* session, int64_t now_ms) noexcept nogil
+    cdef void _note_connection(self, FetchSession* session, int64_t now_ms) noexcept nogil
+    cdef void _avoid_follower(self, FetchSession* session) noexcept nogil
+    cdef int64_t _room(self) noexcept nogil
+    cdef void _send_fetch(self, FetchSession* session, int64_t room, int64_t now_ms) noexcept nogil
+    cdef void _send(self, FetchSession* session, BodyOf[FetchRequest]* body, int32_t kind, int64_t now_ms,
+        int64_t deadline_ms, size_t expected_bytes) noexcept nogil
+    cdef bint _can_use_ids(self, FetchSession* session, int64_t now_ms) noexcept nogil
+    cdef void _add_partitions(self, FetchSession* session, FetchRequest& message) noexcept nogil
+    cdef void _add_forgotten(self, FetchSession* session, FetchRequest& message) noexcept nogil
+    cdef void _ended(self, FetchSession* session) noexcept nogil
+    cdef void _session_failed(self, FetchSession* session, int64_t now_ms) noexcept nogil
+    cdef void _advance_session(self, FetchSession* session, int32_t session_id) noexcept nogil
+    cdef void _throttled(self, int32_t node_id, int32_t throttle_ms, int64_t now_ms) noexcept nogil
+    cdef void _on_partition(self, FetchSession* session, FetchResponse& message,
+        FetchResponse_FetchableTopicResponse& topic, size_t index, Response* response, int64_t now_ms) noexcept nogil
+    cdef void _take_data(self, FetchSession* session, const string& key, SessionPartition* entry,
+        PartitionState* p, FetchResponse_PartitionData* data, Response* response, int64_t now_ms) noexcept nogil
+    cdef void _queue_records(self, SessionPartition* entry, PartitionState* p, FetchResponse_PartitionData* data,
+        Response* response) noexcept nogil
+    cdef void _queue_end(self, PartitionState* p, int64_t offset) noexcept nogil
+    cdef void _queue_error(self, PartitionState* p, int32_t code, const char* what, int64_t offset) noexcept nogil
+    cdef void _queue_reported_errors(self) noexcept nogil
+    cdef void _on_partition_error(self, FetchSession* session, FetchResponse& message, PartitionState* p,
+        FetchResponse_PartitionData* data, int64_t now_ms) noexcept nogil
+    cdef void _delay(self, PartitionState* p, int64_t now_ms) noexcept nogil
+    cdef bint _take_leader_hint(self, FetchResponse& message, PartitionState* p, FetchResponse_PartitionData* data,
+        int64_t now_ms) noexcept nogil

@@ -1,0 +1,698 @@
+"""Owns: FetchSender: incremental fetch sessions (KIP-227), one Fetch in flight per broker, the next one sent before
+the last is decoded.
+
+thread: N. Never: decodes records (FetchDecoder does, from `fetched`), asks for more than there is room for.
+
+Room: free = fetch.buffer.memory − live blocks − bytes reserved by Fetches in flight. A Fetch goes out when there is room
+for a worthwhile answer, or when nothing at all waits for the application, so that progress never depends on memory that
+the application keeps pinned.
+
+Errors of a Fetch response. Top level:
+  FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR, INCONSISTENT_TOPIC_ID,
+  and anything that failed or could not be read: the session starts again with a full request
+Per partition:
+  OFFSET_OUT_OF_RANGE   from a follower: ask the leader; still current: auto.offset.reset
+  NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, REPLICA_NOT_AVAILABLE, KAFKA_STORAGE_ERROR, UNKNOWN_TOPIC_OR_PARTITION,
+  UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID   the leader hint (KIP-951) or new metadata, with backoff
+  OFFSET_NOT_AVAILABLE, UNKNOWN_LEADER_EPOCH, UNKNOWN_SERVER_ERROR   again with backoff
+  CORRUPT_MESSAGE   told to the application in record order; the partition stops until a seek
+  TOPIC_AUTHORIZATION_FAILED and others   told to the application once, asked again with backoff
+"""
+cimport cython
+from cython.operator cimport dereference, preincrement
+from libc.stdint cimport INT64_MAX
+
+from kconsumer._core.base.error_codes cimport (
+    CORRUPT_MESSAGE,
+    FENCED_LEADER_EPOCH,
+    FETCH_SESSION_ID_NOT_FOUND,
+    INCONSISTENT_TOPIC_ID,
+    KAFKA_STORAGE_ERROR,
+    NOT_LEADER_OR_FOLLOWER,
+    OFFSET_NOT_AVAILABLE,
+    OFFSET_OUT_OF_RANGE,
+    REPLICA_NOT_AVAILABLE,
+    UNKNOWN_LEADER_EPOCH,
+    UNKNOWN_SERVER_ERROR,
+    UNKNOWN_TOPIC_ID,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
+from kconsumer._core.base.log cimport DBG_FETCH
+from kconsumer._core.base.status cimport ERR_UNSUPPORTED_FEATURE
+from kconsumer._core.events.background_event cimport (
+    BACKGROUND_ERROR,
+    BACKGROUND_THROTTLE,
+    BackgroundEvent,
+)
+from kconsumer._core.managers.fetch_session cimport (
+    FETCHED_END_OF_PARTITION,
+    FETCHED_ERROR,
+    FETCHED_RECORDS,
+    ForgottenPartition,
+    next_fetch_offset,
+)
+from kconsumer._core.managers.request_state cimport backoff_ms
+from kconsumer._core.network.network cimport NODE_READY
+from kconsumer._core.network.request cimport CHANNEL_FETCH, BodyOf, NodeAddress
+from kconsumer._core.protocol.messages.fetch cimport (
+    FetchRequest,
+    FetchRequest_api_key,
+    FetchRequest_FetchPartition,
+    FetchRequest_FetchTopic,
+    FetchRequest_ForgottenTopic,
+    FetchRequest_max_version,
+    FetchRequest_min_version,
+    FetchResponse_FetchableTopicResponse,
+)
+from kconsumer._core.protocol.wire cimport Reader
+from kconsumer._core.records.decode cimport AbortedTransaction
+from kconsumer._core.state.metadata cimport TopicEntry
+from kconsumer._core.state.partition_state cimport (
+    FETCH_ACTIVE,
+    FETCH_STOPPED,
+    partition_key,
+)
+
+cdef enum:
+    KIND_FETCH = 1
+    KIND_CLOSE_SESSION = 2
+    LAST_VERSION_WITHOUT_IDS = 12
+    # What one response may bring at most: its block is pinned as a whole, so it should not grow with fetch.max.bytes.
+    RESPONSE_TARGET_BYTES = 8388608
+    WORTHWHILE_BYTES = 1048576
+    CLOSE_TIMEOUT_MS = 500
+
+
+cdef void start_again(FetchSession* session) noexcept nogil:
+    """The broker's session is lost or in doubt: the next request is a full one (epoch 0)."""
+    session.epoch = 0
+    session.to_forget.clear()
+    it = session.partitions.begin()
+    while it != session.partitions.end():
+        want(session, dereference(it).first, dereference(it).second)
+        dereference(it).second.known_to_broker = False
+        preincrement(it)
+
+
+cdef void want(FetchSession* session, const string& key, SessionPartition& entry) noexcept nogil:
+    if not entry.to_send:
+        entry.to_send = True
+        session.to_send.push_back(key)
+
+
+cdef void free_item(FetchedItem* item) noexcept nogil:
+    if item.partition != NULL:
+        item.partition.release()
+    del item
+
+
+@cython.no_gc
+cdef class FetchSender(RequestManager):
+    def __cinit__(self, FetchPositions positions not None, MetadataRequestManager metadata not None):
+        self.positions = positions
+        self.metadata = metadata
+
+    def __dealloc__(self):
+        cdef PartitionState* p
+        it = self.sessions.begin()
+        while it != self.sessions.end():
+            jt = dereference(it).second.partitions.begin()
+            while jt != dereference(it).second.partitions.end():
+                dereference(jt).second.partition.release()
+                preincrement(jt)
+            del dereference(it).second
+            preincrement(it)
+        for p in self.delayed:
+            p.release()
+
+    # ---- which partition is asked from whom
+
+    cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
+        cdef int64_t wait = self._wake_delayed(now_ms)
+        self._place_partitions(now_ms)
+        self._queue_reported_errors()
+        if self.closing:
+            return INT64_MAX
+        it = self.sessions.begin()
+        while it != self.sessions.end():
+            wait = min(wait, self._poll_session(dereference(it).second, now_ms))
+            preincrement(it)
+        return wait
+
+    cdef int64_t _wake_delayed(self, int64_t now_ms) noexcept nogil:
+        cdef PartitionState* p
+        cdef int64_t wait = INT64_MAX
+        cdef size_t i = 0
+        while i < self.delayed.size():
+            p = self.delayed[i]
+            if p.retry_at_ms > now_ms and p.tracked:
+                wait = min(wait, p.retry_at_ms - now_ms)
+                i += 1
+                continue
+            self.delayed[i] = self.delayed.back()
+            self.delayed.pop_back()
+            self.positions.mark_dirty(p)
+            p.release()
+        return wait
+
+    cdef void _place_partitions(self, int64_t now_ms) noexcept nogil:
+        """Put every partition that changed into the session of the broker it is read from, or into none."""
+        cdef vector[PartitionState*] dirty
+        cdef PartitionState* p
+        cdef int32_t node
+        dirty.swap(self.positions.dirty)
+        for p in dirty:
+            p.listed_for_fetch = False
+            node = -1
+            if p.tracked and p.state == FETCH_ACTIVE and not p.user_paused_seen:
+                if p.retry_at_ms > now_ms:
+                    p.retain()
+                    self.delayed.push_back(p)
+                else:
+                    node = p.read_node(now_ms)
+                    if node < 0:
+                        self.metadata.want_update()
+            if p.session_node >= 0 and p.session_node != node:
+                self._leave_session(p)
+            if node >= 0:
+                self._join_session(p, node)
+            p.release()
+
+    cdef void _leave_session(self, PartitionState* p) noexcept nogil:
+        cdef FetchSession* session = self.sessions[p.session_node]
+        cdef ForgottenPartition forgotten
+        it = session.partitions.find(partition_key(p.topic, p.partition))
+        p.session_node = -1
+        if it == session.partitions.end():
+            return
+        if dereference(it).second.partition != p:
+            return
+        if dereference(it).second.known_to_broker:
+            forgotten.topic = p.topic
+            forgotten.topic_id = dereference(it).second.topic_id
+            forgotten.partition = p.partition
+            session.to_forget.push_back(forgotten)
+        if dereference(it).second.topic_id.is_zero():
+            session.partitions_without_id -= 1
+        dereference(it).second.partition.release()
+        session.partitions.erase(it)
+
+    cdef void _join_session(self, PartitionState* p, int32_t node) noexcept nogil:
+        cdef string key = partition_key(p.topic, p.partition)
+        cdef FetchSession* session
+        cdef SessionPartition* entry
+        cdef TopicEntry* topic = self.positions.cluster.topic(p.topic)
+        if self.sessions.count(node) == 0:
+            session = new FetchSession()
+            session.node_id = node
+            self.sessions[node] = session
+        session = self.sessions[node]
+        entry = &session.partitions[key]
+        if entry.partition != p:
+            if entry.partition == NULL:
+                session.partitions_without_id += 1
+            else:
+                # Assigned again: a new PartitionState in the old one's place.
+                entry.partition.session_node = -1
+                entry.partition.release()
+            p.retain()
+            entry.partition = p
+        p.session_node = node
+        if topic != NULL and not (topic.id == entry.topic_id):
+            if entry.topic_id.is_zero():
+                session.partitions_without_id -= 1
+            elif entry.known_to_broker:
+                start_again(session)
+            entry.topic_id = topic.id
+            if entry.topic_id.is_zero():
+                session.partitions_without_id += 1
+        if session.topic_names.count(entry.topic_id) == 0:
+            session.topic_names[entry.topic_id] = p.topic
+        want(session, key, dereference(entry))
+
+    # ---- requests
+
+    cdef bint nothing_undelivered(self) noexcept nogil:
+        return self.fetched.empty() and self.counters.undelivered_records.load() <= 0
+
+    cdef int64_t _poll_session(self, FetchSession* session, int64_t now_ms) noexcept nogil:
+        cdef int64_t room
+        if session.in_flight or (session.partitions.empty() and session.to_forget.empty()):
+            return INT64_MAX
+        if now_ms < session.not_before_ms:
+            return session.not_before_ms - now_ms
+        room = self._room()
+        if room <= 0:
+            return INT64_MAX
+        if session.partitions.empty() and session.epoch == 0:
+            session.to_forget.clear()
+            return INT64_MAX
+        # ready() starts the connection when there is none; only then is the version known.
+        if self.delegate.network.ready(session.node_id, CHANNEL_FETCH, now_ms) != NODE_READY:
+            self._note_connection(session, now_ms)
+            return INT64_MAX
+        self._send_fetch(session, room, now_ms)
+        return INT64_MAX
+
+    cdef void _note_connection(self, FetchSession* session, int64_t now_ms) noexcept nogil:
+        """A broker that cannot be reached may not be the leader any more."""
+        cdef Status status
+        if self.delegate.network.take_connection_failure(session.node_id, CHANNEL_FETCH, &status):
+            self.background.log.write(7, DBG_FETCH, b"FETCH", b"broker %d: %s", session.node_id,
+                                      status.detail.c_str())
+            self.metadata.want_update()
+            self._avoid_follower(session)
+
+    cdef void _avoid_follower(self, FetchSession* session) noexcept nogil:
+        """Partitions read here as from a preferred replica (KIP-392) go back to their leaders."""
+        cdef PartitionState* p
+        it = session.partitions.begin()
+        while it != session.partitions.end():
+            p = dereference(it).second.partition
+            if p.preferred_replica == session.node_id:
+                p.preferred_replica = -1
+                self.positions.mark_dirty(p)
+            preincrement(it)
+
+    cdef int64_t _room(self) noexcept nogil:
+        """Bytes the next Fetch may ask for; 0 when it must wait."""
+        cdef int64_t memory = self.config.buffer_memory.load()
+        cdef int64_t worthwhile = min(<int64_t>WORTHWHILE_BYTES, memory // 4)
+        cdef int64_t room = memory - self.pool.live_bytes() - self.counters.reserved_bytes.load()
+        if room < worthwhile:
+            self.pool.starved.store(True)
+            # Once more after raising the flag: a release in between has not seen it.
+            room = memory - self.pool.live_bytes() - self.counters.reserved_bytes.load()
+            if room < worthwhile and not self.nothing_undelivered():
+                self.counters.stalls.fetch_add(1)
+                return 0
+            room = max(room, worthwhile)
+        room = min(room, <int64_t>RESPONSE_TARGET_BYTES)
+        return max(min(room, <int64_t>self.config.max_bytes.load()), <int64_t>1)
+
+    cdef void _send_fetch(self, FetchSession* session, int64_t room, int64_t now_ms) noexcept nogil:
+        cdef BodyOf[FetchRequest]* body
+        cdef bint ids = self._can_use_ids(session, now_ms)
+        if ids != session.uses_topic_ids:
+            # A broker refuses a session that changes between names and ids.
+            if session.epoch != 0:
+                start_again(session)
+            session.uses_topic_ids = ids
+        body = new BodyOf[FetchRequest]()
+        if not ids:
+            body.highest = LAST_VERSION_WITHOUT_IDS
+        body.message.replica_id = -1
+        body.message.max_wait_ms = self.config.wait_max_ms.load()
+        body.message.min_bytes = self.config.min_bytes.load()
+        body.message.max_bytes = <int32_t>room
+        body.message.isolation_level = 1 if self.config.read_committed else 0
+        body.message.session_id = session.session_id
+        body.message.session_epoch = session.epoch
+        body.message.rack_id = self.config.client_rack
+        if session.epoch == 0:
+            start_again(session)
+        self._add_partitions(session, body.message)
+        self._add_forgotten(session, body.message)
+        session.in_flight = True
+        session.reserved_bytes = room
+        self.counters.reserved_bytes.fetch_add(room)
+        self.counters.fetches.fetch_add(1)
+        self._send(session, body, KIND_FETCH, now_ms,
+                   now_ms + self.backoff.request_timeout_ms + body.message.max_wait_ms, <size_t>room)
+
+    cdef void _send(self, FetchSession* session, BodyOf[FetchRequest]* body, int32_t kind, int64_t now_ms,
+                    int64_t deadline_ms, size_t expected_bytes) noexcept nogil:
+        cdef Request* request = new Request()
+        request.body = body
+        request.node_id = session.node_id
+        request.channel = CHANNEL_FETCH
+        request.created_ms = now_ms
+        request.deadline_ms = deadline_ms
+        request.handler = <void*>self
+        request.kind = kind
+        request.cookie = <uint64_t>session.node_id
+        request.expected_bytes = expected_bytes
+        self.delegate.add(request)
+
+    cdef bint _can_use_ids(self, FetchSession* session, int64_t now_ms) noexcept nogil:
+        cdef int32_t version = self.delegate.network.usable_version(
+            session.node_id, CHANNEL_FETCH, FetchRequest_api_key, FetchRequest_min_version, FetchRequest_max_version)
+        return version > LAST_VERSION_WITHOUT_IDS and session.partitions_without_id == 0
+
+    cdef void _add_partitions(self, FetchSession* session, FetchRequest& message) noexcept nogil:
+        cdef FetchRequest_FetchPartition asked
+        cdef FetchRequest_FetchTopic topic
+        cdef SessionPartition* entry
+        cdef PartitionState* p
+        cdef vector[string] keys
+        cdef size_t i
+        keys.swap(session.to_send)
+        if session.epoch == 0:
+            longest_unserved_first(session, keys)
+        for i in range(keys.size()):
+            it = session.partitions.find(keys[i])
+            if it == session.partitions.end():
+                continue
+            entry = &dereference(it).second
+            entry.to_send = False
+            p = entry.partition
+            entry.known_to_broker = True
+            entry.fetch_offset = p.fetch_offset.load()
+            entry.leader_epoch = p.leader_epoch
+            entry.position_epoch = p.adopted_epoch
+            entry.generation = p.decode_generation
+            asked.partition = p.partition
+            asked.current_leader_epoch = p.leader_epoch
+            asked.fetch_offset = entry.fetch_offset
+            asked.log_start_offset = -1
+            asked.partition_max_bytes = self.config.max_partition_bytes.load()
+            if message.topics.empty() or message.topics.back().topic != p.topic:
+                topic.topic = p.topic
+                topic.topic_id = entry.topic_id
+                message.topics.push_back(topic)
+            message.topics.back().partitions.push_back(asked)
+
+    cdef void _add_forgotten(self, FetchSession* session, FetchRequest& message) noexcept nogil:
+        cdef FetchRequest_ForgottenTopic topic
+        cdef size_t i
+        for i in range(session.to_forget.size()):
+            if session.epoch == 0:
+                break
+            if session.partitions.count(partition_key(session.to_forget[i].topic, session.to_forget[i].partition)):
+                # It has come back meanwhile and stands among the partitions of this request.
+                continue
+            if (message.forgotten_topics_data.empty()
+                    or message.forgotten_topics_data.back().topic != session.to_forget[i].topic):
+                topic.topic = session.to_forget[i].topic
+                topic.topic_id = session.to_forget[i].topic_id
+                message.forgotten_topics_data.push_back(topic)
+            message.forgotten_topics_data.back().partitions.push_back(session.to_forget[i].partition)
+        session.to_forget.clear()
+
+    cdef int64_t poll_on_close(self, int64_t now_ms) noexcept nogil:
+        """Close every fetch session (epoch −1), so that brokers free their slots."""
+        cdef BodyOf[FetchRequest]* body
+        cdef FetchSession* session
+        self.closing = True
+        it = self.sessions.begin()
+        while it != self.sessions.end():
+            session = dereference(it).second
+            preincrement(it)
+            if session.session_id == 0:
+                continue
+            if session.in_flight or self.delegate.network.ready(session.node_id, CHANNEL_FETCH, now_ms) != NODE_READY:
+                continue
+            body = new BodyOf[FetchRequest]()
+            if not session.uses_topic_ids:
+                body.highest = LAST_VERSION_WITHOUT_IDS
+            body.message.replica_id = -1
+            body.message.session_id = session.session_id
+            body.message.session_epoch = -1
+            session.session_id = 0
+            self.closes_in_flight += 1
+            self._send(session, body, KIND_CLOSE_SESSION, now_ms, now_ms + CLOSE_TIMEOUT_MS, 0)
+        return INT64_MAX
+
+    # ---- answers
+
+    cdef void on_failure(self, Request* request, const Status& status, int64_t now_ms) noexcept nogil:
+        cdef FetchSession* session
+        cdef BackgroundEvent event
+        if request.kind == KIND_CLOSE_SESSION:
+            self.closes_in_flight -= 1
+            return
+        session = self.sessions[<int32_t>request.cookie]
+        self._ended(session)
+        session.attempts += 1
+        session.not_before_ms = now_ms + backoff_ms(dereference(self.backoff), session.attempts, self.jitter)
+        start_again(session)
+        self.background.log.write(7, DBG_FETCH, b"FETCH", b"broker %d: %s", session.node_id, status.detail.c_str())
+        self.metadata.want_update()
+        self._avoid_follower(session)
+        if status.code == <int>ERR_UNSUPPORTED_FEATURE:
+            event.type = BACKGROUND_ERROR
+            event.status = status
+            event.fatal = True
+            event.broker_id = session.node_id
+            self.background.add(event)
+
+    cdef void _ended(self, FetchSession* session) noexcept nogil:
+        session.in_flight = False
+        self.counters.reserved_bytes.fetch_sub(session.reserved_bytes)
+        session.reserved_bytes = 0
+
+    cdef void on_response(self, Request* request, Response* response, int64_t now_ms) noexcept nogil:
+        cdef FetchResponse message
+        cdef Reader reader = Reader(response.body, response.length)
+        cdef FetchSession* session
+        cdef size_t t, i
+        if request.kind == KIND_CLOSE_SESSION:
+            self.closes_in_flight -= 1
+            return
+        session = self.sessions[<int32_t>request.cookie]
+        self._ended(session)
+        self.counters.fetched_bytes.fetch_add(<int64_t>response.length)
+        message.decode(reader, response.version)
+        if not reader.ok():
+            self.background.log.push(3, b"FETCH", reader.status().detail)
+            self.delegate.network.disconnect(response.node_id, CHANNEL_FETCH, now_ms)
+            self._session_failed(session, now_ms)
+            return
+        if message.throttle_time_ms > 0:
+            self._throttled(response.node_id, message.throttle_time_ms, now_ms)
+        if message.error_code != 0:
+            if message.error_code == <int>FETCH_SESSION_ID_NOT_FOUND:
+                session.session_id = 0
+            self.background.log.write(7, DBG_FETCH, b"FETCH", b"broker %d: fetch session error %d", session.node_id,
+                                      <int>message.error_code)
+            self._session_failed(session, now_ms)
+            return
+        session.attempts = 0
+        session.not_before_ms = 0
+        self._advance_session(session, message.session_id)
+        for t in range(message.responses.size()):
+            for i in range(message.responses[t].partitions.size()):
+                self._on_partition(session, message, message.responses[t], i, response, now_ms)
+
+    cdef void _session_failed(self, FetchSession* session, int64_t now_ms) noexcept nogil:
+        start_again(session)
+        session.attempts += 1
+        if session.attempts > 1:
+            # The first time is what sessions are for; only a repeated failure is a reason to wait.
+            session.not_before_ms = now_ms + backoff_ms(dereference(self.backoff), session.attempts - 1, self.jitter)
+
+    cdef void _advance_session(self, FetchSession* session, int32_t session_id) noexcept nogil:
+        session.session_id = session_id
+        if session_id == 0:
+            # The broker has no slot: every request is a full one.
+            session.epoch = 0
+        elif session.epoch == 0x7fffffff:
+            session.epoch = 1
+        else:
+            session.epoch += 1
+
+    cdef void _throttled(self, int32_t node_id, int32_t throttle_ms, int64_t now_ms) noexcept nogil:
+        cdef BackgroundEvent event
+        self.delegate.network.throttle(node_id, throttle_ms, now_ms)
+        event.type = BACKGROUND_THROTTLE
+        event.broker_id = node_id
+        event.number = throttle_ms
+        event.text = self.delegate.network.node_name(node_id)
+        self.background.add(event)
+
+    cdef void _on_partition(self, FetchSession* session, FetchResponse& message,
+                            FetchResponse_FetchableTopicResponse& topic, size_t index, Response* response,
+                            int64_t now_ms) noexcept nogil:
+        cdef FetchResponse_PartitionData* data = &topic.partitions[index]
+        cdef SessionPartition* entry
+        cdef PartitionState* p
+        cdef string name = topic.topic
+        if response.version > LAST_VERSION_WITHOUT_IDS:
+            nt = session.topic_names.find(topic.topic_id)
+            if nt == session.topic_names.end():
+                return
+            name = dereference(nt).second
+        it = session.partitions.find(partition_key(name, data.partition_index))
+        if it == session.partitions.end():
+            return
+        entry = &dereference(it).second
+        p = entry.partition
+        if (entry.position_epoch != p.adopted_epoch or entry.generation != p.decode_generation
+                or p.state != FETCH_ACTIVE or entry.fetch_offset != p.fetch_offset.load()):
+            # A seek, a reset or a pause came between: what was asked is no longer wanted.
+            want(session, dereference(it).first, dereference(entry))
+            return
+        if data.error_code != 0:
+            self._on_partition_error(session, message, p, data, now_ms)
+            return
+        self._take_data(session, dereference(it).first, entry, p, data, response, now_ms)
+
+    cdef void _take_data(self, FetchSession* session, const string& key, SessionPartition* entry, PartitionState* p,
+                         FetchResponse_PartitionData* data, Response* response, int64_t now_ms) noexcept nogil:
+        cdef int64_t next_offset = entry.fetch_offset
+        cdef int64_t end
+        p.attempts = 0
+        p.last_error = 0
+        if data.high_watermark >= 0:
+            p.high_watermark.store(data.high_watermark)
+        if data.last_stable_offset >= 0:
+            p.last_stable_offset.store(data.last_stable_offset)
+        if data.log_start_offset >= 0:
+            p.low_watermark.store(data.log_start_offset)
+        if data.preferred_read_replica >= 0 and data.preferred_read_replica != session.node_id:
+            p.preferred_replica = data.preferred_read_replica
+            p.preferred_until_ms = now_ms + self.config.metadata_max_age_ms
+            self.positions.mark_dirty(p)
+        if data.records.length > 0:
+            next_offset = next_fetch_offset(data.records.data, <size_t>data.records.length, entry.fetch_offset)
+            self._queue_records(entry, p, data, response)
+            entry.served = self.serve_count
+            self.serve_count += 1
+            if next_offset > entry.fetch_offset:
+                p.fetch_offset.store(next_offset)
+                want(session, key, dereference(entry))
+        if self.config.partition_eof:
+            end = data.last_stable_offset if self.config.read_committed and data.last_stable_offset >= 0 \
+                else data.high_watermark
+            if end >= 0 and next_offset >= end and p.eof_reported_at != next_offset:
+                p.eof_reported_at = next_offset
+                self._queue_end(p, next_offset)
+
+    cdef void _queue_records(self, SessionPartition* entry, PartitionState* p, FetchResponse_PartitionData* data,
+                             Response* response) noexcept nogil:
+        cdef FetchedItem* item = new FetchedItem()
+        cdef AbortedTransaction aborted
+        cdef size_t i
+        item.kind = FETCHED_RECORDS
+        p.retain()
+        item.partition = p
+        item.position_epoch = entry.position_epoch
+        item.generation = entry.generation
+        BlockPool.retain(response.block)
+        item.job.pool = self.pool
+        item.job.block = response.block
+        item.job.data = data.records.data
+        item.job.length = <size_t>data.records.length
+        item.job.partition = <void*>p
+        item.job.fetch_offset = entry.fetch_offset
+        item.job.next_offset = entry.fetch_offset
+        item.job.check_crcs = self.config.check_crcs
+        item.job.read_committed = self.config.read_committed
+        if not data.aborted_transactions.is_null:
+            for i in range(data.aborted_transactions.value.size()):
+                aborted.producer_id = data.aborted_transactions.value[i].producer_id
+                aborted.first_offset = data.aborted_transactions.value[i].first_offset
+                item.job.aborted.push_back(aborted)
+        self.fetched.push_back(item)
+
+    cdef void _queue_end(self, PartitionState* p, int64_t offset) noexcept nogil:
+        cdef FetchedItem* item = new FetchedItem()
+        item.kind = FETCHED_END_OF_PARTITION
+        p.retain()
+        item.partition = p
+        item.position_epoch = p.adopted_epoch
+        item.generation = p.decode_generation
+        item.offset = offset
+        self.fetched.push_back(item)
+
+    cdef void _queue_error(self, PartitionState* p, int32_t code, const char* what, int64_t offset) noexcept nogil:
+        """Behind the records already fetched, so that it comes in order."""
+        cdef FetchedItem* item = new FetchedItem()
+        item.kind = FETCHED_ERROR
+        p.retain()
+        item.partition = p
+        item.position_epoch = p.adopted_epoch
+        item.generation = p.decode_generation
+        item.offset = offset
+        item.status.code = code
+        item.status.detail = p.name()
+        item.status.detail.append(b": ").append(what)
+        self.fetched.push_back(item)
+
+    cdef void _queue_reported_errors(self) noexcept nogil:
+        """Errors that the other managers found take their place behind what was fetched before them."""
+        cdef FetchedItem* item
+        cdef size_t i
+        for i in range(self.positions.errors.size()):
+            item = new FetchedItem()
+            item.kind = FETCHED_ERROR
+            item.partition = self.positions.errors[i].partition
+            item.position_epoch = self.positions.errors[i].position_epoch
+            item.generation = item.partition.decode_generation
+            item.offset = self.positions.errors[i].offset
+            item.status = self.positions.errors[i].status
+            self.fetched.push_back(item)
+        self.positions.errors.clear()
+
+    cdef void _on_partition_error(self, FetchSession* session, FetchResponse& message, PartitionState* p,
+                                  FetchResponse_PartitionData* data, int64_t now_ms) noexcept nogil:
+        cdef int32_t code = data.error_code
+        cdef int64_t offset = p.fetch_offset.load()
+        self.background.log.write(7, DBG_FETCH, b"FETCH", b"%s: error %d from broker %d at offset %lld",
+                                  p.name().c_str(), <int>code, session.node_id, <long long>offset)
+        if code == <int>OFFSET_OUT_OF_RANGE:
+            if p.preferred_replica == session.node_id:
+                p.preferred_replica = -1
+                self.positions.mark_dirty(p)
+            else:
+                self.positions.reset_by_policy(p, <int>OFFSET_OUT_OF_RANGE,
+                                               string(b"the broker does not have the fetched offset"), offset, now_ms)
+            return
+        if code == <int>CORRUPT_MESSAGE:
+            self._queue_error(p, code, b"the broker found a corrupt batch", offset)
+            p.state = FETCH_STOPPED
+            self.positions.mark_dirty(p)
+            return
+        self._delay(p, now_ms)
+        if (code == <int>NOT_LEADER_OR_FOLLOWER or code == <int>FENCED_LEADER_EPOCH
+                or code == <int>REPLICA_NOT_AVAILABLE or code == <int>KAFKA_STORAGE_ERROR
+                or code == <int>UNKNOWN_TOPIC_OR_PARTITION or code == <int>UNKNOWN_TOPIC_ID
+                or code == <int>INCONSISTENT_TOPIC_ID):
+            p.preferred_replica = -1
+            if not self._take_leader_hint(message, p, data, now_ms):
+                self.metadata.want_update()
+        elif code == <int>UNKNOWN_LEADER_EPOCH:
+            self.metadata.want_update()
+        elif code != <int>OFFSET_NOT_AVAILABLE and code != <int>UNKNOWN_SERVER_ERROR and p.last_error != code:
+            p.last_error = code
+            self._queue_error(p, code, b"the broker refuses the fetch", offset)
+
+    cdef void _delay(self, PartitionState* p, int64_t now_ms) noexcept nogil:
+        """Out of the session until its backoff ends: a session answers an error at once, again and again."""
+        p.attempts += 1
+        p.retry_at_ms = now_ms + backoff_ms(dereference(self.backoff), p.attempts, self.jitter)
+        self.positions.mark_dirty(p)
+
+    cdef bint _take_leader_hint(self, FetchResponse& message, PartitionState* p, FetchResponse_PartitionData* data,
+                                int64_t now_ms) noexcept nogil:
+        """KIP-951: the response names the new leader and its address. False when it does not."""
+        cdef NodeAddress node
+        cdef size_t i
+        if data.current_leader.leader_id < 0 or data.current_leader.leader_epoch <= p.leader_epoch:
+            return False
+        for i in range(message.node_endpoints.size()):
+            if message.node_endpoints[i].node_id == data.current_leader.leader_id:
+                node.id = message.node_endpoints[i].node_id
+                node.host = message.node_endpoints[i].host
+                node.port = message.node_endpoints[i].port
+                node.rack = message.node_endpoints[i].rack.value
+                self.positions.cluster.put_broker(node)
+                self.delegate.network.set_nodes(self.positions.cluster.brokers, now_ms)
+                break
+        self.positions.set_leader(p, data.current_leader.leader_id, data.current_leader.leader_epoch)
+        return True
+
+
+cdef extern from *:
+    """
+    #include <algorithm>
+    static inline void kc_longest_unserved_first(kc::FetchSession* s, std::vector<std::string>& keys) {
+      std::stable_sort(keys.begin(), keys.end(), [s](const std::string& a, const std::string& b) {
+        auto x = s->partitions.find(a), y = s->partitions.find(b);
+        uint64_t sa = x == s->partitions.end() ? 0 : x->second.served;
+        uint64_t sb = y == s->partitions.end() ? 0 : y->second.served;
+        return sa < sb;
+      });
+    }
+    """
+    void longest_unserved_first "kc_longest_unserved_first"(FetchSession*, vector[string]&) noexcept nogil

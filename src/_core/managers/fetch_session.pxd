@@ -1,0 +1,59 @@
+# Declares managers/fetch_session.hpp for Cython. thread: N.
+from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint8_t, uint64_t, unordered_map, vector
+from kconsumer._core.base.status cimport Status
+from kconsumer._core.protocol.types cimport Uuid
+from kconsumer._core.records.decode cimport DecodeJob
+from kconsumer._core.state.partition_state cimport PartitionState
+
+
+cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
+    cdef cppclass SessionPartition:
+        SessionPartition()
+        PartitionState* partition
+        Uuid topic_id
+        bint known_to_broker
+        bint to_send
+        uint64_t served
+        int64_t fetch_offset
+        int32_t leader_epoch
+        uint64_t position_epoch
+        uint64_t generation
+
+    cdef cppclass ForgottenPartition:
+        ForgottenPartition()
+        string topic
+        Uuid topic_id
+        int32_t partition
+
+    cdef cppclass FetchSession:
+        FetchSession()
+        int32_t node_id
+        int32_t session_id
+        int32_t epoch
+        bint in_flight
+        bint uses_topic_ids
+        int32_t attempts
+        int64_t not_before_ms
+        int64_t reserved_bytes
+        int32_t partitions_without_id
+        unordered_map[string, SessionPartition] partitions
+        unordered_map[Uuid, string] topic_names
+        vector[string] to_send
+        vector[ForgottenPartition] to_forget
+
+    cdef enum FetchedKind:
+        FETCHED_RECORDS
+        FETCHED_END_OF_PARTITION
+        FETCHED_ERROR
+
+    cdef cppclass FetchedItem:
+        FetchedItem()
+        FetchedKind kind
+        PartitionState* partition
+        uint64_t position_epoch
+        uint64_t generation
+        int64_t offset
+        Status status
+        DecodeJob job
+
+    int64_t next_fetch_offset(const uint8_t* p, size_t length, int64_t fetch_offset)

@@ -1,0 +1,54 @@
+# Keeps FetchPositions.cluster fresh and answers list_topics. thread: N.
+from kconsumer._core.base.cpp cimport deque, int32_t, int64_t, string, uint64_t, unordered_map, vector
+from kconsumer._core.base.status cimport Status
+from kconsumer._core.events.application_event cimport TopicMetadataEvent
+from kconsumer._core.events.background_event cimport BackgroundEventQueue
+from kconsumer._core.managers.request_manager cimport RequestManager
+from kconsumer._core.managers.request_state cimport BackoffConfig, Jitter, RequestState
+from kconsumer._core.network.request cimport BodyOf, Request, Response
+from kconsumer._core.protocol.messages.metadata cimport (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponse_MetadataResponseTopic,
+)
+from kconsumer._core.protocol.types cimport Uuid
+from kconsumer._core.state.fetch_positions cimport FetchPositions
+
+
+cdef class MetadataRequestManager(RequestManager):
+    cdef FetchPositions positions                              # thread: N
+    cdef BackgroundEventQueue* background                      # thread: N
+    cdef BackoffConfig* backoff                                # thread: N
+    cdef Jitter jitter                                         # thread: N
+    cdef RequestState state                                    # thread: N
+    cdef bint update_wanted                                    # thread: N
+    cdef bint has_metadata                                     # thread: N
+    cdef int64_t updated_ms                                    # thread: N
+    cdef int64_t unreachable_since_ms                          # thread: N (0: reachable)
+    cdef bint all_down_reported                                # thread: N
+    cdef deque[TopicMetadataEvent*] waiting                    # thread: N (a reference each)
+    cdef unordered_map[uint64_t, TopicMetadataEvent*] asked    # thread: N (by cookie; a reference each)
+    cdef unordered_map[uint64_t, int64_t] retry_at             # thread: N
+    cdef uint64_t next_cookie                                  # thread: N
+
+    cdef void want_update(self) noexcept nogil
+    cdef void ask(self, TopicMetadataEvent* event) noexcept nogil
+    cdef void expire(self, int64_t now_ms) noexcept nogil
+    cdef int64_t next_deadline_ms(self) noexcept nogil
+    # private
+    cdef void _send_update(self, int64_t now_ms) noexcept nogil
+    cdef void _send_list(self, TopicMetadataEvent* event, int64_t now_ms) noexcept nogil
+    cdef void _send(self, BodyOf[MetadataRequest]* body, int32_t kind, uint64_t cookie, int64_t now_ms,
+        int64_t deadline_ms) noexcept nogil
+    cdef void _check_reachable(self, int64_t now_ms) noexcept nogil
+    cdef void _rebootstrap(self, int64_t now_ms, const char* why) noexcept nogil
+    cdef void _failed(self, Request* request, int64_t now_ms) noexcept nogil
+    cdef TopicMetadataEvent* _take_asked(self, uint64_t cookie) noexcept nogil
+    cdef void _take_brokers(self, MetadataResponse& message, int64_t now_ms) noexcept nogil
+    cdef void _take_topics(self, MetadataResponse& message, int64_t now_ms) noexcept nogil
+    cdef bint _take_topic(self, MetadataResponse_MetadataResponseTopic& found, int64_t now_ms) noexcept nogil
+    cdef void _recreated(self, const string& topic) noexcept nogil
+    cdef bint _report_missing(self, MetadataResponse& message, int64_t now_ms) noexcept nogil
+    cdef void _answer(self, TopicMetadataEvent* event, MetadataResponse& message, Response* response) noexcept nogil
+    cdef void _answer_topic(self, TopicMetadataEvent* event,
+        MetadataResponse_MetadataResponseTopic& found) noexcept nogil

@@ -1,0 +1,433 @@
+"""Owns: MetadataRequestManager: the broker list and the topics of the assignment, and list_topics.
+
+thread: N. Never: more than one request for the assignment's topics in flight; a response that names no broker never
+empties the broker list.
+
+Per-topic errors of a Metadata response:
+  UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID  told to the application once per partition, asked again with backoff
+  LEADER_NOT_AVAILABLE                          asked again with backoff
+  INVALID_TOPIC_EXCEPTION, TOPIC_AUTHORIZATION_FAILED, others   told to the application once, asked again with backoff
+Top level: REBOOTSTRAP_REQUIRED (KIP-1102) forgets all brokers and goes back to the bootstrap list.
+"""
+cimport cython
+from cython.operator cimport dereference, preincrement
+from libc.stdint cimport INT64_MAX
+
+from kconsumer._core.base.cpp cimport pair
+from kconsumer._core.base.error_codes cimport (
+    INVALID_TOPIC_EXCEPTION,
+    LEADER_NOT_AVAILABLE,
+    REBOOTSTRAP_REQUIRED,
+    UNKNOWN_TOPIC_ID,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
+from kconsumer._core.base.log cimport DBG_METADATA
+from kconsumer._core.base.status cimport ERR_ALL_BROKERS_DOWN, ERR_DESTROY, ERR_TIMED_OUT
+from kconsumer._core.events.application_event cimport BrokerInfo, PartitionInfo, TopicInfo
+from kconsumer._core.events.background_event cimport BACKGROUND_ERROR, BackgroundEvent
+from kconsumer._core.network.request cimport (
+    ANY_NODE,
+    CHANNEL_CONTROL,
+    BodyOf,
+    NodeAddress,
+    Request,
+    Response,
+)
+from kconsumer._core.protocol.messages.metadata cimport (
+    MetadataRequest,
+    MetadataRequest_MetadataRequestTopic,
+    MetadataResponse_MetadataResponseBroker,
+    MetadataResponse_MetadataResponsePartition,
+    MetadataResponse_MetadataResponseTopic,
+)
+from kconsumer._core.protocol.wire cimport Reader
+from kconsumer._core.state.metadata cimport PartitionEntry, TopicEntry
+from kconsumer._core.state.partition_state cimport OFFSET_INVALID, PartitionState
+
+cdef enum:
+    KIND_UPDATE = 1      # the assignment's topics
+    KIND_LIST = 2        # list_topics
+
+
+@cython.no_gc
+cdef class MetadataRequestManager(RequestManager):
+    def __cinit__(self, FetchPositions positions not None):
+        self.positions = positions
+        self.update_wanted = True
+        self.next_cookie = 1
+
+    def __dealloc__(self):
+        cdef TopicMetadataEvent* event
+        for event in self.waiting:
+            event.release()
+        it = self.asked.begin()
+        while it != self.asked.end():
+            dereference(it).second.release()
+            preincrement(it)
+
+    cdef void want_update(self) noexcept nogil:
+        self.update_wanted = True
+
+    cdef void ask(self, TopicMetadataEvent* event) noexcept nogil:
+        """Answer list_topics; takes over one reference."""
+        self.waiting.push_back(event)
+
+    cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
+        cdef int64_t wait = INT64_MAX
+        cdef int64_t due
+        cdef TopicMetadataEvent* event
+        if self.positions.interest_changed:
+            self.positions.interest_changed = False
+            self.update_wanted = True
+        while not self.waiting.empty():
+            event = self.waiting.front()
+            self.waiting.pop_front()
+            self._send_list(event, now_ms)
+        if self.state.in_flight:
+            return INT64_MAX
+        due = self.updated_ms + self.positions.config.metadata_max_age_ms
+        if self.has_metadata and not self.update_wanted and now_ms < due:
+            wait = due - now_ms
+        elif self.state.can_send(now_ms):
+            self._send_update(now_ms)
+        else:
+            wait = self.state.wait_ms(now_ms)
+        self._check_reachable(now_ms)
+        return wait
+
+    cdef void _send_update(self, int64_t now_ms) noexcept nogil:
+        cdef BodyOf[MetadataRequest]* body = new BodyOf[MetadataRequest]()
+        cdef MetadataRequest_MetadataRequestTopic topic
+        body.message.topics.set_present()
+        it = self.positions.interest.begin()
+        while it != self.positions.interest.end():
+            topic.name.set(dereference(it).first)
+            body.message.topics.value.push_back(topic)
+            preincrement(it)
+        body.message.allow_auto_topic_creation = self.positions.config.allow_auto_create_topics
+        # Version 0 cannot ask for "no topics": its empty list means all.
+        body.lowest = 1
+        self.state.on_send()
+        self.update_wanted = False
+        self._send(body, KIND_UPDATE, 0, now_ms, now_ms + self.backoff.request_timeout_ms)
+
+    cdef void _send_list(self, TopicMetadataEvent* event, int64_t now_ms) noexcept nogil:
+        cdef BodyOf[MetadataRequest]* body = new BodyOf[MetadataRequest]()
+        cdef MetadataRequest_MetadataRequestTopic topic
+        cdef size_t i
+        cdef uint64_t cookie = self.next_cookie
+        cdef int64_t deadline = now_ms + self.backoff.request_timeout_ms
+        if event.all_topics:
+            body.message.topics.set_null()
+        else:
+            body.message.topics.set_present()
+            for i in range(event.topics.size()):
+                topic.name.set(event.topics[i])
+                body.message.topics.value.push_back(topic)
+        body.message.allow_auto_topic_creation = (
+            self.positions.config.allow_auto_create_topics and not event.all_topics)
+        body.lowest = 1
+        self.next_cookie += 1
+        self.asked[cookie] = event
+        if event.deadline_ms < deadline:
+            deadline = event.deadline_ms
+        self._send(body, KIND_LIST, cookie, now_ms, deadline)
+
+    cdef void _send(self, BodyOf[MetadataRequest]* body, int32_t kind, uint64_t cookie, int64_t now_ms,
+                    int64_t deadline_ms) noexcept nogil:
+        cdef Request* request = new Request()
+        request.body = body
+        request.node_id = ANY_NODE
+        request.channel = CHANNEL_CONTROL
+        request.created_ms = now_ms
+        request.deadline_ms = deadline_ms
+        request.handler = <void*>self
+        request.kind = kind
+        request.cookie = cookie
+        self.delegate.add(request)
+
+    cdef void _check_reachable(self, int64_t now_ms) noexcept nogil:
+        """No broker answers: say so once, and after a while start again from the bootstrap list (KIP-899)."""
+        cdef BackgroundEvent event
+        if self.unreachable_since_ms == 0:
+            return
+        if self.delegate.network.any_connected():
+            self.unreachable_since_ms = 0
+            self.all_down_reported = False
+            return
+        if not self.all_down_reported and self.state.attempts > 1:
+            self.all_down_reported = True
+            event.type = BACKGROUND_ERROR
+            event.status = Status(<int>ERR_ALL_BROKERS_DOWN, string(b"no broker can be reached"))
+            self.background.add(event)
+        if (self.positions.config.rebootstrap and not self.positions.cluster.brokers.empty()
+                and (self.state.attempts > 2
+                     or now_ms - self.unreachable_since_ms >= self.positions.config.rebootstrap_trigger_ms)):
+            self._rebootstrap(now_ms, b"no known broker can be reached")
+
+    cdef void _rebootstrap(self, int64_t now_ms, const char* why) noexcept nogil:
+        self.background.log.write(5, 0, b"REBOOTSTRAP", b"back to the bootstrap list: %s", why)
+        self.positions.cluster.brokers.clear()
+        self.delegate.network.rebootstrap(now_ms)
+        self.unreachable_since_ms = now_ms
+        self.update_wanted = True
+
+    cdef void on_failure(self, Request* request, const Status& status, int64_t now_ms) noexcept nogil:
+        self._failed(request, now_ms)
+        if self.unreachable_since_ms == 0:
+            self.unreachable_since_ms = now_ms
+        self.background.log.write(7, DBG_METADATA, b"METADATA", b"request failed: %s", status.detail.c_str())
+
+    cdef void _failed(self, Request* request, int64_t now_ms) noexcept nogil:
+        """Ask again: the assignment's topics with backoff, a list_topics while its deadline lasts."""
+        cdef TopicMetadataEvent* event
+        if request.kind == KIND_UPDATE:
+            self.state.on_failure(now_ms, dereference(self.backoff), self.jitter)
+            self.update_wanted = True
+            return
+        event = self._take_asked(request.cookie)
+        if event == NULL:
+            return
+        if self.state.attempts == 0 and not self.state.in_flight:
+            self.state.on_failure(now_ms, dereference(self.backoff), self.jitter)
+        self.waiting.push_back(event)
+        self.expire(now_ms)
+
+    cdef TopicMetadataEvent* _take_asked(self, uint64_t cookie) noexcept nogil:
+        cdef TopicMetadataEvent* event
+        it = self.asked.find(cookie)
+        if it == self.asked.end():
+            return NULL
+        event = dereference(it).second
+        self.asked.erase(it)
+        return event
+
+    cdef void expire(self, int64_t now_ms) noexcept nogil:
+        """End what is past its deadline."""
+        cdef TopicMetadataEvent* event
+        cdef size_t i
+        cdef size_t n = self.waiting.size()
+        for i in range(n):
+            event = self.waiting.front()
+            self.waiting.pop_front()
+            if now_ms >= event.deadline_ms:
+                event.complete(Status(<int>ERR_TIMED_OUT, string(b"no broker answered the Metadata request in time")))
+                event.release()
+            else:
+                self.waiting.push_back(event)
+        it = self.asked.begin()
+        while it != self.asked.end():
+            event = dereference(it).second
+            if now_ms >= event.deadline_ms:
+                event.complete(Status(<int>ERR_TIMED_OUT, string(b"no broker answered the Metadata request in time")))
+                event.release()
+                it = self.asked.erase(it)
+            else:
+                preincrement(it)
+
+    cdef int64_t next_deadline_ms(self) noexcept nogil:
+        cdef int64_t earliest = INT64_MAX
+        cdef TopicMetadataEvent* event
+        for event in self.waiting:
+            earliest = min(earliest, event.deadline_ms)
+        it = self.asked.begin()
+        while it != self.asked.end():
+            earliest = min(earliest, dereference(it).second.deadline_ms)
+            preincrement(it)
+        return earliest
+
+    cdef int64_t poll_on_close(self, int64_t now_ms) noexcept nogil:
+        cdef TopicMetadataEvent* event
+        while not self.waiting.empty():
+            event = self.waiting.front()
+            self.waiting.pop_front()
+            event.complete(Status(<int>ERR_DESTROY, string(b"the consumer was closed")))
+            event.release()
+        it = self.asked.begin()
+        while it != self.asked.end():
+            dereference(it).second.complete(Status(<int>ERR_DESTROY, string(b"the consumer was closed")))
+            dereference(it).second.release()
+            preincrement(it)
+        self.asked.clear()
+        return INT64_MAX
+
+    cdef void on_response(self, Request* request, Response* response, int64_t now_ms) noexcept nogil:
+        cdef MetadataResponse message
+        cdef Reader reader = Reader(response.body, response.length)
+        cdef TopicMetadataEvent* event
+        message.decode(reader, response.version)
+        if not reader.ok():
+            self.background.log.push(3, b"METADATA", reader.status().detail)
+            self.delegate.network.disconnect(response.node_id, request.channel, now_ms)
+            self._failed(request, now_ms)
+            return
+        if message.throttle_time_ms > 0:
+            self.delegate.network.throttle(response.node_id, message.throttle_time_ms, now_ms)
+        if message.error_code == <int>REBOOTSTRAP_REQUIRED:
+            self._rebootstrap(now_ms, b"the broker asked for it")
+            self._failed(request, now_ms)
+            return
+        if message.brokers.empty():
+            # A broker that is only starting knows no cluster yet.
+            self._failed(request, now_ms)
+            return
+        self.unreachable_since_ms = 0
+        self.all_down_reported = False
+        self._take_brokers(message, now_ms)
+        if request.kind == KIND_UPDATE:
+            self.state.on_success()
+            self.has_metadata = True
+            self.updated_ms = now_ms
+            self._take_topics(message, now_ms)
+        else:
+            event = self._take_asked(request.cookie)
+            if event != NULL:
+                self._answer(event, message, response)
+
+    cdef void _take_brokers(self, MetadataResponse& message, int64_t now_ms) noexcept nogil:
+        cdef size_t i
+        cdef NodeAddress node
+        self.positions.cluster.brokers.clear()
+        for i in range(message.brokers.size()):
+            node.id = message.brokers[i].node_id
+            node.host = message.brokers[i].host
+            node.port = message.brokers[i].port
+            node.rack = message.brokers[i].rack.value
+            self.positions.cluster.brokers.push_back(node)
+        if not message.cluster_id.is_null:
+            self.positions.cluster.cluster_id = message.cluster_id.value
+        self.positions.cluster.controller_id = message.controller_id
+        self.delegate.network.set_nodes(self.positions.cluster.brokers, now_ms)
+
+    cdef void _take_topics(self, MetadataResponse& message, int64_t now_ms) noexcept nogil:
+        cdef size_t i
+        cdef bint again = False
+        for i in range(message.topics.size()):
+            if not self._take_topic(message.topics[i], now_ms):
+                again = True
+        self.positions.on_metadata(now_ms)
+        if self._report_missing(message, now_ms):
+            again = True
+        if again:
+            self.state.on_failure(now_ms, dereference(self.backoff), self.jitter)
+            self.update_wanted = True
+
+    cdef bint _take_topic(self, MetadataResponse_MetadataResponseTopic& found, int64_t now_ms) noexcept nogil:
+        """False when the topic must be asked for again soon."""
+        cdef TopicEntry entry
+        cdef TopicEntry* known
+        cdef PartitionEntry* before
+        cdef PartitionEntry p
+        cdef size_t i
+        cdef bint complete = True
+        if found.name.is_null:
+            return True
+        known = self.positions.cluster.topic(found.name.value)
+        if found.error_code != 0:
+            # What is known of the topic stays: it may be gone, or only this broker's view of it.
+            if found.error_code == <int>UNKNOWN_TOPIC_OR_PARTITION and known != NULL:
+                self.positions.cluster.forget(found.name.value)
+            return False
+        entry.name = found.name.value
+        entry.id = found.topic_id
+        entry.updated_ms = now_ms
+        if known != NULL and not (known.id == entry.id) and not known.id.is_zero():
+            self._recreated(entry.name)
+            known = NULL
+        for i in range(found.partitions.size()):
+            p.id = found.partitions[i].partition_index
+            p.error = found.partitions[i].error_code
+            p.leader_id = found.partitions[i].leader_id
+            p.leader_epoch = found.partitions[i].leader_epoch
+            if known != NULL and p.leader_epoch >= 0:
+                before = self.positions.cluster.partition(entry.name, p.id)
+                if before != NULL and before.leader_epoch > p.leader_epoch:
+                    # An answer older than what a newer one or a leader hint said.
+                    p.leader_id = before.leader_id
+                    p.leader_epoch = before.leader_epoch
+            if p.leader_id < 0 or p.error == <int>LEADER_NOT_AVAILABLE:
+                complete = False
+            entry.partitions[p.id] = p
+        self.positions.cluster.put(entry)
+        return complete
+
+    cdef void _recreated(self, const string& topic) noexcept nogil:
+        """The topic was deleted and made anew: epochs and offsets of the old one mean nothing."""
+        cdef PartitionState* p
+        self.background.log.write(5, 0, b"TOPICID", b"topic %s was recreated: its id changed", topic.c_str())
+        for p in self.positions.tracked:
+            if p.topic == topic:
+                p.leader_epoch = -1
+                p.leader_id = -1
+                p.decode_generation += 1
+                self.positions.reset_by_policy(p, <int>UNKNOWN_TOPIC_ID, string(b"the topic was recreated"),
+                                               p.fetch_offset.load(), 0)
+
+    cdef bint _report_missing(self, MetadataResponse& message, int64_t now_ms) noexcept nogil:
+        """Tell the application once of assigned partitions that do not exist. True when there are any."""
+        cdef PartitionState* p
+        cdef unordered_map[string, int32_t] errors
+        cdef size_t i
+        cdef int32_t error
+        cdef string detail
+        cdef bint any_missing = False
+        for i in range(message.topics.size()):
+            errors[message.topics[i].name.value] = message.topics[i].error_code
+        for p in self.positions.tracked:
+            if errors.count(p.topic) == 0:
+                continue
+            error = errors[p.topic]
+            if error == <int>LEADER_NOT_AVAILABLE:
+                continue
+            if error == 0:
+                if self.positions.cluster.partition(p.topic, p.partition) != NULL:
+                    if p.last_error == <int>UNKNOWN_TOPIC_OR_PARTITION:
+                        p.last_error = 0
+                    continue
+                error = <int>UNKNOWN_TOPIC_OR_PARTITION
+            any_missing = True
+            p.leader_id = -1
+            self.positions.mark_dirty(p)
+            if p.last_error != error:
+                p.last_error = error
+                detail = p.name()
+                detail.append(b": the broker does not know it" if error == <int>UNKNOWN_TOPIC_OR_PARTITION
+                              else b": not available")
+                self.positions.report(p, Status(error, detail), OFFSET_INVALID)
+        return any_missing
+
+    cdef void _answer(self, TopicMetadataEvent* event, MetadataResponse& message, Response* response) noexcept nogil:
+        """Copy a whole response into the event."""
+        cdef size_t i
+        cdef BrokerInfo broker
+        for i in range(message.brokers.size()):
+            broker.id = message.brokers[i].node_id
+            broker.host = message.brokers[i].host
+            broker.port = message.brokers[i].port
+            broker.rack = message.brokers[i].rack.value
+            event.brokers.push_back(broker)
+        event.cluster_id = message.cluster_id.value
+        event.controller_id = message.controller_id
+        event.orig_broker_id = response.node_id
+        event.orig_broker_name = self.delegate.network.node_name(response.node_id)
+        for i in range(message.topics.size()):
+            self._answer_topic(event, message.topics[i])
+        event.complete(Status())
+        event.release()
+
+    cdef void _answer_topic(self, TopicMetadataEvent* event, MetadataResponse_MetadataResponseTopic& found) noexcept nogil:
+        cdef TopicInfo topic
+        cdef PartitionInfo info
+        cdef size_t i
+        topic.name = found.name.value
+        topic.error = found.error_code
+        topic.internal = found.is_internal
+        for i in range(found.partitions.size()):
+            info.id = found.partitions[i].partition_index
+            info.error = found.partitions[i].error_code
+            info.leader = found.partitions[i].leader_id
+            info.leader_epoch = found.partitions[i].leader_epoch
+            info.replicas = found.partitions[i].replica_nodes
+            info.isrs = found.partitions[i].isr_nodes
+            topic.partitions.push_back(info)
+        event.found.push_back(topic)

@@ -1,0 +1,24 @@
+// Owns: OffsetsContext, what a ListOffsets or OffsetForLeaderEpoch in flight is for. thread: N.
+#pragma once
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "events/application_event.hpp"
+#include "state/partition_state.hpp"
+
+namespace kc {
+
+struct AskedPartition {
+  PartitionState* partition = nullptr;  // holds a reference; null for a query of the application
+  uint64_t position_epoch = 0;
+  int32_t query = -1;                   // index into ListOffsetsEvent.queries
+};
+
+struct OffsetsContext {
+  ListOffsetsEvent* event = nullptr;    // holds a reference
+  std::vector<AskedPartition> partitions;
+  std::unordered_map<std::string, size_t> places;  // partition_key → index into partitions
+};
+
+}  // namespace kc

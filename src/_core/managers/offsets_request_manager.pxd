@@ -1,0 +1,81 @@
+# ListOffsets and OffsetForLeaderEpoch: resets, validations, and what the application asks. thread: N.
+from kconsumer._core.base.cpp cimport deque, int32_t, int64_t, string, uint64_t, unordered_map, vector
+from kconsumer._core.events.application_event cimport ListOffsetsEvent
+from kconsumer._core.events.background_event cimport BackgroundEventQueue
+from kconsumer._core.base.status cimport Status
+from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
+from kconsumer._core.managers.request_manager cimport RequestManager
+from kconsumer._core.managers.request_state cimport BackoffConfig, Jitter
+from kconsumer._core.network.request cimport BodyOf, Request, RequestBody, Response
+from kconsumer._core.protocol.messages.list_offsets cimport (
+    ListOffsetsRequest,
+    ListOffsetsResponse_ListOffsetsPartitionResponse,
+)
+from kconsumer._core.protocol.messages.offset_for_leader_epoch cimport (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse_EpochEndOffset,
+)
+from kconsumer._core.protocol.wire cimport Reader
+from kconsumer._core.state.fetch_positions cimport FetchPositions
+from kconsumer._core.state.partition_state cimport PartitionState
+
+
+cdef extern from "managers/offsets_context.hpp" namespace "kc" nogil:
+    cdef cppclass AskedPartition:
+        AskedPartition()
+        PartitionState* partition
+        uint64_t position_epoch
+        int32_t query
+
+    cdef cppclass OffsetsContext:
+        OffsetsContext()
+        ListOffsetsEvent* event
+        vector[AskedPartition] partitions
+        unordered_map[string, size_t] places
+
+
+cdef class OffsetsRequestManager(RequestManager):
+    cdef FetchPositions positions                              # thread: N
+    cdef MetadataRequestManager metadata                       # thread: N
+    cdef BackgroundEventQueue* background                      # thread: N
+    cdef BackoffConfig* backoff                                # thread: N
+    cdef Jitter jitter                                         # thread: N
+    cdef unordered_map[uint64_t, OffsetsContext] contexts      # thread: N (by cookie)
+    cdef uint64_t next_cookie                                  # thread: N
+    cdef deque[ListOffsetsEvent*] events                       # thread: N (a reference each)
+    cdef int64_t events_retry_at_ms                            # thread: N
+    cdef int32_t events_attempts                               # thread: N
+
+    cdef void ask(self, ListOffsetsEvent* event) noexcept nogil
+    cdef void expire(self, int64_t now_ms) noexcept nogil
+    cdef int64_t next_deadline_ms(self) noexcept nogil
+    # private
+    cdef int64_t _poll_positions(self, int64_t now_ms) noexcept nogil
+    cdef void _add_reset(self, PartitionState* p, BodyOf[ListOffsetsRequest]* body,
+        OffsetsContext& context) noexcept nogil
+    cdef void _add_validation(self, PartitionState* p, BodyOf[OffsetForLeaderEpochRequest]* body,
+        OffsetsContext& context) noexcept nogil
+    cdef void _send(self, RequestBody* body, int32_t node_id, int32_t kind, OffsetsContext& context,
+        int64_t now_ms, int64_t deadline_ms) noexcept nogil
+    cdef int64_t _poll_events(self, int64_t now_ms) noexcept nogil
+    cdef bint _finish(self, ListOffsetsEvent* event) noexcept nogil
+    cdef int64_t _send_queries(self, ListOffsetsEvent* event, int64_t now_ms) noexcept nogil
+    cdef void _add_query(self, ListOffsetsEvent* event, size_t i, BodyOf[ListOffsetsRequest]* body,
+        OffsetsContext& context, int32_t leader_epoch) noexcept nogil
+    cdef void _skip_validation(self, OffsetsContext& context) noexcept nogil
+    cdef void _retry_all(self, OffsetsContext& context, int64_t now_ms, const Status& status) noexcept nogil
+    cdef void _retry(self, PartitionState* p, uint64_t position_epoch, int64_t now_ms) noexcept nogil
+    cdef void _retry_events(self, int64_t now_ms) noexcept nogil
+    cdef void _retry_unanswered(self, OffsetsContext& context, int64_t now_ms) noexcept nogil
+    cdef bint _on_offsets(self, Reader& reader, Response* response, OffsetsContext& context,
+        int64_t now_ms) noexcept nogil
+    cdef void _on_reset(self, AskedPartition* asked, ListOffsetsResponse_ListOffsetsPartitionResponse* found,
+        int64_t now_ms) noexcept nogil
+    cdef void _on_partition_error(self, PartitionState* p, int32_t code, uint64_t position_epoch,
+        int64_t now_ms) noexcept nogil
+    cdef void _on_query(self, ListOffsetsEvent* event, AskedPartition* asked,
+        ListOffsetsResponse_ListOffsetsPartitionResponse* found, int64_t now_ms) noexcept nogil
+    cdef bint _on_end_offsets(self, Reader& reader, Response* response, OffsetsContext& context,
+        int64_t now_ms) noexcept nogil
+    cdef void _on_end_offset(self, AskedPartition* asked, OffsetForLeaderEpochResponse_EpochEndOffset* found,
+        int64_t now_ms) noexcept nogil

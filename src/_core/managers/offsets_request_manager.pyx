@@ -1,0 +1,569 @@
+"""Owns: OffsetsRequestManager: positions that must be found (ListOffsets) or confirmed (OffsetForLeaderEpoch), and the
+application's own questions (offsets_for_times, get_watermark_offsets).
+
+thread: N. Never: sets a position that a seek or a new assignment has overtaken (position_epoch is compared), asks
+anybody but the leader.
+
+Errors per partition, of both requests:
+  NOT_LEADER_OR_FOLLOWER, LEADER_NOT_AVAILABLE, REPLICA_NOT_AVAILABLE, KAFKA_STORAGE_ERROR, OFFSET_NOT_AVAILABLE,
+  FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, UNKNOWN_TOPIC_OR_PARTITION   metadata is refreshed, asked again with backoff
+  UNSUPPORTED_FOR_MESSAGE_FORMAT (time look-up in a v0 log)   no offset for that time
+  everything else   the application is told once; a position is asked for again with backoff, a question ends with it
+"""
+cimport cython
+from cython.operator cimport dereference, preincrement
+from libc.stdint cimport INT64_MAX
+
+from kconsumer._core.base.cpp cimport int16_t, string, to_string
+from kconsumer._core.base.error_codes cimport (
+    FENCED_LEADER_EPOCH,
+    KAFKA_STORAGE_ERROR,
+    LEADER_NOT_AVAILABLE,
+    NOT_LEADER_OR_FOLLOWER,
+    OFFSET_NOT_AVAILABLE,
+    REPLICA_NOT_AVAILABLE,
+    UNKNOWN_LEADER_EPOCH,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    UNSUPPORTED_FOR_MESSAGE_FORMAT,
+)
+from kconsumer._core.base.log cimport DBG_FETCH
+from kconsumer._core.base.status cimport (
+    ERR_DESTROY,
+    ERR_LOG_TRUNCATION,
+    ERR_TIMED_OUT,
+    ERR_UNKNOWN_PARTITION,
+    ERR_UNSUPPORTED_FEATURE,
+    Status,
+)
+from kconsumer._core.events.application_event cimport OffsetQuery
+from kconsumer._core.managers.request_state cimport backoff_ms
+from kconsumer._core.network.request cimport CHANNEL_CONTROL, BodyOf, Request, RequestBody, Response
+from kconsumer._core.protocol.messages.list_offsets cimport (
+    ListOffsetsRequest,
+    ListOffsetsRequest_ListOffsetsPartition,
+    ListOffsetsRequest_ListOffsetsTopic,
+    ListOffsetsResponse,
+    ListOffsetsResponse_ListOffsetsPartitionResponse,
+)
+from kconsumer._core.protocol.messages.offset_for_leader_epoch cimport (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochRequest_OffsetForLeaderPartition,
+    OffsetForLeaderEpochRequest_OffsetForLeaderTopic,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderEpochResponse_EpochEndOffset,
+)
+from kconsumer._core.protocol.wire cimport Reader
+from kconsumer._core.state.fetch_config cimport RESET_NONE
+from kconsumer._core.state.metadata cimport PartitionEntry, TopicEntry
+from kconsumer._core.state.partition_state cimport (
+    FETCH_AWAIT_RESET,
+    FETCH_AWAIT_VALIDATION,
+    OFFSET_INVALID,
+    partition_key,
+)
+
+ctypedef BodyOf[ListOffsetsRequest] ListOffsetsBody
+ctypedef BodyOf[OffsetForLeaderEpochRequest] EndOffsetsBody
+
+cdef enum:
+    KIND_RESET = 1
+    KIND_VALIDATE = 2
+    KIND_QUERY = 3
+
+
+cdef bint is_retriable(int32_t code) noexcept nogil:
+    return (code == <int>NOT_LEADER_OR_FOLLOWER or code == <int>LEADER_NOT_AVAILABLE
+            or code == <int>REPLICA_NOT_AVAILABLE or code == <int>KAFKA_STORAGE_ERROR
+            or code == <int>OFFSET_NOT_AVAILABLE or code == <int>FENCED_LEADER_EPOCH
+            or code == <int>UNKNOWN_LEADER_EPOCH or code == <int>UNKNOWN_TOPIC_OR_PARTITION)
+
+
+cdef int16_t lowest_version_for(int64_t timestamp) noexcept nogil:
+    """Special timestamps came with later versions (KIP-734, KIP-405, KIP-1005, KIP-1023)."""
+    if timestamp == -3:
+        return 7
+    if timestamp == -4:
+        return 8
+    if timestamp == -5:
+        return 9
+    if timestamp < -5:
+        return 11
+    return 1
+
+
+@cython.no_gc
+cdef class OffsetsRequestManager(RequestManager):
+    def __cinit__(self, FetchPositions positions not None, MetadataRequestManager metadata not None):
+        self.positions = positions
+        self.metadata = metadata
+        self.next_cookie = 1
+
+    def __dealloc__(self):
+        cdef ListOffsetsEvent* event
+        for event in self.events:
+            event.release()
+        it = self.contexts.begin()
+        while it != self.contexts.end():
+            release_context(dereference(it).second)
+            preincrement(it)
+
+    cdef void ask(self, ListOffsetsEvent* event) noexcept nogil:
+        """Answer every query of the event; takes over one reference."""
+        self.events.push_back(event)
+        self.events_retry_at_ms = 0
+
+    cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
+        cdef int64_t wait = self._poll_positions(now_ms)
+        return min(wait, self._poll_events(now_ms))
+
+    # ---- positions
+
+    cdef int64_t _poll_positions(self, int64_t now_ms) noexcept nogil:
+        cdef unordered_map[int32_t, ListOffsetsBody*] resets
+        cdef unordered_map[int32_t, EndOffsetsBody*] validations
+        cdef unordered_map[int32_t, OffsetsContext] reset_contexts
+        cdef unordered_map[int32_t, OffsetsContext] validation_contexts
+        cdef PartitionState* p
+        cdef int64_t wait = INT64_MAX
+        cdef size_t i = 0
+        while i < self.positions.pending.size():
+            p = self.positions.pending[i]
+            if self.positions.forgets_pending(p):
+                self.positions.pending[i] = self.positions.pending.back()
+                self.positions.pending.pop_back()
+                p.release()
+                continue
+            i += 1
+            if p.request_in_flight:
+                continue
+            if now_ms < p.retry_at_ms:
+                wait = min(wait, p.retry_at_ms - now_ms)
+                continue
+            if p.leader_id < 0:
+                self.metadata.want_update()
+                continue
+            p.request_in_flight = True
+            if p.state == FETCH_AWAIT_RESET:
+                if resets.count(p.leader_id) == 0:
+                    resets[p.leader_id] = new BodyOf[ListOffsetsRequest]()
+                self._add_reset(p, resets[p.leader_id], reset_contexts[p.leader_id])
+            else:
+                if validations.count(p.leader_id) == 0:
+                    validations[p.leader_id] = new BodyOf[OffsetForLeaderEpochRequest]()
+                self._add_validation(p, validations[p.leader_id], validation_contexts[p.leader_id])
+        it = resets.begin()
+        while it != resets.end():
+            self._send(dereference(it).second, dereference(it).first, KIND_RESET,
+                       reset_contexts[dereference(it).first], now_ms, INT64_MAX)
+            preincrement(it)
+        jt = validations.begin()
+        while jt != validations.end():
+            self._send(dereference(jt).second, dereference(jt).first, KIND_VALIDATE,
+                       validation_contexts[dereference(jt).first], now_ms, INT64_MAX)
+            preincrement(jt)
+        return wait
+
+    cdef void _add_reset(self, PartitionState* p, BodyOf[ListOffsetsRequest]* body,
+                         OffsetsContext& context) noexcept nogil:
+        cdef ListOffsetsRequest_ListOffsetsPartition asked
+        asked.partition_index = p.partition
+        asked.current_leader_epoch = p.leader_epoch
+        asked.timestamp = p.reset_timestamp
+        body.message.replica_id = -1
+        body.message.isolation_level = 1 if self.positions.config.read_committed else 0
+        body.lowest = 1
+        add_list_offsets(body.message, p.topic, asked)
+        note_partition(context, p)
+
+    cdef void _add_validation(self, PartitionState* p, BodyOf[OffsetForLeaderEpochRequest]* body,
+                              OffsetsContext& context) noexcept nogil:
+        cdef OffsetForLeaderEpochRequest_OffsetForLeaderPartition asked
+        cdef OffsetForLeaderEpochRequest_OffsetForLeaderTopic topic
+        asked.partition = p.partition
+        asked.current_leader_epoch = p.leader_epoch
+        asked.leader_epoch = p.fetch_leader_epoch
+        body.message.replica_id = -1
+        if body.message.topics.empty() or body.message.topics.back().topic != p.topic:
+            topic.topic = p.topic
+            body.message.topics.push_back(topic)
+        body.message.topics.back().partitions.push_back(asked)
+        note_partition(context, p)
+
+    cdef void _send(self, RequestBody* body, int32_t node_id, int32_t kind, OffsetsContext& context, int64_t now_ms,
+                    int64_t deadline_ms) noexcept nogil:
+        cdef Request* request = new Request()
+        request.body = body
+        request.node_id = node_id
+        request.channel = CHANNEL_CONTROL
+        request.created_ms = now_ms
+        request.deadline_ms = min(deadline_ms, now_ms + self.backoff.request_timeout_ms)
+        request.handler = <void*>self
+        request.kind = kind
+        request.cookie = self.next_cookie
+        self.contexts[self.next_cookie] = context
+        self.next_cookie += 1
+        self.delegate.add(request)
+
+    # ---- the application's questions
+
+    cdef int64_t _poll_events(self, int64_t now_ms) noexcept nogil:
+        cdef ListOffsetsEvent* event
+        cdef size_t i
+        cdef size_t n = self.events.size()
+        cdef int64_t wait = INT64_MAX
+        if n == 0:
+            return INT64_MAX
+        if now_ms < self.events_retry_at_ms:
+            return self.events_retry_at_ms - now_ms
+        for i in range(n):
+            event = self.events.front()
+            self.events.pop_front()
+            if event.done() or self._finish(event):
+                event.release()
+                continue
+            wait = min(wait, self._send_queries(event, now_ms))
+            self.events.push_back(event)
+        return wait
+
+    cdef bint _finish(self, ListOffsetsEvent* event) noexcept nogil:
+        cdef size_t i
+        for i in range(event.queries.size()):
+            if not event.queries[i].answered:
+                return False
+        event.complete(Status())
+        return True
+
+    cdef int64_t _send_queries(self, ListOffsetsEvent* event, int64_t now_ms) noexcept nogil:
+        cdef unordered_map[int32_t, ListOffsetsBody*] bodies
+        cdef unordered_map[int32_t, OffsetsContext] contexts
+        cdef OffsetQuery* query
+        cdef PartitionEntry* entry
+        cdef TopicEntry* topic
+        cdef size_t i
+        cdef bint unknown = False
+        cdef bint again = False
+        for i in range(event.queries.size()):
+            query = &event.queries[i]
+            if query.answered or query.in_flight:
+                continue
+            entry = self.positions.cluster.partition(query.topic, query.partition)
+            if entry == NULL or entry.leader_id < 0:
+                unknown = True
+                topic = self.positions.cluster.topic(query.topic)
+                if topic != NULL and entry == NULL:
+                    query.error = <int>ERR_UNKNOWN_PARTITION
+                    query.answered = True
+                elif self.positions.interest.count(query.topic) == 0:
+                    # Stays of interest: whoever asks once asks again, and the entry is one name in a request.
+                    self.positions.interest[query.topic] = 1
+                    self.positions.interest_changed = True
+                else:
+                    self.metadata.want_update()
+                continue
+            if contexts[entry.leader_id].places.count(partition_key(query.topic, query.partition)):
+                # A broker refuses a request that names a partition twice: this one goes in the next turn.
+                again = True
+                continue
+            if bodies.count(entry.leader_id) == 0:
+                bodies[entry.leader_id] = new BodyOf[ListOffsetsRequest]()
+            self._add_query(event, i, bodies[entry.leader_id], contexts[entry.leader_id], entry.leader_epoch)
+        it = bodies.begin()
+        while it != bodies.end():
+            event.retain()
+            contexts[dereference(it).first].event = event
+            self._send(dereference(it).second, dereference(it).first, KIND_QUERY, contexts[dereference(it).first],
+                       now_ms, event.deadline_ms)
+            preincrement(it)
+        if again:
+            return 0
+        return 50 if unknown else INT64_MAX
+
+    cdef void _add_query(self, ListOffsetsEvent* event, size_t i, BodyOf[ListOffsetsRequest]* body,
+                         OffsetsContext& context, int32_t leader_epoch) noexcept nogil:
+        cdef ListOffsetsRequest_ListOffsetsPartition asked
+        cdef AskedPartition place
+        cdef OffsetQuery* query = &event.queries[i]
+        query.in_flight = True
+        asked.partition_index = query.partition
+        asked.current_leader_epoch = leader_epoch
+        asked.timestamp = query.timestamp
+        body.message.replica_id = -1
+        body.message.isolation_level = 1 if event.read_committed else 0
+        body.lowest = max(body.lowest, lowest_version_for(query.timestamp))
+        add_list_offsets(body.message, query.topic, asked)
+        place.query = <int32_t>i
+        context.places[partition_key(query.topic, query.partition)] = context.partitions.size()
+        context.partitions.push_back(place)
+
+    cdef void expire(self, int64_t now_ms) noexcept nogil:
+        cdef ListOffsetsEvent* event
+        cdef size_t i
+        cdef size_t n = self.events.size()
+        for i in range(n):
+            event = self.events.front()
+            self.events.pop_front()
+            if not event.done() and now_ms >= event.deadline_ms:
+                event.complete(Status(<int>ERR_TIMED_OUT, string(b"no leader answered the ListOffsets request in time")))
+            if event.done():
+                event.release()
+            else:
+                self.events.push_back(event)
+
+    cdef int64_t next_deadline_ms(self) noexcept nogil:
+        cdef int64_t earliest = INT64_MAX
+        cdef ListOffsetsEvent* event
+        for event in self.events:
+            earliest = min(earliest, event.deadline_ms)
+        return earliest
+
+    cdef int64_t poll_on_close(self, int64_t now_ms) noexcept nogil:
+        cdef ListOffsetsEvent* event
+        while not self.events.empty():
+            event = self.events.front()
+            self.events.pop_front()
+            event.complete(Status(<int>ERR_DESTROY, string(b"the consumer was closed")))
+            event.release()
+        return INT64_MAX
+
+    # ---- answers
+
+    cdef void on_failure(self, Request* request, const Status& status, int64_t now_ms) noexcept nogil:
+        self.background.log.write(7, DBG_FETCH, b"OFFSET", b"request to broker %d failed: %s", request.node_id,
+                                  status.detail.c_str())
+        it = self.contexts.find(request.cookie)
+        if it == self.contexts.end():
+            return
+        if request.kind == KIND_VALIDATE and status.code == <int>ERR_UNSUPPORTED_FEATURE:
+            # A broker older than KIP-320 cannot tell: go on as clients did before it.
+            self._skip_validation(dereference(it).second)
+        else:
+            self.metadata.want_update()
+            self._retry_all(dereference(it).second, now_ms, status)
+        release_context(dereference(it).second)
+        self.contexts.erase(it)
+
+    cdef void _skip_validation(self, OffsetsContext& context) noexcept nogil:
+        cdef size_t i
+        cdef PartitionState* p
+        for i in range(context.partitions.size()):
+            p = context.partitions[i].partition
+            if still_waits(p, context.partitions[i].position_epoch, FETCH_AWAIT_VALIDATION):
+                self.positions.activate(p, p.fetch_offset.load())
+
+    cdef void _retry_all(self, OffsetsContext& context, int64_t now_ms, const Status& status) noexcept nogil:
+        cdef size_t i
+        cdef OffsetQuery* query
+        for i in range(context.partitions.size()):
+            if context.partitions[i].partition != NULL:
+                self._retry(context.partitions[i].partition, context.partitions[i].position_epoch, now_ms)
+                continue
+            query = &context.event.queries[context.partitions[i].query]
+            if context.event.done() or query.answered:
+                continue
+            query.in_flight = False
+            if status.code == <int>ERR_UNSUPPORTED_FEATURE:
+                query.error = status.code
+                query.answered = True
+            else:
+                self._retry_events(now_ms)
+
+    cdef void _retry(self, PartitionState* p, uint64_t position_epoch, int64_t now_ms) noexcept nogil:
+        if p.adopted_epoch != position_epoch or not p.tracked:
+            return
+        p.request_in_flight = False
+        p.attempts += 1
+        p.retry_at_ms = now_ms + backoff_ms(dereference(self.backoff), p.attempts, self.jitter)
+
+    cdef void _retry_events(self, int64_t now_ms) noexcept nogil:
+        self.events_attempts += 1
+        self.events_retry_at_ms = now_ms + backoff_ms(dereference(self.backoff), self.events_attempts, self.jitter)
+
+    cdef void on_response(self, Request* request, Response* response, int64_t now_ms) noexcept nogil:
+        cdef Reader reader = Reader(response.body, response.length)
+        cdef bint understood
+        it = self.contexts.find(request.cookie)
+        if it == self.contexts.end():
+            return
+        if request.kind == KIND_VALIDATE:
+            understood = self._on_end_offsets(reader, response, dereference(it).second, now_ms)
+        else:
+            understood = self._on_offsets(reader, response, dereference(it).second, now_ms)
+        if not understood:
+            self.background.log.push(3, b"OFFSET", reader.status().detail)
+            self.delegate.network.disconnect(response.node_id, request.channel, now_ms)
+        # What the response did not name is asked for again.
+        self._retry_unanswered(dereference(it).second, now_ms)
+        release_context(dereference(it).second)
+        self.contexts.erase(it)
+
+    cdef void _retry_unanswered(self, OffsetsContext& context, int64_t now_ms) noexcept nogil:
+        cdef size_t i
+        cdef PartitionState* p
+        cdef OffsetQuery* query
+        for i in range(context.partitions.size()):
+            p = context.partitions[i].partition
+            if p == NULL:
+                query = &context.event.queries[context.partitions[i].query]
+                if not context.event.done() and not query.answered and query.in_flight:
+                    query.in_flight = False
+                    self._retry_events(now_ms)
+            elif p.request_in_flight and not self.positions.forgets_pending(p):
+                self._retry(p, context.partitions[i].position_epoch, now_ms)
+        if context.event != NULL and not context.event.done():
+            self._finish(context.event)
+
+    cdef bint _on_offsets(self, Reader& reader, Response* response, OffsetsContext& context,
+                          int64_t now_ms) noexcept nogil:
+        cdef ListOffsetsResponse message
+        cdef ListOffsetsResponse_ListOffsetsPartitionResponse* found
+        cdef AskedPartition* asked
+        cdef size_t t, i
+        message.decode(reader, response.version)
+        if not reader.ok():
+            return False
+        if message.throttle_time_ms > 0:
+            self.delegate.network.throttle(response.node_id, message.throttle_time_ms, now_ms)
+        for t in range(message.topics.size()):
+            for i in range(message.topics[t].partitions.size()):
+                found = &message.topics[t].partitions[i]
+                it = context.places.find(partition_key(message.topics[t].name, found.partition_index))
+                if it == context.places.end():
+                    continue
+                asked = &context.partitions[dereference(it).second]
+                if asked.partition != NULL:
+                    self._on_reset(asked, found, now_ms)
+                else:
+                    self._on_query(context.event, asked, found, now_ms)
+        return True
+
+    cdef void _on_reset(self, AskedPartition* asked, ListOffsetsResponse_ListOffsetsPartitionResponse* found,
+                        int64_t now_ms) noexcept nogil:
+        cdef PartitionState* p = asked.partition
+        cdef int64_t offset
+        if not still_waits(p, asked.position_epoch, FETCH_AWAIT_RESET):
+            return
+        if found.error_code != 0 and found.error_code != <int>UNSUPPORTED_FOR_MESSAGE_FORMAT:
+            self._on_partition_error(p, found.error_code, asked.position_epoch, now_ms)
+            return
+        offset = found.offset
+        if offset < 0 or found.error_code != 0:
+            # Nothing is as young as that time: the end.
+            p.request_in_flight = False
+            p.reset_timestamp = -1
+            return
+        if p.reset_tail > 0:
+            offset = max(offset - p.reset_tail, <int64_t>0)
+        if found.leader_epoch >= 0:
+            p.leader_epoch = max(p.leader_epoch, found.leader_epoch)
+        self.background.log.write(7, DBG_FETCH, b"OFFSET", b"%s: starting at offset %lld", p.name().c_str(),
+                                  <long long>offset)
+        self.positions.activate(p, offset)
+
+    cdef void _on_partition_error(self, PartitionState* p, int32_t code, uint64_t position_epoch,
+                                  int64_t now_ms) noexcept nogil:
+        cdef string detail
+        self._retry(p, position_epoch, now_ms)
+        if is_retriable(code):
+            self.metadata.want_update()
+        elif p.last_error != code:
+            p.last_error = code
+            detail = p.name()
+            detail.append(b": its offset cannot be looked up")
+            self.positions.report(p, Status(code, detail), OFFSET_INVALID)
+
+    cdef void _on_query(self, ListOffsetsEvent* event, AskedPartition* asked,
+                        ListOffsetsResponse_ListOffsetsPartitionResponse* found, int64_t now_ms) noexcept nogil:
+        cdef OffsetQuery* query = &event.queries[asked.query]
+        if event.done() or query.answered:
+            return
+        query.in_flight = False
+        if is_retriable(found.error_code):
+            self.metadata.want_update()
+            self._retry_events(now_ms)
+            return
+        query.error = 0 if found.error_code == <int>UNSUPPORTED_FOR_MESSAGE_FORMAT else found.error_code
+        query.offset = found.offset
+        query.found_timestamp = found.timestamp
+        query.leader_epoch = found.leader_epoch
+        query.answered = True
+        self.events_attempts = 0
+
+    cdef bint _on_end_offsets(self, Reader& reader, Response* response, OffsetsContext& context,
+                              int64_t now_ms) noexcept nogil:
+        cdef OffsetForLeaderEpochResponse message
+        cdef size_t t, i
+        message.decode(reader, response.version)
+        if not reader.ok():
+            return False
+        if message.throttle_time_ms > 0:
+            self.delegate.network.throttle(response.node_id, message.throttle_time_ms, now_ms)
+        for t in range(message.topics.size()):
+            for i in range(message.topics[t].partitions.size()):
+                it = context.places.find(partition_key(message.topics[t].topic, message.topics[t].partitions[i].partition))
+                if it != context.places.end():
+                    self._on_end_offset(&context.partitions[dereference(it).second],
+                                        &message.topics[t].partitions[i], now_ms)
+        return True
+
+    cdef void _on_end_offset(self, AskedPartition* asked, OffsetForLeaderEpochResponse_EpochEndOffset* found,
+                             int64_t now_ms) noexcept nogil:
+        cdef PartitionState* p = asked.partition
+        cdef int64_t offset
+        cdef string detail
+        if not still_waits(p, asked.position_epoch, FETCH_AWAIT_VALIDATION):
+            return
+        if found.error_code != 0:
+            self._on_partition_error(p, found.error_code, asked.position_epoch, now_ms)
+            return
+        offset = p.fetch_offset.load()
+        if found.end_offset >= offset:
+            self.positions.activate(p, offset)
+            return
+        # The log was truncated below what was read (unclean leader election).
+        detail = p.name()
+        detail.append(b": log truncation: fetch offset ").append(to_string(<long long>offset))
+        detail.append(b" (leader epoch ").append(to_string(<long long>p.fetch_leader_epoch))
+        if found.end_offset < 0 or found.leader_epoch < 0:
+            detail.append(b") diverges at an unknown offset")
+            self.positions.reset_by_policy(p, <int>ERR_LOG_TRUNCATION, detail, offset, now_ms)
+            return
+        detail.append(b") diverges from the leader's log at offset ").append(to_string(<long long>found.end_offset))
+        if self.positions.config.reset_policy == RESET_NONE:
+            self.positions.stop(p, Status(<int>ERR_LOG_TRUNCATION, detail), offset)
+            return
+        self.background.log.push(4, b"TRUNCATE", detail)
+        p.decode_generation += 1
+        p.fetch_leader_epoch = found.leader_epoch
+        self.positions.activate(p, found.end_offset)
+
+
+cdef bint still_waits(PartitionState* p, uint64_t position_epoch, int32_t state) noexcept nogil:
+    """Whether an answer still means something to the partition that asked."""
+    return p != NULL and p.tracked and p.adopted_epoch == position_epoch and <int32_t>p.state == state
+
+
+cdef void note_partition(OffsetsContext& context, PartitionState* p) noexcept nogil:
+    cdef AskedPartition asked
+    p.retain()
+    asked.partition = p
+    asked.position_epoch = p.adopted_epoch
+    context.places[partition_key(p.topic, p.partition)] = context.partitions.size()
+    context.partitions.push_back(asked)
+
+
+cdef void add_list_offsets(ListOffsetsRequest& message, const string& topic,
+                           const ListOffsetsRequest_ListOffsetsPartition& asked) noexcept nogil:
+    cdef ListOffsetsRequest_ListOffsetsTopic entry
+    if message.topics.empty() or message.topics.back().name != topic:
+        entry.name = topic
+        message.topics.push_back(entry)
+    message.topics.back().partitions.push_back(asked)
+
+
+cdef void release_context(OffsetsContext& context) noexcept nogil:
+    cdef size_t i
+    for i in range(context.partitions.size()):
+        if context.partitions[i].partition != NULL:
+            context.partitions[i].partition.release()
+    if context.event != NULL:
+        context.event.release()

@@ -1,0 +1,56 @@
+// Owns: RequestState: exponential backoff with jitter, attempts and the in-flight flag of one kind of request.
+// thread: N. Never: reads a clock; `now_ms` is given.
+#pragma once
+#include <cstdint>
+
+namespace kc {
+
+struct BackoffConfig {
+  int32_t retry_backoff_ms = 100;
+  int32_t retry_backoff_max_ms = 1000;
+  int32_t request_timeout_ms = 30000;
+};
+
+// xorshift64*: jitter needs no better, and a test can seed it.
+struct Jitter {
+  uint64_t state = 0x9e3779b97f4a7c15ull;
+  double next() {  // [0, 1)
+    state ^= state >> 12;
+    state ^= state << 25;
+    state ^= state >> 27;
+    return static_cast<double>((state * 0x2545f4914f6cdd1dull) >> 11) / 9007199254740992.0;
+  }
+};
+
+// Backoff before attempt `attempts` + 1: base · 2^(attempts-1) capped, ±20 % (as KIP-580 has it).
+inline int64_t backoff_ms(const BackoffConfig& c, int32_t attempts, Jitter& jitter) {
+  if (attempts <= 0) return 0;
+  double term = static_cast<double>(c.retry_backoff_ms);
+  for (int i = 1; i < attempts && term < c.retry_backoff_max_ms; i++) term *= 2;
+  if (term > c.retry_backoff_max_ms) term = c.retry_backoff_max_ms;
+  double with_jitter = term * (0.8 + 0.4 * jitter.next());
+  return static_cast<int64_t>(with_jitter);
+}
+
+class RequestState {
+ public:
+  bool in_flight = false;
+  int32_t attempts = 0;         // failed in a row
+  int64_t not_before_ms = 0;
+
+  bool can_send(int64_t now_ms) const { return !in_flight && now_ms >= not_before_ms; }
+  void on_send() { in_flight = true; }
+  void on_success() {
+    in_flight = false;
+    attempts = 0;
+    not_before_ms = 0;
+  }
+  void on_failure(int64_t now_ms, const BackoffConfig& c, Jitter& jitter) {
+    in_flight = false;
+    attempts++;
+    not_before_ms = now_ms + backoff_ms(c, attempts, jitter);
+  }
+  int64_t wait_ms(int64_t now_ms) const { return now_ms >= not_before_ms ? 0 : not_before_ms - now_ms; }
+};
+
+}  // namespace kc

@@ -1,0 +1,27 @@
+# Declares managers/request_state.hpp for Cython. thread: N.
+from kconsumer._core.base.cpp cimport int32_t, int64_t, uint64_t
+
+
+cdef extern from "managers/request_state.hpp" namespace "kc" nogil:
+    cdef cppclass BackoffConfig:
+        BackoffConfig()
+        int32_t retry_backoff_ms
+        int32_t retry_backoff_max_ms
+        int32_t request_timeout_ms
+
+    cdef cppclass Jitter:
+        Jitter()
+        uint64_t state
+
+    int64_t backoff_ms(const BackoffConfig& c, int32_t attempts, Jitter& jitter)
+
+    cdef cppclass RequestState:
+        RequestState()
+        bint in_flight
+        int32_t attempts
+        int64_t not_before_ms
+        bint can_send(int64_t now_ms)
+        void on_send()
+        void on_success()
+        void on_failure(int64_t now_ms, const BackoffConfig& c, Jitter& jitter)
+        int64_t wait_ms(int64_t now_ms)

@@ -1,0 +1,33 @@
+// Owns: the request with which a connection introduces itself (ApiVersions, KIP-511).
+// Threads: N (pure functions). Never: sends it.
+#pragma once
+#include <string>
+
+#include "network/request.hpp"
+#include "protocol/messages/api_versions.hpp"
+
+namespace kc {
+
+// Version 4 differs only in what it says of features, and brokers before 3.9 would need a second round trip for it.
+constexpr int16_t API_VERSIONS_FIRST_TRY = 3;
+
+inline bool is_letter_or_digit(char ch) {
+  return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9');
+}
+
+// Brokers take letters, digits, '-' and '.', a letter or digit at either end, and refuse a connection that says
+// anything else; a version such as 1.0+local must not cost the connection.
+inline std::string software_word(const std::string& word) {
+  std::string out;
+  for (char ch : word) out.push_back(is_letter_or_digit(ch) || ch == '.' ? ch : '-');
+  while (!out.empty() && !is_letter_or_digit(out.back())) out.pop_back();
+  while (!out.empty() && !is_letter_or_digit(out.front())) out.erase(0, 1);
+  return out.empty() ? "unknown" : out;
+}
+
+inline void fill_api_versions_request(const NetworkConfig& config, ApiVersionsRequest* request) {
+  request->client_software_name = software_word(config.software_name);
+  request->client_software_version = software_word(config.software_version);
+}
+
+}  // namespace kc

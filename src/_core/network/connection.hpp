@@ -1,0 +1,218 @@
+// Owns: Node and Connection, the data of a broker and of one TCP connection to it. The logic is in connection.pyx (bytes)
+// and network_client.pyx (lifecycle).
+// Threads: N. Never: decides anything.
+#pragma once
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "network/request.hpp"
+#include "network/socket.hpp"
+#include "network/transport.hpp"
+#include "protocol/api_versions.hpp"
+#include "protocol/wire.hpp"
+
+namespace kc {
+
+// In the order they are gone through. SASL stands between CONN_API_VERSIONS and CONN_READY.
+enum ConnectionState : uint8_t {
+  CONN_DOWN,          // no socket; next_attempt_ms says when the next may be opened
+  CONN_RESOLVING,     // the host's name is being looked up
+  CONN_CONNECTING,    // TCP handshake with addresses[address_index]
+  CONN_HANDSHAKE,     // the transport's own
+  CONN_API_VERSIONS,  // version ranges asked for
+  CONN_READY,
+};
+
+constexpr int kChannels = 4;
+
+// A request on the wire. Responses come in the order of requests, so the front tells what the next frame answers.
+struct InFlight {
+  Request* request = nullptr;  // owned; null for the connection's own ApiVersions and after a timeout that was survived
+  int32_t correlation_id = 0;
+  int16_t api_key = 0;
+  int16_t version = 0;
+  int16_t response_header_version = 0;
+  bool internal = false;       // the connection's own
+  bool given_up = false;       // its deadline has passed: the response will be dropped
+  int64_t deadline_ms = 0;
+  int64_t sent_us = 0;
+  size_t expected_bytes = 0;
+};
+
+// Descriptors that are open, for the child of a fork: it may have been forked while N was changing any other container,
+// so it closes what stands here and looks at nothing else. shared: atomics; written by N.
+class OpenDescriptors {
+ public:
+  void add(int fd) {
+    Chunk* chunk = &first_;
+    for (;; chunk = next_of(chunk)) {
+      for (auto& slot : chunk->slots) {
+        int expected = -1;
+        if (slot.compare_exchange_strong(expected, fd)) return;
+      }
+    }
+  }
+  void remove(int fd) {
+    for (Chunk* chunk = &first_; chunk; chunk = chunk->next.load()) {
+      for (auto& slot : chunk->slots) {
+        int expected = fd;
+        if (slot.compare_exchange_strong(expected, -1)) return;
+      }
+    }
+  }
+  void close_all() {
+    for (Chunk* chunk = &first_; chunk; chunk = chunk->next.load()) {
+      for (auto& slot : chunk->slots) {
+        int fd = slot.exchange(-1);
+        if (fd >= 0) ::close(fd);
+      }
+    }
+  }
+  ~OpenDescriptors() {
+    for (Chunk* chunk = first_.next.load(); chunk;) {
+      Chunk* next = chunk->next.load();
+      delete chunk;
+      chunk = next;
+    }
+  }
+
+ private:
+  struct Chunk {
+    std::atomic<int> slots[64];
+    std::atomic<Chunk*> next{nullptr};
+    Chunk() {
+      for (auto& slot : slots) slot.store(-1);
+    }
+  };
+  static Chunk* next_of(Chunk* chunk) {
+    if (!chunk->next.load()) chunk->next.store(new Chunk());
+    return chunk->next.load();
+  }
+  Chunk first_;
+};
+
+// In the child of a fork: moves a container away whole, so that nothing walks what N may have left half changed.
+template <class T>
+void leak(T& container) {
+  new T(std::move(container));
+}
+
+struct Node;
+
+struct Connection {
+  Node* node = nullptr;
+  Channel channel = CHANNEL_CONTROL;
+  ConnectionState state = CONN_DOWN;
+
+  // The socket, and what the selector was last told about it.
+  int fd = -1;
+  uint8_t interest = 0;
+  std::unique_ptr<Transport> transport;
+
+  // The attempt under way.
+  std::vector<SocketAddress> addresses;
+  size_t address_index = 0;      // kept between attempts while the answer is the same, so that the next starts elsewhere
+  size_t addresses_tried = 0;
+  std::string attempt_errors;    // what each address answered
+  int64_t attempt_started_ms = 0;
+  int64_t setup_deadline_ms = 0;
+  int16_t api_versions_version = 0;
+
+  // Between attempts.
+  int32_t failures = 0;          // since the last success
+  int64_t next_attempt_ms = 0;
+  Status failure;                // of the latest failed attempt, until taken
+  int64_t last_used_ms = 0;
+  std::string logged_detail;     // the latest loss that was logged, and when
+  int64_t logged_ms = 0;
+
+  // Sending: encoded requests, of which the first out_sent bytes are gone.
+  Writer out;
+  size_t out_sent = 0;
+  std::deque<InFlight> in_flight;
+  int32_t next_correlation_id = 1;
+  int32_t timeouts = 0;          // since the last response, for socket.max.fails
+
+  // Receiving: the 4-byte size, then the frame in `frame`.
+  uint8_t size_bytes[4] = {};
+  size_t size_have = 0;
+  size_t frame_length = 0;
+  Block* frame = nullptr;
+
+  ApiVersionTable api_versions;
+
+  Connection(Node* n, Channel c) : node(n), channel(c) {}
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  ~Connection() {
+    for (auto& f : in_flight) delete f.request;
+    if (frame) BlockPool::release(frame);
+  }
+  void use_plaintext() { transport.reset(new PlaintextTransport(fd)); }
+  int32_t take_correlation_id() {
+    int32_t id = next_correlation_id;
+    next_correlation_id = id == INT32_MAX ? 1 : id + 1;
+    return id;
+  }
+  Transport* wire() { return transport.get(); }
+  // Forgets the socket and everything that was learnt over it; in_flight has been emptied by the caller.
+  void reset_io() {
+    transport.reset();
+    fd = -1;
+    interest = 0;
+    out.clear();
+    out_sent = 0;
+    size_have = 0;
+    frame_length = 0;
+    if (frame) BlockPool::release(frame);
+    frame = nullptr;
+    timeouts = 0;
+    api_versions.clear();
+  }
+  const SocketAddress& address() const { return addresses[address_index]; }
+  void next_address() { address_index = addresses.empty() ? 0 : (address_index + 1) % addresses.size(); }
+  // Takes a new answer of the resolver; the turn of the old list goes on only when the list is the same.
+  void adopt_addresses(const std::vector<SocketAddress>& found, bool all) {
+    std::vector<SocketAddress> wanted(found.begin(), all ? found.end() : found.begin() + 1);
+    if (!(wanted == addresses)) address_index = 0;
+    addresses.swap(wanted);
+  }
+};
+
+struct Node {
+  int32_t id = -1;
+  std::string host;
+  int32_t port = 0;
+  std::string rack;
+  std::string name;                // host:port
+  int64_t throttled_until_ms = 0;
+  bool retiring = false;           // no longer listed: what is in flight may end, then it goes
+  std::unique_ptr<Connection> connections[kChannels];
+  NodeStats stats;
+
+  explicit Node(const NodeAddress& a)
+      : id(a.id), host(a.host), port(a.port), rack(a.rack), name(host_and_port(a.host, a.port)) {
+    stats.node_id = id;
+    stats.name = name;
+  }
+  Connection* connection(Channel c) { return connections[c].get(); }
+  Connection* make_connection(Channel c) {
+    connections[c].reset(new Connection(this, c));
+    return connections[c].get();
+  }
+  // Hands a connection over from a node at the same address.
+  void adopt_connection(Node& other, Channel c) {
+    connections[c] = std::move(other.connections[c]);
+    if (connections[c]) connections[c]->node = this;
+  }
+  bool at(const NodeAddress& a) const { return host == a.host && port == a.port; }
+};
+
+}  // namespace kc

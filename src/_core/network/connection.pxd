@@ -1,0 +1,107 @@
+# Declares network/connection.hpp for Cython, and the byte side of a connection. thread: N.
+from kconsumer._core.base.cpp cimport deque, int16_t, int32_t, int64_t, string, uint8_t, vector
+from kconsumer._core.base.status cimport Status
+from kconsumer._core.network.request cimport Channel, NetworkConfig, NodeAddress, NodeStats, Request
+from kconsumer._core.network.socket cimport SocketAddress
+from kconsumer._core.network.transport cimport Transport
+from kconsumer._core.protocol.api_versions cimport ApiVersionTable
+from kconsumer._core.protocol.wire cimport Writer
+from kconsumer._core.records.columns cimport Block, BlockPool
+
+
+cdef extern from "network/connection.hpp" namespace "kc" nogil:
+    cdef enum ConnectionState:
+        CONN_DOWN
+        CONN_RESOLVING
+        CONN_CONNECTING
+        CONN_HANDSHAKE
+        CONN_API_VERSIONS
+        CONN_READY
+
+    const int kChannels
+
+    cdef cppclass InFlight:
+        InFlight()
+        Request* request
+        int32_t correlation_id
+        int16_t api_key
+        int16_t version
+        int16_t response_header_version
+        bint internal
+        bint given_up
+        int64_t deadline_ms
+        int64_t sent_us
+        size_t expected_bytes
+
+    cdef cppclass Connection:
+        Connection(Node*, Channel)
+        Node* node
+        Channel channel
+        ConnectionState state
+        int fd
+        uint8_t interest
+        vector[SocketAddress] addresses
+        size_t address_index
+        size_t addresses_tried
+        string attempt_errors
+        int64_t attempt_started_ms
+        int64_t setup_deadline_ms
+        int16_t api_versions_version
+        int32_t failures
+        int64_t next_attempt_ms
+        Status failure
+        int64_t last_used_ms
+        string logged_detail
+        int64_t logged_ms
+        Writer out
+        size_t out_sent
+        deque[InFlight] in_flight
+        int32_t next_correlation_id
+        int32_t timeouts
+        uint8_t* size_bytes
+        size_t size_have
+        size_t frame_length
+        Block* frame
+        ApiVersionTable api_versions
+        int32_t take_correlation_id()
+        void use_plaintext()
+        Transport* wire()
+        void reset_io()
+        const SocketAddress& address()
+        void next_address()
+        void adopt_addresses(const vector[SocketAddress]& found, bint all)
+
+    cdef cppclass OpenDescriptors:
+        void add(int fd)
+        void remove(int fd)
+        void close_all()
+
+    void leak[T](T& container)
+
+    cdef cppclass Node:
+        Node(const NodeAddress&)
+        int32_t id
+        string host
+        int32_t port
+        string rack
+        string name
+        int64_t throttled_until_ms
+        bint retiring
+        NodeStats stats
+        Connection* connection(Channel)
+        Connection* make_connection(Channel)
+        void adopt_connection(Node& other, Channel)
+        bint at(const NodeAddress&)
+
+
+cdef enum IoOutcome:
+    IO_AGAIN = 0     # nothing more can be done now
+    IO_FRAME = 1     # a whole frame lies in connection.frame
+    IO_SPENT = 2     # the share of this turn is used up, more may be waiting
+    IO_BROKEN = 3    # the connection is lost, `why` says how
+
+# Reads towards the next frame, at most `budget` bytes (lowered by what was read).
+cdef IoOutcome receive(Connection* c, BlockPool* pool, int64_t receive_max_bytes, size_t* budget,
+                       Status* why) noexcept nogil
+# Writes what is queued, as much as the socket takes: IO_AGAIN with or without a rest in c.out, or IO_BROKEN.
+cdef IoOutcome flush(Connection* c, Status* why) noexcept nogil

@@ -1,0 +1,126 @@
+"""Owns: moving the bytes of one connection: queued requests out, size-prefixed frames in, straight into blocks.
+
+thread: N. Never: opens or closes a socket, knows what a frame means, allocates by a length that has not been earned.
+"""
+from libc.stdint cimport uint32_t
+
+from kconsumer._core.base.status cimport ERR_BAD_MSG, ERR_CRIT_SYS_RESOURCE, ERR_TRANSPORT
+from kconsumer._core.network.socket cimport describe, error_text
+from kconsumer._core.network.transport cimport IO_CLOSED, IO_DONE, IO_FAILED, IO_WOULD_BLOCK, IoResult
+
+
+# What a response may take before any of its bytes has come, whatever its size claims.
+cdef size_t UNEARNED_BYTES = 64 * 1024
+cdef size_t MIN_FRAME_BYTES = 4  # a correlation id
+
+
+cdef void set_status(Status* why, int32_t code, const string& detail) noexcept nogil:
+    why.code = code
+    why.detail = detail
+
+
+cdef void io_failure(Connection* c, const IoResult& result, const char* doing, Status* why) noexcept nogil:
+    """Puts a failed or closed read or write into words."""
+    cdef string text
+    if result.state == IO_CLOSED:
+        set_status(why, ERR_TRANSPORT, string(b"closed by the broker"))
+        return
+    text = error_text(result.error) if result.error != 0 else c.wire().error_text()
+    set_status(why, ERR_TRANSPORT, describe(b"%s failed: %s", doing, text.c_str()))
+
+
+cdef const char* looks_like(const uint8_t* size_bytes) noexcept nogil:
+    """What a peer that does not speak Kafka most likely speaks, from its first four bytes; empty for no idea."""
+    if size_bytes[0] == 0x15 and size_bytes[1] == 3:
+        return b" (a TLS alert: the broker expects TLS on this port)"
+    if size_bytes[0] == 0x16 and size_bytes[1] == 3:
+        return b" (a TLS handshake)"
+    if size_bytes[0] == b'H' and size_bytes[1] == b'T' and size_bytes[2] == b'T' and size_bytes[3] == b'P':
+        return b" (an HTTP response: this is not a Kafka port)"
+    return b""
+
+
+cdef bint start_frame(Connection* c, BlockPool* pool, int64_t receive_max_bytes, Status* why) noexcept nogil:
+    """The size has come: checks it and takes a block for as much as may be taken unearned."""
+    cdef uint32_t raw = (<uint32_t>c.size_bytes[0] << 24 | <uint32_t>c.size_bytes[1] << 16
+                         | <uint32_t>c.size_bytes[2] << 8 | <uint32_t>c.size_bytes[3])
+    cdef int32_t length = <int32_t>raw
+    cdef size_t capacity
+    cdef const char* hint = looks_like(c.size_bytes)
+    if length < <int32_t>MIN_FRAME_BYTES:
+        set_status(why, ERR_BAD_MSG, describe(b"invalid response size %d%s", length, hint))
+        return False
+    if length > receive_max_bytes:
+        set_status(why, ERR_BAD_MSG, describe(b"response size %d exceeds receive.message.max.bytes (%lld)%s", length,
+                                              <long long>receive_max_bytes, hint))
+        return False
+    if c.in_flight.empty():
+        set_status(why, ERR_BAD_MSG, describe(b"a response of %d bytes that nobody asked for%s", length,
+                                              hint))
+        return False
+    capacity = c.in_flight.front().expected_bytes + UNEARNED_BYTES
+    c.frame_length = <size_t>length
+    c.frame = pool.take(min(capacity, c.frame_length))
+    if c.frame == NULL:
+        set_status(why, ERR_CRIT_SYS_RESOURCE, describe(b"out of memory for a response of %d bytes", length))
+        return False
+    c.frame.size = 0
+    return True
+
+
+cdef bint make_room(Connection* c, BlockPool* pool, Status* why) noexcept nogil:
+    """Doubles a full block; what came so far has earned it."""
+    if c.frame.size < c.frame.capacity:
+        return True
+    if pool.grow(c.frame, min(c.frame.capacity * 2, c.frame_length)):
+        return True
+    set_status(why, ERR_CRIT_SYS_RESOURCE, describe(b"out of memory for a response of %zu bytes", c.frame_length))
+    return False
+
+
+cdef IoOutcome receive(Connection* c, BlockPool* pool, int64_t receive_max_bytes, size_t* budget,
+                       Status* why) noexcept nogil:
+    cdef IoResult result
+    cdef size_t wanted
+    while budget[0] > 0:
+        if c.frame == NULL:
+            wanted = 4 - c.size_have
+            result = c.wire().read_into(c.size_bytes + c.size_have, wanted)
+        else:
+            if not make_room(c, pool, why):
+                return IO_BROKEN
+            wanted = min(min(c.frame.capacity, c.frame_length) - c.frame.size, budget[0])
+            result = c.wire().read_into(c.frame.data + c.frame.size, wanted)
+        if result.state == IO_WOULD_BLOCK:
+            return IO_AGAIN
+        if result.state != IO_DONE:
+            io_failure(c, result, b"receive", why)
+            return IO_BROKEN
+        budget[0] -= min(result.bytes, budget[0])
+        if c.frame != NULL:
+            c.frame.size += result.bytes
+            if c.frame.size == c.frame_length:
+                return IO_FRAME
+        else:
+            c.size_have += result.bytes
+            if c.size_have == 4 and not start_frame(c, pool, receive_max_bytes, why):
+                return IO_BROKEN
+        # A short read has emptied the socket: the selector tells when there is more, asking now would be wasted.
+        if result.bytes < wanted and not c.wire().pending():
+            return IO_AGAIN
+    return IO_SPENT
+
+
+cdef IoOutcome flush(Connection* c, Status* why) noexcept nogil:
+    cdef IoResult result
+    while c.out_sent < c.out.size():
+        result = c.wire().write(c.out.data() + c.out_sent, c.out.size() - c.out_sent)
+        if result.state == IO_WOULD_BLOCK:
+            return IO_AGAIN
+        if result.state != IO_DONE:
+            io_failure(c, result, b"send", why)
+            return IO_BROKEN
+        c.out_sent += result.bytes
+    c.out.clear()
+    c.out_sent = 0
+    return IO_AGAIN

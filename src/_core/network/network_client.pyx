@@ -1,0 +1,935 @@
+"""Owns: the connections to all brokers, their version ranges, back-off and throttling, and every request in flight.
+
+thread: N (open, abandon: A; wakeup: any). Never: blocks outside its selector, resolves a name itself, knows what a
+request means, reads the wall clock.
+
+Connections are made on demand by ready(), one per (node, channel). A request that was sent ends exactly once, as a
+Completion handed out by poll(). Closing happens between turns or in the connection's own event, so nothing that the
+loop still holds is freed under it.
+"""
+cimport cython
+from cython.operator cimport dereference as deref, preincrement as inc
+from libc.errno cimport EINPROGRESS
+from libc.stdint cimport INT64_MAX
+from posix.unistd cimport close as close_descriptor
+
+from kconsumer._core.base.clock cimport monotonic_us
+from kconsumer._core.base.log cimport DBG_BROKER, DBG_FEATURE, DBG_PROTOCOL
+from kconsumer._core.base.status cimport (
+    ERR_BAD_MSG,
+    ERR_CRIT_SYS_RESOURCE,
+    ERR_INVALID_ARG,
+    ERR_RESOLVE,
+    ERR_TIMED_OUT,
+    ERR_TRANSPORT,
+    ERR_UNSUPPORTED_FEATURE,
+    Status,
+)
+from kconsumer._core.network.api_exchange cimport (
+    API_VERSIONS_FIRST_TRY,
+    api_versions_header_version,
+    fill_api_versions_request,
+)
+from kconsumer._core.network.connection cimport (
+    CONN_API_VERSIONS,
+    CONN_CONNECTING,
+    CONN_DOWN,
+    CONN_HANDSHAKE,
+    CONN_READY,
+    CONN_RESOLVING,
+    IO_BROKEN,
+    IO_FRAME,
+    IoOutcome,
+    flush,
+    kChannels,
+    leak,
+    receive,
+)
+from kconsumer._core.network.network cimport (
+    NODE_BACKOFF,
+    NODE_BUSY,
+    NODE_CONNECTING,
+    NODE_READY,
+    NODE_UNKNOWN,
+    Readiness,
+)
+from kconsumer._core.network.request cimport (
+    CHANNEL_CONTROL,
+    CHANNEL_FETCH,
+    CHANNEL_JOIN,
+    Channel,
+    NodeAddress,
+    NodeStats,
+    RequestBody,
+)
+from kconsumer._core.network.resolver cimport LOOKUP_PENDING, Resolution
+from kconsumer._core.network.selector cimport SELECT_READ, SELECT_WRITE
+from kconsumer._core.network.socket cimport (
+    describe,
+    error_text,
+    finish_connect,
+    last_error,
+    open_socket,
+    start_connect,
+)
+from kconsumer._core.network.transport cimport (
+    HANDSHAKE_DONE,
+    HANDSHAKE_FAILED,
+    HANDSHAKE_WANTS_WRITE,
+    HandshakeState,
+)
+from kconsumer._core.protocol.api_keys cimport API_API_VERSIONS, api_name
+from kconsumer._core.protocol.api_versions cimport API_VERSIONS_ASK_V0, API_VERSIONS_READY, ApiVersionsOutcome
+from kconsumer._core.protocol.frame cimport decode_response_header, encode_frame
+from kconsumer._core.protocol.messages.api_versions cimport ApiVersionsRequest
+from kconsumer._core.protocol.wire cimport Reader
+from kconsumer._core.records.columns cimport Block
+
+
+# One connection's share of a turn, so that a broker at full rate does not keep the others waiting.
+cdef size_t READ_SHARE_BYTES = 2 << 20
+# Requests in flight on a connection where none of them is parked at the broker.
+cdef size_t MAX_IN_FLIGHT = 5
+# A connection attempt that takes longer no longer keeps a request for any node from trying another one.
+cdef int64_t SLOW_CONNECT_MS = 1000
+# How long an identical connection failure stays untold.
+cdef int64_t REPEAT_LOG_MS = 30000
+
+
+cdef size_t max_in_flight(int channel) noexcept nogil:
+    return 1 if channel == CHANNEL_FETCH or channel == CHANNEL_JOIN else MAX_IN_FLIGHT
+
+
+cdef const char* state_word(Node* node) noexcept nogil:
+    """librdkafka's word for the furthest connection of the node."""
+    cdef int furthest = -1
+    cdef int channel
+    for channel in range(kChannels):
+        if node.connection(<Channel>channel) != NULL:
+            furthest = max(furthest, <int>node.connection(<Channel>channel).state)
+    if furthest < 0:
+        return b"INIT"
+    if furthest == CONN_DOWN:
+        return b"DOWN"
+    if furthest == CONN_RESOLVING:
+        return b"TRY_CONNECT"
+    if furthest == CONN_CONNECTING or furthest == CONN_HANDSHAKE:
+        return b"CONNECT"
+    return b"UP" if furthest == CONN_READY else b"APIVERSION_QUERY"
+
+
+@cython.no_gc
+cdef class NetworkClient(Network):
+    cdef int open(self, const NetworkConfig& config, BlockPool* pool, LogQueue* log, Clock clock):
+        cdef int rc
+        self.clock = clock
+        self.config = config
+        self.log = log
+        pool.ref()
+        self.pool = pool
+        self.random_state = <uint64_t>monotonic_us() * <uint64_t>0x9E3779B97F4A7C15 | 1
+        self.next_timer_ms = INT64_MAX
+        rc = self.selector.open()
+        if rc != 0:
+            return rc
+        self.resolver.open(&self.selector, config.broker_address_ttl_ms)
+        self.use_bootstrap()
+        return 0
+
+    def __dealloc__(self):
+        cdef map[int32_t, Node*].iterator it
+        cdef size_t i
+        if not self.abandoned:
+            self.resolver.close()
+            self.descriptors.close_all()
+            it = self.nodes.begin()
+            while it != self.nodes.end():
+                del (deref(it).second)
+                inc(it)
+            for i in range(self.retired.size()):
+                del self.retired[i]
+            for i in range(self.finished.size()):
+                if self.finished[i].response.block != NULL:
+                    BlockPool.release(self.finished[i].response.block)
+                del self.finished[i].request
+            if self.pool != NULL:
+                self.pool.unref()
+
+    cdef void abandon(self) noexcept nogil:
+        self.abandoned = True
+        self.descriptors.close_all()
+        self.selector.abandon()
+        self.resolver.abandon()
+        leak(self.nodes)
+        leak(self.retired)
+        leak(self.finished)
+        leak(self.events)
+
+    # -- nodes ---------------------------------------------------------------------------------------------------------
+
+    cdef void use_bootstrap(self) noexcept nogil:
+        cdef size_t i
+        self.on_bootstrap = True
+        self.uncanonical.clear()
+        for i in range(self.config.bootstrap.size()):
+            if self.config.canonical_bootstrap:
+                self.uncanonical.push_back(self.config.bootstrap[i])
+            else:
+                self.nodes[self.config.bootstrap[i].id] = new Node(self.config.bootstrap[i])
+
+    cdef void expand_bootstrap(self, int64_t now_ms) noexcept nogil:
+        """resolve_canonical_bootstrap_servers_only: each bootstrap name becomes the names of all its addresses. One that
+        does not resolve stays what it is, so that connecting to it tells why."""
+        cdef Resolution found
+        cdef NodeAddress address
+        cdef size_t i = self.uncanonical.size()
+        cdef size_t k
+        while i > 0:
+            i -= 1
+            address = self.uncanonical[i]
+            if self.resolver.lookup(address.host, address.port, self.config.address_family, True, now_ms,
+                                    &found) == LOOKUP_PENDING:
+                continue
+            self.uncanonical.erase(self.uncanonical.begin() + i)
+            if not self.on_bootstrap:
+                continue
+            if found.names.empty():
+                found.names.push_back(address.host)
+            for k in range(found.names.size()):
+                address.id = -2 - <int32_t>self.nodes.size()
+                address.host = found.names[k]
+                self.nodes[address.id] = new Node(address)
+
+    cdef Node* find_node(self, int32_t node_id) noexcept nogil:
+        cdef map[int32_t, Node*].iterator it = self.nodes.find(node_id)
+        return deref(it).second if it != self.nodes.end() else NULL
+
+    cdef Connection* find_connection(self, int32_t node_id, int channel) noexcept nogil:
+        cdef Node* node = self.find_node(node_id)
+        return node.connection(<Channel>channel) if node != NULL else NULL
+
+    cdef void set_nodes(self, const vector[NodeAddress]& nodes, int64_t now_ms) noexcept nogil:
+        cdef map[int32_t, Node*] before
+        cdef map[int32_t, Node*].iterator it
+        cdef Node* node
+        cdef size_t i
+        cdef int channel
+        cdef int32_t node_id
+        if nodes.empty():
+            if not self.on_bootstrap:
+                self.rebootstrap(now_ms)
+            return
+        before.swap(self.nodes)
+        for i in range(nodes.size()):
+            node_id = nodes[i].id
+            it = before.find(node_id)
+            if it != before.end() and deref(it).second.at(nodes[i]):
+                node = deref(it).second
+                node.rack = nodes[i].rack
+                before.erase(it)
+            elif self.nodes.count(node_id) != 0:
+                continue
+            else:
+                node = new Node(nodes[i])
+                if self.on_bootstrap:
+                    adopt_from_bootstrap(before, node)
+            self.nodes[node_id] = node
+        self.on_bootstrap = False
+        it = before.begin()
+        while it != before.end():
+            node = deref(it).second
+            # What was asked of a bootstrap address is still wanted; a broker that is gone or has moved will not answer.
+            self.drop_node(node, node.id < -1, string(b"no longer in the cluster's list at this address"), now_ms)
+            inc(it)
+
+    cdef void rebootstrap(self, int64_t now_ms) noexcept nogil:
+        cdef map[int32_t, Node*] before
+        cdef map[int32_t, Node*].iterator it
+        before.swap(self.nodes)
+        it = before.begin()
+        while it != before.end():
+            self.drop_node(deref(it).second, False, string(b"going back to the bootstrap servers"), now_ms)
+            inc(it)
+        self.resolver.forget()
+        self.use_bootstrap()
+
+    cdef void drop_node(self, Node* node, bint linger, const string& why, int64_t now_ms) noexcept nogil:
+        """Takes a node that is no longer listed out of use: at once, or after what is in flight has ended."""
+        cdef Connection* c
+        cdef int channel
+        cdef bint busy = False
+        node.retiring = True
+        for channel in range(kChannels):
+            c = node.connection(<Channel>channel)
+            if c == NULL or c.state == CONN_DOWN:
+                continue
+            if linger and c.state == CONN_READY and not c.in_flight.empty():
+                busy = True
+            else:
+                self.lose(c, Status(ERR_TRANSPORT, why), now_ms)
+        if busy:
+            self.retired.push_back(node)
+        else:
+            del node
+
+    cdef void free_retired(self, int64_t now_ms) noexcept nogil:
+        cdef size_t i = self.retired.size()
+        cdef Node* node
+        cdef Connection* c
+        cdef int channel
+        cdef bint busy
+        while i > 0:
+            i -= 1
+            node = self.retired[i]
+            busy = False
+            for channel in range(kChannels):
+                c = node.connection(<Channel>channel)
+                if c == NULL or c.state == CONN_DOWN:
+                    continue
+                if c.in_flight.empty():
+                    self.lose(c, Status(ERR_TRANSPORT, string(b"no longer needed")), now_ms)
+                else:
+                    busy = True
+            if not busy:
+                self.retired[i] = self.retired.back()
+                self.retired.pop_back()
+                del node
+
+    cdef int32_t least_loaded_node(self, int64_t now_ms) noexcept nogil:
+        cdef map[int32_t, Node*].iterator it = self.nodes.begin()
+        cdef Node* node
+        cdef Connection* c
+        cdef int64_t rank
+        cdef int64_t best_rank = INT64_MAX
+        cdef int32_t best = -1
+        cdef uint64_t ties = 0
+        while it != self.nodes.end():
+            node = deref(it).second
+            inc(it)
+            c = node.connection(CHANNEL_CONTROL)
+            if c != NULL and c.state == CONN_DOWN and c.next_attempt_ms > now_ms:
+                continue
+            if node.throttled_until_ms > now_ms:
+                rank = 4000
+            elif c == NULL or c.state == CONN_DOWN:
+                rank = 2000
+            elif c.state == CONN_READY:
+                rank = <int64_t>c.in_flight.size()
+            else:
+                rank = 1000 if now_ms - c.attempt_started_ms < SLOW_CONNECT_MS else 3000
+            if rank < best_rank:
+                best_rank = rank
+                ties = 0
+            if rank == best_rank:
+                ties += 1
+                if self.random() % ties == 0:
+                    best = node.id
+        return best
+
+    cdef string node_name(self, int32_t node_id) noexcept nogil:
+        cdef Node* node = self.find_node(node_id)
+        return node.name if node != NULL else string()
+
+    cdef bint any_connected(self) noexcept nogil:
+        cdef map[int32_t, Node*].iterator it = self.nodes.begin()
+        cdef Connection* c
+        cdef int channel
+        while it != self.nodes.end():
+            for channel in range(kChannels):
+                c = deref(it).second.connection(<Channel>channel)
+                if c != NULL and c.state == CONN_READY:
+                    return True
+            inc(it)
+        return False
+
+    cdef void collect_stats(self, vector[NodeStats]& out) noexcept nogil:
+        cdef map[int32_t, Node*].iterator it = self.nodes.begin()
+        cdef Node* node
+        cdef Connection* c
+        cdef int channel
+        while it != self.nodes.end():
+            node = deref(it).second
+            inc(it)
+            out.push_back(node.stats)
+            out.back().state.assign(state_word(node))
+            for channel in range(kChannels):
+                c = node.connection(<Channel>channel)
+                if c != NULL:
+                    out.back().waitresp_count += <int32_t>c.in_flight.size()
+
+    # -- readiness and time --------------------------------------------------------------------------------------------
+
+    cdef Readiness ready(self, int32_t node_id, Channel channel, int64_t now_ms) noexcept nogil:
+        cdef Node* node = self.find_node(node_id)
+        cdef Connection* c
+        if node == NULL or self.closed:
+            return NODE_UNKNOWN
+        c = node.connection(channel)
+        if c == NULL:
+            c = node.make_connection(channel)
+        if c.state == CONN_DOWN:
+            if c.next_attempt_ms > now_ms:
+                return NODE_BACKOFF
+            self.start_attempt(c, now_ms)
+            return NODE_BACKOFF if c.state == CONN_DOWN else NODE_CONNECTING
+        if c.state != CONN_READY:
+            return NODE_CONNECTING
+        if node.throttled_until_ms > now_ms or c.in_flight.size() >= max_in_flight(channel):
+            return NODE_BUSY
+        return NODE_READY
+
+    cdef void arm(self, int64_t due_ms) noexcept nogil:
+        if due_ms < self.next_timer_ms:
+            self.next_timer_ms = due_ms
+
+    cdef int64_t next_timeout_ms(self, int64_t now_ms) noexcept nogil:
+        if not self.finished.empty() or self.reads_pending:
+            return 0
+        if self.next_timer_ms == INT64_MAX:
+            return INT64_MAX
+        return max(<int64_t>0, self.next_timer_ms - now_ms)
+
+    cdef void throttle(self, int32_t node_id, int32_t throttle_ms, int64_t now_ms) noexcept nogil:
+        cdef Node* node = self.find_node(node_id)
+        if node == NULL or throttle_ms <= 0:
+            return
+        node.throttled_until_ms = max(node.throttled_until_ms, now_ms + throttle_ms)
+        node.stats.throttle_ms += throttle_ms
+        self.arm(node.throttled_until_ms)
+
+    cdef uint64_t random(self) noexcept nogil:
+        """xorshift64: spreads reconnects, nothing depends on its quality."""
+        self.random_state ^= self.random_state << 13
+        self.random_state ^= self.random_state >> 7
+        self.random_state ^= self.random_state << 17
+        return self.random_state
+
+    cdef int64_t backoff_ms(self, int32_t failures) noexcept nogil:
+        """Doubles with each failure in a row up to the maximum; ±20 %, so that clients of a lost broker spread out."""
+        cdef int64_t wait = self.config.reconnect_backoff_ms
+        cdef int32_t i
+        for i in range(1, min(failures, 30)):
+            wait = min(wait * 2, <int64_t>self.config.reconnect_backoff_max_ms)
+        wait = min(wait, <int64_t>self.config.reconnect_backoff_max_ms)
+        return wait * <int64_t>(80 + self.random() % 41) // 100
+
+    # -- making a connection -------------------------------------------------------------------------------------------
+
+    cdef void start_attempt(self, Connection* c, int64_t now_ms) noexcept nogil:
+        c.state = CONN_RESOLVING
+        self.resolving_count += 1
+        c.failure = Status()
+        c.attempt_errors.clear()
+        c.addresses_tried = 0
+        c.attempt_started_ms = now_ms
+        c.setup_deadline_ms = now_ms + self.config.connection_setup_timeout_ms
+        self.arm(c.setup_deadline_ms)
+        self.log.write(7, DBG_BROKER, b"CONNECT", b"%s: connecting (channel %d)", c.node.name.c_str(), <int>c.channel)
+        self.resolve(c, now_ms)
+
+    cdef void resolve(self, Connection* c, int64_t now_ms) noexcept nogil:
+        cdef Resolution found
+        if self.resolver.lookup(c.node.host, c.node.port, self.config.address_family, False, now_ms,
+                                &found) == LOOKUP_PENDING:
+            return
+        self.resolving_count -= 1
+        c.state = CONN_CONNECTING
+        if not found.status.ok():
+            self.lose(c, found.status, now_ms)
+            return
+        c.adopt_addresses(found.addresses, self.config.use_all_dns_ips)
+        self.connect_next(c, now_ms)
+
+    cdef void connect_next(self, Connection* c, int64_t now_ms) noexcept nogil:
+        """Tries address after address until one is under way; the attempt has failed when none is left."""
+        while c.addresses_tried < c.addresses.size():
+            c.addresses_tried += 1
+            if self.open_connection(c, now_ms):
+                return
+        self.lose(c, Status(ERR_TRANSPORT, describe(b"connect to %s", c.attempt_errors.c_str())), now_ms)
+
+    cdef bint open_connection(self, Connection* c, int64_t now_ms) noexcept nogil:
+        cdef int fd = open_socket(c.address().family(), self.config)
+        cdef int rc
+        cdef string why
+        if fd < 0:
+            why = last_error()
+            self.address_failed(c, why)
+            return False
+        c.fd = fd
+        self.descriptors.add(fd)
+        rc = start_connect(fd, c.address())
+        if rc == 0 or rc == EINPROGRESS:
+            c.interest = SELECT_WRITE
+            c.state = CONN_CONNECTING
+            c.setup_deadline_ms = now_ms + self.config.connection_setup_timeout_ms
+            self.arm(c.setup_deadline_ms)
+            rc = self.selector.add(fd, c.interest, c)
+            if rc == 0:
+                return True
+            c.interest = 0
+        self.close_socket(c)
+        self.address_failed(c, error_text(rc))
+        return False
+
+    cdef void address_failed(self, Connection* c, const string& why) noexcept nogil:
+        if not c.attempt_errors.empty():
+            c.attempt_errors.append(b", ")
+        c.attempt_errors.append(c.address().text()).append(b" failed: ").append(why)
+        c.next_address()
+
+    cdef void connected(self, Connection* c, int64_t now_ms) noexcept nogil:
+        c.use_plaintext()
+        c.state = CONN_HANDSHAKE
+        c.node.stats.connects += 1
+        self.log.write(7, DBG_BROKER, b"CONNECTED", b"%s: connected to %s", c.node.name.c_str(),
+                       c.address().text().c_str())
+        self.advance_handshake(c, now_ms)
+
+    cdef void advance_handshake(self, Connection* c, int64_t now_ms) noexcept nogil:
+        cdef HandshakeState state = c.wire().handshake()
+        if state == HANDSHAKE_FAILED:
+            self.lose(c, Status(ERR_TRANSPORT, c.wire().error_text()), now_ms)
+        elif state != HANDSHAKE_DONE:
+            self.watch_for(c, SELECT_WRITE if state == HANDSHAKE_WANTS_WRITE else SELECT_READ, now_ms)
+        elif self.config.api_version_request:
+            c.state = CONN_API_VERSIONS
+            c.api_versions_version = API_VERSIONS_FIRST_TRY
+            c.setup_deadline_ms = min(c.setup_deadline_ms, now_ms + self.config.api_version_request_timeout_ms)
+            self.arm(c.setup_deadline_ms)
+            self.ask_api_versions(c, now_ms)
+        else:
+            self.become_ready(c, now_ms)
+
+    cdef void ask_api_versions(self, Connection* c, int64_t now_ms) noexcept nogil:
+        cdef InFlight asked
+        cdef ApiVersionsRequest body
+        fill_api_versions_request(self.config, &body)
+        asked.internal = True
+        asked.api_key = API_API_VERSIONS
+        asked.version = c.api_versions_version
+        asked.correlation_id = c.take_correlation_id()
+        asked.deadline_ms = INT64_MAX
+        asked.sent_us = self.clock.now_us()
+        self.scratch.clear()
+        encode_frame(self.scratch, asked.api_key, asked.version, api_versions_header_version(asked.version),
+                     asked.correlation_id, self.config.client_id, body)
+        self.log.write(7, DBG_FEATURE | DBG_PROTOCOL, b"APIVERSION", b"%s: asking with ApiVersions v%d",
+                       c.node.name.c_str(), <int>asked.version)
+        self.put_on_wire(c, asked, now_ms)
+
+    cdef void take_api_versions(self, Connection* c, const InFlight& asked, Reader& body, int64_t now_ms) noexcept nogil:
+        cdef Status why
+        cdef ApiVersionsOutcome outcome = c.api_versions.accept(body.current(), body.remaining(), asked.version, &why)
+        if outcome == API_VERSIONS_READY:
+            self.become_ready(c, now_ms)
+        elif outcome == API_VERSIONS_ASK_V0:
+            c.api_versions_version = 0
+            self.ask_api_versions(c, now_ms)
+        else:
+            self.lose(c, Status(ERR_TRANSPORT, why.detail), now_ms)
+
+    cdef void become_ready(self, Connection* c, int64_t now_ms) noexcept nogil:
+        c.state = CONN_READY
+        c.failures = 0
+        c.failure = Status()
+        c.last_used_ms = now_ms
+        if self.config.connections_max_idle_ms > 0:
+            self.arm(now_ms + self.config.connections_max_idle_ms)
+        self.watch(c, now_ms)
+        self.log.write(7, DBG_BROKER | DBG_FEATURE, b"APIVERSION", b"%s: ready", c.node.name.c_str())
+
+    # -- ending a connection -------------------------------------------------------------------------------------------
+
+    cdef void lose(self, Connection* c, const Status& why, int64_t now_ms) noexcept nogil:
+        """The connection, or the attempt to make one, has ended: fails what was in flight and sets the back-off."""
+        cdef Status told = Status(why.code, describe(b"%s: %s", c.node.name.c_str(), why.detail.c_str()))
+        cdef bint was_ready = c.state == CONN_READY
+        cdef bint was_idle = was_ready and c.in_flight.empty() and why.code == ERR_TRANSPORT
+        cdef bint rested = was_idle and now_ms - c.last_used_ms >= self.config.reconnect_backoff_max_ms
+        if c.state == CONN_RESOLVING:
+            self.resolving_count -= 1
+        if was_ready:
+            c.node.stats.disconnects += 1
+        else:
+            c.failures += 1
+            c.failure = told
+            c.next_address()
+        self.log_loss(c, told, was_ready, was_idle, now_ms)
+        if c.wire() != NULL:
+            c.wire().close()
+        self.close_socket(c)
+        c.state = CONN_DOWN
+        self.fail_in_flight(c, told)
+        c.reset_io()
+        # Brokers close what is idle; coming back from that is no retry.
+        c.next_attempt_ms = now_ms if rested else now_ms + self.backoff_ms(c.failures)
+        self.arm(c.next_attempt_ms)
+
+    cdef void log_loss(self, Connection* c, const Status& told, bint was_ready, bint was_idle,
+                       int64_t now_ms) noexcept nogil:
+        """The same failure again and again is told once in a while, and at every turn under debug=broker."""
+        cdef bint repeated = c.logged_detail == told.detail and now_ms - c.logged_ms < REPEAT_LOG_MS
+        cdef bint quiet = was_idle or repeated or c.node.retiring
+        if not quiet:
+            c.logged_detail = told.detail
+            c.logged_ms = now_ms
+        self.log.write(6 if was_ready else 3, DBG_BROKER if quiet else 0,
+                       b"DISCONN" if was_ready else b"FAIL", b"%s", told.detail.c_str())
+
+    cdef void close_socket(self, Connection* c) noexcept nogil:
+        if c.fd < 0:
+            return
+        # Out of the selector by word, not by closing: a forked child may still hold a copy of the descriptor.
+        if c.interest != 0:
+            self.selector.remove(c.fd, c.interest)
+        self.descriptors.remove(c.fd)
+        close_descriptor(c.fd)
+        c.fd = -1
+        c.interest = 0
+
+    cdef void fail_in_flight(self, Connection* c, const Status& why) noexcept nogil:
+        """The request whose response was being awaited fails for the reason itself, those behind it by the loss."""
+        cdef bint first = True
+        while not c.in_flight.empty():
+            if c.in_flight.front().request != NULL:
+                self.finish_failed(c.in_flight.front().request, why.code if first else <int32_t>ERR_TRANSPORT,
+                                   why.detail)
+            first = False
+            c.in_flight.pop_front()
+
+    cdef void finish_failed(self, Request* request, int32_t code, const string& detail) noexcept nogil:
+        cdef Completion ended
+        ended.request = request
+        ended.failed = True
+        ended.status = Status(code, detail)
+        self.in_flight_count -= 1
+        self.finished.push_back(ended)
+
+    cdef bint take_connection_failure(self, int32_t node_id, Channel channel, Status* out) noexcept nogil:
+        cdef Connection* c = self.find_connection(node_id, channel)
+        if c == NULL or c.failure.ok():
+            return False
+        out[0] = c.failure
+        c.failure = Status()
+        return True
+
+    cdef void disconnect(self, int32_t node_id, Channel channel, int64_t now_ms) noexcept nogil:
+        cdef Connection* c = self.find_connection(node_id, channel)
+        if c != NULL and c.state != CONN_DOWN:
+            self.lose(c, Status(ERR_TRANSPORT, string(b"disconnected by the client")), now_ms)
+
+    cdef void close_all(self) noexcept nogil:
+        cdef map[int32_t, Node*].iterator it
+        cdef map[int32_t, Node*] all
+        cdef size_t i
+        self.closed = True
+        all.swap(self.nodes)
+        it = all.begin()
+        while it != all.end():
+            self.drop_node(deref(it).second, False, string(b"the client is closing"), 0)
+            inc(it)
+        for i in range(self.retired.size()):
+            self.drop_node(self.retired[i], False, string(b"the client is closing"), 0)
+        self.retired.clear()
+        self.resolver.close()
+        self.next_timer_ms = INT64_MAX
+
+    cdef int32_t in_flight(self) noexcept nogil:
+        return self.in_flight_count
+
+    # -- sending -------------------------------------------------------------------------------------------------------
+
+    cdef int32_t usable_version(self, int32_t node_id, Channel channel, int32_t api_key, int32_t low,
+                                int32_t high) noexcept nogil:
+        cdef Connection* c = self.find_connection(node_id, channel)
+        if c == NULL or c.state != CONN_READY:
+            return -1
+        return self.common_version(c, <int16_t>api_key, <int16_t>low, <int16_t>high)
+
+    cdef int common_version(self, Connection* c, int16_t api_key, int16_t low, int16_t high) noexcept nogil:
+        """Highest version of both, or -1. Where none were negotiated the lowest is the one most brokers know."""
+        return c.api_versions.pick(api_key, low, high) if self.config.api_version_request else low
+
+    cdef void send(self, Request* request, int64_t now_ms) noexcept nogil:
+        cdef Connection* c = self.find_connection(request.node_id, request.channel)
+        cdef RequestBody* body = request.body
+        cdef InFlight sent
+        cdef int version
+        self.in_flight_count += 1
+        if c == NULL or c.state != CONN_READY:
+            self.finish_failed(request, ERR_TRANSPORT, string(b"not connected"))
+            return
+        version = self.common_version(c, body.api_key(), body.min_version(), body.max_version())
+        if version < 0:
+            self.finish_failed(request, ERR_UNSUPPORTED_FEATURE, c.api_versions.unsupported(
+                body.api_key(), body.min_version(), body.max_version(),
+                describe(b"%s (id %d)", c.node.name.c_str(), c.node.id)).detail)
+            return
+        sent.request = request
+        sent.correlation_id = c.take_correlation_id()
+        sent.api_key = body.api_key()
+        sent.version = <int16_t>version
+        sent.response_header_version = body.response_header_version(sent.version)
+        sent.deadline_ms = request.deadline_ms
+        sent.sent_us = self.clock.now_us()
+        sent.expected_bytes = request.expected_bytes
+        self.scratch.clear()
+        encode_frame(self.scratch, sent.api_key, sent.version, body.request_header_version(sent.version),
+                     sent.correlation_id, self.config.client_id, deref(body))
+        if not self.scratch.ok():
+            self.finish_failed(request, ERR_INVALID_ARG, describe(b"%s v%d cannot be written: a value is too long",
+                                                                  api_name(sent.api_key), version))
+            return
+        request.sent_ms = now_ms
+        c.last_used_ms = now_ms
+        self.arm(sent.deadline_ms)
+        self.put_on_wire(c, sent, now_ms)
+
+    cdef void put_on_wire(self, Connection* c, const InFlight& sent, int64_t now_ms) noexcept nogil:
+        """Queues the frame in `scratch` and writes what the socket takes."""
+        c.out.write_raw(self.scratch.data(), self.scratch.size())
+        c.in_flight.push_back(sent)
+        c.node.stats.tx += 1
+        self.log.write(7, DBG_PROTOCOL, b"SEND", b"%s: sent %s v%d (%zu bytes, id %d)", c.node.name.c_str(),
+                       api_name(sent.api_key), <int>sent.version, self.scratch.size(), sent.correlation_id)
+        self.write_out(c, now_ms)
+
+    cdef void write_out(self, Connection* c, int64_t now_ms) noexcept nogil:
+        cdef Status why
+        cdef size_t before = c.out.size() - c.out_sent
+        if flush(c, &why) == IO_BROKEN:
+            c.node.stats.tx_errors += 1
+            self.lose(c, why, now_ms)
+            return
+        c.node.stats.tx_bytes += <int64_t>(before - (c.out.size() - c.out_sent))
+        self.watch(c, now_ms)
+
+    cdef void watch(self, Connection* c, int64_t now_ms) noexcept nogil:
+        """Write interest stands only while something is queued: a writable socket would wake every turn."""
+        cdef int wanted = SELECT_READ
+        if c.out_sent < c.out.size():
+            wanted |= SELECT_WRITE
+        self.watch_for(c, wanted, now_ms)
+
+    cdef void watch_for(self, Connection* c, int wanted, int64_t now_ms) noexcept nogil:
+        cdef int rc
+        if wanted == c.interest:
+            return
+        rc = self.selector.modify(c.fd, c.interest, <unsigned char>wanted, c)
+        if rc == 0:
+            c.interest = <unsigned char>wanted
+        else:
+            self.lose(c, Status(ERR_CRIT_SYS_RESOURCE, error_text(rc)), now_ms)
+
+    # -- receiving -----------------------------------------------------------------------------------------------------
+
+    cdef void read_in(self, Connection* c, int64_t now_ms) noexcept nogil:
+        cdef size_t share = READ_SHARE_BYTES
+        cdef Status why
+        cdef IoOutcome outcome = IO_FRAME
+        while c.fd >= 0 and outcome == IO_FRAME:
+            outcome = receive(c, self.pool, self.config.receive_message_max_bytes, &share, &why)
+            if outcome == IO_FRAME:
+                self.take_frame(c, now_ms)
+            elif outcome == IO_BROKEN:
+                c.node.stats.rx_errors += 1
+                self.lose(c, why, now_ms)
+        c.node.stats.rx_bytes += <int64_t>(READ_SHARE_BYTES - share)
+        if c.fd >= 0 and c.wire().pending():
+            self.reads_pending = True
+
+    cdef void take_frame(self, Connection* c, int64_t now_ms) noexcept nogil:
+        """A whole response: matches it with the oldest request in flight."""
+        cdef InFlight asked = c.in_flight.front()
+        cdef Block* frame = c.frame
+        cdef Reader reader = Reader(frame.data, frame.size)
+        cdef int32_t correlation_id = decode_response_header(reader, asked.response_header_version)
+        cdef Completion ended
+        cdef int64_t rtt_us = self.clock.now_us() - asked.sent_us
+        if not reader.ok() or correlation_id != asked.correlation_id:
+            c.node.stats.rx_errors += 1
+            self.lose(c, Status(ERR_BAD_MSG, reader.status().detail if not reader.ok() else describe(
+                b"response with correlation id %d where %d was due", correlation_id, asked.correlation_id)), now_ms)
+            return
+        c.frame = NULL
+        c.size_have = 0
+        c.frame_length = 0
+        c.in_flight.pop_front()
+        c.timeouts = 0
+        c.last_used_ms = now_ms
+        c.node.stats.rx += 1
+        c.node.stats.rtt_us_last = rtt_us
+        c.node.stats.rtt_us_sum += rtt_us
+        c.node.stats.rtt_count += 1
+        self.log.write(7, DBG_PROTOCOL, b"RECV", b"%s: received %s v%d (%zu bytes, id %d, %lld us)",
+                       c.node.name.c_str(), api_name(asked.api_key), <int>asked.version, frame.size, correlation_id,
+                       <long long>rtt_us)
+        if asked.internal:
+            self.take_api_versions(c, asked, reader, now_ms)
+        if asked.request == NULL:
+            BlockPool.release(frame)
+            return
+        ended.request = asked.request
+        ended.response.block = frame
+        ended.response.body = reader.current()
+        ended.response.length = reader.remaining()
+        ended.response.version = asked.version
+        ended.response.node_id = c.node.id
+        ended.response.received_ms = now_ms
+        self.in_flight_count -= 1
+        self.finished.push_back(ended)
+
+    # -- the turn ------------------------------------------------------------------------------------------------------
+
+    cdef void handle_event(self, Connection* c, int ready, int64_t now_ms) noexcept nogil:
+        cdef int rc
+        if c.fd < 0:
+            return
+        if c.state == CONN_CONNECTING:
+            rc = finish_connect(c.fd)
+            if rc == 0:
+                self.connected(c, now_ms)
+            elif rc != EINPROGRESS:
+                self.close_socket(c)
+                self.address_failed(c, error_text(rc))
+                self.connect_next(c, now_ms)
+        elif c.state == CONN_HANDSHAKE:
+            self.advance_handshake(c, now_ms)
+        else:
+            if ready & SELECT_WRITE:
+                self.write_out(c, now_ms)
+            if ready & SELECT_READ and c.fd >= 0:
+                self.read_in(c, now_ms)
+
+    cdef void poll(self, int64_t timeout_ms, int64_t now_ms, vector[Completion]& done) noexcept nogil:
+        cdef size_t i
+        cdef int64_t wait_ms
+        cdef int rc
+        self.free_retired(now_ms)
+        self.expand_bootstrap(now_ms)
+        wait_ms = min(timeout_ms, self.next_timeout_ms(now_ms))
+        rc = self.selector.wait(wait_ms if wait_ms != INT64_MAX else -1, self.events)
+        if rc != 0:
+            self.log.write(3, 0, b"SELECT", b"waiting for sockets failed: %s", error_text(rc).c_str())
+        now_ms = self.clock.now_ms()
+        # First what has arrived, then what is overdue: after a suspend the answer may already be in the socket.
+        for i in range(self.events.size()):
+            self.handle_event(<Connection*>self.events[i].tag, self.events[i].ready, now_ms)
+        if self.reads_pending or self.resolving_count > 0:
+            self.visit_unselected(now_ms)
+        self.expand_bootstrap(now_ms)
+        self.run_timers(now_ms)
+        for i in range(self.finished.size()):
+            done.push_back(self.finished[i])
+        self.finished.clear()
+
+    cdef void visit_unselected(self, int64_t now_ms) noexcept nogil:
+        """Connections that wait for something the selector does not tell: a name, bytes inside a transport."""
+        cdef map[int32_t, Node*].iterator it = self.nodes.begin()
+        cdef size_t i
+        self.reads_pending = False
+        while it != self.nodes.end():
+            self.visit_node(deref(it).second, now_ms)
+            inc(it)
+        for i in range(self.retired.size()):
+            self.visit_node(self.retired[i], now_ms)
+
+    cdef void visit_node(self, Node* node, int64_t now_ms) noexcept nogil:
+        cdef Connection* c
+        cdef int channel
+        for channel in range(kChannels):
+            c = node.connection(<Channel>channel)
+            if c == NULL:
+                continue
+            if c.state == CONN_RESOLVING:
+                self.resolve(c, now_ms)
+            elif c.state >= CONN_API_VERSIONS and c.wire().pending():
+                self.read_in(c, now_ms)
+
+    cdef void wakeup(self) noexcept nogil:
+        self.selector.wakeup()
+
+    cdef void run_timers(self, int64_t now_ms) noexcept nogil:
+        """Looks at every connection, but only when something is due; what is still to come is armed anew."""
+        cdef map[int32_t, Node*].iterator it
+        cdef size_t i
+        if now_ms < self.next_timer_ms:
+            return
+        self.next_timer_ms = INT64_MAX
+        it = self.nodes.begin()
+        while it != self.nodes.end():
+            self.check_node(deref(it).second, now_ms)
+            inc(it)
+        for i in range(self.retired.size()):
+            self.check_node(self.retired[i], now_ms)
+
+    cdef void check_node(self, Node* node, int64_t now_ms) noexcept nogil:
+        cdef int channel
+        if node.throttled_until_ms > now_ms:
+            self.arm(node.throttled_until_ms)
+        for channel in range(kChannels):
+            if node.connection(<Channel>channel) != NULL:
+                self.check_connection(node.connection(<Channel>channel), now_ms)
+
+    cdef void check_connection(self, Connection* c, int64_t now_ms) noexcept nogil:
+        cdef int64_t due
+        if c.state == CONN_READY:
+            self.expire_in_flight(c, now_ms)
+            if c.state == CONN_READY and c.in_flight.empty() and self.config.connections_max_idle_ms > 0:
+                due = c.last_used_ms + self.config.connections_max_idle_ms
+                if due > now_ms:
+                    self.arm(due)
+                else:
+                    self.lose(c, Status(ERR_TRANSPORT, describe(b"closed after %d ms without use",
+                                                                self.config.connections_max_idle_ms)), now_ms)
+        elif c.state == CONN_DOWN:
+            if c.next_attempt_ms > now_ms:
+                self.arm(c.next_attempt_ms)
+        elif c.setup_deadline_ms > now_ms:
+            self.arm(c.setup_deadline_ms)
+        elif c.state == CONN_RESOLVING:
+            self.lose(c, Status(ERR_RESOLVE, describe(b"'%s' was not resolved within %d ms", c.node.host.c_str(),
+                                                      self.config.connection_setup_timeout_ms)), now_ms)
+        elif c.state == CONN_CONNECTING:
+            self.close_socket(c)
+            self.address_failed(c, describe(b"no answer within %d ms", self.config.connection_setup_timeout_ms))
+            self.connect_next(c, now_ms)
+        else:
+            self.lose(c, Status(ERR_TRANSPORT, describe(
+                b"connected to %s, but no answer to %s within the set-up timeout", c.address().text().c_str(),
+                b"ApiVersions" if c.state == CONN_API_VERSIONS else b"the handshake")), now_ms)
+
+    cdef void expire_in_flight(self, Connection* c, int64_t now_ms) noexcept nogil:
+        cdef size_t i
+        cdef InFlight* f
+        cdef string why
+        for i in range(c.in_flight.size()):
+            f = &c.in_flight[i]
+            if f.given_up:
+                continue
+            if f.deadline_ms > now_ms:
+                self.arm(f.deadline_ms)
+                continue
+            why = describe(b"timed out after %lld ms waiting for the response to %s",
+                           <long long>(now_ms - f.request.sent_ms), api_name(f.api_key))
+            c.node.stats.req_timeouts += 1
+            c.timeouts += 1
+            self.finish_failed(f.request, ERR_TIMED_OUT, describe(b"%s: %s", c.node.name.c_str(), why.c_str()))
+            f.request = NULL
+            f.given_up = True
+        # Responses come in order, so one that does not come holds up all behind it: a new connection is the way out.
+        if self.config.socket_max_fails > 0 and c.timeouts >= self.config.socket_max_fails:
+            self.lose(c, Status(ERR_TRANSPORT, why), now_ms)
+
+
+cdef void adopt_from_bootstrap(map[int32_t, Node*]& bootstrap, Node* node) noexcept nogil:
+    """A connection that was made to a bootstrap address serves the broker that lives there."""
+    cdef map[int32_t, Node*].iterator it = bootstrap.begin()
+    cdef int channel
+    while it != bootstrap.end():
+        if deref(it).second.host == node.host and deref(it).second.port == node.port:
+            for channel in range(kChannels):
+                node.adopt_connection(deref(it).second[0], <Channel>channel)
+            return
+        inc(it)

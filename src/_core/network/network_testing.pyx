@@ -1,0 +1,397 @@
+"""Owns: Python faces over NetworkClient and NetworkClientDelegate, so that tests step them by hand against a socket.
+
+Threads: the test's own, which plays N. Never: part of the consumer.
+"""
+cimport cython
+from libc.stdint cimport INT64_MAX
+
+import time
+
+from kconsumer._core.base.clock cimport Clock, ManualClock
+from kconsumer._core.base.cpp cimport deque, int16_t, int32_t, int64_t, string, uint64_t, vector
+from kconsumer._core.base.log cimport LogLine, LogQueue
+from kconsumer._core.base.status cimport Status
+from kconsumer._core.network.network cimport Network, Readiness, ResponseHandler
+from kconsumer._core.network.network_client cimport NetworkClient
+from kconsumer._core.network.network_client_delegate cimport NetworkClientDelegate
+from kconsumer._core.network.request cimport Channel, NetworkConfig, NodeAddress, NodeStats, Request, RequestBody, Response
+from kconsumer._core.network.resolver cimport Resolution, ResolveFunction
+from kconsumer._core.records.columns cimport BlockPool
+
+
+cdef extern from *:
+    """
+    #include <atomic>
+    #include <unistd.h>
+    #include "network/request.hpp"
+    #include "network/resolver.hpp"
+
+    // A body whose bytes the test gives; the version only reaches the header.
+    struct RawBody : kc::RequestBody {
+      int16_t key, low, high;
+      std::string bytes;
+      RawBody(int16_t k, int16_t l, int16_t h, std::string b) : key(k), low(l), high(h), bytes(std::move(b)) {}
+      int16_t api_key() const override { return key; }
+      int16_t min_version() const override { return low; }
+      int16_t max_version() const override { return high; }
+      int16_t request_header_version(int16_t v) const override { return v >= 9 ? 2 : 1; }
+      int16_t response_header_version(int16_t v) const override { return v >= 9 ? 1 : 0; }
+      void encode(kc::Writer& w, int16_t) const override { w.write_raw(bytes.data(), bytes.size()); }
+    };
+
+    // What a handler was told.
+    struct Told {
+      uint64_t cookie = 0;
+      int32_t node_id = 0;
+      int16_t version = 0;
+      size_t capacity = 0;
+      std::string body;
+      kc::Status status;
+    };
+
+    // Scripted resolvers: one that never answers while the gate is shut, one that knows only a fixed list.
+    static std::atomic<bool> resolver_gate{false};
+    static std::atomic<int> resolver_calls{0};
+    static void hanging_resolver(const std::string& host, int32_t port, int family, bool, kc::Resolution* out) {
+      resolver_calls++;
+      while (!resolver_gate.load()) usleep(1000);
+      kc::query_addresses(host == "hangs.test" ? "127.0.0.1" : host, port, family, 0, out);
+    }
+    static void dual_resolver(const std::string&, int32_t port, int, bool, kc::Resolution* out) {
+      resolver_calls++;
+      kc::query_addresses("::1", port, 0, AI_NUMERICHOST, out);
+      kc::query_addresses("127.0.0.1", port, 0, AI_NUMERICHOST, out);
+    }
+    static void canonical_resolver(const std::string& host, int32_t port, int, bool canonical, kc::Resolution* out) {
+      resolver_calls++;
+      kc::query_addresses("127.0.0.1", port, 0, AI_NUMERICHOST, out);
+      if (canonical && host != "nameless.test") out->names = {"one." + host, "two." + host};
+    }
+    """
+    cdef cppclass Told:
+        uint64_t cookie
+        int32_t node_id
+        int16_t version
+        size_t capacity
+        string body
+        Status status
+    cdef cppclass RawBody(RequestBody):
+        RawBody(int16_t, int16_t, int16_t, string)
+    void set_gate "resolver_gate.store"(bint)
+    int count_calls "resolver_calls.load"()
+    void reset_calls "resolver_calls.store"(int)
+    ResolveFunction hanging_resolver
+    ResolveFunction dual_resolver
+    ResolveFunction canonical_resolver
+
+
+cdef string to_string(bytes data):
+    return string(<const char*>data, <size_t>len(data))
+
+
+cdef bytes to_bytes(const string& s):
+    return s.data()[:s.size()]
+
+
+cdef str to_text(const string& s):
+    return to_bytes(s).decode("utf-8", "replace")
+
+
+@cython.no_gc
+cdef class RecordingHandler(ResponseHandler):
+    """Keeps what it is told."""
+    cdef vector[Told] told          # thread: the test's
+    cdef void* delegate             # thread: the test's; borrowed, for next_request
+    cdef void* network              # thread: the test's; borrowed
+    cdef Request* next_request      # thread: the test's; queued when the next response comes
+    cdef int responses_since        # thread: the test's
+    cdef int in_flight_at_second    # thread: the test's
+
+    def __dealloc__(self):
+        del self.next_request
+
+    cdef void on_response(self, Request* request, Response* response, int64_t now_ms) noexcept nogil:
+        if self.delegate != NULL:
+            self.responses_since += 1
+            if self.responses_since == 2:
+                self.in_flight_at_second = (<Network>self.network).in_flight()
+        if self.next_request != NULL:
+            (<NetworkClientDelegate>self.delegate).add(self.next_request)
+            self.next_request = NULL
+        self.told.emplace_back()
+        self.told.back().cookie = request.cookie
+        self.told.back().node_id = response.node_id
+        self.told.back().version = response.version
+        self.told.back().capacity = response.block.capacity
+        self.told.back().body.assign(<const char*>response.body, response.length)
+
+    cdef void on_failure(self, Request* request, const Status& status, int64_t now_ms) noexcept nogil:
+        self.told.emplace_back()
+        self.told.back().cookie = request.cookie
+        self.told.back().node_id = request.node_id
+        self.told.back().status = status
+
+
+cdef dict told_to_dict(const Told& told):
+    if told.status.code != 0:
+        return {"cookie": told.cookie, "node": told.node_id, "code": told.status.code,
+                "detail": to_text(told.status.detail)}
+    return {"cookie": told.cookie, "node": told.node_id, "version": told.version, "capacity": told.capacity,
+            "body": to_bytes(told.body)}
+
+
+cdef NodeAddress address_of(object entry):
+    cdef NodeAddress address
+    address.id = entry[0]
+    address.host = to_string(entry[1].encode())
+    address.port = entry[2]
+    return address
+
+
+cdef class DelegateDriver:
+    """A NetworkClientDelegate over any Network, stepped by hand."""
+    cdef Network network
+    cdef NetworkClientDelegate delegate
+    cdef RecordingHandler handler
+    cdef Clock clock
+
+    def __init__(self, Network network not None, Clock clock not None):
+        self.attach(network, clock)
+
+    cdef void attach(self, Network network, Clock clock):
+        self.network = network
+        self.clock = clock
+        self.delegate = NetworkClientDelegate(network, clock)
+        self.handler = RecordingHandler()
+
+    cdef Request* make(self, int api_key, bytes body, int node, int channel, int64_t timeout_ms, uint64_t cookie,
+                       size_t expected, int low, int high) except NULL:
+        cdef Request* request = new Request()
+        request.body = new RawBody(api_key, low, high, to_string(body))
+        request.node_id = node
+        request.channel = <Channel>channel
+        request.created_ms = self.clock.now_ms()
+        request.deadline_ms = request.created_ms + timeout_ms
+        request.handler = <void*>self.handler
+        request.cookie = cookie
+        request.expected_bytes = expected
+        return request
+
+    def add(self, api_key, body=b"", node=-1, channel=0, timeout_ms=30000, cookie=0, expected=0, low=0, high=8):
+        """Queues a request."""
+        self.delegate.add(self.make(api_key, body, node, channel, timeout_ms, cookie, expected, low, high))
+
+    def add_on_response(self, api_key, body=b"", node=-1, channel=0, timeout_ms=30000, cookie=0):
+        """The handler will queue this one when it is told of the next response."""
+        self.handler.delegate = <void*>self.delegate
+        self.handler.network = <void*>self.network
+        self.handler.next_request = self.make(api_key, body, node, channel, timeout_ms, cookie, 0, 0, 8)
+
+    @property
+    def sent_before_second_handler(self):
+        """How many requests were in flight when the second response after add_on_response was told."""
+        return self.handler.in_flight_at_second
+
+    def poll(self, timeout_ms=0):
+        """One turn."""
+        cdef int64_t timeout = timeout_ms
+        with nogil:
+            self.delegate.poll(timeout, self.clock.now_ms())
+
+    @property
+    def ended(self):
+        """What the handler was told, in order."""
+        cdef size_t i
+        return [told_to_dict(self.handler.told[i]) for i in range(self.handler.told.size())]
+
+    @property
+    def has_unsent(self):
+        """Whether requests wait."""
+        return self.delegate.has_unsent()
+
+    @property
+    def in_flight(self):
+        """Requests sent and not ended."""
+        return self.network.in_flight()
+
+    def fail_unsent(self, code):
+        """NetworkClientDelegate.fail_unsent."""
+        self.delegate.fail_unsent(code, self.clock.now_ms())
+
+    def ready(self, node, channel=0):
+        """Network.ready as a number."""
+        return <int>self.network.ready(node, <Channel><int>channel, self.clock.now_ms())
+
+    def take_failure(self, node, channel=0):
+        """Network.take_connection_failure: (code, detail) or None."""
+        cdef Status status
+        if not self.network.take_connection_failure(node, <Channel><int>channel, &status):
+            return None
+        return status.code, to_text(status.detail)
+
+    def least_loaded_node(self):
+        """Network.least_loaded_node."""
+        return self.network.least_loaded_node(self.clock.now_ms())
+
+    def set_nodes(self, nodes):
+        """Network.set_nodes with (id, host, port) triples."""
+        cdef vector[NodeAddress] list_
+        for entry in nodes:
+            list_.push_back(address_of(entry))
+        self.network.set_nodes(list_, self.clock.now_ms())
+
+    def rebootstrap(self):
+        """Network.rebootstrap."""
+        self.network.rebootstrap(self.clock.now_ms())
+
+    def throttle(self, node, ms):
+        """Network.throttle."""
+        self.network.throttle(node, ms, self.clock.now_ms())
+
+    def disconnect(self, node, channel=0):
+        """Network.disconnect."""
+        self.network.disconnect(node, <Channel><int>channel, self.clock.now_ms())
+
+    def usable_version(self, node, api_key, low, high, channel=0):
+        """Network.usable_version."""
+        return self.network.usable_version(node, <Channel><int>channel, api_key, low, high)
+
+    def next_timeout_ms(self):
+        """Network.next_timeout_ms, None for never."""
+        cdef int64_t ms = self.network.next_timeout_ms(self.clock.now_ms())
+        return None if ms == INT64_MAX else ms
+
+    def wakeup(self):
+        """Network.wakeup; any thread."""
+        self.network.wakeup()
+
+    def close_all(self):
+        """Network.close_all."""
+        self.network.close_all()
+
+    @property
+    def any_connected(self):
+        """Network.any_connected."""
+        return self.network.any_connected()
+
+    def node_name(self, node):
+        """Network.node_name."""
+        return to_text(self.network.node_name(node))
+
+    def stats(self):
+        """Network.collect_stats as dictionaries."""
+        cdef vector[NodeStats] out
+        cdef size_t i
+        self.network.collect_stats(out)
+        result = []
+        for i in range(out.size()):
+            result.append({
+                "id": out[i].node_id, "name": to_text(out[i].name), "state": to_text(out[i].state), "tx": out[i].tx,
+                "tx_bytes": out[i].tx_bytes, "rx": out[i].rx, "rx_bytes": out[i].rx_bytes,
+                "connects": out[i].connects, "disconnects": out[i].disconnects, "rx_errors": out[i].rx_errors,
+                "req_timeouts": out[i].req_timeouts, "waitresp": out[i].waitresp_count,
+                "rtt_count": out[i].rtt_count, "throttle_ms": out[i].throttle_ms,
+            })
+        return result
+
+
+cdef class NetworkDriver(DelegateDriver):
+    """A NetworkClient and its delegate, stepped by hand."""
+    cdef NetworkClient client
+    cdef BlockPool* pool
+    cdef LogQueue* log
+
+    def __init__(self, bootstrap, Clock clock not None, **options):
+        cdef NetworkConfig config
+        cdef int rc
+        self.pool = BlockPool.create()
+        self.log = new LogQueue()
+        self.log.debug.store(options.pop("debug", 0))
+        for i, (host, port) in enumerate(bootstrap):
+            config.bootstrap.push_back(address_of((-2 - i, host, port)))
+        self.configure(config, options)
+        self.client = NetworkClient()
+        rc = self.client.open(config, self.pool, self.log, clock)
+        if rc != 0:
+            raise OSError(rc, "open")
+        self.attach(self.client, clock)
+
+    cdef void configure(self, NetworkConfig& config, dict options) except *:
+        config.software_version = to_string(options.pop("software_version", "1.0").encode())
+        config.reconnect_backoff_ms = options.pop("reconnect_backoff_ms", 100)
+        config.reconnect_backoff_max_ms = options.pop("reconnect_backoff_max_ms", 10000)
+        config.connection_setup_timeout_ms = options.pop("connection_setup_timeout_ms", 30000)
+        config.connections_max_idle_ms = options.pop("connections_max_idle_ms", 0)
+        config.socket_max_fails = options.pop("socket_max_fails", 1)
+        config.socket_send_buffer_bytes = options.pop("socket_send_buffer_bytes", 0)
+        config.address_family = options.pop("address_family", 0)
+        config.use_all_dns_ips = options.pop("use_all_dns_ips", True)
+        config.canonical_bootstrap = options.pop("canonical_bootstrap", False)
+        config.api_version_request = options.pop("api_version_request", True)
+        config.api_version_request_timeout_ms = options.pop("api_version_request_timeout_ms", 10000)
+        config.receive_message_max_bytes = options.pop("receive_message_max_bytes", 100000000)
+        if options:
+            raise TypeError(f"unknown options {sorted(options)}")
+
+    def __dealloc__(self):
+        # The delegate and the client go with this object's references; the pool and the log they use go after them.
+        self.delegate = None
+        self.network = self.client = None
+        if self.pool != NULL:
+            self.pool.unref()
+        del self.log
+
+    def use_hanging_resolver(self):
+        """Names are not answered until open_gate()."""
+        set_gate(False)
+        reset_calls(0)
+        self.client.resolver.set_function(hanging_resolver)
+
+    def use_dual_resolver(self):
+        """Every name is ::1, then 127.0.0.1."""
+        reset_calls(0)
+        self.client.resolver.set_function(dual_resolver)
+
+    def use_canonical_resolver(self):
+        """Every name x is one.x and two.x, all at 127.0.0.1; nameless.test has no names."""
+        reset_calls(0)
+        self.client.resolver.set_function(canonical_resolver)
+
+    @staticmethod
+    def open_gate():
+        """Lets the hanging resolver answer."""
+        set_gate(True)
+
+    @staticmethod
+    def resolver_calls():
+        """How often a scripted resolver was asked."""
+        return count_calls()
+
+    def poll_until(self, condition, seconds=20.0):
+        """Turns until condition() holds; the deadline is real time and only bounds a failing test."""
+        end = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > end:
+                raise AssertionError(f"not reached within {seconds} s; log: {self.lines()}")
+            self.poll(20)
+
+    def abandon(self):
+        """NetworkClient.abandon, in the child of a fork."""
+        self.client.abandon()
+
+    @property
+    def waits(self):
+        """How often the kernel was asked for events."""
+        return self.client.selector.waits()
+
+    @property
+    def live_bytes(self):
+        """Bytes in blocks that somebody refers to."""
+        return self.pool.live_bytes()
+
+    def lines(self):
+        """Log lines since the last call: (level, facility, text)."""
+        cdef deque[LogLine] out
+        cdef size_t i
+        self.log.drain(out)
+        return [(out[i].level, out[i].facility.decode(), to_text(out[i].text)) for i in range(out.size())]

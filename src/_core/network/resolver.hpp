@@ -1,0 +1,233 @@
+// Owns: Resolver, host names to addresses, and the threads (R) that wait for the system's resolver.
+// Threads: every method N; run(): R; shared: ResolverState under its mutex.
+// Never: makes N wait for a name; outlives a close with a thread that anybody must join. R is detached and owns the
+// state it works on through a shared_ptr, so a lookup that hangs for minutes keeps nothing else alive.
+#pragma once
+#include <pthread.h>
+#include <signal.h>
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+#include "network/selector.hpp"
+#include "network/socket.hpp"
+
+namespace kc {
+
+struct Resolution {
+  Status status;
+  std::vector<SocketAddress> addresses;  // in the system's order of preference
+  std::vector<std::string> names;        // with `canonical`: the name of each address
+};
+
+// Blocks; replaced in tests by one that hangs or answers by script.
+using ResolveFunction = void (*)(const std::string& host, int32_t port, int family, bool canonical, Resolution* out);
+
+enum LookupState : uint8_t { LOOKUP_PENDING, LOOKUP_DONE };
+
+inline Status resolve_status(const std::string& host, int error) {
+  const char* why = error == EAI_SYSTEM ? nullptr : gai_strerror(error);
+  std::string reason = why ? why : error_text(errno);
+  return Status(ERR_RESOLVE, "cannot resolve '" + host + "': " + reason);
+}
+
+// getaddrinfo with flags for a stream socket; duplicates are dropped, order is kept.
+inline void query_addresses(const std::string& host, int32_t port, int family, int flags, Resolution* out) {
+  struct addrinfo hints {}, *list = nullptr;
+  hints.ai_family = family == 4 ? AF_INET : family == 6 ? AF_INET6 : AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags | AI_NUMERICSERV;
+  int rc = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
+  if (rc != 0) {
+    out->status = resolve_status(host, rc);
+    return;
+  }
+  for (struct addrinfo* a = list; a; a = a->ai_next) {
+    if (a->ai_addrlen > sizeof(sockaddr_storage)) continue;
+    SocketAddress address;
+    memcpy(&address.storage, a->ai_addr, a->ai_addrlen);
+    address.length = a->ai_addrlen;
+    bool known = false;
+    for (auto& other : out->addresses) known = known || other == address;
+    if (!known) out->addresses.push_back(address);
+  }
+  freeaddrinfo(list);
+  if (out->addresses.empty()) out->status = resolve_status(host, EAI_NONAME);
+}
+
+inline void resolve_by_system(const std::string& host, int32_t port, int family, bool canonical, Resolution* out) {
+  query_addresses(host, port, family, 0, out);
+  if (!canonical) return;
+  for (auto& address : out->addresses) {
+    char name[NI_MAXHOST];
+    int rc = getnameinfo(reinterpret_cast<const sockaddr*>(&address.storage), address.length, name, sizeof name,
+                         nullptr, 0, NI_NAMEREQD);
+    if (rc == 0) out->names.emplace_back(name);
+  }
+}
+
+struct ResolverJob {
+  std::string key;
+  std::string host;
+  int32_t port = 0;
+  int family = 0;
+  bool canonical = false;
+};
+
+struct ResolverEntry {
+  bool pending = false;
+  int64_t resolved_ms = 0;
+  Resolution resolution;
+};
+
+// shared: mutex. Every field that R touches is here.
+struct ResolverState {
+  std::mutex mutex;
+  std::deque<ResolverJob> jobs;                       // waiting for a thread
+  std::map<std::string, Resolution> answers;          // not yet taken by N
+  Selector* selector = nullptr;                       // null once the client has closed
+  ResolveFunction function = &resolve_by_system;
+  int threads = 0;
+};
+
+class Resolver {
+ public:
+  // More names than this at once wait their turn: a name that hangs holds one thread, not the rest.
+  static constexpr int kMaxThreads = 8;
+
+  Resolver() : state_(std::make_shared<ResolverState>()) {}
+
+  void open(Selector* selector, int32_t ttl_ms) {
+    ttl_ms_ = ttl_ms;
+    std::lock_guard<std::mutex> hold(state_->mutex);
+    state_->selector = selector;
+  }
+  void set_function(ResolveFunction function) {
+    std::lock_guard<std::mutex> hold(state_->mutex);
+    state_->function = function;
+  }
+  // Lookups under way are left to themselves; their threads wake nobody any more.
+  void close() {
+    std::lock_guard<std::mutex> hold(state_->mutex);
+    state_->selector = nullptr;
+    state_->jobs.clear();
+  }
+  // In the child of a fork the mutex may be held by a thread that does not exist: it is not touched again.
+  void abandon() { new std::shared_ptr<ResolverState>(state_); }
+
+  // Gives the addresses at once when they are literal or known and fresh; else asks for them and says PENDING, and the
+  // selector is woken when they are there.
+  LookupState lookup(const std::string& host, int32_t port, int family, bool canonical, int64_t now_ms,
+                     Resolution* out) {
+    if (!canonical) {
+      Resolution literal;
+      query_addresses(host, port, family, AI_NUMERICHOST, &literal);
+      if (literal.status.ok()) {
+        *out = std::move(literal);
+        return LOOKUP_DONE;
+      }
+    }
+    ResolverJob job{host_and_port(host, port) + (canonical ? "/canonical" : ""), host, port, family, canonical};
+    ResolverEntry& entry = entries_[job.key];
+    take_answer(job.key, entry, now_ms);
+    bool fresh = entry.resolved_ms != 0 && now_ms - entry.resolved_ms <= ttl_ms_;
+    if (!entry.pending && !fresh) start(std::move(job), entry, now_ms);
+    if (entry.pending) return LOOKUP_PENDING;
+    *out = entry.resolution;
+    if (!out->status.ok()) entry.resolved_ms = 0;  // a failure is told once, the next attempt asks again
+    return LOOKUP_DONE;
+  }
+
+  // Names are resolved anew from here on (rebootstrap); lookups under way still count.
+  void forget() {
+    for (auto it = entries_.begin(); it != entries_.end();) it = it->second.pending ? std::next(it) : entries_.erase(it);
+  }
+
+ private:
+  void take_answer(const std::string& key, ResolverEntry& entry, int64_t now_ms) {
+    if (!entry.pending) return;
+    std::lock_guard<std::mutex> hold(state_->mutex);
+    auto found = state_->answers.find(key);
+    if (found == state_->answers.end()) return;
+    entry.resolution = std::move(found->second);
+    entry.pending = false;
+    entry.resolved_ms = now_ms;
+    state_->answers.erase(found);
+  }
+
+  void start(ResolverJob job, ResolverEntry& entry, int64_t now_ms) {
+    std::lock_guard<std::mutex> hold(state_->mutex);
+    entry.pending = true;
+    std::string host = job.host;
+    state_->jobs.push_back(std::move(job));
+    if (state_->threads >= kMaxThreads) return;
+    int rc = start_thread();
+    if (rc == 0) {
+      state_->threads++;
+    } else if (state_->threads == 0) {
+      state_->jobs.clear();
+      entry.pending = false;
+      entry.resolved_ms = now_ms;
+      entry.resolution = Resolution();
+      entry.resolution.status = Status(ERR_CRIT_SYS_RESOURCE, "no thread to resolve '" + host + "': " + error_text(rc));
+    }
+  }
+
+  int start_thread() {
+    auto* argument = new std::shared_ptr<ResolverState>(state_);
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    pthread_t thread;
+    int rc = pthread_create(&thread, &attributes, &Resolver::run, argument);
+    pthread_sigmask(SIG_SETMASK, &old, nullptr);
+    pthread_attr_destroy(&attributes);
+    if (rc != 0) delete argument;
+    return rc;
+  }
+
+  // thread: R. Works until no job is left; the state lives as long as this thread needs it.
+  static void* run(void* argument) {
+    std::shared_ptr<ResolverState> state(std::move(*static_cast<std::shared_ptr<ResolverState>*>(argument)));
+    delete static_cast<std::shared_ptr<ResolverState>*>(argument);
+    try {
+      work(*state);
+    } catch (const std::bad_alloc&) {
+      // The name stays unanswered; whoever asked gives up at its own deadline.
+    }
+    std::lock_guard<std::mutex> hold(state->mutex);
+    state->threads--;
+    return nullptr;
+  }
+
+  // thread: R.
+  static void work(ResolverState& state) {
+    std::unique_lock<std::mutex> hold(state.mutex);
+    while (!state.jobs.empty()) {
+      ResolverJob job = std::move(state.jobs.front());
+      state.jobs.pop_front();
+      ResolveFunction function = state.function;
+      hold.unlock();
+      Resolution answer;
+      function(job.host, job.port, job.family, job.canonical, &answer);
+      hold.lock();
+      state.answers[job.key] = std::move(answer);
+      if (state.selector) state.selector->wakeup();
+    }
+  }
+
+  std::shared_ptr<ResolverState> state_;         // shared: its mutex
+  std::map<std::string, ResolverEntry> entries_;  // thread: N
+  int64_t ttl_ms_ = 1000;                         // thread: N
+};
+
+}  // namespace kc

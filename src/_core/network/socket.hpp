@@ -1,0 +1,112 @@
+// Owns: SocketAddress and the system calls that make a TCP socket the way a connection wants it.
+// Threads: N (SocketAddress: a value, also made on R). Never: blocks, resolves names.
+#pragma once
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+#include "network/request.hpp"
+
+namespace kc {
+
+struct SocketAddress {
+  struct sockaddr_storage storage {};
+  socklen_t length = 0;
+
+  int family() const { return storage.ss_family; }
+  bool operator==(const SocketAddress& o) const {
+    return length == o.length && memcmp(&storage, &o.storage, length) == 0;
+  }
+  // 127.0.0.1:9092 or [::1]:9092
+  std::string text() const {
+    char host[NI_MAXHOST], port[NI_MAXSERV];
+    if (getnameinfo(reinterpret_cast<const sockaddr*>(&storage), length, host, sizeof host, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+      return "?";
+    }
+    return family() == AF_INET6 ? "[" + std::string(host) + "]:" + port : std::string(host) + ":" + port;
+  }
+};
+
+// printf into a string, for the detail of a Status; what is longer is cut.
+__attribute__((format(printf, 1, 2)))
+inline std::string describe(const char* format, ...) {
+  char buffer[1024];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(buffer, sizeof buffer, format, args);
+  va_end(args);
+  return buffer;
+}
+
+// host:port, an IPv6 literal in brackets.
+inline std::string host_and_port(const std::string& host, int32_t port) {
+  bool literal6 = host.find(':') != std::string::npos;
+  return (literal6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
+}
+
+// strerror is not safe between threads, and the two strerror_r differ by platform.
+inline std::string error_text(int error) {
+  char buffer[128] = "";
+#if defined(__GLIBC__)
+  return strerror_r(error, buffer, sizeof buffer);
+#else
+  return strerror_r(error, buffer, sizeof buffer) == 0 ? buffer : "error " + std::to_string(error);
+#endif
+}
+
+inline std::string last_error() { return error_text(errno); }
+
+// A non-blocking, close-on-exec socket with the options of the configuration; -1 and errno when there is none.
+inline int open_socket(int family, const NetworkConfig& config) {
+#ifdef __linux__
+  int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+  if (fd < 0) return -1;
+#else
+  int fd = socket(family, SOCK_STREAM, IPPROTO_TCP);
+  if (fd < 0) return -1;
+  fcntl(fd, F_SETFL, O_NONBLOCK);
+  fcntl(fd, F_SETFD, FD_CLOEXEC);
+#endif
+  auto set = [fd](int level, int name, int value) { (void)setsockopt(fd, level, name, &value, sizeof value); };
+#ifdef SO_NOSIGPIPE
+  set(SOL_SOCKET, SO_NOSIGPIPE, 1);
+#endif
+  // Options are wishes: a system that refuses one still gives a working connection.
+  if (config.socket_nagle_disable) set(IPPROTO_TCP, TCP_NODELAY, 1);
+  if (config.socket_keepalive) set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  if (config.socket_send_buffer_bytes > 0) set(SOL_SOCKET, SO_SNDBUF, config.socket_send_buffer_bytes);
+  if (config.socket_receive_buffer_bytes > 0) set(SOL_SOCKET, SO_RCVBUF, config.socket_receive_buffer_bytes);
+  return fd;
+}
+
+// 0 when connected at once, EINPROGRESS when under way, else the errno of the refusal.
+inline int start_connect(int fd, const SocketAddress& address) {
+  if (connect(fd, reinterpret_cast<const sockaddr*>(&address.storage), address.length) == 0) return 0;
+  return errno == EINTR ? EINPROGRESS : errno;
+}
+
+// 0 once the connection stands, EINPROGRESS while it does not, else why it failed.
+inline int finish_connect(int fd) {
+  int error = 0;
+  socklen_t length = sizeof error;
+  if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) != 0) return errno;
+  if (error != 0) return error;
+  struct sockaddr_storage peer;
+  length = sizeof peer;
+  if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0) return 0;
+  return errno == ENOTCONN ? EINPROGRESS : errno;
+}
+
+}  // namespace kc

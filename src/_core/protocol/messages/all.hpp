@@ -1,0 +1,67 @@
+// Generated from kafka-clients 4.3.1 by tools/generate_protocol.py; not to be edited.
+// Owns: the list of all messages, for tests and fuzzing. Threads: any. Never: part of the core itself.
+#pragma once
+#include "protocol/messages/api_versions.hpp"
+#include "protocol/messages/consumer_group_describe.hpp"
+#include "protocol/messages/consumer_group_heartbeat.hpp"
+#include "protocol/messages/consumer_protocol_assignment.hpp"
+#include "protocol/messages/consumer_protocol_subscription.hpp"
+#include "protocol/messages/fetch.hpp"
+#include "protocol/messages/find_coordinator.hpp"
+#include "protocol/messages/get_telemetry_subscriptions.hpp"
+#include "protocol/messages/heartbeat.hpp"
+#include "protocol/messages/join_group.hpp"
+#include "protocol/messages/leave_group.hpp"
+#include "protocol/messages/list_offsets.hpp"
+#include "protocol/messages/metadata.hpp"
+#include "protocol/messages/offset_commit.hpp"
+#include "protocol/messages/offset_fetch.hpp"
+#include "protocol/messages/offset_for_leader_epoch.hpp"
+#include "protocol/messages/push_telemetry.hpp"
+#include "protocol/messages/request_header.hpp"
+#include "protocol/messages/response_header.hpp"
+#include "protocol/messages/sasl_authenticate.hpp"
+#include "protocol/messages/sasl_handshake.hpp"
+#include "protocol/messages/sync_group.hpp"
+
+#define KC_FOR_EACH_MESSAGE(X) \
+  X(ApiVersionsRequest) \
+  X(ApiVersionsResponse) \
+  X(MetadataRequest) \
+  X(MetadataResponse) \
+  X(FetchRequest) \
+  X(FetchResponse) \
+  X(ListOffsetsRequest) \
+  X(ListOffsetsResponse) \
+  X(OffsetForLeaderEpochRequest) \
+  X(OffsetForLeaderEpochResponse) \
+  X(FindCoordinatorRequest) \
+  X(FindCoordinatorResponse) \
+  X(JoinGroupRequest) \
+  X(JoinGroupResponse) \
+  X(SyncGroupRequest) \
+  X(SyncGroupResponse) \
+  X(HeartbeatRequest) \
+  X(HeartbeatResponse) \
+  X(LeaveGroupRequest) \
+  X(LeaveGroupResponse) \
+  X(OffsetCommitRequest) \
+  X(OffsetCommitResponse) \
+  X(OffsetFetchRequest) \
+  X(OffsetFetchResponse) \
+  X(ConsumerGroupHeartbeatRequest) \
+  X(ConsumerGroupHeartbeatResponse) \
+  X(ConsumerGroupDescribeRequest) \
+  X(ConsumerGroupDescribeResponse) \
+  X(SaslHandshakeRequest) \
+  X(SaslHandshakeResponse) \
+  X(SaslAuthenticateRequest) \
+  X(SaslAuthenticateResponse) \
+  X(GetTelemetrySubscriptionsRequest) \
+  X(GetTelemetrySubscriptionsResponse) \
+  X(PushTelemetryRequest) \
+  X(PushTelemetryResponse) \
+  X(RequestHeader) \
+  X(ResponseHeader) \
+  X(ConsumerProtocolSubscription) \
+  X(ConsumerProtocolAssignment)

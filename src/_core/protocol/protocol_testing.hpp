@@ -1,0 +1,274 @@
+// Owns: the way from any message to a Python dict and back, for the tests of the codecs.
+// Threads: A, with the GIL. Never: part of the core itself.
+//
+// Strings and bytes are `bytes`, a uuid is 16 bytes, null is None, an array a list, a struct a dict.
+#pragma once
+#include <Python.h>
+
+#include <type_traits>
+
+#include "protocol/messages/all.hpp"
+
+namespace kc::testing {
+
+struct PythonError {};  // thrown with a Python exception set; caught at the edge below
+
+inline PyObject* checked(PyObject* object) {
+  if (!object) throw PythonError();
+  return object;
+}
+
+inline PyObject* none() {
+  Py_INCREF(Py_None);
+  return Py_None;
+}
+
+// A struct. Keys that are absent keep their defaults; a key that is no field is an error.
+template <class T, class = void>
+struct Convert {
+  static PyObject* to_python(const T& v) {
+    PyObject* dict = checked(PyDict_New());
+    const_cast<T&>(v).each_field([dict](const char* name, auto& field) {
+      PyObject* value = Convert<std::decay_t<decltype(field)>>::to_python(field);
+      const int failed = PyDict_SetItemString(dict, name, value);
+      Py_DECREF(value);
+      if (failed) throw PythonError();
+    });
+    return dict;
+  }
+  static void from_python(PyObject* object, T& v) {
+    if (!PyDict_Check(object)) {
+      PyErr_SetString(PyExc_TypeError, "a struct field takes a dict");
+      throw PythonError();
+    }
+    Py_ssize_t used = 0;
+    v = T();
+    v.each_field([object, &used](const char* name, auto& field) {
+      PyObject* value = PyDict_GetItemString(object, name);
+      if (!value) return;
+      ++used;
+      Convert<std::decay_t<decltype(field)>>::from_python(value, field);
+    });
+    if (used == PyDict_Size(object)) return;
+    PyErr_Format(PyExc_KeyError, "%R has keys that are no field", object);
+    throw PythonError();
+  }
+};
+
+template <class T>
+struct Convert<T, std::enable_if_t<std::is_arithmetic_v<T>>> {
+  static PyObject* to_python(const T& v) {
+    if constexpr (std::is_same_v<T, bool>) return PyBool_FromLong(v);
+    if constexpr (std::is_floating_point_v<T>) return checked(PyFloat_FromDouble(v));
+    return checked(PyLong_FromLongLong(static_cast<long long>(v)));
+  }
+  static void from_python(PyObject* object, T& v) {
+    if constexpr (std::is_floating_point_v<T>) {
+      v = PyFloat_AsDouble(object);
+    } else {
+      const long long value = PyLong_AsLongLong(object);
+      v = static_cast<T>(value);
+      if (!PyErr_Occurred() && static_cast<long long>(v) != value) {
+        PyErr_Format(PyExc_OverflowError, "%lld does not fit the field", value);
+      }
+    }
+    if (PyErr_Occurred()) throw PythonError();
+  }
+};
+
+template <>
+struct Convert<std::string> {
+  static PyObject* to_python(const std::string& v) {
+    return checked(PyBytes_FromStringAndSize(v.data(), static_cast<Py_ssize_t>(v.size())));
+  }
+  static void from_python(PyObject* object, std::string& v) {
+    char* data = nullptr;
+    Py_ssize_t size = 0;
+    if (PyBytes_AsStringAndSize(object, &data, &size) < 0) throw PythonError();
+    v.assign(data, static_cast<size_t>(size));
+  }
+};
+
+template <>
+struct Convert<Uuid> {
+  static PyObject* to_python(const Uuid& v) {
+    Writer w;
+    w.write_uuid(v);
+    return checked(PyBytes_FromStringAndSize(reinterpret_cast<const char*>(w.data()), 16));
+  }
+  static void from_python(PyObject* object, Uuid& v) {
+    std::string bytes;
+    Convert<std::string>::from_python(object, bytes);
+    Reader r(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+    v = r.read_uuid("uuid");
+    if (r.ok() && r.remaining() == 0) return;
+    PyErr_SetString(PyExc_ValueError, "a uuid has 16 bytes");
+    throw PythonError();
+  }
+};
+
+// The view looks into the bytes object, which the caller's dict keeps alive.
+template <>
+struct Convert<BytesView> {
+  static PyObject* to_python(const BytesView& v) {
+    if (v.is_null()) return none();
+    return checked(PyBytes_FromStringAndSize(reinterpret_cast<const char*>(v.data), v.length));
+  }
+  static void from_python(PyObject* object, BytesView& v) {
+    v = BytesView();
+    if (object == Py_None) return;
+    char* data = nullptr;
+    Py_ssize_t size = 0;
+    if (PyBytes_AsStringAndSize(object, &data, &size) < 0) throw PythonError();
+    v.data = reinterpret_cast<const uint8_t*>(data);
+    v.length = static_cast<int32_t>(size);
+  }
+};
+
+template <class T>
+struct Convert<Nullable<T>> {
+  static PyObject* to_python(const Nullable<T>& v) { return v.is_null ? none() : Convert<T>::to_python(v.value); }
+  static void from_python(PyObject* object, Nullable<T>& v) {
+    v.set_null();
+    if (object != Py_None) Convert<T>::from_python(object, v.set_present());
+  }
+};
+
+template <class T>
+struct Convert<std::vector<T>> {
+  static PyObject* to_python(const std::vector<T>& v) {
+    PyObject* list = checked(PyList_New(static_cast<Py_ssize_t>(v.size())));
+    for (size_t i = 0; i < v.size(); ++i) {
+      PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), Convert<T>::to_python(v[i]));
+    }
+    return list;
+  }
+  static void from_python(PyObject* object, std::vector<T>& v) {
+    if (!PyList_Check(object)) {
+      PyErr_SetString(PyExc_TypeError, "an array field takes a list");
+      throw PythonError();
+    }
+    v.resize(static_cast<size_t>(PyList_GET_SIZE(object)));
+    for (size_t i = 0; i < v.size(); ++i) {
+      Convert<T>::from_python(PyList_GET_ITEM(object, static_cast<Py_ssize_t>(i)), v[i]);
+    }
+  }
+};
+
+// Gives every field, nested ones too, a value that is neither null, empty nor the default; arrays get two elements.
+template <class T, class = void>
+struct Fill {
+  static void fill(T& v) {
+    v.each_field([](const char*, auto& field) { Fill<std::decay_t<decltype(field)>>::fill(field); });
+  }
+};
+
+template <class T>
+struct Fill<T, std::enable_if_t<std::is_arithmetic_v<T>>> {
+  static void fill(T& v) { v = std::is_same_v<T, bool> ? !v : static_cast<T>(17); }
+};
+
+template <>
+struct Fill<std::string> {
+  static void fill(std::string& v) { v = "abc"; }
+};
+
+template <>
+struct Fill<Uuid> {
+  static void fill(Uuid& v) { v = Uuid(0x0102030405060708, 0x090a0b0c0d0e0f10); }
+};
+
+template <>
+struct Fill<BytesView> {
+  static void fill(BytesView& v) {
+    v.data = reinterpret_cast<const uint8_t*>("records");
+    v.length = 7;
+  }
+};
+
+template <class T>
+struct Fill<Nullable<T>> {
+  static void fill(Nullable<T>& v) { Fill<T>::fill(v.set_present()); }
+};
+
+template <class T>
+struct Fill<std::vector<T>> {
+  static void fill(std::vector<T>& v) {
+    v.resize(2);
+    for (T& element : v) Fill<T>::fill(element);
+  }
+};
+
+// One message type behind plain functions. A decoder that fails leaves the Reader's error to the caller.
+struct Face {
+  const char* name;
+  int16_t min_version;
+  int16_t max_version;
+  PyObject* (*decode)(Reader&, int16_t);
+  bool (*encode)(PyObject*, int16_t, Writer&);          // false: Python exception set
+  bool (*transcode)(Reader&, int16_t, Writer&);         // decode and encode, no Python in between
+  bool (*refused)(PyObject*, int16_t, const char**);    // false: Python exception set
+  void (*sample)(int16_t, Writer&);                     // encodes a message whose fields are all set
+};
+
+template <class M>
+PyObject* decode_message(Reader& r, int16_t version) {
+  M message;
+  message.decode(r, version);
+  try {
+    return Convert<M>::to_python(message);
+  } catch (const PythonError&) {
+    return nullptr;
+  }
+}
+
+template <class M>
+bool encode_message(PyObject* values, int16_t version, Writer& w) {
+  M message;
+  try {
+    Convert<M>::from_python(values, message);
+  } catch (const PythonError&) {
+    return false;
+  }
+  message.encode(w, version);
+  return true;
+}
+
+template <class M>
+bool transcode_message(Reader& r, int16_t version, Writer& w) {
+  M message;
+  message.decode(r, version);
+  if (r.ok()) message.encode(w, version);
+  return r.ok();
+}
+
+template <class M>
+bool refused_field(PyObject* values, int16_t version, const char** field) {
+  M message;
+  *field = nullptr;
+  try {
+    Convert<M>::from_python(values, message);
+  } catch (const PythonError&) {
+    return false;
+  }
+  message.can_encode(version, field);
+  return true;
+}
+
+template <class M>
+void encode_sample(int16_t version, Writer& w) {
+  M message;
+  Fill<M>::fill(message);
+  message.encode(w, version);
+}
+
+inline const std::vector<Face>& faces() {
+#define KC_FACE(M) \
+  Face{M::name, M::min_version, M::max_version, decode_message<M>, encode_message<M>, transcode_message<M>, \
+       refused_field<M>, encode_sample<M>},
+  static const std::vector<Face> all{KC_FOR_EACH_MESSAGE(KC_FACE)};
+#undef KC_FACE
+  return all;
+}
+
+}  // namespace kc::testing

@@ -1,0 +1,45 @@
+// Owns: FetchConfig, what the fetcher is told by configuration.
+// Threads: atomics are written on A by set_config() and read on N; the rest is written before N starts.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+namespace kc {
+
+enum ResetPolicy : int32_t { RESET_NONE = 0, RESET_EARLIEST, RESET_LATEST, RESET_BY_DURATION };
+
+struct FetchConfig {
+  std::atomic<int32_t> min_bytes{1};
+  std::atomic<int32_t> wait_max_ms{500};
+  std::atomic<int32_t> max_bytes{52428800};
+  std::atomic<int32_t> max_partition_bytes{1048576};
+  std::atomic<int64_t> buffer_memory{64 << 20};
+  std::atomic<int32_t> error_backoff_ms{500};
+  bool check_crcs = true;
+  bool read_committed = true;
+  bool partition_eof = false;
+  bool allow_auto_create_topics = false;
+  ResetPolicy reset_policy = RESET_LATEST;
+  int64_t reset_duration_ms = 0;
+  std::string client_rack;
+  int64_t metadata_max_age_ms = 900000;
+  int64_t metadata_refresh_fast_ms = 100;
+  bool rebootstrap = true;
+  int64_t rebootstrap_trigger_ms = 300000;
+};
+
+// Counters of the fetch path. Written on N unless said otherwise, read anywhere (metrics, statistics).
+struct FetchCounters {
+  std::atomic<int64_t> reserved_bytes{0};      // asked for in flight
+  std::atomic<int64_t> undelivered_bytes{0};   // received and not yet taken by the application; A subtracts
+  std::atomic<int64_t> undelivered_records{0}; // decoded and not yet taken; A subtracts
+  std::atomic<int64_t> fetches{0};
+  std::atomic<int64_t> fetched_bytes{0};
+  std::atomic<int64_t> records{0};
+  std::atomic<int64_t> record_bytes{0};
+  std::atomic<int64_t> stalls{0};              // times a fetch was held back for want of room
+  std::atomic<int64_t> turns{0};               // of the network loop
+};
+
+}  // namespace kc

@@ -1,0 +1,42 @@
+# Declares state/fetch_config.hpp for Cython. thread: see there.
+from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, string
+
+
+cdef extern from "state/fetch_config.hpp" namespace "kc" nogil:
+    cdef enum ResetPolicy:
+        RESET_NONE
+        RESET_EARLIEST
+        RESET_LATEST
+        RESET_BY_DURATION
+
+    cdef cppclass FetchConfig:
+        FetchConfig()
+        atomic[int32_t] min_bytes
+        atomic[int32_t] wait_max_ms
+        atomic[int32_t] max_bytes
+        atomic[int32_t] max_partition_bytes
+        atomic[int64_t] buffer_memory
+        atomic[int32_t] error_backoff_ms
+        bint check_crcs
+        bint read_committed
+        bint partition_eof
+        bint allow_auto_create_topics
+        ResetPolicy reset_policy
+        int64_t reset_duration_ms
+        string client_rack
+        int64_t metadata_max_age_ms
+        int64_t metadata_refresh_fast_ms
+        bint rebootstrap
+        int64_t rebootstrap_trigger_ms
+
+    cdef cppclass FetchCounters:
+        FetchCounters()
+        atomic[int64_t] reserved_bytes
+        atomic[int64_t] undelivered_bytes
+        atomic[int64_t] undelivered_records
+        atomic[int64_t] fetches
+        atomic[int64_t] fetched_bytes
+        atomic[int64_t] records
+        atomic[int64_t] record_bytes
+        atomic[int64_t] stalls
+        atomic[int64_t] turns

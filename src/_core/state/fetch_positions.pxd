@@ -1,0 +1,45 @@
+# The network thread's side of the assignment: fetch positions, leaders, what waits for an offset. thread: N.
+from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint64_t, unordered_map, vector
+from kconsumer._core.base.status cimport Status
+from kconsumer._core.state.fetch_config cimport FetchConfig
+from kconsumer._core.state.metadata cimport ClusterCache
+from kconsumer._core.state.partition_state cimport PartitionState
+from kconsumer._core.state.subscription_state cimport SubscriptionState
+
+
+cdef extern from "state/partition_error.hpp" namespace "kc" nogil:
+    cdef cppclass PartitionError:
+        PartitionError()
+        PartitionState* partition   # holds a reference
+        uint64_t position_epoch
+        int64_t offset
+        Status status
+
+
+cdef class FetchPositions:
+    cdef SubscriptionState subscription          # thread: N (its lock guards what is shared)
+    cdef FetchConfig* config                     # thread: N (owned by the consumer)
+    cdef ClusterCache cluster                    # thread: N
+    cdef vector[PartitionState*] tracked         # thread: N (a reference each)
+    cdef vector[PartitionState*] pending         # thread: N (a reference each): wants an offset or a validation
+    cdef vector[PartitionState*] dirty           # thread: N (a reference each): FetchSender shall look at it
+    cdef vector[PartitionState*] changes         # thread: N (scratch of adopt)
+    cdef vector[PartitionError] errors           # thread: N (to be handed to the application in order)
+    cdef unordered_map[string, int32_t] interest # thread: N (topic → tracked partitions)
+    cdef bint interest_changed                   # thread: N
+
+    cdef void adopt(self, int64_t now_ms) noexcept nogil
+    cdef void on_metadata(self, int64_t now_ms) noexcept nogil
+    cdef void set_leader(self, PartitionState* p, int32_t leader_id, int32_t leader_epoch) noexcept nogil
+    cdef void mark_dirty(self, PartitionState* p) noexcept nogil
+    cdef void start_at(self, PartitionState* p, int64_t offset, int32_t leader_epoch) noexcept nogil
+    cdef void await_reset(self, PartitionState* p, int64_t timestamp, int64_t tail) noexcept nogil
+    cdef void reset_by_policy(self, PartitionState* p, int32_t cause, const string& why, int64_t offset, int64_t now_ms) noexcept nogil
+    cdef void activate(self, PartitionState* p, int64_t offset) noexcept nogil
+    cdef void stop(self, PartitionState* p, const Status& status, int64_t offset) noexcept nogil
+    cdef void report(self, PartitionState* p, const Status& status, int64_t offset) noexcept nogil
+    cdef bint forgets_pending(self, PartitionState* p) noexcept nogil
+    # private
+    cdef void _track(self, PartitionState* p) noexcept nogil
+    cdef void _untrack(self, PartitionState* p) noexcept nogil
+    cdef void _await(self, PartitionState* p, bint listed) noexcept nogil

@@ -1,0 +1,245 @@
+"""Owns: FetchPositions, where each assigned partition is fetched next, and from whom.
+
+thread: N. Never: sends a request (OffsetsRequestManager and FetchSender do), sets a position that a seek has overtaken:
+whoever brings an offset has compared PartitionState.position_epoch first.
+"""
+cimport cython
+
+from kconsumer._core.base.cpp cimport to_string
+from kconsumer._core.base.status cimport ERR_AUTO_OFFSET_RESET, ERR_NO_OFFSET
+from kconsumer._core.state.fetch_config cimport (
+    RESET_BY_DURATION,
+    RESET_EARLIEST,
+    RESET_LATEST,
+)
+from kconsumer._core.state.metadata cimport PartitionEntry
+from kconsumer._core.state.partition_state cimport (
+    FETCH_ACTIVE,
+    FETCH_AWAIT_RESET,
+    FETCH_AWAIT_VALIDATION,
+    FETCH_NONE,
+    FETCH_STOPPED,
+    OFFSET_BEGINNING,
+    OFFSET_END,
+    OFFSET_INVALID,
+    OFFSET_TAIL_BASE,
+)
+
+
+
+cdef extern from *:
+    """
+    #include <time.h>
+    // Wall clock, for by_duration only: record timestamps are of the wall clock.
+    static inline int64_t kc_wall_clock_ms() { struct timespec t; clock_gettime(CLOCK_REALTIME, &t);
+      return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000; }
+    """
+    int64_t kc_wall_clock_ms() noexcept nogil
+
+
+@cython.no_gc
+cdef class FetchPositions:
+    def __cinit__(self, SubscriptionState subscription not None):
+        self.subscription = subscription
+
+    def __dealloc__(self):
+        cdef PartitionState* p
+        for p in self.tracked:
+            p.release()
+        for p in self.pending:
+            p.release()
+        for p in self.dirty:
+            p.release()
+        cdef size_t i
+        for i in range(self.errors.size()):
+            self.errors[i].partition.release()
+
+    cdef void adopt(self, int64_t now_ms) noexcept nogil:
+        """Take over what the application changed: assignments, seeks, pauses."""
+        cdef PartitionState* p
+        cdef bint assigned, paused
+        cdef int64_t offset
+        cdef int32_t leader_epoch
+        cdef uint64_t epoch
+        self.changes.clear()
+        self.subscription.take_changes(self.changes)
+        for p in self.changes:
+            self.subscription.lock.lock()
+            assigned = p.assigned
+            offset = p.posted_offset
+            leader_epoch = p.posted_leader_epoch
+            epoch = p.position_epoch.load()
+            self.subscription.lock.unlock()
+            if not assigned:
+                self._untrack(p)
+            else:
+                if not p.tracked:
+                    self._track(p)
+                if p.adopted_epoch != epoch:
+                    p.adopted_epoch = epoch
+                    p.decode_generation += 1
+                    p.attempts = 0
+                    p.retry_at_ms = 0
+                    p.request_in_flight = False
+                    p.eof_reported_at = -1
+                    p.last_error = 0
+                    self.start_at(p, offset, leader_epoch)
+                paused = p.paused.load()
+                if paused != p.user_paused_seen:
+                    p.user_paused_seen = paused
+                    self.mark_dirty(p)
+            p.release()
+        self.changes.clear()
+
+    cdef void _track(self, PartitionState* p) noexcept nogil:
+        cdef PartitionEntry* entry
+        p.tracked = True
+        p.retain()
+        self.tracked.push_back(p)
+        if self.interest.count(p.topic) == 0:
+            self.interest[p.topic] = 0
+            self.interest_changed = True
+        self.interest[p.topic] += 1
+        entry = self.cluster.partition(p.topic, p.partition)
+        if entry != NULL:
+            p.leader_id = entry.leader_id
+            p.leader_epoch = entry.leader_epoch
+
+    cdef void _untrack(self, PartitionState* p) noexcept nogil:
+        cdef size_t i
+        if not p.tracked:
+            return
+        p.tracked = False
+        p.state = FETCH_NONE
+        p.decode_generation += 1
+        p.adopted_epoch = p.position_epoch.load()
+        for i in range(self.tracked.size()):
+            if self.tracked[i] == p:
+                self.tracked[i] = self.tracked.back()
+                self.tracked.pop_back()
+                break
+        self.interest[p.topic] -= 1
+        if self.interest[p.topic] == 0:
+            self.interest.erase(self.interest.find(p.topic))
+        self.mark_dirty(p)
+        p.release()
+
+    cdef void mark_dirty(self, PartitionState* p) noexcept nogil:
+        if not p.listed_for_fetch:
+            p.listed_for_fetch = True
+            p.retain()
+            self.dirty.push_back(p)
+
+    cdef void _await(self, PartitionState* p, bint listed) noexcept nogil:
+        if not listed:
+            p.retain()
+            self.pending.push_back(p)
+        self.mark_dirty(p)
+
+    cdef void start_at(self, PartitionState* p, int64_t offset, int32_t leader_epoch) noexcept nogil:
+        """A position given by the application: absolute, or one of the logical offsets."""
+        cdef bint listed = p.state == FETCH_AWAIT_RESET or p.state == FETCH_AWAIT_VALIDATION
+        p.fetch_leader_epoch = leader_epoch
+        if offset >= 0:
+            p.fetch_offset.store(offset)
+            if leader_epoch >= 0:
+                p.state = FETCH_AWAIT_VALIDATION
+                self._await(p, listed)
+            else:
+                p.state = FETCH_ACTIVE
+                self.mark_dirty(p)
+        elif offset == OFFSET_BEGINNING:
+            self.await_reset(p, -2, 0)
+        elif offset == OFFSET_END:
+            self.await_reset(p, -1, 0)
+        elif offset <= OFFSET_TAIL_BASE:
+            self.await_reset(p, -1, OFFSET_TAIL_BASE - offset)
+        else:
+            self.reset_by_policy(p, <int>ERR_NO_OFFSET, string(b"no offset was given"), OFFSET_INVALID, 0)
+
+    cdef void await_reset(self, PartitionState* p, int64_t timestamp, int64_t tail) noexcept nogil:
+        cdef bint listed = p.state == FETCH_AWAIT_RESET or p.state == FETCH_AWAIT_VALIDATION
+        p.fetch_offset.store(OFFSET_INVALID)
+        p.fetch_leader_epoch = -1
+        p.reset_timestamp = timestamp
+        p.reset_tail = tail
+        p.state = FETCH_AWAIT_RESET
+        self._await(p, listed)
+
+    cdef void reset_by_policy(self, PartitionState* p, int32_t cause, const string& why, int64_t offset,
+                              int64_t now_ms) noexcept nogil:
+        """There is no valid offset: follow auto.offset.reset, or stop with an error that says why."""
+        cdef string detail
+        if self.config.reset_policy == RESET_EARLIEST:
+            self.await_reset(p, -2, 0)
+        elif self.config.reset_policy == RESET_LATEST:
+            self.await_reset(p, -1, 0)
+        elif self.config.reset_policy == RESET_BY_DURATION:
+            self.await_reset(p, kc_wall_clock_ms() - self.config.reset_duration_ms, 0)
+        else:
+            detail = p.name()
+            detail.append(b": ").append(why)
+            if offset >= 0:
+                detail.append(b" at offset ").append(to_string(<long long>offset))
+            detail.append(b", and auto.offset.reset is error")
+            self.stop(p, Status(<int>ERR_AUTO_OFFSET_RESET, detail), offset)
+
+    cdef void activate(self, PartitionState* p, int64_t offset) noexcept nogil:
+        """An offset was found or confirmed: fetch from there."""
+        p.fetch_offset.store(offset)
+        p.state = FETCH_ACTIVE
+        p.attempts = 0
+        p.retry_at_ms = 0
+        p.last_error = 0
+        p.request_in_flight = False
+        self.mark_dirty(p)
+
+    cdef void stop(self, PartitionState* p, const Status& status, int64_t offset) noexcept nogil:
+        """Hand out an error in record order; only a seek goes on."""
+        p.state = FETCH_STOPPED
+        self.report(p, status, offset)
+        self.mark_dirty(p)
+
+    cdef void report(self, PartitionState* p, const Status& status, int64_t offset) noexcept nogil:
+        cdef PartitionError error
+        p.retain()
+        error.partition = p
+        error.position_epoch = p.adopted_epoch
+        error.offset = offset
+        error.status = status
+        self.errors.push_back(error)
+
+    cdef bint forgets_pending(self, PartitionState* p) noexcept nogil:
+        """Whether p no longer belongs into `pending` (its waiting has ended)."""
+        return not p.tracked or (p.state != FETCH_AWAIT_RESET and p.state != FETCH_AWAIT_VALIDATION)
+
+    cdef void on_metadata(self, int64_t now_ms) noexcept nogil:
+        """The cluster cache has changed: adopt leaders."""
+        cdef PartitionState* p
+        cdef PartitionEntry* entry
+        for p in self.tracked:
+            entry = self.cluster.partition(p.topic, p.partition)
+            if entry == NULL:
+                continue
+            self.set_leader(p, entry.leader_id, entry.leader_epoch)
+            if p.state == FETCH_ACTIVE and p.read_node(now_ms) != p.session_node:
+                self.mark_dirty(p)
+
+    cdef void set_leader(self, PartitionState* p, int32_t leader_id, int32_t leader_epoch) noexcept nogil:
+        """A leader from metadata or from a hint in a response (KIP-951); an older epoch is ignored."""
+        if leader_epoch >= 0 and leader_epoch < p.leader_epoch:
+            return
+        if leader_id == p.leader_id and leader_epoch == p.leader_epoch:
+            return
+        cdef bint epoch_moved = leader_epoch > p.leader_epoch and p.leader_epoch >= 0
+        p.leader_id = leader_id
+        p.leader_epoch = leader_epoch
+        p.preferred_replica = -1
+        if leader_id >= 0:
+            p.retry_at_ms = 0
+        # KIP-320: under a new leader the log may have been truncated below what was read.
+        if epoch_moved and p.state == FETCH_ACTIVE and p.fetch_leader_epoch >= 0:
+            p.state = FETCH_AWAIT_VALIDATION
+            p.request_in_flight = False
+            self._await(p, False)
+        self.mark_dirty(p)

@@ -1,0 +1,117 @@
+// Owns: PartitionState, all that is known of one assigned partition.
+// Threads: each field says which; a field has a single side that writes it. Never: a lock on the record path.
+//
+// The object outlives its assignment for as long as fetched data, queues or requests refer to it: whoever holds such a
+// reference compares epochs to see whether it still means anything.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "base/status.hpp"
+
+namespace kc {
+
+// Logical offsets, librdkafka's numbers.
+constexpr int64_t OFFSET_BEGINNING = -2;
+constexpr int64_t OFFSET_END = -1;
+constexpr int64_t OFFSET_STORED = -1000;
+constexpr int64_t OFFSET_INVALID = -1001;
+constexpr int64_t OFFSET_TAIL_BASE = -2000;  // OFFSET_TAIL(n) = base - n
+
+enum FetchState : int32_t {
+  FETCH_NONE = 0,           // not assigned (any more)
+  FETCH_AWAIT_RESET,        // wants an offset from ListOffsets: reset_timestamp
+  FETCH_AWAIT_VALIDATION,   // wants OffsetForLeaderEpoch (KIP-320)
+  FETCH_ACTIVE,
+  FETCH_STOPPED,            // an error was handed out; only a seek goes on
+};
+
+struct PartitionState {
+  const std::string topic;
+  const int32_t partition;
+
+  // ---- shared: SubscriptionState.lock (written on A)
+  bool assigned = false;
+  bool change_listed = false;          // stands in SubscriptionState.changed
+  int64_t posted_offset = OFFSET_INVALID;
+  int32_t posted_leader_epoch = -1;
+
+  // ---- written on A under SubscriptionState.lock, read anywhere
+  std::atomic<uint64_t> position_epoch{0};   // moves with assign, seek and unassign; data of an older one is dropped
+  std::atomic<bool> paused{false};
+
+  // ---- returned position; written on A (exclusive call, or under SubscriptionState.lock by seek), read anywhere
+  std::atomic<int64_t> position{OFFSET_INVALID};
+  std::atomic<int32_t> position_leader_epoch{-1};
+  std::atomic<uint32_t> position_version{0};  // odd while offset and leader epoch are being changed together
+
+  // ---- written on N, read anywhere
+  std::atomic<int64_t> low_watermark{OFFSET_INVALID};
+  std::atomic<int64_t> high_watermark{OFFSET_INVALID};
+  std::atomic<int64_t> last_stable_offset{OFFSET_INVALID};
+  std::atomic<int64_t> fetch_offset{OFFSET_INVALID};  // next to be asked for
+
+  // ---- thread: N
+  bool tracked = false;                // stands in the network thread's set of assigned partitions
+  uint64_t adopted_epoch = 0;          // position_epoch that fetch_offset belongs to
+  FetchState state = FETCH_NONE;
+  int64_t reset_timestamp = 0;         // for FETCH_AWAIT_RESET: -1, -2 or a time in ms
+  int64_t reset_tail = 0;              // OFFSET_TAIL: so many below the latest
+  bool request_in_flight = false;      // a ListOffsets or OffsetForLeaderEpoch of reset/validation
+  int64_t retry_at_ms = 0;             // not before (backoff of the above, or of fetching after an error)
+  int32_t attempts = 0;
+  int32_t fetch_leader_epoch = -1;     // epoch of the last record fetched, for validation and last_fetched_epoch
+  int32_t leader_id = -1;
+  int32_t leader_epoch = -1;           // current, from metadata or a hint (KIP-951)
+  int32_t preferred_replica = -1;      // KIP-392
+  int64_t preferred_until_ms = 0;
+  int32_t session_node = -1;           // broker whose fetch session it stands in, -1 none
+  bool user_paused_seen = false;
+  bool listed_for_fetch = false;       // stands in FetchSender's list of partitions to look at
+  int64_t eof_reported_at = -1;        // high watermark for which _PARTITION_EOF was given
+  uint64_t decode_generation = 0;      // moves when fetched data of this partition must be thrown away by N
+  int64_t buffered_bytes = 0;          // fetched, not yet handed to the buffer (waiting to be decoded)
+  int32_t last_error = 0;
+  int32_t unknown_reports = 0;
+
+  PartitionState(std::string t, int32_t p) : topic(std::move(t)), partition(p) {}
+  void retain() { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void release() {
+    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+  int32_t read_node(int64_t now_ms) const {
+    return preferred_replica >= 0 && now_ms < preferred_until_ms ? preferred_replica : leader_id;
+  }
+  // "topic [partition]", as librdkafka writes it.
+  std::string name() const { return topic + " [" + std::to_string(partition) + "]"; }
+
+  void publish_position(int64_t offset, int32_t epoch) {
+    position_version.fetch_add(1, std::memory_order_acq_rel);
+    position.store(offset, std::memory_order_release);
+    position_leader_epoch.store(epoch, std::memory_order_release);
+    position_version.fetch_add(1, std::memory_order_acq_rel);
+  }
+  void read_position(int64_t& offset, int32_t& epoch) const {
+    for (;;) {
+      uint32_t before = position_version.load(std::memory_order_acquire);
+      offset = position.load(std::memory_order_acquire);
+      epoch = position_leader_epoch.load(std::memory_order_acquire);
+      if (!(before & 1) && before == position_version.load(std::memory_order_acquire)) return;
+    }
+  }
+
+ private:
+  std::atomic<int32_t> refs_{1};
+  ~PartitionState() = default;
+};
+
+inline std::string partition_key(const std::string& topic, int32_t partition) {
+  std::string key;
+  key.reserve(topic.size() + 4);
+  key.append(topic);
+  key.append(reinterpret_cast<const char*>(&partition), sizeof partition);
+  return key;
+}
+
+}  // namespace kc

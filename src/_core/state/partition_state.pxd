@@ -1,0 +1,63 @@
+# Declares state/partition_state.hpp for Cython. thread: see there.
+from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, string, uint32_t, uint64_t
+
+
+cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
+    const int64_t OFFSET_BEGINNING
+    const int64_t OFFSET_END
+    const int64_t OFFSET_STORED
+    const int64_t OFFSET_INVALID
+    const int64_t OFFSET_TAIL_BASE
+
+    cdef enum FetchState:
+        FETCH_NONE
+        FETCH_AWAIT_RESET
+        FETCH_AWAIT_VALIDATION
+        FETCH_ACTIVE
+        FETCH_STOPPED
+
+    cdef cppclass PartitionState:
+        PartitionState(string topic, int32_t partition)
+        const string topic
+        const int32_t partition
+        bint assigned
+        bint change_listed
+        int64_t posted_offset
+        int32_t posted_leader_epoch
+        atomic[uint64_t] position_epoch
+        atomic[bint] paused
+        atomic[int64_t] position
+        atomic[int32_t] position_leader_epoch
+        atomic[int64_t] low_watermark
+        atomic[int64_t] high_watermark
+        atomic[int64_t] last_stable_offset
+        atomic[int64_t] fetch_offset
+        bint tracked
+        uint64_t adopted_epoch
+        FetchState state
+        int64_t reset_timestamp
+        int64_t reset_tail
+        bint request_in_flight
+        int64_t retry_at_ms
+        int32_t attempts
+        int32_t fetch_leader_epoch
+        int32_t leader_id
+        int32_t leader_epoch
+        int32_t preferred_replica
+        int64_t preferred_until_ms
+        int32_t session_node
+        bint user_paused_seen
+        bint listed_for_fetch
+        int64_t eof_reported_at
+        uint64_t decode_generation
+        int64_t buffered_bytes
+        int32_t last_error
+        int32_t unknown_reports
+        void retain()
+        void release()
+        int32_t read_node(int64_t now_ms)
+        string name()
+        void publish_position(int64_t offset, int32_t epoch)
+        void read_position(int64_t& offset, int32_t& epoch)
+
+    string partition_key(const string& topic, int32_t partition)

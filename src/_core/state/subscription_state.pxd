@@ -1,0 +1,25 @@
+# What is assigned, where it stands and what is paused. thread: A writes under lock, N adopts through take_changes.
+from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, mutex, string, uint64_t, unordered_map, vector
+from kconsumer._core.state.partition_state cimport PartitionState
+
+
+cdef class SubscriptionState:
+    cdef mutex lock                                       # shared: lock
+    cdef unordered_map[string, PartitionState*] assigned  # shared: lock
+    cdef vector[PartitionState*] order                    # shared: lock (assignment in the order it was given)
+    cdef vector[PartitionState*] changed                  # shared: lock (each holds a reference)
+    cdef uint64_t next_epoch                              # shared: lock
+    cdef atomic[bint] has_changes                         # set under lock, read on N without it
+
+    cdef PartitionState* find(self, const string& topic, int32_t partition) noexcept nogil
+    cdef bint add(self, const string& topic, int32_t partition, int64_t offset, int32_t leader_epoch) noexcept nogil
+    cdef bint remove(self, const string& topic, int32_t partition) noexcept nogil
+    cdef void clear(self) noexcept nogil
+    cdef bint seek(self, const string& topic, int32_t partition, int64_t offset, int32_t leader_epoch) noexcept nogil
+    cdef void refetch(self, PartitionState* p, uint64_t position_epoch, int64_t offset) noexcept nogil
+    cdef bint set_paused(self, const string& topic, int32_t partition, bint paused) noexcept nogil
+    cdef void snapshot(self, vector[PartitionState*]& out) noexcept nogil
+    cdef void take_changes(self, vector[PartitionState*]& out) noexcept nogil
+    cdef void note(self, PartitionState* p) noexcept nogil
+    # private
+    cdef void _drop(self, PartitionState* p) noexcept nogil

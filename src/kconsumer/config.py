@@ -1,0 +1,301 @@
+"""Reads a configuration: a dict of properties becomes Settings, or a ConfigurationError that says what is wrong.
+
+Owns: Settings, parse, parse_update. Threads: any (Settings is immutable). Never: states a property's name, range or
+default of its own (config_properties.py), connects to anything.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Any, Final
+
+from kconsumer.config_properties import BY_NAME, PROPERTIES, OffsetReset
+from kconsumer.config_property import Alias, Kind, Property, Scope, Status
+from kconsumer.config_values import NONE_IS_UNSET, Endpoint, configuration_error, read_value
+
+__all__ = ["Endpoint", "OffsetReset", "Settings", "parse", "parse_update"]
+
+_RESPONSE_OVERHEAD: Final = 512  # bytes of a Fetch response that are no records, as librdkafka allows for
+_TOPIC_PREFIX: Final = "topic."
+_LOGGER: Final = "kconsumer"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The value of every property that the consumer acts on, under its name with underscores.
+
+    Units are those of the property: ``_ms`` milliseconds, ``_bytes`` bytes. See docs/configuration.md.
+    """
+
+    explicit: frozenset[str]  #: canonical names of the properties that were given
+    bootstrap_servers: tuple[Endpoint, ...]
+    client_id: str
+    client_rack: str
+    client_software_name: str
+    client_software_version: str | None
+    topic_metadata_refresh_interval_ms: int
+    metadata_max_age_ms: int
+    metadata_recovery_strategy: str
+    metadata_recovery_rebootstrap_trigger_ms: int
+    allow_auto_create_topics: bool
+    socket_timeout_ms: int
+    socket_send_buffer_bytes: int
+    socket_receive_buffer_bytes: int
+    socket_keepalive_enable: bool
+    socket_nagle_disable: bool
+    socket_max_fails: int
+    socket_connection_setup_timeout_ms: int
+    connections_max_idle_ms: int
+    reconnect_backoff_ms: int
+    reconnect_backoff_max_ms: int
+    retry_backoff_ms: int
+    retry_backoff_max_ms: int
+    broker_address_ttl: int
+    broker_address_family: str
+    client_dns_lookup: str
+    api_version_request: bool
+    api_version_request_timeout_ms: int
+    receive_message_max_bytes: int
+    fetch_min_bytes: int
+    fetch_wait_max_ms: int
+    fetch_max_bytes: int
+    max_partition_fetch_bytes: int
+    fetch_buffer_memory: int
+    fetch_decode_threads: int
+    check_crcs: bool
+    isolation_level: str
+    auto_offset_reset: OffsetReset
+    enable_partition_eof: bool
+    error_cb: Callable[..., Any] | None
+    throttle_cb: Callable[..., Any] | None
+    stats_cb: Callable[..., Any] | None
+    logger: Any
+    statistics_interval_ms: int
+    debug: frozenset[str]
+    log_level: int
+    log_connection_close: bool
+    group_id: str | None
+    group_instance_id: str | None
+    group_protocol: str
+    group_remote_assignor: str | None
+    partition_assignment_strategy: tuple[str, ...]
+    session_timeout_ms: int
+    heartbeat_interval_ms: int
+    max_poll_interval_ms: int
+    enable_auto_commit: bool
+    auto_commit_interval_ms: int
+    enable_auto_offset_store: bool
+    on_commit: Callable[..., Any] | None
+    security_protocol: str
+
+    @property
+    def metadata_refresh_ms(self) -> int:
+        """Time in ms after which metadata is fetched again without cause; 0 means never."""
+        interval = self.topic_metadata_refresh_interval_ms
+        if interval > 0:
+            return min(interval, self.metadata_max_age_ms)
+        return self.metadata_max_age_ms if "metadata.max.age.ms" in self.explicit else 0
+
+
+@dataclass(frozen=True)
+class _Given:
+    """A property that was given: under which name, with which value as read."""
+
+    name: str
+    value: Any
+
+
+def parse(config: Mapping[str, object]) -> Settings:
+    """Settings from a configuration as ``confluent_kafka.Consumer`` takes it.
+
+    Properties without effect are taken with one logged warning each, which says why.
+
+    Args:
+        config: property names, in librdkafka's or the Java client's spelling, to values; strings stand for numbers
+            and booleans as in librdkafka.
+
+    Raises:
+        ConfigurationError: an unknown name (the nearest known one is named), a value of the wrong type or out of
+            range, a property that is refused, properties that contradict each other, or no ``bootstrap.servers``.
+        TypeError: `config` is no mapping.
+    """
+    warnings: list[str] = []
+    given = _collect(config, warnings)
+    values = {prop.name: prop.default for prop in PROPERTIES} | {name: item.value for name, item in given.items()}
+    explicit = frozenset(given)
+    _derive(values, explicit)
+    if not values["bootstrap.servers"]:
+        raise configuration_error("bootstrap.servers is not set: give at least one host:port")
+    settings = Settings(
+        explicit=explicit, **{prop.attribute: values[prop.name] for prop in PROPERTIES if prop.in_settings}
+    )
+    _check(settings, given, warnings)
+    for warning in warnings:
+        settings.logger.log(logging.WARNING, "%s", warning)
+    return settings
+
+
+def parse_update(settings: Settings, changes: Mapping[str, object]) -> Settings:
+    """`settings` with `changes` to properties that may be changed on a running consumer (all of them or none).
+
+    Raises:
+        ConfigurationError: as `parse`, or a property that cannot be changed while running.
+        TypeError: `changes` is no mapping.
+    """
+    warnings: list[str] = []
+    given = _collect(changes, warnings)
+    for name, item in given.items():
+        if not BY_NAME[name][0].runtime:
+            raise configuration_error(f"{item.name} cannot be changed on a running consumer")
+    updated = replace(
+        settings,
+        explicit=settings.explicit | frozenset(given),
+        **{BY_NAME[name][0].attribute: item.value for name, item in given.items()},
+    )
+    _check(updated, given, warnings)
+    for warning in warnings:
+        settings.logger.log(logging.WARNING, "%s", warning)
+    return updated
+
+
+def _lookup(name: object) -> tuple[Property, Alias | None]:
+    if isinstance(name, str):
+        found = BY_NAME.get(name) or BY_NAME.get(name.removeprefix(_TOPIC_PREFIX))
+        if found is not None:
+            return found
+        near = get_close_matches(name.lower().replace("_", "."), list(BY_NAME), n=1)
+        hint = f": did you mean {near[0]!r}?" if near else ""
+        raise configuration_error(f"{name!r} is no configuration property{hint}")
+    raise configuration_error(f"{name!r} is no configuration property: names are strings")
+
+
+def _collect(config: Mapping[str, object], warnings: list[str]) -> dict[str, _Given]:
+    """Reads each given property; keyed by canonical names. None unsets a string, a callback or the logger."""
+    if not isinstance(config, Mapping):
+        raise TypeError(f"expected a dict of configuration properties, not {type(config).__name__}")
+    given: dict[str, _Given] = {}
+    topic_level = config.get("default.topic.config")
+    if topic_level is not None:
+        if not isinstance(topic_level, Mapping) or "default.topic.config" in topic_level:
+            raise configuration_error(f"default.topic.config: {topic_level!r} is not valid: expected a dict")
+        given.update(_collect(topic_level, warnings))
+    here: dict[str, _Given] = {}
+    for name, value in config.items():
+        prop, alias = _lookup(name)
+        if prop.kind is Kind.TOPIC_CONFIG or (value is None and prop.kind in NONE_IS_UNSET):
+            continue
+        item = _take(prop, alias, name, value, warnings)
+        earlier = here.get(prop.name)
+        if earlier is not None and item.value != earlier.value:
+            warnings.append(f"{earlier.name} and {name} are names of one property: the value of {name} counts")
+        here[prop.name] = item
+    given.update(here)
+    return given
+
+
+def _take(prop: Property, alias: Alias | None, name: str, value: object, warnings: list[str]) -> _Given:
+    if prop.scope is Scope.PRODUCER:  # a producer's to check
+        warnings.append(f"{name}: {prop.reason}")
+        return _Given(name, value)
+    if prop.status is Status.REFUSED and not prop.satisfied_by:
+        raise configuration_error(f"{name} is refused: {prop.reason}")
+    read = read_value(prop, name, value, alias)
+    if read not in prop.satisfied_by:
+        if prop.status is Status.REFUSED:
+            raise configuration_error(f"{name} is refused: {prop.reason}")
+        if prop.status is Status.ACCEPTED:
+            warnings.append(f"{name} has no effect: {prop.reason}")
+    return _Given(name, read)
+
+
+def _derive(values: dict[str, Any], explicit: frozenset[str]) -> None:
+    """Fills in defaults that depend on other properties."""
+    if "receive.message.max.bytes" not in explicit:
+        least = values["fetch.max.bytes"] + _RESPONSE_OVERHEAD
+        values["receive.message.max.bytes"] = max(values["receive.message.max.bytes"], least)
+    interval = values["topic.metadata.refresh.interval.ms"]
+    if "metadata.max.age.ms" not in explicit and interval > 0:
+        values["metadata.max.age.ms"] = 3 * interval
+    if values["logger"] is None:
+        values["logger"] = logging.getLogger(_LOGGER)
+
+
+def _check_response_size(settings: Settings, given: Mapping[str, _Given]) -> str | None:
+    if settings.receive_message_max_bytes >= settings.fetch_max_bytes + _RESPONSE_OVERHEAD:
+        return None
+    return (
+        f"receive.message.max.bytes ({settings.receive_message_max_bytes}) must be at least "
+        f"fetch.max.bytes ({settings.fetch_max_bytes}) + {_RESPONSE_OVERHEAD}"
+    )
+
+
+def _check_reconnect(settings: Settings, given: Mapping[str, _Given]) -> str | None:
+    if settings.reconnect_backoff_max_ms >= settings.reconnect_backoff_ms:
+        return None
+    return (
+        f"reconnect.backoff.max.ms ({settings.reconnect_backoff_max_ms}) must be at least "
+        f"reconnect.backoff.ms ({settings.reconnect_backoff_ms})"
+    )
+
+
+def _check_poll_interval(settings: Settings, given: Mapping[str, _Given]) -> str | None:
+    if settings.group_protocol != "classic" or settings.max_poll_interval_ms >= settings.session_timeout_ms:
+        return None
+    return (
+        f"max.poll.interval.ms ({settings.max_poll_interval_ms}) must be at least "
+        f"session.timeout.ms ({settings.session_timeout_ms})"
+    )
+
+
+def _check_assignors(settings: Settings, given: Mapping[str, _Given]) -> str | None:
+    strategies = settings.partition_assignment_strategy
+    if len({strategy.startswith("cooperative") for strategy in strategies}) == 1:
+        return None
+    return f"partition.assignment.strategy ({','.join(strategies)}) mixes eager and cooperative assignors"
+
+
+_NOT_IN_CONSUMER_PROTOCOL: Final = (
+    "session.timeout.ms",
+    "heartbeat.interval.ms",
+    "partition.assignment.strategy",
+    "group.protocol.type",
+)
+
+
+def _check_consumer_protocol(settings: Settings, given: Mapping[str, _Given]) -> str | None:
+    if settings.group_protocol != "consumer":
+        return None
+    for name in _NOT_IN_CONSUMER_PROTOCOL:
+        if name in given:
+            return f"{given[name].name} cannot be set under group.protocol=consumer: the broker decides it (KIP-848)"
+    return None
+
+
+_CHECKS: Final[tuple[Callable[[Settings, Mapping[str, _Given]], str | None], ...]] = (
+    _check_response_size,
+    _check_reconnect,
+    _check_poll_interval,
+    _check_assignors,
+    _check_consumer_protocol,
+)
+
+
+def _check(settings: Settings, given: Mapping[str, _Given], warnings: list[str]) -> None:
+    """Properties that contradict each other are an error; where one merely bounds another, a warning."""
+    for check in _CHECKS:
+        problem = check(settings, given)
+        if problem is not None:
+            raise configuration_error(problem)
+    if "retry.backoff.ms" in given and settings.retry_backoff_ms > settings.retry_backoff_max_ms:
+        warnings.append(
+            f"retry.backoff.ms ({settings.retry_backoff_ms}) is greater than retry.backoff.max.ms "
+            f"({settings.retry_backoff_max_ms}): every pause is as long as the latter"
+        )
+    if "max.partition.fetch.bytes" in given and settings.max_partition_fetch_bytes > settings.fetch_max_bytes:
+        warnings.append(
+            f"max.partition.fetch.bytes ({settings.max_partition_fetch_bytes}) is greater than fetch.max.bytes "
+            f"({settings.fetch_max_bytes}): the latter bounds the whole response"
+        )

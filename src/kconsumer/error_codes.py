@@ -1,0 +1,449 @@
+"""The codes of every error: Kafka's protocol errors and librdkafka's local ones, with texts and retriability.
+
+Owns: Codes, text, name, is_retriable. Threads: any (constants). Never: raises, imports the core.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+
+class Codes:
+    """Error codes as class attributes, under the names and numbers of ``confluent_kafka.KafkaError``.
+
+    Codes from -1 up are those of the Kafka protocol (Kafka 4.3's ``Errors``); the ``_``-prefixed ones are raised
+    locally and carry librdkafka's numbers. Codes that Kafka has and librdkafka lacks (98, 99, 101, 102, 104-109)
+    have Kafka's names.
+    """
+
+    __slots__ = ()
+
+    _BAD_MSG = -199
+    _BAD_COMPRESSION = -198
+    _DESTROY = -197
+    _FAIL = -196
+    _TRANSPORT = -195
+    _CRIT_SYS_RESOURCE = -194
+    _RESOLVE = -193
+    _MSG_TIMED_OUT = -192
+    _PARTITION_EOF = -191
+    _UNKNOWN_PARTITION = -190
+    _FS = -189
+    _UNKNOWN_TOPIC = -188
+    _ALL_BROKERS_DOWN = -187
+    _INVALID_ARG = -186
+    _TIMED_OUT = -185
+    _QUEUE_FULL = -184
+    _ISR_INSUFF = -183
+    _NODE_UPDATE = -182
+    _SSL = -181
+    _WAIT_COORD = -180
+    _UNKNOWN_GROUP = -179
+    _IN_PROGRESS = -178
+    _PREV_IN_PROGRESS = -177
+    _EXISTING_SUBSCRIPTION = -176
+    _ASSIGN_PARTITIONS = -175
+    _REVOKE_PARTITIONS = -174
+    _CONFLICT = -173
+    _STATE = -172
+    _UNKNOWN_PROTOCOL = -171
+    _NOT_IMPLEMENTED = -170
+    _AUTHENTICATION = -169
+    _NO_OFFSET = -168
+    _OUTDATED = -167
+    _TIMED_OUT_QUEUE = -166
+    _UNSUPPORTED_FEATURE = -165
+    _WAIT_CACHE = -164
+    _INTR = -163
+    _KEY_SERIALIZATION = -162
+    _VALUE_SERIALIZATION = -161
+    _KEY_DESERIALIZATION = -160
+    _VALUE_DESERIALIZATION = -159
+    _PARTIAL = -158
+    _READ_ONLY = -157
+    _NOENT = -156
+    _UNDERFLOW = -155
+    _INVALID_TYPE = -154
+    _RETRY = -153
+    _PURGE_QUEUE = -152
+    _PURGE_INFLIGHT = -151
+    _FATAL = -150
+    _INCONSISTENT = -149
+    _GAPLESS_GUARANTEE = -148
+    _MAX_POLL_EXCEEDED = -147
+    _UNKNOWN_BROKER = -146
+    _NOT_CONFIGURED = -145
+    _FENCED = -144
+    _APPLICATION = -143
+    _ASSIGNMENT_LOST = -142
+    _NOOP = -141
+    _AUTO_OFFSET_RESET = -140
+    _LOG_TRUNCATION = -139
+    _INVALID_DIFFERENT_RECORD = -138
+    _DESTROY_BROKER = -137
+    UNKNOWN = -1
+    NO_ERROR = 0
+    OFFSET_OUT_OF_RANGE = 1
+    INVALID_MSG = 2
+    UNKNOWN_TOPIC_OR_PART = 3
+    INVALID_MSG_SIZE = 4
+    LEADER_NOT_AVAILABLE = 5
+    NOT_LEADER_FOR_PARTITION = 6
+    REQUEST_TIMED_OUT = 7
+    BROKER_NOT_AVAILABLE = 8
+    REPLICA_NOT_AVAILABLE = 9
+    MSG_SIZE_TOO_LARGE = 10
+    STALE_CTRL_EPOCH = 11
+    OFFSET_METADATA_TOO_LARGE = 12
+    NETWORK_EXCEPTION = 13
+    COORDINATOR_LOAD_IN_PROGRESS = 14
+    COORDINATOR_NOT_AVAILABLE = 15
+    NOT_COORDINATOR = 16
+    TOPIC_EXCEPTION = 17
+    RECORD_LIST_TOO_LARGE = 18
+    NOT_ENOUGH_REPLICAS = 19
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20
+    INVALID_REQUIRED_ACKS = 21
+    ILLEGAL_GENERATION = 22
+    INCONSISTENT_GROUP_PROTOCOL = 23
+    INVALID_GROUP_ID = 24
+    UNKNOWN_MEMBER_ID = 25
+    INVALID_SESSION_TIMEOUT = 26
+    REBALANCE_IN_PROGRESS = 27
+    INVALID_COMMIT_OFFSET_SIZE = 28
+    TOPIC_AUTHORIZATION_FAILED = 29
+    GROUP_AUTHORIZATION_FAILED = 30
+    CLUSTER_AUTHORIZATION_FAILED = 31
+    INVALID_TIMESTAMP = 32
+    UNSUPPORTED_SASL_MECHANISM = 33
+    ILLEGAL_SASL_STATE = 34
+    UNSUPPORTED_VERSION = 35
+    TOPIC_ALREADY_EXISTS = 36
+    INVALID_PARTITIONS = 37
+    INVALID_REPLICATION_FACTOR = 38
+    INVALID_REPLICA_ASSIGNMENT = 39
+    INVALID_CONFIG = 40
+    NOT_CONTROLLER = 41
+    INVALID_REQUEST = 42
+    UNSUPPORTED_FOR_MESSAGE_FORMAT = 43
+    POLICY_VIOLATION = 44
+    OUT_OF_ORDER_SEQUENCE_NUMBER = 45
+    DUPLICATE_SEQUENCE_NUMBER = 46
+    INVALID_PRODUCER_EPOCH = 47
+    INVALID_TXN_STATE = 48
+    INVALID_PRODUCER_ID_MAPPING = 49
+    INVALID_TRANSACTION_TIMEOUT = 50
+    CONCURRENT_TRANSACTIONS = 51
+    TRANSACTION_COORDINATOR_FENCED = 52
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53
+    SECURITY_DISABLED = 54
+    OPERATION_NOT_ATTEMPTED = 55
+    KAFKA_STORAGE_ERROR = 56
+    LOG_DIR_NOT_FOUND = 57
+    SASL_AUTHENTICATION_FAILED = 58
+    UNKNOWN_PRODUCER_ID = 59
+    REASSIGNMENT_IN_PROGRESS = 60
+    DELEGATION_TOKEN_AUTH_DISABLED = 61
+    DELEGATION_TOKEN_NOT_FOUND = 62
+    DELEGATION_TOKEN_OWNER_MISMATCH = 63
+    DELEGATION_TOKEN_REQUEST_NOT_ALLOWED = 64
+    DELEGATION_TOKEN_AUTHORIZATION_FAILED = 65
+    DELEGATION_TOKEN_EXPIRED = 66
+    INVALID_PRINCIPAL_TYPE = 67
+    NON_EMPTY_GROUP = 68
+    GROUP_ID_NOT_FOUND = 69
+    FETCH_SESSION_ID_NOT_FOUND = 70
+    INVALID_FETCH_SESSION_EPOCH = 71
+    LISTENER_NOT_FOUND = 72
+    TOPIC_DELETION_DISABLED = 73
+    FENCED_LEADER_EPOCH = 74
+    UNKNOWN_LEADER_EPOCH = 75
+    UNSUPPORTED_COMPRESSION_TYPE = 76
+    STALE_BROKER_EPOCH = 77
+    OFFSET_NOT_AVAILABLE = 78
+    MEMBER_ID_REQUIRED = 79
+    PREFERRED_LEADER_NOT_AVAILABLE = 80
+    GROUP_MAX_SIZE_REACHED = 81
+    FENCED_INSTANCE_ID = 82
+    ELIGIBLE_LEADERS_NOT_AVAILABLE = 83
+    ELECTION_NOT_NEEDED = 84
+    NO_REASSIGNMENT_IN_PROGRESS = 85
+    GROUP_SUBSCRIBED_TO_TOPIC = 86
+    INVALID_RECORD = 87
+    UNSTABLE_OFFSET_COMMIT = 88
+    THROTTLING_QUOTA_EXCEEDED = 89
+    PRODUCER_FENCED = 90
+    RESOURCE_NOT_FOUND = 91
+    DUPLICATE_RESOURCE = 92
+    UNACCEPTABLE_CREDENTIAL = 93
+    INCONSISTENT_VOTER_SET = 94
+    INVALID_UPDATE_VERSION = 95
+    FEATURE_UPDATE_FAILED = 96
+    PRINCIPAL_DESERIALIZATION_FAILURE = 97
+    SNAPSHOT_NOT_FOUND = 98
+    POSITION_OUT_OF_RANGE = 99
+    UNKNOWN_TOPIC_ID = 100
+    DUPLICATE_BROKER_REGISTRATION = 101
+    BROKER_ID_NOT_REGISTERED = 102
+    INCONSISTENT_TOPIC_ID = 103
+    INCONSISTENT_CLUSTER_ID = 104
+    TRANSACTIONAL_ID_NOT_FOUND = 105
+    FETCH_SESSION_TOPIC_ID_ERROR = 106
+    INELIGIBLE_REPLICA = 107
+    NEW_LEADER_ELECTED = 108
+    OFFSET_MOVED_TO_TIERED_STORAGE = 109
+    FENCED_MEMBER_EPOCH = 110
+    UNRELEASED_INSTANCE_ID = 111
+    UNSUPPORTED_ASSIGNOR = 112
+    STALE_MEMBER_EPOCH = 113
+    MISMATCHED_ENDPOINT_TYPE = 114
+    UNSUPPORTED_ENDPOINT_TYPE = 115
+    UNKNOWN_CONTROLLER_ID = 116
+    UNKNOWN_SUBSCRIPTION_ID = 117
+    TELEMETRY_TOO_LARGE = 118
+    INVALID_REGISTRATION = 119
+    TRANSACTION_ABORTABLE = 120
+    INVALID_RECORD_STATE = 121
+    SHARE_SESSION_NOT_FOUND = 122
+    INVALID_SHARE_SESSION_EPOCH = 123
+    FENCED_STATE_EPOCH = 124
+    INVALID_VOTER_KEY = 125
+    DUPLICATE_VOTER = 126
+    VOTER_NOT_FOUND = 127
+    INVALID_REGULAR_EXPRESSION = 128
+    REBOOTSTRAP_REQUIRED = 129
+    STREAMS_INVALID_TOPOLOGY = 130
+    STREAMS_INVALID_TOPOLOGY_EPOCH = 131
+    STREAMS_TOPOLOGY_FENCED = 132
+    SHARE_SESSION_LIMIT_REACHED = 133
+
+
+# Short and in our own words; the reason of a KafkaError says the rest.
+_TEXTS: Final[dict[int, str]] = {
+    -199: "Malformed message or response",
+    -198: "Compressed data could not be inflated",
+    -197: "Client is being closed",
+    -196: "Communication with the broker failed",
+    -195: "Connection to the broker failed or was lost",
+    -194: "A system resource is exhausted",
+    -193: "Host name could not be resolved",
+    -192: "Message was not delivered within its time limit",
+    -191: "End of partition reached",
+    -190: "Partition does not exist in the cluster",
+    -189: "File operation failed",
+    -188: "Topic does not exist in the cluster",
+    -187: "No broker can be reached",
+    -186: "Invalid argument or configuration value",
+    -185: "Operation did not finish within its time limit",
+    -184: "Queue is full",
+    -183: "Too few in-sync replicas",
+    -182: "Broker's address or id changed",
+    -181: "TLS failed",
+    -180: "Group coordinator is not known yet",
+    -179: "Group is not known",
+    -178: "Operation is still in progress",
+    -177: "An earlier operation is still in progress",
+    -176: "An existing subscription stands in the way",
+    -175: "Partitions are to be assigned",
+    -174: "Partitions are to be revoked",
+    -173: "Operation conflicts with the present state",
+    -172: "Operation is not allowed in the present state",
+    -171: "Protocol is not known",
+    -170: "Operation is not implemented",
+    -169: "Authentication failed",
+    -168: "No offset is stored",
+    -167: "Request or result has been superseded",
+    -166: "Request expired before it was sent",
+    -165: "Broker lacks a needed feature",
+    -164: "Waiting for metadata",
+    -163: "Operation was interrupted",
+    -162: "Key could not be serialized",
+    -161: "Value could not be serialized",
+    -160: "Key could not be deserialized",
+    -159: "Value could not be deserialized",
+    -158: "Response is incomplete",
+    -157: "Object is read-only",
+    -156: "No such entry",
+    -155: "Data ends before the value does",
+    -154: "Value has the wrong type",
+    -153: "Operation should be tried again",
+    -152: "Removed from the queue before it was sent",
+    -151: "Dropped while awaiting its response",
+    -150: "Client cannot go on: fatal error",
+    -149: "State is inconsistent",
+    -148: "Going on would leave a gap in the sequence",
+    -147: "Application did not poll within max.poll.interval.ms",
+    -146: "Broker is not known",
+    -145: "Feature is not configured",
+    -144: "A newer client instance has taken this one's place",
+    -143: "Error raised by the application",
+    -142: "Group assignment was lost",
+    -141: "Nothing was done",
+    -140: "No valid offset, and the reset policy is to fail",
+    -139: "Partition's log was truncated below the consumed position",
+    -138: "Another record of the same batch was rejected",
+    -137: "Broker connection was closed and will not return",
+    -1: "Broker reported an unexpected error",
+    0: "No error",
+    1: "Offset lies outside the partition's log",
+    2: "Record batch is corrupt",
+    3: "Topic or partition is unknown to the broker",
+    4: "Fetch size is invalid",
+    5: "Partition has no leader at the moment",
+    6: "Broker is neither leader nor a suitable follower of the partition",
+    7: "Broker gave up on the request after its time limit",
+    8: "Broker is not available",
+    9: "Replica is not available",
+    10: "Message exceeds the broker's size limit",
+    11: "Controller epoch is stale",
+    12: "Metadata given with the offset is too long",
+    13: "Broker lost a connection it needed",
+    14: "Coordinator is still loading its state",
+    15: "Coordinator is not available",
+    16: "Broker is not the coordinator",
+    17: "Topic name is invalid, or the topic may not be accessed",
+    18: "Record batch exceeds the segment size",
+    19: "Too few in-sync replicas to accept the write",
+    20: "Written, but to too few in-sync replicas",
+    21: "Required acks value is invalid",
+    22: "Group generation is not the current one",
+    23: "Group members share no protocol",
+    24: "Group id is invalid",
+    25: "Group has no member of this id",
+    26: "Session timeout lies outside the broker's limits",
+    27: "Group is rebalancing",
+    28: "Offset commit is too large",
+    29: "Not authorized for the topic",
+    30: "Not authorized for the group",
+    31: "Not authorized for the cluster",
+    32: "Timestamp lies outside the accepted range",
+    33: "SASL mechanism is not enabled on the broker",
+    34: "Request does not fit the state of the SASL exchange",
+    35: "Broker does not support the request's version",
+    36: "Topic exists already",
+    37: "Number of partitions is invalid",
+    38: "Replication factor is invalid",
+    39: "Replica assignment is invalid",
+    40: "Broker rejected the configuration",
+    41: "Broker is not the controller",
+    42: "Broker found the request invalid",
+    43: "Topic's message format does not support the request",
+    44: "A policy of the broker forbids the request",
+    45: "Producer sequence number is out of order",
+    46: "Producer sequence number was seen before",
+    47: "Producer epoch is stale",
+    48: "Transaction is in the wrong state",
+    49: "Producer id does not belong to the transactional id",
+    50: "Transaction timeout exceeds the broker's limit",
+    51: "Another operation on the transaction is in progress",
+    52: "Transaction coordinator has been replaced",
+    53: "Not authorized for the transactional id",
+    54: "Security features are switched off on the broker",
+    55: "Broker did not attempt the operation",
+    56: "Broker's disk failed",
+    57: "Log directory does not exist on the broker",
+    58: "SASL authentication failed",
+    59: "Producer id is unknown to the broker",
+    60: "Partition is being reassigned",
+    61: "Delegation tokens are switched off on the broker",
+    62: "Delegation token does not exist",
+    63: "Delegation token belongs to another principal",
+    64: "Delegation tokens may not be requested on this connection",
+    65: "Not authorized for the delegation token",
+    66: "Delegation token has expired",
+    67: "Principal type is not supported",
+    68: "Group still has members",
+    69: "Group does not exist",
+    70: "Fetch session does not exist on the broker",
+    71: "Fetch session epoch is out of step",
+    72: "Leader has no listener that matches the one in use",
+    73: "Topic deletion is switched off on the broker",
+    74: "Leader epoch of the request is older than the broker's",
+    75: "Leader epoch of the request is newer than the broker's",
+    76: "Compression type is not supported by this request",
+    77: "Broker epoch is stale",
+    78: "New leader cannot tell the offset yet",
+    79: "Join again with the member id that was given",
+    80: "Preferred leader is not available",
+    81: "Group has reached its largest size",
+    82: "Another member took over this group.instance.id",
+    83: "No replica is eligible to lead the partition",
+    84: "Leader election is not needed",
+    85: "No reassignment is in progress",
+    86: "Group is subscribed to the topic",
+    87: "Broker rejected the record",
+    88: "Offsets wait for a transaction to end",
+    89: "Throttling quota is used up",
+    90: "A newer producer of this transactional id took over",
+    91: "Request names a resource that does not exist",
+    92: "Request names a resource twice",
+    93: "Credential does not meet the broker's demands",
+    94: "Voter sets of sender and receiver differ",
+    95: "Feature update has an invalid version",
+    96: "Features could not be updated",
+    97: "Forwarded principal could not be read",
+    98: "Snapshot does not exist",
+    99: "Position lies outside the snapshot",
+    100: "Topic id is unknown to the broker",
+    101: "Broker id is registered already",
+    102: "Broker id is not registered",
+    103: "Topic id and topic name do not belong together",
+    104: "Cluster id is that of another cluster",
+    105: "Transactional id does not exist",
+    106: "Fetch session mixes topic ids and topic names",
+    107: "Replica may not join the in-sync set",
+    108: "Another leader was elected by the change",
+    109: "Offset has moved to tiered storage",
+    110: "Member epoch is fenced by the coordinator",
+    111: "group.instance.id is still held by another member",
+    112: "Server-side assignor is not supported",
+    113: "Member epoch is stale",
+    114: "Request came to the wrong kind of endpoint",
+    115: "Kind of endpoint is not supported",
+    116: "Controller id is unknown",
+    117: "Telemetry subscription id is unknown or outdated",
+    118: "Telemetry exceeds the broker's size limit",
+    119: "Controller rejected the broker's registration",
+    120: "Transaction failed and must be aborted",
+    121: "Share-group record is in the wrong state",
+    122: "Share session does not exist",
+    123: "Share session epoch is out of step",
+    124: "Share-group state epoch is fenced",
+    125: "Voter key is not that of the replica",
+    126: "Voter is in the voter set already",
+    127: "Voter is not in the voter set",
+    128: "Regular expression is invalid",
+    129: "Metadata is too old: bootstrap again",
+    130: "Streams topology is invalid",
+    131: "Streams topology epoch is invalid",
+    132: "Streams topology epoch is fenced",
+    133: "Broker holds no more share sessions",
+}
+
+# Protocol codes: RetriableException and its subclasses in Kafka 4.3. Local codes: those that librdkafka's request
+# layer retries, and those that pass once a broker, the coordinator or metadata has been found.
+_RETRIABLE: Final[frozenset[int]] = frozenset({
+    -195, -193, -187, -185, -182, -180, -166, -164, -153, -137,
+    2, 3, 5, 6, 7, 9, 13, 14, 15, 16, 19, 20, 41, 51, 56, 70, 71, 72, 74, 75, 78, 80, 83, 84, 88, 89, 100, 103, 106,
+    122, 123, 133,
+})  # fmt: skip
+
+# Python 3.13 adds a __firstlineno__ to every class: no code.
+_NAMES: Final[dict[int, str]] = {
+    code: name for name, code in vars(Codes).items() if isinstance(code, int) and not name.startswith("__")
+}
+
+
+def name(code: int) -> str:
+    """Name of a code, as ``UNKNOWN_TOPIC_OR_PART``; ``ERR_<code>?`` for a number that is no known code."""
+    return _NAMES.get(code) or f"ERR_{code}?"
+
+
+def text(code: int) -> str:
+    """Short text of a code; ``Err-<code>?`` for a number that is no known code."""
+    return _TEXTS.get(code) or f"Err-{code}?"
+
+
+def is_retriable(code: int) -> bool:
+    """Whether the same request may succeed later without a change by the application."""
+    return code in _RETRIABLE

@@ -1,0 +1,232 @@
+"""Owns: Kafka's jars on this machine: which ones a version needs, fetching them through Maven once, the JDK's programs.
+
+Threads: any; two processes that need the same version take turns on a lock file.
+Never: runs a broker, knows a registry's address (Maven's own settings decide where jars come from).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from kconsumer.testing._errors import ClusterError, MissingToolError
+
+DEFAULT_VERSION = "4.3.1"
+_SLF4J_BINDING = "1.7.36"
+_RELOAD4J = "1.2.25"
+_OLD_ZOOKEEPER = "3.4.10"
+_JAXB = "2.3.1"
+_DOWNLOAD_SECONDS = 900
+_INSTALL_HINT = "Debian/Ubuntu: apt-get install {debian}; macOS: brew install {brew}"
+
+_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>kconsumer.testing</groupId>
+  <artifactId>kafka-jars</artifactId>
+  <version>1</version>
+  <packaging>pom</packaging>
+  <dependencies>
+{dependencies}
+  </dependencies>
+</project>
+"""
+
+_DEPENDENCY = """    <dependency>
+      <groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version>
+      <exclusions>
+        <exclusion><groupId>org.slf4j</groupId><artifactId>slf4j-log4j12</artifactId></exclusion>
+        <exclusion><groupId>org.slf4j</groupId><artifactId>slf4j-reload4j</artifactId></exclusion>
+        <exclusion><groupId>log4j</groupId><artifactId>log4j</artifactId></exclusion>
+        <exclusion><groupId>ch.qos.reload4j</groupId><artifactId>reload4j</artifactId></exclusion>
+      </exclusions>
+    </dependency>"""
+
+
+@dataclass(frozen=True)
+class Release:
+    """One Kafka version and what follows from it."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"\d+(\.\d+){2,3}", self.text):
+            raise ValueError(f"version must look like '4.3.1', not {self.text!r}")
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return tuple(int(part) for part in self.text.split("."))
+
+    @property
+    def needs_zookeeper(self) -> bool:
+        """KRaft is ready for use from 3.3 on; what came before it is run with ZooKeeper."""
+        return self.numbers < (3, 3)
+
+    @property
+    def java(self) -> int:
+        """The oldest Java that runs the broker."""
+        return 17 if self.numbers >= (4, 0) else 8
+
+    @property
+    def scala(self) -> str:
+        if self.numbers >= (2, 4):
+            return "2.13"
+        return "2.12" if self.numbers >= (0, 10, 2) else "2.11"
+
+    def pom(self) -> str:
+        coordinates = [
+            ("org.apache.kafka", f"kafka_{self.scala}", self.text),
+            ("org.apache.kafka", "kafka-tools", self.text),
+            ("org.slf4j", "slf4j-simple", _SLF4J_BINDING),
+        ]
+        if self.numbers < (4, 0):  # their log controller calls log4j 1 directly; reload4j is its maintained form
+            coordinates.append(("ch.qos.reload4j", "reload4j", _RELOAD4J))
+        if self.numbers < (2, 4):  # ZooKeeper 3.4.13 and 3.4.14 cannot connect to an address on Java 14 and later
+            coordinates.append(("org.apache.zookeeper", "zookeeper", _OLD_ZOOKEEPER))
+        if self.numbers < (1, 0):  # uses a class that Java 11 took out of the JDK
+            coordinates.append(("javax.xml.bind", "jaxb-api", _JAXB))
+        return _POM.format(
+            dependencies="\n".join(_DEPENDENCY.format(group=g, artifact=a, version=v) for g, a, v in coordinates)
+        )
+
+
+def cache_root() -> Path:
+    """``$XDG_CACHE_HOME/kconsumer``, or ``~/.cache/kconsumer``."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(base) / "kconsumer"
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold an advisory lock on ``path`` (made if need be); other processes wait. Freed by the kernel if we die."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "w", encoding="utf-8") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def jdk_program(name: str, least: int = 8) -> str:
+    """The path of ``java`` or ``javac`` of at least version ``least``: from ``JAVA_HOME`` if set, else ``PATH``.
+
+    Raises MissingToolError when it is missing or older.
+    """
+    hint = _INSTALL_HINT.format(debian="openjdk-17-jdk-headless", brew="openjdk@17")
+    home = os.environ.get("JAVA_HOME")
+    program = shutil.which(name, path=os.path.join(home, "bin")) if home else shutil.which(name)
+    if program is None:
+        where = f"JAVA_HOME ({home}) has no bin/{name}" if home else f"no {name!r} program on PATH"
+        raise MissingToolError(f"Java {least} or newer is needed: {where}. {hint}")
+    shown = subprocess.run([program, "-version"], capture_output=True, text=True, check=False)
+    text = shown.stderr + shown.stdout
+    match = re.search(r'(?:version "|javac )(\d+)(?:\.(\d+))?', text)
+    if match is None:
+        raise MissingToolError(f"Java {least} or newer is needed; '{program} -version' says {text.strip()!r}. {hint}")
+    major = int(match[2] or 0) if match[1] == "1" else int(match[1])  # Java 8 calls itself 1.8
+    if major < least:
+        raise MissingToolError(f"Java {least} or newer is needed, but {program} is Java {major}. {hint}")
+    return program
+
+
+def install(version: str = DEFAULT_VERSION) -> Path:
+    """The directory that holds the jars of a Kafka version (``libs/*.jar``); the first call fetches them with Maven.
+
+    Works offline once fetched. Raises MissingToolError (no Maven) or ClusterError (Maven failed).
+    """
+    release = Release(version)
+    home = cache_root() / f"kafka-{version}"
+    if home.is_dir():
+        return home
+    with locked(cache_root() / f"kafka-{version}.lock"):
+        if not home.is_dir():  # another process may have fetched it while we waited
+            _fetch(release, home)
+    return home
+
+
+def kafka_jars(version: str = DEFAULT_VERSION) -> list[Path]:
+    """Every jar of a Kafka version, fetched through Maven on first use. Raises ClusterError when that fails."""
+    return sorted((install(version) / "libs").glob("*.jar"))
+
+
+def class_path(version: str = DEFAULT_VERSION, *more: Path) -> str:
+    """A ``-cp`` argument: all jars of the version, then ``more``."""
+    return os.pathsep.join([str(install(version) / "libs" / "*"), *map(str, more)])
+
+
+def _fetch(release: Release, home: Path) -> None:
+    maven = shutil.which("mvn")
+    if maven is None:
+        hint = _INSTALL_HINT.format(debian="maven", brew="maven")
+        raise MissingToolError(f"Maven fetches Kafka {release.text} the first time, but there is no 'mvn'. {hint}")
+    # Filled beside its final place and renamed, so that a directory that exists is complete.
+    with tempfile.TemporaryDirectory(prefix=f"{home.name}.", dir=home.parent) as scratch:
+        work = Path(scratch) / "kafka"
+        work.mkdir()
+        (work / "pom.xml").write_text(release.pom(), encoding="utf-8")
+        command = [maven, "-B", "-q", "-f", str(work / "pom.xml"), "dependency:copy-dependencies",
+                   f"-DoutputDirectory={work / 'libs'}"]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_DOWNLOAD_SECONDS,
+                                  stdin=subprocess.DEVNULL)
+        except subprocess.TimeoutExpired:
+            raise ClusterError(f"Maven did not fetch Kafka {release.text} within {_DOWNLOAD_SECONDS} s") from None
+        if done.returncode != 0 or not any((work / "libs").glob(f"kafka_{release.scala}-*.jar")):
+            tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-20:])
+            raise ClusterError(f"Maven could not fetch Kafka {release.text} (exit code {done.returncode}):\n{tail}")
+        if not release.needs_zookeeper:
+            _format_once(release, work)
+        work.rename(home)
+
+
+def _format_once(release: Release, work: Path) -> None:
+    """Leave StorageTool's ``bootstrap.checkpoint`` in ``work``.
+
+    It depends on nothing but the version, so a broker's directory is later "formatted" by copying it: a JVM start less
+    per broker.
+    """
+    java = jdk_program("java", release.java)
+    with tempfile.TemporaryDirectory(dir=work) as scratch:
+        properties = Path(scratch) / "server.properties"
+        logs = Path(scratch) / "logs"
+        properties.write_text(
+            "process.roles=broker,controller\nnode.id=1\ncontroller.quorum.voters=1@127.0.0.1:9093\n"
+            "listeners=PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093\n"
+            f"controller.listener.names=CONTROLLER\nlog.dirs={logs}\n",
+            encoding="utf-8",
+        )
+        command = [java, "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", str(work / "libs" / "*"),
+                   "kafka.tools.StorageTool", "format", "-t", "AAAAAAAAAAAAAAAAAAAAAQ", "-c", str(properties)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        if done.returncode != 0:
+            raise ClusterError(f"Kafka {release.text}'s StorageTool failed:\n{done.stdout}{done.stderr}")
+        shutil.copy(logs / "bootstrap.checkpoint", work / "bootstrap.checkpoint")
+
+
+def compiled(source: Path, version: str = DEFAULT_VERSION) -> Path:
+    """The directory with the classes of one Java source file, compiled against a Kafka version's jars and cached.
+
+    Raises MissingToolError (no JDK) or ClusterError with the compiler's messages.
+    """
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
+    target = cache_root() / "java" / f"{source.stem}-{version}-{digest}"
+    if target.is_dir():
+        return target
+    javac = jdk_program("javac")
+    with locked(target.with_name(f"{target.name}.lock")):
+        if target.is_dir():
+            return target
+        with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+            out = Path(scratch) / "classes"
+            command = [javac, "-nowarn", "-cp", class_path(version), "-d", str(out), str(source)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                raise ClusterError(f"javac {source.name} failed:\n{done.stdout}{done.stderr}")
+            out.rename(target)
+    return target

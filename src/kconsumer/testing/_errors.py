@@ -1,0 +1,11 @@
+"""Owns: the errors of the test clusters. Threads: any. Never: starts or reads anything."""
+
+from __future__ import annotations
+
+
+class ClusterError(RuntimeError):
+    """A test cluster could not be started, or an operation on it failed; the text says which and why."""
+
+
+class MissingToolError(ClusterError):
+    """Java, Maven or the client library that a test cluster needs is missing or too old; the text names it."""

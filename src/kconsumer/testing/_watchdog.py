@@ -1,0 +1,48 @@
+"""Owns: the end of a test cluster whose Python process died: kills its brokers, removes its files.
+
+Threads: a process of its own, run as a script. It reads commands from a pipe: ``+PID`` and ``-PID`` (watch, forget a
+process), ``rm PATH`` (a directory to remove at the end). When the pipe ends, or its parent is gone (a forked child may
+still hold the pipe open), it kills what it watches.
+Never: imports kconsumer, outlives its parent by more than a second.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+
+
+def main() -> None:
+    parent = os.getppid()
+    pids: set[int] = set()
+    directories: list[str] = []
+    pending = b""
+    while os.getppid() == parent:
+        readable, _, _ = select.select([0], [], [], 1.0)
+        if not readable:
+            continue
+        data = os.read(0, 4096)
+        if not data:
+            break
+        *lines, pending = (pending + data).split(b"\n")
+        for line in lines:
+            text = os.fsdecode(line)
+            if text.startswith("+"):
+                pids.add(int(text[1:]))
+            elif text.startswith("-"):
+                pids.discard(int(text[1:]))
+            elif text.startswith("rm "):
+                directories.append(text[3:])
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    for directory in directories:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,270 @@
+"""Owns: EmbeddedCluster, Kafka brokers inside this process, for tests that need no Java.
+
+Threads: one at a time; librdkafka serves the brokers on threads of its own. Never: used for figures: it is slow.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kconsumer.testing import _records
+from kconsumer.testing._errors import ClusterError
+from kconsumer.testing._records import Record
+
+if TYPE_CHECKING:
+    from kconsumer._core.librdkafka.mock_cluster import MockCluster
+
+_BUNDLES = ("confluent_kafka.libs/librdkafka-*.so*", "confluent_kafka.libs/librdkafka.so*",
+            "confluent_kafka/.dylibs/librdkafka*.dylib")
+_ALL = -1
+
+
+class Request(NamedTuple):
+    """A request that a broker received: its id, the API key, when (µs of librdkafka's monotonic clock)."""
+
+    broker: int
+    api_key: int
+    timestamp_us: int
+
+
+def librdkafka_path() -> str:
+    """The librdkafka that the confluent-kafka wheel bundles, which is loaded once however many use it.
+
+    Raises ImportError naming the ``[testing]`` extra when there is none.
+    """
+    spec = importlib.util.find_spec("confluent_kafka")
+    for place in spec.submodule_search_locations or [] if spec else []:
+        for pattern in _BUNDLES:
+            for found in sorted(Path(place).parent.glob(pattern)):
+                return str(found)
+    state = "is installed without its bundled librdkafka" if spec else "is not installed"
+    raise ImportError(
+        f"EmbeddedCluster needs the librdkafka of confluent-kafka's wheel, and confluent-kafka {state}: "
+        "pip install 'kconsumer[testing]'"
+    )
+
+
+class EmbeddedCluster:
+    """Kafka brokers on loopback inside this process: a context manager, up in milliseconds, without Java.
+
+    It is the mock cluster of librdkafka. It speaks the protocols of consumers, producers and groups (classic and
+    KIP-848), but it is no Kafka: no fetch sessions, no compaction, no security, everything in memory. **It keeps about
+    5 MiB per partition and silently drops what is older**: after loading more, ask watermarks() whether the low ones
+    are still 0. Brokers have the ids 1 … ``brokers``. Topics that are asked for but do not exist are created (4
+    partitions), as clients that allow it expect.
+
+    Args:
+        brokers: how many.
+        racks: the rack of each.
+
+    Operations raise ClusterError (a RuntimeError) when librdkafka refuses them, RuntimeError on a stopped cluster or in
+    a forked child; start() raises ImportError when confluent-kafka (the ``[testing]`` extra) is missing.
+    """
+
+    def __init__(self, brokers: int = 1, racks: Sequence[str] | None = None) -> None:
+        if brokers < 1:
+            raise ValueError(f"brokers must be at least 1, not {brokers}")
+        if racks is not None and len(racks) != brokers:
+            raise ValueError(f"racks must name one rack per broker: {len(racks)} for {brokers}")
+        self._count = brokers
+        self._racks = list(racks or [])
+        self._mock: MockCluster | None = None
+
+    # Life
+
+    def __enter__(self) -> EmbeddedCluster:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start the brokers. A started cluster stays as it is."""
+        if self._mock is not None:
+            return
+        from kconsumer._core.librdkafka.mock_cluster import MockCluster
+
+        self._mock = MockCluster(librdkafka_path(), self._count)
+        for broker, rack in enumerate(self._racks, 1):
+            self.set_rack(broker, rack)
+
+    def stop(self) -> None:
+        """Close every connection and drop all records. Does nothing to a stopped cluster."""
+        if self._mock is not None:
+            self._mock.close()
+            self._mock = None
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """``host:port`` of every broker, separated by commas."""
+        return self._core.bootstrap_servers()
+
+    # Topics and records
+
+    def create_topic(self, name: str, partitions: int = 1, replication: int | None = None) -> None:
+        """Create a topic. ``replication`` is by default 3, or what there are brokers for."""
+        replicas = min(3, self._count) if replication is None else replication
+        if partitions < 1 or not 1 <= replicas <= self._count:
+            raise ValueError(f"a topic has partitions and 1 to {self._count} replicas, not {partitions} and {replicas}")
+        code = self._core.topic_create(name, partitions, replicas)
+        self._check(f"create topic {name}", code)
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic with its records."""
+        self._check(f"delete topic {name}", self._core.topic_delete(name))
+
+    def produce(
+        self,
+        topic: str,
+        records: Iterable[Record],
+        config: Mapping[str, Any] | None = None,
+        timeout_s: float = 60.0,
+    ) -> list[tuple[int, int]]:
+        """Write records through confluent_kafka's producer and wait for all acknowledgements.
+
+        A record is its value, a (key, value) pair, or a mapping with any of ``key``, ``value``, ``headers``,
+        ``partition`` and ``timestamp`` (ms). ``config`` is the producer's. Returns the (partition, offset) of each
+        record in the order given.
+        """
+        return _records.produce(self.bootstrap_servers, topic, records, config or {}, timeout_s)
+
+    def watermarks(self, topic: str, timeout_s: float = 10.0) -> dict[int, tuple[int, int]]:
+        """The low and high watermark of each partition. A low one above 0 means that records were dropped."""
+        return _records.watermarks(self.bootstrap_servers, topic, timeout_s)
+
+    def delete_records(self, topic: str, partition: int, before_offset: int) -> None:
+        """Drop a partition's records before an offset, which becomes its low watermark."""
+        what = f"delete records of {topic} [{partition}] before {before_offset}"
+        self._check(what, self._core.delete_records(topic, partition, before_offset))
+
+    # Faults. Error codes are those of the Kafka protocol; -195 (librdkafka's _TRANSPORT) closes the connection instead.
+
+    def push_request_errors(
+        self, api_key: int, errors: Sequence[int], broker: int | None = None, rtt_ms: int = 0
+    ) -> None:
+        """Answer the next requests of a kind with these errors, one each (0 lets one through).
+
+        With ``broker`` only requests to that one count, and each answer is ``rtt_ms`` milliseconds late.
+        """
+        if broker is None and rtt_ms:
+            raise ValueError("rtt_ms needs a broker")
+        for error in errors:
+            if broker is None:
+                self._core.push_request_error(api_key, error)
+            else:
+                code = self._core.push_broker_error(broker, api_key, error, rtt_ms)
+                self._check(f"push an error for broker {broker}", code)
+
+    def push_partition_errors(self, topic: str, partition: int, api_key: int, errors: Sequence[int]) -> None:
+        """Answer for one partition with these errors, one in each of the next requests of a kind that name it."""
+        for error in errors:
+            code = self._core.push_partition_error(topic, partition, api_key, error)
+            self._check(f"push an error for {topic} [{partition}]", code)
+
+    def clear_request_errors(self, api_key: int) -> None:
+        """Forget errors pushed for all brokers that have not been answered yet."""
+        self._core.clear_request_errors(api_key)
+
+    def set_topic_error(self, topic: str, error: int) -> None:
+        """Answer Metadata requests for a topic with this error until set to 0."""
+        self._core.topic_set_error(topic, error)
+
+    def broker_down(self, broker: int | None = None) -> None:
+        """Close the connections of a broker (None: of all) and refuse new ones. Leaders do not move."""
+        self._check("take the broker down", self._core.broker_down(_ALL if broker is None else broker))
+
+    def broker_up(self, broker: int | None = None) -> None:
+        """Let a broker (None: all) accept connections again, on the same port."""
+        self._check("bring the broker up", self._core.broker_up(_ALL if broker is None else broker))
+
+    def add_broker(self, broker: int) -> None:
+        """Add a broker with this id; partitions are spread anew."""
+        self._check(f"add broker {broker}", self._core.broker_add(broker))
+
+    def decommission(self, broker: int) -> None:
+        """Remove a broker for good; its partitions move to others."""
+        self._check(f"remove broker {broker}", self._core.broker_decommission(broker))
+
+    def set_rtt(self, rtt_ms: int, broker: int | None = None) -> None:
+        """Delay every response of a broker (None: of all) by so many milliseconds."""
+        self._check("set the RTT", self._core.broker_rtt(_ALL if broker is None else broker, rtt_ms))
+
+    def set_api_version(self, api_key: int, lowest: int, highest: int) -> None:
+        """Offer only these versions of an API; -1, -1 takes it away."""
+        self._check(f"set the versions of API {api_key}", self._core.set_api_version(api_key, lowest, highest))
+
+    # Leaders, replicas, coordinators
+
+    def set_leader(self, topic: str, partition: int, broker: int | None) -> None:
+        """Move a partition to another leader; None leaves it without one."""
+        code = self._core.set_leader(topic, partition, -1 if broker is None else broker)
+        self._check(f"move {topic} [{partition}]", code)
+
+    def push_leader_response(self, topic: str, partition: int, leader: int, leader_epoch: int) -> None:
+        """Claim this leader and leader epoch in the next Metadata response for a partition."""
+        code = self._core.push_leader_response(topic, partition, leader, leader_epoch)
+        self._check(f"push a leader of {topic} [{partition}]", code)
+
+    def set_follower(self, topic: str, partition: int, broker: int | None) -> None:
+        """Name the replica that consumers are sent to (KIP-392); None: the leader serves them."""
+        code = self._core.set_follower(topic, partition, -1 if broker is None else broker)
+        self._check(f"set the follower of {topic} [{partition}]", code)
+
+    def set_follower_watermarks(self, topic: str, partition: int, low: int, high: int) -> None:
+        """The offsets between which that replica can serve; -1 stands for the leader's watermark."""
+        code = self._core.set_follower_watermarks(topic, partition, low, high)
+        self._check(f"set the follower's watermarks of {topic} [{partition}]", code)
+
+    def set_rack(self, broker: int, rack: str) -> None:
+        """Name the rack of a broker."""
+        self._check(f"set the rack of broker {broker}", self._core.broker_rack(broker, rack))
+
+    def set_coordinator(self, group: str, broker: int) -> None:
+        """Make a broker the coordinator of a group."""
+        self._check(f"set the coordinator of group {group}", self._core.coordinator_set("group", group, broker))
+
+    def set_transaction_coordinator(self, transactional_id: str, broker: int) -> None:
+        """Make a broker the coordinator of a transactional id."""
+        code = self._core.coordinator_set("transaction", transactional_id, broker)
+        self._check(f"set the coordinator of transactional id {transactional_id}", code)
+
+    def set_group_timing(
+        self,
+        initial_rebalance_delay_ms: int = -1,
+        session_timeout_ms: int = -1,
+        heartbeat_interval_ms: int = -1,
+    ) -> None:
+        """How long the first rebalance of a classic group waits; session and heartbeat times under KIP-848.
+
+        Milliseconds; -1 leaves one as it is (3000, 30000, 3000 at first).
+        """
+        self._core.group_timing(initial_rebalance_delay_ms, session_timeout_ms, heartbeat_interval_ms)
+
+    # What clients asked
+
+    def track_requests(self, on: bool = True) -> None:
+        """Begin to remember requests, forgetting earlier ones, or (False) stop remembering."""
+        self._core.track_requests(on)
+
+    def requests(self) -> list[Request]:
+        """The requests received since track_requests(), in their order."""
+        return [Request(*found) for found in self._core.requests()]
+
+    # Inside
+
+    @property
+    def _core(self) -> MockCluster:
+        if self._mock is None:
+            raise ClusterError("the embedded cluster is not started")
+        return self._mock
+
+    def _check(self, what: str, code: int) -> None:
+        if code:
+            raise ClusterError(f"cannot {what}: {self._core.error_text(code)} ({code})")

@@ -1,0 +1,237 @@
+"""TopicPartition and the offset and timestamp constants, in the form of confluent_kafka's.
+
+Owns: TopicPartition, coerce, coerce_list, offset_tail, the constants. Threads: any; an instance is not locked.
+Never: knows the consumer; imports confluent_kafka except in to_confluent().
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+from kconsumer.errors import KafkaError
+
+if TYPE_CHECKING:
+    import confluent_kafka
+
+__all__ = [
+    "OFFSET_BEGINNING",
+    "OFFSET_END",
+    "OFFSET_INVALID",
+    "OFFSET_STORED",
+    "OFFSET_TAIL_BASE",
+    "PARTITION_UA",
+    "TIMESTAMP_CREATE_TIME",
+    "TIMESTAMP_LOG_APPEND_TIME",
+    "TIMESTAMP_NOT_AVAILABLE",
+    "TopicPartition",
+    "coerce",
+    "coerce_list",
+    "offset_tail",
+]
+
+OFFSET_BEGINNING: Final = -2
+OFFSET_END: Final = -1
+OFFSET_STORED: Final = -1000
+OFFSET_INVALID: Final = -1001
+OFFSET_TAIL_BASE: Final = -2000
+PARTITION_UA: Final = -1
+
+TIMESTAMP_NOT_AVAILABLE: Final = 0
+TIMESTAMP_CREATE_TIME: Final = 1
+TIMESTAMP_LOG_APPEND_TIME: Final = 2
+
+
+def offset_tail(count: int) -> int:
+    """The logical offset `count` records before the end of a partition (librdkafka's ``RD_KAFKA_OFFSET_TAIL``).
+
+    Raises:
+        ValueError: `count` is negative.
+    """
+    if count < 0:
+        raise ValueError(f"count must be 0 or more, not {count}")
+    return OFFSET_TAIL_BASE - count
+
+
+def _integer(name: str, value: object, bits: int) -> int:
+    number = operator.index(value)  # type: ignore[arg-type]
+    if not -(1 << (bits - 1)) <= number < 1 << (bits - 1):
+        raise OverflowError(f"{name} does not fit in {bits} bits: {number}")
+    return number
+
+
+class TopicPartition:
+    """A partition of a topic, with an offset and what goes along with one.
+
+    Equality, order and hash use the topic and the partition only. Can be pickled and copied.
+
+    Args:
+        topic: topic name.
+        partition: partition number; -1 means none in particular.
+        offset: an offset, or one of the ``OFFSET_`` constants.
+        metadata: text stored with a committed offset, or None.
+        leader_epoch: leader epoch of the record before `offset` (KIP-320); None or negative means unknown.
+        error: error of this partition in the result of a call.
+
+    Raises:
+        TypeError: an argument of the wrong type.
+        ValueError: a topic with a NUL character.
+        OverflowError: a partition that does not fit in 32 bits, an offset that does not fit in 64.
+    """
+
+    __slots__ = ("_error", "_leader_epoch", "_metadata", "_offset", "_partition", "_topic")
+
+    def __init__(
+        self,
+        topic: str,
+        partition: int = PARTITION_UA,
+        offset: int = OFFSET_INVALID,
+        metadata: str | None = None,
+        leader_epoch: int | None = None,
+        *,
+        error: KafkaError | None = None,
+    ) -> None:
+        if not isinstance(topic, str):
+            raise TypeError(f"topic must be str, not {type(topic).__name__}")
+        if "\0" in topic:
+            raise ValueError("topic contains a NUL character")
+        if metadata is not None and not isinstance(metadata, str):
+            raise TypeError(f"metadata must be str or None, not {type(metadata).__name__}")
+        if error is not None and not isinstance(error, KafkaError):
+            raise TypeError(f"error must be KafkaError or None, not {type(error).__name__}")
+        epoch = None if leader_epoch is None else _integer("leader_epoch", leader_epoch, 32)
+        self._topic = topic
+        self._partition = _integer("partition", partition, 32)
+        self._offset = _integer("offset", offset, 64)
+        self._metadata = metadata
+        self._leader_epoch = None if epoch is None or epoch < 0 else epoch
+        self._error = error
+
+    @property
+    def topic(self) -> str:
+        """Topic name (read-only)."""
+        return self._topic
+
+    @property
+    def partition(self) -> int:
+        """Partition number."""
+        return self._partition
+
+    @partition.setter
+    def partition(self, value: int) -> None:
+        self._partition = _integer("partition", value, 32)
+
+    @property
+    def offset(self) -> int:
+        """Offset, or one of the ``OFFSET_`` constants."""
+        return self._offset
+
+    @offset.setter
+    def offset(self, value: int) -> None:
+        self._offset = _integer("offset", value, 64)
+
+    @property
+    def metadata(self) -> str | None:
+        """Text stored with a committed offset, or None (read-only)."""
+        return self._metadata
+
+    @property
+    def leader_epoch(self) -> int | None:
+        """Leader epoch, or None where unknown (read-only)."""
+        return self._leader_epoch
+
+    @property
+    def error(self) -> KafkaError | None:
+        """Error of this partition in the result of a call, or None (read-only)."""
+        return self._error
+
+    def to_confluent(self) -> confluent_kafka.TopicPartition:
+        """This partition as a ``confluent_kafka.TopicPartition``, for its producer's ``send_offsets_to_transaction``.
+
+        The error is left out: confluent_kafka has no way to set it.
+
+        Raises:
+            ImportError: confluent_kafka is not installed.
+        """
+        import confluent_kafka
+
+        optional: dict[str, Any] = {}
+        if self._metadata is not None:
+            optional["metadata"] = self._metadata
+        if self._leader_epoch is not None:
+            optional["leader_epoch"] = self._leader_epoch
+        return confluent_kafka.TopicPartition(self._topic, self._partition, self._offset, **optional)
+
+    def __repr__(self) -> str:
+        return (
+            f"TopicPartition{{topic={self._topic},partition={self._partition},offset={self._offset},"
+            f"leader_epoch={self._leader_epoch},error={self._error}}}"
+        )
+
+    __str__ = __repr__
+
+    def _key(self) -> tuple[str, int]:
+        return self._topic, self._partition
+
+    def __hash__(self) -> int:
+        return hash((self._topic, self._partition))
+
+    def __eq__(self, other: object) -> bool:
+        return self._key() == other._key() if isinstance(other, TopicPartition) else NotImplemented
+
+    def __lt__(self, other: object) -> bool:
+        return self._key() < other._key() if isinstance(other, TopicPartition) else NotImplemented
+
+    def __le__(self, other: object) -> bool:
+        return self._key() <= other._key() if isinstance(other, TopicPartition) else NotImplemented
+
+    def __gt__(self, other: object) -> bool:
+        return self._key() > other._key() if isinstance(other, TopicPartition) else NotImplemented
+
+    def __ge__(self, other: object) -> bool:
+        return self._key() >= other._key() if isinstance(other, TopicPartition) else NotImplemented
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        arguments = (self._topic, self._partition, self._offset, self._metadata, self._leader_epoch)
+        return _restore, (type(self), arguments, self._error)
+
+
+def _restore(cls: type[TopicPartition], arguments: tuple[Any, ...], error: KafkaError | None) -> TopicPartition:
+    return cls(*arguments, error=error)
+
+
+def coerce(obj: object) -> TopicPartition:
+    """`obj` itself if it is a TopicPartition, else one made from its attributes (confluent_kafka's own class).
+
+    Raises:
+        TypeError: `obj` lacks ``topic``, ``partition`` or ``offset``, or one has the wrong type.
+    """
+    if isinstance(obj, TopicPartition):
+        return obj
+    try:
+        topic, partition, offset = obj.topic, obj.partition, obj.offset  # type: ignore[attr-defined]
+    except AttributeError:
+        raise TypeError(f"expected a TopicPartition, not {type(obj).__name__}") from None
+    if not isinstance(topic, str):  # a Message has these names too, as methods
+        raise TypeError(f"expected a TopicPartition, not {type(obj).__name__}")
+    return TopicPartition(
+        topic, partition, offset, getattr(obj, "metadata", None), getattr(obj, "leader_epoch", None)
+    )
+
+
+def coerce_list(objects: Iterable[object]) -> list[TopicPartition]:
+    """A list of TopicPartitions from any iterable of them; confluent_kafka's are converted.
+
+    Raises:
+        TypeError: not an iterable, or an element is no TopicPartition (its index is named).
+    """
+    if isinstance(objects, (str, bytes)) or not isinstance(objects, Iterable):
+        raise TypeError(f"expected a list of TopicPartition, not {type(objects).__name__}")
+    partitions = []
+    for index, obj in enumerate(objects):
+        try:
+            partitions.append(coerce(obj))
+        except TypeError as error:
+            raise TypeError(f"element {index}: {error}") from None
+    return partitions

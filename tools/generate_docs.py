@@ -1,0 +1,146 @@
+"""Writes docs/configuration.md from the table of properties.
+
+Owns: the form of that page. Threads: one. Never: states what a property is (src/kconsumer/config_properties.py).
+
+Usage (with kconsumer installed):
+    python tools/generate_docs.py            write the page
+    python tools/generate_docs.py --check    fail if the page is not up to date
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from kconsumer.config_properties import SECTIONS, OffsetReset
+from kconsumer.config_property import ABSENT, SAME, Kind, Property, Scope, Status
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "configuration.md"
+
+INTRODUCTION = """\
+# Configuration
+
+<!-- Written by tools/generate_docs.py from src/kconsumer/config_properties.py. Do not edit. -->
+
+`Consumer(config)` takes a dict of these properties, under librdkafka's names or the Java consumer's. Numbers and
+booleans may be given as strings (`"true"`, `"1"`, `"0x10"`); words are read in any case. A property given under two of
+its names counts as given last, with a warning. A value of None unsets a string, a callback or the logger. What is
+wrong raises `ConfigurationError` (a `KafkaException` and a `ValueError`), which names the property, the value, what is
+allowed, and for an unknown name the nearest known one.
+
+A property is
+
+- **honoured**: it does what is said here;
+- **accepted**: it is checked, and one logged warning says why it has no effect (none is logged for a value that holds
+  anyway);
+- **refused**: the consumer is not made, and the error gives the reason.
+
+Properties marked *live* can be changed on a running consumer with `set_config({...})`.
+
+Defaults are librdkafka 2.16's, and where that one or the Java consumer of Kafka 4.3 has another one it is given.
+"""
+
+
+def shown(value: object) -> str:
+    """A value as it stands in a table cell."""
+    if isinstance(value, bool):
+        return "`true`" if value else "`false`"
+    if isinstance(value, OffsetReset):
+        return f"`{value.policy}`"
+    if value is None or value == "" or value in ((), frozenset()):
+        return "none"
+    if isinstance(value, tuple):
+        return f"`{','.join(map(str, value))}`"
+    return f"`{value}`"
+
+
+def default(prop: Property) -> str:
+    """The default, with the other clients' defaults where they differ."""
+    lines = [shown(prop.default)]
+    for client, value in (("librdkafka", prop.librdkafka_default), ("Java", prop.java_default)):
+        if value not in (SAME, ABSENT):
+            lines.append(f"{client}: {shown(value)}")
+    return "<br>".join(lines)
+
+
+def known_to(prop: Property) -> str:
+    """Which other clients know the property, under any of its names."""
+    clients = []
+    if prop.librdkafka_default is not ABSENT:
+        clients.append("librdkafka")
+    if prop.java_default is not ABSENT:
+        clients.append("Java")
+    return ", ".join(clients) or "kconsumer only"
+
+
+def names(prop: Property) -> str:
+    """The name and the aliases, each with what is particular to it."""
+    lines = [f"`{prop.name}`"]
+    for alias in prop.aliases:
+        lines.append(f"`{alias.name}`{' (in KiB)' if alias.factor == 1024 else ''}")
+        if alias.minimum is not None or alias.maximum is not None:
+            least = prop.minimum if alias.minimum is None else alias.minimum
+            lines[-1] += f": {least} .. {prop.maximum if alias.maximum is None else alias.maximum}"
+    return "<br>".join(lines)
+
+
+def kind(prop: Property) -> str:
+    """The type with the range or the words."""
+    if prop.kind in (Kind.STRING, Kind.CALLABLE, Kind.LOGGER, Kind.TOPIC_CONFIG, Kind.BOOTSTRAP):
+        return str(prop.kind.value)
+    if prop.kind is Kind.BOOLEAN:
+        return "boolean"
+    if prop.kind is Kind.INTEGER:
+        return f"integer<br>{prop.allowed}"
+    words = [word for word in prop.choices if not word.startswith("org.apache.")]
+    return f"{prop.kind.value}<br>{', '.join(words)}"
+
+
+def effect(prop: Property) -> str:
+    """What becomes of the property."""
+    parts = [prop.status.value + (", *live*" if prop.runtime else "")]
+    if prop.reason:
+        parts.append(f": {prop.reason}")
+    if prop.status is Status.REFUSED and prop.satisfied_by:
+        parts.append(f"; {' or '.join(map(shown, prop.satisfied_by))} is accepted")
+    return "".join(parts)
+
+
+def row(prop: Property) -> str:
+    """One line of a section's table."""
+    cells = (names(prop), kind(prop), default(prop), effect(prop), prop.doc, known_to(prop))
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [INTRODUCTION]
+    for title, properties in SECTIONS:
+        if all(prop.scope is Scope.PRODUCER for prop in properties):
+            listed = ", ".join(names(prop).replace("<br>", ", ") for prop in properties)
+            text = "Accepted, as by librdkafka's consumer, and ignored with a warning: "
+            parts.append(f"## {title}\n\n{text}{listed}.\n")
+            continue
+        head = "| Property | Type, range | Default | Status | What it does | Known to |\n|---|---|---|---|---|---|"
+        parts.append(f"## {title}\n\n{head}\n" + "\n".join(map(row, properties)) + "\n")
+    return "\n".join(parts)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Write docs/configuration.md from the table of properties.")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if the page is not up to date")
+    arguments = parser.parse_args()
+    text = page()
+    if not arguments.check:
+        PAGE.parent.mkdir(exist_ok=True)
+        PAGE.write_text(text, encoding="utf-8")
+        return 0
+    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == text:
+        return 0
+    print("docs/configuration.md is not up to date: run python tools/generate_docs.py", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
