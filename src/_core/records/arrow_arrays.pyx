@@ -155,8 +155,13 @@ cdef Status export_topic(const ArrowSource* source, const ArrowField* field, Arr
 
 # ---- offset and timestamp
 
+cdef int64_t array_offset(const ArrowSource* source) noexcept nogil:
+    """Zero for an empty slice, whose buffers pyarrow takes to be empty however they are long."""
+    return source.row_start if source.row_start < source.row_end else 0
+
+
 cdef Status export_int64(const ArrowSource* source, const int64_t* values, ArrowArray* out) noexcept nogil:
-    open_array(out, source.row_end - source.row_start, source.row_start, 0, source.columns)
+    open_array(out, source.row_end - source.row_start, array_offset(source), 0, source.columns)
     add_buffer(out, NULL)
     add_buffer(out, values)
     return Status()
@@ -196,7 +201,7 @@ cdef int64_t count_nulls(const uint8_t* validity, int32_t start, int32_t end) no
 
 cdef Status export_views(const ArrowSource* source, const BinaryView* views, const uint8_t* validity, int64_t nulls,
                          ArrowArray* out) noexcept nogil:
-    open_array(out, source.row_end - source.row_start, source.row_start, nulls, source.columns)
+    open_array(out, source.row_end - source.row_start, array_offset(source), nulls, source.columns)
     add_buffer(out, validity if nulls > 0 else NULL)
     add_buffer(out, views)
     return Status() if add_view_buffers(out) else out_of_memory()

@@ -5,7 +5,8 @@ from kconsumer._core.records.arrow_export cimport ArrowArray
 from kconsumer._core.records.columns cimport Columns
 
 # An array without buffers; `columns` (may be NULL) is retained until its release.
-cdef void open_array(ArrowArray* out, int64_t length, int64_t offset, int64_t null_count, Columns* columns) noexcept nogil
+cdef void open_array(ArrowArray* out, int64_t length, int64_t offset, int64_t null_count,
+                     Columns* columns) noexcept nogil
 cdef void add_buffer(ArrowArray* array, const void* buffer) noexcept nogil
 # A new buffer of the array's own; NULL when memory is out.
 cdef void* own_buffer(ArrowArray* array, size_t bytes) noexcept nogil

@@ -113,5 +113,5 @@ cdef Status out_of_memory() noexcept nogil:
 
 
 cdef Status too_long(const string& name) noexcept nogil:
-    return Status(ERR_INVALID_ARG, formatted(b"column %s: more than 2 GiB do not fit its 32-bit offsets; ask for a large "
-                                             b"or view type, or for fewer records", name.c_str()))
+    return Status(ERR_INVALID_ARG, formatted(b"column %s: more than 2 GiB do not fit its 32-bit offsets; ask for a "
+                                             b"large or view type, or for fewer records", name.c_str()))

@@ -48,7 +48,8 @@ cdef uint32_t message_crc(uint32_t crc, const uint8_t* p, size_t n) noexcept nog
     return <uint32_t>crc32(crc, p, <unsigned int>n)
 
 
-cdef const char* read_field(const uint8_t** p, const uint8_t* end, const uint8_t** data, int32_t* length) noexcept nogil:
+cdef const char* read_field(const uint8_t** p, const uint8_t* end, const uint8_t** data,
+                            int32_t* length) noexcept nogil:
     if end - p[0] < 4:
         return b"the length of its key or value goes beyond it"
     length[0] = <int32_t>load_be32(p[0])

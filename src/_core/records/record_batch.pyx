@@ -8,12 +8,12 @@ batch borders. What a batch claims (its length, count, last offset) is checked a
 from libc.stdint cimport INT32_MAX, INT64_MAX
 
 from kconsumer._core.base.cpp cimport int8_t, int16_t, int64_t, string, uint8_t, uint32_t, vector
-from kconsumer._core.base.status cimport ERR_BAD_COMPRESSION, ERR_BAD_MSG, ERR_CRIT_SYS_RESOURCE, Status
+from kconsumer._core.base.status cimport ERR_BAD_COMPRESSION, ERR_BAD_MSG, ERR_CRIT_SYS_RESOURCE
 from kconsumer._core.records.bytes cimport formatted, load_be16, load_be32, load_be64
 from kconsumer._core.records.columns cimport Block, BlockPool
 from kconsumer._core.records.compression cimport (
-    CODEC_LZ4, CODEC_NONE, CODEC_ZSTD, INFLATE_BAD, INFLATE_DONE, InflateResult, inflate_begin, inflate_step, inflater_acquire,
-    inflater_release,
+    CODEC_LZ4, CODEC_NONE, CODEC_ZSTD, INFLATE_BAD, INFLATE_DONE, InflateResult, inflate_begin, inflate_step,
+    inflater_acquire, inflater_release,
 )
 from kconsumer._core.records.crc32c cimport crc32c_extend
 from kconsumer._core.records.decode cimport (
@@ -112,7 +112,7 @@ cdef int64_t claimed_next_offset(DecodeJob* job) noexcept nogil:
     cdef int32_t delta = 0
     if batch.magic == 2:
         delta = <int32_t>load_be32(job.data + batch.begin + AT_LAST_OFFSET_DELTA)
-    if delta < 0 or batch.base_offset > INT64_MAX - delta - 1 or batch.base_offset + delta < job.next_offset:
+    if delta < 0 or batch.base_offset > INT64_MAX - delta - 1 or batch.base_offset + delta + 1 < job.next_offset:
         return -1
     return batch.base_offset + delta + 1
 

@@ -85,6 +85,30 @@ cdef class Arena:
         assert p == end
         return out
 
+    def repeated(self, int32_t times):
+        """The arena with its single row appearing ``times`` times."""
+        cdef Columns* c = self.columns
+        cdef int32_t i
+        for i in range(1, times):
+            c.offsets[i] = c.offsets[0] + i
+            c.timestamps[i] = c.timestamps[0]
+            c.keys[i] = c.keys[0]
+            c.values[i] = c.values[0]
+        c.rows = times
+        c.key_nulls = 0
+        c.runs[0].row_end = times
+        return self
+
+    @property
+    def pinned_blocks(self):
+        return self.columns.buffers.size()
+
+    def runs(self):
+        """(first row, end row, leader epoch, timestamp type) of every run."""
+        cdef size_t i
+        return [(self.columns.runs[i].row_start, self.columns.runs[i].row_end, self.columns.runs[i].leader_epoch,
+                 self.columns.runs[i].timestamp_type) for i in range(self.columns.runs.size())]
+
     def rows(self):
         """(offset, timestamp, key, value, headers, leader epoch, timestamp type) of every record, in order."""
         cdef Columns* c = self.columns
@@ -149,21 +173,22 @@ cdef class Job:
     def estimate(self):
         return decode_estimate_rows(&self.job)
 
-    def run(self, size_t budget=1 << 40):
-        """Steps to the end. The steps taken, by result name."""
+    def step(self, size_t budget):
+        """One slice; its result's name. Full columns are replaced by fresh ones."""
         cdef DecodeResult result
+        with nogil:
+            result = decode_step(&self.job, budget)
+        assert (result == DECODE_ERROR) == (self.job.status.code != 0)
+        if result == DECODE_FULL:
+            self.fresh()
+        return {DECODE_DONE: "done", DECODE_MORE: "more", DECODE_FULL: "full", DECODE_ERROR: "error"}[result]
+
+    def run(self, size_t budget=1 << 40):
+        """Steps to the end; how many slices ended in "more" and "full"."""
         steps = {"more": 0, "full": 0}
-        while True:
-            with nogil:
-                result = decode_step(&self.job, budget)
-            if result == DECODE_MORE:
-                steps["more"] += 1
-            elif result == DECODE_FULL:
-                steps["full"] += 1
-                self.fresh()
-            else:
-                assert (result == DECODE_ERROR) == (self.job.status.code != 0)
-                return steps
+        while (result := self.step(budget)) in steps:
+            steps[result] += 1
+        return steps
 
     def release(self):
         decode_release(&self.job)
