@@ -307,9 +307,11 @@ cdef class ScriptedNetwork(Network):
     def node_list(self):
         """Known nodes: {id: "host:port"}."""
         cdef map[int32_t, NodeAddress].iterator it = self.nodes.begin()
+        cdef string name
         result = {}
         while it != self.nodes.end():
-            result[deref(it).first] = host_and_port(deref(it).second.host, deref(it).second.port).c_str().decode()
+            name = host_and_port(deref(it).second.host, deref(it).second.port)
+            result[deref(it).first] = name.data()[:name.size()].decode()
             inc(it)
         return result
 
