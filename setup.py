@@ -23,6 +23,7 @@ JOBS = int(os.environ.get("KCONSUMER_JOBS", os.cpu_count() or 1))
 # Which system library each module links; everything else needs libc and libstdc++ only.
 LIBRARIES = {
     "kconsumer._core.records.compression": ["z", "lz4", "zstd", "snappy"],
+    "kconsumer._core.records.message_set": ["z"],
 }
 
 DIRECTIVES = {

@@ -2,7 +2,7 @@
 
 Owns: the form of that page. Threads: one. Never: states what a property is (src/kconsumer/config_properties.py).
 
-Usage:
+Usage (with kconsumer installed):
     python tools/generate_docs.py            write the page
     python tools/generate_docs.py --check    fail if the page is not up to date
 """
@@ -13,13 +13,10 @@ import argparse
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "configuration.md"
+from kconsumer.config_properties import SECTIONS, OffsetReset
+from kconsumer.config_property import ABSENT, SAME, Kind, Property, Scope, Status
 
-sys.path.insert(0, str(ROOT / "src"))  # the table needs no compiled module
-
-from kconsumer.config_properties import SECTIONS, OffsetReset  # noqa: E402
-from kconsumer.config_property import ABSENT, SAME, Kind, Property, Scope, Status  # noqa: E402
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "configuration.md"
 
 INTRODUCTION = """\
 # Configuration

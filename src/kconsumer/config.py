@@ -200,6 +200,8 @@ def _take(prop: Property, alias: Alias | None, name: str, value: object, warning
     if prop.scope is Scope.PRODUCER:  # a producer's to check
         warnings.append(f"{name}: {prop.reason}")
         return _Given(name, value)
+    if prop.status is Status.REFUSED and not prop.satisfied_by:
+        raise configuration_error(f"{name} is refused: {prop.reason}")
     read = read_value(prop, name, value, alias)
     if read not in prop.satisfied_by:
         if prop.status is Status.REFUSED:
@@ -287,12 +289,12 @@ def _check(settings: Settings, given: Mapping[str, _Given], warnings: list[str])
         problem = check(settings, given)
         if problem is not None:
             raise configuration_error(problem)
-    if settings.retry_backoff_ms > settings.retry_backoff_max_ms:
+    if "retry.backoff.ms" in given and settings.retry_backoff_ms > settings.retry_backoff_max_ms:
         warnings.append(
             f"retry.backoff.ms ({settings.retry_backoff_ms}) is greater than retry.backoff.max.ms "
             f"({settings.retry_backoff_max_ms}): every pause is as long as the latter"
         )
-    if settings.max_partition_fetch_bytes > settings.fetch_max_bytes:
+    if "max.partition.fetch.bytes" in given and settings.max_partition_fetch_bytes > settings.fetch_max_bytes:
         warnings.append(
             f"max.partition.fetch.bytes ({settings.max_partition_fetch_bytes}) is greater than fetch.max.bytes "
             f"({settings.fetch_max_bytes}): the latter bounds the whole response"

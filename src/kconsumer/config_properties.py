@@ -73,7 +73,7 @@ _CLIENT = (
 
 _METADATA = (
     integer("topic.metadata.refresh.interval.ms", -1, 3_600_000, 300_000, "Time in ms after which metadata is fetched "
-            "again without cause; -1: only `metadata.max.age.ms` counts, and that only if it is set."),
+            "again without cause; 0 or -1: only `metadata.max.age.ms` counts, and that only if set."),
     integer("metadata.max.age.ms", 1, 86_400_000, 900_000, "Age in ms at which metadata is fetched again. The shorter "
             "of this and `topic.metadata.refresh.interval.ms` counts; three times the latter if not set."),
     enum("metadata.recovery.strategy", words("none", "rebootstrap"), "rebootstrap", "Whether to start again from "

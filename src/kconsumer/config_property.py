@@ -74,7 +74,7 @@ SAME: Final = Elsewhere.SAME
 ABSENT: Final = Elsewhere.ABSENT
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Property:
     """One configuration property: the only place that knows its names, type, range and default.
 
@@ -123,14 +123,8 @@ class Property:
 
     @property
     def allowed(self) -> str:
-        """The allowed values in words, for messages and for the documentation."""
-        if self.kind is Kind.BOOLEAN:
-            return "true, false"
-        if self.choices:
-            return ", ".join(self.choices)
-        if self.minimum is not None:
-            return f"{self.minimum} .. {self.maximum}"
-        return ""
+        """The words of a property that has choices, else the range of a number."""
+        return ", ".join(self.choices) or f"{self.minimum} .. {self.maximum}"
 
 
 def boolean(name: str, default: bool, doc: str, **more: Any) -> Property:

@@ -6,6 +6,7 @@ Never: knows more than one property.
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
@@ -25,7 +26,8 @@ _DURATION: Final = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _ENTRY: Final = re.compile(
-    r"(?:(?P<protocol>\w+)://)?(?:\[(?P<v6>[0-9A-Fa-f:.%\w]+)\]|(?P<host>[^\[\]:/\s]+))(?::(?P<port>[^:]*))?", re.ASCII
+    r"(?:(?P<protocol>\w+)://)?(?:\[(?P<v6>[^\[\]]+)\]|(?P<host>[^\[\]:/\s\x00-\x1f\x7f]+))(?::(?P<port>[^:]*))?",
+    re.ASCII,
 )
 
 
@@ -159,9 +161,17 @@ def _read_reset(prop: Property, name: str, value: object) -> OffsetReset:
     return OffsetReset(policy)
 
 
+def _is_ipv6(text: str) -> bool:
+    try:
+        ipaddress.IPv6Address(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _parse_entry(name: str, entry: str) -> Endpoint:
     match = _ENTRY.fullmatch(entry)
-    if match is None:
+    if match is None or (match["v6"] is not None and not _is_ipv6(match["v6"])):
         hint = "; an IPv6 address needs brackets" if entry.count(":") > 1 and "[" not in entry else ""
         raise configuration_error(f"{name}: {entry!r} is no host:port{hint}")
     protocol = match["protocol"]

@@ -36,7 +36,9 @@ if TYPE_CHECKING:
         def __exit__(self, *exc_info: Any) -> Any: ...
 
 else:
-    _Consumer = object
+
+    class _Consumer:
+        __slots__ = ()
 
 
 class Deserializing(_Consumer, Generic[K, V]):

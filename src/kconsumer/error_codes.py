@@ -428,7 +428,10 @@ _RETRIABLE: Final[frozenset[int]] = frozenset({
     122, 123, 133,
 })  # fmt: skip
 
-_NAMES: Final[dict[int, str]] = {code: name for name, code in vars(Codes).items() if isinstance(code, int)}
+# Python 3.13 adds a __firstlineno__ to every class: no code.
+_NAMES: Final[dict[int, str]] = {
+    code: name for name, code in vars(Codes).items() if isinstance(code, int) and not name.startswith("__")
+}
 
 
 def name(code: int) -> str:

@@ -1,11 +1,13 @@
-// Owns: the Java client's codecs behind lines of text: "operation TAB message TAB version TAB payload" on stdin, "ok TAB
-// payload" or "error TAB reason" on stdout. Run as a source file with the kafka-clients jar on the class path.
+// Owns: the Java client's codecs behind lines of text: "operation TAB message TAB version TAB payload" on stdin,
+// "ok TAB payload" or "error TAB reason" on stdout. Run as a source file with the kafka-clients jar on the class path.
 // Threads: one. Never: opens a connection.
 //
 //   json    hex -> the message as Kafka's own JSON converter prints it
 //   bytes   JSON -> hex
+//   older   JSON of the newest version -> hex of this one
 //   tags    hex -> hex with unknown tagged fields added in every struct that may have them
 //   again   hex -> hex, decoded and encoded
+//   headers an API's number -> the versions of its request's and of its response's header
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.BufferedReader;
@@ -19,6 +21,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Collection;
 import java.util.HexFormat;
+import org.apache.kafka.common.message.ApiMessageType;
 import org.apache.kafka.common.protocol.ByteBufferAccessor;
 import org.apache.kafka.common.protocol.Message;
 import org.apache.kafka.common.protocol.MessageUtil;
@@ -45,16 +48,21 @@ public class ProtocolPeer {
     }
 
     private static String answer(String operation, String name, short version, String payload) throws Exception {
+        if (operation.equals("headers")) {
+            ApiMessageType api = ApiMessageType.fromApiKey(Short.parseShort(payload));
+            return api.requestHeaderVersion(version) + " " + api.responseHeaderVersion(version);
+        }
         // What is no request, response or header of one has no suffix in Java.
         String type = PACKAGE + name + (name.startsWith("ConsumerProtocol") ? "" : "Data");
         Class<?> data = Class.forName(type);
         Class<?> converter = Class.forName(type + "JsonConverter");
-        if (operation.equals("bytes")) {
+        Message message = (Message) data.getConstructor().newInstance();
+        if (operation.equals("bytes") || operation.equals("older")) {
+            short from = operation.equals("older") ? message.highestSupportedVersion() : version;
             Method read = converter.getMethod("read", JsonNode.class, short.class);
-            return encode((Message) read.invoke(null, MAPPER.readTree(payload), version), version);
+            return encode((Message) read.invoke(null, MAPPER.readTree(payload), from), version);
         }
         ByteBuffer buffer = ByteBuffer.wrap(HEX.parseHex(payload));
-        Message message = (Message) data.getConstructor().newInstance();
         message.read(new ByteBufferAccessor(buffer), version);
         if (buffer.hasRemaining()) {
             throw new IllegalArgumentException(buffer.remaining() + " bytes left over");
@@ -80,17 +88,20 @@ public class ProtocolPeer {
         return HEX.formatHex(bytes);
     }
 
-    private static void addUnknownTags(Message message) throws IllegalAccessException {
+    private static void addUnknownTags(Message message) throws ReflectiveOperationException {
         message.unknownTaggedFields().add(new RawTaggedField(100, new byte[] {1, 2, 3}));
         message.unknownTaggedFields().add(new RawTaggedField(20000, new byte[0]));
-        message.unknownTaggedFields().add(new RawTaggedField(Integer.MAX_VALUE, new byte[200]));
+        message.unknownTaggedFields().add(new RawTaggedField(Integer.MAX_VALUE - 1, new byte[200]));
         for (Field field : message.getClass().getDeclaredFields()) {
             if (Modifier.isStatic(field.getModifiers()) || !field.trySetAccessible()) {
                 continue;
             }
             Object value = field.get(message);
             if (value instanceof Message) {
-                addUnknownTags((Message) value);
+                // One at its default may be absent from this version, and would have to be written were it given tags.
+                if (!value.equals(value.getClass().getConstructor().newInstance())) {
+                    addUnknownTags((Message) value);
+                }
             } else if (value instanceof Collection) {
                 for (Object element : (Collection<?>) value) {
                     if (element instanceof Message) {

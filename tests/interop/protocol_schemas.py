@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 from hypothesis import strategies as st
 
@@ -102,7 +102,7 @@ def complete(fields: list[Field], version: int, values: dict) -> dict:
     return full
 
 
-@lru_cache(maxsize=None)
+@cache
 def integers(bits: int) -> st.SearchStrategy[int]:
     low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if bits > 0 else (0, 2**-bits - 1)
     return st.one_of(st.sampled_from([0, low, high, min(high, 127), min(high, 128)]), st.integers(low, high))
@@ -129,7 +129,7 @@ def field_values(field: Field, version: int) -> st.SearchStrategy:
         strategy = st.lists(strategy, max_size=2)
     if field.nullable(version):
         strategy = st.one_of(st.none(), strategy)
-    if field.tagged(version) or "default" in field.spec and field.spec["default"] != "null":
+    if field.tagged(version) or ("default" in field.spec and field.spec["default"] != "null"):
         strategy = st.one_of(st.just(field.default()), strategy)
     return strategy
 

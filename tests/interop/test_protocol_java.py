@@ -11,16 +11,15 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from protocol_schemas import Field, complete, fields_of, is_flexible, struct_values, valid_versions
-
 from kconsumer._core.protocol import protocol_testing as codecs
+from protocol_schemas import Field, complete, fields_of, is_flexible, struct_values, valid_versions
 
 ROOT = Path(__file__).resolve().parents[2]
 KAFKA_VERSION = "4.3.1"
 JARS = [f"org.apache.kafka:kafka-clients:{KAFKA_VERSION}",
         *(f"com.fasterxml.jackson.core:jackson-{part}:2.18.2" for part in ("databind", "core", "annotations"))]
 COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
-EXAMPLES = settings(max_examples=8, derandomize=True, deadline=None, database=None,
+EXAMPLES = settings(max_examples=10, derandomize=True, deadline=None, database=None,
                     suppress_health_check=list(HealthCheck))
 
 if not shutil.which("java") or not shutil.which("mvn"):
@@ -61,11 +60,16 @@ class Peer:
                                         encoding="utf-8")
 
     def ask(self, operation: str, name: str, version: int, payload: str) -> str:
+        verdict, answer = self.try_to(operation, name, version, payload)
+        assert verdict == "ok", f"{operation} {name} v{version}: {answer}"
+        return answer
+
+    def try_to(self, operation: str, name: str, version: int, payload: str) -> tuple[str, str]:
         self.process.stdin.write(f"{operation}\t{name}\t{version}\t{payload}\n")
         self.process.stdin.flush()
         verdict, _, answer = self.process.stdout.readline().rstrip("\n").partition("\t")
-        assert verdict == "ok", f"{operation} {name} v{version}: {answer or 'the Java process ended'}"
-        return answer
+        assert verdict, "the Java process ended"
+        return verdict, answer
 
     def close(self) -> None:
         self.process.stdin.close()
@@ -107,7 +111,7 @@ def without_what_java_leaves_out(fields: list[Field], version: int, values: dict
     kept = {}
     for field in fields:
         value = values.get(field.name)
-        if field.name not in values or field.tagged(version) and value == field.default():
+        if field.name not in values or (field.tagged(version) and value == field.default()):
             continue
         if field.type == "records" and value is not None:
             value = b""
@@ -125,6 +129,13 @@ CASES = [(name, version) for name, (low, high) in codecs.messages().items() for 
 def test_versions_are_the_schemas(schemas):
     assert {name: (valid_versions(schema)[0], valid_versions(schema)[-1]) for name, schema in schemas.items()} == (
         codecs.messages())
+
+
+@pytest.mark.parametrize(("name", "version"), [case for case in CASES if case[0].endswith("Request")])
+def test_header_versions(name, version, schemas, peer):
+    request, response = map(int, peer.ask("headers", name, version, str(schemas[name]["apiKey"])).split())
+    assert codecs.header_versions(name, version) == (request, response)
+    assert codecs.header_versions(name.replace("Request", "Response"), version) == (response, -1)
 
 
 @pytest.mark.parametrize(("name", "version"), CASES)
@@ -161,5 +172,24 @@ def test_unknown_tagged_fields_from_java_are_passed_over(name, version, schemas,
         assert len(tagged) > len(plain)
         assert codecs.decode(name, version, tagged) == (complete(fields, version, values), 0)
         assert codecs.transcode(name, version, tagged) == plain
+
+    check()
+
+
+@pytest.mark.parametrize(("name", "version"), CASES)
+def test_java_refuses_what_can_encode_refuses(name, version, schemas, peer):
+    """Values of the newest version, asked for in this one."""
+    fields = fields_of(schemas[name])
+    newest = codecs.messages()[name][1]
+
+    @EXAMPLES
+    @given(struct_values(fields, newest))
+    def check(values):
+        values = complete(fields, newest, values)
+        verdict, answer = peer.try_to("older", name, version, json.dumps(to_json(fields, newest, values)))
+        refused = codecs.refused_field(name, version, values)
+        assert (verdict == "error") == (refused is not None), (refused, answer)
+        if refused is None:
+            assert codecs.encode(name, version, values).hex() == answer
 
     check()

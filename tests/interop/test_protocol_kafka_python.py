@@ -9,9 +9,8 @@ import warnings
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from protocol_schemas import Field, complete, fields_of, is_flexible, struct_values, valid_versions
-
 from kconsumer._core.protocol import protocol_testing as codecs
+from protocol_schemas import Field, complete, fields_of, is_flexible, struct_values, valid_versions
 
 kafka_protocol = pytest.importorskip("kafka.protocol.api_message", reason="kafka-python is not installed")
 from kafka.protocol.api_data import ApiData  # noqa: E402
@@ -19,7 +18,7 @@ from kafka.protocol.api_header import ApiHeader  # noqa: E402
 from kafka.protocol.schemas import load_json  # noqa: E402
 
 ApiMessage = kafka_protocol.ApiMessage
-EXAMPLES = settings(max_examples=30, derandomize=True, deadline=None, database=None,
+EXAMPLES = settings(max_examples=15, derandomize=True, deadline=None, database=None,
                     suppress_health_check=list(HealthCheck))
 
 

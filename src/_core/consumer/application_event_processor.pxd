@@ -3,11 +3,9 @@ from kconsumer._core.base.cpp cimport int64_t
 from kconsumer._core.events.application_event cimport ApplicationEvent, CloseEvent
 from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
 from kconsumer._core.managers.offsets_request_manager cimport OffsetsRequestManager
-from kconsumer._core.state.fetch_positions cimport FetchPositions
 
 
 cdef class ApplicationEventProcessor:
-    cdef FetchPositions positions            # thread: N
     cdef MetadataRequestManager metadata     # thread: N
     cdef OffsetsRequestManager offsets       # thread: N
     cdef CloseEvent* closing                 # thread: N (a reference; set by CLOSE)

@@ -5,7 +5,6 @@ thread: N. Never: waits for anything; an event that needs an answer is completed
 cimport cython
 
 from kconsumer._core.events.application_event cimport (
-    EVENT_ASSIGNMENT_CHANGE,
     EVENT_CLOSE,
     EVENT_LIST_OFFSETS,
     EVENT_TOPIC_METADATA,
@@ -16,9 +15,7 @@ from kconsumer._core.events.application_event cimport (
 
 @cython.no_gc
 cdef class ApplicationEventProcessor:
-    def __cinit__(self, FetchPositions positions not None, MetadataRequestManager metadata not None,
-                  OffsetsRequestManager offsets not None):
-        self.positions = positions
+    def __cinit__(self, MetadataRequestManager metadata not None, OffsetsRequestManager offsets not None):
         self.metadata = metadata
         self.offsets = offsets
 
@@ -28,15 +25,12 @@ cdef class ApplicationEventProcessor:
 
     cdef void process(self, ApplicationEvent* event, int64_t now_ms) noexcept nogil:
         """Takes over one reference on the event."""
-        if event.type == EVENT_ASSIGNMENT_CHANGE:
-            self.positions.adopt(now_ms)
-            event.release()
-        elif event.type == EVENT_TOPIC_METADATA:
+        if event.type == EVENT_TOPIC_METADATA:
             self.metadata.ask(<TopicMetadataEvent*>event)
         elif event.type == EVENT_LIST_OFFSETS:
             self.offsets.ask(<ListOffsetsEvent*>event)
         elif event.type == EVENT_CLOSE and self.closing == NULL:
             self.closing = <CloseEvent*>event
         else:
-            # The rest only had to end N's wait: what they changed is read where it is used.
+            # A second CLOSE.
             event.release()

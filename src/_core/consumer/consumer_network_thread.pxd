@@ -38,3 +38,8 @@ cdef class ConsumerNetworkThread:
     cdef int start(self)
     cdef void join(self) noexcept nogil
     cdef string statistics(self, int64_t now_ms) noexcept nogil
+    # private
+    cdef void _process_events(self, int64_t now_ms) noexcept nogil
+    cdef int64_t _until_deadline(self, int64_t now_ms) noexcept nogil
+    cdef void _publish_statistics(self, int64_t now_ms) noexcept nogil
+    cdef void _close(self) noexcept nogil

@@ -14,12 +14,8 @@
 namespace kc {
 
 enum ApplicationEventType : int32_t {
-  EVENT_ASSIGNMENT_CHANGE,  // ASSIGN, UNASSIGN, SEEK, PAUSE/RESUME: N reads what changed from SubscriptionState
-  EVENT_CONFIG_CHANGE,
-  EVENT_ROOM_IN_BUFFER,
   EVENT_TOPIC_METADATA,
   EVENT_LIST_OFFSETS,
-  EVENT_STATISTICS,
   EVENT_CLOSE,
 };
 
@@ -105,12 +101,6 @@ struct TopicMetadataEvent : ApplicationEvent {
   std::vector<BrokerInfo> brokers;
   std::vector<TopicInfo> found;
   explicit TopicMetadataEvent(int64_t deadline) : ApplicationEvent(EVENT_TOPIC_METADATA, deadline, true) {}
-};
-
-// A snapshot of what N counts, for metrics() and stats_cb.
-struct StatisticsEvent : ApplicationEvent {
-  std::string json;
-  explicit StatisticsEvent(int64_t deadline) : ApplicationEvent(EVENT_STATISTICS, deadline, true) {}
 };
 
 struct CloseEvent : ApplicationEvent {

@@ -5,12 +5,8 @@ from kconsumer._core.base.status cimport Status
 
 cdef extern from "events/application_event.hpp" namespace "kc" nogil:
     cdef enum ApplicationEventType:
-        EVENT_ASSIGNMENT_CHANGE
-        EVENT_CONFIG_CHANGE
-        EVENT_ROOM_IN_BUFFER
         EVENT_TOPIC_METADATA
         EVENT_LIST_OFFSETS
-        EVENT_STATISTICS
         EVENT_CLOSE
 
     cdef cppclass ApplicationEvent:
@@ -74,10 +70,6 @@ cdef extern from "events/application_event.hpp" namespace "kc" nogil:
         string orig_broker_name
         vector[BrokerInfo] brokers
         vector[TopicInfo] found
-
-    cdef cppclass StatisticsEvent(ApplicationEvent):
-        StatisticsEvent(int64_t)
-        string json
 
     cdef cppclass CloseEvent(ApplicationEvent):
         CloseEvent(int64_t)

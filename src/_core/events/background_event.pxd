@@ -30,6 +30,7 @@ cdef extern from "events/background_event.hpp" namespace "kc" nogil:
     cdef cppclass AttentionWord:
         uint32_t get()
         bint quiet()
+        bint quiet_but(uint32_t)
         void set(uint32_t)
         uint32_t clear(uint32_t)
 

@@ -23,8 +23,12 @@ cdef extern from "protocol/protocol_testing.hpp" namespace "kc::testing":
         bint encode(PyObject*, int16_t, Writer&) except False
         bint transcode(Reader&, int16_t, Writer&)
         bint refused(PyObject*, int16_t, const char**) except False
+        void sample(int16_t, Writer&)
+        int32_t header_version(int16_t)
+        int32_t response_header_version(int16_t)
 
     const vector[Face]& faces()
+    object primitives(PyObject*, bint, Writer&)
 
 
 class WireFormatError(ValueError):
@@ -43,6 +47,10 @@ cdef const Face* find(str name) except NULL:
         if wanted == faces()[i].name:
             return &faces()[i]
     raise KeyError(name)
+
+
+cdef bytes written(Writer& writer):
+    return (<const char*>writer.data())[:writer.size()] if writer.size() else b""
 
 
 cdef object failure(Reader& reader):
@@ -72,7 +80,7 @@ def encode(str name, int16_t version, dict values) -> bytes:
     find(name).encode(<PyObject*>values, version, writer)
     if not writer.ok():
         raise ValueError("a value is too long for the wire")
-    return (<const char*>writer.data())[:writer.size()]
+    return written(writer)
 
 
 def transcode(str name, int16_t version, bytes data) -> bytes:
@@ -81,7 +89,14 @@ def transcode(str name, int16_t version, bytes data) -> bytes:
     cdef Writer writer
     if not find(name).transcode(reader, version, writer):
         raise failure(reader)
-    return (<const char*>writer.data())[:writer.size()]
+    return written(writer)
+
+
+def sample(str name, int16_t version) -> bytes:
+    """A message all of whose fields, nested ones too, are set."""
+    cdef Writer writer
+    find(name).sample(version, writer)
+    return written(writer)
 
 
 def refused_field(str name, int16_t version, dict values):
@@ -89,6 +104,18 @@ def refused_field(str name, int16_t version, dict values):
     cdef const char* field = NULL
     find(name).refused(<PyObject*>values, version, &field)
     return None if field == NULL else field.decode()
+
+
+def header_versions(str name, int16_t version) -> tuple:
+    """Of the message itself and of the response to it; -1 where there is none."""
+    return find(name).header_version(version), find(name).response_header_version(version)
+
+
+def through_the_wire(dict values, bint flexible) -> tuple:
+    """The bytes and the values read back of types that no message has (see Primitives)."""
+    cdef Writer writer
+    back = primitives(<PyObject*>values, flexible, writer)
+    return written(writer), back
 
 
 def api_name(int16_t api_key) -> str:
@@ -104,7 +131,7 @@ def metadata_frame(int16_t version, int16_t header_version, int32_t correlation_
     encode_frame(writer, 3, version, header_version, correlation_id, client, request)
     if not writer.ok():
         raise ValueError("a value is too long for the wire")
-    return (<const char*>writer.data())[:writer.size()]
+    return written(writer)
 
 
 def response_header(bytes data, int16_t header_version) -> tuple:

@@ -4,6 +4,9 @@
 //
 // The pool is itself ref-counted: a RecordBatch that the application keeps may outlive its consumer.
 #pragma once
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -83,10 +86,15 @@ class BlockPool {
 
   // Bytes in blocks somebody refers to: asked-for-and-received, undelivered, inflated, pinned by the application.
   int64_t live_bytes() const { return live_bytes_.load(std::memory_order_relaxed); }
-  // Set by the network thread when the fetcher stands still for want of room; cleared by the release that calls it.
+  // Set by the network thread when the fetcher stands still for want of room; the next release calls on_room then.
   std::atomic<bool> starved{false};
-  void (*on_room)(void*) = nullptr;  // called outside the lock on the releasing thread when `starved` was set
-  std::atomic<void*> on_room_arg{nullptr};
+  using OnRoom = void (*)(void*);
+  // The callback runs under the pool's mutex, so that nobody is called any more once it is taken away (nullptr).
+  void set_on_room(OnRoom callback, void* arg) {
+    std::lock_guard<std::mutex> hold(mutex_);
+    on_room_ = callback;
+    on_room_arg_ = arg;
+  }
 
   // A power-of-two-with-quarters class keeps waste under 25 %.
   static size_t size_class(size_t n) {
@@ -111,6 +119,8 @@ class BlockPool {
     ref();
   }
   void recycle(Block* b) {
+    // In the child of a fork the mutex may be held for ever by a thread that does not exist there: leak instead.
+    if (getpid() != pid_) return;
     live_bytes_.fetch_sub(static_cast<int64_t>(b->capacity), std::memory_order_relaxed);
     bool keep = false;
     {
@@ -120,14 +130,11 @@ class BlockPool {
         cached_bytes_ += b->capacity;
         keep = true;
       }
+      if (starved.load(std::memory_order_relaxed) && starved.exchange(false) && on_room_) on_room_(on_room_arg_);
     }
     if (!keep) {
       free(b->data);
       delete b;
-    }
-    if (starved.load(std::memory_order_relaxed) && starved.exchange(false)) {
-      void* arg = on_room_arg.load();
-      if (arg && on_room) on_room(arg);
     }
     unref();
   }
@@ -137,6 +144,9 @@ class BlockPool {
   std::mutex mutex_;
   std::vector<Block*> cache_;
   size_t cached_bytes_ = 0;
+  OnRoom on_room_ = nullptr;
+  void* on_room_arg_ = nullptr;
+  const pid_t pid_ = getpid();
 };
 
 }  // namespace kc

@@ -23,8 +23,7 @@ cdef extern from "records/block.hpp" namespace "kc" nogil:
         void release(Block* b)
         int64_t live_bytes()
         atomic[bint] starved
-        void (*on_room)(void*) noexcept nogil
-        atomic[void*] on_room_arg
+        void set_on_room(void (*callback)(void*) noexcept nogil, void* arg)
 
 
 cdef extern from "records/columns.hpp" namespace "kc" nogil:

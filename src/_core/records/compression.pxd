@@ -61,7 +61,7 @@ cdef enum InflateResult:
 # An inflater with its contexts warm, or NULL when memory is out; release ends its use, on whatever thread.
 cdef Inflater* inflater_acquire(BlockPool* pool) noexcept nogil
 cdef void inflater_release(Inflater* inflater) noexcept nogil
-# Begins on `length` compressed bytes of a batch with `magic`; at most `limit` bytes may come out (0: what a block holds).
+# Begins on `length` compressed bytes of a batch with `magic`; at most `limit` bytes may come out (0: 2 GiB).
 # `ahead` is how many more bytes of the job follow, for which room is made in the same block.
 cdef InflateResult inflate_begin(Inflater* inflater, int codec, int magic, const uint8_t* data, size_t length,
                                  size_t ahead, size_t limit) noexcept nogil

@@ -44,6 +44,7 @@ struct BatchState {
   int64_t max_timestamp = -1;
   int64_t producer_id = -1;
   int64_t inner_base = 0;        // what is added to an inner message's offset (v1)
+  int64_t previous_offset = -1;  // v0/v1: offset of the inner message before
   int32_t leader_epoch = -1;
   int32_t count = 0;             // v2: records claimed
   int32_t previous_delta = -1;   // v2: offset delta of the record before

@@ -36,6 +36,7 @@ cdef extern from "records/decode.hpp" namespace "kc" nogil:
         int64_t max_timestamp
         int64_t producer_id
         int64_t inner_base
+        int64_t previous_offset
         int32_t leader_epoch
         int32_t count
         int32_t previous_delta

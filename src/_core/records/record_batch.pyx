@@ -8,16 +8,19 @@ batch borders. What a batch claims (its length, count, last offset) is checked a
 from libc.stdint cimport INT32_MAX, INT64_MAX
 
 from kconsumer._core.base.cpp cimport int8_t, int16_t, int64_t, string, uint8_t, uint32_t, vector
-from kconsumer._core.base.status cimport ERR_BAD_COMPRESSION, ERR_BAD_MSG, ERR_CRIT_SYS_RESOURCE, Status
+from kconsumer._core.base.status cimport ERR_BAD_COMPRESSION, ERR_BAD_MSG, ERR_CRIT_SYS_RESOURCE
 from kconsumer._core.records.bytes cimport formatted, load_be16, load_be32, load_be64
 from kconsumer._core.records.columns cimport Block, BlockPool
 from kconsumer._core.records.compression cimport (
-    CODEC_NONE, CODEC_ZSTD, INFLATE_BAD, INFLATE_DONE, InflateResult, inflate_begin, inflate_step, inflater_acquire,
-    inflater_release,
+    CODEC_LZ4, CODEC_NONE, CODEC_ZSTD, INFLATE_BAD, INFLATE_DONE, InflateResult, inflate_begin, inflate_step,
+    inflater_acquire, inflater_release,
 )
 from kconsumer._core.records.crc32c cimport crc32c_extend
 from kconsumer._core.records.decode cimport (
     STAGE_BATCH, STAGE_BEGIN, STAGE_CRC, STAGE_FAILED, STAGE_FINISHED, STAGE_INFLATE, STAGE_RECORDS, BatchState,
+)
+from kconsumer._core.records.message_set cimport (
+    message_crc, message_crc_begin, open_message_set, read_message_header, walk_messages, wrapped_set,
 )
 from kconsumer._core.records.record_walk cimport (
     WALK_BAD, WALK_END, WALK_FULL, WALK_MORE, WalkResult, control_record_type, fail_batch, walk_records,
@@ -39,6 +42,8 @@ cdef enum:
     LOG_OVERHEAD = 12          # offset and length
     SMALLEST_MESSAGE = 14      # of v0, after the log overhead
     SMALLEST_RECORD = 7
+    SMALLEST_ENTRY = 26        # of a v0 message
+    WRAPPED_BYTES = 16         # a guess at what a compressed v0/v1 message takes
 
 cdef enum:
     CODEC_MASK = 0x07
@@ -107,7 +112,7 @@ cdef int64_t claimed_next_offset(DecodeJob* job) noexcept nogil:
     cdef int32_t delta = 0
     if batch.magic == 2:
         delta = <int32_t>load_be32(job.data + batch.begin + AT_LAST_OFFSET_DELTA)
-    if delta < 0 or batch.base_offset > INT64_MAX - delta - 1 or batch.base_offset + delta < job.next_offset:
+    if delta < 0 or batch.base_offset > INT64_MAX - delta - 1 or batch.base_offset + delta + 1 < job.next_offset:
         return -1
     return batch.base_offset + delta + 1
 
@@ -155,7 +160,10 @@ cdef size_t sum_slice(DecodeJob* job) noexcept nogil:
     cdef size_t n = job.batch.end - job.crc_position
     if n > CRC_SLICE:
         n = CRC_SLICE
-    job.crc = crc32c_extend(job.crc, job.data + job.crc_position, n)
+    if job.batch.magic < 2:
+        job.crc = message_crc(job.crc, job.data + job.crc_position, n)
+    else:
+        job.crc = crc32c_extend(job.crc, job.data + job.crc_position, n)
     job.crc_position += n
     return n
 
@@ -213,6 +221,7 @@ cdef DecodeResult begin_inflate(DecodeJob* job, const uint8_t* data, size_t leng
 
 cdef DecodeResult inflate_slice(DecodeJob* job, size_t budget_bytes) noexcept nogil:
     cdef InflateResult result = inflate_step(job.inflater, budget_bytes)
+    cdef const char* reason
     if result == INFLATE_BAD:
         return fail_inflate(job)
     if result == INFLATE_DONE:
@@ -220,7 +229,41 @@ cdef DecodeResult inflate_slice(DecodeJob* job, size_t budget_bytes) noexcept no
         job.record_position = job.inflater.begin
         job.batch.records_end = job.inflater.at
         job.stage = STAGE_RECORDS
+        if job.batch.magic < 2:
+            reason = open_message_set(job)
+            if reason != NULL:
+                return fail_batch_with(job, reason)
     return DECODE_DONE
+
+
+cdef DecodeResult walk_in_place(DecodeJob* job, size_t begin) noexcept nogil:
+    """The records lie uncompressed in the fetched block, from `begin` in the data on."""
+    cdef size_t base = <size_t>(job.data - job.block.data)
+    if base + job.batch.end > INT32_MAX:
+        return fail_batch_with(job, b"it lies beyond 2 GiB of its block")
+    job.batch.block = job.block
+    job.batch.records_end = base + job.batch.end
+    job.record_position = base + begin
+    job.stage = STAGE_RECORDS
+    return DECODE_DONE
+
+
+cdef DecodeResult accept_message(DecodeJob* job) noexcept nogil:
+    cdef BatchState* batch = &job.batch
+    cdef const uint8_t* inner
+    cdef size_t length = 0
+    job.last_leader_epoch = -1
+    if batch.last_offset < job.next_offset:
+        finish_batch(job)
+        return DECODE_DONE
+    if batch.codec == CODEC_NONE:
+        return walk_in_place(job, batch.begin)
+    if batch.codec > CODEC_LZ4:
+        return fail_batch_with(job, b"its codec is none of gzip, snappy, lz4")
+    inner = wrapped_set(job, &length)
+    if inner == NULL:
+        return fail_batch_with(job, b"a compressed message holds no messages")
+    return begin_inflate(job, inner, length)
 
 
 cdef DecodeResult accept_batch(DecodeJob* job) noexcept nogil:
@@ -251,22 +294,19 @@ cdef DecodeResult accept_batch(DecodeJob* job) noexcept nogil:
         return DECODE_DONE
     if batch.codec != CODEC_NONE:
         return begin_inflate(job, job.data + batch.body, bytes)
-    batch.block = job.block
-    job.record_position = <size_t>(job.data - job.block.data) + batch.body
-    batch.records_end = <size_t>(job.data - job.block.data) + batch.end
-    if batch.records_end > INT32_MAX:
-        return fail_batch_with(job, b"it lies beyond 2 GiB of its block")
-    job.stage = STAGE_RECORDS
-    return DECODE_DONE
+    return walk_in_place(job, batch.body)
+
+
+cdef DecodeResult accept(DecodeJob* job) noexcept nogil:
+    return accept_message(job) if job.batch.magic < 2 else accept_batch(job)
 
 
 cdef DecodeResult check_crc(DecodeJob* job) noexcept nogil:
-    cdef BatchState* batch = &job.batch
-    if job.crc != batch.crc:
-        job.status = Status(ERR_BAD_MSG, formatted(b"batch at offset %lld: its CRC is %08x, its bytes give %08x",
-                                                   <long long>batch.base_offset, batch.crc, job.crc))
-        return fail_in_batch(job)
-    return accept_batch(job)
+    cdef string detail
+    if job.crc != job.batch.crc:
+        detail = formatted(b"its CRC is %08x, its bytes give %08x", job.batch.crc, job.crc)
+        return fail_batch_with(job, detail.c_str())
+    return accept(job)
 
 
 cdef DecodeResult handle_control(DecodeJob* job) noexcept nogil:
@@ -287,25 +327,31 @@ cdef void begin_job(DecodeJob* job) noexcept nogil:
 
 cdef DecodeResult begin_batch(DecodeJob* job) noexcept nogil:
     cdef NextBatch found = next_batch(job)
+    cdef const char* reason
     if found == NEXT_END:
         job.stage = STAGE_FINISHED
         return DECODE_DONE
     if found == NEXT_BAD:
         return DECODE_ERROR
-    if job.batch.magic < 2:
-        return fail_batch_with(job, b"v0 and v1 are not read yet")
-    read_header(job)
+    if job.batch.magic == 2:
+        read_header(job)
+    else:
+        reason = read_message_header(job)
+        if reason != NULL:
+            return fail_batch_with(job, reason)
+        job.crc = 0
+        job.crc_position = message_crc_begin(job)
     if job.check_crcs:
         job.stage = STAGE_CRC
         return DECODE_DONE
-    return accept_batch(job)
+    return accept(job)
 
 
 cdef DecodeResult walk_slice(DecodeJob* job, size_t budget_bytes) noexcept nogil:
     cdef WalkResult walked
     if job.batch.control:
         return handle_control(job)
-    walked = walk_records(job, budget_bytes)
+    walked = walk_messages(job, budget_bytes) if job.batch.magic < 2 else walk_records(job, budget_bytes)
     if walked == WALK_BAD:
         return fail_in_batch(job)
     if walked == WALK_END:
@@ -354,6 +400,8 @@ cdef int32_t decode_estimate_rows(DecodeJob* job) noexcept nogil:
         return 0
     if job.stage == STAGE_CRC or job.stage == STAGE_INFLATE or job.stage == STAGE_RECORDS:
         rows = job.batch.count - job.batch_record
+        if job.batch.magic < 2 and job.batch.codec != CODEC_NONE and job.stage == STAGE_RECORDS:
+            rows = <int64_t>(job.batch.records_end - job.record_position) / SMALLEST_ENTRY
         at = job.batch.end
     while job.length - at > AT_MAGIC and rows < INT32_MAX:
         p = job.data + at
@@ -369,7 +417,7 @@ cdef int32_t decode_estimate_rows(DecodeJob* job) noexcept nogil:
                 count = bytes
             rows += count if count > 0 else 0
         else:
-            rows += 1
+            rows += 1 + (size / WRAPPED_BYTES if p[AT_MAGIC] < 2 and p[AT_MAGIC + 1] & CODEC_MASK else 0)
         at += <size_t>size
     return <int32_t>(rows if rows < INT32_MAX else INT32_MAX)
 

@@ -1,10 +1,15 @@
 """Owns: faces through which the tests reach the records layer. thread: the test's. Never: imported by the product."""
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from kconsumer._core.base.cpp cimport int32_t, int64_t, uint8_t, uint32_t
 from kconsumer._core.base.clock cimport monotonic_us
-from kconsumer._core.records.columns cimport BinaryView, Block, BlockPool, Columns, Run
+from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint8_t, uint32_t
+from kconsumer._core.base.status cimport Status
+from kconsumer._core.records.arrow_export cimport ArrowArray, ArrowSchema, ArrowSource, export_array, export_schema
+from kconsumer._core.records.bytes cimport read_varint
+from kconsumer._core.records.columns cimport BinaryView, Block, BlockPool, Columns, HeadersRef
 from kconsumer._core.records.crc32c cimport crc32c_extend, crc32c_extend_portable, crc32c_has_hardware
 from kconsumer._core.records.decode cimport AbortedTransaction
 from kconsumer._core.records.record_batch cimport (
@@ -56,8 +61,53 @@ cdef class Arena:
     cdef bytes view(self, BinaryView* view):
         return PyBytes_FromStringAndSize(<const char*>self.columns.view_data(view[0]), view.length)
 
-    cdef tuple headers(self, int32_t row):
-        return ()
+    cdef list headers(self, int32_t row):
+        cdef HeadersRef* ref
+        cdef const uint8_t* p
+        cdef const uint8_t* end
+        cdef int32_t length = 0
+        out = []
+        if self.columns.headers == NULL or self.columns.headers[row].count == 0:
+            return out
+        ref = &self.columns.headers[row]
+        p = self.columns.buffers[ref.buffer_index].data + ref.offset
+        end = p + ref.length
+        for _ in range(ref.count):
+            read_varint(p, end, length)
+            key = PyBytes_FromStringAndSize(<const char*>p, length)
+            p += length
+            read_varint(p, end, length)
+            value = None
+            if length >= 0:
+                value = PyBytes_FromStringAndSize(<const char*>p, length)
+                p += length
+            out.append((key, value))
+        assert p == end
+        return out
+
+    def repeated(self, int32_t times):
+        """The arena with its single row appearing ``times`` times."""
+        cdef Columns* c = self.columns
+        cdef int32_t i
+        for i in range(1, times):
+            c.offsets[i] = c.offsets[0] + i
+            c.timestamps[i] = c.timestamps[0]
+            c.keys[i] = c.keys[0]
+            c.values[i] = c.values[0]
+        c.rows = times
+        c.key_nulls = 0
+        c.runs[0].row_end = times
+        return self
+
+    @property
+    def pinned_blocks(self):
+        return self.columns.buffers.size()
+
+    def runs(self):
+        """(first row, end row, leader epoch, timestamp type) of every run."""
+        cdef size_t i
+        return [(self.columns.runs[i].row_start, self.columns.runs[i].row_end, self.columns.runs[i].leader_epoch,
+                 self.columns.runs[i].timestamp_type) for i in range(self.columns.runs.size())]
 
     def rows(self):
         """(offset, timestamp, key, value, headers, leader epoch, timestamp type) of every record, in order."""
@@ -123,21 +173,22 @@ cdef class Job:
     def estimate(self):
         return decode_estimate_rows(&self.job)
 
-    def run(self, size_t budget=1 << 40):
-        """Steps to the end. The steps taken, by result name."""
+    def step(self, size_t budget):
+        """One slice; its result's name. Full columns are replaced by fresh ones."""
         cdef DecodeResult result
+        with nogil:
+            result = decode_step(&self.job, budget)
+        assert (result == DECODE_ERROR) == (self.job.status.code != 0)
+        if result == DECODE_FULL:
+            self.fresh()
+        return {DECODE_DONE: "done", DECODE_MORE: "more", DECODE_FULL: "full", DECODE_ERROR: "error"}[result]
+
+    def run(self, size_t budget=1 << 40):
+        """Steps to the end; how many slices ended in "more" and "full"."""
         steps = {"more": 0, "full": 0}
-        while True:
-            with nogil:
-                result = decode_step(&self.job, budget)
-            if result == DECODE_MORE:
-                steps["more"] += 1
-            elif result == DECODE_FULL:
-                steps["full"] += 1
-                self.fresh()
-            else:
-                assert (result == DECODE_ERROR) == (self.job.status.code != 0)
-                return steps
+        while (result := self.step(budget)) in steps:
+            steps[result] += 1
+        return steps
 
     def release(self):
         decode_release(&self.job)
@@ -193,3 +244,69 @@ def bench(Pool pool, bytes data, int repeats, size_t budget=1 << 40, bint check_
     began = monotonic_us() - began
     BlockPool.release(block)
     return records, began
+
+
+# ---- Arrow
+
+cdef void free_schema_capsule(object capsule) noexcept:
+    cdef ArrowSchema* schema = <ArrowSchema*>PyCapsule_GetPointer(capsule, "arrow_schema")
+    if schema.release != NULL:
+        schema.release(schema)
+    free(schema)
+
+
+cdef void free_array_capsule(object capsule) noexcept:
+    cdef ArrowArray* array = <ArrowArray*>PyCapsule_GetPointer(capsule, "arrow_array")
+    if array.release != NULL:
+        array.release(array)
+    free(array)
+
+
+cdef class Batch:
+    """Rows of an Arena as an Arrow object; ``runs`` gives (topic index, partition) for every run of the arena."""
+    cdef Arena arena
+    cdef ArrowSource source
+
+    def __cinit__(self, Arena arena, list topics, list runs, bint headers=False, start=0, stop=None):
+        self.arena = arena
+        self.source.columns = arena.columns
+        self.source.row_start = start
+        self.source.row_end = arena.columns.rows if stop is None else stop
+        self.source.with_headers = headers
+        for topic in topics:
+            self.source.topics.push_back(string(<bytes>topic.encode()))
+        for topic_index, partition in runs:
+            self.source.run_topics.push_back(topic_index)
+            self.source.run_partitions.push_back(partition)
+
+    def __arrow_c_schema__(self):
+        return self.schema(None)
+
+    def __arrow_c_array__(self, requested_schema=None):
+        cdef ArrowSchema* wanted = NULL
+        cdef ArrowArray* out
+        cdef Status status
+        if requested_schema is not None:
+            wanted = <ArrowSchema*>PyCapsule_GetPointer(requested_schema, "arrow_schema")
+        out = <ArrowArray*>malloc(sizeof(ArrowArray))
+        out.release = NULL
+        capsule = PyCapsule_New(out, "arrow_array", free_array_capsule)
+        with nogil:
+            status = export_array(&self.source, wanted, out)
+        if not status.ok():
+            raise ValueError(status.code, status.detail.c_str().decode())
+        return self.schema(requested_schema), capsule
+
+    def schema(self, requested_schema):
+        cdef ArrowSchema* wanted = NULL
+        cdef ArrowSchema* out
+        cdef Status status
+        if requested_schema is not None:
+            wanted = <ArrowSchema*>PyCapsule_GetPointer(requested_schema, "arrow_schema")
+        out = <ArrowSchema*>malloc(sizeof(ArrowSchema))
+        out.release = NULL
+        capsule = PyCapsule_New(out, "arrow_schema", free_schema_capsule)
+        status = export_schema(&self.source, wanted, out)
+        if not status.ok():
+            raise ValueError(status.code, status.detail.c_str().decode())
+        return capsule

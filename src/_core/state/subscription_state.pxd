@@ -9,12 +9,14 @@ cdef class SubscriptionState:
     cdef vector[PartitionState*] order                    # shared: lock (assignment in the order it was given)
     cdef vector[PartitionState*] changed                  # shared: lock (each holds a reference)
     cdef uint64_t next_epoch                              # shared: lock
+    cdef atomic[bint] has_changes                         # set under lock, read on N without it
 
     cdef PartitionState* find(self, const string& topic, int32_t partition) noexcept nogil
     cdef bint add(self, const string& topic, int32_t partition, int64_t offset, int32_t leader_epoch) noexcept nogil
     cdef bint remove(self, const string& topic, int32_t partition) noexcept nogil
     cdef void clear(self) noexcept nogil
     cdef bint seek(self, const string& topic, int32_t partition, int64_t offset, int32_t leader_epoch) noexcept nogil
+    cdef void refetch(self, PartitionState* p, uint64_t position_epoch, int64_t offset) noexcept nogil
     cdef bint set_paused(self, const string& topic, int32_t partition, bint paused) noexcept nogil
     cdef void snapshot(self, vector[PartitionState*]& out) noexcept nogil
     cdef void take_changes(self, vector[PartitionState*]& out) noexcept nogil

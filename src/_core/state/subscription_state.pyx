@@ -39,6 +39,7 @@ cdef class SubscriptionState:
             p.change_listed = True
             p.retain()
             self.changed.push_back(p)
+        self.has_changes.store(True)
 
     cdef bint add(self, const string& topic, int32_t partition, int64_t offset, int32_t leader_epoch) noexcept nogil:
         """Assign; False when it is assigned already (nothing changes then)."""
@@ -118,6 +119,17 @@ cdef class SubscriptionState:
         self.lock.unlock()
         return True
 
+    cdef void refetch(self, PartitionState* p, uint64_t position_epoch, int64_t offset) noexcept nogil:
+        """Fetched data of p was dropped: fetch again from offset, unless the position has moved meanwhile."""
+        self.lock.lock()
+        if p.assigned and p.position_epoch.load() == position_epoch:
+            p.posted_offset = offset
+            p.posted_leader_epoch = -1
+            p.position_epoch.store(self.next_epoch)
+            self.next_epoch += 1
+            self.note(p)
+        self.lock.unlock()
+
     cdef bint set_paused(self, const string& topic, int32_t partition, bint paused) noexcept nogil:
         """False when the partition is not assigned."""
         cdef string key = partition_key(topic, partition)
@@ -147,6 +159,7 @@ cdef class SubscriptionState:
         """thread: N. What changed since the last call; the caller takes over the references."""
         cdef PartitionState* p
         self.lock.lock()
+        self.has_changes.store(False)
         out.swap(self.changed)
         for p in out:
             p.change_listed = False

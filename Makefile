@@ -1,0 +1,85 @@
+# Owns: the developer's verbs. `make setup build test` is the way from a clean clone; every target sets up what it needs.
+# Never: installs anything outside .venv and build/, but for the system packages of `make setup` (see there).
+
+PYTHON ?= python3
+KAFKA ?= embedded
+FUZZ_SECONDS ?= 30
+SOAK_SECONDS ?= 600
+ARGS ?=
+
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMPS := build/stamps
+PIP := $(PY) -m pip install -q --disable-pip-version-check
+SOURCES := $(wildcard src tests tools benchmarks setup.py)
+
+.DEFAULT_GOAL := build
+.PHONY: setup build debug test test-full quicktest lint generate demo bench fuzz soak clean
+
+# A venv with the development tools and an editable install. The stamps make the second time quick.
+setup: $(STAMPS)/setup
+
+$(STAMPS)/system: tools/setup_system.sh
+	@mkdir -p $(STAMPS)
+	tools/setup_system.sh $(PYTHON)
+	@touch $@
+
+$(STAMPS)/venv: $(STAMPS)/system
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) -U pip
+	@touch $@
+
+$(STAMPS)/setup: $(STAMPS)/venv pyproject.toml setup.py
+	$(PIP) 'setuptools>=77' 'Cython>=3.1'
+	$(PIP) --no-build-isolation -e '.[dev]'
+	@echo release > $(STAMPS)/mode
+	@touch $@
+
+# Extras that only some targets need.
+$(STAMPS)/extra-%: $(STAMPS)/setup
+	$(PIP) --no-build-isolation -e '.[$*]'
+	@touch $@
+
+# In place: the extension modules land beside their sources. A change of mode compiles everything again.
+build: $(STAMPS)/setup
+	@tools/build.sh $(PY) release
+
+debug: $(STAMPS)/setup
+	@tools/build.sh $(PY) debug
+
+test: build
+	$(PY) -m pytest -m 'not slow and not spark' $(ARGS)
+
+quicktest: build
+	$(PY) -m pytest -m 'not slow and not spark and not kafka' $(ARGS)
+
+# Everything, and then a clean `pip install .` with the quick tests on every Python from 3.10 to 3.13 found here.
+test-full: build $(STAMPS)/extra-spark
+	$(PY) -m pytest $(ARGS)
+	tools/test_pythons.sh $(ARGS)
+
+lint: build
+	$(PY) -m ruff check $(SOURCES)
+	$(PY) tools/typecheck.py
+	PATH="$(abspath $(VENV))/bin:$$PATH" $(PY) -m cython_lint src/_core
+	$(PY) tools/lint_architecture.py
+	$(PY) tools/generate_protocol.py --check
+
+generate: $(STAMPS)/setup
+	$(PY) tools/generate_protocol.py
+
+demo: build $(STAMPS)/extra-demo
+	$(PY) tools/demo.py --kafka $(KAFKA) $(ARGS)
+
+bench: build $(STAMPS)/extra-bench
+	$(PY) -m benchmarks $(ARGS)
+
+fuzz: $(STAMPS)/setup
+	FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz/run.sh $(ARGS)
+
+soak: build
+	$(PY) tools/soak.py --seconds $(SOAK_SECONDS) $(ARGS)
+
+clean:
+	rm -rf build dist $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks src/*.egg-info
+	find src \( -name '*.so' -o -name '__pycache__' \) -prune -exec rm -rf {} +

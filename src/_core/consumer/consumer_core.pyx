@@ -1,0 +1,794 @@
+"""Owns: ConsumerCore, the edge between Python and everything below: it builds the parts, takes records, waits, closes.
+
+thread: A. `poll`, `consume`, `consume_batch`, iteration and `close` are exclusive; all else may come from any thread.
+Never: blocks with the GIL held, waits for N while records are at hand. The public face with its callbacks and types is
+kconsumer/consumer.py, a subclass.
+"""
+cimport cython
+from cpython.exc cimport PyErr_CheckSignals
+from libc.math cimport isnan
+from libc.stdint cimport INT64_MAX
+
+from kconsumer._core.base.cpp cimport int8_t, string, vector
+from kconsumer._core.base.fork cimport fork_generation, watch_forks
+from kconsumer._core.base.log cimport LogLine
+from kconsumer._core.base.status cimport ERR_INTR, ERR_PARTITION_EOF, ERR_STATE, ERR_TIMED_OUT
+from kconsumer._core.base.wakeup_fd cimport WAIT_INTERRUPTED, WaitResult, wait_readable
+from kconsumer._core.base.cpp cimport deque
+from kconsumer._core.consumer.fetch_buffer cimport ENTRY_END_OF_PARTITION, FetchEntry
+from kconsumer._core.consumer.message cimport Message, error_message
+from kconsumer._core.consumer.record_batch cimport RecordBatch, make_batch
+from kconsumer._core.events.application_event cimport (
+    BrokerInfo,
+    CloseEvent,
+    ListOffsetsEvent,
+    OffsetQuery,
+    PartitionInfo,
+    TopicInfo,
+    TopicMetadataEvent,
+)
+from kconsumer._core.events.background_event cimport (
+    ATTENTION_CLOSED,
+    ATTENTION_CONTROL,
+    ATTENTION_EVENTS,
+    ATTENTION_FATAL,
+    ATTENTION_WAKEUP,
+    BACKGROUND_ERROR,
+    BACKGROUND_STATS,
+    BACKGROUND_THROTTLE,
+    BackgroundEvent,
+)
+from kconsumer._core.network.network_client cimport NetworkClient
+from kconsumer._core.network.request cimport NetworkConfig, NodeAddress
+from kconsumer._core.records.columns cimport Columns
+from kconsumer._core.state.fetch_config cimport RESET_BY_DURATION, RESET_EARLIEST, RESET_LATEST, RESET_NONE
+from kconsumer._core.state.partition_state cimport PartitionState
+
+import threading
+
+from kconsumer.errors import KafkaError, error_for, exception_for, exception_from
+
+watch_forks()
+
+cdef enum:
+    DEFAULT_CLOSE_MS = 5000
+    NEVER_REFRESHED_MS = 0x7fffffffffff
+
+_CLOSED = "Consumer closed"
+
+
+cdef void room_in_buffer(void* network) noexcept nogil:
+    (<Network>network).wakeup()
+
+
+cdef string utf8(str text):
+    cdef bytes raw = text.encode("utf-8", "surrogateescape")
+    return string(<const char*>raw, <size_t>len(raw))
+
+
+cdef str text_of(const string& raw):
+    return raw.data()[:raw.size()].decode("utf-8", "surrogateescape")
+
+
+@cython.no_gc
+cdef class ConsumerCore:
+    """Everything of a consumer but its callbacks; see kconsumer.Consumer."""
+
+    def __cinit__(self, *args, **kwargs):
+        self.clock = Clock()
+        self.fork_generation = fork_generation()
+        self.callback_lock = threading.Lock()
+        self.pool = BlockPool.create()
+        if self.pool == NULL:
+            raise MemoryError("no memory for the fetch buffer")
+
+    def _open(self, settings, version, Network network=None, Clock clock=None):
+        """Build the parts from `settings` (kconsumer.config.Settings) and start the network thread.
+
+        With `network` given nothing is started: a test drives the loop with _run_once().
+        """
+        cdef NetworkClient client
+        cdef NetworkConfig network_config
+        cdef int rc
+        if self.opened:
+            raise RuntimeError("already initialised")
+        if clock is not None:
+            self.clock = clock
+        if not self.background.wakeup.ok() or not self.background.events_ready.ok():
+            raise OSError("no file descriptor left for the consumer")
+        self._configure(settings)
+        self.threaded = network is None
+        if network is None:
+            client = NetworkClient()
+            configure_network(network_config, settings, version)
+            rc = client.open(network_config, self.pool, &self.background.log, self.clock)
+            if rc != 0:
+                raise OSError(rc, "the consumer's selector cannot be opened")
+            network = client
+        self.network = network
+        self._build(settings)
+        self.pool.set_on_room(room_in_buffer, <void*>self.network)
+        self.opened = True
+        if self.threaded:
+            rc = self.network_thread.start()
+            if rc != 0:
+                raise OSError(rc, "the network thread cannot be started")
+
+    def _configure(self, settings):
+        self._set_fetch_config(settings)
+        self.config.check_crcs = settings.check_crcs
+        self.config.read_committed = settings.isolation_level == "read_committed"
+        self.config.partition_eof = settings.enable_partition_eof
+        self.config.allow_auto_create_topics = settings.allow_auto_create_topics
+        self.config.client_rack = utf8(settings.client_rack or "")
+        self.config.metadata_max_age_ms = settings.metadata_refresh_ms or NEVER_REFRESHED_MS
+        self.config.rebootstrap = settings.metadata_recovery_strategy == "rebootstrap"
+        self.config.rebootstrap_trigger_ms = settings.metadata_recovery_rebootstrap_trigger_ms
+        policy = settings.auto_offset_reset
+        self.config.reset_policy = {"earliest": RESET_EARLIEST, "latest": RESET_LATEST, "error": RESET_NONE,
+                                    "by_duration": RESET_BY_DURATION}[policy.policy]
+        self.config.reset_duration_ms = policy.duration_ms or 0
+        self.backoff.retry_backoff_ms = settings.retry_backoff_ms
+        self.backoff.retry_backoff_max_ms = settings.retry_backoff_max_ms
+        self.backoff.request_timeout_ms = settings.socket_timeout_ms
+        self.background.log.debug.store(debug_bits(settings.debug))
+        self.background.log.max_level.store(settings.log_level)
+
+    def _set_fetch_config(self, settings):
+        """The fetcher's settings, which may also change while it runs."""
+        self.config.min_bytes.store(settings.fetch_min_bytes)
+        self.config.wait_max_ms.store(settings.fetch_wait_max_ms)
+        self.config.max_bytes.store(settings.fetch_max_bytes)
+        self.config.max_partition_bytes.store(settings.max_partition_fetch_bytes)
+        self.config.buffer_memory.store(settings.fetch_buffer_memory)
+        if self.network is not None:
+            self.network.wakeup()
+
+    def _build(self, settings):
+        self.delegate = NetworkClientDelegate()
+        self.delegate.network = self.network
+        self.subscription = SubscriptionState()
+        self.positions = FetchPositions(self.subscription)
+        self.positions.config = &self.config
+        self.metadata = MetadataRequestManager(self.positions)
+        self.metadata.delegate = self.delegate
+        self.metadata.background = &self.background
+        self.metadata.backoff = &self.backoff
+        self.offsets = OffsetsRequestManager(self.positions, self.metadata)
+        self.offsets.delegate = self.delegate
+        self.offsets.background = &self.background
+        self.offsets.backoff = &self.backoff
+        self.fetch_sender = FetchSender(self.positions, self.metadata)
+        self.fetch_sender.delegate = self.delegate
+        self.fetch_sender.background = &self.background
+        self.fetch_sender.backoff = &self.backoff
+        self.fetch_sender.config = &self.config
+        self.fetch_sender.counters = &self.counters
+        self.fetch_sender.pool = self.pool
+        self.decoder = FetchDecoder(self.fetch_sender, self.positions)
+        self.decoder.buffer = &self.buffer
+        self.decoder.background = &self.background
+        self.decoder.pool = self.pool
+        self.decoder.config = &self.config
+        self.decoder.counters = &self.counters
+        self.processor = ApplicationEventProcessor(self.metadata, self.offsets)
+        self.application = ApplicationEventQueue(self.network)
+        self.handler = FetchHandler(self.subscription, self.network)
+        self.handler.buffer = &self.buffer
+        self.handler.background = &self.background
+        self.handler.pool = self.pool
+        self.handler.config = &self.config
+        self.handler.counters = &self.counters
+        self._build_thread(settings)
+
+    def _build_thread(self, settings):
+        cdef ConsumerNetworkThread n = ConsumerNetworkThread()
+        n.clock = self.clock
+        n.delegate = self.delegate
+        n.application = self.application
+        n.processor = self.processor
+        n.metadata = self.metadata
+        n.offsets = self.offsets
+        n.fetch_sender = self.fetch_sender
+        n.decoder = self.decoder
+        n.background = &self.background
+        n.counters = &self.counters
+        n.client_id = utf8(settings.client_id)
+        n.started_ms = self.clock.now_ms()
+        n.statistics_interval_ms = settings.statistics_interval_ms
+        n.statistics_due_ms = n.started_ms + n.statistics_interval_ms
+        self.network_thread = n
+
+    def __dealloc__(self):
+        if self.fork_generation != fork_generation():
+            self._leave_to_parent()
+            return
+        self._stop()
+        self.pool.set_on_room(NULL, NULL)
+        # What N worked on points into this object's members: it goes first.
+        self.network_thread = None
+        self.handler = None
+        self.decoder = None
+        self.fetch_sender = None
+        self.offsets = None
+        self.metadata = None
+        self.processor = None
+        self.application = None
+        self.positions = None
+        self.delegate = None
+        self.network = None
+        self.pool.unref()
+
+    cdef void _leave_to_parent(self) noexcept:
+        """In the child of a fork: close descriptors only; whatever N may have been changing is left alone."""
+        if self.network is None:
+            return
+        if isinstance(self.network, NetworkClient):
+            (<NetworkClient>self.network).abandon()
+        self.network_thread.thread.forget()
+        for part in (self.network_thread, self.handler, self.decoder, self.fetch_sender, self.offsets, self.metadata,
+                     self.application, self.positions, self.delegate, self.network, self.subscription):
+            leak(part)
+
+    cdef void _stop(self) noexcept:
+        if self.opened and self.threaded and self.network_thread is not None:
+            self.network_thread.stop_now.store(True)
+            self.network.wakeup()
+            with nogil:
+                self.network_thread.join()
+
+    # ---- entering, waiting, attending
+
+    cdef int check_usable(self) except -1:
+        if self.fork_generation != fork_generation():
+            raise RuntimeError("this consumer belongs to the parent process: a consumer cannot be used after fork()")
+        if not self.opened or self.closed:
+            raise RuntimeError(_CLOSED)
+        return 0
+
+    cdef int enter(self) except -1:
+        """Begin an exclusive call."""
+        self.check_usable()
+        if self.busy.exchange(1) != 0:
+            raise exception_for(<int>ERR_STATE, "poll, consume, consume_batch and close are exclusive: another one of "
+                                "this consumer is running in another thread, or this is a call from its callback or "
+                                "from a signal handler")
+        return 0
+
+    cdef int64_t deadline_us(self, object timeout) except -1:
+        """Seconds (None or negative: for ever) → a point on the monotonic clock (INT64_MAX: none)."""
+        cdef double seconds
+        if timeout is None:
+            return INT64_MAX
+        seconds = timeout
+        if isnan(seconds):
+            raise ValueError("timeout is not a number")
+        if seconds < 0 or seconds > 1e9:
+            return INT64_MAX
+        return self.clock.now_us() + <int64_t>(seconds * 1e6)
+
+    cdef int attend(self) except -1:
+        """What must come before records: wakeup(), changes of position, callbacks."""
+        cdef uint32_t bits = self.background.attention.get()
+        if bits == 0:
+            return 0
+        if bits & <uint32_t>ATTENTION_WAKEUP and self.background.attention.clear(<uint32_t>ATTENTION_WAKEUP):
+            raise exception_for(<int>ERR_INTR, "wakeup() was called")
+        if bits & <uint32_t>ATTENTION_CONTROL:
+            self.background.attention.clear(<uint32_t>ATTENTION_CONTROL)
+            self.handler.revalidate()
+        if bits & <uint32_t>ATTENTION_EVENTS:
+            self._serve()
+        if bits & <uint32_t>ATTENTION_FATAL and self.fatal is None:
+            self.fatal = KafkaError(KafkaError._CRIT_SYS_RESOURCE, "the network thread ran out of memory", fatal=True)
+        return 0
+
+    def _serve(self):
+        """Run the callbacks of waiting background events and log lines, unless another thread is at it."""
+        cdef BackgroundEvent event
+        cdef deque[LogLine] lines
+        cdef size_t dropped
+        if not self.callback_lock.acquire(False):
+            return
+        try:
+            self.background.attention.clear(<uint32_t>ATTENTION_EVENTS)
+            self.background.events_ready.drain()
+            dropped = self.background.log.drain(lines)
+            while not lines.empty():
+                self._on_log(lines.front().level, lines.front().facility.decode(), text_of(lines.front().text))
+                lines.pop_front()
+            if dropped:
+                self._on_log(4, "LOG", f"{dropped} log lines were dropped: nobody took them")
+            while self.background.take(event):
+                self._dispatch(event)
+        except BaseException:
+            # What is left is served by the next call.
+            self.background.announce()
+            raise
+        finally:
+            self.callback_lock.release()
+
+    cdef int _dispatch(self, BackgroundEvent& event) except -1:
+        if event.type == BACKGROUND_ERROR:
+            error = error_for(event.status.code, text_of(event.status.detail), fatal=event.fatal)
+            if event.fatal:
+                self.fatal = error
+                self.background.attention.set(<uint32_t>ATTENTION_FATAL)
+            self._on_error(error)
+        elif event.type == BACKGROUND_THROTTLE:
+            self._on_throttle(text_of(event.text), event.broker_id, event.number)
+        elif event.type == BACKGROUND_STATS:
+            self._on_stats(text_of(event.text))
+        return 0
+
+    cdef int wait(self, int64_t deadline_us) except -1:
+        """Without the GIL, until records, events, a wakeup or a signal come, or the deadline. 0: it has passed."""
+        cdef int64_t left_ms = -1
+        cdef WaitResult result
+        if deadline_us != INT64_MAX:
+            left_ms = (deadline_us - self.clock.now_us() + 999) // 1000
+            if left_ms <= 0:
+                return 0
+        self.background.waiting.store(True)
+        if self.buffer.empty() and self.background.attention.quiet_but(<uint32_t>ATTENTION_FATAL):
+            with nogil:
+                result = wait_readable(self.background.wakeup.fd(), -1, left_ms)
+            if result == WAIT_INTERRUPTED:
+                PyErr_CheckSignals()
+        self.background.waiting.store(False)
+        self.background.wakeup.drain()
+        return 1
+
+    cdef object await_event(self, ApplicationEvent* event):
+        """Wait for a completable event of a call that is not exclusive, serving callbacks meanwhile.
+
+        Returns None or raises what it failed with. N completes every event by its deadline.
+        """
+        cdef WaitResult result
+        while not event.done():
+            with nogil:
+                result = wait_readable(event.fd(), self.background.events_ready.fd(), -1)
+            if result == WAIT_INTERRUPTED:
+                PyErr_CheckSignals()
+            if not event.done() and self.background.attention.get() & <uint32_t>ATTENTION_EVENTS:
+                self._serve_or_yield(event)
+        if not event.status.ok():
+            raise exception_for(event.status.code, text_of(event.status.detail))
+
+    cdef object _serve_or_yield(self, ApplicationEvent* event):
+        """Another thread may be serving: then wait a little on the event alone, not to spin on its descriptor."""
+        if self.callback_lock.locked():
+            with nogil:
+                wait_readable(event.fd(), -1, 10)
+        else:
+            self._serve()
+
+    # ---- records
+
+    def poll(self, timeout=None):
+        """The next record or consumer error.
+
+        Args:
+            timeout: seconds to wait for one (float); None or negative: for ever.
+
+        Returns:
+            Message, whose error() is set for a consumer error (_PARTITION_EOF among them), or None at the timeout.
+
+        Raises:
+            RuntimeError: the consumer is closed, or belongs to the parent of a fork.
+            IllegalStateError: another exclusive call is running.
+            WakeupError: wakeup() was called.
+            Whatever a callback or a signal handler raises.
+        """
+        if (self.handler is not None and self.handler.row < self.handler.row_end
+                and self.background.attention.quiet() and self.busy.load() == 0
+                and self.fork_generation == fork_generation()):
+            return self.handler.next_message()
+        return self.poll_slow(timeout)
+
+    cdef object poll_slow(self, object timeout):
+        cdef int64_t deadline = self.deadline_us(timeout)
+        self.enter()
+        try:
+            while True:
+                self.attend()
+                if self.fatal is not None:
+                    return error_message(self.fatal, None, -1, -1)
+                if self.handler.row < self.handler.row_end or self.handler.open_next():
+                    return self.handler.next_message()
+                if self.handler.has_error():
+                    return self.take_event()
+                if not self.wait(deadline):
+                    return None
+        finally:
+            self.busy.store(0)
+
+    cdef object take_event(self):
+        """The partition event at the front as a Message with an error."""
+        cdef FetchEntry* entry = self.handler.front_event()
+        cdef object topic = self.handler.topic_name(entry.partition)
+        cdef int32_t partition = entry.partition.partition
+        cdef int64_t offset = entry.offset
+        if entry.kind == ENTRY_END_OF_PARTITION:
+            error = error_for(<int>ERR_PARTITION_EOF, f"{topic} [{partition}] reached its end at offset {offset}",
+                              topic=topic, partition=partition, offset=offset)
+        else:
+            error = error_for(entry.status.code, text_of(entry.status.detail), topic=topic, partition=partition,
+                              offset=offset if offset >= 0 else None)
+        self.handler.drop_front()
+        return error_message(error, topic, partition, offset)
+
+    def consume(self, num_messages=1, timeout=None):
+        """Up to `num_messages` records and consumer errors.
+
+        Args:
+            num_messages: int, 0 … 1,000,000.
+            timeout: seconds to go on collecting (float); None or negative: until there are `num_messages`.
+
+        Returns:
+            list of Message, in order; empty at the timeout.
+
+        Raises:
+            ValueError: num_messages is out of range. Else as poll(); records taken by then come again.
+        """
+        cdef int64_t deadline = self.deadline_us(timeout)
+        cdef Py_ssize_t most = num_messages
+        cdef list out = []
+        if most < 0 or most > 1000000:
+            raise ValueError("num_messages must be between 0 and 1000000 (1M)")
+        self.enter()
+        self.handler.begin()
+        try:
+            self._consume_into(out, most, deadline)
+        except BaseException:
+            self.handler.rollback()
+            raise
+        else:
+            self.handler.commit()
+        finally:
+            self.busy.store(0)
+        return out
+
+    cdef int _consume_into(self, list out, Py_ssize_t most, int64_t deadline) except -1:
+        while len(out) < most:
+            self.attend()
+            if self.fatal is not None:
+                out.append(error_message(self.fatal, None, -1, -1))
+                return 0
+            while len(out) < most and (self.handler.row < self.handler.row_end or self.handler.open_next()):
+                while self.handler.row < self.handler.row_end and len(out) < most:
+                    out.append(self.handler.next_message())
+                if not self.background.attention.quiet():
+                    break
+            if len(out) >= most:
+                break
+            if self.handler.has_error():
+                out.append(self.take_event())
+            elif self.background.attention.quiet() and not self.wait(deadline):
+                break
+        return 0
+
+    def consume_batch(self, max_records=65536, timeout=None):
+        """Records as columns, as they were fetched.
+
+        Args:
+            max_records: int > 0; at most so many rows.
+            timeout: seconds to wait while there are none (float); None or negative: for ever.
+
+        Returns:
+            RecordBatch; of length 0 at the timeout. It may span partitions.
+
+        Raises:
+            KafkaException: a consumer error (except _PARTITION_EOF, which is passed over). Else as poll().
+        """
+        cdef int64_t deadline = self.deadline_us(timeout)
+        cdef int32_t most = max_records
+        cdef RecordBatch batch
+        if most <= 0:
+            raise ValueError("max_records must be positive")
+        self.enter()
+        self.handler.begin()
+        try:
+            batch = self._take_batch(most, deadline)
+        except BaseException:
+            self.handler.rollback()
+            raise
+        else:
+            self.handler.commit()
+        finally:
+            self.busy.store(0)
+        return batch
+
+    cdef RecordBatch _take_batch(self, int32_t most, int64_t deadline):
+        cdef Columns* columns
+        cdef int32_t start
+        while True:
+            self.attend()
+            if self.fatal is not None:
+                raise exception_from(self.fatal)
+            if self.handler.row < self.handler.row_end or self.handler.open_next():
+                columns = self.handler.columns
+                start = self.handler.row
+                # The arena stays while the batch is made: the handler's used entries hold it until commit().
+                return make_batch(columns, start, start + self.handler.take_rows(most))
+            if self.handler.has_error():
+                if self.handler.front_event().kind == ENTRY_END_OF_PARTITION:
+                    self.handler.drop_front()
+                    continue
+                self._raise_event()
+            if not self.wait(deadline):
+                return make_batch(NULL, 0, 0)
+
+    cdef int _raise_event(self) except -1:
+        """An error at the front leaves the queue although its call raises: it is told once."""
+        cdef Message message
+        self.handler.commit()
+        message = self.take_event()
+        self.handler.begin()
+        raise exception_from(message._error)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef Message message
+        while True:
+            message = self.poll()
+            if message._error is None:
+                return message
+            if message._error.code() != <int>ERR_PARTITION_EOF:
+                raise exception_from(message._error)
+
+    def wakeup(self):
+        """Make the exclusive call that waits, or else the next one, raise WakeupError. From any thread."""
+        self.check_usable()
+        self.background.attention.set(<uint32_t>ATTENTION_WAKEUP)
+        self.background.force_wake()
+
+    # ---- assignment and positions (any thread)
+
+    cdef int changed(self) except -1:
+        """The assignment, a position or a pause changed: N adopts it, and the exclusive call looks again."""
+        self.background.attention.set(<uint32_t>ATTENTION_CONTROL)
+        self.background.wake()
+        self.network.wakeup()
+        return 0
+
+    def _assign(self, partitions, bint clear):
+        """Add partitions given as (topic, partition, offset, leader_epoch). Returns the index of one already there,
+        or -1."""
+        cdef int found = -1
+        self.check_usable()
+        if clear:
+            self.subscription.clear()
+        for i, (topic, partition, offset, leader_epoch) in enumerate(partitions):
+            if not self.subscription.add(utf8(topic), partition, offset, leader_epoch) and found < 0:
+                found = i
+        self.changed()
+        return found
+
+    def _unassign(self, partitions):
+        """Remove partitions given as (topic, partition). Returns the index of one that is not assigned, or -1."""
+        cdef int found = -1
+        self.check_usable()
+        for i, (topic, partition) in enumerate(partitions):
+            if not self.subscription.remove(utf8(topic), partition) and found < 0:
+                found = i
+        self.changed()
+        return found
+
+    def _assignment(self):
+        """list of (topic, partition)."""
+        cdef vector[PartitionState*] found
+        cdef PartitionState* p
+        cdef list out = []
+        self.check_usable()
+        self.subscription.snapshot(found)
+        for p in found:
+            out.append((text_of(p.topic), p.partition))
+            p.release()
+        return out
+
+    def _seek(self, topic, int32_t partition, int64_t offset, int32_t leader_epoch):
+        """False: not assigned."""
+        self.check_usable()
+        cdef bint done = self.subscription.seek(utf8(topic), partition, offset, leader_epoch)
+        if done:
+            self.changed()
+        return done
+
+    def _set_paused(self, topic, int32_t partition, bint paused):
+        """False: not assigned."""
+        self.check_usable()
+        cdef bint done = self.subscription.set_paused(utf8(topic), partition, paused)
+        if done:
+            self.changed()
+        return done
+
+    def _position(self, topic, int32_t partition):
+        """None: not assigned; else (position, leader epoch, low, high, last stable offset, fetch offset)."""
+        cdef int64_t offset = 0
+        cdef int32_t leader_epoch = 0
+        self.check_usable()
+        cdef PartitionState* p = self.subscription.find(utf8(topic), partition)
+        if p == NULL:
+            return None
+        p.read_position(offset, leader_epoch)
+        found = (offset, leader_epoch, p.low_watermark.load(), p.high_watermark.load(), p.last_stable_offset.load(),
+                 p.fetch_offset.load())
+        p.release()
+        return found
+
+    def _check_open(self):
+        self.check_usable()
+
+    def _counters(self):
+        """What metrics() shows, by name."""
+        return {
+            "fetch_buffer_bytes": self.pool.live_bytes(),
+            "fetch_reserved_bytes": self.counters.reserved_bytes.load(),
+            "fetch_buffer_records": self.counters.undelivered_records.load(),
+            "fetches_total": self.counters.fetches.load(),
+            "fetched_bytes_total": self.counters.fetched_bytes.load(),
+            "fetched_records_total": self.counters.records.load(),
+            "fetch_stalls_total": self.counters.stalls.load(),
+            "network_turns_total": self.counters.turns.load(),
+        }
+
+    # ---- questions to brokers (any thread)
+
+    def _list_topics(self, topic, timeout):
+        """(cluster_id, controller_id, orig_broker_id, orig_broker_name, brokers, topics) as plain tuples."""
+        self.check_usable()
+        cdef TopicMetadataEvent* event = new TopicMetadataEvent(self._deadline_ms(timeout))
+        if topic is not None:
+            event.all_topics = False
+            event.topics.push_back(utf8(topic))
+        event.retain()
+        self.application.add(event)
+        try:
+            self.await_event(event)
+            return metadata_tuple(event)
+        finally:
+            event.release()
+
+    def _list_offsets(self, queries, bint read_committed, timeout):
+        """[(topic, partition, timestamp)] → [(error, offset, timestamp, leader_epoch)]."""
+        cdef OffsetQuery query
+        self.check_usable()
+        cdef ListOffsetsEvent* event = new ListOffsetsEvent(self._deadline_ms(timeout))
+        cdef size_t i
+        event.read_committed = read_committed
+        event.retain()
+        try:
+            for topic, partition, timestamp in queries:
+                query.topic = utf8(topic)
+                query.partition = partition
+                query.timestamp = timestamp
+                event.queries.push_back(query)
+            event.retain()
+            self.application.add(event)
+            self.await_event(event)
+            return [(event.queries[i].error, event.queries[i].offset, event.queries[i].found_timestamp,
+                     event.queries[i].leader_epoch) for i in range(event.queries.size())]
+        finally:
+            event.release()
+            event.release()
+
+    def _deadline_ms(self, timeout):
+        cdef int64_t at = self.deadline_us(timeout)
+        return at if at == INT64_MAX else at // 1000
+
+    # ---- the end
+
+    def close(self, timeout=None):
+        """Stop fetching, close connections, end the network thread. Again: nothing happens.
+
+        Args:
+            timeout: seconds it may take at most (float); None: 5.
+        """
+        cdef CloseEvent* event
+        cdef int64_t deadline
+        if self.fork_generation != fork_generation() or not self.opened or self.closed:
+            return
+        deadline = self.clock.now_us() + DEFAULT_CLOSE_MS * 1000 if timeout is None else self.deadline_us(timeout)
+        self.enter()
+        try:
+            event = new CloseEvent(deadline if deadline == INT64_MAX else deadline // 1000)
+            event.retain()
+            self.application.add(event)
+            try:
+                self._await_close(event, deadline)
+            finally:
+                event.release()
+                self.closed = True
+                self.background.attention.set(<uint32_t>ATTENTION_CLOSED)
+                self._stop()
+                self.handler.revalidate()
+        finally:
+            self.busy.store(0)
+
+    cdef int _await_close(self, CloseEvent* event, int64_t deadline) except -1:
+        cdef int64_t left_ms
+        cdef WaitResult result
+        while self.threaded and not event.done():
+            left_ms = -1
+            if deadline != INT64_MAX:
+                left_ms = (deadline - self.clock.now_us()) // 1000
+                if left_ms <= 0:
+                    break
+            with nogil:
+                result = wait_readable(event.fd(), self.background.events_ready.fd(), left_ms)
+            if result == WAIT_INTERRUPTED:
+                PyErr_CheckSignals()
+            if not event.done():
+                self._serve()
+        return 0
+
+    def _run_once(self):
+        """One turn of the loop, for tests that gave their own network."""
+        if self.threaded:
+            raise RuntimeError("the network thread is running")
+        with nogil:
+            self.network_thread.run_once(self.clock.now_ms())
+
+
+cdef extern from "Python.h":
+    void leak "Py_INCREF"(object)
+
+
+cdef uint32_t debug_bits(contexts) except? 0xffffffff:
+    """librdkafka's debug contexts as bits, in the order of base/log.hpp."""
+    names = ("generic", "broker", "topic", "metadata", "feature", "queue", "msg", "protocol", "cgrp", "security",
+             "fetch", "interceptor", "plugin", "consumer", "admin", "eos", "mock", "assignor", "conf", "telemetry")
+    bits = 0
+    for name in contexts:
+        bits |= 0xfffff if name == "all" else 1 << names.index(name)
+    return bits
+
+
+cdef int configure_network(NetworkConfig& config, settings, version) except -1:
+    cdef NodeAddress address
+    config.client_id = utf8(settings.client_id)
+    config.software_name = utf8(settings.client_software_name)
+    config.software_version = utf8(settings.client_software_version or version)
+    for endpoint in settings.bootstrap_servers:
+        address.host = utf8(endpoint.host)
+        address.port = endpoint.port
+        config.bootstrap.push_back(address)
+    config.reconnect_backoff_ms = settings.reconnect_backoff_ms
+    config.reconnect_backoff_max_ms = settings.reconnect_backoff_max_ms
+    config.socket_timeout_ms = settings.socket_timeout_ms
+    config.connection_setup_timeout_ms = settings.socket_connection_setup_timeout_ms
+    config.connections_max_idle_ms = settings.connections_max_idle_ms
+    config.socket_send_buffer_bytes = settings.socket_send_buffer_bytes
+    config.socket_receive_buffer_bytes = settings.socket_receive_buffer_bytes
+    config.socket_keepalive = settings.socket_keepalive_enable
+    config.socket_nagle_disable = settings.socket_nagle_disable
+    config.socket_max_fails = settings.socket_max_fails
+    config.address_family = {"any": 0, "v4": 4, "v6": 6}[settings.broker_address_family]
+    config.broker_address_ttl_ms = settings.broker_address_ttl
+    config.canonical_bootstrap = settings.client_dns_lookup == "resolve_canonical_bootstrap_servers_only"
+    config.api_version_request = settings.api_version_request
+    config.api_version_request_timeout_ms = settings.api_version_request_timeout_ms
+    config.receive_message_max_bytes = settings.receive_message_max_bytes
+    return 0
+
+
+cdef object metadata_tuple(TopicMetadataEvent* event):
+    cdef size_t i
+    brokers = [(event.brokers[i].id, text_of(event.brokers[i].host), event.brokers[i].port,
+                text_of(event.brokers[i].rack)) for i in range(event.brokers.size())]
+    topics = [topic_tuple(&event.found[i]) for i in range(event.found.size())]
+    return (text_of(event.cluster_id), event.controller_id, event.orig_broker_id, text_of(event.orig_broker_name),
+            brokers, topics)
+
+
+cdef object topic_tuple(TopicInfo* topic):
+    cdef size_t i
+    cdef PartitionInfo* p
+    partitions = []
+    for i in range(topic.partitions.size()):
+        p = &topic.partitions[i]
+        partitions.append((p.id, p.leader, [r for r in p.replicas], [r for r in p.isrs], p.error, p.leader_epoch))
+    return (text_of(topic.name), topic.error, topic.internal, partitions)

@@ -1,0 +1,68 @@
+# FetchHandler: what poll, consume and consume_batch take records from. thread: A (the exclusive call).
+from kconsumer._core.base.cpp cimport deque, int8_t, int32_t, int64_t, vector
+from kconsumer._core.consumer.fetch_buffer cimport FetchBuffer, FetchEntry
+from kconsumer._core.consumer.message cimport Message
+from kconsumer._core.events.background_event cimport BackgroundEventQueue
+from kconsumer._core.network.network cimport Network
+from kconsumer._core.records.columns cimport BlockPool, Columns
+from kconsumer._core.state.fetch_config cimport FetchConfig, FetchCounters
+from kconsumer._core.state.partition_state cimport PartitionState
+from kconsumer._core.state.subscription_state cimport SubscriptionState
+
+
+cdef class FetchHandler:
+    cdef SubscriptionState subscription       # thread: A (its lock guards what is shared)
+    cdef FetchBuffer* buffer                  # thread: A (shared inside)
+    cdef BackgroundEventQueue* background     # thread: A (shared inside)
+    cdef BlockPool* pool                      # thread: A (shared inside)
+    cdef FetchConfig* config                  # thread: A (atomics)
+    cdef FetchCounters* counters              # thread: A (atomics)
+    cdef Network network                      # thread: A (only wakeup() is called)
+    cdef dict topics                          # thread: A (bytes → str, one object per topic)
+    cdef deque[FetchEntry] ready              # thread: A (taken, in order; the front one is current while is_open)
+    cdef deque[FetchEntry] parked             # thread: A (of paused partitions, in order)
+    cdef int64_t parked_records               # thread: A
+
+    # the open entry, unpacked for the fast path
+    cdef bint is_open                         # thread: A
+    cdef Columns* columns                     # thread: A
+    cdef PartitionState* partition            # thread: A
+    cdef int32_t row                          # thread: A
+    cdef int32_t row_end                      # thread: A
+    cdef int64_t next_offset                  # thread: A
+    cdef int32_t partition_id                 # thread: A
+    cdef object topic                         # thread: A (str)
+    cdef size_t run                           # thread: A (index into columns.runs)
+    cdef int32_t run_end                      # thread: A
+    cdef int32_t leader_epoch                 # thread: A
+    cdef int8_t timestamp_type                # thread: A
+
+    # entries used up by a call that may still fail, with the row each began at
+    cdef bint transactional                   # thread: A
+    cdef vector[FetchEntry] used              # thread: A
+    cdef vector[int32_t] used_from            # thread: A
+    cdef int32_t opened_at                    # thread: A
+
+    cdef bint open_next(self)
+    cdef Message next_message(self)
+    cdef void revalidate(self) noexcept nogil
+    cdef bint has_error(self) noexcept nogil
+    cdef FetchEntry* front_event(self) noexcept nogil
+    cdef void drop_front(self) noexcept nogil
+    cdef void begin(self) noexcept nogil
+    cdef void commit(self) noexcept nogil
+    cdef void rollback(self) noexcept nogil
+    cdef void drop_parked(self) noexcept nogil
+    cdef object topic_name(self, PartitionState* p)
+    cdef int32_t take_rows(self, int32_t most) noexcept nogil
+    # private
+    cdef void _next_run(self) noexcept nogil
+    cdef int _open(self, FetchEntry* entry) except -1
+    cdef void _close_entry(self) noexcept nogil
+    cdef void _publish(self, FetchEntry* entry, int32_t row) noexcept nogil
+    cdef void _remember(self, FetchEntry* entry, bint whole) noexcept nogil
+    cdef bint _is_stale(self, FetchEntry* entry) noexcept nogil
+    cdef void _drop(self, FetchEntry* entry) noexcept nogil
+    cdef void _park(self) noexcept nogil
+    cdef void _ran_dry(self) noexcept nogil
+    cdef void _open_rows(self, FetchEntry* entry) noexcept nogil

@@ -1,0 +1,312 @@
+"""Owns: FetchHandler, which serves fetched records in order per partition and moves the returned position.
+
+thread: A, inside the exclusive call. Never: takes a lock or makes an event while records are at hand, hands out data
+that a seek, an unassignment or a revocation has overtaken.
+
+Entries are validated when they are opened and again whenever ATTENTION_CONTROL was raised; between the two nothing can
+have changed. Entries of paused partitions are parked, keep their order, and come back first when the pause ends.
+"""
+cimport cython
+
+from kconsumer._core.base.cpp cimport memory_order_relaxed
+from kconsumer._core.consumer.fetch_buffer cimport ENTRY_RECORDS
+
+
+@cython.no_gc_clear
+cdef class FetchHandler:
+    def __cinit__(self, SubscriptionState subscription not None, Network network not None):
+        self.subscription = subscription
+        self.network = network
+        self.topics = {}
+
+    def __dealloc__(self):
+        self.commit()
+        while not self.ready.empty():
+            self.ready.front().release()
+            self.ready.pop_front()
+        while not self.parked.empty():
+            self.parked.front().release()
+            self.parked.pop_front()
+
+    # ---- fast path
+
+    cdef Message next_message(self):
+        """The next record of the open entry; the caller has checked row < row_end."""
+        cdef Message message = Message.__new__(Message)
+        cdef int32_t row = self.row
+        if row >= self.run_end:
+            self._next_run()
+        message._topic = self.topic
+        message._partition = self.partition_id
+        message._leader_epoch = self.leader_epoch
+        message._timestamp_type = self.timestamp_type
+        message.fill(self.columns, row)
+        row += 1
+        self.row = row
+        if not self.transactional:
+            self.partition.position.store(self.next_offset if row == self.row_end else message._offset + 1,
+                                          memory_order_relaxed)
+        return message
+
+    cdef void _next_run(self) noexcept nogil:
+        """Leader epoch and timestamp type of the current row."""
+        while self.columns.runs[self.run].row_end <= self.row:
+            self.run += 1
+        self.run_end = self.columns.runs[self.run].row_end
+        self.leader_epoch = self.columns.runs[self.run].leader_epoch
+        # The wire says 0 create, 1 log append, -1 none; confluent_kafka 1, 2 and 0.
+        self.timestamp_type = self.columns.runs[self.run].timestamp_type + 1
+        if not self.transactional and self.partition.position_leader_epoch.load() != self.leader_epoch:
+            self.partition.publish_position(self.partition.position.load(), self.leader_epoch)
+
+    # ---- entries
+
+    cdef object topic_name(self, PartitionState* p):
+        cdef bytes key = (<const char*>p.topic.data())[:p.topic.size()]
+        name = self.topics.get(key)
+        if name is None:
+            name = key.decode("utf-8", "surrogateescape")
+            self.topics[key] = name
+        return name
+
+    cdef bint open_next(self):
+        """Open the next entry with rows to hand out. False: there is none, or an event stands first."""
+        cdef FetchEntry* entry
+        if self.is_open:
+            self._close_entry()
+        while True:
+            if self.ready.empty():
+                if self.buffer.empty():
+                    self._ran_dry()
+                    return False
+                self.buffer.take(self.ready)
+            entry = &self.ready.front()
+            if self._is_stale(entry):
+                self._drop(entry)
+                self.ready.pop_front()
+                continue
+            if entry.partition.paused.load():
+                self._park()
+                continue
+            if entry.kind != ENTRY_RECORDS:
+                return False
+            if entry.row == entry.row_end:
+                # Only invisible records: the position moves past them.
+                entry.partition.publish_position(entry.next_offset, entry.partition.position_leader_epoch.load())
+                self._drop(entry)
+                self.ready.pop_front()
+                continue
+            self._open(entry)
+            return True
+
+    cdef int _open(self, FetchEntry* entry) except -1:
+        self.is_open = True
+        self.columns = entry.columns
+        self.partition = entry.partition
+        self.partition_id = entry.partition.partition
+        self.topic = self.topic_name(entry.partition)
+        self.row = entry.row
+        self.opened_at = entry.row
+        self.row_end = entry.row_end
+        self.next_offset = entry.next_offset
+        self.run = 0
+        self.run_end = 0
+        self._next_run()
+        return 0
+
+    cdef void _close_entry(self) noexcept nogil:
+        """Write back how far the open entry was used, publish the position, and drop it when it is used up."""
+        cdef FetchEntry* entry = &self.ready.front()
+        cdef int32_t taken = self.row - entry.row
+        self.is_open = False
+        self.row_end = self.row
+        if not self.transactional and taken > 0:
+            self._publish(entry, self.row)
+        entry.row = self.row
+        if entry.row < entry.row_end:
+            if self.transactional and taken > 0:
+                self._remember(entry, False)
+            self.counters.undelivered_records.fetch_sub(taken)
+            return
+        if self.transactional:
+            self._remember(entry, True)
+            self.counters.undelivered_records.fetch_sub(taken)
+        else:
+            self.counters.undelivered_records.fetch_sub(taken)
+            entry.release()
+        self.ready.pop_front()
+
+    cdef void _publish(self, FetchEntry* entry, int32_t row) noexcept nogil:
+        """The returned position after the rows before `row`."""
+        cdef int64_t offset = entry.next_offset if row == entry.row_end else entry.columns.offsets[row - 1] + 1
+        if entry.position_epoch == entry.partition.position_epoch.load():
+            entry.partition.publish_position(offset, epoch_of(entry.columns, row - 1))
+
+    cdef void _remember(self, FetchEntry* entry, bint whole) noexcept nogil:
+        cdef FetchEntry copy = entry[0]
+        if not whole:
+            copy.partition.retain()
+            copy.columns.retain()
+        self.used.push_back(copy)
+        self.used_from.push_back(self.opened_at)
+
+    cdef bint _is_stale(self, FetchEntry* entry) noexcept nogil:
+        return entry.position_epoch != entry.partition.position_epoch.load()
+
+    cdef void _drop(self, FetchEntry* entry) noexcept nogil:
+        """An entry that will not be handed out (any more)."""
+        self.counters.undelivered_records.fetch_sub(entry.row_end - entry.row)
+        entry.release()
+
+    cdef void _park(self) noexcept nogil:
+        cdef FetchEntry entry = self.ready.front()
+        self.ready.pop_front()
+        self.counters.undelivered_records.fetch_sub(entry.row_end - entry.row)
+        self.parked_records += entry.row_end - entry.row
+        self.parked.push_back(entry)
+
+    cdef void _ran_dry(self) noexcept nogil:
+        """Nothing is left to hand out: the fetcher may go on even if memory stays pinned."""
+        if self.pool.starved.load():
+            if not self.parked.empty() and self.pool.live_bytes() > self.config.buffer_memory.load() // 2:
+                self.drop_parked()
+            self.pool.starved.store(False)
+            self.network.wakeup()
+
+    cdef void drop_parked(self) noexcept nogil:
+        """What paused partitions hold would starve the others: forget it, to be fetched again after the pause."""
+        cdef FetchEntry* entry
+        while not self.parked.empty():
+            entry = &self.parked.front()
+            if entry.kind == ENTRY_RECORDS and not self._is_stale(entry):
+                self.subscription.refetch(entry.partition, entry.position_epoch,
+                                          entry.columns.offsets[entry.row] if entry.row < entry.row_end
+                                          else entry.next_offset)
+            entry.release()
+            self.parked.pop_front()
+        self.parked_records = 0
+
+    cdef void revalidate(self) noexcept nogil:
+        """Assignment, positions or pauses changed: close the open entry, bring back what is no longer paused."""
+        cdef deque[FetchEntry] still
+        cdef deque[FetchEntry] back
+        cdef FetchEntry* entry
+        if self.is_open:
+            self._close_entry()
+        while not self.parked.empty():
+            entry = &self.parked.front()
+            if self._is_stale(entry):
+                self.parked_records -= entry.row_end - entry.row
+                entry.release()
+            elif entry.partition.paused.load():
+                still.push_back(entry[0])
+            else:
+                self.parked_records -= entry.row_end - entry.row
+                self.counters.undelivered_records.fetch_add(entry.row_end - entry.row)
+                back.push_back(entry[0])
+            self.parked.pop_front()
+        self.parked.swap(still)
+        # Before everything that was taken after them, so that each partition stays in order.
+        while not back.empty():
+            self.ready.push_front(back.back())
+            back.pop_back()
+
+    cdef bint has_error(self) noexcept nogil:
+        return not self.is_open and not self.ready.empty() and self.ready.front().kind != ENTRY_RECORDS
+
+    cdef FetchEntry* front_event(self) noexcept nogil:
+        """The event that open_next() stopped at, or NULL."""
+        return &self.ready.front() if self.has_error() else NULL
+
+    cdef void drop_front(self) noexcept nogil:
+        """The event at the front is handed out."""
+        if self.transactional:
+            self.used.push_back(self.ready.front())
+            self.used_from.push_back(0)
+        else:
+            self._drop(&self.ready.front())
+        self.ready.pop_front()
+
+    # ---- calls that may fail after they took records
+
+    cdef void begin(self) noexcept nogil:
+        """From here to commit() or rollback() no position moves."""
+        if self.is_open:
+            self._close_entry()
+        self.transactional = True
+
+    cdef void commit(self) noexcept nogil:
+        """The call returns its records: positions move."""
+        cdef size_t i
+        if self.is_open:
+            self._close_entry()
+        for i in range(self.used.size()):
+            if self.used[i].kind == ENTRY_RECORDS:
+                self._publish(&self.used[i], self.used[i].row)
+            self.used[i].release()
+        self.used.clear()
+        self.used_from.clear()
+        self.transactional = False
+
+    cdef void rollback(self) noexcept nogil:
+        """The call raises: what it took goes back, in order, and comes again."""
+        cdef size_t i
+        cdef FetchEntry entry
+        if self.is_open:
+            self._close_entry()
+        self.transactional = False
+        i = self.used.size()
+        while i > 0:
+            i -= 1
+            entry = self.used[i]
+            if entry.kind != ENTRY_RECORDS:
+                self.ready.push_front(entry)
+                continue
+            entry.row_end = entry.row
+            entry.row = self.used_from[i]
+            entry.next_offset = (self.used[i].next_offset if self.used[i].row == self.used[i].row_end
+                                 else entry.columns.offsets[entry.row_end - 1] + 1)
+            self.counters.undelivered_records.fetch_add(entry.row_end - entry.row)
+            self.ready.push_front(entry)
+        self.used.clear()
+        self.used_from.clear()
+
+    cdef int32_t take_rows(self, int32_t most) noexcept nogil:
+        """Take up to `most` consecutive rows of the arena that is open, across partitions. Returns how many.
+
+        Only within begin() … commit(): the rows are those from the open entry's row on.
+        """
+        cdef int32_t taken = min(most, self.row_end - self.row)
+        cdef Columns* columns = self.columns
+        cdef FetchEntry* entry
+        self.row += taken
+        while taken < most and self.row == self.row_end:
+            self._close_entry()
+            if self.ready.empty():
+                break
+            entry = &self.ready.front()
+            if (entry.kind != ENTRY_RECORDS or entry.columns != columns or entry.row != self.row
+                    or self._is_stale(entry) or entry.partition.paused.load()):
+                break
+            self._open_rows(entry)
+            self.row = min(entry.row_end, entry.row + most - taken)
+            taken += self.row - entry.row
+        return taken
+
+    cdef void _open_rows(self, FetchEntry* entry) noexcept nogil:
+        """As _open, for take_rows, which needs neither topic nor run."""
+        self.is_open = True
+        self.partition = entry.partition
+        self.opened_at = entry.row
+        self.row_end = entry.row_end
+        self.next_offset = entry.next_offset
+
+
+cdef int32_t epoch_of(Columns* columns, int32_t row) noexcept nogil:
+    """Leader epoch of a row: its run is looked for from the end, where a position usually is."""
+    cdef size_t i = columns.runs.size()
+    while i > 0:
+        i -= 1
+        if columns.runs[i].row_start <= row:
+            return columns.runs[i].leader_epoch
+    return -1

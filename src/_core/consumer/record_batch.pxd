@@ -1,0 +1,21 @@
+# RecordBatch: rows of one arena as Python and Arrow see them. thread: any (immutable).
+from kconsumer._core.base.cpp cimport int32_t, int64_t, vector
+from kconsumer._core.consumer.message cimport Message
+from kconsumer._core.records.arrow_export cimport ArrowSource
+from kconsumer._core.records.columns cimport Columns
+
+
+cdef class RecordBatch:
+    # thread: any (immutable)
+    cdef ArrowSource source
+    cdef Columns* columns       # a reference; NULL: no rows
+    cdef int32_t start
+    cdef int32_t end
+    cdef bint _headers
+
+    cdef size_t run_of(self, int32_t row) noexcept nogil
+    cdef Message message_at(self, int32_t row)
+    cdef RecordBatch slice(self, int32_t start, int32_t end)
+
+
+cdef RecordBatch make_batch(Columns* columns, int32_t start, int32_t end)

@@ -1,0 +1,234 @@
+"""Owns: RecordBatch, consecutive rows of one arena, as a sequence of Messages and as Arrow (PyCapsule interface).
+
+Threads: any; a batch is immutable, and pins its arena and the fetched blocks until it and all Arrow data made from it
+are gone. Never: copies keys or values unless the taker's schema asks for a layout that needs it.
+"""
+cimport cython
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
+from libc.stdlib cimport calloc, free
+
+from kconsumer._core.base.cpp cimport string
+from kconsumer._core.base.status cimport Status
+from kconsumer._core.records.arrow_export cimport ArrowArray, ArrowSchema, export_array, export_schema
+from kconsumer._core.state.partition_state cimport PartitionState
+
+from kconsumer.errors import exception_for
+
+
+cdef void free_schema(object capsule) noexcept:
+    cdef ArrowSchema* schema = <ArrowSchema*>PyCapsule_GetPointer(capsule, b"arrow_schema")
+    if schema.release != NULL:
+        schema.release(schema)
+    free(schema)
+
+
+cdef void free_array(object capsule) noexcept:
+    cdef ArrowArray* array = <ArrowArray*>PyCapsule_GetPointer(capsule, b"arrow_array")
+    if array.release != NULL:
+        array.release(array)
+    free(array)
+
+
+cdef const ArrowSchema* schema_pointer(object capsule) except? NULL:
+    if capsule is None:
+        return NULL
+    return <const ArrowSchema*>PyCapsule_GetPointer(capsule, b"arrow_schema")
+
+
+cdef int check(Status status) except -1:
+    if not status.ok():
+        raise exception_for(status.code, status.detail.data()[:status.detail.size()].decode())
+    return 0
+
+
+@cython.no_gc
+@cython.final
+cdef class RecordBatch:
+    """Records as columns, made by ``Consumer.consume_batch``.
+
+    A sequence of :class:`Message` (``len``, indexing, slicing without a copy, iteration), and Arrow data for whoever
+    reads the PyCapsule interface: ``pyarrow.record_batch(batch)``, ``polars.DataFrame(batch)``, DuckDB, pandas.
+    Columns: topic (dictionary<int32, utf8>), partition (int32), offset (int64), timestamp (timestamp[ms, UTC]),
+    timestamp_type (int8: 0 none, 1 create, 2 log append), leader_epoch (int32), key and value (binary_view, nullable),
+    and with :meth:`with_headers` headers (list<struct<key, value>>). A requested schema may pick columns and ask for
+    ``binary``, ``large_binary``, ``utf8`` or ``timestamp[us, UTC]`` instead.
+
+    The batch keeps the fetched memory it looks into alive; it counts against ``fetch.buffer.memory``.
+    """
+
+    def __dealloc__(self):
+        if self.columns != NULL:
+            self.columns.release()
+
+    # ---- sequence
+
+    def __len__(self):
+        return self.end - self.start
+
+    def __getitem__(self, index):
+        cdef Py_ssize_t n = self.end - self.start
+        cdef Py_ssize_t i
+        if isinstance(index, slice):
+            start, stop, step = index.indices(n)
+            if step != 1:
+                raise ValueError("a RecordBatch is sliced with step 1 only")
+            return self.slice(self.start + <int32_t>start, self.start + <int32_t>max(start, stop))
+        i = index
+        if i < 0:
+            i += n
+        if i < 0 or i >= n:
+            raise IndexError("RecordBatch index out of range")
+        return self.message_at(self.start + <int32_t>i)
+
+    def __iter__(self):
+        cdef int32_t row
+        for row in range(self.start, self.end):
+            yield self.message_at(row)
+
+    cdef RecordBatch slice(self, int32_t start, int32_t end):
+        cdef RecordBatch part = RecordBatch.__new__(RecordBatch)
+        part.source = self.source
+        part.source.row_start = start
+        part.source.row_end = end
+        part.columns = self.columns
+        part._headers = self._headers
+        part.start = start
+        part.end = end
+        if self.columns != NULL:
+            self.columns.retain()
+        return part
+
+    cdef size_t run_of(self, int32_t row) noexcept nogil:
+        """Index of the run that holds the row: runs are in order of rows."""
+        cdef size_t low = 0
+        cdef size_t high = self.columns.runs.size() - 1
+        cdef size_t middle
+        while low < high:
+            middle = (low + high) // 2
+            if self.columns.runs[middle].row_end <= row:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    cdef Message message_at(self, int32_t row):
+        cdef Message message = Message.__new__(Message)
+        cdef size_t run = self.run_of(row)
+        cdef string* topic = &self.source.topics[self.source.run_topics[run]]
+        message._topic = topic.data()[:topic.size()].decode("utf-8", "surrogateescape")
+        message._partition = self.source.run_partitions[run]
+        message._leader_epoch = self.columns.runs[run].leader_epoch
+        message._timestamp_type = self.columns.runs[run].timestamp_type + 1
+        message.fill(self.columns, row)
+        return message
+
+    @property
+    def nbytes(self):
+        """Bytes of keys and values: int."""
+        cdef int64_t total = 0
+        cdef int32_t row
+        with nogil:
+            for row in range(self.start, self.end):
+                total += self.columns.keys[row].length + self.columns.values[row].length
+        return total
+
+    @property
+    def next_offsets(self):
+        """dict of (topic, partition) → offset after the last row of that partition."""
+        found = {}
+        cdef size_t run
+        cdef string* topic
+        if self.start == self.end:
+            return found
+        for run in range(self.run_of(self.start), self.run_of(self.end - 1) + 1):
+            topic = &self.source.topics[self.source.run_topics[run]]
+            name = topic.data()[:topic.size()].decode("utf-8", "surrogateescape")
+            found[(name, self.source.run_partitions[run])] = (
+                self.columns.offsets[min(self.columns.runs[run].row_end, self.end) - 1] + 1)
+        return found
+
+    def with_headers(self):
+        """The same rows, whose Arrow form has the column headers."""
+        cdef RecordBatch part = self.slice(self.start, self.end)
+        part.source.with_headers = True
+        part._headers = True
+        return part
+
+    # ---- Arrow
+
+    def __arrow_c_schema__(self):
+        cdef ArrowSchema* schema = <ArrowSchema*>calloc(1, sizeof(ArrowSchema))
+        if schema == NULL:
+            raise MemoryError()
+        capsule = PyCapsule_New(schema, b"arrow_schema", <void (*)(object) noexcept>free_schema)
+        check(export_schema(&self.source, NULL, schema))
+        return capsule
+
+    def __arrow_c_array__(self, requested_schema=None):
+        """Arrow's PyCapsule interface: (schema, array) capsules.
+
+        Args:
+            requested_schema: capsule of an ArrowSchema: columns by name, each as its own type asks.
+
+        Raises:
+            KafkaException: the schema names a column or a type that cannot be had.
+        """
+        cdef ArrowSchema* schema = <ArrowSchema*>calloc(1, sizeof(ArrowSchema))
+        cdef ArrowArray* array
+        cdef const ArrowSchema* requested
+        cdef Status status
+        if schema == NULL:
+            raise MemoryError()
+        schema_capsule = PyCapsule_New(schema, b"arrow_schema", <void (*)(object) noexcept>free_schema)
+        array = <ArrowArray*>calloc(1, sizeof(ArrowArray))
+        if array == NULL:
+            raise MemoryError()
+        array_capsule = PyCapsule_New(array, b"arrow_array", <void (*)(object) noexcept>free_array)
+        requested = schema_pointer(requested_schema)
+        check(export_schema(&self.source, requested, schema))
+        with nogil:
+            status = export_array(&self.source, requested, array)
+        check(status)
+        return schema_capsule, array_capsule
+
+    def __repr__(self):
+        return f"<RecordBatch of {len(self)} records, {self.nbytes} bytes>"
+
+
+cdef RecordBatch make_batch(Columns* columns, int32_t start, int32_t end):
+    """Rows [start, end), all of whose runs' partitions are held by the caller; takes a reference of its own."""
+    cdef RecordBatch batch = RecordBatch.__new__(RecordBatch)
+    cdef PartitionState* p
+    cdef size_t i
+    cdef int32_t topic = -1
+    batch.columns = columns
+    batch.start = start
+    batch.end = end
+    batch.source.columns = columns
+    batch.source.row_start = start
+    batch.source.row_end = end
+    if columns == NULL:
+        return batch
+    columns.retain()
+    for i in range(columns.runs.size()):
+        if columns.runs[i].row_end <= start or columns.runs[i].row_start >= end:
+            # Not in the batch, and its partition may be gone.
+            batch.source.run_topics.push_back(0)
+            batch.source.run_partitions.push_back(0)
+            continue
+        p = <PartitionState*>columns.runs[i].partition
+        topic = topic_index(batch, p.topic, topic)
+        batch.source.run_topics.push_back(topic)
+        batch.source.run_partitions.push_back(p.partition)
+    return batch
+
+
+cdef int32_t topic_index(RecordBatch batch, const string& topic, int32_t last) noexcept:
+    cdef size_t i
+    if last >= 0 and batch.source.topics[last] == topic:
+        return last
+    for i in range(batch.source.topics.size()):
+        if batch.source.topics[i] == topic:
+            return <int32_t>i
+    batch.source.topics.push_back(topic)
+    return <int32_t>batch.source.topics.size() - 1

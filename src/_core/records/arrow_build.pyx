@@ -1,0 +1,117 @@
+"""Owns: making and releasing one exported ArrowArray: its buffers, children, dictionary and hold on the Columns.
+
+thread: A; the release callbacks on any thread. Never: touches Python.
+
+Every array retains the Columns by itself, because a taker may move children out and release them one by one.
+"""
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+
+from kconsumer._core.base.cpp cimport vector
+from kconsumer._core.base.status cimport ERR_CRIT_SYS_RESOURCE, ERR_INVALID_ARG
+from kconsumer._core.records.bytes cimport formatted
+
+
+cdef extern from "records/arrow_c.hpp" namespace "kc" nogil:
+    cdef cppclass ArrayParts:
+        ArrayParts()
+        Columns* columns
+        vector[const void*] buffers
+        vector[void*] owned
+        vector[ArrowArray*] children
+
+
+cdef void release_child(ArrowArray* child) noexcept nogil:
+    if child.release != NULL:
+        child.release(child)
+    free(child)
+
+
+cdef void release_array(ArrowArray* array) noexcept nogil:
+    cdef ArrayParts* parts = <ArrayParts*>array.private_data
+    cdef size_t i
+    for i in range(parts.children.size()):
+        release_child(parts.children[i])
+    if array.dictionary != NULL:
+        release_child(array.dictionary)
+    for i in range(parts.owned.size()):
+        free(parts.owned[i])
+    if parts.columns != NULL:
+        parts.columns.release()
+    del parts
+    array.private_data = NULL
+    array.release = NULL
+
+
+cdef void open_array(ArrowArray* out, int64_t length, int64_t offset, int64_t null_count,
+                     Columns* columns) noexcept nogil:
+    cdef ArrayParts* parts = new ArrayParts()
+    memset(out, 0, sizeof(ArrowArray))
+    out.length = length
+    out.offset = offset
+    out.null_count = null_count
+    out.private_data = parts
+    out.release = release_array
+    parts.columns = columns
+    if columns != NULL:
+        columns.retain()
+
+
+cdef void add_buffer(ArrowArray* array, const void* buffer) noexcept nogil:
+    cdef ArrayParts* parts = <ArrayParts*>array.private_data
+    parts.buffers.push_back(buffer)
+    array.buffers = parts.buffers.data()
+    array.n_buffers = <int64_t>parts.buffers.size()
+
+
+cdef void* own_buffer(ArrowArray* array, size_t bytes) noexcept nogil:
+    cdef ArrayParts* parts = <ArrayParts*>array.private_data
+    cdef void* buffer = malloc(bytes if bytes > 0 else 1)
+    if buffer != NULL:
+        parts.owned.push_back(buffer)
+        add_buffer(array, buffer)
+    return buffer
+
+
+cdef ArrowArray* add_child(ArrowArray* array) noexcept nogil:
+    cdef ArrayParts* parts = <ArrayParts*>array.private_data
+    cdef ArrowArray* child = <ArrowArray*>malloc(sizeof(ArrowArray))
+    if child == NULL:
+        return NULL
+    memset(child, 0, sizeof(ArrowArray))
+    parts.children.push_back(child)
+    array.children = parts.children.data()
+    array.n_children = <int64_t>parts.children.size()
+    return child
+
+
+cdef ArrowArray* new_dictionary(ArrowArray* array) noexcept nogil:
+    array.dictionary = <ArrowArray*>malloc(sizeof(ArrowArray))
+    if array.dictionary != NULL:
+        memset(array.dictionary, 0, sizeof(ArrowArray))
+    return array.dictionary
+
+
+cdef bint add_view_buffers(ArrowArray* array) noexcept nogil:
+    """The blocks that views point into, then their sizes."""
+    cdef Columns* columns = (<ArrayParts*>array.private_data).columns
+    cdef size_t count = columns.buffers.size()
+    cdef int64_t* sizes = <int64_t*>malloc((count + 1) * 8)
+    cdef size_t i
+    if sizes == NULL:
+        return False
+    (<ArrayParts*>array.private_data).owned.push_back(sizes)
+    for i in range(count):
+        add_buffer(array, columns.buffers[i].data)
+        sizes[i] = <int64_t>columns.buffer_bytes[i]
+    add_buffer(array, sizes)
+    return True
+
+
+cdef Status out_of_memory() noexcept nogil:
+    return Status(ERR_CRIT_SYS_RESOURCE, formatted(b"out of memory"))
+
+
+cdef Status too_long(const string& name) noexcept nogil:
+    return Status(ERR_INVALID_ARG, formatted(b"column %s: more than 2 GiB do not fit its 32-bit offsets; ask for a "
+                                             b"large or view type, or for fewer records", name.c_str()))

@@ -1,0 +1,69 @@
+# Exports rows of Columns through Arrow's C data interface. thread: A; release callbacks on any thread, without the GIL.
+from kconsumer._core.base.cpp cimport int32_t, int64_t, string, vector
+from kconsumer._core.base.status cimport Status
+from kconsumer._core.records.columns cimport Columns
+
+
+cdef extern from "records/arrow_c.hpp" nogil:
+    cdef struct ArrowSchema:
+        const char* format
+        const char* name
+        const char* metadata
+        int64_t flags
+        int64_t n_children
+        ArrowSchema** children
+        ArrowSchema* dictionary
+        void (*release)(ArrowSchema*) noexcept nogil
+        void* private_data
+
+    cdef struct ArrowArray:
+        int64_t length
+        int64_t null_count
+        int64_t offset
+        int64_t n_buffers
+        int64_t n_children
+        const void** buffers
+        ArrowArray** children
+        ArrowArray* dictionary
+        void (*release)(ArrowArray*) noexcept nogil
+        void* private_data
+
+
+cdef extern from "records/arrow_c.hpp" namespace "kc" nogil:
+    cdef enum ArrowColumn:
+        COLUMN_NONE
+        COLUMN_TOPIC
+        COLUMN_PARTITION
+        COLUMN_OFFSET
+        COLUMN_TIMESTAMP
+        COLUMN_TIMESTAMP_TYPE
+        COLUMN_LEADER_EPOCH
+        COLUMN_KEY
+        COLUMN_VALUE
+        COLUMN_HEADERS
+        COLUMN_COUNT
+
+    cdef cppclass ArrowField:
+        int column
+        string name
+        string format
+        string dictionary
+        bint nullable
+        vector[ArrowField] children
+        ArrowField()
+
+    cdef cppclass ArrowSource:
+        Columns* columns
+        int32_t row_start
+        int32_t row_end
+        vector[string] topics
+        vector[int32_t] run_topics
+        vector[int32_t] run_partitions
+        bint with_headers
+        ArrowSource()
+
+# The schema that export_array() will follow. `requested` (may be NULL) picks columns by name, in its order, each as
+# its own type asks; `out` is filled only when the status is OK. Nothing of `requested` is kept, it is not released.
+cdef Status export_schema(const ArrowSource* source, const ArrowSchema* requested, ArrowSchema* out) noexcept nogil
+# A struct array of rows [row_start, row_end), one child a column.
+cdef Status export_array(const ArrowSource* source, const ArrowSchema* requested, ArrowArray* out) noexcept nogil

@@ -1,0 +1,49 @@
+"""docs/configuration.md is what tools/generate_docs.py writes, and holds the whole table."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from kconsumer.config_properties import BY_NAME, PROPERTIES
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def tool() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("generate_docs", ROOT / "tools" / "generate_docs.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def run(tool: ModuleType, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["generate_docs.py", *arguments])
+    return int(tool.main())
+
+
+def test_the_page_is_up_to_date(tool: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(tool, monkeypatch, "--check") == 0
+
+
+def test_check_finds_a_page_that_is_not(tool: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    page = tmp_path / "docs" / "configuration.md"
+    monkeypatch.setattr(tool, "PAGE", page)
+    assert run(tool, monkeypatch, "--check") == 1 and not page.exists()
+    assert run(tool, monkeypatch) == 0 and run(tool, monkeypatch, "--check") == 0
+    page.write_text(page.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    assert run(tool, monkeypatch, "--check") == 1
+
+
+def test_the_page_holds_the_whole_table(tool: ModuleType) -> None:
+    text = tool.page()
+    assert [name for name in BY_NAME if f"`{name}`" not in text] == []
+    assert [prop.name for prop in PROPERTIES if prop.reason and prop.reason.replace("|", "\\|") not in text
+            and prop.scope.value == "consumer"] == []  # fmt: skip
+    assert all(line.count("|") - line.count("\\|") == 7 for line in text.splitlines() if line.startswith("|"))

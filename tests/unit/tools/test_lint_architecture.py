@@ -1,0 +1,228 @@
+"""Each rule of tools/lint_architecture.py finds a violation planted in a small tree, and nothing in a clean one."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+TOOL = Path(__file__).resolve().parents[3] / "tools" / "lint_architecture.py"
+
+PXD = """# A clock. thread: N.
+from kconsumer._core.base.cpp cimport int64_t
+
+cdef class Clock:
+    cdef int64_t time_us  # thread: N
+    cdef int64_t now_us(self,
+                        int64_t start) noexcept nogil
+"""
+PYX = '''"""Owns: Clock.
+
+thread: N. Never: runs backwards.
+"""
+cimport cython
+
+
+@cython.no_gc
+cdef class Clock:
+    cdef int64_t now_us(self,
+                        int64_t start) noexcept nogil:
+        return self.time_us
+'''
+CPP = """static int64_t __pyx_f_9kconsumer_5_core_7network_5clock_5Clock_now_us(struct X *__pyx_v_self) {
+  int64_t __pyx_r;
+  /* a comment may say Py_INCREF */
+  __pyx_r = __pyx_v_self->time_us;
+  return __pyx_r;
+}
+
+static void __pyx_f_9kconsumer_5_core_7network_5clock_with_gil(void) {
+  Py_INCREF(Py_None);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def lint() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("lint_architecture", TOOL)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["lint_architecture"] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+class Tree:
+    """A clean tree, that a test then spoils."""
+
+    def __init__(self, root: Path, lint: ModuleType) -> None:
+        self.root, self.lint = root, lint
+        self.write("src/_core/network/clock.pxd", PXD)
+        self.write("src/_core/network/clock.pyx", PYX)
+        self.write("build/cython/src/_core/network/clock.cpp", CPP)
+
+    def write(self, path: str, text: str) -> None:
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+        os.utime(target, (1000, 1000))  # generated code is never older, unless a test says so
+
+    def findings(self, generated: bool = True) -> list[str]:
+        return [str(finding) for finding in self.lint.check(self.root, generated)]
+
+    def only(self) -> str:
+        """The one finding."""
+        found = self.findings()
+        assert len(found) == 1, found
+        return found[0]
+
+
+@pytest.fixture
+def tree(tmp_path: Path, lint: ModuleType) -> Tree:
+    return Tree(tmp_path, lint)
+
+
+def test_a_clean_tree_has_no_findings(tree: Tree) -> None:
+    assert tree.findings() == []
+
+
+@pytest.mark.parametrize("word", ["Owns", "thread", "Never"])
+def test_the_head_says_what_it_must(tree: Tree, word: str) -> None:
+    tree.write("src/_core/network/x.hpp", "// Owns: x. thread: N. Never: y.\n".replace(f"{word}:", word))
+    assert tree.only() == f"src/_core/network/x.hpp:1: head: no '{word}: …' in the first 8 lines"
+
+
+def test_with_gil_is_found(tree: Tree) -> None:
+    tree.write("src/_core/network/clock.pyx", PYX + "        with gil:\n            pass\n")
+    assert "clock.pyx:13: gil: 'with gil'" in tree.only()
+
+
+def test_with_gil_in_a_face_for_tests_or_off_the_network_thread_is_none_of_our_business(tree: Tree) -> None:
+    head = '"""Owns: x. thread: A. Never: y."""\n'
+    for path in ("network/clock_testing.pyx", "consumer/fetch_handler.pyx", "librdkafka/mock.pyx"):
+        tree.write(f"src/_core/{path}", head + "def f():\n    with gil:\n        pass\n")
+    assert tree.findings() == []
+
+
+def test_with_gil_in_the_consumer_layers_network_thread_part_is_found(tree: Tree) -> None:
+    tree.write("src/_core/consumer/fetch_buffer.pyx", '"""Owns: x. thread: N. Never: y."""\nwith gil:\n    pass\n')
+    assert any("gil: 'with gil'" in finding for finding in tree.findings(generated=False))
+
+
+@pytest.mark.parametrize("declaration", ["object clock", "dict by_name", "public list clocks", "clock"])
+def test_a_python_attribute_is_found(tree: Tree, declaration: str) -> None:
+    tree.write("src/_core/network/clock.pxd", PXD.replace("int64_t time_us", declaration))
+    assert tree.only().startswith("src/_core/network/clock.pxd:5: gil: ")
+
+
+@pytest.mark.parametrize("declaration", ["Network network", "set[int] ids", "void (*on_room)(void*) noexcept nogil"])
+def test_other_cdef_classes_containers_and_pointers_are_fine(tree: Tree, declaration: str) -> None:
+    tree.write("src/_core/network/clock.pxd", PXD.replace("int64_t time_us", declaration))
+    assert tree.findings() == []
+
+
+def test_an_attribute_without_a_thread_tag_is_found(tree: Tree) -> None:
+    tree.write("src/_core/network/clock.pxd", PXD.replace("  # thread: N", "  # in µs"))
+    assert "clock.pxd:5: tag:" in tree.only()
+
+
+@pytest.mark.parametrize("tag", ["# shared: lock", "# thread: A (written once)"])
+def test_a_tag_on_the_line_or_under_the_class_statement_will_do(tree: Tree, tag: str) -> None:
+    tree.write("src/_core/network/clock.pxd", PXD.replace("# thread: N", tag))
+    assert tree.findings() == []
+    untagged = PXD.replace("  # thread: N", "").replace("class Clock:\n", f"class Clock:\n    # Ticks.\n    {tag}\n")
+    tree.write("src/_core/network/clock.pxd", untagged)
+    assert tree.findings() == []
+
+
+def test_a_class_that_the_collector_may_clear_is_found(tree: Tree) -> None:
+    tree.write("src/_core/network/clock.pyx", PYX.replace("@cython.no_gc\n", ""))
+    assert "needs @cython.no_gc" in tree.only()
+
+
+def test_nogil_without_noexcept_is_found_across_lines(tree: Tree) -> None:
+    tree.write("src/_core/network/clock.pyx", PYX.replace("noexcept nogil", "nogil"))
+    assert "clock.pyx:10: gil: nogil without noexcept" in tree.only()
+
+
+@pytest.mark.parametrize(
+    "path, line",
+    [
+        ("src/_core/base/a.pyx", "from kconsumer._core.records.columns cimport Block"),
+        ("src/_core/network/a.hpp", '#include "managers/state.hpp"'),
+        ("src/_core/network/a.pxd", "cimport kconsumer._core.librdkafka.mock_cluster"),
+        ("src/_core/librdkafka/a.pyx", "from kconsumer._core.network.network cimport Network"),
+    ],
+)
+def test_an_import_from_above_or_from_beside_is_found(tree: Tree, path: str, line: str) -> None:
+    opening = {".pyx": '"""{}"""', ".pxd": "# {}", ".hpp": "// {}"}[Path(path).suffix]
+    tree.write(path, opening.format("Owns: a. thread: N. Never: b.") + f"\n{line}\n")
+    (found,) = tree.findings(generated=False)
+    assert found.startswith(f"{path}:2: layer: ")
+
+
+def test_an_import_from_below_is_fine(tree: Tree) -> None:
+    tree.write("src/_core/managers/a.hpp", '// Owns: a. thread: N. Never: b.\n#include "base/status.hpp"\n')
+    assert tree.findings() == []
+
+
+@pytest.mark.parametrize(
+    "statement", ["__Pyx_INCREF(x);", "PyGILState_STATE s = PyGILState_Ensure();", '__Pyx_WriteUnraisable("x");']
+)
+def test_generated_code_that_touches_python_is_found(tree: Tree, statement: str) -> None:
+    tree.write("build/cython/src/_core/network/clock.cpp", CPP.replace("  return __pyx_r;", f"  {statement}"))
+    assert tree.only().startswith("build/cython/src/_core/network/clock.cpp:5: generated: ")
+
+
+def test_a_nogil_function_that_is_missing_from_the_generated_code_is_found(tree: Tree) -> None:
+    tree.write("build/cython/src/_core/network/clock.cpp", CPP.replace("5Clock_now_us", "5Clock_renamed"))
+    assert "src/_core/network/clock.pyx:10: generated: " in tree.only()
+
+
+def test_missing_and_outdated_generated_code_is_found(tree: Tree) -> None:
+    made = tree.root / "build/cython/src/_core/network/clock.cpp"
+    os.utime(made, (1, 1))
+    assert "is older than its source" in tree.only()
+    made.unlink()
+    assert any("is missing; build first" in finding for finding in tree.findings())
+    assert tree.findings(generated=False) == []
+
+
+def test_a_long_file_is_found_unless_generated(tree: Tree) -> None:
+    tree.write("src/kconsumer/long.py", "x = 1\n" * 801)
+    assert tree.only() == "src/kconsumer/long.py:800: length: 801 lines, at most 800"
+    tree.write("src/kconsumer/long.py", "# Generated by a tool; not to be edited.\n" + "x = 1\n" * 801)
+    assert tree.findings() == []
+
+
+@pytest.mark.parametrize(
+    "text, what",
+    [
+        ("/ro" "ot/somewhere", "names a path of one machine"),
+        ("cache = '/ho" "me/me/cache'", "names a path of one machine"),
+        ("https://mirror.py" "pi.example/simple", "names a package registry"),
+        ("pip install --index" "-url x y", "configures a package registry"),
+    ],
+)
+def test_machine_paths_and_registries_are_found(tree: Tree, text: str, what: str) -> None:
+    tree.write("README.md", text + "\n")
+    assert tree.only() == f"README.md:1: machine: {what}"
+
+
+def test_the_exit_code_and_the_printed_findings(
+    tree: Tree, lint: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main: Callable[[], int] = lint.main
+    monkeypatch.setattr(sys, "argv", ["lint", str(tree.root)])
+    assert main() == 0
+    assert capsys.readouterr().out == "architecture: no findings\n"
+    tree.write("README.md", "/ro" "ot/x\n")
+    assert main() == 1
+    assert capsys.readouterr().out == (
+        "README.md:1: machine: names a path of one machine\narchitecture: 1 finding(s)\n"
+    )

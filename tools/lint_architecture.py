@@ -1,0 +1,342 @@
+"""Checks the rules of the architecture that no general linter knows; prints ``file:line: what`` and fails on any.
+
+    python tools/lint_architecture.py [--no-generated] [ROOT]
+
+Owns: the rules below. Threads: none (a developer's tool). Never: changes a file, guesses: a file that cannot be checked
+is a finding.
+
+- head: a source of the core opens with what it owns, which thread runs it and what it never does.
+- gil: a module that the network thread runs has no ``with gil``, no Python object as an attribute of a cdef class, no
+  cdef class that the garbage collector may clear, and no nogil function that is not ``noexcept``.
+- tag: every attribute of a cdef class there says which thread may touch it.
+- layer: imports and includes go downwards only.
+- generated: the C++ that Cython makes of such a module's nogil functions touches no reference count and no GIL. It sees
+  what source cannot show: conversions, error paths, calls of functions that may raise.
+- length: no file is longer than 800 lines, generated ones apart.
+- machine: nothing in the tree names a path of one machine or a package registry.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+LAYERS = ("base", "protocol", "records", "network", "events", "state", "managers", "consumer")
+# Of the consumer layer only these run on the network thread; below it everything does.
+NETWORK_THREAD_CONSUMER = {"application_event_processor", "consumer_network_thread", "fetch_buffer"}
+CORE = Path("src/_core")
+GENERATED = Path("build/cython")
+HEAD_LINES = 8
+MAX_LINES = 800
+LENGTH_CHECKED = {".py", ".pyx", ".pxd", ".pxi", ".hpp", ".cpp", ".pyi", ".java", ".sh"}
+
+OWNS = re.compile(r"\bOwns:")
+NEVER = re.compile(r"\bNever:")
+THREAD = re.compile(r"\b[Tt]hreads?: ")
+TAG = re.compile(r"#.*\b(thread|shared): ?\S")
+WITH_GIL = re.compile(r"\bwith gil\b")
+CDEF_CLASS = re.compile(r"^cdef class (\w+)")
+CIMPORT = re.compile(r"^\s*(?:from|cimport|import) +kconsumer\._core\.(\w+)")
+INCLUDE = re.compile(r'^\s*#include "(\w+)/')
+PYTHON_TYPES = set("object list dict set frozenset tuple str bytes bytearray type memoryview".split())
+FORBIDDEN = re.compile(
+    r"PyGILState_\w+|__Pyx_X?(?:INCREF|DECREF|GOTREF|GIVEREF|CLEAR)|Py_X?(?:INCREF|DECREF|CLEAR|NewRef)\b"
+    r"|PyErr_\w+|__Pyx_ErrFetch\w*|__Pyx_WriteUnraisable|__Pyx_AddTraceback|PyObject_\w+|PyEval_\w+"
+)
+MACHINE = (
+    (re.compile(r"(?<![\w.])/(?:root|home|work|Users)/\w"), "names a path of one machine"),
+    (re.compile(r"https?://[^\s/]*(?:pypi|pythonhosted|artifactory|nexus|npmjs|repo\d?\.maven|proxy\.golang)"),
+     "names a package registry"),
+    (re.compile(r"(?:--|PIP_)(?:extra[-_])?index[-_]url\b|(?:--|PIP_)trusted[-_]host\b", re.I),
+     "configures a package registry"),
+)
+
+
+@dataclass(frozen=True, order=True)
+class Finding:
+    path: str
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.text}"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file, with its place in the architecture."""
+
+    root: Path
+    path: Path  # relative to root
+
+    @property
+    def text(self) -> str:
+        return (self.root / self.path).read_text(encoding="utf-8")
+
+    @property
+    def lines(self) -> list[str]:
+        return self.text.splitlines()
+
+    @property
+    def layer(self) -> str:
+        """The folder of src/_core that it lies in, or nothing."""
+        parts = self.path.parts
+        return parts[2] if self.path.is_relative_to(CORE) and len(parts) > 3 else ""
+
+    @property
+    def generated(self) -> bool:
+        return any("Generated" in line for line in self.lines[:2])
+
+    @property
+    def on_network_thread(self) -> bool:
+        """Whether the network thread runs this module; faces for tests (…_testing) do not count."""
+        if self.path.stem.endswith("_testing") or self.layer not in LAYERS:
+            return False
+        return self.layer != "consumer" or self.path.stem in NETWORK_THREAD_CONSUMER
+
+    def finding(self, line: int, text: str) -> Finding:
+        return Finding(self.path.as_posix(), line, text)
+
+
+def code(line: str) -> str:
+    """A line without its comment; good enough where strings hold no ``#``."""
+    return line.split("#", 1)[0].rstrip()
+
+
+def check_head(source: Source) -> Iterator[Finding]:
+    head = "\n".join(source.lines[:HEAD_LINES])
+    if not THREAD.search(head):
+        yield source.finding(1, f"head: no 'thread: …' in the first {HEAD_LINES} lines")
+    if source.path.suffix == ".pxd":
+        return  # an interface: its one line of text stands for what the module owns
+    if not OWNS.search(head):
+        yield source.finding(1, f"head: no 'Owns: …' in the first {HEAD_LINES} lines")
+    if not NEVER.search(head):
+        yield source.finding(1, f"head: no 'Never: …' in the first {HEAD_LINES} lines")
+
+
+def check_gil(source: Source) -> Iterator[Finding]:
+    lines = source.lines
+    for number, line in enumerate(lines, 1):
+        if WITH_GIL.search(code(line)):
+            yield source.finding(number, "gil: 'with gil' in a module of the network thread")
+        if source.path.suffix == ".pyx" and CDEF_CLASS.match(line) and not decorated_no_gc(lines, number - 1):
+            yield source.finding(number, "gil: a cdef class of the network thread needs @cython.no_gc")
+    for number, signature in signatures(lines):
+        if re.search(r"\)[^()]*\bnogil\b", signature) and not re.search(r"\bnoexcept\b", signature):
+            yield source.finding(number, "gil: nogil without noexcept: callers take the GIL to look for an exception")
+
+
+def decorated_no_gc(lines: list[str], index: int) -> bool:
+    while index > 0 and lines[index - 1].startswith("@"):
+        index -= 1
+        if lines[index].strip() == "@cython.no_gc":
+            return True
+    return False
+
+
+def signatures(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """(line number, signature on one line) of every cdef function that is declared or defined, externs apart."""
+    extern_indent = -1
+    at = 0
+    while at < len(lines):
+        start, line = at, code(lines[at])
+        at += 1
+        indent = len(line) - len(line.lstrip())
+        if line.strip() and indent <= extern_indent:
+            extern_indent = -1
+        if line.lstrip().startswith("cdef extern"):
+            extern_indent = indent
+        if extern_indent >= 0 or not line.lstrip().startswith("cdef ") or "(" not in line:
+            continue
+        while line.count("(") > line.count(")") and at < len(lines):
+            line += " " + code(lines[at]).strip()
+            at += 1
+        yield start + 1, line
+
+
+def class_attributes(lines: list[str]) -> Iterator[tuple[int, str, str, bool]]:
+    """(line number, line, declaration without ``cdef``, tagged by its class) of each attribute of a cdef class."""
+    inside = tagged = opening = False
+    for number, line in enumerate(lines, 1):
+        if CDEF_CLASS.match(line):
+            inside, opening, tagged = True, True, bool(TAG.search(line))
+            continue
+        if line.strip() and not line[0].isspace() and not line.startswith("#"):
+            inside = False
+        if not inside or not line.strip():
+            continue
+        if opening and line.lstrip().startswith("#"):  # comments directly under the class statement speak for it
+            tagged = tagged or bool(TAG.search(line))
+            continue
+        opening = False
+        text = code(line)
+        if len(text) - len(text.lstrip()) != 4 or not text.lstrip().startswith("cdef "):
+            continue
+        if "(" not in text or "(*" in text:
+            yield number, line, text.strip().removeprefix("cdef "), tagged
+
+
+def check_attributes(source: Source) -> Iterator[Finding]:
+    for number, line, declaration, tagged in class_attributes(source.lines):
+        if not tagged and not TAG.search(line):
+            yield source.finding(number, f"tag: which thread may touch it? '{declaration}' has no thread: or shared:")
+        words = declaration.removeprefix("public ").removeprefix("readonly ").split()
+        if words[0] in PYTHON_TYPES or len(words) == 1:
+            yield source.finding(number, f"gil: '{declaration}' is a Python object in a class of the network thread")
+
+
+def check_layers(source: Source) -> Iterator[Finding]:
+    known = set(LAYERS) | {"librdkafka"}
+    for number, line in enumerate(source.lines, 1):
+        match = CIMPORT.match(line) or INCLUDE.match(line)
+        if match is None or match[1] not in known or match[1] == source.layer:
+            continue
+        if "librdkafka" in (match[1], source.layer):
+            upwards = match[1] != "base"  # it stands beside the layers
+        else:
+            upwards = LAYERS.index(match[1]) > LAYERS.index(source.layer)
+        if upwards:
+            yield source.finding(number, f"layer: {source.layer} must not import from {match[1]}")
+
+
+def c_name(module: Iterable[str], cls: str, function: str) -> str:
+    """The C name that Cython gives a cdef function or method."""
+    return "__pyx_f_" + "".join(f"{len(part)}{part}_" for part in [*module, *([cls] if cls else [])]) + function
+
+
+def nogil_functions(source: Source) -> Iterator[tuple[int, str]]:
+    """(line number, C name) of every nogil function that a module or the inline part of an interface defines."""
+    module = ("kconsumer", "_core", *source.path.relative_to(CORE).with_suffix("").parts)
+    lines = source.lines
+    for number, signature in signatures(lines):
+        ending = signature.rsplit(")", 1)[1]
+        if "nogil" not in ending or ":" not in ending:
+            continue
+        cls = ""
+        if signature[0].isspace():
+            above = (CDEF_CLASS.match(line) for line in reversed(lines[:number]))
+            cls = next((found[1] for found in above if found), "")
+        name = re.search(r"(\w+)\s*\(", signature)
+        assert name is not None  # signatures() asks for a parenthesis
+        yield number, c_name(module, cls, name[1])
+
+
+def definitions(text: str) -> Iterator[tuple[str, int, list[str]]]:
+    """(C name, line number, body) of each function with a Cython name in a generated file."""
+    lines = text.splitlines()
+    start = re.compile(r"^static .*?\b(__pyx_f_\w+)\(.*\{\s*$")
+    at = 0
+    while at < len(lines):
+        match = start.match(lines[at])
+        at += 1
+        if match is None:
+            continue
+        first = at
+        while at < len(lines) and lines[at] != "}":
+            at += 1
+        yield match[1], first, lines[first:at]
+
+
+def check_generated(root: Path, sources: Iterable[Source]) -> Iterator[Finding]:
+    """The C++ of the network thread's modules, all together: an inline function is defined where it is used."""
+    expected: dict[str, Finding] = {}
+    seen: set[str] = set()
+    bodies: list[tuple[str, str, int, list[str]]] = []
+    for source in sources:
+        for number, name in nogil_functions(source):
+            text = f"generated: {name} is not in the generated code, so it was not checked"
+            expected[name] = source.finding(number, text)
+        if source.path.suffix != ".pyx":
+            continue
+        made = GENERATED / source.path.with_suffix(".cpp")
+        if not (root / made).is_file():
+            yield source.finding(1, f"generated: {made} is missing; build first")
+            continue
+        if (root / made).stat().st_mtime < (root / source.path).stat().st_mtime:
+            yield source.finding(1, f"generated: {made} is older than its source; build first")
+        for name, number, body in definitions((root / made).read_text(encoding="utf-8", errors="replace")):
+            bodies.append((name, made.as_posix(), number, body))
+            seen.add(name)
+    for name, path, number, body in bodies:
+        if name not in expected:
+            continue
+        for offset, line in enumerate(body, 1):
+            match = FORBIDDEN.search(line)
+            if match is not None and not line.lstrip().startswith(("*", "/*")):
+                yield Finding(path, number + offset, f"generated: {match[0]} in the nogil function {name}")
+                break
+    for name, finding in expected.items():
+        if name not in seen and not finding.path.endswith(".pxd"):  # an inline one that nobody calls is not emitted
+            yield finding
+
+
+def check_length(source: Source) -> Iterator[Finding]:
+    if source.path.suffix in LENGTH_CHECKED and not source.generated and len(source.lines) > MAX_LINES:
+        yield source.finding(MAX_LINES, f"length: {len(source.lines)} lines, at most {MAX_LINES}")
+
+
+def check_machine(source: Source) -> Iterator[Finding]:
+    try:
+        lines = source.lines
+    except UnicodeDecodeError:
+        return  # a picture or test data
+    for number, line in enumerate(lines, 1):
+        for pattern, text in MACHINE:
+            if pattern.search(line):
+                yield source.finding(number, f"machine: {text}")
+
+
+def tracked(root: Path) -> list[Source]:
+    """Every file that git tracks or would track; all files where there is no git."""
+    done = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=root, capture_output=True, text=True,
+                          check=False)
+    if done.returncode == 0:
+        paths = [Path(line) for line in done.stdout.splitlines()]
+    else:
+        paths = [path.relative_to(root) for path in root.rglob("*")]
+    return [Source(root, path) for path in sorted(paths) if (root / path).is_file() and GENERATED not in path.parents]
+
+
+def check(root: Path, generated: bool = True) -> list[Finding]:
+    """All findings in a tree, sorted."""
+    found: list[Finding] = []
+    on_network_thread: list[Source] = []
+    for source in tracked(root):
+        found += check_machine(source)
+        if source.path.suffix in LENGTH_CHECKED:
+            found += check_length(source)
+        if not source.layer or source.path.suffix not in (".pyx", ".pxd", ".hpp"):
+            continue
+        found += check_layers(source)
+        if source.generated:
+            continue
+        found += check_head(source)
+        if source.on_network_thread and source.path.suffix != ".hpp":
+            on_network_thread.append(source)
+            found += check_gil(source)
+            found += check_attributes(source)
+    if generated:
+        found += check_generated(root, on_network_thread)
+    return sorted(found)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Check the architecture's rules.")
+    parser.add_argument("root", nargs="?", type=Path, default=Path(__file__).resolve().parent.parent)
+    parser.add_argument("--no-generated", action="store_true", help="leave out the C++ under build/cython")
+    options = parser.parse_args()
+    found = check(options.root, generated=not options.no_generated)
+    for finding in found:
+        print(finding)
+    print(f"architecture: {len(found)} finding(s)" if found else "architecture: no findings")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
