@@ -119,7 +119,8 @@ cdef class ScriptedNetwork(Network):
         cdef size_t i
         waiting.swap(self.sent)
         for i in range(waiting.size()):
-            if waiting[i].request.node_id == node_id and (channel < 0 or <int32_t>waiting[i].request.channel == channel):
+            if waiting[i].request.node_id == node_id and (
+                    channel < 0 or <int32_t>waiting[i].request.channel == channel):
                 self.finish_failed(waiting[i].request, code, detail)
             else:
                 self.sent.push_back(waiting[i])
