@@ -7,10 +7,10 @@ batch borders. What a batch claims (its length, count, last offset) is checked a
 """
 from libc.stdint cimport INT32_MAX, INT64_MAX
 
-from kconsumer._core.base.cpp cimport int8_t, int16_t, int64_t, string, uint8_t, uint32_t, vector
+from kconsumer._core.base.cpp cimport int8_t, int16_t, int64_t, string, uint8_t
 from kconsumer._core.base.status cimport ERR_BAD_COMPRESSION, ERR_BAD_MSG, ERR_CRIT_SYS_RESOURCE
 from kconsumer._core.records.bytes cimport formatted, load_be16, load_be32, load_be64
-from kconsumer._core.records.columns cimport Block, BlockPool
+from kconsumer._core.records.columns cimport BlockPool
 from kconsumer._core.records.compression cimport (
     CODEC_LZ4, CODEC_NONE, CODEC_ZSTD, INFLATE_BAD, INFLATE_DONE, InflateResult, inflate_begin, inflate_step,
     inflater_acquire, inflater_release,
@@ -23,7 +23,7 @@ from kconsumer._core.records.message_set cimport (
     message_crc, message_crc_begin, open_message_set, read_message_header, walk_messages, wrapped_set,
 )
 from kconsumer._core.records.record_walk cimport (
-    WALK_BAD, WALK_END, WALK_FULL, WALK_MORE, WalkResult, control_record_type, fail_batch, walk_records,
+    WALK_BAD, WALK_END, WALK_FULL, WalkResult, control_record_type, fail_batch, walk_records,
 )
 
 # Layout of a batch (KIP-98). The first 17 bytes are shared with v0/v1 messages.

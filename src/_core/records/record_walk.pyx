@@ -3,12 +3,11 @@
 thread: N or D; pure function of a job. Never: reads past the batch's records, takes a length it has not checked,
 allocates per record.
 """
-from kconsumer._core.base.cpp cimport int8_t, vector
 from kconsumer._core.base.status cimport ERR_BAD_MSG, ERR_CRIT_SYS_RESOURCE, Status
 from kconsumer._core.records.bytes cimport (
     RecordFields, formatted, load_be16, put_null, put_view, read_varint, read_varlong,
 )
-from kconsumer._core.records.columns cimport Block, Columns, HeadersRef, Run
+from kconsumer._core.records.columns cimport Columns, HeadersRef, Run
 from kconsumer._core.records.decode cimport BatchState
 
 
@@ -28,10 +27,10 @@ cdef void fail_record(DecodeJob* job, const char* reason) noexcept nogil:
 cdef const char* check_headers(RecordFields* f, const uint8_t* p) noexcept nogil:
     """Walks the raw headers once, so that whoever reads them later need not check a length again."""
     cdef int32_t length = 0
-    cdef int32_t i
+    cdef int32_t _i
     if f.header_count < 0:
         return b"the header count is negative"
-    for i in range(f.header_count):
+    for _i in range(f.header_count):
         if not read_varint(p, f.end, length):
             return b"the length of a header's key cannot be read"
         if length < 0:
@@ -169,8 +168,8 @@ cdef WalkResult walk_records(DecodeJob* job, size_t budget_bytes) noexcept nogil
         p = f.end
         n += 1
         if f.offset_delta >= cutoff:
-            if (columns.headers != NULL or f.header_count != 0) and not put_headers(columns, row, &f, buffer_index,
-                                                                                   origin):
+            if ((columns.headers != NULL or f.header_count != 0)
+                    and not put_headers(columns, row, &f, buffer_index, origin)):
                 columns.rows = row
                 fail_batch(job, ERR_CRIT_SYS_RESOURCE, b"out of memory")
                 return WALK_BAD

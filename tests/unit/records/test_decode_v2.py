@@ -8,7 +8,20 @@ from hypothesis import strategies as st
 from kafka.record.default_records import DefaultRecordBatchBuilder
 from kconsumer._core.records.records_testing import Job, Pool
 from record_encoders import (
-    CODECS, GZIP, LZ4, NONE, SNAPPY, ZSTD, batch, compress, decode, expected, raw_snappy, record, record_body, varint,
+    CODECS,
+    GZIP,
+    LZ4,
+    NONE,
+    SNAPPY,
+    ZSTD,
+    batch,
+    compress,
+    decode,
+    expected,
+    raw_snappy,
+    record,
+    record_body,
+    varint,
 )
 
 BAD_MSG = -199
@@ -151,7 +164,7 @@ def test_a_batch_wholly_below_is_skipped_and_never_moves_back(codec):
 
 def test_offsets_never_go_backwards_across_batches():
     data = batch([(i, 0, None, b"a", []) for i in range(5)], base_offset=10) * 2
-    rows, report = decode(data)
+    rows, _report = decode(data)
     assert [r[0] for r in rows] == [10, 11, 12, 13, 14]
 
 
