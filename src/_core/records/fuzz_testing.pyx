@@ -95,20 +95,20 @@ cdef void try_export(Columns* columns) noexcept nogil:
     cdef ArrowArray array
     cdef Status status
     cdef string topic
-    cdef size_t i
-    cdef int kind
+    cdef size_t _i
+    cdef int _kind
     topic.assign(b"topic")
     source.columns = columns
     source.row_start = columns.rows / 3
     source.row_end = columns.rows
     source.with_headers = True
     source.topics.push_back(topic)
-    for i in range(columns.runs.size()):
+    for _i in range(columns.runs.size()):
         source.run_topics.push_back(0)
         source.run_partitions.push_back(0)
     status = export_schema(&source, NULL, &schema)
     require(status.ok(), b"the default schema cannot be exported")
-    for kind in range(2):
+    for _kind in range(2):
         status = export_array(&source, &schema, &array)
         require(status.ok(), b"records cannot be exported")
         array.release(&array)

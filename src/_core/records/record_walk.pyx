@@ -3,6 +3,7 @@
 thread: N or D; pure function of a job. Never: reads past the batch's records, takes a length it has not checked,
 allocates per record.
 """
+from kconsumer._core.base.cpp cimport uint64_t
 from kconsumer._core.base.status cimport ERR_BAD_MSG, ERR_CRIT_SYS_RESOURCE, Status
 from kconsumer._core.records.bytes cimport (
     RecordFields, formatted, load_be16, put_null, put_view, read_varint, read_varlong,
@@ -148,8 +149,8 @@ cdef WalkResult walk_records(DecodeJob* job, size_t budget_bytes) noexcept nogil
     cdef int32_t previous = batch.previous_delta
     cdef int64_t last_delta = batch.last_offset - batch.base_offset
     cdef int64_t cutoff = job.next_offset - batch.base_offset
-    cdef int64_t time_mask = 0 if batch.timestamp_type == 1 else -1
-    cdef int64_t time_base = batch.max_timestamp if batch.timestamp_type == 1 else batch.base_timestamp
+    cdef uint64_t time_mask = 0 if batch.timestamp_type == 1 else ~<uint64_t>0
+    cdef uint64_t time_base = <uint64_t>(batch.max_timestamp if batch.timestamp_type == 1 else batch.base_timestamp)
     cdef int64_t payload = 0
     cdef WalkResult result = WALK_END
     cdef const char* reason = NULL
@@ -174,7 +175,7 @@ cdef WalkResult walk_records(DecodeJob* job, size_t budget_bytes) noexcept nogil
                 fail_batch(job, ERR_CRIT_SYS_RESOURCE, b"out of memory")
                 return WALK_BAD
             columns.offsets[row] = batch.base_offset + f.offset_delta
-            columns.timestamps[row] = time_base + (f.timestamp_delta & time_mask)
+            columns.timestamps[row] = <int64_t>(time_base + (<uint64_t>f.timestamp_delta & time_mask))
             if f.key_length >= 0:
                 put_view(&columns.keys[row], f.key, f.key_length, buffer_index, origin, end)
                 payload += f.key_length

@@ -9,7 +9,7 @@ from record_encoders import CODECS, LZ4, NONE, batch, control_batch, decode
 ABORT, COMMIT = False, True
 
 
-def data(offset, producer_id, value, transactional=True, codec=NONE, count=1):
+def data(offset, producer_id, value, *, transactional=True, codec=NONE, count=1):
     return batch([(i, 0, None, value, []) for i in range(count)], base_offset=offset, producer_id=producer_id,
                  transactional=transactional, codec=codec)
 
