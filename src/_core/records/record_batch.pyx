@@ -118,7 +118,10 @@ cdef int64_t claimed_next_offset(DecodeJob* job) noexcept nogil:
 
 
 cdef DecodeResult fail_in_batch(DecodeJob* job) noexcept nogil:
-    fail_at(job, job.batch.base_offset, claimed_next_offset(job))
+    cdef int64_t offset = job.batch.base_offset
+    if job.batch.magic < 2 and job.batch.codec != CODEC_NONE and job.next_offset < offset:
+        offset = job.next_offset  # a wrapper has its last offset; what it lacks begins where reading is
+    fail_at(job, offset, claimed_next_offset(job))
     return DECODE_ERROR
 
 
