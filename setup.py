@@ -7,6 +7,7 @@ Environment switches:
 """
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -70,6 +71,21 @@ def compiler_flags() -> tuple[list[str], list[str]]:
     return compile_args, link_args
 
 
+def headers_of(path: Path, seen: set[Path]) -> set[Path]:
+    """The core's own headers that a file includes, directly or through what it cimports."""
+    if path in seen or not path.exists():
+        return set()
+    seen.add(path)
+    text = path.read_text()
+    found = {path} if path.suffix == ".hpp" else set()
+    names = [CORE / n for n in re.findall(r'(?:#include|cdef extern from) "([\w/]+\.hpp)"', text)]
+    names += [CORE / f"{m.replace('.', '/')}.pxd" for m in re.findall(r"kconsumer\._core\.([\w.]+) cimport", text)]
+    names += [path.with_suffix(".pxd")] if path.suffix == ".pyx" else []
+    for name in names:
+        found |= headers_of(name, seen)
+    return found
+
+
 def extensions() -> list[Extension]:
     compile_args, link_args = compiler_flags()
     found = []
@@ -82,7 +98,7 @@ def extensions() -> list[Extension]:
                 language="c++",
                 include_dirs=[str(CORE)],
                 libraries=LIBRARIES.get(name, []) + ([] if sys.platform == "darwin" else ["dl"]),
-                depends=[str(p) for p in sorted(CORE.rglob("*.hpp"))],
+                depends=sorted(str(p) for p in headers_of(path, set())),
                 extra_compile_args=compile_args,
                 extra_link_args=link_args,
             )

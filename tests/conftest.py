@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,3 +42,42 @@ def kafka3() -> Iterator[KafkaCluster]:
     """A real Kafka of three brokers, each in a rack of its own. A test that kills one restarts it before it ends."""
     with KafkaCluster(3, racks=["rack-1", "rack-2", "rack-3"]) as cluster:
         yield cluster
+
+
+def _text(data: bytes | None) -> str | None:
+    return None if data is None else base64.b64encode(data).decode()
+
+
+def _line(record: Mapping[str, Any]) -> str:
+    line = dict(record)
+    for name in ("key", "value"):
+        if name in line:
+            line[name] = _text(line[name])
+    if "headers" in line:
+        line["headers"] = [[name, _text(value)] for name, value in line["headers"]]
+    return json.dumps(line)
+
+
+@pytest.fixture(scope="session")
+def java_produce() -> Callable[..., list[tuple[int, int]]]:
+    """``java_produce(cluster, topic, records, codec="none", **properties)``: writes with the Java producer.
+
+    A record is a mapping with any of key, value (bytes or None), headers (pairs), timestamp (ms), partition; or one of
+    the directives ``{"flush": True}`` and ``{"transaction": "begin" | "commit" | "abort"}`` (the latter with
+    ``transactional_id=…``). Properties are the producer's, with underscores for dots. Returns (partition, offset) of
+    each record in order.
+    """
+
+    def produce(
+        cluster: KafkaCluster, topic: str, records: Iterable[Mapping[str, Any]], codec: str = "none", **properties: Any
+    ) -> list[tuple[int, int]]:
+        settings = [f"{name.replace('_', '.')}={value}" for name, value in properties.items()]
+        out = cluster.run_java(
+            Path(__file__).parent / "java" / "ProduceMatrix.java",
+            [cluster.bootstrap_servers, topic, codec, *settings],
+            stdin="\n".join(map(_line, records)).encode(),
+        )
+        places = [json.loads(line) for line in out.splitlines()]
+        return [(place["partition"], place["offset"]) for place in places]
+
+    return produce

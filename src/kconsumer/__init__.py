@@ -1,3 +1,68 @@
-"""kconsumer: a Kafka consumer for Python."""
+"""kconsumer: a Kafka consumer for Python, with a network thread that never takes the GIL.
 
-__version__ = "0.1.0"
+``from kconsumer import Consumer`` in place of ``from confluent_kafka import Consumer`` is the migration; see
+docs/migrating.md for the differences.
+"""
+
+from kconsumer._core.consumer.message import Message
+from kconsumer._core.consumer.record_batch import RecordBatch
+from kconsumer._version import __version__
+from kconsumer.consumer import Consumer, DeserializingConsumer
+from kconsumer.errors import (
+    AuthenticationError,
+    AuthorizationError,
+    ConfigurationError,
+    CorruptRecordError,
+    FencedError,
+    IllegalStateError,
+    KafkaError,
+    KafkaException,
+    OffsetOutOfRangeError,
+    TimeoutError,  # noqa: A004 - the subclass that also is the builtin one
+    UnknownTopicOrPartitionError,
+    UnsupportedVersionError,
+    WakeupError,
+)
+from kconsumer.throttle_event import ThrottleEvent
+from kconsumer.topic_partition import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
+    OFFSET_INVALID,
+    OFFSET_STORED,
+    TIMESTAMP_CREATE_TIME,
+    TIMESTAMP_LOG_APPEND_TIME,
+    TIMESTAMP_NOT_AVAILABLE,
+    TopicPartition,
+    offset_tail,
+)
+
+__all__ = [
+    "OFFSET_BEGINNING",
+    "OFFSET_END",
+    "OFFSET_INVALID",
+    "OFFSET_STORED",
+    "TIMESTAMP_CREATE_TIME",
+    "TIMESTAMP_LOG_APPEND_TIME",
+    "TIMESTAMP_NOT_AVAILABLE",
+    "AuthenticationError",
+    "AuthorizationError",
+    "ConfigurationError",
+    "Consumer",
+    "CorruptRecordError",
+    "DeserializingConsumer",
+    "FencedError",
+    "IllegalStateError",
+    "KafkaError",
+    "KafkaException",
+    "Message",
+    "OffsetOutOfRangeError",
+    "RecordBatch",
+    "ThrottleEvent",
+    "TimeoutError",
+    "TopicPartition",
+    "UnknownTopicOrPartitionError",
+    "UnsupportedVersionError",
+    "WakeupError",
+    "__version__",
+    "offset_tail",
+]

@@ -7,6 +7,7 @@
 //   older   JSON of the newest version -> hex of this one
 //   tags    hex -> hex with unknown tagged fields added in every struct that may have them
 //   again   hex -> hex, decoded and encoded
+//   headers an API's number -> the versions of its request's and of its response's header
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.BufferedReader;
@@ -20,6 +21,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Collection;
 import java.util.HexFormat;
+import org.apache.kafka.common.message.ApiMessageType;
 import org.apache.kafka.common.protocol.ByteBufferAccessor;
 import org.apache.kafka.common.protocol.Message;
 import org.apache.kafka.common.protocol.MessageUtil;
@@ -46,6 +48,10 @@ public class ProtocolPeer {
     }
 
     private static String answer(String operation, String name, short version, String payload) throws Exception {
+        if (operation.equals("headers")) {
+            ApiMessageType api = ApiMessageType.fromApiKey(Short.parseShort(payload));
+            return api.requestHeaderVersion(version) + " " + api.responseHeaderVersion(version);
+        }
         // What is no request, response or header of one has no suffix in Java.
         String type = PACKAGE + name + (name.startsWith("ConsumerProtocol") ? "" : "Data");
         Class<?> data = Class.forName(type);

@@ -19,7 +19,7 @@ KAFKA_VERSION = "4.3.1"
 JARS = [f"org.apache.kafka:kafka-clients:{KAFKA_VERSION}",
         *(f"com.fasterxml.jackson.core:jackson-{part}:2.18.2" for part in ("databind", "core", "annotations"))]
 COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
-EXAMPLES = settings(max_examples=15, derandomize=True, deadline=None, database=None,
+EXAMPLES = settings(max_examples=10, derandomize=True, deadline=None, database=None,
                     suppress_health_check=list(HealthCheck))
 
 if not shutil.which("java") or not shutil.which("mvn"):
@@ -129,6 +129,13 @@ CASES = [(name, version) for name, (low, high) in codecs.messages().items() for 
 def test_versions_are_the_schemas(schemas):
     assert {name: (valid_versions(schema)[0], valid_versions(schema)[-1]) for name, schema in schemas.items()} == (
         codecs.messages())
+
+
+@pytest.mark.parametrize(("name", "version"), [case for case in CASES if case[0].endswith("Request")])
+def test_header_versions(name, version, schemas, peer):
+    request, response = map(int, peer.ask("headers", name, version, str(schemas[name]["apiKey"])).split())
+    assert codecs.header_versions(name, version) == (request, response)
+    assert codecs.header_versions(name.replace("Request", "Response"), version) == (response, -1)
 
 
 @pytest.mark.parametrize(("name", "version"), CASES)

@@ -18,7 +18,7 @@ from kafka.protocol.api_header import ApiHeader  # noqa: E402
 from kafka.protocol.schemas import load_json  # noqa: E402
 
 ApiMessage = kafka_protocol.ApiMessage
-EXAMPLES = settings(max_examples=20, derandomize=True, deadline=None, database=None,
+EXAMPLES = settings(max_examples=15, derandomize=True, deadline=None, database=None,
                     suppress_health_check=list(HealthCheck))
 
 

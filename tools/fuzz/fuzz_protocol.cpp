@@ -9,7 +9,6 @@
 #include <cstring>
 
 #include "protocol/api_versions.hpp"
-#include "protocol/frame.hpp"
 #include "protocol/messages/all.hpp"
 
 namespace {

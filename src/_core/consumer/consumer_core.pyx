@@ -145,8 +145,7 @@ cdef class ConsumerCore:
             self.network.wakeup()
 
     def _build(self, settings):
-        self.delegate = NetworkClientDelegate()
-        self.delegate.network = self.network
+        self.delegate = NetworkClientDelegate(self.network, self.clock)
         self.subscription = SubscriptionState()
         self.positions = FetchPositions(self.subscription)
         self.positions.config = &self.config
@@ -619,6 +618,9 @@ cdef class ConsumerCore:
         p.release()
         return found
 
+    def _check_open(self):
+        self.check_usable()
+
     def _counters(self):
         """What metrics() shows, by name."""
         return {
@@ -749,7 +751,8 @@ cdef int configure_network(NetworkConfig& config, settings, version) except -1:
     config.client_id = utf8(settings.client_id)
     config.software_name = utf8(settings.client_software_name)
     config.software_version = utf8(settings.client_software_version or version)
-    for endpoint in settings.bootstrap_servers:
+    for i, endpoint in enumerate(settings.bootstrap_servers):
+        address.id = -2 - <int>i
         address.host = utf8(endpoint.host)
         address.port = endpoint.port
         config.bootstrap.push_back(address)

@@ -34,8 +34,9 @@ cdef extern from *:
       int16_t api_key() const override { return key; }
       int16_t min_version() const override { return low; }
       int16_t max_version() const override { return high; }
-      int16_t request_header_version(int16_t v) const override { return v >= 9 ? 2 : 1; }
-      int16_t response_header_version(int16_t v) const override { return v >= 9 ? 1 : 0; }
+      bool flexible(int16_t v) const { return v >= (key == 1 ? 12 : 9); }  // Fetch, and Metadata
+      int16_t request_header_version(int16_t v) const override { return flexible(v) ? 2 : 1; }
+      int16_t response_header_version(int16_t v) const override { return flexible(v) ? 1 : 0; }
       void encode(kc::Writer& w, int16_t) const override { w.write_raw(bytes.data(), bytes.size()); }
     };
 

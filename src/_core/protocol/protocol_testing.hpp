@@ -209,6 +209,8 @@ struct Face {
   bool (*transcode)(Reader&, int16_t, Writer&);         // decode and encode, no Python in between
   bool (*refused)(PyObject*, int16_t, const char**);    // false: Python exception set
   void (*sample)(int16_t, Writer&);                     // encodes a message whose fields are all set
+  int32_t (*header_version)(int16_t);                   // -1: the message has no header
+  int32_t (*response_header_version)(int16_t);          // -1: the message is no request
 };
 
 template <class M>
@@ -262,10 +264,72 @@ void encode_sample(int16_t version, Writer& w) {
   message.encode(w, version);
 }
 
+template <class M>
+auto header_version_of(int16_t version, int) -> decltype(int32_t{M::header_version(version)}) {
+  return M::header_version(version);
+}
+template <class M>
+int32_t header_version_of(int16_t, long) {
+  return -1;
+}
+template <class M>
+int32_t header_version(int16_t version) {
+  return header_version_of<M>(version, 0);
+}
+
+template <class M>
+auto response_header_version_of(int16_t version, int) -> decltype(int32_t{M::response_header_version(version)}) {
+  return M::response_header_version(version);
+}
+template <class M>
+int32_t response_header_version_of(int16_t, long) {
+  return -1;
+}
+template <class M>
+int32_t response_header_version(int16_t version) {
+  return response_header_version_of<M>(version, 0);
+}
+
+// What no message of ours has, and a schema may bring any day.
+struct Primitives {
+  uint16_t unsigned_16 = 0;
+  uint32_t unsigned_32 = 0;
+  double number = 0;
+  Nullable<std::vector<int64_t>> integers;
+
+  template <class F>
+  void each_field(F&& f) {
+    f("unsigned_16", unsigned_16);
+    f("unsigned_32", unsigned_32);
+    f("number", number);
+    f("integers", integers);
+  }
+};
+
+// Through the wire and back.
+inline PyObject* primitives(PyObject* values, bool flexible, Writer& w) {
+  Primitives before, after;
+  try {
+    Convert<Primitives>::from_python(values, before);
+    w.write_uint16(before.unsigned_16);
+    w.write_uint32(before.unsigned_32);
+    w.write_float64(before.number);
+    w.write_integers(before.integers, flexible, true);
+    Reader r(w.data(), w.size());
+    after.unsigned_16 = r.read_uint16("unsigned_16");
+    after.unsigned_32 = r.read_uint32("unsigned_32");
+    after.number = r.read_float64("number");
+    r.read_integers(after.integers, flexible, true, "integers");
+    return Convert<Primitives>::to_python(after);
+  } catch (const PythonError&) {
+    return nullptr;
+  }
+}
+
 inline const std::vector<Face>& faces() {
 #define KC_FACE(M) \
   Face{M::name, M::min_version, M::max_version, decode_message<M>, encode_message<M>, transcode_message<M>, \
-       refused_field<M>, encode_sample<M>},
+       refused_field<M>, encode_sample<M>, header_version<M>, response_header_version<M>},
   static const std::vector<Face> all{KC_FOR_EACH_MESSAGE(KC_FACE)};
 #undef KC_FACE
   return all;

@@ -24,8 +24,11 @@ cdef extern from "protocol/protocol_testing.hpp" namespace "kc::testing":
         bint transcode(Reader&, int16_t, Writer&)
         bint refused(PyObject*, int16_t, const char**) except False
         void sample(int16_t, Writer&)
+        int32_t header_version(int16_t)
+        int32_t response_header_version(int16_t)
 
     const vector[Face]& faces()
+    object primitives(PyObject*, bint, Writer&)
 
 
 class WireFormatError(ValueError):
@@ -101,6 +104,18 @@ def refused_field(str name, int16_t version, dict values):
     cdef const char* field = NULL
     find(name).refused(<PyObject*>values, version, &field)
     return None if field == NULL else field.decode()
+
+
+def header_versions(str name, int16_t version) -> tuple:
+    """Of the message itself and of the response to it; -1 where there is none."""
+    return find(name).header_version(version), find(name).response_header_version(version)
+
+
+def through_the_wire(dict values, bint flexible) -> tuple:
+    """The bytes and the values read back of types that no message has (see Primitives)."""
+    cdef Writer writer
+    back = primitives(<PyObject*>values, flexible, writer)
+    return written(writer), back
 
 
 def api_name(int16_t api_key) -> str:

@@ -4,6 +4,7 @@
 // A Reader's first error sticks: from then on every read gives zero, empty or null and every array is empty, so that
 // a decoder needs no check between its fields and cannot loop. Whoever decoded asks ok() or status() once, at the end.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -20,6 +21,9 @@ namespace kc {
 
 // Kafka's limit for every string, whatever its length prefix could say.
 constexpr uint32_t MAX_STRING_BYTES = 0x7fff;
+
+// An array of structs or strings starts with room for no more than this, whatever its count says.
+constexpr size_t UNEARNED_ELEMENTS = 1024;
 
 template <class U>
 inline U load_big_endian(const uint8_t* p) {
@@ -273,13 +277,23 @@ class Reader {
     out.assign(reinterpret_cast<const char*>(p_), static_cast<size_t>(length));
     p_ += length;
   }
+  // Elements are larger in memory than on the wire, so room for many of them is made only as they arrive.
+  template <class T, class DecodeOne>
+  void fill(std::vector<T>& out, int64_t count, DecodeOne decode_one) {
+    const size_t wanted = count > 0 ? static_cast<size_t>(count) : 0;
+    size_t room = std::min(wanted, std::max(out.capacity(), UNEARNED_ELEMENTS));
+    out.resize(room);
+    for (size_t i = 0; i < wanted && ok(); ++i) {
+      if (i == room) {
+        room = std::min(wanted, room * 2);
+        out.resize(room);
+      }
+      decode_one(out[i]);
+    }
+  }
   template <class T>
   void fill_structs(std::vector<T>& out, int64_t count, int16_t version) {
-    out.resize(count > 0 ? static_cast<size_t>(count) : 0);
-    for (T& element : out) {
-      if (!ok()) break;
-      element.decode(*this, version);
-    }
+    fill(out, count, [this, version](T& element) { element.decode(*this, version); });
   }
   template <class T>
   void fill_integers(std::vector<T>& out, int64_t count) {
@@ -290,11 +304,7 @@ class Reader {
     }
   }
   void fill_strings(std::vector<std::string>& out, int64_t count, bool flexible, const char* field) {
-    out.resize(count > 0 ? static_cast<size_t>(count) : 0);
-    for (std::string& element : out) {
-      if (!ok()) break;
-      read_string(element, flexible, field);
-    }
+    fill(out, count, [this, flexible, field](std::string& element) { read_string(element, flexible, field); });
   }
   inline void skip_some_tagged_fields(const char* field);
 

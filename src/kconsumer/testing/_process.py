@@ -51,8 +51,9 @@ class Children:
     def __init__(self, directory: Path) -> None:
         """``directory`` is removed by the watchdog should this process die."""
         # -I -S: nothing but the standard library, whatever the environment; a new session: Ctrl-C is not for it.
+        script = Path(__file__).with_name("_watchdog.py")
         self._watchdog = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(Path(__file__).with_name("_watchdog.py"))],
+            [sys.executable, "-I", "-S", str(script), str(os.getpid())],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )
         self._tell(f"rm {directory}")

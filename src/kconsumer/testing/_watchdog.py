@@ -2,7 +2,8 @@
 
 Threads: a process of its own, run as a script. It reads commands from a pipe: ``+PID`` and ``-PID`` (watch, forget a
 process), ``rm PATH`` (a directory to remove at the end). When the pipe ends, or its parent is gone (a forked child may
-still hold the pipe open), it kills what it watches.
+still hold the pipe open), it kills what it watches. Its argument is the parent's pid: asking for it at the start could
+already be too late.
 Never: imports kconsumer, outlives its parent by more than a second.
 """
 
@@ -12,16 +13,19 @@ import os
 import select
 import shutil
 import signal
+import sys
 
 
 def main() -> None:
-    parent = os.getppid()
+    parent = int(sys.argv[1])
     pids: set[int] = set()
     directories: list[str] = []
     pending = b""
-    while os.getppid() == parent:
+    while True:
         readable, _, _ = select.select([0], [], [], 1.0)
-        if not readable:
+        if not readable:  # all that the parent said before it went has been read
+            if os.getppid() != parent:
+                break
             continue
         data = os.read(0, 4096)
         if not data:

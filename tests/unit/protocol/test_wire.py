@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+import subprocess
+import sys
 
 import pytest
 from kconsumer._core.protocol import protocol_testing as codecs
@@ -155,15 +157,49 @@ def test_bytes_behind_a_message_are_left_to_the_caller():
     assert codecs.decode("HeartbeatResponse", 4, codecs.sample("HeartbeatResponse", 4) + b"more")[1] == 4
 
 
-def test_a_failed_decode_gives_no_elements_for_bytes_that_never_came():
-    # 3,000 partitions announced, and as many bytes as 3,000 would take, but of one partition all garbage.
-    head = struct.pack(">ihii", 0, 0, 0, 1) + b"\x00\x01t" + struct.pack(">i", 3000)
-    partition = struct.pack(">ihqqqi", 0, 0, 0, 0, 0, -5)
-    error = error_of("FetchResponse", 11, head + partition + bytes(3000 * 42))
-    assert "field PartitionData.aborted_transactions: negative length -5" in str(error)
+def test_an_array_grows_as_its_elements_arrive():
+    topics = [{"name": b"topic-%d" % i, "partitions": []} for i in range(5000)]
+    whole = codecs.encode("MetadataResponse", 12, {"topics": topics})
+    assert [t["name"] for t in codecs.decode("MetadataResponse", 12, whole)[0]["topics"]] == [t["name"] for t in topics]
+    names = [b"%d" % i for i in range(5000)]
+    whole = codecs.encode("SaslHandshakeResponse", 1, {"mechanisms": names})
+    assert codecs.decode("SaslHandshakeResponse", 1, whole)[0]["mechanisms"] == names
+
+
+MEMORY_PROBE = """
+import resource, sys
+from kconsumer._core.protocol import protocol_testing as codecs
+head = bytes(10) + bytes.fromhex("81ade204")  # ten million topics
+body = head + b"\\x02t\\x01\\0" + bytes(3 * 10_000_000)  # the bytes are there, but the second topic is none
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    codecs.decode("FetchResponse", 12, body)
+except codecs.WireFormatError as error:
+    assert error.field == "FetchableTopicResponse.topic", error.field
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+def test_memory_is_not_taken_for_elements_that_never_come():
+    # In a process of its own: what it measures is a peak.
+    grown = int(subprocess.run([sys.executable, "-c", MEMORY_PROBE], check=True, capture_output=True).stdout)
+    assert grown // (1024 if sys.platform == "darwin" else 1) < 10 * 1024  # KiB; ten million structs are 720 MB
 
 
 def test_too_long_for_the_wire_is_refused_when_writing():
     with pytest.raises(ValueError, match="too long"):
         codecs.encode("SaslHandshakeRequest", 1, {"mechanism": b"x" * 32768})
     assert len(codecs.encode("SaslHandshakeRequest", 1, {"mechanism": b"x" * 32767})) == 32769
+
+
+@pytest.mark.parametrize(("values", "plain", "flexible"), [
+    ({"unsigned_16": 0xFFFE, "unsigned_32": 0xFFFFFFFD, "number": -0.5, "integers": [1, -(2**63)]},
+     struct.pack(">HIdiqq", 0xFFFE, 0xFFFFFFFD, -0.5, 2, 1, -(2**63)),
+     struct.pack(">HId", 0xFFFE, 0xFFFFFFFD, -0.5) + b"\x03" + struct.pack(">qq", 1, -(2**63))),
+    ({"unsigned_16": 0, "unsigned_32": 0, "number": 0.0, "integers": None},
+     bytes(14) + struct.pack(">i", -1), bytes(15)),
+    ({"unsigned_16": 0, "unsigned_32": 0, "number": 0.0, "integers": []}, bytes(18), bytes(14) + b"\x01"),
+])
+def test_types_that_no_message_has(values, plain, flexible):
+    assert codecs.through_the_wire(values, False) == (plain, values)
+    assert codecs.through_the_wire(values, True) == (flexible, values)

@@ -1,0 +1,353 @@
+"""The public consumer: confluent_kafka.Consumer's methods and callbacks over the core.
+
+Owns: Consumer and DeserializingConsumer, the callbacks, the conversion of types. Threads: the application's; see each
+method. Never: touches bytes of the wire or waits for the network itself (ConsumerCore does both).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+from kconsumer import config as _config
+from kconsumer._core.consumer.consumer_core import ConsumerCore
+from kconsumer._version import __version__
+from kconsumer.cluster_metadata import BrokerMetadata, ClusterMetadata, PartitionMetadata, TopicMetadata
+from kconsumer.deserializing_consumer import Deserializing
+from kconsumer.errors import KafkaError, error_for, exception_for
+from kconsumer.throttle_event import ThrottleEvent
+from kconsumer.topic_partition import OFFSET_INVALID, TopicPartition, coerce, coerce_list
+
+__all__ = ["Consumer", "DeserializingConsumer"]
+
+_LOG_LEVELS = {0: 50, 1: 50, 2: 50, 3: 40, 4: 30, 5: 20, 6: 20, 7: 10}  # syslog → logging
+_EARLIEST, _LATEST = -2, -1  # ListOffsets' special timestamps
+
+K = TypeVar("K")
+V = TypeVar("V")
+Self = TypeVar("Self", bound="Consumer")
+
+
+class Consumer(ConsumerCore):
+    """A Kafka consumer that reads the partitions it is given.
+
+    Args:
+        config: properties by name (see docs/configuration.md), as a mapping, as keywords, or both.
+
+    ``poll``, ``consume``, ``consume_batch``, iteration and ``close`` belong to one thread at a time; every other method
+    may be called from any thread. Callbacks (``error_cb``, ``stats_cb``, ``throttle_cb``, ``logger``) run inside
+    whichever call of this consumer waits.
+
+    Raises:
+        ConfigurationError: a property is unknown, of the wrong type, out of range, or refused.
+        TypeError: the configuration is no mapping.
+    """
+
+    def __init__(self, *args: Mapping[str, Any], **kwargs: Any) -> None:
+        if len(args) > 1:
+            raise TypeError("expected one configuration mapping")
+        merged: dict[str, Any] = {}
+        if args:
+            if not isinstance(args[0], Mapping):
+                raise TypeError(f"expected configuration dict, not {type(args[0]).__name__}")
+            merged.update(args[0])
+        merged.update({_property(name): value for name, value in kwargs.items()})
+        self._settings = _config.parse(merged)
+        self._open(self._settings, __version__)
+
+    # ---- assignment
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Replace the assignment; each partition starts at its ``offset`` (absolute or OFFSET_*), or where none is
+        given as ``auto.offset.reset`` says.
+
+        Raises:
+            KafkaException: a partition is named twice (_CONFLICT).
+            RuntimeError: the consumer is closed.
+            TypeError: not an iterable of TopicPartition.
+        """
+        wanted = coerce_list(partitions)
+        self._refuse_duplicates(wanted)
+        self._assign(self._plain(wanted), True)
+
+    def unassign(self) -> None:
+        """Drop the whole assignment."""
+        self._assign([], True)
+
+    def incremental_assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Add partitions to the assignment.
+
+        Raises:
+            KafkaException: one is assigned already (_CONFLICT); nothing is changed then.
+        """
+        wanted = coerce_list(partitions)
+        self._refuse_duplicates(wanted)
+        owned = set(self._assignment())
+        for p in wanted:
+            if (p.topic, p.partition) in owned:
+                raise exception_for(KafkaError._CONFLICT, f"{p.topic} [{p.partition}] is already assigned",
+                                    topic=p.topic, partition=p.partition)
+        self._assign(self._plain(wanted), False)
+
+    def incremental_unassign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Remove partitions from the assignment.
+
+        Raises:
+            KafkaException: one is not assigned (_INVALID_ARG); nothing is changed then.
+        """
+        gone = coerce_list(partitions)
+        owned = set(self._assignment())
+        for p in gone:
+            if (p.topic, p.partition) not in owned:
+                raise exception_for(KafkaError._INVALID_ARG, f"{p.topic} [{p.partition}] is not assigned",
+                                    topic=p.topic, partition=p.partition)
+        self._unassign([(p.topic, p.partition) for p in gone])
+
+    def assignment(self) -> list[TopicPartition]:
+        """The assigned partitions, in the order they were given."""
+        return [TopicPartition(topic, partition) for topic, partition in self._assignment()]
+
+    @staticmethod
+    def _plain(partitions: Iterable[TopicPartition]) -> list[tuple[str, int, int, int]]:
+        return [(p.topic, p.partition, p.offset, -1 if p.leader_epoch is None else p.leader_epoch) for p in partitions]
+
+    @staticmethod
+    def _refuse_duplicates(partitions: Iterable[TopicPartition]) -> None:
+        seen: set[tuple[str, int]] = set()
+        for p in partitions:
+            if p.partition < 0:
+                raise exception_for(KafkaError._INVALID_ARG, f"{p.topic} [{p.partition}]: a partition number is needed",
+                                    topic=p.topic, partition=p.partition)
+            if (p.topic, p.partition) in seen:
+                raise exception_for(KafkaError._CONFLICT, f"{p.topic} [{p.partition}] is named twice",
+                                    topic=p.topic, partition=p.partition)
+            seen.add((p.topic, p.partition))
+
+    # ---- positions
+
+    def seek(self, partition: TopicPartition) -> None:
+        """Go on at ``partition.offset`` (absolute or OFFSET_BEGINNING, OFFSET_END, OFFSET_TAIL); what is buffered of the
+        partition is dropped.
+
+        Raises:
+            KafkaException: the partition is not assigned (_STATE).
+        """
+        p = coerce(partition)
+        epoch = -1 if p.leader_epoch is None else p.leader_epoch
+        if not self._seek(p.topic, p.partition, p.offset, epoch):
+            raise exception_for(KafkaError._STATE, f"{p.topic} [{p.partition}] is not assigned",
+                                topic=p.topic, partition=p.partition)
+
+    def seek_to_beginning(self, partitions: Iterable[TopicPartition] | None = None) -> None:
+        """Go on at the first record of the partitions (None: of all assigned). Raises as seek()."""
+        self._seek_all(partitions, -2)
+
+    def seek_to_end(self, partitions: Iterable[TopicPartition] | None = None) -> None:
+        """Go on behind the last record of the partitions (None: of all assigned). Raises as seek()."""
+        self._seek_all(partitions, -1)
+
+    def _seek_all(self, partitions: Iterable[TopicPartition] | None, offset: int) -> None:
+        for p in self.assignment() if partitions is None else coerce_list(partitions):
+            self.seek(TopicPartition(p.topic, p.partition, offset))
+
+    def position(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+        """The offset after the last record returned, per partition; OFFSET_INVALID where none was since the assignment
+        or a seek. A partition that is not assigned carries the error _UNKNOWN_PARTITION."""
+        found = []
+        for p in coerce_list(partitions):
+            known = self._position(p.topic, p.partition)
+            if known is None:
+                found.append(TopicPartition(p.topic, p.partition, OFFSET_INVALID,
+                                            error=error_for(KafkaError._UNKNOWN_PARTITION)))
+            else:
+                epoch = known[1] if known[1] >= 0 else None
+                found.append(TopicPartition(p.topic, p.partition, known[0], leader_epoch=epoch))
+        return found
+
+    def pause(self, partitions: Iterable[TopicPartition]) -> None:
+        """Return no records of the partitions until resume(); what is buffered is kept.
+
+        Raises:
+            KafkaException: a partition is not assigned (_UNKNOWN_PARTITION).
+        """
+        self._pause_all(partitions, True)
+
+    def resume(self, partitions: Iterable[TopicPartition]) -> None:
+        """End the pause. Raises as pause()."""
+        self._pause_all(partitions, False)
+
+    def _pause_all(self, partitions: Iterable[TopicPartition], paused: bool) -> None:
+        for p in coerce_list(partitions):
+            if not self._set_paused(p.topic, p.partition, paused):
+                raise exception_for(KafkaError._UNKNOWN_PARTITION, f"{p.topic} [{p.partition}] is not assigned",
+                                    topic=p.topic, partition=p.partition)
+
+    def lag(self, partitions: Iterable[TopicPartition] | None = None) -> dict[tuple[str, int], int | None]:
+        """Records between the position (else the fetch position) and the end, as the last fetch told; no request is
+        made. With ``isolation.level=read_committed`` the end is the last stable offset.
+
+        Returns:
+            dict of (topic, partition) → int, or None where it is not known yet.
+        """
+        lags: dict[tuple[str, int], int | None] = {}
+        for p in self.assignment() if partitions is None else coerce_list(partitions):
+            known = self._position(p.topic, p.partition)
+            lags[(p.topic, p.partition)] = None
+            if known is not None:
+                position, _, _, high, stable, fetched = known
+                end = stable if self._settings.isolation_level == "read_committed" else high
+                at = position if position >= 0 else fetched
+                if end >= 0 and at >= 0:
+                    lags[(p.topic, p.partition)] = max(end - at, 0)
+        return lags
+
+    # ---- questions to brokers
+
+    def get_watermark_offsets(
+        self, partition: TopicPartition, timeout: float | None = None, cached: bool = False
+    ) -> tuple[int, int] | None:
+        """The first offset of the partition and the one after its last.
+
+        Args:
+            timeout: seconds (None: no bound).
+            cached: as the last fetch told, without asking; OFFSET_INVALID for what is not known.
+
+        Returns:
+            (low, high), or None at the timeout.
+
+        Raises:
+            KafkaException: the broker's error.
+        """
+        p = coerce(partition)
+        if cached:
+            known = self._position(p.topic, p.partition)
+            return (OFFSET_INVALID, OFFSET_INVALID) if known is None else (known[2], known[3])
+        try:
+            low, high = self._list_offsets(
+                [(p.topic, p.partition, _EARLIEST), (p.topic, p.partition, _LATEST)], False, timeout)
+        except TimeoutError:
+            return None
+        for error, *_ in (low, high):
+            if error:
+                raise exception_for(error, f"{p.topic} [{p.partition}]: watermarks cannot be had",
+                                    topic=p.topic, partition=p.partition)
+        return low[1], high[1]
+
+    def offsets_for_times(
+        self, partitions: Iterable[TopicPartition], timeout: float | None = None
+    ) -> list[TopicPartition]:
+        """The first offset whose timestamp is at least ``offset`` (milliseconds since the epoch), per partition.
+
+        Special times: -1 the end, -2 the beginning, -3 the record of the greatest timestamp (KIP-734).
+
+        Returns:
+            list of TopicPartition: ``offset`` is the answer (OFFSET_END where no record is that young), ``error`` set
+            where a partition failed.
+
+        Raises:
+            KafkaException: _TIMED_OUT and the like.
+        """
+        asked = coerce_list(partitions)
+        answers = self._list_offsets([(p.topic, p.partition, p.offset) for p in asked], False, timeout)
+        found = []
+        for p, (error, offset, _, epoch) in zip(asked, answers, strict=True):
+            found.append(TopicPartition(p.topic, p.partition, offset, leader_epoch=epoch if epoch >= 0 else None,
+                                        error=error_for(error) if error else None))
+        return found
+
+    def list_topics(self, topic: str | None = None, timeout: float | None = -1) -> ClusterMetadata:
+        """The cluster's brokers and topics.
+
+        Args:
+            topic: only this one; None: all.
+            timeout: seconds; None or negative: no bound.
+
+        Raises:
+            KafkaException: _TIMED_OUT and the like.
+        """
+        cluster_id, controller, origin, origin_name, brokers, topics = self._list_topics(topic, timeout)
+        return ClusterMetadata(
+            cluster_id=cluster_id or None,
+            controller_id=controller,
+            brokers={b[0]: BrokerMetadata(id=b[0], host=b[1], port=b[2]) for b in brokers},
+            topics={t[0]: _topic_metadata(t) for t in topics},
+            orig_broker_id=origin,
+            orig_broker_name=f"{origin_name}/{origin}",
+        )
+
+    def cluster_id(self, timeout: float | None = -1) -> str | None:
+        """The cluster's id: str, or None where the broker is too old to tell."""
+        found: str = self._list_topics(None, timeout)[0]
+        return found or None
+
+    # ---- settings, metrics
+
+    def set_config(self, changes: Mapping[str, Any]) -> None:
+        """Change properties of the running fetcher: ``fetch.*``, ``max.partition.fetch.bytes``,
+        ``fetch.buffer.memory``.
+
+        Raises:
+            ConfigurationError: a property cannot be changed while running, or its value is refused.
+        """
+        self._check_open()
+        self._settings = _config.parse_update(self._settings, changes)
+        self._set_fetch_config(self._settings)
+
+    def metrics(self) -> dict[str, int]:
+        """Counters and gauges of the fetch path, by name; bytes, records or counts as the name says."""
+        return dict(self._counters())
+
+    # ---- callbacks of the core; they run inside the application's calls
+
+    def _on_error(self, error: KafkaError) -> None:
+        if self._settings.error_cb is not None:
+            self._settings.error_cb(error)
+        else:
+            self._settings.logger.log(logging.ERROR if error.fatal() else logging.WARNING, "%s", error.str())
+
+    def _on_throttle(self, broker: str, broker_id: int, throttle_ms: int) -> None:
+        if self._settings.throttle_cb is not None:
+            self._settings.throttle_cb(ThrottleEvent(broker, broker_id, throttle_ms / 1000))
+
+    def _on_stats(self, document: str) -> None:
+        if self._settings.stats_cb is not None:
+            self._settings.stats_cb(document)
+
+    def _on_log(self, level: int, facility: str, text: str) -> None:
+        self._settings.logger.log(_LOG_LEVELS.get(level, 20), "%s [%s] %s", facility, self._settings.client_id, text)
+
+    # ---- context manager
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Consumer cannot be pickled")
+
+
+class DeserializingConsumer(Deserializing[K, V], Consumer):
+    """A Consumer whose messages carry what ``key.deserializer`` and ``value.deserializer`` made."""
+
+
+def _property(keyword: str) -> str:
+    """A keyword argument's property: ``group_id`` is ``group.id``; callbacks and dotted names are as they are."""
+    if "." in keyword or keyword.endswith("_cb") or keyword in ("on_commit", "log_level"):
+        return keyword
+    return keyword.replace("_", ".")
+
+
+def _topic_metadata(found: tuple[Any, ...]) -> TopicMetadata:
+    name, error, _, partitions = found
+    return TopicMetadata(
+        topic=name,
+        error=error_for(error) if error else None,
+        partitions={
+            p[0]: PartitionMetadata(id=p[0], leader=p[1], replicas=p[2], isrs=p[3],
+                                    error=error_for(p[4]) if p[4] else None)
+            for p in partitions
+        },
+    )

@@ -1,0 +1,187 @@
+"""What KafkaCluster does before a broker runs: finding Java and Maven, fetching jars once, saying what is missing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from kconsumer.testing import ClusterError, KafkaCluster, MissingToolError, kafka_jars
+from kconsumer.testing._artifacts import Release, cache_root, compiled, install, jdk_program
+from kconsumer.testing._records import produce
+
+# A Maven that "fetches" one jar named like the real one, and leaves a line per run.
+MAVEN = """
+    for argument; do case $argument in -DoutputDirectory=*) out=${argument#*=};; esac; done
+    echo run >> "$MAVEN_RUNS"
+    sleep 0.2
+    mkdir -p "$out" && : > "$out/kafka_2.12-0.11.0.3.jar"
+"""
+OLD = "0.11.0.3"  # needs no formatting, which a made-up jar could not do
+
+
+class Tools:
+    """A PATH of made-up programs, and an empty cache."""
+
+    def __init__(self, root: Path) -> None:
+        self.bin = root / "bin"
+        self.bin.mkdir()
+        self.cache = root / "cache"
+        self.runs = root / "runs"
+
+    def add(self, name: str, script: str) -> Path:
+        program = self.bin / name
+        program.write_text("#!/bin/sh\n" + textwrap.dedent(script))
+        program.chmod(0o755)
+        return program
+
+
+@pytest.fixture
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
+    made = Tools(tmp_path)
+    monkeypatch.setenv("PATH", f"{made.bin}:/usr/bin:/bin")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(made.cache))
+    monkeypatch.setenv("MAVEN_RUNS", str(made.runs))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.delenv("KCONSUMER_BOOTSTRAP_SERVERS", raising=False)
+    return made
+
+
+@pytest.mark.parametrize(
+    "text, least, fits",
+    [
+        ('openjdk version "17.0.15" 2025-04-15', 17, True),
+        ('openjdk version "21" 2023-09-19', 17, True),
+        ('java version "1.8.0_392"', 8, True),
+        ('java version "1.8.0_392"', 17, False),
+        ('openjdk version "11.0.2"', 17, False),
+    ],
+)
+def test_javas_version_is_understood(tools: Tools, text: str, least: int, fits: bool) -> None:
+    program = tools.add("java", f"echo '{text}' >&2")
+    if fits:
+        assert jdk_program("java", least) == str(program)
+    else:
+        with pytest.raises(MissingToolError, match=rf"Java {least} or newer is needed, but .*java is Java (8|11)\. "):
+            jdk_program("java", least)
+
+
+def test_java_that_says_nothing_sensible_is_refused(tools: Tools) -> None:
+    tools.add("java", "echo no runtime present >&2; exit 1")
+    with pytest.raises(MissingToolError, match=r"says 'no runtime present'.*openjdk-17"):
+        jdk_program("java", 17)
+
+
+def test_java_home_comes_first_and_must_hold(tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools.add("java", "echo 'version \"17\"' >&2")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nowhere"))
+    with pytest.raises(MissingToolError, match=r"JAVA_HOME .*nowhere.* has no bin/java"):
+        jdk_program("java", 17)
+
+
+def test_without_java_the_cluster_says_what_to_install(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tools.bin))
+    with pytest.raises(MissingToolError, match=r"Java 17 or newer is needed: no 'java' program on PATH.*apt-get"):
+        KafkaCluster().start()
+
+
+def test_without_maven_it_says_what_to_install(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tools.bin))
+    with pytest.raises(MissingToolError, match=r"Maven fetches Kafka 4.3.1 the first time.*apt-get install maven"):
+        install()
+    assert not (tools.cache / "kconsumer" / "kafka-4.3.1").exists()
+
+
+def test_jars_are_fetched_once(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools.add("mvn", MAVEN)
+    assert [jar.name for jar in kafka_jars(OLD)] == ["kafka_2.12-0.11.0.3.jar"]
+    monkeypatch.setenv("PATH", str(tools.bin.parent))  # offline and without Maven from now on
+    assert [jar.name for jar in kafka_jars(OLD)] == ["kafka_2.12-0.11.0.3.jar"]
+    assert tools.runs.read_text() == "run\n"
+
+
+def test_two_processes_do_not_fetch_at_once(tools: Tools) -> None:
+    tools.add("mvn", MAVEN)
+    script = f"from kconsumer.testing import kafka_jars; print(len(kafka_jars({OLD!r})))"
+    both = [subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) for _ in range(2)]
+    assert [process.communicate(timeout=60)[0] for process in both] == [b"1\n", b"1\n"]
+    assert tools.runs.read_text() == "run\n"
+
+
+@pytest.mark.parametrize(
+    "script, said", [("echo no route to host; exit 1", "no route to host"), ("exit 0", "could not fetch Kafka")]
+)
+def test_a_failed_fetch_says_why_and_leaves_nothing(tools: Tools, script: str, said: str) -> None:
+    tools.add("mvn", script)
+    with pytest.raises(ClusterError, match=said):
+        install(OLD)
+    assert [path.name for path in (tools.cache / "kconsumer").iterdir()] == [f"kafka-{OLD}.lock"]
+    tools.add("mvn", MAVEN)
+    assert install(OLD).is_dir()
+
+
+def test_without_javac_a_jdk_is_named(tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tools.bin))
+    source = tmp_path / "A.java"
+    source.write_text("public class A {}")
+    with pytest.raises(MissingToolError, match=r"no 'javac' program on PATH.*jdk"):
+        compiled(source)
+
+
+@pytest.mark.parametrize("version", ["4.3", "latest", "4.3.1-rc1", ""])
+def test_a_version_must_be_a_version(version: str) -> None:
+    with pytest.raises(ValueError, match=r"must look like '4.3.1'"):
+        KafkaCluster(version=version)
+
+
+@pytest.mark.parametrize(
+    "version, zookeeper, java, scala",
+    [("4.3.1", False, 17, "2.13"), ("3.3.0", False, 8, "2.13"), ("3.2.3", True, 8, "2.13"), ("2.3.1", True, 8, "2.12"),
+     ("0.10.0.1", True, 8, "2.11")],
+)
+def test_what_follows_from_a_version(version: str, zookeeper: bool, java: int, scala: str) -> None:
+    release = Release(version)
+    assert (release.needs_zookeeper, release.java, release.scala) == (zookeeper, java, scala)
+    assert f"<artifactId>kafka_{scala}</artifactId><version>{version}</version>" in release.pom()
+
+
+def test_impossible_clusters() -> None:
+    with pytest.raises(ValueError, match="at least 1"):
+        KafkaCluster(0)
+    with pytest.raises(ValueError, match="one rack per broker"):
+        KafkaCluster(3, racks=["a"])
+
+
+def test_a_cluster_that_is_not_started_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KCONSUMER_BOOTSTRAP_SERVERS", raising=False)
+    cluster = KafkaCluster()
+    with pytest.raises(ClusterError, match="not started"):
+        cluster.create_topic("t")
+    with pytest.raises(ClusterError, match="not started"):
+        cluster.kill(1)
+    cluster.stop()
+
+
+def produce_nowhere(records: list[object]) -> None:
+    produce("127.0.0.1:1", "t", records, {"log_level": 0}, 1.0)  # type: ignore[arg-type]
+
+
+def test_records_have_known_fields() -> None:
+    with pytest.raises(ValueError, match=r"not \['vale'\]"):
+        produce_nowhere([{"vale": b"x"}])
+
+
+def test_without_confluent_kafka_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    with pytest.raises(MissingToolError, match=r"pip install 'kconsumer\[testing\]'"):
+        produce_nowhere([b"x"])
+
+
+def test_the_cache_is_where_xdg_says(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert cache_root() == tools.cache / "kconsumer"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert cache_root() == Path(os.path.expanduser("~")) / ".cache" / "kconsumer"
