@@ -48,7 +48,8 @@ cdef class Network:
     # Closes a connection; its requests fail with ERR_TRANSPORT at the next poll.
     cdef void disconnect(self, int32_t node_id, Channel channel, int64_t now_ms) noexcept nogil
     # Highest version both sides speak on this (connected) channel, or -1.
-    cdef int32_t usable_version(self, int32_t node_id, Channel channel, int32_t api_key, int32_t low, int32_t high) noexcept nogil
+    cdef int32_t usable_version(self, int32_t node_id, Channel channel, int32_t api_key, int32_t low,
+                                int32_t high) noexcept nogil
     # How long until this object wants poll() for its own sake (backoff, timeouts); INT64_MAX for never.
     cdef int64_t next_timeout_ms(self, int64_t now_ms) noexcept nogil
     # Interrupts a poll() that waits. thread: any.

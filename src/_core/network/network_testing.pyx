@@ -14,7 +14,15 @@ from kconsumer._core.base.status cimport Status
 from kconsumer._core.network.network cimport Network, Readiness, ResponseHandler
 from kconsumer._core.network.network_client cimport NetworkClient
 from kconsumer._core.network.network_client_delegate cimport NetworkClientDelegate
-from kconsumer._core.network.request cimport Channel, NetworkConfig, NodeAddress, NodeStats, Request, RequestBody, Response
+from kconsumer._core.network.request cimport (
+    Channel,
+    NetworkConfig,
+    NodeAddress,
+    NodeStats,
+    Request,
+    RequestBody,
+    Response,
+)
 from kconsumer._core.network.resolver cimport Resolution, ResolveFunction
 from kconsumer._core.records.columns cimport BlockPool
 

@@ -25,13 +25,9 @@ def compress(codec: int, data: bytes) -> bytes:
     if codec == LZ4:
         return lz4.frame.compress(data)
     if codec == ZSTD:
-        return zstandard.ZstdCompressor().compressobj().compress(data) if not data else _zstd(data)
+        stream = zstandard.ZstdCompressor().compressobj()  # no content size in the header, as in the Java client
+        return stream.compress(data) + stream.flush()
     return data
-
-
-def _zstd(data: bytes) -> bytes:
-    stream = zstandard.ZstdCompressor().compressobj()  # no content size in the header, as in the Java client
-    return stream.compress(data) + stream.flush()
 
 
 def raw_snappy(data: bytes) -> bytes:

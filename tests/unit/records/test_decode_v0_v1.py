@@ -184,6 +184,12 @@ def test_lies(data, cause):
     assert report["next_offset"] >= 5
 
 
+def test_a_bad_wrapper_begins_where_reading_was():
+    inner = b"".join(message(o, 1, None, b"v", crc=o) for o in range(10))
+    _, report = decode(wrap(inner, 59, 1, GZIP), fetch_offset=52)
+    assert (report["error_offset"], report["error_next_offset"]) == (52, 60)
+
+
 def test_reading_goes_on_past_a_bad_message():
     _, report = decode(message(5, 1, None, b"v", crc=7))
     assert report["error_next_offset"] == 6
