@@ -3,9 +3,9 @@ the last is decoded.
 
 thread: N. Never: decodes records (FetchDecoder does, from `fetched`), asks for more than there is room for.
 
-Room: free = fetch.buffer.memory − live blocks − bytes reserved by Fetches in flight. A Fetch goes out when there is room
-for a worthwhile answer, or when nothing at all waits for the application, so that progress never depends on memory that
-the application keeps pinned.
+Room: free = fetch.buffer.memory − live blocks − bytes reserved by Fetches in flight. A Fetch goes out when there is
+room for a worthwhile answer, or when nothing at all waits for the application, so that progress never depends on memory
+that the application keeps pinned.
 
 Errors of a Fetch response. Top level:
   FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR, INCONSISTENT_TOPIC_ID,

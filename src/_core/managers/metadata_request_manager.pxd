@@ -39,7 +39,7 @@ cdef class MetadataRequestManager(RequestManager):
     cdef void _send_update(self, int64_t now_ms) noexcept nogil
     cdef void _send_list(self, TopicMetadataEvent* event, int64_t now_ms) noexcept nogil
     cdef void _send(self, BodyOf[MetadataRequest]* body, int32_t kind, uint64_t cookie, int64_t now_ms,
-        int64_t deadline_ms) noexcept nogil
+                    int64_t deadline_ms) noexcept nogil
     cdef void _check_reachable(self, int64_t now_ms) noexcept nogil
     cdef void _rebootstrap(self, int64_t now_ms, const char* why) noexcept nogil
     cdef void _failed(self, Request* request, int64_t now_ms) noexcept nogil
@@ -51,4 +51,4 @@ cdef class MetadataRequestManager(RequestManager):
     cdef bint _report_missing(self, MetadataResponse& message, int64_t now_ms) noexcept nogil
     cdef void _answer(self, TopicMetadataEvent* event, MetadataResponse& message, Response* response) noexcept nogil
     cdef void _answer_topic(self, TopicMetadataEvent* event,
-        MetadataResponse_MetadataResponseTopic& found) noexcept nogil
+                            MetadataResponse_MetadataResponseTopic& found) noexcept nogil

@@ -13,9 +13,7 @@ cimport cython
 from cython.operator cimport dereference, preincrement
 from libc.stdint cimport INT64_MAX
 
-from kconsumer._core.base.cpp cimport pair
 from kconsumer._core.base.error_codes cimport (
-    INVALID_TOPIC_EXCEPTION,
     LEADER_NOT_AVAILABLE,
     REBOOTSTRAP_REQUIRED,
     UNKNOWN_TOPIC_ID,
@@ -36,8 +34,6 @@ from kconsumer._core.network.request cimport (
 from kconsumer._core.protocol.messages.metadata cimport (
     MetadataRequest,
     MetadataRequest_MetadataRequestTopic,
-    MetadataResponse_MetadataResponseBroker,
-    MetadataResponse_MetadataResponsePartition,
     MetadataResponse_MetadataResponseTopic,
 )
 from kconsumer._core.protocol.wire cimport Reader
@@ -205,9 +201,8 @@ cdef class MetadataRequestManager(RequestManager):
     cdef void expire(self, int64_t now_ms) noexcept nogil:
         """End what is past its deadline."""
         cdef TopicMetadataEvent* event
-        cdef size_t i
         cdef size_t n = self.waiting.size()
-        for i in range(n):
+        for _ in range(n):
             event = self.waiting.front()
             self.waiting.pop_front()
             if now_ms >= event.deadline_ms:
@@ -415,7 +410,8 @@ cdef class MetadataRequestManager(RequestManager):
         event.complete(Status())
         event.release()
 
-    cdef void _answer_topic(self, TopicMetadataEvent* event, MetadataResponse_MetadataResponseTopic& found) noexcept nogil:
+    cdef void _answer_topic(self, TopicMetadataEvent* event,
+                            MetadataResponse_MetadataResponseTopic& found) noexcept nogil:
         cdef TopicInfo topic
         cdef PartitionInfo info
         cdef size_t i
