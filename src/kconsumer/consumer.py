@@ -127,8 +127,9 @@ class Consumer(ConsumerCore):
     # ---- positions
 
     def seek(self, partition: TopicPartition) -> None:
-        """Go on at ``partition.offset`` (absolute or OFFSET_BEGINNING, OFFSET_END, OFFSET_TAIL); what is buffered of the
-        partition is dropped.
+        """Go on at ``partition.offset`` (absolute or OFFSET_BEGINNING, OFFSET_END, OFFSET_TAIL).
+
+        What is buffered of the partition is dropped.
 
         Raises:
             KafkaException: the partition is not assigned (_STATE).
@@ -329,7 +330,7 @@ class Consumer(ConsumerCore):
         raise TypeError("a Consumer cannot be pickled")
 
 
-class DeserializingConsumer(Deserializing[K, V], Consumer):
+class DeserializingConsumer(Deserializing[K, V], Consumer):  # type: ignore[misc]
     """A Consumer whose messages carry what ``key.deserializer`` and ``value.deserializer`` made."""
 
 
