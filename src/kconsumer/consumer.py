@@ -24,6 +24,9 @@ __all__ = ["Consumer", "DeserializingConsumer"]
 _LOG_LEVELS = {0: 50, 1: 50, 2: 50, 3: 40, 4: 30, 5: 20, 6: 20, 7: 10}  # syslog → logging
 _EARLIEST, _LATEST = -2, -1  # ListOffsets' special timestamps
 
+# Connection failures come as log lines too, which say more.
+_LOGGED_BY_CORE = (KafkaError._TRANSPORT, KafkaError._RESOLVE)
+
 K = TypeVar("K")
 V = TypeVar("V")
 Self = TypeVar("Self", bound="Consumer")
@@ -304,7 +307,7 @@ class Consumer(ConsumerCore):
     def _on_error(self, error: KafkaError) -> None:
         if self._settings.error_cb is not None:
             self._settings.error_cb(error)
-        else:
+        elif error.code() not in _LOGGED_BY_CORE:
             self._settings.logger.log(logging.ERROR if error.fatal() else logging.WARNING, "%s", error.str())
 
     def _on_throttle(self, broker: str, broker_id: int, throttle_ms: int) -> None:

@@ -40,6 +40,7 @@ cdef class ConsumerNetworkThread:
         if had_records:
             self.decoder.step(DECODE_SLICE_BYTES)
         now_ms = self.clock.now_ms()
+        self.metadata.on_losses(now_ms)
         self.metadata.expire(now_ms)
         self.offsets.expire(now_ms)
         self._publish_statistics(now_ms)

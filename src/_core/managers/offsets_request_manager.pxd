@@ -60,6 +60,7 @@ cdef class OffsetsRequestManager(RequestManager):
     cdef int64_t _poll_events(self, int64_t now_ms) noexcept nogil
     cdef bint _finish(self, ListOffsetsEvent* event) noexcept nogil
     cdef int64_t _send_queries(self, ListOffsetsEvent* event, int64_t now_ms) noexcept nogil
+    cdef int32_t _topic_error(self, const string& topic) noexcept nogil
     cdef void _add_query(self, ListOffsetsEvent* event, size_t i, BodyOf[ListOffsetsRequest]* body,
                          OffsetsContext& context, int32_t leader_epoch) noexcept nogil
     cdef void _skip_validation(self, OffsetsContext& context) noexcept nogil

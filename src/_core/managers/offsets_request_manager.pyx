@@ -252,6 +252,9 @@ cdef class OffsetsRequestManager(RequestManager):
                 if topic != NULL and entry == NULL:
                     query.error = <int>ERR_UNKNOWN_PARTITION
                     query.answered = True
+                elif topic == NULL and self._topic_error(query.topic) != 0:
+                    query.error = self._topic_error(query.topic)
+                    query.answered = True
                 elif self.positions.interest.count(query.topic) == 0:
                     # Stays of interest: whoever asks once asks again, and the entry is one name in a request.
                     self.positions.interest[query.topic] = 1
@@ -276,6 +279,13 @@ cdef class OffsetsRequestManager(RequestManager):
         if again:
             return 0
         return 50 if unknown else INT64_MAX
+
+    cdef int32_t _topic_error(self, const string& topic) noexcept nogil:
+        """What the latest Metadata response said of a topic that is not known: 0 where it may still come."""
+        it = self.positions.cluster.topic_errors.find(topic)
+        if it == self.positions.cluster.topic_errors.end() or dereference(it).second == <int>LEADER_NOT_AVAILABLE:
+            return 0
+        return dereference(it).second
 
     cdef void _add_query(self, ListOffsetsEvent* event, size_t i, BodyOf[ListOffsetsRequest]* body,
                          OffsetsContext& context, int32_t leader_epoch) noexcept nogil:

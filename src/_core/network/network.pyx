@@ -66,5 +66,11 @@ cdef class Network:
     cdef bint any_connected(self) noexcept nogil:
         return False
 
+    cdef void take_losses(self, vector[NodeLoss]& out) noexcept nogil:
+        pass
+
+    cdef bint receiving(self, int32_t node_id, Channel channel) noexcept nogil:
+        return False
+
     cdef void collect_stats(self, vector[NodeStats]& out) noexcept nogil:
         pass
