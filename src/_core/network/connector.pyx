@@ -64,8 +64,8 @@ cdef class Connector(Network):
     cdef int64_t backoff_ms(self, int32_t failures) noexcept nogil:
         """Doubles with each failure in a row up to the maximum; ±20 %, so that clients of a lost broker spread out."""
         cdef int64_t wait = self.config.reconnect_backoff_ms
-        cdef int32_t i
-        for i in range(1, min(failures, 30)):
+        cdef int32_t _i
+        for _i in range(1, min(failures, 30)):
             wait = min(wait * 2, <int64_t>self.config.reconnect_backoff_max_ms)
         wait = min(wait, <int64_t>self.config.reconnect_backoff_max_ms)
         return wait * <int64_t>(80 + self.random() % 41) // 100

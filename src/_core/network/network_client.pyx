@@ -196,7 +196,6 @@ cdef class NetworkClient(Connector):
         cdef map[int32_t, Node*].iterator it
         cdef Node* node
         cdef size_t i
-        cdef int channel
         cdef int32_t node_id
         if nodes.empty():
             if not self.on_bootstrap:
