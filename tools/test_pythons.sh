@@ -21,7 +21,7 @@ for minor in 10 11 12 13; do
   "$work/3.$minor/bin/python" -m pip install -q --disable-pip-version-check .
   "$work/3.$minor/bin/python" -c 'import kconsumer; print("installed", kconsumer.__version__, "without dependencies")'
   "$work/3.$minor/bin/python" -m pip install -q --disable-pip-version-check \
-    pytest pytest-timeout hypothesis 'confluent-kafka>=2.16' 'kafka-python>=3.0.12' pyarrow 'click>=8.1' 'rich>=13'
+    pytest pytest-timeout hypothesis 'confluent-kafka>=2.16' 'kafka-python>=3.0.12' pyarrow polars duckdb pandas numpy lz4 zstandard python-snappy 'click>=8.1' 'rich>=13'
   # Out of the tree: what is imported must be what was installed.
   (cd "$work" && "3.$minor/bin/python" -m pytest -c "$OLDPWD/pyproject.toml" --rootdir "$OLDPWD" \
     -p no:cacheprovider -m 'not slow and not spark and not kafka' "$@" "$OLDPWD/tests")
