@@ -44,6 +44,8 @@ from kconsumer._core.protocol.messages.api_versions cimport ApiVersionsRequest
 
 # How long an identical connection failure stays untold.
 cdef int64_t REPEAT_LOG_MS = 30000
+# Losses kept for whoever asks; more of them say nothing new.
+cdef size_t MAX_LOSSES = 100
 
 
 @cython.no_gc
@@ -217,7 +219,7 @@ cdef class Connector(Network):
             c.failures += 1
             c.failure = told
             c.next_address()
-        self.log_loss(c, told, was_ready, was_idle, now_ms)
+        self.note_loss(c, told, was_ready, self.log_loss(c, told, was_ready, was_idle, now_ms))
         if c.wire() != NULL:
             c.wire().close()
         self.close_socket(c)
@@ -228,9 +230,9 @@ cdef class Connector(Network):
         c.next_attempt_ms = now_ms if rested else now_ms + self.backoff_ms(c.failures)
         self.arm(c.next_attempt_ms)
 
-    cdef void log_loss(self, Connection* c, const Status& told, bint was_ready, bint was_idle,
+    cdef bint log_loss(self, Connection* c, const Status& told, bint was_ready, bint was_idle,
                        int64_t now_ms) noexcept nogil:
-        """The same failure again and again is told once in a while, and at every turn under debug=broker."""
+        """Whether it was told as news. The same failure again and again is told once in a while, and at every turn under debug=broker."""
         cdef bint repeated = c.logged_detail == told.detail and now_ms - c.logged_ms < REPEAT_LOG_MS
         cdef bint quiet = was_idle or repeated or c.node.retiring
         if not quiet:
@@ -238,6 +240,21 @@ cdef class Connector(Network):
             c.logged_ms = now_ms
         self.log.write(6 if was_ready else 3, DBG_BROKER if quiet else 0,
                        b"DISCONN" if was_ready else b"FAIL", b"%s", told.detail.c_str())
+        return not quiet
+
+    cdef void note_loss(self, Connection* c, const Status& told, bint was_ready, bint is_news) noexcept nogil:
+        cdef NodeLoss loss
+        if c.node.retiring or self.losses.size() >= MAX_LOSSES or (was_ready and not is_news):
+            return
+        loss.node_id = c.node.id
+        loss.was_ready = was_ready
+        loss.repeated = not is_news
+        loss.status = told
+        self.losses.push_back(loss)
+
+    cdef void take_losses(self, vector[NodeLoss]& out) noexcept nogil:
+        out.swap(self.losses)
+        self.losses.clear()
 
     cdef void close_socket(self, Connection* c) noexcept nogil:
         if c.fd < 0:

@@ -324,6 +324,10 @@ cdef class NetworkClient(Connector):
             inc(it)
         return False
 
+    cdef bint receiving(self, int32_t node_id, Channel channel) noexcept nogil:
+        cdef Connection* c = self.find_connection(node_id, channel)
+        return c != NULL and (c.size_have > 0 or c.frame != NULL)
+
     cdef void collect_stats(self, vector[NodeStats]& out) noexcept nogil:
         cdef map[int32_t, Node*].iterator it = self.nodes.begin()
         cdef Node* node
