@@ -274,7 +274,7 @@ cdef class FetchSender(RequestManager):
         session.urgent_ms = 0
         if not self.delegate.network.receiving(session.node_id, CHANNEL_FETCH):
             session.interrupted = True
-            self.delegate.network.disconnect(session.node_id, CHANNEL_FETCH, now_ms)
+            self.delegate.network.renew(session.node_id, CHANNEL_FETCH, now_ms)
         return INT64_MAX
 
     cdef void _note_connection(self, FetchSession* session, int64_t now_ms) noexcept nogil:

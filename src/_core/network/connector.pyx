@@ -11,7 +11,7 @@ from libc.stdint cimport INT64_MAX
 from posix.unistd cimport close as close_descriptor
 
 from kconsumer._core.base.log cimport DBG_BROKER, DBG_FEATURE, DBG_PROTOCOL
-from kconsumer._core.base.status cimport ERR_CRIT_SYS_RESOURCE, ERR_TRANSPORT
+from kconsumer._core.base.status cimport ERR_CRIT_SYS_RESOURCE, ERR_INTR, ERR_TRANSPORT
 from kconsumer._core.network.api_exchange cimport (
     API_VERSIONS_FIRST_TRY,
     api_versions_header_version,
@@ -210,6 +210,7 @@ cdef class Connector(Network):
             and why.code == ERR_TRANSPORT and not c.in_flight.empty() else b""))
         cdef bint was_ready = c.state == CONN_READY
         cdef bint was_idle = was_ready and c.in_flight.empty() and why.code == ERR_TRANSPORT
+        cdef bint deliberate = why.code == ERR_INTR
         cdef bint rested = was_idle and now_ms - c.last_used_ms >= self.config.reconnect_backoff_max_ms
         if c.state == CONN_RESOLVING:
             self.resolving_count -= 1
@@ -219,7 +220,7 @@ cdef class Connector(Network):
             c.failures += 1
             c.failure = told
             c.next_address()
-        self.note_loss(c, told, was_ready, self.log_loss(c, told, was_ready, was_idle, now_ms))
+        self.note_loss(c, told, was_ready, self.log_loss(c, told, was_ready, was_idle or deliberate, now_ms))
         if c.wire() != NULL:
             c.wire().close()
         self.close_socket(c)
@@ -227,7 +228,7 @@ cdef class Connector(Network):
         self.fail_in_flight(c, told)
         c.reset_io()
         # Brokers close what is idle; coming back from that is no retry.
-        c.next_attempt_ms = now_ms if rested else now_ms + self.backoff_ms(c.failures)
+        c.next_attempt_ms = now_ms if rested or deliberate else now_ms + self.backoff_ms(c.failures)
         self.arm(c.next_attempt_ms)
 
     cdef bint log_loss(self, Connection* c, const Status& told, bint was_ready, bint was_idle,

@@ -56,6 +56,8 @@ cdef class Network:
     cdef void throttle(self, int32_t node_id, int32_t throttle_ms, int64_t now_ms) noexcept nogil
     # Closes a connection; its requests fail with ERR_TRANSPORT at the next poll.
     cdef void disconnect(self, int32_t node_id, Channel channel, int64_t now_ms) noexcept nogil
+    # Closes a connection of one's own accord, to be made anew without back-off; its requests fail with ERR_INTR.
+    cdef void renew(self, int32_t node_id, Channel channel, int64_t now_ms) noexcept nogil
     # Highest version both sides speak on this (connected) channel, or -1.
     cdef int32_t usable_version(self, int32_t node_id, Channel channel, int32_t api_key, int32_t low,
                                 int32_t high) noexcept nogil

@@ -44,6 +44,9 @@ cdef class Network:
     cdef void disconnect(self, int32_t node_id, Channel channel, int64_t now_ms) noexcept nogil:
         pass
 
+    cdef void renew(self, int32_t node_id, Channel channel, int64_t now_ms) noexcept nogil:
+        pass
+
     cdef int32_t usable_version(self, int32_t node_id, Channel channel, int32_t api_key, int32_t low,
                                 int32_t high) noexcept nogil:
         return -1

@@ -17,6 +17,7 @@ from kconsumer._core.base.cpp cimport uint64_t
 from kconsumer._core.base.log cimport DBG_PROTOCOL
 from kconsumer._core.base.status cimport (
     ERR_BAD_MSG,
+    ERR_INTR,
     ERR_INVALID_ARG,
     ERR_RESOLVE,
     ERR_TIMED_OUT,
@@ -393,6 +394,11 @@ cdef class NetworkClient(Connector):
         cdef Connection* c = self.find_connection(node_id, channel)
         if c != NULL and c.state != CONN_DOWN:
             self.lose(c, Status(ERR_TRANSPORT, string(b"disconnected by the client")), now_ms)
+
+    cdef void renew(self, int32_t node_id, Channel channel, int64_t now_ms) noexcept nogil:
+        cdef Connection* c = self.find_connection(node_id, channel)
+        if c != NULL and c.state != CONN_DOWN:
+            self.lose(c, Status(ERR_INTR, string(b"given up by the client for a more urgent request")), now_ms)
 
     cdef void close_all(self) noexcept nogil:
         cdef map[int32_t, Node*].iterator it
