@@ -26,7 +26,6 @@ from kconsumer._core.consumer.settings cimport (
 )
 from kconsumer._core.consumer.text cimport text_of, utf8
 from kconsumer._core.events.application_event cimport (
-    BrokerInfo,
     CloseEvent,
     ListOffsetsEvent,
     OffsetQuery,
