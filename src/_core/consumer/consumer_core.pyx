@@ -12,7 +12,7 @@ from libc.stdint cimport INT64_MAX
 from kconsumer._core.base.cpp cimport deque, vector
 from kconsumer._core.base.fork cimport fork_generation, watch_forks
 from kconsumer._core.base.log cimport LogLine
-from kconsumer._core.base.status cimport ERR_INTR, ERR_PARTITION_EOF, ERR_STATE, ERR_TIMED_OUT
+from kconsumer._core.base.status cimport ERR_INTR, ERR_PARTITION_EOF, ERR_STATE
 from kconsumer._core.base.wakeup_fd cimport WAIT_INTERRUPTED, WaitResult, wait_readable
 from kconsumer._core.consumer.fetch_buffer cimport ENTRY_END_OF_PARTITION, FetchEntry
 from kconsumer._core.consumer.message cimport Message, error_message
