@@ -24,6 +24,9 @@ __all__ = ["Consumer", "DeserializingConsumer"]
 _LOG_LEVELS = {0: 50, 1: 50, 2: 50, 3: 40, 4: 30, 5: 20, 6: 20, 7: 10}  # syslog → logging
 _EARLIEST, _LATEST = -2, -1  # ListOffsets' special timestamps
 
+# Connection failures come as log lines too, which say more.
+_LOGGED_BY_CORE = (KafkaError._TRANSPORT, KafkaError._RESOLVE)
+
 K = TypeVar("K")
 V = TypeVar("V")
 Self = TypeVar("Self", bound="Consumer")
@@ -127,8 +130,9 @@ class Consumer(ConsumerCore):
     # ---- positions
 
     def seek(self, partition: TopicPartition) -> None:
-        """Go on at ``partition.offset`` (absolute or OFFSET_BEGINNING, OFFSET_END, OFFSET_TAIL); what is buffered of the
-        partition is dropped.
+        """Go on at ``partition.offset`` (absolute or OFFSET_BEGINNING, OFFSET_END, OFFSET_TAIL).
+
+        What is buffered of the partition is dropped.
 
         Raises:
             KafkaException: the partition is not assigned (_STATE).
@@ -303,7 +307,7 @@ class Consumer(ConsumerCore):
     def _on_error(self, error: KafkaError) -> None:
         if self._settings.error_cb is not None:
             self._settings.error_cb(error)
-        else:
+        elif error.code() not in _LOGGED_BY_CORE:
             self._settings.logger.log(logging.ERROR if error.fatal() else logging.WARNING, "%s", error.str())
 
     def _on_throttle(self, broker: str, broker_id: int, throttle_ms: int) -> None:
@@ -329,7 +333,7 @@ class Consumer(ConsumerCore):
         raise TypeError("a Consumer cannot be pickled")
 
 
-class DeserializingConsumer(Deserializing[K, V], Consumer):
+class DeserializingConsumer(Deserializing[K, V], Consumer):  # type: ignore[misc]
     """A Consumer whose messages carry what ``key.deserializer`` and ``value.deserializer`` made."""
 
 
