@@ -122,7 +122,7 @@ def test_a_slow_callback_elsewhere_does_not_hold_up_a_call(embedded, topic):
         leave.wait(PATIENCE)
 
     with reader(embedded, topic, statistics_interval_ms=20, stats_cb=slow) as consumer:
-        until(lambda: consumer.metrics()["fetch_buffer_records"] == RECORDS)
+        until(lambda: consumer.metrics()["fetched_records_total"] == RECORDS)
         asking = threading.Thread(target=lambda: [consumer.list_topics(timeout=PATIENCE) for _ in range(1000)
                                                   if not inside.is_set()])
         asking.start()
@@ -203,7 +203,7 @@ def test_ctrl_c_ends_a_question():
 def test_records_of_an_interrupted_consume_come_again(embedded, topic):
     with reader(embedded, topic) as consumer:
         take(consumer, 7)
-        until(lambda: consumer.metrics()["fetch_buffer_records"] == RECORDS - 7)
+        until(lambda: consumer.metrics()["fetched_records_total"] == RECORDS)
         with handler_of(signal.SIGINT, signal.default_int_handler), signal_after(0.3, signal.SIGINT):
             with pytest.raises(KeyboardInterrupt):
                 consumer.consume(RECORDS, PATIENCE)
