@@ -281,6 +281,8 @@ cdef class ConsumerCore:
             raise
         finally:
             self.callback_lock.release()
+            if self.background.attention.get() & <uint32_t>ATTENTION_EVENTS:
+                self.background.wake()
 
     cdef int _dispatch(self, BackgroundEvent& event) except -1:
         if event.type == BACKGROUND_ERROR:
@@ -298,13 +300,19 @@ cdef class ConsumerCore:
     cdef int wait(self, int64_t deadline_us) except -1:
         """Without the GIL, until records, events, a wakeup or a signal come, or the deadline. 0: it has passed."""
         cdef int64_t left_ms = -1
+        cdef uint32_t others = <uint32_t>ATTENTION_FATAL
         cdef WaitResult result
         if deadline_us != INT64_MAX:
             left_ms = (deadline_us - self.clock.now_us() + 999) // 1000
             if left_ms <= 0:
                 return 0
+        # What came since the interpreter last looked, or the wait would outlast it.
+        PyErr_CheckSignals()
         self.background.waiting.store(True)
-        if self.buffer.empty() and self.background.attention.quiet_but(<uint32_t>ATTENTION_FATAL):
+        if self.callback_lock.locked():
+            # Another thread runs callbacks, and wakes this one should it leave any.
+            others |= <uint32_t>ATTENTION_EVENTS
+        if self.buffer.empty() and self.background.attention.quiet_but(others):
             with nogil:
                 result = wait_readable(self.background.wakeup.fd(), -1, left_ms)
             if result == WAIT_INTERRUPTED:
@@ -438,7 +446,7 @@ cdef class ConsumerCore:
                 break
             if self.handler.has_error():
                 out.append(self.take_event())
-            elif self.background.attention.quiet() and not self.wait(deadline):
+            elif not self.handler.is_open and not self.wait(deadline):
                 break
         return 0
 
@@ -598,6 +606,7 @@ cdef class ConsumerCore:
 
     def _counters(self):
         """What metrics() shows, by name."""
+        self.check_usable()
         return {
             "fetch_buffer_bytes": self.pool.live_bytes(),
             "fetch_reserved_bytes": self.counters.reserved_bytes.load(),

@@ -37,7 +37,8 @@ cdef class FetchSender(RequestManager):
 
     cdef bint nothing_undelivered(self) noexcept nogil
     # private
-    cdef int64_t _wake_delayed(self, int64_t now_ms) noexcept nogil
+    cdef void _wake_delayed(self, int64_t now_ms) noexcept nogil
+    cdef int64_t _until_delayed(self, int64_t now_ms) noexcept nogil
     cdef void _place_partitions(self, int64_t now_ms) noexcept nogil
     cdef void _leave_session(self, PartitionState* p) noexcept nogil
     cdef void _join_session(self, PartitionState* p, int32_t node, int64_t now_ms) noexcept nogil

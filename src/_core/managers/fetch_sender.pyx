@@ -12,8 +12,8 @@ Errors of a Fetch response. Top level:
   and anything that failed or could not be read: the session starts again with a full request
 Per partition:
   OFFSET_OUT_OF_RANGE   from a follower: ask the leader; still current: auto.offset.reset
-  NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, REPLICA_NOT_AVAILABLE, KAFKA_STORAGE_ERROR, UNKNOWN_TOPIC_OR_PARTITION,
-  UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID   the leader hint (KIP-951) or new metadata, with backoff
+  NOT_LEADER_OR_FOLLOWER, LEADER_NOT_AVAILABLE, FENCED_LEADER_EPOCH, REPLICA_NOT_AVAILABLE, KAFKA_STORAGE_ERROR,
+  UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID   the leader hint (KIP-951) or new metadata, with backoff
   OFFSET_NOT_AVAILABLE, UNKNOWN_LEADER_EPOCH, UNKNOWN_SERVER_ERROR   again with backoff
   CORRUPT_MESSAGE   told to the application in record order; the partition stops until a seek
   TOPIC_AUTHORIZATION_FAILED and others   told to the application once, asked again with backoff
@@ -28,6 +28,7 @@ from kconsumer._core.base.error_codes cimport (
     FETCH_SESSION_ID_NOT_FOUND,
     INCONSISTENT_TOPIC_ID,
     KAFKA_STORAGE_ERROR,
+    LEADER_NOT_AVAILABLE,
     NOT_LEADER_OR_FOLLOWER,
     OFFSET_NOT_AVAILABLE,
     OFFSET_OUT_OF_RANGE,
@@ -129,8 +130,11 @@ cdef class FetchSender(RequestManager):
     # ---- which partition is asked from whom
 
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
-        cdef int64_t wait = self._wake_delayed(now_ms)
+        cdef int64_t wait
+        self._wake_delayed(now_ms)
         self._place_partitions(now_ms)
+        # After placing, which may delay others.
+        wait = self._until_delayed(now_ms)
         self._queue_reported_errors()
         if self.closing:
             return INT64_MAX
@@ -140,20 +144,24 @@ cdef class FetchSender(RequestManager):
             preincrement(it)
         return wait
 
-    cdef int64_t _wake_delayed(self, int64_t now_ms) noexcept nogil:
+    cdef void _wake_delayed(self, int64_t now_ms) noexcept nogil:
         cdef PartitionState* p
-        cdef int64_t wait = INT64_MAX
         cdef size_t i = 0
         while i < self.delayed.size():
             p = self.delayed[i]
             if p.retry_at_ms > now_ms and p.tracked:
-                wait = min(wait, p.retry_at_ms - now_ms)
                 i += 1
                 continue
             self.delayed[i] = self.delayed.back()
             self.delayed.pop_back()
             self.positions.mark_dirty(p)
             p.release()
+
+    cdef int64_t _until_delayed(self, int64_t now_ms) noexcept nogil:
+        cdef PartitionState* p
+        cdef int64_t wait = INT64_MAX
+        for p in self.delayed:
+            wait = min(wait, max(p.retry_at_ms - now_ms, <int64_t>0))
         return wait
 
     cdef void _place_partitions(self, int64_t now_ms) noexcept nogil:
@@ -676,6 +684,7 @@ cdef class FetchSender(RequestManager):
         self._delay(p, now_ms)
         if (code == <int>NOT_LEADER_OR_FOLLOWER or code == <int>FENCED_LEADER_EPOCH
                 or code == <int>REPLICA_NOT_AVAILABLE or code == <int>KAFKA_STORAGE_ERROR
+                or code == <int>LEADER_NOT_AVAILABLE
                 or code == <int>UNKNOWN_TOPIC_OR_PARTITION or code == <int>UNKNOWN_TOPIC_ID
                 or code == <int>INCONSISTENT_TOPIC_ID):
             p.preferred_replica = -1
