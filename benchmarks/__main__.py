@@ -26,7 +26,7 @@ def arguments() -> argparse.Namespace:
         prog="python -m benchmarks", formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Compares Kafka consumers on one real broker; results go to build/bench/. See docs/benchmarks.md.",
         epilog="topics:\n" + "\n".join(f"  {t.name:<14} {t.about}" for t in topics.TOPICS.values())
-               + "\nclients:\n" + "\n".join(f"  {c.name:<24} {c.about}" for c in CLIENTS.values()))
+               + "\nclients:\n" + "\n".join(f"  {c.name:<34} {c.about}" for c in CLIENTS.values()))
     parser.add_argument("--quick", action="store_true",
                         help="under a minute: 200,000 records, one round, two topics, kconsumer and confluent-kafka")
     parser.add_argument("--rounds", type=int, help="rounds on the first topic (default 5; --quick: 1)")

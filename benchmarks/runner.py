@@ -111,6 +111,6 @@ def in_turn(
                 say(f"  {client.name}: FAILED: {error}")
                 continue
             samples.append(sample)
-            say(f"  {number + 1}/{rounds} {client.name:<26} {sample.rate / 1e6:7.3f} M records/s "
+            say(f"  {number + 1}/{rounds} {client.name:<34} {sample.rate / 1e6:7.3f} M records/s "
                 f"{sample.cpu_per_million:7.3f} CPU s/M {sample.peak_rss_bytes / 1e6:6.0f} MB")
     return samples, failed

@@ -21,7 +21,9 @@ SILENCE_SECONDS = 30.0  # a client that returns nothing for so long has failed
 CHUNK = 10_000  # records that the list-returning calls ask for
 
 
-def arguments(methods: tuple[str, ...] = (), libraries: tuple[str, ...] = ()) -> argparse.Namespace:
+def arguments(
+    methods: tuple[str, ...] = (), libraries: tuple[str, ...] = (), tunable: bool = False
+) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--bootstrap", required=True)
     parser.add_argument("--topic", required=True)
@@ -31,6 +33,8 @@ def arguments(methods: tuple[str, ...] = (), libraries: tuple[str, ...] = ()) ->
         parser.add_argument("--method", choices=methods, required=True)
     if libraries:
         parser.add_argument("--library", choices=libraries, required=True)
+    if tunable:
+        parser.add_argument("--tuned", action="store_true", help="with the settings that suit throughput")
     return parser.parse_args()
 
 

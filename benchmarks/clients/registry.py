@@ -111,17 +111,21 @@ def _franz_build() -> None:
 CLIENTS = {client.name: client for client in (
     Client("kconsumer poll", "poll() and value() of each", python_program(
         "drop_in", "--library", "kconsumer", "--method", "poll"), "confluent-kafka poll", own=True),
-    Client("confluent-kafka poll", "poll() and value() of each", python_program(
-        "drop_in", "--library", "confluent_kafka", "--method", "poll"), "confluent-kafka poll"),
+    Client("confluent-kafka poll", "the same with confluent_kafka and fetch.queue.backoff.ms=10", python_program(
+        "drop_in", "--library", "confluent_kafka", "--method", "poll", "--tuned"), "confluent-kafka poll"),
     Client("kconsumer consume", "consume(10000) and value() of each", python_program(
         "drop_in", "--library", "kconsumer", "--method", "consume"), "confluent-kafka consume", own=True),
-    Client("confluent-kafka consume", "consume(10000) and value() of each", python_program(
-        "drop_in", "--library", "confluent_kafka", "--method", "consume"), "confluent-kafka consume"),
+    Client("confluent-kafka consume", "the same with confluent_kafka and fetch.queue.backoff.ms=10", python_program(
+        "drop_in", "--library", "confluent_kafka", "--method", "consume", "--tuned"), "confluent-kafka consume"),
     Client("kconsumer consume_batch", "consume_batch(65536), rows counted", python_program(
         "drop_in", "--library", "kconsumer", "--method", "consume_batch"), "confluent-kafka consume", own=True),
     Client("kconsumer arrow", "consume_batch into pyarrow, keys and values copied to `binary`, lengths summed",
            python_program("drop_in", "--library", "kconsumer", "--method", "arrow"), "confluent-kafka consume",
            missing=_needs("pyarrow"), own=True),
+    Client("confluent-kafka poll (defaults)", "the same with confluent_kafka's own settings", python_program(
+        "drop_in", "--library", "confluent_kafka", "--method", "poll"), "confluent-kafka poll", limit=1_000_000),
+    Client("confluent-kafka consume (defaults)", "the same with confluent_kafka's own settings", python_program(
+        "drop_in", "--library", "confluent_kafka", "--method", "consume"), "confluent-kafka consume", limit=1_000_000),
     Client("aiokafka", "getmany(max_records=10000) and value of each", python_program("aiokafka_client"),
            "confluent-kafka consume", limit=1_000_000, missing=_needs("aiokafka")),
     Client("kafka-python", "poll(max_records=10000) and value of each", python_program("kafka_python_client"),
