@@ -6,7 +6,8 @@ from kconsumer._core.managers.fetch_session cimport FetchedItem, FetchSession, S
 from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
 from kconsumer._core.managers.request_manager cimport RequestManager
 from kconsumer._core.managers.request_state cimport BackoffConfig, Jitter
-from kconsumer._core.network.request cimport BodyOf, Request, Response
+from kconsumer._core.network.network cimport Readiness
+from kconsumer._core.network.request cimport BodyOf, Channel, Request, Response
 from kconsumer._core.protocol.messages.fetch cimport (
     FetchRequest,
     FetchResponse,
@@ -38,16 +39,16 @@ cdef class FetchSender(RequestManager):
     cdef bint nothing_undelivered(self) noexcept nogil
     # private
     cdef int64_t _wake_delayed(self, int64_t now_ms) noexcept nogil
-    cdef void _place_partitions(self, int64_t now_ms) noexcept nogil
+    cdef int64_t _place_partitions(self, int64_t now_ms) noexcept nogil
     cdef void _leave_session(self, PartitionState* p) noexcept nogil
     cdef void _join_session(self, PartitionState* p, int32_t node) noexcept nogil
     cdef int64_t _poll_session(self, FetchSession* session, int64_t now_ms) noexcept nogil
-    cdef void _note_connection(self, FetchSession* session, int64_t now_ms) noexcept nogil
+    cdef void _note_connection(self, FetchSession* session, Readiness readiness) noexcept nogil
     cdef void _avoid_follower(self, FetchSession* session) noexcept nogil
     cdef int64_t _room(self) noexcept nogil
     cdef void _send_fetch(self, FetchSession* session, int64_t room, int64_t now_ms) noexcept nogil
-    cdef void _send(self, FetchSession* session, BodyOf[FetchRequest]* body, int32_t kind, int64_t now_ms,
-        int64_t deadline_ms, size_t expected_bytes) noexcept nogil
+    cdef void _send(self, FetchSession* session, BodyOf[FetchRequest]* body, int32_t kind, Channel channel,
+                    int64_t now_ms, int64_t deadline_ms, size_t expected_bytes) noexcept nogil
     cdef bint _can_use_ids(self, FetchSession* session, int64_t now_ms) noexcept nogil
     cdef void _add_partitions(self, FetchSession* session, FetchRequest& message) noexcept nogil
     cdef void _add_forgotten(self, FetchSession* session, FetchRequest& message) noexcept nogil

@@ -20,15 +20,17 @@ cdef class MetadataRequestManager(RequestManager):
     cdef BackgroundEventQueue* background                      # thread: N
     cdef BackoffConfig* backoff                                # thread: N
     cdef Jitter jitter                                         # thread: N
-    cdef RequestState state                                    # thread: N
+    cdef RequestState state                                    # thread: N (of the assignment's topics)
+    cdef RequestState lists                                    # thread: N (backoff of list_topics)
     cdef bint update_wanted                                    # thread: N
+    cdef bint topics_wanted                                    # thread: N (of topics not known yet: at once)
     cdef bint has_metadata                                     # thread: N
     cdef int64_t updated_ms                                    # thread: N
-    cdef int64_t unreachable_since_ms                          # thread: N (0: reachable)
+    cdef int64_t failing_since_ms                              # thread: N (0: the last request succeeded)
     cdef bint all_down_reported                                # thread: N
+    cdef bint unsupported_reported                             # thread: N
     cdef deque[TopicMetadataEvent*] waiting                    # thread: N (a reference each)
     cdef unordered_map[uint64_t, TopicMetadataEvent*] asked    # thread: N (by cookie; a reference each)
-    cdef unordered_map[uint64_t, int64_t] retry_at             # thread: N
     cdef uint64_t next_cookie                                  # thread: N
 
     cdef void want_update(self) noexcept nogil
@@ -36,6 +38,10 @@ cdef class MetadataRequestManager(RequestManager):
     cdef void expire(self, int64_t now_ms) noexcept nogil
     cdef int64_t next_deadline_ms(self) noexcept nogil
     # private
+    cdef int64_t _poll_lists(self, int64_t now_ms) noexcept nogil
+    cdef int64_t _due_ms(self) noexcept nogil
+    cdef void _report_unsupported(self, const Status& status) noexcept nogil
+    cdef void _take_topic_error(self, MetadataResponse_MetadataResponseTopic& found, int64_t now_ms) noexcept nogil
     cdef void _send_update(self, int64_t now_ms) noexcept nogil
     cdef void _send_list(self, TopicMetadataEvent* event, int64_t now_ms) noexcept nogil
     cdef void _send(self, BodyOf[MetadataRequest]* body, int32_t kind, uint64_t cookie, int64_t now_ms,

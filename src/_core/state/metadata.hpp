@@ -61,6 +61,12 @@ class ClusterCache {
     if (!it->second.id.is_zero()) names.erase(it->second.id);
     topics.erase(it);
   }
+  bool has_broker(int32_t id) const {
+    for (const auto& b : brokers) {
+      if (b.id == id) return true;
+    }
+    return false;
+  }
   void put_broker(const NodeAddress& node) {
     for (auto& b : brokers) {
       if (b.id == node.id) {

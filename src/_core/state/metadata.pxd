@@ -31,4 +31,5 @@ cdef extern from "state/metadata.hpp" namespace "kc" nogil:
         const string* name_of(const Uuid& id)
         void put(TopicEntry entry)
         void forget(const string& name)
+        bint has_broker(int32_t id)
         void put_broker(const NodeAddress& node)
