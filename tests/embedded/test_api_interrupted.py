@@ -262,7 +262,7 @@ def test_records_of_an_interrupted_reader_at_full_rate_come_exactly_once(embedde
     embedded.produce(name, (b"%d" % i for i in range(count)))
     found, interrupts = [], 0
     with reader(embedded, name) as consumer, handler_of(signal.SIGALRM, signal.default_int_handler):
-        signal.setitimer(signal.ITIMER_REAL, 0.005, 0.005)
+        signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0007)
         deadline = time.monotonic() + 4 * PATIENCE
         try:
             while len(found) < count and time.monotonic() < deadline:
