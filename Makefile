@@ -29,7 +29,7 @@ $(STAMPS)/venv: $(STAMPS)/system
 	$(PIP) -U pip
 	@touch $@
 
-$(STAMPS)/setup: $(STAMPS)/venv pyproject.toml setup.py
+$(STAMPS)/setup: $(STAMPS)/venv pyproject.toml
 	$(PIP) 'setuptools>=77' 'Cython>=3.1'
 	$(PIP) --no-build-isolation -e '.[dev]'
 	@echo release > $(STAMPS)/mode
@@ -61,9 +61,11 @@ test-full: build $(STAMPS)/extra-spark
 lint: build
 	$(PY) -m ruff check $(SOURCES)
 	$(PY) tools/typecheck.py
-	PATH="$(abspath $(VENV))/bin:$$PATH" $(PY) -m cython_lint src/_core
+	PATH="$(abspath $(VENV))/bin:$$PATH" cython-lint src/_core
 	$(PY) tools/lint_architecture.py
 	$(PY) tools/generate_protocol.py --check
+	$(PY) tools/generate_docs.py --check
+	$(PY) tools/file_map.py --check
 
 generate: $(STAMPS)/setup
 	$(PY) tools/generate_protocol.py

@@ -42,7 +42,9 @@ def pxd_package() -> str:
     """A package tree that lets ``cimport kconsumer._core...`` find the .pxd files (only disk paths are searched)."""
     package = ROOT / "build" / "pxd" / "kconsumer"
     package.mkdir(parents=True, exist_ok=True)
-    (package / "__init__.pxd").touch()
+    marker = package / "__init__.pxd"
+    if not marker.exists():  # a newer one would make Cython translate everything again
+        marker.touch()
     link = package / "_core"
     target = os.path.relpath(ROOT / CORE, package)
     if not link.is_symlink() or os.readlink(link) != target:

@@ -52,30 +52,31 @@ cdef class OffsetsRequestManager(RequestManager):
     # private
     cdef int64_t _poll_positions(self, int64_t now_ms) noexcept nogil
     cdef void _add_reset(self, PartitionState* p, BodyOf[ListOffsetsRequest]* body,
-        OffsetsContext& context) noexcept nogil
+                         OffsetsContext& context) noexcept nogil
     cdef void _add_validation(self, PartitionState* p, BodyOf[OffsetForLeaderEpochRequest]* body,
-        OffsetsContext& context) noexcept nogil
+                              OffsetsContext& context) noexcept nogil
     cdef void _send(self, RequestBody* body, int32_t node_id, int32_t kind, OffsetsContext& context,
-        int64_t now_ms, int64_t deadline_ms) noexcept nogil
+                    int64_t now_ms, int64_t deadline_ms) noexcept nogil
     cdef int64_t _poll_events(self, int64_t now_ms) noexcept nogil
     cdef bint _finish(self, ListOffsetsEvent* event) noexcept nogil
     cdef int64_t _send_queries(self, ListOffsetsEvent* event, int64_t now_ms) noexcept nogil
+    cdef int32_t _topic_error(self, const string& topic) noexcept nogil
     cdef void _add_query(self, ListOffsetsEvent* event, size_t i, BodyOf[ListOffsetsRequest]* body,
-        OffsetsContext& context, int32_t leader_epoch) noexcept nogil
+                         OffsetsContext& context, int32_t leader_epoch) noexcept nogil
     cdef void _skip_validation(self, OffsetsContext& context) noexcept nogil
     cdef void _retry_all(self, OffsetsContext& context, int64_t now_ms, const Status& status) noexcept nogil
     cdef void _retry(self, PartitionState* p, uint64_t position_epoch, int64_t now_ms) noexcept nogil
     cdef void _retry_events(self, int64_t now_ms) noexcept nogil
     cdef void _retry_unanswered(self, OffsetsContext& context, int64_t now_ms) noexcept nogil
     cdef bint _on_offsets(self, Reader& reader, Response* response, OffsetsContext& context,
-        int64_t now_ms) noexcept nogil
+                          int64_t now_ms) noexcept nogil
     cdef void _on_reset(self, AskedPartition* asked, ListOffsetsResponse_ListOffsetsPartitionResponse* found,
-        int64_t now_ms) noexcept nogil
+                        int64_t now_ms) noexcept nogil
     cdef void _on_partition_error(self, PartitionState* p, int32_t code, uint64_t position_epoch,
-        int64_t now_ms) noexcept nogil
+                                  int64_t now_ms) noexcept nogil
     cdef void _on_query(self, ListOffsetsEvent* event, AskedPartition* asked,
-        ListOffsetsResponse_ListOffsetsPartitionResponse* found, int64_t now_ms) noexcept nogil
+                        ListOffsetsResponse_ListOffsetsPartitionResponse* found, int64_t now_ms) noexcept nogil
     cdef bint _on_end_offsets(self, Reader& reader, Response* response, OffsetsContext& context,
-        int64_t now_ms) noexcept nogil
+                              int64_t now_ms) noexcept nogil
     cdef void _on_end_offset(self, AskedPartition* asked, OffsetForLeaderEpochResponse_EpochEndOffset* found,
-        int64_t now_ms) noexcept nogil
+                             int64_t now_ms) noexcept nogil

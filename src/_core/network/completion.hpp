@@ -1,4 +1,5 @@
-// Owns: Completion, a request that has ended, by a response or by a failure. thread: N.
+// Owns: Completion, a request that has ended, by a response or by a failure.
+// Threads: N. Never: owns what it points at: the delegate frees the request and releases the block.
 #pragma once
 #include "network/request.hpp"
 

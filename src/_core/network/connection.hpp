@@ -1,6 +1,6 @@
-// Owns: Node and Connection, the data of a broker and of one TCP connection to it. The logic is in connection.pyx (bytes)
-// and network_client.pyx (lifecycle).
-// Threads: N. Never: decides anything.
+// Owns: Node and Connection, the data of a broker and of one TCP connection to it.
+// Threads: N. Never: decides anything: the logic is in connection.pyx (bytes in and out), connector.pyx (the life of a
+// connection) and network_client.pyx (brokers and requests).
 #pragma once
 #include <unistd.h>
 
@@ -46,7 +46,7 @@ struct InFlight {
   size_t expected_bytes = 0;
 };
 
-// Descriptors that are open, for the child of a fork: it may have been forked while N was changing any other container,
+// Descriptors that are open, for the child of a fork: N may have been changing any other container when it was forked,
 // so it closes what stands here and looks at nothing else. shared: atomics; written by N.
 class OpenDescriptors {
  public:
@@ -118,7 +118,7 @@ struct Connection {
 
   // The attempt under way.
   std::vector<SocketAddress> addresses;
-  size_t address_index = 0;      // kept between attempts while the answer is the same, so that the next starts elsewhere
+  size_t address_index = 0;      // kept between attempts at the same addresses, so that the next starts elsewhere
   size_t addresses_tried = 0;
   std::string attempt_errors;    // what each address answered
   int64_t attempt_started_ms = 0;

@@ -1,39 +1,23 @@
-# The Network over sockets: connections per (node, channel), version negotiation, requests in flight. thread: N.
+# The Network over sockets: the broker list, readiness, requests in flight. thread: N.
 from kconsumer._core.base.clock cimport Clock
-from kconsumer._core.base.cpp cimport int16_t, int32_t, int64_t, map, string, uint64_t, vector
+from kconsumer._core.base.cpp cimport int16_t, int32_t, int64_t, map, string, vector
 from kconsumer._core.base.log cimport LogQueue
-from kconsumer._core.base.status cimport Status
-from kconsumer._core.network.connection cimport Connection, InFlight, Node, OpenDescriptors
-from kconsumer._core.network.network cimport Completion, Network
-from kconsumer._core.network.request cimport NetworkConfig, NodeAddress, Request
-from kconsumer._core.network.resolver cimport Resolver
-from kconsumer._core.network.selector cimport Selector, SelectorEvent
-from kconsumer._core.protocol.wire cimport Reader, Writer
+from kconsumer._core.network.connection cimport Connection, Node
+from kconsumer._core.network.connector cimport Connector
+from kconsumer._core.network.request cimport NetworkConfig, NodeAddress
+from kconsumer._core.network.selector cimport SelectorEvent
 from kconsumer._core.records.columns cimport BlockPool
 
 
-cdef class NetworkClient(Network):
-    cdef Clock clock                      # thread: N
-    cdef NetworkConfig config             # thread: N; a copy, fixed by open()
-    cdef BlockPool* pool                  # thread: N; one reference of its own
-    cdef LogQueue* log                    # shared: its mutex; outlives this object
-    cdef Selector selector                # thread: N; wakeup: any
-    cdef Resolver resolver                # thread: N
-    cdef OpenDescriptors descriptors      # shared: atomics
+cdef class NetworkClient(Connector):
     cdef map[int32_t, Node*] nodes        # thread: N
     cdef vector[NodeAddress] uncanonical  # thread: N; bootstrap names whose canonical names are being looked up
     cdef vector[Node*] retired            # thread: N; no longer listed, requests still in flight
     cdef vector[SelectorEvent] events     # thread: N
-    cdef vector[Completion] finished      # thread: N; not yet handed out by poll
-    cdef Writer scratch                   # thread: N
-    cdef int64_t next_timer_ms            # thread: N; nothing is due before this
-    cdef int32_t in_flight_count          # thread: N
-    cdef int32_t resolving_count          # thread: N
     cdef bint reads_pending               # thread: N; a transport holds bytes the selector does not see
     cdef bint on_bootstrap                # thread: N; nodes are the bootstrap list
     cdef bint closed                      # thread: N
     cdef bint abandoned                   # thread: A, in the child of a fork
-    cdef uint64_t random_state            # thread: N
 
     # thread: A, before N starts. Copies the configuration, takes a reference on the pool, opens the selector: 0 or an
     # errno. The log queue must outlive this object.
@@ -45,33 +29,9 @@ cdef class NetworkClient(Network):
     cdef void expand_bootstrap(self, int64_t now_ms) noexcept nogil
     cdef Node* find_node(self, int32_t node_id) noexcept nogil
     cdef Connection* find_connection(self, int32_t node_id, int channel) noexcept nogil
-    cdef void arm(self, int64_t due_ms) noexcept nogil
-    cdef uint64_t random(self) noexcept nogil
-    cdef int64_t backoff_ms(self, int32_t failures) noexcept nogil
-
-    cdef void start_attempt(self, Connection* c, int64_t now_ms) noexcept nogil
-    cdef void resolve(self, Connection* c, int64_t now_ms) noexcept nogil
-    cdef void connect_next(self, Connection* c, int64_t now_ms) noexcept nogil
-    cdef bint open_connection(self, Connection* c, int64_t now_ms) noexcept nogil
-    cdef void address_failed(self, Connection* c, const string& why) noexcept nogil
-    cdef void connected(self, Connection* c, int64_t now_ms) noexcept nogil
-    cdef void advance_handshake(self, Connection* c, int64_t now_ms) noexcept nogil
-    cdef void ask_api_versions(self, Connection* c, int64_t now_ms) noexcept nogil
-    cdef void take_api_versions(self, Connection* c, const InFlight& asked, Reader& body, int64_t now_ms) noexcept nogil
-    cdef void become_ready(self, Connection* c, int64_t now_ms) noexcept nogil
-    cdef void lose(self, Connection* c, const Status& why, int64_t now_ms) noexcept nogil
-    cdef void log_loss(self, Connection* c, const Status& told, bint was_ready, bint was_idle,
-                       int64_t now_ms) noexcept nogil
-    cdef void close_socket(self, Connection* c) noexcept nogil
-    cdef void fail_in_flight(self, Connection* c, const Status& why) noexcept nogil
-    cdef void finish_failed(self, Request* request, int32_t code, const string& detail) noexcept nogil
     cdef void drop_node(self, Node* node, bint linger, const string& why, int64_t now_ms) noexcept nogil
 
     cdef int common_version(self, Connection* c, int16_t api_key, int16_t low, int16_t high) noexcept nogil
-    cdef void put_on_wire(self, Connection* c, const InFlight& sent, int64_t now_ms) noexcept nogil
-    cdef void watch(self, Connection* c, int64_t now_ms) noexcept nogil
-    cdef void watch_for(self, Connection* c, int wanted, int64_t now_ms) noexcept nogil
-    cdef void write_out(self, Connection* c, int64_t now_ms) noexcept nogil
     cdef void read_in(self, Connection* c, int64_t now_ms) noexcept nogil
     cdef void take_frame(self, Connection* c, int64_t now_ms) noexcept nogil
     cdef void handle_event(self, Connection* c, int ready, int64_t now_ms) noexcept nogil

@@ -1,4 +1,4 @@
-"""Owns: the connections to all brokers, their version ranges, back-off and throttling, and every request in flight.
+"""Owns: the broker list, the connections to it, throttling, and every request in flight.
 
 thread: N (open, abandon: A; wakeup: any). Never: blocks outside its selector, resolves a name itself, knows what a
 request means, reads the wall clock.
@@ -11,24 +11,19 @@ cimport cython
 from cython.operator cimport dereference as deref, preincrement as inc
 from libc.errno cimport EINPROGRESS
 from libc.stdint cimport INT64_MAX
-from posix.unistd cimport close as close_descriptor
 
 from kconsumer._core.base.clock cimport monotonic_us
-from kconsumer._core.base.log cimport DBG_BROKER, DBG_FEATURE, DBG_PROTOCOL
+from kconsumer._core.base.cpp cimport uint64_t
+from kconsumer._core.base.log cimport DBG_PROTOCOL
 from kconsumer._core.base.status cimport (
     ERR_BAD_MSG,
-    ERR_CRIT_SYS_RESOURCE,
+    ERR_INTR,
     ERR_INVALID_ARG,
     ERR_RESOLVE,
     ERR_TIMED_OUT,
     ERR_TRANSPORT,
     ERR_UNSUPPORTED_FEATURE,
     Status,
-)
-from kconsumer._core.network.api_exchange cimport (
-    API_VERSIONS_FIRST_TRY,
-    api_versions_header_version,
-    fill_api_versions_request,
 )
 from kconsumer._core.network.connection cimport (
     CONN_API_VERSIONS,
@@ -39,8 +34,8 @@ from kconsumer._core.network.connection cimport (
     CONN_RESOLVING,
     IO_BROKEN,
     IO_FRAME,
+    InFlight,
     IoOutcome,
-    flush,
     kChannels,
     leak,
     receive,
@@ -51,6 +46,7 @@ from kconsumer._core.network.network cimport (
     NODE_CONNECTING,
     NODE_READY,
     NODE_UNKNOWN,
+    Completion,
     Readiness,
 )
 from kconsumer._core.network.request cimport (
@@ -60,6 +56,7 @@ from kconsumer._core.network.request cimport (
     Channel,
     NodeAddress,
     NodeStats,
+    Request,
     RequestBody,
 )
 from kconsumer._core.network.resolver cimport LOOKUP_PENDING, Resolution
@@ -68,20 +65,9 @@ from kconsumer._core.network.socket cimport (
     describe,
     error_text,
     finish_connect,
-    last_error,
-    open_socket,
-    start_connect,
 )
-from kconsumer._core.network.transport cimport (
-    HANDSHAKE_DONE,
-    HANDSHAKE_FAILED,
-    HANDSHAKE_WANTS_WRITE,
-    HandshakeState,
-)
-from kconsumer._core.protocol.api_keys cimport API_API_VERSIONS, api_name
-from kconsumer._core.protocol.api_versions cimport API_VERSIONS_ASK_V0, API_VERSIONS_READY, ApiVersionsOutcome
+from kconsumer._core.protocol.api_keys cimport api_name
 from kconsumer._core.protocol.frame cimport decode_response_header, encode_frame
-from kconsumer._core.protocol.messages.api_versions cimport ApiVersionsRequest
 from kconsumer._core.protocol.wire cimport Reader
 from kconsumer._core.records.columns cimport Block
 
@@ -92,8 +78,6 @@ cdef size_t READ_SHARE_BYTES = 2 << 20
 cdef size_t MAX_IN_FLIGHT = 5
 # A connection attempt that takes longer no longer keeps a request for any node from trying another one.
 cdef int64_t SLOW_CONNECT_MS = 1000
-# How long an identical connection failure stays untold.
-cdef int64_t REPEAT_LOG_MS = 30000
 
 
 cdef size_t max_in_flight(int channel) noexcept nogil:
@@ -119,7 +103,7 @@ cdef const char* state_word(Node* node) noexcept nogil:
 
 
 @cython.no_gc
-cdef class NetworkClient(Network):
+cdef class NetworkClient(Connector):
     cdef int open(self, const NetworkConfig& config, BlockPool* pool, LogQueue* log, Clock clock):
         cdef int rc
         self.clock = clock
@@ -178,8 +162,8 @@ cdef class NetworkClient(Network):
                 self.nodes[self.config.bootstrap[i].id] = new Node(self.config.bootstrap[i])
 
     cdef void expand_bootstrap(self, int64_t now_ms) noexcept nogil:
-        """resolve_canonical_bootstrap_servers_only: each bootstrap name becomes the names of all its addresses. One that
-        does not resolve stays what it is, so that connecting to it tells why."""
+        """client.dns.lookup=resolve_canonical_bootstrap_servers_only: each bootstrap name becomes the names of all its
+        addresses. One that does not resolve stays what it is, so that connecting to it tells why."""
         cdef Resolution found
         cdef NodeAddress address
         cdef size_t i = self.uncanonical.size()
@@ -213,7 +197,6 @@ cdef class NetworkClient(Network):
         cdef map[int32_t, Node*].iterator it
         cdef Node* node
         cdef size_t i
-        cdef int channel
         cdef int32_t node_id
         if nodes.empty():
             if not self.on_bootstrap:
@@ -238,7 +221,7 @@ cdef class NetworkClient(Network):
         it = before.begin()
         while it != before.end():
             node = deref(it).second
-            # What was asked of a bootstrap address is still wanted; a broker that is gone or has moved will not answer.
+            # What was asked of a bootstrap address is still wanted; a broker that is gone or moved will not answer.
             self.drop_node(node, node.id < -1, string(b"no longer in the cluster's list at this address"), now_ms)
             inc(it)
 
@@ -342,6 +325,10 @@ cdef class NetworkClient(Network):
             inc(it)
         return False
 
+    cdef bint receiving(self, int32_t node_id, Channel channel) noexcept nogil:
+        cdef Connection* c = self.find_connection(node_id, channel)
+        return c != NULL and (c.size_have > 0 or c.frame != NULL)
+
     cdef void collect_stats(self, vector[NodeStats]& out) noexcept nogil:
         cdef map[int32_t, Node*].iterator it = self.nodes.begin()
         cdef Node* node
@@ -378,10 +365,6 @@ cdef class NetworkClient(Network):
             return NODE_BUSY
         return NODE_READY
 
-    cdef void arm(self, int64_t due_ms) noexcept nogil:
-        if due_ms < self.next_timer_ms:
-            self.next_timer_ms = due_ms
-
     cdef int64_t next_timeout_ms(self, int64_t now_ms) noexcept nogil:
         if not self.finished.empty() or self.reads_pending:
             return 0
@@ -397,214 +380,7 @@ cdef class NetworkClient(Network):
         node.stats.throttle_ms += throttle_ms
         self.arm(node.throttled_until_ms)
 
-    cdef uint64_t random(self) noexcept nogil:
-        """xorshift64: spreads reconnects, nothing depends on its quality."""
-        self.random_state ^= self.random_state << 13
-        self.random_state ^= self.random_state >> 7
-        self.random_state ^= self.random_state << 17
-        return self.random_state
-
-    cdef int64_t backoff_ms(self, int32_t failures) noexcept nogil:
-        """Doubles with each failure in a row up to the maximum; ±20 %, so that clients of a lost broker spread out."""
-        cdef int64_t wait = self.config.reconnect_backoff_ms
-        cdef int32_t i
-        for i in range(1, min(failures, 30)):
-            wait = min(wait * 2, <int64_t>self.config.reconnect_backoff_max_ms)
-        wait = min(wait, <int64_t>self.config.reconnect_backoff_max_ms)
-        return wait * <int64_t>(80 + self.random() % 41) // 100
-
-    # -- making a connection -------------------------------------------------------------------------------------------
-
-    cdef void start_attempt(self, Connection* c, int64_t now_ms) noexcept nogil:
-        c.state = CONN_RESOLVING
-        self.resolving_count += 1
-        c.failure = Status()
-        c.attempt_errors.clear()
-        c.addresses_tried = 0
-        c.attempt_started_ms = now_ms
-        c.setup_deadline_ms = now_ms + self.config.connection_setup_timeout_ms
-        self.arm(c.setup_deadline_ms)
-        self.log.write(7, DBG_BROKER, b"CONNECT", b"%s: connecting (channel %d)", c.node.name.c_str(), <int>c.channel)
-        self.resolve(c, now_ms)
-
-    cdef void resolve(self, Connection* c, int64_t now_ms) noexcept nogil:
-        cdef Resolution found
-        if self.resolver.lookup(c.node.host, c.node.port, self.config.address_family, False, now_ms,
-                                &found) == LOOKUP_PENDING:
-            return
-        self.resolving_count -= 1
-        c.state = CONN_CONNECTING
-        if not found.status.ok():
-            self.lose(c, found.status, now_ms)
-            return
-        c.adopt_addresses(found.addresses, self.config.use_all_dns_ips)
-        self.connect_next(c, now_ms)
-
-    cdef void connect_next(self, Connection* c, int64_t now_ms) noexcept nogil:
-        """Tries address after address until one is under way; the attempt has failed when none is left."""
-        while c.addresses_tried < c.addresses.size():
-            c.addresses_tried += 1
-            if self.open_connection(c, now_ms):
-                return
-        self.lose(c, Status(ERR_TRANSPORT, describe(b"connect to %s", c.attempt_errors.c_str())), now_ms)
-
-    cdef bint open_connection(self, Connection* c, int64_t now_ms) noexcept nogil:
-        cdef int fd = open_socket(c.address().family(), self.config)
-        cdef int rc
-        cdef string why
-        if fd < 0:
-            why = last_error()
-            self.address_failed(c, why)
-            return False
-        c.fd = fd
-        self.descriptors.add(fd)
-        rc = start_connect(fd, c.address())
-        if rc == 0 or rc == EINPROGRESS:
-            c.interest = SELECT_WRITE
-            c.state = CONN_CONNECTING
-            c.setup_deadline_ms = now_ms + self.config.connection_setup_timeout_ms
-            self.arm(c.setup_deadline_ms)
-            rc = self.selector.add(fd, c.interest, c)
-            if rc == 0:
-                return True
-            c.interest = 0
-        self.close_socket(c)
-        self.address_failed(c, error_text(rc))
-        return False
-
-    cdef void address_failed(self, Connection* c, const string& why) noexcept nogil:
-        if not c.attempt_errors.empty():
-            c.attempt_errors.append(b", ")
-        c.attempt_errors.append(c.address().text()).append(b" failed: ").append(why)
-        c.next_address()
-
-    cdef void connected(self, Connection* c, int64_t now_ms) noexcept nogil:
-        c.use_plaintext()
-        c.state = CONN_HANDSHAKE
-        c.node.stats.connects += 1
-        self.log.write(7, DBG_BROKER, b"CONNECTED", b"%s: connected to %s", c.node.name.c_str(),
-                       c.address().text().c_str())
-        self.advance_handshake(c, now_ms)
-
-    cdef void advance_handshake(self, Connection* c, int64_t now_ms) noexcept nogil:
-        cdef HandshakeState state = c.wire().handshake()
-        if state == HANDSHAKE_FAILED:
-            self.lose(c, Status(ERR_TRANSPORT, c.wire().error_text()), now_ms)
-        elif state != HANDSHAKE_DONE:
-            self.watch_for(c, SELECT_WRITE if state == HANDSHAKE_WANTS_WRITE else SELECT_READ, now_ms)
-        elif self.config.api_version_request:
-            c.state = CONN_API_VERSIONS
-            c.api_versions_version = API_VERSIONS_FIRST_TRY
-            c.setup_deadline_ms = min(c.setup_deadline_ms, now_ms + self.config.api_version_request_timeout_ms)
-            self.arm(c.setup_deadline_ms)
-            self.ask_api_versions(c, now_ms)
-        else:
-            self.become_ready(c, now_ms)
-
-    cdef void ask_api_versions(self, Connection* c, int64_t now_ms) noexcept nogil:
-        cdef InFlight asked
-        cdef ApiVersionsRequest body
-        fill_api_versions_request(self.config, &body)
-        asked.internal = True
-        asked.api_key = API_API_VERSIONS
-        asked.version = c.api_versions_version
-        asked.correlation_id = c.take_correlation_id()
-        asked.deadline_ms = INT64_MAX
-        asked.sent_us = self.clock.now_us()
-        self.scratch.clear()
-        encode_frame(self.scratch, asked.api_key, asked.version, api_versions_header_version(asked.version),
-                     asked.correlation_id, self.config.client_id, body)
-        self.log.write(7, DBG_FEATURE | DBG_PROTOCOL, b"APIVERSION", b"%s: asking with ApiVersions v%d",
-                       c.node.name.c_str(), <int>asked.version)
-        self.put_on_wire(c, asked, now_ms)
-
-    cdef void take_api_versions(self, Connection* c, const InFlight& asked, Reader& body, int64_t now_ms) noexcept nogil:
-        cdef Status why
-        cdef ApiVersionsOutcome outcome = c.api_versions.accept(body.current(), body.remaining(), asked.version, &why)
-        if outcome == API_VERSIONS_READY:
-            self.become_ready(c, now_ms)
-        elif outcome == API_VERSIONS_ASK_V0:
-            c.api_versions_version = 0
-            self.ask_api_versions(c, now_ms)
-        else:
-            self.lose(c, Status(ERR_TRANSPORT, why.detail), now_ms)
-
-    cdef void become_ready(self, Connection* c, int64_t now_ms) noexcept nogil:
-        c.state = CONN_READY
-        c.failures = 0
-        c.failure = Status()
-        c.last_used_ms = now_ms
-        if self.config.connections_max_idle_ms > 0:
-            self.arm(now_ms + self.config.connections_max_idle_ms)
-        self.watch(c, now_ms)
-        self.log.write(7, DBG_BROKER | DBG_FEATURE, b"APIVERSION", b"%s: ready", c.node.name.c_str())
-
-    # -- ending a connection -------------------------------------------------------------------------------------------
-
-    cdef void lose(self, Connection* c, const Status& why, int64_t now_ms) noexcept nogil:
-        """The connection, or the attempt to make one, has ended: fails what was in flight and sets the back-off."""
-        cdef Status told = Status(why.code, describe(b"%s: %s", c.node.name.c_str(), why.detail.c_str()))
-        cdef bint was_ready = c.state == CONN_READY
-        cdef bint was_idle = was_ready and c.in_flight.empty() and why.code == ERR_TRANSPORT
-        cdef bint rested = was_idle and now_ms - c.last_used_ms >= self.config.reconnect_backoff_max_ms
-        if c.state == CONN_RESOLVING:
-            self.resolving_count -= 1
-        if was_ready:
-            c.node.stats.disconnects += 1
-        else:
-            c.failures += 1
-            c.failure = told
-            c.next_address()
-        self.log_loss(c, told, was_ready, was_idle, now_ms)
-        if c.wire() != NULL:
-            c.wire().close()
-        self.close_socket(c)
-        c.state = CONN_DOWN
-        self.fail_in_flight(c, told)
-        c.reset_io()
-        # Brokers close what is idle; coming back from that is no retry.
-        c.next_attempt_ms = now_ms if rested else now_ms + self.backoff_ms(c.failures)
-        self.arm(c.next_attempt_ms)
-
-    cdef void log_loss(self, Connection* c, const Status& told, bint was_ready, bint was_idle,
-                       int64_t now_ms) noexcept nogil:
-        """The same failure again and again is told once in a while, and at every turn under debug=broker."""
-        cdef bint repeated = c.logged_detail == told.detail and now_ms - c.logged_ms < REPEAT_LOG_MS
-        cdef bint quiet = was_idle or repeated or c.node.retiring
-        if not quiet:
-            c.logged_detail = told.detail
-            c.logged_ms = now_ms
-        self.log.write(6 if was_ready else 3, DBG_BROKER if quiet else 0,
-                       b"DISCONN" if was_ready else b"FAIL", b"%s", told.detail.c_str())
-
-    cdef void close_socket(self, Connection* c) noexcept nogil:
-        if c.fd < 0:
-            return
-        # Out of the selector by word, not by closing: a forked child may still hold a copy of the descriptor.
-        if c.interest != 0:
-            self.selector.remove(c.fd, c.interest)
-        self.descriptors.remove(c.fd)
-        close_descriptor(c.fd)
-        c.fd = -1
-        c.interest = 0
-
-    cdef void fail_in_flight(self, Connection* c, const Status& why) noexcept nogil:
-        """The request whose response was being awaited fails for the reason itself, those behind it by the loss."""
-        cdef bint first = True
-        while not c.in_flight.empty():
-            if c.in_flight.front().request != NULL:
-                self.finish_failed(c.in_flight.front().request, why.code if first else <int32_t>ERR_TRANSPORT,
-                                   why.detail)
-            first = False
-            c.in_flight.pop_front()
-
-    cdef void finish_failed(self, Request* request, int32_t code, const string& detail) noexcept nogil:
-        cdef Completion ended
-        ended.request = request
-        ended.failed = True
-        ended.status = Status(code, detail)
-        self.in_flight_count -= 1
-        self.finished.push_back(ended)
+    # -- failures and closing ------------------------------------------------------------------------------------------
 
     cdef bint take_connection_failure(self, int32_t node_id, Channel channel, Status* out) noexcept nogil:
         cdef Connection* c = self.find_connection(node_id, channel)
@@ -618,6 +394,11 @@ cdef class NetworkClient(Network):
         cdef Connection* c = self.find_connection(node_id, channel)
         if c != NULL and c.state != CONN_DOWN:
             self.lose(c, Status(ERR_TRANSPORT, string(b"disconnected by the client")), now_ms)
+
+    cdef void renew(self, int32_t node_id, Channel channel, int64_t now_ms) noexcept nogil:
+        cdef Connection* c = self.find_connection(node_id, channel)
+        if c != NULL and c.state != CONN_DOWN:
+            self.lose(c, Status(ERR_INTR, string(b"given up by the client for a more urgent request")), now_ms)
 
     cdef void close_all(self) noexcept nogil:
         cdef map[int32_t, Node*].iterator it
@@ -685,42 +466,6 @@ cdef class NetworkClient(Network):
         c.last_used_ms = now_ms
         self.arm(sent.deadline_ms)
         self.put_on_wire(c, sent, now_ms)
-
-    cdef void put_on_wire(self, Connection* c, const InFlight& sent, int64_t now_ms) noexcept nogil:
-        """Queues the frame in `scratch` and writes what the socket takes."""
-        c.out.write_raw(self.scratch.data(), self.scratch.size())
-        c.in_flight.push_back(sent)
-        c.node.stats.tx += 1
-        self.log.write(7, DBG_PROTOCOL, b"SEND", b"%s: sent %s v%d (%zu bytes, id %d)", c.node.name.c_str(),
-                       api_name(sent.api_key), <int>sent.version, self.scratch.size(), sent.correlation_id)
-        self.write_out(c, now_ms)
-
-    cdef void write_out(self, Connection* c, int64_t now_ms) noexcept nogil:
-        cdef Status why
-        cdef size_t before = c.out.size() - c.out_sent
-        if flush(c, &why) == IO_BROKEN:
-            c.node.stats.tx_errors += 1
-            self.lose(c, why, now_ms)
-            return
-        c.node.stats.tx_bytes += <int64_t>(before - (c.out.size() - c.out_sent))
-        self.watch(c, now_ms)
-
-    cdef void watch(self, Connection* c, int64_t now_ms) noexcept nogil:
-        """Write interest stands only while something is queued: a writable socket would wake every turn."""
-        cdef int wanted = SELECT_READ
-        if c.out_sent < c.out.size():
-            wanted |= SELECT_WRITE
-        self.watch_for(c, wanted, now_ms)
-
-    cdef void watch_for(self, Connection* c, int wanted, int64_t now_ms) noexcept nogil:
-        cdef int rc
-        if wanted == c.interest:
-            return
-        rc = self.selector.modify(c.fd, c.interest, <unsigned char>wanted, c)
-        if rc == 0:
-            c.interest = <unsigned char>wanted
-        else:
-            self.lose(c, Status(ERR_CRIT_SYS_RESOURCE, error_text(rc)), now_ms)
 
     # -- receiving -----------------------------------------------------------------------------------------------------
 

@@ -146,7 +146,9 @@ class Resolver {
 
   // Names are resolved anew from here on (rebootstrap); lookups under way still count.
   void forget() {
-    for (auto it = entries_.begin(); it != entries_.end();) it = it->second.pending ? std::next(it) : entries_.erase(it);
+    for (auto it = entries_.begin(); it != entries_.end();) {
+      it = it->second.pending ? std::next(it) : entries_.erase(it);
+    }
   }
 
  private:

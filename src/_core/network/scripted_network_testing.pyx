@@ -119,7 +119,8 @@ cdef class ScriptedNetwork(Network):
         cdef size_t i
         waiting.swap(self.sent)
         for i in range(waiting.size()):
-            if waiting[i].request.node_id == node_id and (channel < 0 or <int32_t>waiting[i].request.channel == channel):
+            if waiting[i].request.node_id == node_id and (
+                    channel < 0 or <int32_t>waiting[i].request.channel == channel):
                 self.finish_failed(waiting[i].request, code, detail)
             else:
                 self.sent.push_back(waiting[i])
@@ -307,9 +308,11 @@ cdef class ScriptedNetwork(Network):
     def node_list(self):
         """Known nodes: {id: "host:port"}."""
         cdef map[int32_t, NodeAddress].iterator it = self.nodes.begin()
+        cdef string name
         result = {}
         while it != self.nodes.end():
-            result[deref(it).first] = host_and_port(deref(it).second.host, deref(it).second.port).c_str().decode()
+            name = host_and_port(deref(it).second.host, deref(it).second.port)
+            result[deref(it).first] = name.data()[:name.size()].decode()
             inc(it)
         return result
 

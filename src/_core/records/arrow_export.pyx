@@ -6,7 +6,7 @@ A requested schema may choose columns by name, order them, and ask per column fo
 thing. Names are compared without case and underscores, so that Spark's `timestampType` is our `timestamp_type`.
 """
 from libc.stdlib cimport free, malloc
-from libc.string cimport memset, strchr, strcmp, strncmp
+from libc.string cimport memset, strcmp, strncmp
 
 from kconsumer._core.base.status cimport ERR_INVALID_ARG
 from kconsumer._core.records.arrow_arrays cimport export_column

@@ -87,9 +87,9 @@ cdef void count_headers(const Columns* columns, const HeadersRef* ref, Totals* t
     cdef const uint8_t* p = columns.buffers[ref.buffer_index].data + ref.offset
     cdef const uint8_t* end = p + ref.length
     cdef int32_t length = 0
-    cdef int32_t i
+    cdef int32_t _i
     totals.headers += ref.count
-    for i in range(ref.count):
+    for _i in range(ref.count):
         read_varint(p, end, length)
         totals.key_bytes += mended_utf8(p, length, NULL)
         p += length
@@ -121,8 +121,8 @@ cdef void put_headers(const Columns* columns, const HeadersRef* ref, Output* out
     cdef const uint8_t* p = origin + ref.offset
     cdef const uint8_t* end = p + ref.length
     cdef int32_t length = 0
-    cdef int32_t i
-    for i in range(ref.count):
+    cdef int32_t _i
+    for _i in range(ref.count):
         read_varint(p, end, length)
         put_offset(out.key_offsets, out.header, out.key_at, out.large_keys)
         out.key_at += mended_utf8(p, length, out.key_data + out.key_at)

@@ -17,8 +17,10 @@ cdef extern from "records/block.hpp" namespace "kc" nogil:
         void unref()
         Block* take(size_t capacity)
         bint grow(Block* b, size_t capacity)
+
         @staticmethod
         void retain(Block* b)
+
         @staticmethod
         void release(Block* b)
         int64_t live_bytes()
@@ -64,6 +66,7 @@ cdef extern from "records/columns.hpp" namespace "kc" nogil:
         bint key_is_null(int32_t row)
         bint value_is_null(int32_t row)
         const uint8_t* view_data(const BinaryView& v)
+
         @staticmethod
         Columns* create(BlockPool* pool, int32_t capacity)
         bint want_headers()

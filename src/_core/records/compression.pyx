@@ -9,7 +9,7 @@ that columns already look into must not move: where it would have to grow, the c
 from libc.stdint cimport INT32_MAX
 from libc.string cimport memcmp, memcpy
 
-from kconsumer._core.base.cpp cimport int32_t, memory_order_acquire, uint32_t
+from kconsumer._core.base.cpp cimport memory_order_acquire, uint32_t
 from kconsumer._core.records.bytes cimport formatted, load_be32
 
 

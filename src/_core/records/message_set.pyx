@@ -109,6 +109,7 @@ cdef const char* read_message_header(DecodeJob* job) noexcept nogil:
     batch.inner_base = 0
     batch.last_offset = batch.base_offset
     batch.count = 1
+    batch.codec = 0
     batch.crc = load_be32(job.data + batch.begin + AT_CRC)
     job.batch_record = 0
     if reason != NULL:

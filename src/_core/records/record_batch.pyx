@@ -7,10 +7,10 @@ batch borders. What a batch claims (its length, count, last offset) is checked a
 """
 from libc.stdint cimport INT32_MAX, INT64_MAX
 
-from kconsumer._core.base.cpp cimport int8_t, int16_t, int64_t, string, uint8_t, uint32_t, vector
+from kconsumer._core.base.cpp cimport int8_t, int16_t, int64_t, string, uint8_t
 from kconsumer._core.base.status cimport ERR_BAD_COMPRESSION, ERR_BAD_MSG, ERR_CRIT_SYS_RESOURCE
 from kconsumer._core.records.bytes cimport formatted, load_be16, load_be32, load_be64
-from kconsumer._core.records.columns cimport Block, BlockPool
+from kconsumer._core.records.columns cimport BlockPool
 from kconsumer._core.records.compression cimport (
     CODEC_LZ4, CODEC_NONE, CODEC_ZSTD, INFLATE_BAD, INFLATE_DONE, InflateResult, inflate_begin, inflate_step,
     inflater_acquire, inflater_release,
@@ -23,7 +23,7 @@ from kconsumer._core.records.message_set cimport (
     message_crc, message_crc_begin, open_message_set, read_message_header, walk_messages, wrapped_set,
 )
 from kconsumer._core.records.record_walk cimport (
-    WALK_BAD, WALK_END, WALK_FULL, WALK_MORE, WalkResult, control_record_type, fail_batch, walk_records,
+    WALK_BAD, WALK_END, WALK_FULL, WalkResult, control_record_type, fail_batch, walk_records,
 )
 
 # Layout of a batch (KIP-98). The first 17 bytes are shared with v0/v1 messages.
@@ -118,7 +118,10 @@ cdef int64_t claimed_next_offset(DecodeJob* job) noexcept nogil:
 
 
 cdef DecodeResult fail_in_batch(DecodeJob* job) noexcept nogil:
-    fail_at(job, job.batch.base_offset, claimed_next_offset(job))
+    cdef int64_t offset = job.batch.base_offset
+    if job.batch.magic < 2 and job.batch.codec != CODEC_NONE and job.next_offset < offset:
+        offset = job.next_offset  # a wrapper has its last offset; what it lacks begins where reading is
+    fail_at(job, offset, claimed_next_offset(job))
     return DECODE_ERROR
 
 
@@ -391,33 +394,49 @@ cdef DecodeResult decode_step(DecodeJob* job, size_t budget_bytes) noexcept nogi
             return result
 
 
+cdef int64_t rows_in(int64_t count, int64_t bytes, bint compressed) noexcept nogil:
+    """A batch's claimed count, as far as its bytes can bear it. Compressed, a row a byte is more than enough to begin
+    with: more columns are asked for when these are full."""
+    if not compressed:
+        bytes = bytes / SMALLEST_RECORD
+    if count > bytes:
+        count = bytes
+    return count if count > 0 else 0
+
+
+cdef int64_t rows_ahead(const uint8_t* p, int64_t size) noexcept nogil:
+    """Rows of the batch or message at p, which is `size` bytes long."""
+    if p[AT_MAGIC] == 2 and size >= AT_RECORDS:
+        return rows_in(<int32_t>load_be32(p + AT_COUNT), size - AT_RECORDS,
+                       (load_be16(p + AT_ATTRIBUTES) & CODEC_MASK) != 0)
+    if p[AT_MAGIC] < 2 and p[AT_MAGIC + 1] & CODEC_MASK:
+        return 1 + size / WRAPPED_BYTES
+    return 1
+
+
+cdef int64_t rows_left(DecodeJob* job) noexcept nogil:
+    """Rows of the batch that is being walked."""
+    cdef BatchState* batch = &job.batch
+    cdef int64_t bytes = <int64_t>(batch.records_end - job.record_position)
+    if batch.magic == 2:
+        return rows_in(batch.count - job.batch_record, bytes, False)
+    return 1 + bytes / SMALLEST_ENTRY
+
+
 cdef int32_t decode_estimate_rows(DecodeJob* job) noexcept nogil:
     cdef size_t at = job.position
     cdef int64_t rows = 0
-    cdef int64_t size, bytes, count
-    cdef const uint8_t* p
+    cdef int64_t size
     if job.stage == STAGE_FINISHED or job.stage == STAGE_FAILED:
         return 0
-    if job.stage == STAGE_CRC or job.stage == STAGE_INFLATE or job.stage == STAGE_RECORDS:
-        rows = job.batch.count - job.batch_record
-        if job.batch.magic < 2 and job.batch.codec != CODEC_NONE and job.stage == STAGE_RECORDS:
-            rows = <int64_t>(job.batch.records_end - job.record_position) / SMALLEST_ENTRY
+    if job.stage == STAGE_RECORDS:
+        rows = rows_left(job)
         at = job.batch.end
     while job.length - at > AT_MAGIC and rows < INT32_MAX:
-        p = job.data + at
-        size = <int32_t>load_be32(p + AT_LENGTH) + <int64_t>LOG_OVERHEAD
+        size = <int32_t>load_be32(job.data + at + AT_LENGTH) + <int64_t>LOG_OVERHEAD
         if size < LOG_OVERHEAD + SMALLEST_MESSAGE or <size_t>size > job.length - at:
             break
-        if p[AT_MAGIC] == 2 and size >= AT_RECORDS:
-            bytes = size - AT_RECORDS
-            count = <int32_t>load_be32(p + AT_COUNT)
-            if (load_be16(p + AT_ATTRIBUTES) & CODEC_MASK) == 0:
-                bytes = bytes / SMALLEST_RECORD
-            if count > bytes:
-                count = bytes
-            rows += count if count > 0 else 0
-        else:
-            rows += 1 + (size / WRAPPED_BYTES if p[AT_MAGIC] < 2 and p[AT_MAGIC + 1] & CODEC_MASK else 0)
+        rows += rows_ahead(job.data + at, size)
         at += <size_t>size
     return <int32_t>(rows if rows < INT32_MAX else INT32_MAX)
 

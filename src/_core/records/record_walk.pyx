@@ -3,12 +3,12 @@
 thread: N or D; pure function of a job. Never: reads past the batch's records, takes a length it has not checked,
 allocates per record.
 """
-from kconsumer._core.base.cpp cimport int8_t, vector
+from kconsumer._core.base.cpp cimport uint64_t
 from kconsumer._core.base.status cimport ERR_BAD_MSG, ERR_CRIT_SYS_RESOURCE, Status
 from kconsumer._core.records.bytes cimport (
     RecordFields, formatted, load_be16, put_null, put_view, read_varint, read_varlong,
 )
-from kconsumer._core.records.columns cimport Block, Columns, HeadersRef, Run
+from kconsumer._core.records.columns cimport Columns, HeadersRef, Run
 from kconsumer._core.records.decode cimport BatchState
 
 
@@ -28,10 +28,10 @@ cdef void fail_record(DecodeJob* job, const char* reason) noexcept nogil:
 cdef const char* check_headers(RecordFields* f, const uint8_t* p) noexcept nogil:
     """Walks the raw headers once, so that whoever reads them later need not check a length again."""
     cdef int32_t length = 0
-    cdef int32_t i
+    cdef int32_t _i
     if f.header_count < 0:
         return b"the header count is negative"
-    for i in range(f.header_count):
+    for _i in range(f.header_count):
         if not read_varint(p, f.end, length):
             return b"the length of a header's key cannot be read"
         if length < 0:
@@ -149,8 +149,8 @@ cdef WalkResult walk_records(DecodeJob* job, size_t budget_bytes) noexcept nogil
     cdef int32_t previous = batch.previous_delta
     cdef int64_t last_delta = batch.last_offset - batch.base_offset
     cdef int64_t cutoff = job.next_offset - batch.base_offset
-    cdef int64_t time_mask = 0 if batch.timestamp_type == 1 else -1
-    cdef int64_t time_base = batch.max_timestamp if batch.timestamp_type == 1 else batch.base_timestamp
+    cdef uint64_t time_mask = 0 if batch.timestamp_type == 1 else ~<uint64_t>0
+    cdef uint64_t time_base = <uint64_t>(batch.max_timestamp if batch.timestamp_type == 1 else batch.base_timestamp)
     cdef int64_t payload = 0
     cdef WalkResult result = WALK_END
     cdef const char* reason = NULL
@@ -169,13 +169,13 @@ cdef WalkResult walk_records(DecodeJob* job, size_t budget_bytes) noexcept nogil
         p = f.end
         n += 1
         if f.offset_delta >= cutoff:
-            if (columns.headers != NULL or f.header_count != 0) and not put_headers(columns, row, &f, buffer_index,
-                                                                                   origin):
+            if ((columns.headers != NULL or f.header_count != 0)
+                    and not put_headers(columns, row, &f, buffer_index, origin)):
                 columns.rows = row
                 fail_batch(job, ERR_CRIT_SYS_RESOURCE, b"out of memory")
                 return WALK_BAD
             columns.offsets[row] = batch.base_offset + f.offset_delta
-            columns.timestamps[row] = time_base + (f.timestamp_delta & time_mask)
+            columns.timestamps[row] = <int64_t>(time_base + (<uint64_t>f.timestamp_delta & time_mask))
             if f.key_length >= 0:
                 put_view(&columns.keys[row], f.key, f.key_length, buffer_index, origin, end)
                 payload += f.key_length

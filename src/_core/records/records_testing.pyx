@@ -219,12 +219,12 @@ def bench(Pool pool, bytes data, int repeats, size_t budget=1 << 40, bint check_
     cdef int64_t records = 0
     cdef int64_t began
     cdef int32_t capacity = 0
-    cdef int i
+    cdef int _i
     memcpy(block.data, PyBytes_AS_STRING(data), len(data))
     cdef size_t length = len(data)
     began = monotonic_us()
     with nogil:
-        for i in range(repeats):
+        for _i in range(repeats):
             job = new DecodeJob()
             job.pool = pool.pool
             BlockPool.retain(block)

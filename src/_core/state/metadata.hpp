@@ -33,6 +33,7 @@ class ClusterCache {
   int32_t controller_id = -1;
   std::vector<NodeAddress> brokers;
   std::unordered_map<std::string, TopicEntry> topics;
+  std::unordered_map<std::string, int32_t> topic_errors;     // of each topic's latest answer, 0 for none
   std::unordered_map<Uuid, std::string> names;  // topic id → name
 
   TopicEntry* topic(const std::string& name) {

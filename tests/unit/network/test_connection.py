@@ -65,6 +65,16 @@ def test_an_unusable_api_versions_answer_fails_the_attempt(broker, driver, body,
     assert driver.take_failure(-2) is None
 
 
+def test_a_listener_that_hangs_up_on_the_first_request(broker, driver):
+    peer = broker.meet(driver)
+    broker.read_request(driver, peer)
+    peer.close()
+    driver.poll_until(lambda: driver.ready(-2) == BACKOFF)
+    detail = driver.take_failure(-2)[1]
+    assert "closed by the broker" in detail
+    assert "TLS or SASL" in detail
+
+
 def test_a_software_version_brokers_would_refuse_is_made_acceptable(broker, clock):
     driver = NetworkDriver([broker.address], clock, software_version="1.0+local build!")
     peer = broker.meet(driver)

@@ -11,6 +11,7 @@ import lz4.frame
 import snappy
 import zstandard
 from kafka.codec import lz4_encode_old_kafka, snappy_encode
+
 from kconsumer._core.records import records_testing
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
@@ -25,13 +26,9 @@ def compress(codec: int, data: bytes) -> bytes:
     if codec == LZ4:
         return lz4.frame.compress(data)
     if codec == ZSTD:
-        return zstandard.ZstdCompressor().compressobj().compress(data) if not data else _zstd(data)
+        stream = zstandard.ZstdCompressor().compressobj()  # no content size in the header, as in the Java client
+        return stream.compress(data) + stream.flush()
     return data
-
-
-def _zstd(data: bytes) -> bytes:
-    stream = zstandard.ZstdCompressor().compressobj()  # no content size in the header, as in the Java client
-    return stream.compress(data) + stream.flush()
 
 
 def raw_snappy(data: bytes) -> bytes:

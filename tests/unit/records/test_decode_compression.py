@@ -7,8 +7,9 @@ import lz4.frame
 import pytest
 import snappy
 import zstandard
-from kconsumer._core.records.records_testing import Job, Pool
 from record_encoders import GZIP, LZ4, SNAPPY, ZSTD, batch, compress, decode, expected, record
+
+from kconsumer._core.records.records_testing import Job, Pool
 
 BAD_COMPRESSION = -198
 RECORDS = [(i, 0, b"k%d" % i, b"value" * 50, []) for i in range(400)]
@@ -16,7 +17,7 @@ PLAIN = b"".join(record(*r) for r in RECORDS)
 CUT = 5000
 
 
-def of_payload(codec, payload, count=len(RECORDS)):
+def of_payload(codec, payload, count=400):
     return batch(payload=payload, codec=codec, count=count, last_offset_delta=count - 1)
 
 
@@ -153,7 +154,7 @@ def test_contexts_are_reused_after_an_error():
 
 def test_jobs_in_the_middle_of_a_batch_do_not_disturb_each_other():
     pool = Pool()
-    jobs = [Job(pool, of_payload(codec, compress(codec, PLAIN * 1))) for codec in (GZIP, LZ4, ZSTD, SNAPPY) * 2]
+    jobs = [Job(pool, of_payload(codec, compress(codec, PLAIN))) for codec in (GZIP, LZ4, ZSTD, SNAPPY) * 2]
     left = list(jobs)
     while left:
         left = [job for job in left if job.step(5000) == "more"]

@@ -32,7 +32,7 @@ def test_a_flipped_byte_of_a_summed_field_is_always_noticed(codec):
 @pytest.mark.parametrize("seed", range(5))
 def test_without_the_crc_damage_never_crashes_and_rows_stay_in_bounds(codec, seed):
     dice = random.Random(seed)
-    data = batch(RECORDS * 1, codec=codec) + batch(RECORDS, base_offset=3)
+    data = batch(RECORDS, codec=codec) + batch(RECORDS, base_offset=3)
     for _ in range(400):
         damaged = bytearray(data)
         for _ in range(dice.randrange(1, 4)):

@@ -9,7 +9,7 @@ from record_encoders import CODECS, LZ4, NONE, batch, control_batch, decode
 ABORT, COMMIT = False, True
 
 
-def data(offset, producer_id, value, transactional=True, codec=NONE, count=1):
+def data(offset, producer_id, value, *, transactional=True, codec=NONE, count=1):
     return batch([(i, 0, None, value, []) for i in range(count)], base_offset=offset, producer_id=producer_id,
                  transactional=transactional, codec=codec)
 
@@ -103,7 +103,7 @@ def test_a_control_record_without_its_key_is_an_error(key):
 
 def test_a_dropped_batch_is_not_even_inflated():
     broken = batch(payload=b"not lz4", count=1, codec=LZ4, base_offset=0, producer_id=1, transactional=True)
-    rows, report = decode(broken + control_batch(1, 1, ABORT), read_committed=True, aborted=[(1, 0)])
+    _rows, report = decode(broken + control_batch(1, 1, ABORT), read_committed=True, aborted=[(1, 0)])
     assert report["code"] == 0
     assert report["next_offset"] == 2
 

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka.record.legacy_records import LegacyRecordBatchBuilder
-from kconsumer._core.records.records_testing import Job, Pool
 from record_encoders import GZIP, LZ4, NONE, SNAPPY, batch, compress, decode, message, old_lz4, raw_snappy
+
+from kconsumer._core.records.records_testing import Job, Pool
 
 BAD_MSG = -199
 OLD_CODECS = [NONE, GZIP, SNAPPY, LZ4]
@@ -182,6 +183,12 @@ def test_lies(data, cause):
     if cause != "largest":
         assert report["error_offset"] == 5
     assert report["next_offset"] >= 5
+
+
+def test_a_bad_wrapper_begins_where_reading_was():
+    inner = b"".join(message(o, 1, None, b"v", crc=o) for o in range(10))
+    _, report = decode(wrap(inner, 59, 1, GZIP), fetch_offset=52)
+    assert (report["error_offset"], report["error_next_offset"]) == (52, 60)
 
 
 def test_reading_goes_on_past_a_bad_message():

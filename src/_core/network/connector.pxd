@@ -1,0 +1,57 @@
+# Making, negotiating and ending connections, and writing to them. thread: N.
+from kconsumer._core.base.clock cimport Clock
+from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint64_t, vector
+from kconsumer._core.base.log cimport LogQueue
+from kconsumer._core.base.status cimport Status
+from kconsumer._core.network.connection cimport Connection, InFlight, OpenDescriptors
+from kconsumer._core.network.network cimport Completion, Network, NodeLoss
+from kconsumer._core.network.request cimport NetworkConfig, Request
+from kconsumer._core.network.resolver cimport Resolver
+from kconsumer._core.network.selector cimport Selector
+from kconsumer._core.protocol.wire cimport Reader, Writer
+from kconsumer._core.records.columns cimport BlockPool
+
+
+cdef class Connector(Network):
+    cdef Clock clock                      # thread: N
+    cdef NetworkConfig config             # thread: N; a copy, fixed by open()
+    cdef BlockPool* pool                  # thread: N; one reference of its own
+    cdef LogQueue* log                    # shared: its mutex; outlives this object
+    cdef Selector selector                # thread: N; wakeup: any
+    cdef Resolver resolver                # thread: N
+    cdef OpenDescriptors descriptors      # shared: atomics
+    cdef vector[Completion] finished      # thread: N; not yet handed out by poll
+    cdef vector[NodeLoss] losses          # thread: N; not yet taken, at most MAX_LOSSES
+    cdef Writer scratch                   # thread: N
+    cdef int64_t next_timer_ms            # thread: N; nothing is due before this
+    cdef int32_t in_flight_count          # thread: N
+    cdef int32_t resolving_count          # thread: N
+    cdef uint64_t random_state            # thread: N
+
+    cdef void arm(self, int64_t due_ms) noexcept nogil
+    cdef uint64_t random(self) noexcept nogil
+    cdef int64_t backoff_ms(self, int32_t failures) noexcept nogil
+
+    cdef void start_attempt(self, Connection* c, int64_t now_ms) noexcept nogil
+    cdef void resolve(self, Connection* c, int64_t now_ms) noexcept nogil
+    cdef void connect_next(self, Connection* c, int64_t now_ms) noexcept nogil
+    cdef bint open_connection(self, Connection* c, int64_t now_ms) noexcept nogil
+    cdef void address_failed(self, Connection* c, const string& why) noexcept nogil
+    cdef void connected(self, Connection* c, int64_t now_ms) noexcept nogil
+    cdef void advance_handshake(self, Connection* c, int64_t now_ms) noexcept nogil
+    cdef void ask_api_versions(self, Connection* c, int64_t now_ms) noexcept nogil
+    cdef void take_api_versions(self, Connection* c, const InFlight& asked, Reader& body,
+                                int64_t now_ms) noexcept nogil
+    cdef void become_ready(self, Connection* c, int64_t now_ms) noexcept nogil
+    cdef void lose(self, Connection* c, const Status& why, int64_t now_ms) noexcept nogil
+    cdef bint log_loss(self, Connection* c, const Status& told, bint was_ready, bint was_idle,
+                       int64_t now_ms) noexcept nogil
+    cdef void note_loss(self, Connection* c, const Status& told, bint was_ready, bint is_news) noexcept nogil
+    cdef void close_socket(self, Connection* c) noexcept nogil
+    cdef void fail_in_flight(self, Connection* c, const Status& why) noexcept nogil
+    cdef void finish_failed(self, Request* request, int32_t code, const string& detail) noexcept nogil
+
+    cdef void put_on_wire(self, Connection* c, const InFlight& sent, int64_t now_ms) noexcept nogil
+    cdef void watch(self, Connection* c, int64_t now_ms) noexcept nogil
+    cdef void watch_for(self, Connection* c, int wanted, int64_t now_ms) noexcept nogil
+    cdef void write_out(self, Connection* c, int64_t now_ms) noexcept nogil
