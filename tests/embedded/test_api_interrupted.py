@@ -9,7 +9,7 @@ import time
 from contextlib import contextmanager
 
 import pytest
-from api_helpers import PATIENCE, offsets, reader, take, until
+from api_helpers import PATIENCE, offsets, poll_until, reader, take, until
 
 import kconsumer
 from kconsumer import Consumer, TopicPartition
@@ -19,7 +19,7 @@ EXCLUSIVE = {
     "poll": lambda c: c.poll(PATIENCE),
     "consume": lambda c: c.consume(5, PATIENCE),
     "consume_batch": lambda c: c.consume_batch(timeout=PATIENCE),
-    "next": lambda c: next(c),
+    "next": next,
 }
 
 
@@ -158,7 +158,7 @@ def test_a_call_from_a_callback_is_refused(embedded, topic, name):
 
     with reader(embedded, topic, statistics_interval_ms=30, stats_cb=call_again) as consumer:
         take(consumer, 5)
-        until(lambda: consumer.poll(0.05) is None and raised or raised)
+        poll_until(consumer, lambda: raised)
         assert isinstance(raised[0], kconsumer.IllegalStateError)
 
 
@@ -169,7 +169,7 @@ def test_other_calls_from_a_callback_work(embedded, topic):
         seen.append((consumer.get_watermark_offsets(TopicPartition(topic, 0), PATIENCE), consumer.assignment()))
 
     with reader(embedded, topic, statistics_interval_ms=30, stats_cb=ask) as consumer:
-        until(lambda: consumer.poll(0.05) is None and seen or seen)
+        poll_until(consumer, lambda: seen)
         assert seen[0] == ((0, RECORDS), [TopicPartition(topic, 0)])
 
 
