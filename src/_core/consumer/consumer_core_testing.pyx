@@ -14,6 +14,7 @@ from kconsumer._core.events.application_event cimport (
     OffsetQuery,
     TopicMetadataEvent,
 )
+from kconsumer._core.events.background_event cimport BACKGROUND_ERROR, BackgroundEvent
 from kconsumer._core.network.scripted_network_testing cimport ScriptedNetwork
 from kconsumer._core.state.metadata cimport PartitionEntry
 from kconsumer._core.state.partition_state cimport PartitionState
@@ -111,6 +112,28 @@ def share_memory(ConsumerCore core not None, ScriptedNetwork network not None):
 def close_sessions(ConsumerCore core not None):
     """What the loop does first when it is told to close."""
     core.fetch_sender.poll_on_close(core.clock.now_ms())
+
+
+def closes_in_flight(ConsumerCore core not None):
+    return core.fetch_sender.closes_in_flight
+
+
+def set_session_epoch(ConsumerCore core not None, int32_t node, int32_t epoch):
+    core.fetch_sender.sessions[node].epoch = epoch
+
+
+def starve(ConsumerCore core not None):
+    """The fetcher stands still for want of room, as far as the application can tell."""
+    core.config.buffer_memory.store(1)
+    core.pool.starved.store(True)
+
+
+def tell_error(ConsumerCore core not None, int32_t code):
+    """An error for error_cb."""
+    cdef BackgroundEvent event
+    event.type = BACKGROUND_ERROR
+    event.status.code = code
+    core.background.add(event)
 
 
 def end_loop(ConsumerCore core not None):

@@ -80,7 +80,7 @@ def from_wire(value: Any, name: str = "") -> Any:
         return {inner: from_wire(v, inner) for inner, v in value.items()}
     if isinstance(value, list):
         return [from_wire(inner, name) for inner in value]
-    return value.decode() if isinstance(value, bytes) and not name.endswith("_id") else value
+    return value.decode() if isinstance(value, bytes) and name != "topic_id" else value
 
 
 class Topic:
