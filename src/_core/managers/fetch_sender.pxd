@@ -6,6 +6,7 @@ from kconsumer._core.managers.fetch_session cimport FetchedItem, FetchSession, S
 from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
 from kconsumer._core.managers.request_manager cimport RequestManager
 from kconsumer._core.managers.request_state cimport BackoffConfig, Jitter
+from kconsumer._core.network.network cimport Readiness
 from kconsumer._core.network.request cimport BodyOf, Channel, Request, Response
 from kconsumer._core.protocol.messages.fetch cimport (
     FetchRequest,
@@ -38,12 +39,12 @@ cdef class FetchSender(RequestManager):
     cdef bint nothing_undelivered(self) noexcept nogil
     # private
     cdef int64_t _wake_delayed(self, int64_t now_ms) noexcept nogil
-    cdef void _place_partitions(self, int64_t now_ms) noexcept nogil
+    cdef int64_t _place_partitions(self, int64_t now_ms) noexcept nogil
     cdef void _leave_session(self, PartitionState* p) noexcept nogil
     cdef void _join_session(self, PartitionState* p, int32_t node, int64_t now_ms) noexcept nogil
     cdef int64_t _poll_session(self, FetchSession* session, int64_t now_ms) noexcept nogil
     cdef int64_t _interrupt_parked(self, FetchSession* session, int64_t now_ms) noexcept nogil
-    cdef void _note_connection(self, FetchSession* session, int64_t now_ms) noexcept nogil
+    cdef void _note_connection(self, FetchSession* session, Readiness readiness) noexcept nogil
     cdef void _avoid_follower(self, FetchSession* session) noexcept nogil
     cdef int64_t _room(self) noexcept nogil
     cdef void _send_fetch(self, FetchSession* session, int64_t room, int64_t now_ms) noexcept nogil

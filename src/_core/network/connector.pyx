@@ -233,9 +233,10 @@ cdef class Connector(Network):
 
     cdef bint log_loss(self, Connection* c, const Status& told, bint was_ready, bint was_idle,
                        int64_t now_ms) noexcept nogil:
-        """Whether it was told as news. The same failure again and again is told once in a while, and at every turn under debug=broker."""
+        """Whether it was told as news: the same failure is told once in a while, under debug=broker at every turn."""
         cdef bint repeated = c.logged_detail == told.detail and now_ms - c.logged_ms < REPEAT_LOG_MS
-        cdef bint quiet = was_idle or repeated or c.node.retiring
+        cdef bint unwanted = was_ready and not self.config.log_connection_close
+        cdef bint quiet = was_idle or repeated or unwanted or c.node.retiring
         if not quiet:
             c.logged_detail = told.detail
             c.logged_ms = now_ms

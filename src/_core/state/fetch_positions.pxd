@@ -25,7 +25,7 @@ cdef class FetchPositions:
     cdef vector[PartitionState*] dirty           # thread: N (a reference each): FetchSender shall look at it
     cdef vector[PartitionState*] changes         # thread: N (scratch of adopt)
     cdef vector[PartitionError] errors           # thread: N (to be handed to the application in order)
-    cdef unordered_map[string, int32_t] interest # thread: N (topic → tracked partitions)
+    cdef unordered_map[string, int32_t] interest  # thread: N (topic → tracked partitions)
     cdef bint interest_changed                   # thread: N
 
     cdef void adopt(self, int64_t now_ms) noexcept nogil
