@@ -18,7 +18,7 @@ from kconsumer.errors import (
     KafkaError,
     KafkaException,
     OffsetOutOfRangeError,
-    TimeoutError,  # noqa: A004 - the subclass that also is the builtin one
+    TimeoutError,
     UnknownTopicOrPartitionError,
     UnsupportedVersionError,
     WakeupError,

@@ -64,7 +64,6 @@ class Settings:
     fetch_max_bytes: int
     max_partition_fetch_bytes: int
     fetch_buffer_memory: int
-    fetch_decode_threads: int
     check_crcs: bool
     isolation_level: str
     auto_offset_reset: OffsetReset

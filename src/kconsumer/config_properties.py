@@ -129,8 +129,6 @@ _FETCH = (
     integer("fetch.buffer.memory", 1024, 2**40, 67_108_864, "Bound in bytes of fetched records: asked for and not yet "
             "arrived, and arrived and not yet taken, inflated size counted.", runtime=True,
             aliases=(Alias("queued.max.messages.kbytes", factor=1024, minimum=1, maximum=2_097_151),)),
-    integer("fetch.decode.threads", 0, 64, 0, "Threads that inflate and decode fetched batches; 0: the network thread "
-            "does it in slices.", librdkafka_default=ABSENT),
     boolean("check.crcs", True, "Verify the CRC of every batch.", librdkafka_default=False),
     enum("isolation.level", words("read_uncommitted", "read_committed"), "read_committed", "Whether records of aborted "
          "and open transactions are left out."),

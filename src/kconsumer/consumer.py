@@ -24,6 +24,9 @@ __all__ = ["Consumer", "DeserializingConsumer"]
 _LOG_LEVELS = {0: 50, 1: 50, 2: 50, 3: 40, 4: 30, 5: 20, 6: 20, 7: 10}  # syslog → logging
 _EARLIEST, _LATEST = -2, -1  # ListOffsets' special timestamps
 
+# Connection failures come as log lines too, which say more.
+_LOGGED_BY_CORE = (KafkaError._TRANSPORT, KafkaError._RESOLVE)
+
 K = TypeVar("K")
 V = TypeVar("V")
 Self = TypeVar("Self", bound="Consumer")
@@ -127,8 +130,9 @@ class Consumer(ConsumerCore):
     # ---- positions
 
     def seek(self, partition: TopicPartition) -> None:
-        """Go on at ``partition.offset`` (absolute or OFFSET_BEGINNING, OFFSET_END, OFFSET_TAIL); what is buffered of the
-        partition is dropped.
+        """Go on at ``partition.offset`` (absolute or OFFSET_BEGINNING, OFFSET_END, OFFSET_TAIL).
+
+        What is buffered of the partition is dropped.
 
         Raises:
             KafkaException: the partition is not assigned (_STATE).
@@ -153,35 +157,29 @@ class Consumer(ConsumerCore):
 
     def position(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
         """The offset after the last record returned, per partition; OFFSET_INVALID where none was since the assignment
-        or a seek. A partition that is not assigned carries the error _UNKNOWN_PARTITION."""
+        or a seek, and where the partition is not assigned."""
         found = []
         for p in coerce_list(partitions):
             known = self._position(p.topic, p.partition)
             if known is None:
-                found.append(TopicPartition(p.topic, p.partition, OFFSET_INVALID,
-                                            error=error_for(KafkaError._UNKNOWN_PARTITION)))
+                found.append(TopicPartition(p.topic, p.partition, OFFSET_INVALID))
             else:
                 epoch = known[1] if known[1] >= 0 else None
                 found.append(TopicPartition(p.topic, p.partition, known[0], leader_epoch=epoch))
         return found
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
-        """Return no records of the partitions until resume(); what is buffered is kept.
-
-        Raises:
-            KafkaException: a partition is not assigned (_UNKNOWN_PARTITION).
-        """
+        """Return no records of the partitions until resume(); what is buffered is kept. As in confluent_kafka, one that is
+        not assigned (any more) is passed over."""
         self._pause_all(partitions, True)
 
     def resume(self, partitions: Iterable[TopicPartition]) -> None:
-        """End the pause. Raises as pause()."""
+        """End the pause; what is not assigned is passed over."""
         self._pause_all(partitions, False)
 
     def _pause_all(self, partitions: Iterable[TopicPartition], paused: bool) -> None:
         for p in coerce_list(partitions):
-            if not self._set_paused(p.topic, p.partition, paused):
-                raise exception_for(KafkaError._UNKNOWN_PARTITION, f"{p.topic} [{p.partition}] is not assigned",
-                                    topic=p.topic, partition=p.partition)
+            self._set_paused(p.topic, p.partition, paused)
 
     def lag(self, partitions: Iterable[TopicPartition] | None = None) -> dict[tuple[str, int], int | None]:
         """Records between the position (else the fetch position) and the end, as the last fetch told; no request is
@@ -243,13 +241,16 @@ class Consumer(ConsumerCore):
 
         Returns:
             list of TopicPartition: ``offset`` is the answer (OFFSET_END where no record is that young), ``error`` set
-            where a partition failed.
+            where one of several failed.
 
         Raises:
-            KafkaException: _TIMED_OUT and the like.
+            KafkaException: _TIMED_OUT and the like; the error of the first where all failed.
         """
         asked = coerce_list(partitions)
         answers = self._list_offsets([(p.topic, p.partition, p.offset) for p in asked], False, timeout)
+        if answers and all(error for error, *_ in answers):
+            raise exception_for(answers[0][0], f"{asked[0].topic} [{asked[0].partition}]: its offset cannot be had",
+                                topic=asked[0].topic, partition=asked[0].partition)
         found = []
         for p, (error, offset, _, epoch) in zip(asked, answers, strict=True):
             found.append(TopicPartition(p.topic, p.partition, offset, leader_epoch=epoch if epoch >= 0 else None,
@@ -303,7 +304,7 @@ class Consumer(ConsumerCore):
     def _on_error(self, error: KafkaError) -> None:
         if self._settings.error_cb is not None:
             self._settings.error_cb(error)
-        else:
+        elif error.code() not in _LOGGED_BY_CORE:
             self._settings.logger.log(logging.ERROR if error.fatal() else logging.WARNING, "%s", error.str())
 
     def _on_throttle(self, broker: str, broker_id: int, throttle_ms: int) -> None:
@@ -329,7 +330,7 @@ class Consumer(ConsumerCore):
         raise TypeError("a Consumer cannot be pickled")
 
 
-class DeserializingConsumer(Deserializing[K, V], Consumer):
+class DeserializingConsumer(Deserializing[K, V], Consumer):  # type: ignore[misc]
     """A Consumer whose messages carry what ``key.deserializer`` and ``value.deserializer`` made."""
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from kconsumer._core.protocol import protocol_testing as codecs
 from protocol_schemas import Field, complete, fields_of, is_flexible, struct_values, valid_versions
+
+from kconsumer._core.protocol import protocol_testing as codecs
 
 ROOT = Path(__file__).resolve().parents[2]
 KAFKA_VERSION = "4.3.1"

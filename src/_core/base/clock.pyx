@@ -1,4 +1,7 @@
-"""Owns: reading monotonic time. Threads: any. Never: reads the wall clock, so a clock that is set back harms nothing."""
+"""Owns: reading monotonic time.
+
+Threads: any. Never: reads the wall clock, so that a clock that is set back harms nothing.
+"""
 cimport cython
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 

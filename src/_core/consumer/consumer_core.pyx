@@ -9,17 +9,23 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport isnan
 from libc.stdint cimport INT64_MAX
 
-from kconsumer._core.base.cpp cimport int8_t, string, vector
+from kconsumer._core.base.cpp cimport deque, vector
 from kconsumer._core.base.fork cimport fork_generation, watch_forks
 from kconsumer._core.base.log cimport LogLine
-from kconsumer._core.base.status cimport ERR_INTR, ERR_PARTITION_EOF, ERR_STATE, ERR_TIMED_OUT
+from kconsumer._core.base.status cimport ERR_INTR, ERR_PARTITION_EOF, ERR_STATE
 from kconsumer._core.base.wakeup_fd cimport WAIT_INTERRUPTED, WaitResult, wait_readable
-from kconsumer._core.base.cpp cimport deque
 from kconsumer._core.consumer.fetch_buffer cimport ENTRY_END_OF_PARTITION, FetchEntry
 from kconsumer._core.consumer.message cimport Message, error_message
 from kconsumer._core.consumer.record_batch cimport RecordBatch, make_batch
+from kconsumer._core.consumer.settings cimport (
+    configure_backoff,
+    configure_fetch,
+    configure_log,
+    configure_network,
+    configure_running_fetch,
+)
+from kconsumer._core.consumer.text cimport text_of, utf8
 from kconsumer._core.events.application_event cimport (
-    BrokerInfo,
     CloseEvent,
     ListOffsetsEvent,
     OffsetQuery,
@@ -39,9 +45,8 @@ from kconsumer._core.events.background_event cimport (
     BackgroundEvent,
 )
 from kconsumer._core.network.network_client cimport NetworkClient
-from kconsumer._core.network.request cimport NetworkConfig, NodeAddress
+from kconsumer._core.network.request cimport NetworkConfig
 from kconsumer._core.records.columns cimport Columns
-from kconsumer._core.state.fetch_config cimport RESET_BY_DURATION, RESET_EARLIEST, RESET_LATEST, RESET_NONE
 from kconsumer._core.state.partition_state cimport PartitionState
 
 import threading
@@ -52,22 +57,12 @@ watch_forks()
 
 cdef enum:
     DEFAULT_CLOSE_MS = 5000
-    NEVER_REFRESHED_MS = 0x7fffffffffff
 
 _CLOSED = "Consumer closed"
 
 
 cdef void room_in_buffer(void* network) noexcept nogil:
     (<Network>network).wakeup()
-
-
-cdef string utf8(str text):
-    cdef bytes raw = text.encode("utf-8", "surrogateescape")
-    return string(<const char*>raw, <size_t>len(raw))
-
-
-cdef str text_of(const string& raw):
-    return raw.data()[:raw.size()].decode("utf-8", "surrogateescape")
 
 
 @cython.no_gc
@@ -96,7 +91,10 @@ cdef class ConsumerCore:
             self.clock = clock
         if not self.background.wakeup.ok() or not self.background.events_ready.ok():
             raise OSError("no file descriptor left for the consumer")
-        self._configure(settings)
+        configure_fetch(&self.config, settings)
+        configure_running_fetch(&self.config, settings)
+        configure_backoff(&self.backoff, settings)
+        configure_log(&self.background.log, settings)
         self.threaded = network is None
         if network is None:
             client = NetworkClient()
@@ -114,33 +112,9 @@ cdef class ConsumerCore:
             if rc != 0:
                 raise OSError(rc, "the network thread cannot be started")
 
-    def _configure(self, settings):
-        self._set_fetch_config(settings)
-        self.config.check_crcs = settings.check_crcs
-        self.config.read_committed = settings.isolation_level == "read_committed"
-        self.config.partition_eof = settings.enable_partition_eof
-        self.config.allow_auto_create_topics = settings.allow_auto_create_topics
-        self.config.client_rack = utf8(settings.client_rack or "")
-        self.config.metadata_max_age_ms = settings.metadata_refresh_ms or NEVER_REFRESHED_MS
-        self.config.rebootstrap = settings.metadata_recovery_strategy == "rebootstrap"
-        self.config.rebootstrap_trigger_ms = settings.metadata_recovery_rebootstrap_trigger_ms
-        policy = settings.auto_offset_reset
-        self.config.reset_policy = {"earliest": RESET_EARLIEST, "latest": RESET_LATEST, "error": RESET_NONE,
-                                    "by_duration": RESET_BY_DURATION}[policy.policy]
-        self.config.reset_duration_ms = policy.duration_ms or 0
-        self.backoff.retry_backoff_ms = settings.retry_backoff_ms
-        self.backoff.retry_backoff_max_ms = settings.retry_backoff_max_ms
-        self.backoff.request_timeout_ms = settings.socket_timeout_ms
-        self.background.log.debug.store(debug_bits(settings.debug))
-        self.background.log.max_level.store(settings.log_level)
-
     def _set_fetch_config(self, settings):
         """The fetcher's settings, which may also change while it runs."""
-        self.config.min_bytes.store(settings.fetch_min_bytes)
-        self.config.wait_max_ms.store(settings.fetch_wait_max_ms)
-        self.config.max_bytes.store(settings.fetch_max_bytes)
-        self.config.max_partition_bytes.store(settings.max_partition_fetch_bytes)
-        self.config.buffer_memory.store(settings.fetch_buffer_memory)
+        configure_running_fetch(&self.config, settings)
         if self.network is not None:
             self.network.wakeup()
 
@@ -153,6 +127,7 @@ cdef class ConsumerCore:
         self.metadata.delegate = self.delegate
         self.metadata.background = &self.background
         self.metadata.backoff = &self.backoff
+        self.metadata.bootstrap_count = len(settings.bootstrap_servers)
         self.offsets = OffsetsRequestManager(self.positions, self.metadata)
         self.offsets.delegate = self.delegate
         self.offsets.background = &self.background
@@ -306,6 +281,8 @@ cdef class ConsumerCore:
             raise
         finally:
             self.callback_lock.release()
+            if self.background.attention.get() & <uint32_t>ATTENTION_EVENTS:
+                self.background.wake()
 
     cdef int _dispatch(self, BackgroundEvent& event) except -1:
         if event.type == BACKGROUND_ERROR:
@@ -323,13 +300,19 @@ cdef class ConsumerCore:
     cdef int wait(self, int64_t deadline_us) except -1:
         """Without the GIL, until records, events, a wakeup or a signal come, or the deadline. 0: it has passed."""
         cdef int64_t left_ms = -1
+        cdef uint32_t others = <uint32_t>ATTENTION_FATAL
         cdef WaitResult result
         if deadline_us != INT64_MAX:
             left_ms = (deadline_us - self.clock.now_us() + 999) // 1000
             if left_ms <= 0:
                 return 0
+        # What came since the interpreter last looked, or the wait would outlast it.
+        PyErr_CheckSignals()
         self.background.waiting.store(True)
-        if self.buffer.empty() and self.background.attention.quiet_but(<uint32_t>ATTENTION_FATAL):
+        if self.callback_lock.locked():
+            # Another thread runs callbacks, and wakes this one should it leave any.
+            others |= <uint32_t>ATTENTION_EVENTS
+        if self.buffer.empty() and self.background.attention.quiet_but(others):
             with nogil:
                 result = wait_readable(self.background.wakeup.fd(), -1, left_ms)
             if result == WAIT_INTERRUPTED:
@@ -463,7 +446,7 @@ cdef class ConsumerCore:
                 break
             if self.handler.has_error():
                 out.append(self.take_event())
-            elif self.background.attention.quiet() and not self.wait(deadline):
+            elif not self.handler.is_open and not self.wait(deadline):
                 break
         return 0
 
@@ -623,6 +606,7 @@ cdef class ConsumerCore:
 
     def _counters(self):
         """What metrics() shows, by name."""
+        self.check_usable()
         return {
             "fetch_buffer_bytes": self.pool.live_bytes(),
             "fetch_reserved_bytes": self.counters.reserved_bytes.load(),
@@ -703,7 +687,9 @@ cdef class ConsumerCore:
                 self.closed = True
                 self.background.attention.set(<uint32_t>ATTENTION_CLOSED)
                 self._stop()
-                self.handler.revalidate()
+                self.handler.drop_all()
+                # Callbacks and log lines of the end.
+                self._serve()
         finally:
             self.busy.store(0)
 
@@ -734,45 +720,6 @@ cdef class ConsumerCore:
 
 cdef extern from "Python.h":
     void leak "Py_INCREF"(object)
-
-
-cdef uint32_t debug_bits(contexts) except? 0xffffffff:
-    """librdkafka's debug contexts as bits, in the order of base/log.hpp."""
-    names = ("generic", "broker", "topic", "metadata", "feature", "queue", "msg", "protocol", "cgrp", "security",
-             "fetch", "interceptor", "plugin", "consumer", "admin", "eos", "mock", "assignor", "conf", "telemetry")
-    bits = 0
-    for name in contexts:
-        bits |= 0xfffff if name == "all" else 1 << names.index(name)
-    return bits
-
-
-cdef int configure_network(NetworkConfig& config, settings, version) except -1:
-    cdef NodeAddress address
-    config.client_id = utf8(settings.client_id)
-    config.software_name = utf8(settings.client_software_name)
-    config.software_version = utf8(settings.client_software_version or version)
-    for i, endpoint in enumerate(settings.bootstrap_servers):
-        address.id = -2 - <int>i
-        address.host = utf8(endpoint.host)
-        address.port = endpoint.port
-        config.bootstrap.push_back(address)
-    config.reconnect_backoff_ms = settings.reconnect_backoff_ms
-    config.reconnect_backoff_max_ms = settings.reconnect_backoff_max_ms
-    config.socket_timeout_ms = settings.socket_timeout_ms
-    config.connection_setup_timeout_ms = settings.socket_connection_setup_timeout_ms
-    config.connections_max_idle_ms = settings.connections_max_idle_ms
-    config.socket_send_buffer_bytes = settings.socket_send_buffer_bytes
-    config.socket_receive_buffer_bytes = settings.socket_receive_buffer_bytes
-    config.socket_keepalive = settings.socket_keepalive_enable
-    config.socket_nagle_disable = settings.socket_nagle_disable
-    config.socket_max_fails = settings.socket_max_fails
-    config.address_family = {"any": 0, "v4": 4, "v6": 6}[settings.broker_address_family]
-    config.broker_address_ttl_ms = settings.broker_address_ttl
-    config.canonical_bootstrap = settings.client_dns_lookup == "resolve_canonical_bootstrap_servers_only"
-    config.api_version_request = settings.api_version_request
-    config.api_version_request_timeout_ms = settings.api_version_request_timeout_ms
-    config.receive_message_max_bytes = settings.receive_message_max_bytes
-    return 0
 
 
 cdef object metadata_tuple(TopicMetadataEvent* event):

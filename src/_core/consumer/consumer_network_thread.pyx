@@ -27,6 +27,8 @@ cdef class ConsumerNetworkThread:
         cdef int64_t wait
         cdef bint had_records
         self._process_events(now_ms)
+        if self.processor.closing != NULL:
+            return
         if self.fetch_sender.positions.subscription.has_changes.load():
             self.fetch_sender.positions.adopt(now_ms)
         wait = min(self.offsets.poll(now_ms), self.fetch_sender.poll(now_ms))
@@ -41,6 +43,7 @@ cdef class ConsumerNetworkThread:
         if had_records:
             self.decoder.step(DECODE_SLICE_BYTES)
         now_ms = self.clock.now_ms()
+        self.metadata.on_losses(now_ms)
         self.metadata.expire(now_ms)
         self.offsets.expire(now_ms)
         self._publish_statistics(now_ms)

@@ -5,16 +5,15 @@ has something to take, hands out data of a partition whose position has moved.
 """
 cimport cython
 
-from kconsumer._core.base.status cimport ERR_BAD_MSG, ERR_CRIT_SYS_RESOURCE, Status
+from kconsumer._core.base.status cimport ERR_CRIT_SYS_RESOURCE, Status
 from kconsumer._core.base.cpp cimport string, to_string
 from kconsumer._core.base.error_codes cimport MESSAGE_TOO_LARGE
 from kconsumer._core.consumer.fetch_buffer cimport ENTRY_END_OF_PARTITION, ENTRY_ERROR, ENTRY_RECORDS
 from kconsumer._core.managers.fetch_session cimport (
-    FETCHED_END_OF_PARTITION,
     FETCHED_ERROR,
     FETCHED_RECORDS,
 )
-from kconsumer._core.records.decode cimport DECODE_DONE, DECODE_ERROR, DECODE_FULL, DECODE_MORE, DecodeJob, DecodeResult
+from kconsumer._core.records.decode cimport DECODE_DONE, DECODE_ERROR, DECODE_FULL, DECODE_MORE, DecodeResult
 from kconsumer._core.records.record_batch cimport decode_estimate_rows, decode_release, decode_step
 from kconsumer._core.state.partition_state cimport FETCH_STOPPED, OFFSET_INVALID, PartitionState
 

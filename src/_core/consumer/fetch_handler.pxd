@@ -53,6 +53,7 @@ cdef class FetchHandler:
     cdef void commit(self) noexcept nogil
     cdef void rollback(self) noexcept nogil
     cdef void drop_parked(self) noexcept nogil
+    cdef void drop_all(self) noexcept nogil
     cdef object topic_name(self, PartitionState* p)
     cdef int32_t take_rows(self, int32_t most) noexcept nogil
     # private

@@ -20,7 +20,15 @@ cdef class FetchHandler:
         self.topics = {}
 
     def __dealloc__(self):
+        self.drop_all()
+
+    cdef void drop_all(self) noexcept nogil:
+        """The end: nothing is handed out any more."""
+        if self.buffer == NULL:
+            return
         self.commit()
+        if not self.buffer.empty():
+            self.buffer.take(self.ready)
         while not self.ready.empty():
             self.ready.front().release()
             self.ready.pop_front()

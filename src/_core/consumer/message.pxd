@@ -23,7 +23,7 @@ cdef class Message:
     cdef int32_t value_length   # -1 null
     cdef int32_t headers_length
     cdef int32_t headers_count
-    cdef int8_t _timestamp_type # 0 none, 1 create, 2 log append
+    cdef int8_t _timestamp_type  # 0 none, 1 create, 2 log append
     cdef uint8_t made           # MADE_ bits: which of key, value, headers are Python objects already
     cdef uint8_t[INLINE_BYTES] inline_bytes
 

@@ -123,6 +123,18 @@ cdef class Message:
                 self._headers = parse_headers(self.data(WHICH_HEADERS), self.headers_length, self.headers_count)
         return self._headers
 
+    def deserialized_value(self):
+        """What value() returns: a DeserializingConsumer's object, else the bytes."""
+        return self.value()
+
+    def deserialized_key(self):
+        """What key() returns."""
+        return self.key()
+
+    def delivery_count(self):
+        """None: only share consumers count deliveries."""
+        return None
+
     def topic(self):
         """The topic's name: str, or None for an error that belongs to none."""
         return self._topic

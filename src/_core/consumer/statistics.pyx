@@ -4,7 +4,12 @@ thread: N. Never: asks anything of a broker. Fields of producers and of consumer
 """
 from kconsumer._core.base.cpp cimport int32_t, to_string, vector
 from kconsumer._core.network.request cimport NodeStats
-from kconsumer._core.state.partition_state cimport FETCH_ACTIVE, FETCH_AWAIT_RESET, FETCH_AWAIT_VALIDATION, PartitionState
+from kconsumer._core.state.partition_state cimport (
+    FETCH_ACTIVE,
+    FETCH_AWAIT_RESET,
+    FETCH_AWAIT_VALIDATION,
+    PartitionState,
+)
 
 cdef extern from *:
     """

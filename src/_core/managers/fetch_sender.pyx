@@ -3,17 +3,17 @@ the last is decoded.
 
 thread: N. Never: decodes records (FetchDecoder does, from `fetched`), asks for more than there is room for.
 
-Room: free = fetch.buffer.memory − live blocks − bytes reserved by Fetches in flight. A Fetch goes out when there is room
-for a worthwhile answer, or when nothing at all waits for the application, so that progress never depends on memory that
-the application keeps pinned.
+Room: free = fetch.buffer.memory − live blocks − bytes reserved by Fetches in flight. A Fetch goes out when there is
+room for a worthwhile answer, or when nothing at all waits for the application, so that progress never depends on memory
+that the application keeps pinned.
 
 Errors of a Fetch response. Top level:
   FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR, INCONSISTENT_TOPIC_ID,
   and anything that failed or could not be read: the session starts again with a full request
 Per partition:
   OFFSET_OUT_OF_RANGE   from a follower: ask the leader; still current: auto.offset.reset
-  NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, REPLICA_NOT_AVAILABLE, KAFKA_STORAGE_ERROR, UNKNOWN_TOPIC_OR_PARTITION,
-  UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID   the leader hint (KIP-951) or new metadata, with backoff
+  NOT_LEADER_OR_FOLLOWER, LEADER_NOT_AVAILABLE, FENCED_LEADER_EPOCH, REPLICA_NOT_AVAILABLE, KAFKA_STORAGE_ERROR,
+  UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID   the leader hint (KIP-951) or new metadata, with backoff
   OFFSET_NOT_AVAILABLE, UNKNOWN_LEADER_EPOCH, UNKNOWN_SERVER_ERROR   again with backoff
   CORRUPT_MESSAGE   told to the application in record order; the partition stops until a seek
   TOPIC_AUTHORIZATION_FAILED and others   told to the application once, asked again with backoff
@@ -28,6 +28,7 @@ from kconsumer._core.base.error_codes cimport (
     FETCH_SESSION_ID_NOT_FOUND,
     INCONSISTENT_TOPIC_ID,
     KAFKA_STORAGE_ERROR,
+    LEADER_NOT_AVAILABLE,
     NOT_LEADER_OR_FOLLOWER,
     OFFSET_NOT_AVAILABLE,
     OFFSET_OUT_OF_RANGE,
@@ -81,6 +82,7 @@ cdef enum:
     RESPONSE_TARGET_BYTES = 8388608
     WORTHWHILE_BYTES = 1048576
     CLOSE_TIMEOUT_MS = 500
+    PARKED_GRACE_MS = 5
 
 
 cdef void start_again(FetchSession* session) noexcept nogil:
@@ -129,8 +131,11 @@ cdef class FetchSender(RequestManager):
     # ---- which partition is asked from whom
 
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
-        cdef int64_t wait = self._wake_delayed(now_ms)
-        wait = min(wait, self._place_partitions(now_ms))
+        cdef int64_t wait
+        self._wake_delayed(now_ms)
+        self._place_partitions(now_ms)
+        # After placing, which may delay others.
+        wait = self._until_delayed(now_ms)
         self._queue_reported_errors()
         if self.closing:
             return INT64_MAX
@@ -140,28 +145,28 @@ cdef class FetchSender(RequestManager):
             preincrement(it)
         return wait
 
-    cdef int64_t _wake_delayed(self, int64_t now_ms) noexcept nogil:
+    cdef void _wake_delayed(self, int64_t now_ms) noexcept nogil:
         cdef PartitionState* p
-        cdef int64_t wait = INT64_MAX
         cdef size_t i = 0
         while i < self.delayed.size():
             p = self.delayed[i]
             if p.retry_at_ms > now_ms and p.tracked:
-                wait = min(wait, p.retry_at_ms - now_ms)
                 i += 1
                 continue
             self.delayed[i] = self.delayed.back()
             self.delayed.pop_back()
             self.positions.mark_dirty(p)
             p.release()
+
+    cdef int64_t _until_delayed(self, int64_t now_ms) noexcept nogil:
+        cdef PartitionState* p
+        cdef int64_t wait = INT64_MAX
+        for p in self.delayed:
+            wait = min(wait, max(p.retry_at_ms - now_ms, <int64_t>0))
         return wait
 
-    cdef int64_t _place_partitions(self, int64_t now_ms) noexcept nogil:
-        """Put every partition that changed into the session of the broker it is read from, or into none.
-
-        Returns how long until the first of those that back off is due.
-        """
-        cdef int64_t wait = INT64_MAX
+    cdef void _place_partitions(self, int64_t now_ms) noexcept nogil:
+        """Put every partition that changed into the session of the broker it is read from, or into none."""
         cdef vector[PartitionState*] dirty
         cdef PartitionState* p
         cdef int32_t node
@@ -173,7 +178,6 @@ cdef class FetchSender(RequestManager):
                 if p.retry_at_ms > now_ms:
                     p.retain()
                     self.delayed.push_back(p)
-                    wait = min(wait, p.retry_at_ms - now_ms)
                 else:
                     node = p.read_node(now_ms)
                     if node < 0:
@@ -181,9 +185,8 @@ cdef class FetchSender(RequestManager):
             if p.session_node >= 0 and p.session_node != node:
                 self._leave_session(p)
             if node >= 0:
-                self._join_session(p, node)
+                self._join_session(p, node, now_ms)
             p.release()
-        return wait
 
     cdef void _leave_session(self, PartitionState* p) noexcept nogil:
         cdef FetchSession* session = self.sessions[p.session_node]
@@ -204,7 +207,7 @@ cdef class FetchSender(RequestManager):
         dereference(it).second.partition.release()
         session.partitions.erase(it)
 
-    cdef void _join_session(self, PartitionState* p, int32_t node) noexcept nogil:
+    cdef void _join_session(self, PartitionState* p, int32_t node, int64_t now_ms) noexcept nogil:
         cdef string key = partition_key(p.topic, p.partition)
         cdef FetchSession* session
         cdef SessionPartition* entry
@@ -225,6 +228,8 @@ cdef class FetchSender(RequestManager):
             p.retain()
             entry.partition = p
         p.session_node = node
+        if session.in_flight and session.urgent_ms == 0:
+            session.urgent_ms = now_ms
         if topic != NULL and not (topic.id == entry.topic_id):
             if entry.topic_id.is_zero():
                 session.partitions_without_id -= 1
@@ -245,7 +250,9 @@ cdef class FetchSender(RequestManager):
     cdef int64_t _poll_session(self, FetchSession* session, int64_t now_ms) noexcept nogil:
         cdef int64_t room
         cdef Readiness readiness
-        if session.in_flight or (session.partitions.empty() and session.to_forget.empty()):
+        if session.in_flight:
+            return self._interrupt_parked(session, now_ms)
+        if session.partitions.empty() and session.to_forget.empty():
             return INT64_MAX
         if now_ms < session.not_before_ms:
             return session.not_before_ms - now_ms
@@ -261,6 +268,24 @@ cdef class FetchSender(RequestManager):
             self._note_connection(session, readiness)
             return INT64_MAX
         self._send_fetch(session, room, now_ms)
+        return INT64_MAX
+
+    cdef int64_t _interrupt_parked(self, FetchSession* session, int64_t now_ms) noexcept nogil:
+        """A partition that was just assigned, sought or resumed does not wait behind a Fetch parked at the broker.
+
+        The broker answers a connection in order and may hold the Fetch for fetch.wait.max.ms; a new connection costs a
+        round trip or two. Given up is only a Fetch that has had the time of a quick answer and has none begun.
+        """
+        cdef int64_t due
+        if session.urgent_ms == 0:
+            return INT64_MAX
+        due = max(session.urgent_ms, session.sent_ms + 2 * session.fastest_ms) + PARKED_GRACE_MS
+        if now_ms < due:
+            return due - now_ms
+        session.urgent_ms = 0
+        if not self.delegate.network.receiving(session.node_id, CHANNEL_FETCH):
+            session.interrupted = True
+            self.delegate.network.renew(session.node_id, CHANNEL_FETCH, now_ms)
         return INT64_MAX
 
     cdef void _note_connection(self, FetchSession* session, Readiness readiness) noexcept nogil:
@@ -336,6 +361,8 @@ cdef class FetchSender(RequestManager):
         session.reserved_bytes = room
         self.counters.reserved_bytes.fetch_add(room)
         self.counters.fetches.fetch_add(1)
+        session.sent_ms = now_ms
+        session.urgent_ms = 0
         self._send(session, body, KIND_FETCH, CHANNEL_FETCH, now_ms,
                    now_ms + self.backoff.request_timeout_ms + body.message.max_wait_ms, <size_t>room)
 
@@ -414,7 +441,6 @@ cdef class FetchSender(RequestManager):
         """Close every fetch session (epoch −1), so that brokers free their slots."""
         cdef BodyOf[FetchRequest]* body
         cdef FetchSession* session
-        cdef Channel channel
         self.closing = True
         it = self.sessions.begin()
         while it != self.sessions.end():
@@ -422,19 +448,16 @@ cdef class FetchSender(RequestManager):
             preincrement(it)
             if session.session_id == 0:
                 continue
-            # A session is the broker's, not the connection's: while a Fetch is parked, another connection ends it.
-            channel = CHANNEL_CONTROL if session.in_flight else CHANNEL_FETCH
-            if self.delegate.network.ready(session.node_id, channel, now_ms) != NODE_READY:
+            if self.delegate.network.ready(session.node_id, CHANNEL_CONTROL, now_ms) != NODE_READY:
                 continue
             body = new BodyOf[FetchRequest]()
-            if not session.uses_topic_ids:
-                body.highest = LAST_VERSION_WITHOUT_IDS
             body.message.replica_id = -1
             body.message.session_id = session.session_id
             body.message.session_epoch = -1
             session.session_id = 0
             self.closes_in_flight += 1
-            self._send(session, body, KIND_CLOSE_SESSION, channel, now_ms, now_ms + CLOSE_TIMEOUT_MS, 0)
+            # Not behind the Fetch that may be parked on the session's own connection.
+            self._send(session, body, KIND_CLOSE_SESSION, CHANNEL_CONTROL, now_ms, now_ms + CLOSE_TIMEOUT_MS, 0)
         return INT64_MAX
 
     # ---- answers
@@ -447,6 +470,10 @@ cdef class FetchSender(RequestManager):
             return
         session = self.sessions[<int32_t>request.cookie]
         self._ended(session)
+        if session.interrupted:
+            session.interrupted = False
+            start_again(session)
+            return
         session.attempts += 1
         session.not_before_ms = now_ms + backoff_ms(dereference(self.backoff), session.attempts, self.jitter)
         start_again(session)
@@ -475,6 +502,8 @@ cdef class FetchSender(RequestManager):
             return
         session = self.sessions[<int32_t>request.cookie]
         self._ended(session)
+        session.interrupted = False
+        session.fastest_ms = min(session.fastest_ms, max(now_ms - session.sent_ms, <int64_t>0))
         self.counters.fetched_bytes.fetch_add(<int64_t>response.length)
         message.decode(reader, response.version)
         if not reader.ok():
@@ -674,6 +703,7 @@ cdef class FetchSender(RequestManager):
         self._delay(p, now_ms)
         if (code == <int>NOT_LEADER_OR_FOLLOWER or code == <int>FENCED_LEADER_EPOCH
                 or code == <int>REPLICA_NOT_AVAILABLE or code == <int>KAFKA_STORAGE_ERROR
+                or code == <int>LEADER_NOT_AVAILABLE
                 or code == <int>UNKNOWN_TOPIC_OR_PARTITION or code == <int>UNKNOWN_TOPIC_ID
                 or code == <int>INCONSISTENT_TOPIC_ID):
             p.preferred_replica = -1

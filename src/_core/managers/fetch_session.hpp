@@ -42,6 +42,10 @@ struct FetchSession {
   int32_t attempts = 0;
   int64_t not_before_ms = 0;
   int64_t reserved_bytes = 0;
+  int64_t sent_ms = 0;
+  int64_t fastest_ms = 100;             // shortest time from request to response seen
+  int64_t urgent_ms = 0;                // since when a new partition waits behind the Fetch in flight; 0: none
+  bool interrupted = false;             // the Fetch in flight was given up for it
   int32_t partitions_without_id = 0;    // while any is, the session asks by name
   std::unordered_map<std::string, SessionPartition> partitions;        // by partition_key
   std::unordered_map<Uuid, std::string> topic_names;      // as asked in this session

@@ -36,6 +36,10 @@ cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
         int32_t attempts
         int64_t not_before_ms
         int64_t reserved_bytes
+        int64_t sent_ms
+        int64_t fastest_ms
+        int64_t urgent_ms
+        bint interrupted
         int32_t partitions_without_id
         unordered_map[string, SessionPartition] partitions
         unordered_map[Uuid, string] topic_names

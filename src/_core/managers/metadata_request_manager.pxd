@@ -1,10 +1,11 @@
 # Keeps FetchPositions.cluster fresh and answers list_topics. thread: N.
-from kconsumer._core.base.cpp cimport deque, int32_t, int64_t, string, uint64_t, unordered_map, vector
+from kconsumer._core.base.cpp cimport deque, int32_t, int64_t, set, string, uint64_t, unordered_map, vector
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.events.application_event cimport TopicMetadataEvent
 from kconsumer._core.events.background_event cimport BackgroundEventQueue
 from kconsumer._core.managers.request_manager cimport RequestManager
 from kconsumer._core.managers.request_state cimport BackoffConfig, Jitter, RequestState
+from kconsumer._core.network.network cimport NodeLoss
 from kconsumer._core.network.request cimport BodyOf, Request, Response
 from kconsumer._core.protocol.messages.metadata cimport (
     MetadataRequest,
@@ -26,7 +27,11 @@ cdef class MetadataRequestManager(RequestManager):
     cdef bint topics_wanted                                    # thread: N (of topics not known yet: at once)
     cdef bint has_metadata                                     # thread: N
     cdef int64_t updated_ms                                    # thread: N
-    cdef int64_t failing_since_ms                              # thread: N (0: the last request succeeded)
+    cdef int64_t unreachable_since_ms                          # thread: N (0: reachable)
+    cdef int64_t unanswered_since_ms                           # thread: N (0: the last request was answered)
+    cdef size_t bootstrap_count                                # thread: N
+    cdef set[int32_t] failed_nodes                             # thread: N (no attempt succeeded since)
+    cdef vector[NodeLoss] losses                               # thread: N (scratch)
     cdef bint all_down_reported                                # thread: N
     cdef bint unsupported_reported                             # thread: N
     cdef deque[TopicMetadataEvent*] waiting                    # thread: N (a reference each)
@@ -34,6 +39,7 @@ cdef class MetadataRequestManager(RequestManager):
     cdef uint64_t next_cookie                                  # thread: N
 
     cdef void want_update(self) noexcept nogil
+    cdef void on_losses(self, int64_t now_ms) noexcept nogil
     cdef void ask(self, TopicMetadataEvent* event) noexcept nogil
     cdef void expire(self, int64_t now_ms) noexcept nogil
     cdef int64_t next_deadline_ms(self) noexcept nogil
@@ -42,11 +48,13 @@ cdef class MetadataRequestManager(RequestManager):
     cdef int64_t _due_ms(self) noexcept nogil
     cdef void _report_unsupported(self, const Status& status) noexcept nogil
     cdef void _take_topic_error(self, MetadataResponse_MetadataResponseTopic& found, int64_t now_ms) noexcept nogil
+    cdef int64_t _until_rebootstrap(self, int64_t now_ms) noexcept nogil
     cdef void _send_update(self, int64_t now_ms) noexcept nogil
     cdef void _send_list(self, TopicMetadataEvent* event, int64_t now_ms) noexcept nogil
     cdef void _send(self, BodyOf[MetadataRequest]* body, int32_t kind, uint64_t cookie, int64_t now_ms,
-        int64_t deadline_ms) noexcept nogil
+                    int64_t deadline_ms) noexcept nogil
     cdef void _check_reachable(self, int64_t now_ms) noexcept nogil
+    cdef void _reachable(self) noexcept nogil
     cdef void _rebootstrap(self, int64_t now_ms, const char* why) noexcept nogil
     cdef void _failed(self, Request* request, int64_t now_ms) noexcept nogil
     cdef TopicMetadataEvent* _take_asked(self, uint64_t cookie) noexcept nogil
@@ -57,4 +65,4 @@ cdef class MetadataRequestManager(RequestManager):
     cdef bint _report_missing(self, MetadataResponse& message, int64_t now_ms) noexcept nogil
     cdef void _answer(self, TopicMetadataEvent* event, MetadataResponse& message, Response* response) noexcept nogil
     cdef void _answer_topic(self, TopicMetadataEvent* event,
-        MetadataResponse_MetadataResponseTopic& found) noexcept nogil
+                            MetadataResponse_MetadataResponseTopic& found) noexcept nogil

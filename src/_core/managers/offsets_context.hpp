@@ -1,4 +1,5 @@
 // Owns: OffsetsContext, what a ListOffsets or OffsetForLeaderEpoch in flight is for. thread: N.
+// Never: sends or decides anything; offsets_request_manager.pyx does.
 #pragma once
 #include <string>
 #include <unordered_map>

@@ -55,17 +55,17 @@ cdef class OffsetsRequestManager(RequestManager):
     # private
     cdef int64_t _poll_positions(self, int64_t now_ms) noexcept nogil
     cdef void _add_reset(self, PartitionState* p, BodyOf[ListOffsetsRequest]* body,
-        OffsetsContext& context) noexcept nogil
+                         OffsetsContext& context) noexcept nogil
     cdef void _add_validation(self, PartitionState* p, BodyOf[OffsetForLeaderEpochRequest]* body,
-        OffsetsContext& context) noexcept nogil
+                              OffsetsContext& context) noexcept nogil
     cdef void _send(self, RequestBody* body, int32_t node_id, int32_t kind, OffsetsContext& context,
-        int64_t now_ms, int64_t deadline_ms) noexcept nogil
+                    int64_t now_ms, int64_t deadline_ms) noexcept nogil
     cdef int64_t _poll_events(self, int64_t now_ms) noexcept nogil
     cdef bint _finish(self, ListOffsetsEvent* event) noexcept nogil
     cdef int64_t _send_queries(self, ListOffsetsEvent* event, int64_t now_ms) noexcept nogil
     cdef bint _is_unknown(self, TopicEntry* topic, PartitionEntry* entry) noexcept nogil
     cdef void _add_query(self, ListOffsetsEvent* event, size_t i, BodyOf[ListOffsetsRequest]* body,
-        OffsetsContext& context, int32_t leader_epoch) noexcept nogil
+                         OffsetsContext& context, int32_t leader_epoch) noexcept nogil
     cdef void _skip_validation(self, OffsetsContext& context) noexcept nogil
     cdef void _retry_all(self, OffsetsContext& context, int64_t now_ms, const Status& status) noexcept nogil
     cdef void _report_once(self, PartitionState* p, const Status& status) noexcept nogil
@@ -73,13 +73,13 @@ cdef class OffsetsRequestManager(RequestManager):
     cdef void _retry_events(self, int64_t now_ms) noexcept nogil
     cdef void _retry_unanswered(self, OffsetsContext& context, int64_t now_ms) noexcept nogil
     cdef bint _on_offsets(self, Reader& reader, Response* response, OffsetsContext& context,
-        int64_t now_ms) noexcept nogil
+                          int64_t now_ms) noexcept nogil
     cdef void _on_reset(self, AskedPartition* asked, ListOffsetsResponse_ListOffsetsPartitionResponse* found,
-        int64_t now_ms) noexcept nogil
+                        int64_t now_ms) noexcept nogil
     cdef void _on_partition_error(self, AskedPartition* asked, int32_t code, int64_t now_ms) noexcept nogil
     cdef void _on_query(self, ListOffsetsEvent* event, AskedPartition* asked,
-        ListOffsetsResponse_ListOffsetsPartitionResponse* found, int64_t now_ms) noexcept nogil
+                        ListOffsetsResponse_ListOffsetsPartitionResponse* found, int64_t now_ms) noexcept nogil
     cdef bint _on_end_offsets(self, Reader& reader, Response* response, OffsetsContext& context,
-        int64_t now_ms) noexcept nogil
+                              int64_t now_ms) noexcept nogil
     cdef void _on_end_offset(self, AskedPartition* asked, OffsetForLeaderEpochResponse_EpochEndOffset* found,
-        int64_t now_ms) noexcept nogil
+                             int64_t now_ms) noexcept nogil

@@ -6,7 +6,7 @@ anybody but the leader.
 
 Errors per partition, of both requests:
   NOT_LEADER_OR_FOLLOWER, LEADER_NOT_AVAILABLE, REPLICA_NOT_AVAILABLE, KAFKA_STORAGE_ERROR, OFFSET_NOT_AVAILABLE,
-  FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, UNKNOWN_TOPIC_OR_PARTITION   metadata is refreshed, asked again with backoff
+  FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, UNKNOWN_TOPIC_OR_PARTITION   metadata is refreshed, then again with backoff
   UNSUPPORTED_FOR_MESSAGE_FORMAT (time look-up in a v0 log)   no offset for that time
   everything else   the application is told once; a position is asked for again with backoff, a question ends with it
 """
@@ -208,14 +208,13 @@ cdef class OffsetsRequestManager(RequestManager):
 
     cdef int64_t _poll_events(self, int64_t now_ms) noexcept nogil:
         cdef ListOffsetsEvent* event
-        cdef size_t i
         cdef size_t n = self.events.size()
         cdef int64_t wait = INT64_MAX
         if n == 0:
             return INT64_MAX
         if now_ms < self.events_retry_at_ms:
             return self.events_retry_at_ms - now_ms
-        for i in range(n):
+        for _ in range(n):
             event = self.events.front()
             self.events.pop_front()
             if event.done() or self._finish(event):
@@ -308,13 +307,12 @@ cdef class OffsetsRequestManager(RequestManager):
 
     cdef void expire(self, int64_t now_ms) noexcept nogil:
         cdef ListOffsetsEvent* event
-        cdef size_t i
         cdef size_t n = self.events.size()
-        for i in range(n):
+        for _ in range(n):
             event = self.events.front()
             self.events.pop_front()
             if not event.done() and now_ms >= event.deadline_ms:
-                event.complete(Status(<int>ERR_TIMED_OUT, string(b"no leader answered the ListOffsets request in time")))
+                event.complete(Status(<int>ERR_TIMED_OUT, string(b"no leader answered ListOffsets in time")))
             if event.done():
                 event.release()
             else:
@@ -528,7 +526,8 @@ cdef class OffsetsRequestManager(RequestManager):
             self.delegate.network.throttle(response.node_id, message.throttle_time_ms, now_ms)
         for t in range(message.topics.size()):
             for i in range(message.topics[t].partitions.size()):
-                it = context.places.find(partition_key(message.topics[t].topic, message.topics[t].partitions[i].partition))
+                it = context.places.find(partition_key(message.topics[t].topic,
+                                                       message.topics[t].partitions[i].partition))
                 if it != context.places.end():
                     self._on_end_offset(&context.partitions[dereference(it).second],
                                         &message.topics[t].partitions[i], now_ms)

@@ -6,7 +6,7 @@ from libc.stdint cimport uint32_t
 
 from kconsumer._core.base.status cimport ERR_BAD_MSG, ERR_CRIT_SYS_RESOURCE, ERR_TRANSPORT
 from kconsumer._core.network.socket cimport describe, error_text
-from kconsumer._core.network.transport cimport IO_CLOSED, IO_DONE, IO_FAILED, IO_WOULD_BLOCK, IoResult
+from kconsumer._core.network.transport cimport IO_CLOSED, IO_DONE, IO_WOULD_BLOCK, IoResult
 
 
 # What a response may take before any of its bytes has come, whatever its size claims.

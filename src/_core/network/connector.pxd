@@ -4,7 +4,7 @@ from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint64_t, vector
 from kconsumer._core.base.log cimport LogQueue
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.network.connection cimport Connection, InFlight, OpenDescriptors
-from kconsumer._core.network.network cimport Completion, Network
+from kconsumer._core.network.network cimport Completion, Network, NodeLoss
 from kconsumer._core.network.request cimport NetworkConfig, Request
 from kconsumer._core.network.resolver cimport Resolver
 from kconsumer._core.network.selector cimport Selector
@@ -21,6 +21,7 @@ cdef class Connector(Network):
     cdef Resolver resolver                # thread: N
     cdef OpenDescriptors descriptors      # shared: atomics
     cdef vector[Completion] finished      # thread: N; not yet handed out by poll
+    cdef vector[NodeLoss] losses          # thread: N; not yet taken, at most MAX_LOSSES
     cdef Writer scratch                   # thread: N
     cdef int64_t next_timer_ms            # thread: N; nothing is due before this
     cdef int32_t in_flight_count          # thread: N
@@ -43,8 +44,9 @@ cdef class Connector(Network):
                                 int64_t now_ms) noexcept nogil
     cdef void become_ready(self, Connection* c, int64_t now_ms) noexcept nogil
     cdef void lose(self, Connection* c, const Status& why, int64_t now_ms) noexcept nogil
-    cdef void log_loss(self, Connection* c, const Status& told, bint was_ready, bint was_idle,
+    cdef bint log_loss(self, Connection* c, const Status& told, bint was_ready, bint was_idle,
                        int64_t now_ms) noexcept nogil
+    cdef void note_loss(self, Connection* c, const Status& told, bint was_ready, bint is_news) noexcept nogil
     cdef void close_socket(self, Connection* c) noexcept nogil
     cdef void fail_in_flight(self, Connection* c, const Status& why) noexcept nogil
     cdef void finish_failed(self, Request* request, int32_t code, const string& detail) noexcept nogil

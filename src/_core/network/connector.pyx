@@ -11,7 +11,7 @@ from libc.stdint cimport INT64_MAX
 from posix.unistd cimport close as close_descriptor
 
 from kconsumer._core.base.log cimport DBG_BROKER, DBG_FEATURE, DBG_PROTOCOL
-from kconsumer._core.base.status cimport ERR_CRIT_SYS_RESOURCE, ERR_TRANSPORT
+from kconsumer._core.base.status cimport ERR_CRIT_SYS_RESOURCE, ERR_INTR, ERR_TRANSPORT
 from kconsumer._core.network.api_exchange cimport (
     API_VERSIONS_FIRST_TRY,
     api_versions_header_version,
@@ -44,6 +44,8 @@ from kconsumer._core.protocol.messages.api_versions cimport ApiVersionsRequest
 
 # How long an identical connection failure stays untold.
 cdef int64_t REPEAT_LOG_MS = 30000
+# Losses kept for whoever asks; more of them say nothing new.
+cdef size_t MAX_LOSSES = 100
 
 
 @cython.no_gc
@@ -64,8 +66,8 @@ cdef class Connector(Network):
     cdef int64_t backoff_ms(self, int32_t failures) noexcept nogil:
         """Doubles with each failure in a row up to the maximum; ±20 %, so that clients of a lost broker spread out."""
         cdef int64_t wait = self.config.reconnect_backoff_ms
-        cdef int32_t i
-        for i in range(1, min(failures, 30)):
+        cdef int32_t _i
+        for _i in range(1, min(failures, 30)):
             wait = min(wait * 2, <int64_t>self.config.reconnect_backoff_max_ms)
         wait = min(wait, <int64_t>self.config.reconnect_backoff_max_ms)
         return wait * <int64_t>(80 + self.random() % 41) // 100
@@ -208,6 +210,7 @@ cdef class Connector(Network):
             and why.code == ERR_TRANSPORT and not c.in_flight.empty() else b""))
         cdef bint was_ready = c.state == CONN_READY
         cdef bint was_idle = was_ready and c.in_flight.empty() and why.code == ERR_TRANSPORT
+        cdef bint deliberate = why.code == ERR_INTR
         cdef bint rested = was_idle and now_ms - c.last_used_ms >= self.config.reconnect_backoff_max_ms
         if c.state == CONN_RESOLVING:
             self.resolving_count -= 1
@@ -217,7 +220,7 @@ cdef class Connector(Network):
             c.failures += 1
             c.failure = told
             c.next_address()
-        self.log_loss(c, told, was_ready, was_idle, now_ms)
+        self.note_loss(c, told, was_ready, self.log_loss(c, told, was_ready, was_idle or deliberate, now_ms))
         if c.wire() != NULL:
             c.wire().close()
         self.close_socket(c)
@@ -225,19 +228,35 @@ cdef class Connector(Network):
         self.fail_in_flight(c, told)
         c.reset_io()
         # Brokers close what is idle; coming back from that is no retry.
-        c.next_attempt_ms = now_ms if rested else now_ms + self.backoff_ms(c.failures)
+        c.next_attempt_ms = now_ms if rested or deliberate else now_ms + self.backoff_ms(c.failures)
         self.arm(c.next_attempt_ms)
 
-    cdef void log_loss(self, Connection* c, const Status& told, bint was_ready, bint was_idle,
+    cdef bint log_loss(self, Connection* c, const Status& told, bint was_ready, bint was_idle,
                        int64_t now_ms) noexcept nogil:
-        """The same failure again and again is told once in a while, and at every turn under debug=broker."""
+        """Whether it was told as news: the same failure is told once in a while, under debug=broker at every turn."""
         cdef bint repeated = c.logged_detail == told.detail and now_ms - c.logged_ms < REPEAT_LOG_MS
-        cdef bint quiet = was_idle or repeated or c.node.retiring
+        cdef bint unwanted = was_ready and not self.config.log_connection_close
+        cdef bint quiet = was_idle or repeated or unwanted or c.node.retiring
         if not quiet:
             c.logged_detail = told.detail
             c.logged_ms = now_ms
         self.log.write(6 if was_ready else 3, DBG_BROKER if quiet else 0,
                        b"DISCONN" if was_ready else b"FAIL", b"%s", told.detail.c_str())
+        return not quiet
+
+    cdef void note_loss(self, Connection* c, const Status& told, bint was_ready, bint is_news) noexcept nogil:
+        cdef NodeLoss loss
+        if c.node.retiring or self.losses.size() >= MAX_LOSSES or (was_ready and not is_news):
+            return
+        loss.node_id = c.node.id
+        loss.was_ready = was_ready
+        loss.repeated = not is_news
+        loss.status = told
+        self.losses.push_back(loss)
+
+    cdef void take_losses(self, vector[NodeLoss]& out) noexcept nogil:
+        out.swap(self.losses)
+        self.losses.clear()
 
     cdef void close_socket(self, Connection* c) noexcept nogil:
         if c.fd < 0:

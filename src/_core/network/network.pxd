@@ -20,6 +20,15 @@ cdef extern from "network/completion.hpp" namespace "kc" nogil:
         Status status
 
 
+cdef extern from "network/node_loss.hpp" namespace "kc" nogil:
+    cdef cppclass NodeLoss:
+        NodeLoss()
+        int32_t node_id
+        bint was_ready
+        bint repeated
+        Status status
+
+
 cdef enum Readiness:
     NODE_READY = 0        # send() will take a request now
     NODE_CONNECTING = 1   # not yet; a connection is being made (started by this call if need be)
@@ -47,6 +56,8 @@ cdef class Network:
     cdef void throttle(self, int32_t node_id, int32_t throttle_ms, int64_t now_ms) noexcept nogil
     # Closes a connection; its requests fail with ERR_TRANSPORT at the next poll.
     cdef void disconnect(self, int32_t node_id, Channel channel, int64_t now_ms) noexcept nogil
+    # Closes a connection of one's own accord, to be made anew without back-off; its requests fail with ERR_INTR.
+    cdef void renew(self, int32_t node_id, Channel channel, int64_t now_ms) noexcept nogil
     # Highest version both sides speak on this (connected) channel, or -1.
     cdef int32_t usable_version(self, int32_t node_id, Channel channel, int32_t api_key, int32_t low,
                                 int32_t high) noexcept nogil
@@ -58,6 +69,10 @@ cdef class Network:
     cdef void close_all(self) noexcept nogil
     cdef int32_t in_flight(self) noexcept nogil
     cdef string node_name(self, int32_t node_id) noexcept nogil
-    # Whether a connection of this node is up (used for `all brokers down`).
+    # Whether any connection is up.
     cdef bint any_connected(self) noexcept nogil
+    # Connections lost and attempts failed since the last call, without repetitions of the same failure.
+    cdef void take_losses(self, vector[NodeLoss]& out) noexcept nogil
+    # Whether a response has begun to arrive on this channel.
+    cdef bint receiving(self, int32_t node_id, Channel channel) noexcept nogil
     cdef void collect_stats(self, vector[NodeStats]& out) noexcept nogil

@@ -44,6 +44,9 @@ cdef class Network:
     cdef void disconnect(self, int32_t node_id, Channel channel, int64_t now_ms) noexcept nogil:
         pass
 
+    cdef void renew(self, int32_t node_id, Channel channel, int64_t now_ms) noexcept nogil:
+        pass
+
     cdef int32_t usable_version(self, int32_t node_id, Channel channel, int32_t api_key, int32_t low,
                                 int32_t high) noexcept nogil:
         return -1
@@ -64,6 +67,12 @@ cdef class Network:
         return string()
 
     cdef bint any_connected(self) noexcept nogil:
+        return False
+
+    cdef void take_losses(self, vector[NodeLoss]& out) noexcept nogil:
+        pass
+
+    cdef bint receiving(self, int32_t node_id, Channel channel) noexcept nogil:
         return False
 
     cdef void collect_stats(self, vector[NodeStats]& out) noexcept nogil:

@@ -17,6 +17,7 @@ from kconsumer._core.base.cpp cimport uint64_t
 from kconsumer._core.base.log cimport DBG_PROTOCOL
 from kconsumer._core.base.status cimport (
     ERR_BAD_MSG,
+    ERR_INTR,
     ERR_INVALID_ARG,
     ERR_RESOLVE,
     ERR_TIMED_OUT,
@@ -196,7 +197,6 @@ cdef class NetworkClient(Connector):
         cdef map[int32_t, Node*].iterator it
         cdef Node* node
         cdef size_t i
-        cdef int channel
         cdef int32_t node_id
         if nodes.empty():
             if not self.on_bootstrap:
@@ -325,6 +325,10 @@ cdef class NetworkClient(Connector):
             inc(it)
         return False
 
+    cdef bint receiving(self, int32_t node_id, Channel channel) noexcept nogil:
+        cdef Connection* c = self.find_connection(node_id, channel)
+        return c != NULL and (c.size_have > 0 or c.frame != NULL)
+
     cdef void collect_stats(self, vector[NodeStats]& out) noexcept nogil:
         cdef map[int32_t, Node*].iterator it = self.nodes.begin()
         cdef Node* node
@@ -390,6 +394,11 @@ cdef class NetworkClient(Connector):
         cdef Connection* c = self.find_connection(node_id, channel)
         if c != NULL and c.state != CONN_DOWN:
             self.lose(c, Status(ERR_TRANSPORT, string(b"disconnected by the client")), now_ms)
+
+    cdef void renew(self, int32_t node_id, Channel channel, int64_t now_ms) noexcept nogil:
+        cdef Connection* c = self.find_connection(node_id, channel)
+        if c != NULL and c.state != CONN_DOWN:
+            self.lose(c, Status(ERR_INTR, string(b"given up by the client for a more urgent request")), now_ms)
 
     cdef void close_all(self) noexcept nogil:
         cdef map[int32_t, Node*].iterator it

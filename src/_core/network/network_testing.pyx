@@ -7,11 +7,11 @@ from libc.stdint cimport INT64_MAX
 
 import time
 
-from kconsumer._core.base.clock cimport Clock, ManualClock
+from kconsumer._core.base.clock cimport Clock
 from kconsumer._core.base.cpp cimport deque, int16_t, int32_t, int64_t, string, uint64_t, vector
 from kconsumer._core.base.log cimport LogLine, LogQueue
 from kconsumer._core.base.status cimport Status
-from kconsumer._core.network.network cimport Network, Readiness, ResponseHandler
+from kconsumer._core.network.network cimport Network, ResponseHandler
 from kconsumer._core.network.network_client cimport NetworkClient
 from kconsumer._core.network.network_client_delegate cimport NetworkClientDelegate
 from kconsumer._core.network.request cimport (
@@ -20,10 +20,10 @@ from kconsumer._core.network.request cimport (
     NodeAddress,
     NodeStats,
     Request,
-    RequestBody,
+    RequestBody,  # no-cython-lint
     Response,
 )
-from kconsumer._core.network.resolver cimport Resolution, ResolveFunction
+from kconsumer._core.network.resolver cimport ResolveFunction
 from kconsumer._core.records.columns cimport BlockPool
 
 

@@ -10,7 +10,7 @@ from kconsumer._core.state.subscription_state cimport SubscriptionState
 cdef extern from "state/partition_error.hpp" namespace "kc" nogil:
     cdef cppclass PartitionError:
         PartitionError()
-        PartitionState* partition   # holds a reference
+        PartitionState* partition
         uint64_t position_epoch
         int64_t offset
         Status status
@@ -25,7 +25,7 @@ cdef class FetchPositions:
     cdef vector[PartitionState*] dirty           # thread: N (a reference each): FetchSender shall look at it
     cdef vector[PartitionState*] changes         # thread: N (scratch of adopt)
     cdef vector[PartitionError] errors           # thread: N (to be handed to the application in order)
-    cdef unordered_map[string, int32_t] interest # thread: N (topic → tracked partitions)
+    cdef unordered_map[string, int32_t] interest  # thread: N (topic → tracked partitions)
     cdef bint interest_changed                   # thread: N
 
     cdef void adopt(self, int64_t now_ms) noexcept nogil
@@ -34,7 +34,8 @@ cdef class FetchPositions:
     cdef void mark_dirty(self, PartitionState* p) noexcept nogil
     cdef void start_at(self, PartitionState* p, int64_t offset, int32_t leader_epoch) noexcept nogil
     cdef void await_reset(self, PartitionState* p, int64_t timestamp, int64_t tail) noexcept nogil
-    cdef void reset_by_policy(self, PartitionState* p, int32_t cause, const string& why, int64_t offset, int64_t now_ms) noexcept nogil
+    cdef void reset_by_policy(self, PartitionState* p, int32_t cause, const string& why, int64_t offset,
+                              int64_t now_ms) noexcept nogil
     cdef void activate(self, PartitionState* p, int64_t offset) noexcept nogil
     cdef void stop(self, PartitionState* p, const Status& status, int64_t offset) noexcept nogil
     cdef void report(self, PartitionState* p, const Status& status, int64_t offset) noexcept nogil

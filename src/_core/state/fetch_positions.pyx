@@ -26,7 +26,6 @@ from kconsumer._core.state.partition_state cimport (
 )
 
 
-
 cdef extern from *:
     """
     #include <time.h>

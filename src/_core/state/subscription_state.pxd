@@ -9,7 +9,7 @@ cdef class SubscriptionState:
     cdef vector[PartitionState*] order                    # shared: lock (assignment in the order it was given)
     cdef vector[PartitionState*] changed                  # shared: lock (each holds a reference)
     cdef uint64_t next_epoch                              # shared: lock
-    cdef atomic[bint] has_changes                         # set under lock, read on N without it
+    cdef atomic[bint] has_changes                         # shared: atomic (set under lock, read on N without)
 
     cdef PartitionState* find(self, const string& topic, int32_t partition) noexcept nogil
     cdef bint add(self, const string& topic, int32_t partition, int64_t offset, int32_t leader_epoch) noexcept nogil

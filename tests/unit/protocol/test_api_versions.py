@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 import pytest
+
 from kconsumer._core.protocol import protocol_testing as codecs
 
 READY, ASK_V0, REFUSED = range(3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 import pytest
+
 from kconsumer._core.protocol import protocol_testing as codecs
 
 

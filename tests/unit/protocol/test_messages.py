@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from kconsumer._core.protocol import protocol_testing as codecs
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+
 from kconsumer._core.protocol import protocol_testing as codecs
 
 BAD_MSG = -199

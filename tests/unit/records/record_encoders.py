@@ -11,6 +11,7 @@ import lz4.frame
 import snappy
 import zstandard
 from kafka.codec import lz4_encode_old_kafka, snappy_encode
+
 from kconsumer._core.records import records_testing
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)

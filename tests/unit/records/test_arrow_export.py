@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kconsumer._core.records.records_testing import Batch, Job, Pool
 from record_encoders import CODECS, ZSTD, batch, message
+
+from kconsumer._core.records.records_testing import Batch, Job, Pool
 
 HEADERS = pa.list_(pa.field("item", pa.struct([
     pa.field("key", pa.string(), nullable=False), pa.field("value", pa.binary_view()),

@@ -7,8 +7,9 @@ import lz4.frame
 import pytest
 import snappy
 import zstandard
-from kconsumer._core.records.records_testing import Job, Pool
 from record_encoders import GZIP, LZ4, SNAPPY, ZSTD, batch, compress, decode, expected, record
+
+from kconsumer._core.records.records_testing import Job, Pool
 
 BAD_COMPRESSION = -198
 RECORDS = [(i, 0, b"k%d" % i, b"value" * 50, []) for i in range(400)]

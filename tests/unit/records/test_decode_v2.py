@@ -6,7 +6,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kafka.record.default_records import DefaultRecordBatchBuilder
-from kconsumer._core.records.records_testing import Job, Pool
 from record_encoders import (
     CODECS,
     GZIP,
@@ -23,6 +22,8 @@ from record_encoders import (
     record_body,
     varint,
 )
+
+from kconsumer._core.records.records_testing import Job, Pool
 
 BAD_MSG = -199
 BAD_COMPRESSION = -198

@@ -6,6 +6,7 @@ import random
 
 import pytest
 from kafka.record._crc32c import crc as independent
+
 from kconsumer._core.records.records_testing import crc32c, crc32c_in_hardware
 
 # RFC 3720 B.4 and the usual check value.

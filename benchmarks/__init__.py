@@ -1,0 +1,1 @@
+"""Benchmarks: `python -m benchmarks` (= `make bench`); see docs/benchmarks.md."""

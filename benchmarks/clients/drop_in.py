@@ -1,0 +1,109 @@
+"""Owns: reading a topic with kconsumer or confluent_kafka: the very same loop, the import differs.
+
+Threads: the main thread. Never: does for one library what it does not do for the other (consume_batch and Arrow, which
+confluent_kafka has not, apart).
+
+kconsumer runs with its defaults. confluent_kafka with its defaults stops fetching for a second whenever its queue is
+full, and then reaches a fifth of what it can; so it is measured with a shorter pause (`--tuned`), and also as it comes.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from benchmarks.clients.measure import CHUNK, SILENCE_SECONDS, Watch, arguments, fail
+
+TUNED = {"fetch.queue.backoff.ms": 10}
+BATCH_ROWS = 65_536  # consume_batch's own default
+
+
+def poll(consumer: Any, wanted: int, watch: Watch) -> tuple[int, int]:
+    count = size = 0
+    while True:  # as applications have it; CPython 3.11 does not specialise a loop with a condition here
+        message = consumer.poll(SILENCE_SECONDS)
+        if message is None:
+            fail("no record came")
+        if message.error():
+            fail(message.error())
+        if not count:
+            watch.first()
+        size += len(message.value())
+        count += 1
+        if count == wanted:
+            return count, size
+
+
+def consume(consumer: Any, wanted: int, watch: Watch) -> tuple[int, int]:
+    count = size = 0
+    while count < wanted:
+        messages = consumer.consume(min(CHUNK, wanted - count), SILENCE_SECONDS)
+        if not messages:
+            fail("no record came")
+        if not count:
+            watch.first()
+        for message in messages:
+            if message.error():
+                fail(message.error())
+            size += len(message.value())
+        count += len(messages)
+    return count, size
+
+
+def consume_batch(consumer: Any, wanted: int, watch: Watch) -> tuple[int, None]:
+    count = 0
+    while count < wanted:
+        batch = consumer.consume_batch(BATCH_ROWS, SILENCE_SECONDS)
+        if not len(batch):
+            fail("no record came")
+        if not count:
+            watch.first()
+        count += len(batch)
+    return count, None
+
+
+def arrow(consumer: Any, wanted: int, watch: Watch) -> tuple[int, int]:
+    """Every batch becomes a pyarrow.RecordBatch whose keys and values are copied into pyarrow's `binary`."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    binary = {"key": pa.binary(), "value": pa.binary()}
+    schema = None
+    count = size = 0
+    while count < wanted:
+        batch = consumer.consume_batch(BATCH_ROWS, SILENCE_SECONDS)
+        if not len(batch):
+            fail("no record came")
+        if schema is None:
+            watch.first()
+            own = pa.schema(batch)
+            schema = pa.schema([field.with_type(binary.get(field.name, field.type)) for field in own])
+        table = pa.record_batch(batch, schema=schema)
+        count += table.num_rows
+        size += pc.sum(pc.binary_length(table.column("value"))).as_py()
+    return count, size
+
+
+METHODS = {"poll": poll, "consume": consume, "consume_batch": consume_batch, "arrow": arrow}
+
+
+def main() -> None:
+    given = arguments(tuple(METHODS), ("kconsumer", "confluent_kafka"), tunable=True)
+    if given.method == "arrow":
+        import pyarrow.compute  # noqa: F401 - its import is not what is measured
+    library = importlib.import_module(given.library)
+    consumer = library.Consumer({"bootstrap.servers": given.bootstrap, "group.id": "benchmarks",
+                                 "enable.auto.commit": False, **(TUNED if given.tuned else {})})
+    try:
+        consumer.list_topics(given.topic, timeout=SILENCE_SECONDS)
+        places = [library.TopicPartition(given.topic, p, 0) for p in range(given.partitions)]
+        watch = Watch()
+        consumer.assign(places)
+        count, size = METHODS[given.method](consumer, given.records, watch)
+        watch.report(count, size)
+    finally:
+        consumer.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""Owns: what every measured Python program shares: its arguments, its clocks, the JSON line it prints.
+
+Threads: the program's main thread. Never: imports a Kafka client, so that each program holds its own client only.
+
+What is timed, alike for all: from just before the partitions are assigned to the return of the last record. The client
+was created and has read the topic's metadata before, so its first connection is open. CPU time is the whole process's
+(all its threads, user and system) over the same span; memory is the process's peak from start to end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import NoReturn
+
+SILENCE_SECONDS = 30.0  # a client that returns nothing for so long has failed
+CHUNK = 10_000  # records that the list-returning calls ask for
+
+
+def arguments(
+    methods: tuple[str, ...] = (), libraries: tuple[str, ...] = (), tunable: bool = False
+) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bootstrap", required=True)
+    parser.add_argument("--topic", required=True)
+    parser.add_argument("--partitions", type=int, required=True)
+    parser.add_argument("--records", type=int, required=True, help="how many to read; all of the topic, or fewer")
+    if methods:
+        parser.add_argument("--method", choices=methods, required=True)
+    if libraries:
+        parser.add_argument("--library", choices=libraries, required=True)
+    if tunable:
+        parser.add_argument("--tuned", action="store_true", help="with the settings that suit throughput")
+    return parser.parse_args()
+
+
+def cpu_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def peak_rss_bytes() -> int:
+    """Linux keeps in ru_maxrss what the parent had before exec, so the kernel's own mark is read there."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        for line in status.read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def fail(why: object) -> NoReturn:
+    raise SystemExit(f"{Path(sys.argv[0]).stem}: {why}")
+
+
+class Watch:
+    """Started just before assign(); `first()` at the first record; `report()` at the last one."""
+
+    def __init__(self) -> None:
+        self._cpu = cpu_seconds()
+        self._began = self._first = time.perf_counter()
+
+    def first(self) -> None:
+        self._first = time.perf_counter()
+
+    def report(self, records: int, data_bytes: int | None, **more: object) -> None:
+        """Print the result; `data_bytes` is the sum of the values' lengths, None where the program did not look."""
+        seconds = time.perf_counter() - self._began
+        cpu = cpu_seconds() - self._cpu
+        result = {"records": records, "bytes": data_bytes, "seconds": seconds,
+                  "first_record_seconds": self._first - self._began, "cpu_seconds": cpu,
+                  "peak_rss_bytes": peak_rss_bytes(), **more}
+        print(json.dumps(result), flush=True)

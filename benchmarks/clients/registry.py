@@ -1,0 +1,141 @@
+"""Owns: the list of programs that are measured: how each is started, what is read from it, what it is compared with.
+
+Threads: the runner's main thread. Never: runs one (see runner.py).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kconsumer.testing import MissingToolError, kafka_jars
+from kconsumer.testing._artifacts import jdk_program
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+BUILD = ROOT / "build" / "bench"
+_JAVA_HEAP = "512m"
+_COMPILE_SECONDS = 600
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a program reads."""
+
+    bootstrap: str
+    topic: str
+    partitions: int
+    records: int
+
+
+def _json_line(output: str) -> dict[str, Any]:
+    result: dict[str, Any] = json.loads(output.strip().splitlines()[-1])
+    return result
+
+
+@dataclass(frozen=True)
+class Client:
+    """`versus` is the confluent-kafka method that this one's figures are divided by; `limit` bounds the records that a
+    slow client reads; `missing` says in words why it cannot run here, or is empty."""
+
+    name: str
+    about: str
+    command: Callable[[Target], list[str]]
+    versus: str
+    limit: int = 0
+    missing: Callable[[], str] = lambda: ""
+    prepare: Callable[[], None] = lambda: None
+    parse: Callable[[str], dict[str, Any]] = _json_line
+    own: bool = False
+
+
+def _plain(target: Target) -> list[str]:
+    return ["--bootstrap", target.bootstrap, "--topic", target.topic, "--partitions", str(target.partitions),
+            "--records", str(target.records)]
+
+
+def python_program(module: str, *more: str) -> Callable[[Target], list[str]]:
+    return lambda target: [sys.executable, "-m", f"benchmarks.clients.{module}", *_plain(target), *more]
+
+
+def _needs(package: str) -> Callable[[], str]:
+    def missing() -> str:
+        from importlib.util import find_spec
+
+        return "" if find_spec(package) else f"{package} is not installed"
+
+    return missing
+
+
+def _java_command(target: Target) -> list[str]:
+    classes = os.pathsep.join(str(jar) for jar in kafka_jars())
+    return [jdk_program("java", 17), f"-Xmx{_JAVA_HEAP}", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp",
+            classes, "org.apache.kafka.tools.ConsumerPerformance", "--bootstrap-server", target.bootstrap, "--topic",
+            target.topic, "--num-records", str(target.records), "--hide-header"]
+
+
+def _java_missing() -> str:
+    try:
+        jdk_program("java", 17)
+    except MissingToolError as error:
+        return str(error)
+    return ""
+
+
+def _java_result(output: str) -> dict[str, Any]:
+    """start, end, MB, MB/s, records, records/s, rebalance ms, fetch ms, MB/s and records/s of the fetch part."""
+    cells = [cell.strip() for cell in output.strip().splitlines()[-1].split(",")]
+    return {"records": int(cells[4]), "bytes": None, "seconds": int(cells[7]) / 1000}
+
+
+def _franz_binary() -> Path:
+    return BUILD / "franz"
+
+
+def _franz_build() -> None:
+    """Go's own cache makes the second time quick."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run(["go", "build", "-o", str(_franz_binary()), "."], cwd=HERE / "franz", capture_output=True,
+                          text=True, check=False, timeout=_COMPILE_SECONDS)
+    if done.returncode:
+        raise RuntimeError(f"franz-go cannot be built: {done.stderr.strip()[-500:]}")
+
+
+CLIENTS = {client.name: client for client in (
+    Client("kconsumer poll", "poll() and value() of each", python_program(
+        "drop_in", "--library", "kconsumer", "--method", "poll"), "confluent-kafka poll", own=True),
+    Client("confluent-kafka poll", "the same with confluent_kafka and fetch.queue.backoff.ms=10", python_program(
+        "drop_in", "--library", "confluent_kafka", "--method", "poll", "--tuned"), "confluent-kafka poll"),
+    Client("kconsumer consume", "consume(10000) and value() of each", python_program(
+        "drop_in", "--library", "kconsumer", "--method", "consume"), "confluent-kafka consume", own=True),
+    Client("confluent-kafka consume", "the same with confluent_kafka and fetch.queue.backoff.ms=10", python_program(
+        "drop_in", "--library", "confluent_kafka", "--method", "consume", "--tuned"), "confluent-kafka consume"),
+    Client("kconsumer consume_batch", "consume_batch(65536), rows counted", python_program(
+        "drop_in", "--library", "kconsumer", "--method", "consume_batch"), "confluent-kafka consume", own=True),
+    Client("kconsumer arrow", "consume_batch into pyarrow, keys and values copied to `binary`, lengths summed",
+           python_program("drop_in", "--library", "kconsumer", "--method", "arrow"), "confluent-kafka consume",
+           missing=_needs("pyarrow"), own=True),
+    Client("confluent-kafka poll (defaults)", "the same with confluent_kafka's own settings", python_program(
+        "drop_in", "--library", "confluent_kafka", "--method", "poll"), "confluent-kafka poll", limit=1_000_000),
+    Client("confluent-kafka consume (defaults)", "the same with confluent_kafka's own settings", python_program(
+        "drop_in", "--library", "confluent_kafka", "--method", "consume"), "confluent-kafka consume", limit=1_000_000),
+    Client("aiokafka", "getmany(max_records=10000) and value of each", python_program("aiokafka_client"),
+           "confluent-kafka consume", limit=1_000_000, missing=_needs("aiokafka")),
+    Client("kafka-python", "poll(max_records=10000) and value of each", python_program("kafka_python_client"),
+           "confluent-kafka consume", limit=200_000, missing=_needs("kafka")),
+    Client("java", "kafka.tools.ConsumerPerformance", _java_command, "confluent-kafka consume",
+           missing=_java_missing, parse=_java_result),
+    Client("franz-go", "PollRecords(10000) and value of each",
+           lambda target: [str(_franz_binary()), *_plain(target)], "confluent-kafka consume",
+           missing=lambda: "" if shutil.which("go") else "Go is not installed", prepare=_franz_build),
+    Client("raw socket", "fetch and discard", python_program("raw_socket"), "confluent-kafka consume",
+           missing=_needs("kafka")),
+)}
+PAIRED = [name for name, client in CLIENTS.items() if client.own or name == client.versus]

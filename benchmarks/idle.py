@@ -1,0 +1,47 @@
+"""Owns: the CPU that idle consumers take: 100 partitions, and 10,000.
+
+Threads: the main thread. Never: lets the broker's start-up work into the figure (only the program's own CPU counts).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks.runner import ClientError, run_program
+from kconsumer.testing import KafkaCluster
+
+SECONDS = 20.0
+QUICK_SECONDS = 3.0
+LIBRARIES = ("kconsumer", "confluent_kafka")
+# (partitions, seconds until offsets are known and the fetch session stands)
+CASES = ((100, 3.0), (10_000, 20.0))
+# Thousands of indexes of the default size would be gigabytes of address space in the broker.
+SMALL_INDEX = {"segment.index.bytes": 4096}
+
+
+def run(
+    cluster: KafkaCluster, quick: bool, say: Callable[[str], None]
+) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """(one entry a case and library, what failed)."""
+    found: list[dict[str, Any]] = []
+    failed: dict[str, str] = {}
+    for partitions, settle in CASES[:1] if quick else CASES:
+        topic = f"idle-{partitions}"
+        cluster.create_topic(topic, partitions, replication=1, config=SMALL_INDEX)
+        for library in LIBRARIES:
+            command = [sys.executable, "-m", "benchmarks.clients.idle_drop_in", "--bootstrap",
+                       cluster.bootstrap_servers, "--topic", topic, "--partitions", str(partitions), "--library",
+                       library, "--settle", str(settle), "--seconds", str(QUICK_SECONDS if quick else SECONDS)]
+            try:
+                entry = json.loads(run_program(command, f"idle {library}")[0])
+            except ClientError as error:
+                failed[f"idle {library}, {partitions} partitions"] = str(error)
+                continue
+            found.append({"library": library, "partitions": partitions, **entry})
+            say(f"  {library:<16} {partitions:>6} partitions: {entry['cpu_percent']:.3f} % of a core, "
+                f"{entry['peak_rss_bytes'] / 1e6:.0f} MB")
+        cluster.delete_topic(topic)
+    return found, failed

@@ -1,0 +1,77 @@
+"""Owns: latency from produce to poll: kconsumer and confluent-kafka in turn, the same paced producer beside each.
+
+Threads: the main thread. Never: counts the first records of a run, which meet cold code.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks.clients.registry import ROOT, Target, python_program
+from kconsumer.testing import KafkaCluster
+
+TOPIC = "latency"
+RATE = 500
+ROUNDS = 3
+COUNT = 5000
+QUICK_COUNT = 500
+DISCARD = 0.1
+GRACE_SECONDS = 60.0
+LIBRARIES = ("kconsumer", "confluent_kafka")
+
+
+def percentile(ordered: list[float], share: float) -> float:
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def one(cluster: KafkaCluster, library: str, count: int) -> dict[str, Any]:
+    """Latencies of one run. Raises RuntimeError when a program fails."""
+    reader = python_program("latency_drop_in", "--library", library)(
+        Target(cluster.bootstrap_servers, TOPIC, 1, count))
+    pacer = [sys.executable, "-m", "benchmarks.clients.pace", "--bootstrap", cluster.bootstrap_servers, "--topic",
+             TOPIC, "--rate", str(RATE), "--count", str(count)]
+    with tempfile.TemporaryFile("w+") as err, subprocess.Popen(
+            reader, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err, text=True) as process:
+        try:
+            assert process.stdout is not None
+            ready = process.stdout.readline()
+            if ready:
+                subprocess.run(pacer, cwd=ROOT, check=True, timeout=count / RATE + GRACE_SECONDS)
+            output, _ = process.communicate(timeout=GRACE_SECONDS)
+        except (subprocess.SubprocessError, OSError) as error:
+            raise RuntimeError(f"latency of {library}: {error}") from error
+        finally:
+            process.kill()
+        if process.returncode:
+            err.seek(0)
+            raise RuntimeError(f"latency of {library}: {err.read().strip()[-500:]}")
+    found = json.loads(output)
+    waits = sorted(found["waits_us"][int(count * DISCARD):])
+    return {"library": library, "records": len(waits), "p50_ms": percentile(waits, 0.5) / 1000,
+            "p99_ms": percentile(waits, 0.99) / 1000, "max_ms": waits[-1] / 1000,
+            "cpu_percent": 100 * found["cpu_seconds"] / (count / RATE)}
+
+
+def run(
+    cluster: KafkaCluster, quick: bool, say: Callable[[str], None]
+) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """(one entry a run, what failed)."""
+    found: list[dict[str, Any]] = []
+    failed: dict[str, str] = {}
+    cluster.create_topic(TOPIC, 1, replication=1)
+    for number in range(1 if quick else ROUNDS):
+        for library in LIBRARIES:
+            try:
+                entry = one(cluster, library, QUICK_COUNT if quick else COUNT)
+            except RuntimeError as error:
+                failed[f"latency of {library}"] = str(error)
+                continue
+            found.append({"round": number, **entry})
+            say(f"  {library:<16} p50 {entry['p50_ms']:.3f} ms, p99 {entry['p99_ms']:.3f} ms")
+    cluster.delete_topic(TOPIC)
+    return found, failed

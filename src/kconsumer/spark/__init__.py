@@ -1,0 +1,32 @@
+"""Kafka topics as Spark DataFrames, read by kconsumer on the executors.
+
+Owns: register() and the import guard. Threads: the driver's. Never: is imported by the rest of kconsumer.
+
+    from kconsumer.spark import register
+    register(spark)
+    spark.read.format("kconsumer").option("kafka.bootstrap.servers", "...").option("subscribe", "flights").load()
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+try:
+    import pyarrow  # noqa: F401
+    import pyspark.sql.datasource  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        f"kconsumer.spark needs pyspark >= 4.0 and pyarrow ({error}): pip install 'kconsumer[spark]'"
+    ) from error
+
+from kconsumer.spark.source import KconsumerDataSource
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["KconsumerDataSource", "register"]
+
+
+def register(spark: SparkSession) -> None:
+    """Make ``spark.read.format("kconsumer")`` known to a session. Again: nothing changes."""
+    spark.dataSource.register(KconsumerDataSource)
