@@ -23,7 +23,7 @@ from benchmarks.clients.drop_in import METHODS  # noqa: E402
 from benchmarks.clients.registry import BUILD, Target, python_program  # noqa: E402
 from kconsumer.testing import KafkaCluster  # noqa: E402
 
-FREQUENCY = 1999
+FREQUENCY = 4999
 SHOWN = 45
 
 

@@ -9,7 +9,7 @@ import time
 from contextlib import contextmanager
 
 import pytest
-from api_helpers import PATIENCE, offsets, reader, take, until
+from api_helpers import PATIENCE, offsets, poll_until, reader, take, until
 
 import kconsumer
 from kconsumer import Consumer, TopicPartition
@@ -19,7 +19,7 @@ EXCLUSIVE = {
     "poll": lambda c: c.poll(PATIENCE),
     "consume": lambda c: c.consume(5, PATIENCE),
     "consume_batch": lambda c: c.consume_batch(timeout=PATIENCE),
-    "next": lambda c: next(c),
+    "next": next,
 }
 
 
@@ -158,7 +158,7 @@ def test_a_call_from_a_callback_is_refused(embedded, topic, name):
 
     with reader(embedded, topic, statistics_interval_ms=30, stats_cb=call_again) as consumer:
         take(consumer, 5)
-        until(lambda: consumer.poll(0.05) is None and raised or raised)
+        poll_until(consumer, lambda: raised)
         assert isinstance(raised[0], kconsumer.IllegalStateError)
 
 
@@ -169,7 +169,7 @@ def test_other_calls_from_a_callback_work(embedded, topic):
         seen.append((consumer.get_watermark_offsets(TopicPartition(topic, 0), PATIENCE), consumer.assignment()))
 
     with reader(embedded, topic, statistics_interval_ms=30, stats_cb=ask) as consumer:
-        until(lambda: consumer.poll(0.05) is None and seen or seen)
+        poll_until(consumer, lambda: seen)
         assert seen[0] == ((0, RECORDS), [TopicPartition(topic, 0)])
 
 
@@ -262,7 +262,7 @@ def test_records_of_an_interrupted_reader_at_full_rate_come_exactly_once(embedde
     embedded.produce(name, (b"%d" % i for i in range(count)))
     found, interrupts = [], 0
     with reader(embedded, name) as consumer, handler_of(signal.SIGALRM, signal.default_int_handler):
-        signal.setitimer(signal.ITIMER_REAL, 0.005, 0.005)
+        signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0007)
         deadline = time.monotonic() + 4 * PATIENCE
         try:
             while len(found) < count and time.monotonic() < deadline:

@@ -131,11 +131,8 @@ cdef class FetchSender(RequestManager):
     # ---- which partition is asked from whom
 
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
-        cdef int64_t wait
-        self._wake_delayed(now_ms)
-        self._place_partitions(now_ms)
-        # After placing, which may delay others.
-        wait = self._until_delayed(now_ms)
+        cdef int64_t wait = self._wake_delayed(now_ms)
+        wait = min(wait, self._place_partitions(now_ms))
         self._queue_reported_errors()
         if self.closing:
             return INT64_MAX
@@ -145,28 +142,28 @@ cdef class FetchSender(RequestManager):
             preincrement(it)
         return wait
 
-    cdef void _wake_delayed(self, int64_t now_ms) noexcept nogil:
+    cdef int64_t _wake_delayed(self, int64_t now_ms) noexcept nogil:
         cdef PartitionState* p
+        cdef int64_t wait = INT64_MAX
         cdef size_t i = 0
         while i < self.delayed.size():
             p = self.delayed[i]
             if p.retry_at_ms > now_ms and p.tracked:
+                wait = min(wait, p.retry_at_ms - now_ms)
                 i += 1
                 continue
             self.delayed[i] = self.delayed.back()
             self.delayed.pop_back()
             self.positions.mark_dirty(p)
             p.release()
-
-    cdef int64_t _until_delayed(self, int64_t now_ms) noexcept nogil:
-        cdef PartitionState* p
-        cdef int64_t wait = INT64_MAX
-        for p in self.delayed:
-            wait = min(wait, max(p.retry_at_ms - now_ms, <int64_t>0))
         return wait
 
-    cdef void _place_partitions(self, int64_t now_ms) noexcept nogil:
-        """Put every partition that changed into the session of the broker it is read from, or into none."""
+    cdef int64_t _place_partitions(self, int64_t now_ms) noexcept nogil:
+        """Put every partition that changed into the session of the broker it is read from, or into none.
+
+        Returns how long until the first of those that back off is due.
+        """
+        cdef int64_t wait = INT64_MAX
         cdef vector[PartitionState*] dirty
         cdef PartitionState* p
         cdef int32_t node
@@ -178,6 +175,7 @@ cdef class FetchSender(RequestManager):
                 if p.retry_at_ms > now_ms:
                     p.retain()
                     self.delayed.push_back(p)
+                    wait = min(wait, p.retry_at_ms - now_ms)
                 else:
                     node = p.read_node(now_ms)
                     if node < 0:
@@ -187,6 +185,7 @@ cdef class FetchSender(RequestManager):
             if node >= 0:
                 self._join_session(p, node, now_ms)
             p.release()
+        return wait
 
     cdef void _leave_session(self, PartitionState* p) noexcept nogil:
         cdef FetchSession* session = self.sessions[p.session_node]

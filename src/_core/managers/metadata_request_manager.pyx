@@ -83,7 +83,7 @@ cdef class MetadataRequestManager(RequestManager):
             self.positions.interest_changed = False
             self.update_wanted = True
             self.topics_wanted = True
-        wait = min(wait, self._until_rebootstrap(now_ms))
+        self._check_reachable(now_ms)
         if self.state.in_flight:
             return wait
         due = max(self._due_ms(), self.state.not_before_ms)
@@ -112,18 +112,6 @@ cdef class MetadataRequestManager(RequestManager):
             return self.updated_ms + self.backoff.retry_backoff_ms
         return self.updated_ms + self.positions.config.metadata_max_age_ms
 
-    cdef int64_t _until_rebootstrap(self, int64_t now_ms) noexcept nogil:
-        """metadata.recovery.rebootstrap.trigger.ms without any Metadata response: start again (KIP-1102)."""
-        cdef int64_t due = self.unanswered_since_ms + self.positions.config.rebootstrap_trigger_ms
-        if (self.unanswered_since_ms == 0 or not self.positions.config.rebootstrap
-                or self.positions.cluster.brokers.empty()):
-            return INT64_MAX
-        if now_ms < due:
-            return due - now_ms
-        self.unanswered_since_ms = now_ms
-        self._rebootstrap(now_ms, b"no broker answered Metadata for too long")
-        return 0
-
     cdef void _send_update(self, int64_t now_ms) noexcept nogil:
         cdef BodyOf[MetadataRequest]* body = new BodyOf[MetadataRequest]()
         cdef MetadataRequest_MetadataRequestTopic topic
@@ -139,8 +127,6 @@ cdef class MetadataRequestManager(RequestManager):
         self.state.on_send()
         self.update_wanted = False
         self.topics_wanted = False
-        if self.unanswered_since_ms == 0:
-            self.unanswered_since_ms = now_ms
         self._send(body, KIND_UPDATE, 0, now_ms, now_ms + self.backoff.request_timeout_ms)
 
     cdef void _send_list(self, TopicMetadataEvent* event, int64_t now_ms) noexcept nogil:
@@ -179,7 +165,7 @@ cdef class MetadataRequestManager(RequestManager):
         self.delegate.add(request)
 
     cdef void on_losses(self, int64_t now_ms) noexcept nogil:
-        """Connections were lost: tell error_cb, and notice when no broker is left (KIP-899)."""
+        """Connections were lost or could not be made: tell error_cb; what a lost broker led may have moved."""
         cdef BackgroundEvent event
         cdef size_t i
         self.losses.clear()
@@ -191,51 +177,45 @@ cdef class MetadataRequestManager(RequestManager):
                 event.broker_id = self.losses[i].node_id
                 self.background.add(event)
             if self.losses[i].was_ready:
-                # Whatever this broker led may have moved.
-                self.update_wanted = True
-            else:
-                self.failed_nodes.insert(self.losses[i].node_id)
-        if not self.losses.empty():
-            self._check_reachable(now_ms)
+                self.want_update()
 
     cdef void _check_reachable(self, int64_t now_ms) noexcept nogil:
-        """After failed attempts: is any broker of the list left to try?"""
+        """While something is asked: no broker answers. Say so once, and start again from the bootstrap list (KIP-899),
+        at once when every known broker has refused, else after metadata.recovery.rebootstrap.trigger.ms (KIP-1102)."""
         cdef BackgroundEvent event
-        cdef size_t i
-        if self.delegate.network.any_connected():
-            self._reachable()
+        cdef bint connected
+        cdef bint gone = False
+        if not self.state.in_flight and self.asked.empty() and self.failing_since_ms == 0:
             return
-        if self.unreachable_since_ms == 0:
-            self.unreachable_since_ms = now_ms
-        for i in range(self.positions.cluster.brokers.size()):
-            if self.failed_nodes.count(self.positions.cluster.brokers[i].id) == 0:
-                return
-        if self.positions.cluster.brokers.empty() and self.failed_nodes.size() < self.bootstrap_count:
-            return
-        if not self.all_down_reported:
+        connected = self.delegate.network.any_connected()
+        if connected:
+            self.all_down_reported = False
+        elif self.state.in_flight or not self.asked.empty():
+            gone = self.delegate.network.least_loaded_node(now_ms) == ANY_NODE
+        if not connected and not self.all_down_reported and (gone or self.state.attempts > 1):
             self.all_down_reported = True
             event.type = BACKGROUND_ERROR
             event.status = Status(<int>ERR_ALL_BROKERS_DOWN, string(b"no broker can be reached"))
             self.background.add(event)
-        if self.positions.config.rebootstrap and not self.positions.cluster.brokers.empty():
-            self._rebootstrap(now_ms, b"no known broker can be reached")
-
-    cdef void _reachable(self) noexcept nogil:
-        self.unreachable_since_ms = 0
-        self.all_down_reported = False
-        self.failed_nodes.clear()
+        if not self.positions.config.rebootstrap or self.positions.cluster.brokers.empty():
+            return
+        if gone or (not connected and self.state.attempts > 2) or (
+                self.failing_since_ms != 0
+                and now_ms - self.failing_since_ms >= self.positions.config.rebootstrap_trigger_ms):
+            self._rebootstrap(now_ms, b"no known broker answers")
 
     cdef void _rebootstrap(self, int64_t now_ms, const char* why) noexcept nogil:
         self.background.log.write(5, 0, b"REBOOTSTRAP", b"back to the bootstrap list: %s", why)
         self.positions.cluster.brokers.clear()
-        self.failed_nodes.clear()
         self.delegate.network.rebootstrap(now_ms)
-        self.unreachable_since_ms = 0
+        self.failing_since_ms = now_ms
         self.update_wanted = True
 
     cdef void on_failure(self, Request* request, const Status& status, int64_t now_ms) noexcept nogil:
         cdef TopicMetadataEvent* event
         self.background.log.write(7, DBG_METADATA, b"METADATA", b"request failed: %s", status.detail.c_str())
+        if self.failing_since_ms == 0:
+            self.failing_since_ms = now_ms
         if status.code == <int>ERR_UNSUPPORTED_FEATURE:
             self._report_unsupported(status)
             if request.kind == KIND_LIST:
@@ -347,9 +327,9 @@ cdef class MetadataRequestManager(RequestManager):
             # A broker that is only starting knows no cluster yet.
             self._failed(request, now_ms)
             return
+        self.failing_since_ms = 0
+        self.all_down_reported = False
         self.unsupported_reported = False
-        self.unanswered_since_ms = 0
-        self._reachable()
         self._take_brokers(message, now_ms)
         if request.kind == KIND_UPDATE:
             self.state.on_success()
