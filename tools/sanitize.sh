@@ -35,7 +35,7 @@ fi
 
 checked=0
 while IFS= read -r module; do
-  if ! nm -D --undefined-only "$module" | grep -q "$symbol"; then
+  if [[ $(nm -D --undefined-only "$module") != *"$symbol"* ]]; then
     echo "sanitize: $module does not import $symbol*: it is not instrumented" >&2
     exit 1
   fi
@@ -44,16 +44,49 @@ done < <(find "$tree/src/_core" -name '*.so')
 echo "sanitize: $checked modules instrumented ($mode)"
 
 reports=$tree/reports
+preload=$("${CXX_FOR_RUNTIME:-g++}" -print-file-name=$runtime)
+watched() {
+  env LD_PRELOAD="$preload" PYTHONPATH="$tree/src" PYTHONDONTWRITEBYTECODE=1 PYTHONMALLOC=malloc \
+    TSAN_OPTIONS="exitcode=66 second_deadlock_stack=1 history_size=5 log_path=$reports/report" \
+    ASAN_OPTIONS="detect_leaks=0 log_path=$reports/report" UBSAN_OPTIONS="print_stacktrace=1 log_path=$reports/report" \
+    "$python" "$@"
+}
+count_reports() {
+  cat "$reports"/report.* 2>/dev/null | grep -cE 'WARNING: ThreadSanitizer|ERROR: AddressSanitizer|runtime error' || true
+}
+
+# A fault of our own must be reported, by the same interpreter with the same modules, or nothing below means anything.
 rm -rf "$reports"
 mkdir -p "$reports"
-preload=$("${CXX_FOR_RUNTIME:-g++}" -print-file-name=$runtime)
-status=0
-env LD_PRELOAD="$preload" PYTHONPATH="$tree/src" PYTHONDONTWRITEBYTECODE=1 PYTHONMALLOC=malloc \
-  TSAN_OPTIONS="exitcode=66 second_deadlock_stack=1 history_size=5 log_path=$reports/report" \
-  ASAN_OPTIONS="detect_leaks=0 log_path=$reports/report" UBSAN_OPTIONS="print_stacktrace=1 log_path=$reports/report" \
-  "$python" -m pytest -q -p no:cacheprovider --timeout 600 "${tests[@]}" || status=$?
+cat >"$tree/probe.cpp" <<'CPP'
+#include <thread>
+extern "C" void fault_thread() {
+  static int n;
+  std::thread a([] { for (int i = 0; i < 10000; i++) n++; }), b([] { for (int i = 0; i < 10000; i++) n++; });
+  a.join();
+  b.join();
+}
+extern "C" void fault_address() {
+  static volatile int past = 8;
+  volatile char* p = new char[8];
+  p[past] = 1;
+  delete[] p;
+}
+CPP
+"${CXX_FOR_RUNTIME:-g++}" -std=c++17 -g -fPIC -shared "-fsanitize=$mode" "$tree/probe.cpp" -o "$tree/probe.so"
+watched -c 'import ctypes, sys, kconsumer
+assert kconsumer.__file__.startswith(sys.argv[1]), kconsumer.__file__
+getattr(ctypes.CDLL(sys.argv[2]), sys.argv[3])()' "$tree/src" "$tree/probe.so" "fault_$mode" 2>"$tree/probe.log" || true
+if (( $(count_reports) == 0 )); then
+  echo "sanitize: a planted fault is not reported; see $tree/probe.log" >&2
+  exit 1
+fi
 
-found=$(cat "$reports"/report.* 2>/dev/null | grep -cE 'WARNING: ThreadSanitizer|ERROR: AddressSanitizer|runtime error' || true)
+rm -rf "$reports"
+mkdir -p "$reports"
+status=0
+watched -m pytest -q -p no:cacheprovider --timeout 600 "${tests[@]}" || status=$?
+found=$(count_reports)
 if (( found > 0 )); then
   cat "$reports"/report.* >&2
 fi
