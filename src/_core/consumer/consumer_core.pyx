@@ -61,6 +61,18 @@ cdef enum:
 _CLOSED = "Consumer closed"
 
 
+cdef extern from *:
+    """
+    // Without a GIL nothing keeps a second thread out of poll()'s fast path: there every poll() takes `busy`.
+    #ifdef Py_GIL_DISABLED
+    #define KC_GIL_DISABLED 1
+    #else
+    #define KC_GIL_DISABLED 0
+    #endif
+    """
+    const bint GIL_DISABLED "KC_GIL_DISABLED"
+
+
 cdef void room_in_buffer(void* network) noexcept nogil:
     (<Network>network).wakeup()
 
@@ -361,7 +373,7 @@ cdef class ConsumerCore:
             WakeupError: wakeup() was called.
             Whatever a callback or a signal handler raises.
         """
-        if (self.handler is not None and self.handler.row < self.handler.row_end
+        if (not GIL_DISABLED and self.handler is not None and self.handler.row < self.handler.row_end
                 and self.background.attention.quiet() and self.busy.load() == 0
                 and self.fork_generation == fork_generation()):
             return self.handler.next_message()

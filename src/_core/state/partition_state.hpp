@@ -57,6 +57,7 @@ struct PartitionState {
 
   // ---- thread: N
   bool tracked = false;                // stands in the network thread's set of assigned partitions
+  size_t tracked_place = 0;            // where in FetchPositions.tracked
   uint64_t adopted_epoch = 0;          // position_epoch that fetch_offset belongs to
   FetchState state = FETCH_NONE;
   int64_t reset_timestamp = 0;         // for FETCH_AWAIT_RESET: -1, -2 or a time in ms
