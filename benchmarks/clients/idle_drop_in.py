@@ -35,7 +35,8 @@ def main() -> None:
     consumer = library.Consumer({"bootstrap.servers": given.bootstrap, "group.id": "benchmarks",
                                  "enable.auto.commit": False})
     try:
-        consumer.assign([library.TopicPartition(topic, p, 0) for topic in given.topics for p in range(given.partitions)])
+        places = [(topic, p) for topic in given.topics for p in range(given.partitions)]
+        consumer.assign([library.TopicPartition(topic, p, 0) for topic, p in places])
         wait(consumer, given.settle)
         cpu, began = cpu_seconds(), time.monotonic()
         wait(consumer, given.seconds)
