@@ -169,8 +169,8 @@ class Consumer(ConsumerCore):
         return found
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
-        """Return no records of the partitions until resume(); what is buffered is kept. As in confluent_kafka, one that is
-        not assigned (any more) is passed over."""
+        """Return no records of the partitions until resume(); what is buffered is kept. As in confluent_kafka, one
+        that is not assigned (any more) is passed over."""
         self._pause_all(partitions, True)
 
     def resume(self, partitions: Iterable[TopicPartition]) -> None:

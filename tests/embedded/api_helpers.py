@@ -32,6 +32,14 @@ def until(condition, seconds=PATIENCE, step=0.01):
         time.sleep(step)
 
 
+def poll_until(consumer, condition):
+    """Poll, for the callbacks, until `condition()` is true."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        consumer.poll(0.05)
+        assert time.monotonic() < deadline, "it did not happen in time"
+
+
 def take(consumer, count, seconds=PATIENCE):
     """Exactly `count` records by poll(); an error among them fails the test."""
     found = []

@@ -127,7 +127,6 @@ cdef class ConsumerCore:
         self.metadata.delegate = self.delegate
         self.metadata.background = &self.background
         self.metadata.backoff = &self.backoff
-        self.metadata.bootstrap_count = len(settings.bootstrap_servers)
         self.offsets = OffsetsRequestManager(self.positions, self.metadata)
         self.offsets.delegate = self.delegate
         self.offsets.background = &self.background

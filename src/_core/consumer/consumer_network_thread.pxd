@@ -35,6 +35,8 @@ cdef class ConsumerNetworkThread:
 
     cdef void run_once(self, int64_t now_ms) noexcept nogil
     cdef void run(self) noexcept nogil
+    cdef void end(self) noexcept nogil
+    cdef void out_of_memory(self) noexcept nogil
     cdef int start(self)
     cdef void join(self) noexcept nogil
     cdef string statistics(self, int64_t now_ms) noexcept nogil

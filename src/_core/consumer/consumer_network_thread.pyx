@@ -31,8 +31,9 @@ cdef class ConsumerNetworkThread:
             return
         if self.fetch_sender.positions.subscription.has_changes.load():
             self.fetch_sender.positions.adopt(now_ms)
-        wait = min(self.metadata.poll(now_ms), self.offsets.poll(now_ms))
-        wait = min(wait, self.fetch_sender.poll(now_ms))
+        wait = min(self.offsets.poll(now_ms), self.fetch_sender.poll(now_ms))
+        # After those that ask it for news, so that it asks in this turn.
+        wait = min(wait, self.metadata.poll(now_ms))
         had_records = self.decoder.has_work()
         if had_records and not self.decoder.blocked:
             wait = 0
@@ -87,11 +88,25 @@ cdef class ConsumerNetworkThread:
             self.run_once(self.clock.now_ms())
         if not self.stop_now.load():
             self._close()
+        self.end()
+
+    cdef void end(self) noexcept nogil:
+        """Every request and every event that has not ended fails; CLOSE ends last."""
         self.delegate.network.close_all()
         self.delegate.fail_unsent(<int>ERR_DESTROY, self.clock.now_ms())
         self.metadata.poll_on_close(self.clock.now_ms())
         self.offsets.poll_on_close(self.clock.now_ms())
         self.application.close()
+        if self.processor.closing != NULL:
+            self.processor.closing.complete(Status())
+
+    cdef void out_of_memory(self) noexcept nogil:
+        """std::bad_alloc on N: tell the application, allocating nothing; the loop is over, and nobody waits for it."""
+        self.background.attention.set(ATTENTION_FATAL)
+        self.background.force_wake()
+        self.application.close()
+        self.metadata.poll_on_close(0)
+        self.offsets.poll_on_close(0)
         if self.processor.closing != NULL:
             self.processor.closing.complete(Status())
 
@@ -116,7 +131,4 @@ cdef void thread_body(void* self) noexcept nogil:
 
 
 cdef void thread_out_of_memory(void* self) noexcept nogil:
-    """std::bad_alloc on N: tell the application, allocating nothing; the loop is over."""
-    (<ConsumerNetworkThread>self).background.attention.set(ATTENTION_FATAL)
-    (<ConsumerNetworkThread>self).background.force_wake()
-    (<ConsumerNetworkThread>self).application.close()
+    (<ConsumerNetworkThread>self).out_of_memory()

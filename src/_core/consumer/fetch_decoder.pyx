@@ -108,8 +108,6 @@ cdef class FetchDecoder:
             self._fail(item, item.job.status, item.job.error_offset)
         elif item.job.incomplete_batch_bytes > 0 and item.job.next_offset == item.job.fetch_offset:
             self._fail_oversized(item)
-        else:
-            item.partition.fetch_leader_epoch = item.job.last_leader_epoch
         return True
 
     cdef int32_t _estimate_rows(self) noexcept nogil:

@@ -65,5 +65,6 @@ cdef class FetchHandler:
     cdef bint _is_stale(self, FetchEntry* entry) noexcept nogil
     cdef void _drop(self, FetchEntry* entry) noexcept nogil
     cdef void _park(self) noexcept nogil
+    cdef void _unpark(self, FetchEntry* entry) noexcept nogil
     cdef void _ran_dry(self) noexcept nogil
     cdef void _open_rows(self, FetchEntry* entry) noexcept nogil

@@ -93,15 +93,20 @@ cdef class FetchHandler:
                 self._drop(entry)
                 self.ready.pop_front()
                 continue
-            if entry.partition.paused.load():
+            if entry.partition.paused.load() or entry.partition.parked > 0:
+                # Behind what is parked of it already, even if the pause has just ended: revalidate() brings all back.
                 self._park()
                 continue
             if entry.kind != ENTRY_RECORDS:
                 return False
             if entry.row == entry.row_end:
                 # Only invisible records: the position moves past them.
-                entry.partition.publish_position(entry.next_offset, entry.partition.position_leader_epoch.load())
-                self._drop(entry)
+                if self.transactional:
+                    self.used.push_back(entry[0])
+                    self.used_from.push_back(entry.row)
+                else:
+                    self._publish(entry, entry.row)
+                    self._drop(entry)
                 self.ready.pop_front()
                 continue
             self._open(entry)
@@ -147,8 +152,11 @@ cdef class FetchHandler:
     cdef void _publish(self, FetchEntry* entry, int32_t row) noexcept nogil:
         """The returned position after the rows before `row`."""
         cdef int64_t offset = entry.next_offset if row == entry.row_end else entry.columns.offsets[row - 1] + 1
+        cdef int32_t leader_epoch = entry.partition.position_leader_epoch.load()
+        if entry.columns != NULL and row > 0:
+            leader_epoch = epoch_of(entry.columns, row - 1)
         if entry.position_epoch == entry.partition.position_epoch.load():
-            entry.partition.publish_position(offset, epoch_of(entry.columns, row - 1))
+            entry.partition.publish_position(offset, leader_epoch)
 
     cdef void _remember(self, FetchEntry* entry, bint whole) noexcept nogil:
         cdef FetchEntry copy = entry[0]
@@ -171,53 +179,59 @@ cdef class FetchHandler:
         self.ready.pop_front()
         self.counters.undelivered_records.fetch_sub(entry.row_end - entry.row)
         self.parked_records += entry.row_end - entry.row
+        entry.partition.parked += 1
         self.parked.push_back(entry)
 
     cdef void _ran_dry(self) noexcept nogil:
         """Nothing is left to hand out: the fetcher may go on even if memory stays pinned."""
         if self.pool.starved.load():
-            if not self.parked.empty() and self.pool.live_bytes() > self.config.buffer_memory.load() // 2:
+            if not self.parked.empty() and self.used.empty() and self.pool.live_bytes() > self.config.buffer_memory.load() // 2:
                 self.drop_parked()
             self.pool.starved.store(False)
             self.network.wakeup()
 
     cdef void drop_parked(self) noexcept nogil:
-        """What paused partitions hold would starve the others: forget it, to be fetched again after the pause."""
-        cdef FetchEntry* entry
-        while not self.parked.empty():
-            entry = &self.parked.front()
-            if entry.kind == ENTRY_RECORDS and not self._is_stale(entry):
-                self.subscription.refetch(entry.partition, entry.position_epoch,
-                                          entry.columns.offsets[entry.row] if entry.row < entry.row_end
-                                          else entry.next_offset)
-            entry.release()
-            self.parked.pop_front()
-        self.parked_records = 0
+        """What paused partitions hold would starve the others: forget it, to be fetched again after the pause.
 
-    cdef void revalidate(self) noexcept nogil:
-        """Assignment, positions or pauses changed: close the open entry, bring back what is no longer paused."""
+        An event with no records before it stays: it would not come again.
+        """
         cdef deque[FetchEntry] still
-        cdef deque[FetchEntry] back
         cdef FetchEntry* entry
-        if self.is_open:
-            self._close_entry()
         while not self.parked.empty():
             entry = &self.parked.front()
             if self._is_stale(entry):
-                self.parked_records -= entry.row_end - entry.row
+                self._unpark(entry)
                 entry.release()
-            elif entry.partition.paused.load():
-                still.push_back(entry[0])
+            elif entry.kind == ENTRY_RECORDS:
+                self.subscription.refetch(entry.partition, entry.position_epoch,
+                                          entry.columns.offsets[entry.row] if entry.row < entry.row_end
+                                          else entry.next_offset)
+                self._unpark(entry)
+                entry.release()
             else:
-                self.parked_records -= entry.row_end - entry.row
-                self.counters.undelivered_records.fetch_add(entry.row_end - entry.row)
-                back.push_back(entry[0])
+                still.push_back(entry[0])
             self.parked.pop_front()
         self.parked.swap(still)
-        # Before everything that was taken after them, so that each partition stays in order.
-        while not back.empty():
-            self.ready.push_front(back.back())
-            back.pop_back()
+
+    cdef void _unpark(self, FetchEntry* entry) noexcept nogil:
+        entry.partition.parked -= 1
+        self.parked_records -= entry.row_end - entry.row
+
+    cdef void revalidate(self) noexcept nogil:
+        """Assignment, positions or pauses changed: close the open entry, bring back what is no longer paused."""
+        cdef FetchEntry* entry
+        if self.is_open:
+            self._close_entry()
+        if self.parked.empty():
+            return
+        # Before everything that was taken after them, so that each partition stays in order; open_next() parks again
+        # what is still paused.
+        while not self.parked.empty():
+            entry = &self.parked.back()
+            self._unpark(entry)
+            self.counters.undelivered_records.fetch_add(entry.row_end - entry.row)
+            self.ready.push_front(entry[0])
+            self.parked.pop_back()
 
     cdef bint has_error(self) noexcept nogil:
         return not self.is_open and not self.ready.empty() and self.ready.front().kind != ENTRY_RECORDS
@@ -262,6 +276,8 @@ cdef class FetchHandler:
         cdef FetchEntry entry
         if self.is_open:
             self._close_entry()
+        # What was parked meanwhile comes after what goes back.
+        self.revalidate()
         self.transactional = False
         i = self.used.size()
         while i > 0:

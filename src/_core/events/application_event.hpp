@@ -65,6 +65,7 @@ struct OffsetQuery {
 struct ListOffsetsEvent : ApplicationEvent {
   std::vector<OffsetQuery> queries;
   bool read_committed = false;
+  int64_t asked_ms = -1;                // N: since when; older metadata does not answer it
   explicit ListOffsetsEvent(int64_t deadline) : ApplicationEvent(EVENT_LIST_OFFSETS, deadline, true) {}
 };
 

@@ -36,6 +36,7 @@ cdef extern from "events/application_event.hpp" namespace "kc" nogil:
         ListOffsetsEvent(int64_t)
         vector[OffsetQuery] queries
         bint read_committed
+        int64_t asked_ms
 
     cdef cppclass PartitionInfo:
         PartitionInfo()

@@ -6,6 +6,7 @@ from kconsumer._core.managers.fetch_session cimport FetchedItem, FetchSession, S
 from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
 from kconsumer._core.managers.request_manager cimport RequestManager
 from kconsumer._core.managers.request_state cimport BackoffConfig, Jitter
+from kconsumer._core.network.network cimport Readiness
 from kconsumer._core.network.request cimport BodyOf, Channel, Request, Response
 from kconsumer._core.protocol.messages.fetch cimport (
     FetchRequest,
@@ -37,14 +38,13 @@ cdef class FetchSender(RequestManager):
 
     cdef bint nothing_undelivered(self) noexcept nogil
     # private
-    cdef void _wake_delayed(self, int64_t now_ms) noexcept nogil
-    cdef int64_t _until_delayed(self, int64_t now_ms) noexcept nogil
-    cdef void _place_partitions(self, int64_t now_ms) noexcept nogil
+    cdef int64_t _wake_delayed(self, int64_t now_ms) noexcept nogil
+    cdef int64_t _place_partitions(self, int64_t now_ms) noexcept nogil
     cdef void _leave_session(self, PartitionState* p) noexcept nogil
     cdef void _join_session(self, PartitionState* p, int32_t node, int64_t now_ms) noexcept nogil
     cdef int64_t _poll_session(self, FetchSession* session, int64_t now_ms) noexcept nogil
     cdef int64_t _interrupt_parked(self, FetchSession* session, int64_t now_ms) noexcept nogil
-    cdef void _note_connection(self, FetchSession* session, int64_t now_ms) noexcept nogil
+    cdef void _note_connection(self, FetchSession* session, Readiness readiness) noexcept nogil
     cdef void _avoid_follower(self, FetchSession* session) noexcept nogil
     cdef int64_t _room(self) noexcept nogil
     cdef void _send_fetch(self, FetchSession* session, int64_t room, int64_t now_ms) noexcept nogil
@@ -58,11 +58,9 @@ cdef class FetchSender(RequestManager):
     cdef void _advance_session(self, FetchSession* session, int32_t session_id) noexcept nogil
     cdef void _throttled(self, int32_t node_id, int32_t throttle_ms, int64_t now_ms) noexcept nogil
     cdef void _on_partition(self, FetchSession* session, FetchResponse& message,
-                            FetchResponse_FetchableTopicResponse& topic, size_t index, Response* response,
-                            int64_t now_ms) noexcept nogil
+                            FetchResponse_FetchableTopicResponse& topic, size_t index, Response* response, int64_t now_ms) noexcept nogil
     cdef void _take_data(self, FetchSession* session, const string& key, SessionPartition* entry,
-                         PartitionState* p, FetchResponse_PartitionData* data, Response* response,
-                         int64_t now_ms) noexcept nogil
+                         PartitionState* p, FetchResponse_PartitionData* data, Response* response, int64_t now_ms) noexcept nogil
     cdef void _queue_records(self, SessionPartition* entry, PartitionState* p, FetchResponse_PartitionData* data,
                              Response* response) noexcept nogil
     cdef void _queue_end(self, PartitionState* p, int64_t offset) noexcept nogil

@@ -53,7 +53,7 @@ from kconsumer._core.managers.fetch_session cimport (
     next_fetch_offset,
 )
 from kconsumer._core.managers.request_state cimport backoff_ms
-from kconsumer._core.network.network cimport NODE_READY
+from kconsumer._core.network.network cimport NODE_READY, NODE_UNKNOWN
 from kconsumer._core.network.request cimport CHANNEL_CONTROL, CHANNEL_FETCH, BodyOf, NodeAddress
 from kconsumer._core.protocol.messages.fetch cimport (
     FetchRequest,
@@ -67,7 +67,7 @@ from kconsumer._core.protocol.messages.fetch cimport (
 )
 from kconsumer._core.protocol.wire cimport Reader
 from kconsumer._core.records.decode cimport AbortedTransaction
-from kconsumer._core.state.metadata cimport TopicEntry
+from kconsumer._core.state.metadata cimport PartitionEntry, TopicEntry
 from kconsumer._core.state.partition_state cimport (
     FETCH_ACTIVE,
     FETCH_STOPPED,
@@ -88,6 +88,7 @@ cdef enum:
 cdef void start_again(FetchSession* session) noexcept nogil:
     """The broker's session is lost or in doubt: the next request is a full one (epoch 0)."""
     session.epoch = 0
+    session.restart = session.in_flight
     session.to_forget.clear()
     it = session.partitions.begin()
     while it != session.partitions.end():
@@ -130,11 +131,8 @@ cdef class FetchSender(RequestManager):
     # ---- which partition is asked from whom
 
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
-        cdef int64_t wait
-        self._wake_delayed(now_ms)
-        self._place_partitions(now_ms)
-        # After placing, which may delay others.
-        wait = self._until_delayed(now_ms)
+        cdef int64_t wait = self._wake_delayed(now_ms)
+        wait = min(wait, self._place_partitions(now_ms))
         self._queue_reported_errors()
         if self.closing:
             return INT64_MAX
@@ -144,28 +142,28 @@ cdef class FetchSender(RequestManager):
             preincrement(it)
         return wait
 
-    cdef void _wake_delayed(self, int64_t now_ms) noexcept nogil:
+    cdef int64_t _wake_delayed(self, int64_t now_ms) noexcept nogil:
         cdef PartitionState* p
+        cdef int64_t wait = INT64_MAX
         cdef size_t i = 0
         while i < self.delayed.size():
             p = self.delayed[i]
             if p.retry_at_ms > now_ms and p.tracked:
+                wait = min(wait, p.retry_at_ms - now_ms)
                 i += 1
                 continue
             self.delayed[i] = self.delayed.back()
             self.delayed.pop_back()
             self.positions.mark_dirty(p)
             p.release()
-
-    cdef int64_t _until_delayed(self, int64_t now_ms) noexcept nogil:
-        cdef PartitionState* p
-        cdef int64_t wait = INT64_MAX
-        for p in self.delayed:
-            wait = min(wait, max(p.retry_at_ms - now_ms, <int64_t>0))
         return wait
 
-    cdef void _place_partitions(self, int64_t now_ms) noexcept nogil:
-        """Put every partition that changed into the session of the broker it is read from, or into none."""
+    cdef int64_t _place_partitions(self, int64_t now_ms) noexcept nogil:
+        """Put every partition that changed into the session of the broker it is read from, or into none.
+
+        Returns how long until the first of those that back off is due.
+        """
+        cdef int64_t wait = INT64_MAX
         cdef vector[PartitionState*] dirty
         cdef PartitionState* p
         cdef int32_t node
@@ -177,6 +175,7 @@ cdef class FetchSender(RequestManager):
                 if p.retry_at_ms > now_ms:
                     p.retain()
                     self.delayed.push_back(p)
+                    wait = min(wait, p.retry_at_ms - now_ms)
                 else:
                     node = p.read_node(now_ms)
                     if node < 0:
@@ -186,6 +185,7 @@ cdef class FetchSender(RequestManager):
             if node >= 0:
                 self._join_session(p, node, now_ms)
             p.release()
+        return wait
 
     cdef void _leave_session(self, PartitionState* p) noexcept nogil:
         cdef FetchSession* session = self.sessions[p.session_node]
@@ -248,6 +248,7 @@ cdef class FetchSender(RequestManager):
 
     cdef int64_t _poll_session(self, FetchSession* session, int64_t now_ms) noexcept nogil:
         cdef int64_t room
+        cdef Readiness readiness
         if session.in_flight:
             return self._interrupt_parked(session, now_ms)
         if session.partitions.empty() and session.to_forget.empty():
@@ -261,8 +262,9 @@ cdef class FetchSender(RequestManager):
             session.to_forget.clear()
             return INT64_MAX
         # ready() starts the connection when there is none; only then is the version known.
-        if self.delegate.network.ready(session.node_id, CHANNEL_FETCH, now_ms) != NODE_READY:
-            self._note_connection(session, now_ms)
+        readiness = self.delegate.network.ready(session.node_id, CHANNEL_FETCH, now_ms)
+        if readiness != NODE_READY:
+            self._note_connection(session, readiness)
             return INT64_MAX
         self._send_fetch(session, room, now_ms)
         return INT64_MAX
@@ -285,12 +287,18 @@ cdef class FetchSender(RequestManager):
             self.delegate.network.renew(session.node_id, CHANNEL_FETCH, now_ms)
         return INT64_MAX
 
-    cdef void _note_connection(self, FetchSession* session, int64_t now_ms) noexcept nogil:
-        """A broker that cannot be reached may not be the leader any more."""
+    cdef void _note_connection(self, FetchSession* session, Readiness readiness) noexcept nogil:
+        """A broker that cannot be reached may not be the leader any more, and its session is not worth ending."""
         cdef Status status
-        if self.delegate.network.take_connection_failure(session.node_id, CHANNEL_FETCH, &status):
+        if readiness == NODE_UNKNOWN:
+            if session.epoch != 0:
+                start_again(session)
+            self.metadata.want_update()
+            self._avoid_follower(session)
+        elif self.delegate.network.take_connection_failure(session.node_id, CHANNEL_FETCH, &status):
             self.background.log.write(7, DBG_FETCH, b"FETCH", b"broker %d: %s", session.node_id,
                                       status.detail.c_str())
+            start_again(session)
             self.metadata.want_update()
             self._avoid_follower(session)
 
@@ -335,6 +343,9 @@ cdef class FetchSender(RequestManager):
         body.message.replica_id = -1
         body.message.max_wait_ms = self.config.wait_max_ms.load()
         body.message.min_bytes = self.config.min_bytes.load()
+        if session.partitions.empty():
+            # Only to forget: nothing to wait for, and a partition that comes back would wait as long.
+            body.message.max_wait_ms = 0
         body.message.max_bytes = <int32_t>room
         body.message.isolation_level = 1 if self.config.read_committed else 0
         body.message.session_id = session.session_id
@@ -345,6 +356,7 @@ cdef class FetchSender(RequestManager):
         self._add_partitions(session, body.message)
         self._add_forgotten(session, body.message)
         session.in_flight = True
+        session.restart = False
         session.reserved_bytes = room
         self.counters.reserved_bytes.fetch_add(room)
         self.counters.fetches.fetch_add(1)
@@ -411,11 +423,13 @@ cdef class FetchSender(RequestManager):
         for i in range(session.to_forget.size()):
             if session.epoch == 0:
                 break
-            if session.partitions.count(partition_key(session.to_forget[i].topic, session.to_forget[i].partition)):
+            it = session.partitions.find(partition_key(session.to_forget[i].topic, session.to_forget[i].partition))
+            if it != session.partitions.end() and dereference(it).second.topic_id == session.to_forget[i].topic_id:
                 # It has come back meanwhile and stands among the partitions of this request.
                 continue
             if (message.forgotten_topics_data.empty()
-                    or message.forgotten_topics_data.back().topic != session.to_forget[i].topic):
+                    or message.forgotten_topics_data.back().topic != session.to_forget[i].topic
+                    or not (message.forgotten_topics_data.back().topic_id == session.to_forget[i].topic_id)):
                 topic.topic = session.to_forget[i].topic
                 topic.topic_id = session.to_forget[i].topic_id
                 message.forgotten_topics_data.push_back(topic)
@@ -433,7 +447,9 @@ cdef class FetchSender(RequestManager):
             preincrement(it)
             if session.session_id == 0:
                 continue
-            if self.delegate.network.ready(session.node_id, CHANNEL_CONTROL, now_ms) != NODE_READY:
+            # A session is the broker's, not the connection's: while a Fetch is parked, another connection ends it.
+            channel = CHANNEL_CONTROL if session.in_flight else CHANNEL_FETCH
+            if self.delegate.network.ready(session.node_id, channel, now_ms) != NODE_READY:
                 continue
             body = new BodyOf[FetchRequest]()
             body.message.replica_id = -1
@@ -441,8 +457,7 @@ cdef class FetchSender(RequestManager):
             body.message.session_epoch = -1
             session.session_id = 0
             self.closes_in_flight += 1
-            # Not behind the Fetch that may be parked on the session's own connection.
-            self._send(session, body, KIND_CLOSE_SESSION, CHANNEL_CONTROL, now_ms, now_ms + CLOSE_TIMEOUT_MS, 0)
+            self._send(session, body, KIND_CLOSE_SESSION, channel, now_ms, now_ms + CLOSE_TIMEOUT_MS, 0)
         return INT64_MAX
 
     # ---- answers
@@ -521,8 +536,8 @@ cdef class FetchSender(RequestManager):
 
     cdef void _advance_session(self, FetchSession* session, int32_t session_id) noexcept nogil:
         session.session_id = session_id
-        if session_id == 0:
-            # The broker has no slot: every request is a full one.
+        if session_id == 0 or session.restart:
+            # The broker has no slot, and every request is a full one; or the session was given up meanwhile.
             session.epoch = 0
         elif session.epoch == 0x7fffffff:
             session.epoch = 1
@@ -554,6 +569,8 @@ cdef class FetchSender(RequestManager):
         if it == session.partitions.end():
             return
         entry = &dereference(it).second
+        if response.version > LAST_VERSION_WITHOUT_IDS and not (entry.topic_id == topic.topic_id):
+            return
         p = entry.partition
         if (entry.position_epoch != p.adopted_epoch or entry.generation != p.decode_generation
                 or p.state != FETCH_ACTIVE or entry.fetch_offset != p.fetch_offset.load()):
@@ -582,7 +599,8 @@ cdef class FetchSender(RequestManager):
             p.preferred_until_ms = now_ms + self.config.metadata_max_age_ms
             self.positions.mark_dirty(p)
         if data.records.length > 0:
-            next_offset = next_fetch_offset(data.records.data, <size_t>data.records.length, entry.fetch_offset)
+            next_offset = next_fetch_offset(data.records.data, <size_t>data.records.length, entry.fetch_offset,
+                                            &p.fetch_leader_epoch)
             self._queue_records(entry, p, data, response)
             entry.served = self.serve_count
             self.serve_count += 1
@@ -669,7 +687,8 @@ cdef class FetchSender(RequestManager):
         self.background.log.write(7, DBG_FETCH, b"FETCH", b"%s: error %d from broker %d at offset %lld",
                                   p.name().c_str(), <int>code, session.node_id, <long long>offset)
         if code == <int>OFFSET_OUT_OF_RANGE:
-            if p.preferred_replica == session.node_id:
+            if session.node_id != p.leader_id:
+                # Only a leader's word counts; a follower may be behind.
                 p.preferred_replica = -1
                 self.positions.mark_dirty(p)
             else:
@@ -706,6 +725,7 @@ cdef class FetchSender(RequestManager):
                                 int64_t now_ms) noexcept nogil:
         """KIP-951: the response names the new leader and its address. False when it does not."""
         cdef NodeAddress node
+        cdef PartitionEntry* known
         cdef size_t i
         if data.current_leader.leader_id < 0 or data.current_leader.leader_epoch <= p.leader_epoch:
             return False
@@ -718,6 +738,12 @@ cdef class FetchSender(RequestManager):
                 self.positions.cluster.put_broker(node)
                 self.delegate.network.set_nodes(self.positions.cluster.brokers, now_ms)
                 break
+        if not self.positions.cluster.has_broker(data.current_leader.leader_id):
+            return False
+        known = self.positions.cluster.partition(p.topic, p.partition)
+        if known != NULL:
+            known.leader_id = data.current_leader.leader_id
+            known.leader_epoch = data.current_leader.leader_epoch
         self.positions.set_leader(p, data.current_leader.leader_id, data.current_leader.leader_epoch)
         return True
 

@@ -37,6 +37,7 @@ struct FetchSession {
   int32_t session_id = 0;
   int32_t epoch = 0;                    // 0: the next request is a full one
   bool in_flight = false;
+  bool restart = false;                 // given up while in_flight: what comes back does not continue it
   bool uses_topic_ids = false;
   int32_t attempts = 0;
   int64_t not_before_ms = 0;
@@ -64,9 +65,10 @@ struct FetchedItem {
   DecodeJob job;                        // RECORDS
 };
 
-// Where the next fetch of a partition begins, read from batch headers only, so that the next request goes out before
-// this response is decoded. Never believed further than that: the decoder checks every batch.
-inline int64_t next_fetch_offset(const uint8_t* p, size_t length, int64_t fetch_offset) {
+// Where the next fetch of a partition begins, and the leader epoch of the last batch (left alone where there is none),
+// read from batch headers only, so that the next request goes out before this response is decoded. Never believed
+// further than that: the decoder checks every batch.
+inline int64_t next_fetch_offset(const uint8_t* p, size_t length, int64_t fetch_offset, int32_t* leader_epoch) {
   auto i64 = [](const uint8_t* q) {
     uint64_t v;
     memcpy(&v, q, 8);
@@ -88,6 +90,7 @@ inline int64_t next_fetch_offset(const uint8_t* p, size_t length, int64_t fetch_
       int32_t delta = i32(p + 23);
       if (delta < 0) break;
       last = base + delta;
+      *leader_epoch = i32(p + 12);
     }
     if (last + 1 > next) next = last + 1;
     p += 12 + static_cast<size_t>(batch);

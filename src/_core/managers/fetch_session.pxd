@@ -31,6 +31,7 @@ cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
         int32_t session_id
         int32_t epoch
         bint in_flight
+        bint restart
         bint uses_topic_ids
         int32_t attempts
         int64_t not_before_ms
@@ -60,4 +61,4 @@ cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
         Status status
         DecodeJob job
 
-    int64_t next_fetch_offset(const uint8_t* p, size_t length, int64_t fetch_offset)
+    int64_t next_fetch_offset(const uint8_t* p, size_t length, int64_t fetch_offset, int32_t* leader_epoch)

@@ -1,5 +1,5 @@
 # Keeps FetchPositions.cluster fresh and answers list_topics. thread: N.
-from kconsumer._core.base.cpp cimport deque, int32_t, int64_t, set, string, uint64_t, unordered_map, vector
+from kconsumer._core.base.cpp cimport deque, int32_t, int64_t, string, uint64_t, unordered_map, vector
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.events.application_event cimport TopicMetadataEvent
 from kconsumer._core.events.background_event cimport BackgroundEventQueue
@@ -21,19 +21,18 @@ cdef class MetadataRequestManager(RequestManager):
     cdef BackgroundEventQueue* background                      # thread: N
     cdef BackoffConfig* backoff                                # thread: N
     cdef Jitter jitter                                         # thread: N
-    cdef RequestState state                                    # thread: N
+    cdef RequestState state                                    # thread: N (of the assignment's topics)
+    cdef RequestState lists                                    # thread: N (backoff of list_topics)
     cdef bint update_wanted                                    # thread: N
+    cdef bint topics_wanted                                    # thread: N (of topics not known yet: at once)
     cdef bint has_metadata                                     # thread: N
     cdef int64_t updated_ms                                    # thread: N
-    cdef int64_t unreachable_since_ms                          # thread: N (0: reachable)
-    cdef int64_t unanswered_since_ms                           # thread: N (0: the last request was answered)
-    cdef size_t bootstrap_count                                # thread: N
-    cdef set[int32_t] failed_nodes                             # thread: N (no attempt succeeded since)
     cdef vector[NodeLoss] losses                               # thread: N (scratch)
+    cdef int64_t failing_since_ms                              # thread: N (0: the last request succeeded)
     cdef bint all_down_reported                                # thread: N
+    cdef bint unsupported_reported                             # thread: N
     cdef deque[TopicMetadataEvent*] waiting                    # thread: N (a reference each)
     cdef unordered_map[uint64_t, TopicMetadataEvent*] asked    # thread: N (by cookie; a reference each)
-    cdef unordered_map[uint64_t, int64_t] retry_at             # thread: N
     cdef uint64_t next_cookie                                  # thread: N
 
     cdef void want_update(self) noexcept nogil
@@ -42,19 +41,21 @@ cdef class MetadataRequestManager(RequestManager):
     cdef void expire(self, int64_t now_ms) noexcept nogil
     cdef int64_t next_deadline_ms(self) noexcept nogil
     # private
-    cdef int64_t _until_rebootstrap(self, int64_t now_ms) noexcept nogil
+    cdef int64_t _poll_lists(self, int64_t now_ms) noexcept nogil
+    cdef int64_t _due_ms(self) noexcept nogil
     cdef void _send_update(self, int64_t now_ms) noexcept nogil
     cdef void _send_list(self, TopicMetadataEvent* event, int64_t now_ms) noexcept nogil
     cdef void _send(self, BodyOf[MetadataRequest]* body, int32_t kind, uint64_t cookie, int64_t now_ms,
                     int64_t deadline_ms) noexcept nogil
     cdef void _check_reachable(self, int64_t now_ms) noexcept nogil
-    cdef void _reachable(self) noexcept nogil
     cdef void _rebootstrap(self, int64_t now_ms, const char* why) noexcept nogil
+    cdef void _report_unsupported(self, const Status& status) noexcept nogil
     cdef void _failed(self, Request* request, int64_t now_ms) noexcept nogil
     cdef TopicMetadataEvent* _take_asked(self, uint64_t cookie) noexcept nogil
     cdef void _take_brokers(self, MetadataResponse& message, int64_t now_ms) noexcept nogil
     cdef void _take_topics(self, MetadataResponse& message, int64_t now_ms) noexcept nogil
     cdef bint _take_topic(self, MetadataResponse_MetadataResponseTopic& found, int64_t now_ms) noexcept nogil
+    cdef void _take_topic_error(self, MetadataResponse_MetadataResponseTopic& found, int64_t now_ms) noexcept nogil
     cdef void _recreated(self, const string& topic) noexcept nogil
     cdef bint _report_missing(self, MetadataResponse& message, int64_t now_ms) noexcept nogil
     cdef void _answer(self, TopicMetadataEvent* event, MetadataResponse& message, Response* response) noexcept nogil

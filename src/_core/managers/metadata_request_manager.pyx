@@ -20,7 +20,12 @@ from kconsumer._core.base.error_codes cimport (
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from kconsumer._core.base.log cimport DBG_METADATA
-from kconsumer._core.base.status cimport ERR_ALL_BROKERS_DOWN, ERR_DESTROY, ERR_TIMED_OUT
+from kconsumer._core.base.status cimport (
+    ERR_ALL_BROKERS_DOWN,
+    ERR_DESTROY,
+    ERR_TIMED_OUT,
+    ERR_UNSUPPORTED_FEATURE,
+)
 from kconsumer._core.events.application_event cimport BrokerInfo, PartitionInfo, TopicInfo
 from kconsumer._core.events.background_event cimport BACKGROUND_ERROR, BackgroundEvent
 from kconsumer._core.network.request cimport (
@@ -38,7 +43,7 @@ from kconsumer._core.protocol.messages.metadata cimport (
 )
 from kconsumer._core.protocol.wire cimport Reader
 from kconsumer._core.state.metadata cimport PartitionEntry, TopicEntry
-from kconsumer._core.state.partition_state cimport OFFSET_INVALID, PartitionState
+from kconsumer._core.state.partition_state cimport FETCH_AWAIT_RESET, OFFSET_INVALID, PartitionState
 
 cdef enum:
     KIND_UPDATE = 1      # the assignment's topics
@@ -62,45 +67,50 @@ cdef class MetadataRequestManager(RequestManager):
             preincrement(it)
 
     cdef void want_update(self) noexcept nogil:
-        self.update_wanted = True
+        """Somebody met a sign that leaders have moved. What is in flight answers that, too."""
+        if not self.state.in_flight:
+            self.update_wanted = True
 
     cdef void ask(self, TopicMetadataEvent* event) noexcept nogil:
         """Answer list_topics; takes over one reference."""
         self.waiting.push_back(event)
+        self.lists.not_before_ms = 0
 
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
-        cdef int64_t wait = INT64_MAX
+        cdef int64_t wait = self._poll_lists(now_ms)
         cdef int64_t due
-        cdef TopicMetadataEvent* event
         if self.positions.interest_changed:
             self.positions.interest_changed = False
             self.update_wanted = True
+            self.topics_wanted = True
+        self._check_reachable(now_ms)
+        if self.state.in_flight:
+            return wait
+        due = max(self._due_ms(), self.state.not_before_ms)
+        if now_ms < due:
+            return min(wait, due - now_ms)
+        self._send_update(now_ms)
+        return wait
+
+    cdef int64_t _poll_lists(self, int64_t now_ms) noexcept nogil:
+        cdef TopicMetadataEvent* event
+        if self.waiting.empty():
+            return INT64_MAX
+        if now_ms < self.lists.not_before_ms:
+            return self.lists.wait_ms(now_ms)
         while not self.waiting.empty():
             event = self.waiting.front()
             self.waiting.pop_front()
             self._send_list(event, now_ms)
-        if self.state.in_flight:
-            return INT64_MAX
-        due = self.updated_ms + self.positions.config.metadata_max_age_ms
-        if self.has_metadata and not self.update_wanted and now_ms < due:
-            wait = due - now_ms
-        elif self.state.can_send(now_ms):
-            self._send_update(now_ms)
-        else:
-            wait = self.state.wait_ms(now_ms)
-        return min(wait, self._until_rebootstrap(now_ms))
+        return INT64_MAX
 
-    cdef int64_t _until_rebootstrap(self, int64_t now_ms) noexcept nogil:
-        """metadata.recovery.rebootstrap.trigger.ms without any Metadata response: start again (KIP-1102)."""
-        cdef int64_t due = self.unanswered_since_ms + self.positions.config.rebootstrap_trigger_ms
-        if (self.unanswered_since_ms == 0 or not self.positions.config.rebootstrap
-                or self.positions.cluster.brokers.empty()):
-            return INT64_MAX
-        if now_ms < due:
-            return due - now_ms
-        self.unanswered_since_ms = now_ms
-        self._rebootstrap(now_ms, b"no broker answered Metadata for too long")
-        return 0
+    cdef int64_t _due_ms(self) noexcept nogil:
+        """New topics at once; other news once in a retry backoff however many want them; else at the maximum age."""
+        if not self.has_metadata or self.topics_wanted:
+            return 0
+        if self.update_wanted:
+            return self.updated_ms + self.backoff.retry_backoff_ms
+        return self.updated_ms + self.positions.config.metadata_max_age_ms
 
     cdef void _send_update(self, int64_t now_ms) noexcept nogil:
         cdef BodyOf[MetadataRequest]* body = new BodyOf[MetadataRequest]()
@@ -116,8 +126,7 @@ cdef class MetadataRequestManager(RequestManager):
         body.lowest = 1
         self.state.on_send()
         self.update_wanted = False
-        if self.unanswered_since_ms == 0:
-            self.unanswered_since_ms = now_ms
+        self.topics_wanted = False
         self._send(body, KIND_UPDATE, 0, now_ms, now_ms + self.backoff.request_timeout_ms)
 
     cdef void _send_list(self, TopicMetadataEvent* event, int64_t now_ms) noexcept nogil:
@@ -156,7 +165,7 @@ cdef class MetadataRequestManager(RequestManager):
         self.delegate.add(request)
 
     cdef void on_losses(self, int64_t now_ms) noexcept nogil:
-        """Connections were lost: tell error_cb, and notice when no broker is left (KIP-899)."""
+        """Connections were lost or could not be made: tell error_cb; what a lost broker led may have moved."""
         cdef BackgroundEvent event
         cdef size_t i
         self.losses.clear()
@@ -168,54 +177,65 @@ cdef class MetadataRequestManager(RequestManager):
                 event.broker_id = self.losses[i].node_id
                 self.background.add(event)
             if self.losses[i].was_ready:
-                # Whatever this broker led may have moved.
-                self.update_wanted = True
-            else:
-                self.failed_nodes.insert(self.losses[i].node_id)
-        if not self.losses.empty():
-            self._check_reachable(now_ms)
+                self.want_update()
 
     cdef void _check_reachable(self, int64_t now_ms) noexcept nogil:
-        """After failed attempts: is any broker of the list left to try?"""
+        """While something is asked: no broker answers. Say so once, and start again from the bootstrap list (KIP-899),
+        at once when every known broker has refused, else after metadata.recovery.rebootstrap.trigger.ms (KIP-1102)."""
         cdef BackgroundEvent event
-        cdef size_t i
-        if self.delegate.network.any_connected():
-            self._reachable()
+        cdef bint connected
+        cdef bint gone = False
+        if not self.state.in_flight and self.asked.empty() and self.failing_since_ms == 0:
             return
-        if self.unreachable_since_ms == 0:
-            self.unreachable_since_ms = now_ms
-        for i in range(self.positions.cluster.brokers.size()):
-            if self.failed_nodes.count(self.positions.cluster.brokers[i].id) == 0:
-                return
-        if self.positions.cluster.brokers.empty() and self.failed_nodes.size() < self.bootstrap_count:
-            return
-        if not self.all_down_reported:
+        connected = self.delegate.network.any_connected()
+        if connected:
+            self.all_down_reported = False
+        elif self.state.in_flight or not self.asked.empty():
+            gone = self.delegate.network.least_loaded_node(now_ms) == ANY_NODE
+        if not connected and not self.all_down_reported and (gone or self.state.attempts > 1):
             self.all_down_reported = True
             event.type = BACKGROUND_ERROR
             event.status = Status(<int>ERR_ALL_BROKERS_DOWN, string(b"no broker can be reached"))
             self.background.add(event)
-        if self.positions.config.rebootstrap and not self.positions.cluster.brokers.empty():
-            self._rebootstrap(now_ms, b"no known broker can be reached")
-
-    cdef void _reachable(self) noexcept nogil:
-        self.unreachable_since_ms = 0
-        self.all_down_reported = False
-        self.failed_nodes.clear()
+        if not self.positions.config.rebootstrap or self.positions.cluster.brokers.empty():
+            return
+        if gone or (not connected and self.state.attempts > 2) or (
+                self.failing_since_ms != 0
+                and now_ms - self.failing_since_ms >= self.positions.config.rebootstrap_trigger_ms):
+            self._rebootstrap(now_ms, b"no known broker answers")
 
     cdef void _rebootstrap(self, int64_t now_ms, const char* why) noexcept nogil:
         self.background.log.write(5, 0, b"REBOOTSTRAP", b"back to the bootstrap list: %s", why)
         self.positions.cluster.brokers.clear()
-        self.failed_nodes.clear()
         self.delegate.network.rebootstrap(now_ms)
-        self.unreachable_since_ms = 0
+        self.failing_since_ms = now_ms
         self.update_wanted = True
 
     cdef void on_failure(self, Request* request, const Status& status, int64_t now_ms) noexcept nogil:
-        self._failed(request, now_ms)
+        cdef TopicMetadataEvent* event
         self.background.log.write(7, DBG_METADATA, b"METADATA", b"request failed: %s", status.detail.c_str())
+        if self.failing_since_ms == 0:
+            self.failing_since_ms = now_ms
+        if status.code == <int>ERR_UNSUPPORTED_FEATURE:
+            self._report_unsupported(status)
+            if request.kind == KIND_LIST:
+                event = self._take_asked(request.cookie)
+                if event != NULL:
+                    event.complete(status)
+                    event.release()
+                return
+        self._failed(request, now_ms)
+
+    cdef void _report_unsupported(self, const Status& status) noexcept nogil:
+        cdef BackgroundEvent event
+        if not self.unsupported_reported:
+            self.unsupported_reported = True
+            event.type = BACKGROUND_ERROR
+            event.status = status
+            self.background.add(event)
 
     cdef void _failed(self, Request* request, int64_t now_ms) noexcept nogil:
-        """Ask again: the assignment's topics with backoff, a list_topics while its deadline lasts."""
+        """Ask again with backoff: the assignment's topics for ever, a list_topics while its deadline lasts."""
         cdef TopicMetadataEvent* event
         if request.kind == KIND_UPDATE:
             self.state.on_failure(now_ms, dereference(self.backoff), self.jitter)
@@ -224,8 +244,9 @@ cdef class MetadataRequestManager(RequestManager):
         event = self._take_asked(request.cookie)
         if event == NULL:
             return
-        if self.state.attempts == 0 and not self.state.in_flight:
-            self.state.on_failure(now_ms, dereference(self.backoff), self.jitter)
+        if now_ms >= self.lists.not_before_ms:
+            # Those that fail together wait together.
+            self.lists.on_failure(now_ms, dereference(self.backoff), self.jitter)
         self.waiting.push_back(event)
         self.expire(now_ms)
 
@@ -276,11 +297,11 @@ cdef class MetadataRequestManager(RequestManager):
         while not self.waiting.empty():
             event = self.waiting.front()
             self.waiting.pop_front()
-            event.complete(Status(<int>ERR_DESTROY, string(b"the consumer was closed")))
+            event.complete(Status(<int>ERR_DESTROY))
             event.release()
         it = self.asked.begin()
         while it != self.asked.end():
-            dereference(it).second.complete(Status(<int>ERR_DESTROY, string(b"the consumer was closed")))
+            dereference(it).second.complete(Status(<int>ERR_DESTROY))
             dereference(it).second.release()
             preincrement(it)
         self.asked.clear()
@@ -306,8 +327,9 @@ cdef class MetadataRequestManager(RequestManager):
             # A broker that is only starting knows no cluster yet.
             self._failed(request, now_ms)
             return
-        self.unanswered_since_ms = 0
-        self._reachable()
+        self.failing_since_ms = 0
+        self.all_down_reported = False
+        self.unsupported_reported = False
         self._take_brokers(message, now_ms)
         if request.kind == KIND_UPDATE:
             self.state.on_success()
@@ -315,6 +337,7 @@ cdef class MetadataRequestManager(RequestManager):
             self.updated_ms = now_ms
             self._take_topics(message, now_ms)
         else:
+            self.lists.on_success()
             event = self._take_asked(request.cookie)
             if event != NULL:
                 self._answer(event, message, response)
@@ -358,15 +381,15 @@ cdef class MetadataRequestManager(RequestManager):
         if found.name.is_null:
             return True
         known = self.positions.cluster.topic(found.name.value)
-        self.positions.cluster.topic_errors[found.name.value] = found.error_code
         if found.error_code != 0:
-            # What is known of the topic stays: it may be gone, or only this broker's view of it.
-            if found.error_code == <int>UNKNOWN_TOPIC_OR_PARTITION and known != NULL:
-                self.positions.cluster.forget(found.name.value)
+            self._take_topic_error(found, now_ms)
             return False
         entry.name = found.name.value
         entry.id = found.topic_id
         entry.updated_ms = now_ms
+        if known != NULL and entry.id.is_zero():
+            # A broker too old to tell ids, in a cluster that is being upgraded.
+            entry.id = known.id
         if known != NULL and not (known.id == entry.id) and not known.id.is_zero():
             self._recreated(entry.name)
             known = NULL
@@ -387,6 +410,19 @@ cdef class MetadataRequestManager(RequestManager):
         self.positions.cluster.put(entry)
         return complete
 
+    cdef void _take_topic_error(self, MetadataResponse_MetadataResponseTopic& found, int64_t now_ms) noexcept nogil:
+        """What is known of the topic stays, its id above all: by that it is seen whether it was made anew."""
+        cdef TopicEntry entry
+        cdef TopicEntry* known = self.positions.cluster.topic(found.name.value)
+        if known == NULL:
+            entry.name = found.name.value
+            self.positions.cluster.put(entry)
+            known = self.positions.cluster.topic(found.name.value)
+        known.error = found.error_code
+        known.updated_ms = now_ms
+        if found.error_code == <int>UNKNOWN_TOPIC_OR_PARTITION:
+            known.partitions.clear()
+
     cdef void _recreated(self, const string& topic) noexcept nogil:
         """The topic was deleted and made anew: epochs and offsets of the old one mean nothing."""
         cdef PartitionState* p
@@ -395,7 +431,13 @@ cdef class MetadataRequestManager(RequestManager):
             if p.topic == topic:
                 p.leader_epoch = -1
                 p.leader_id = -1
+                p.preferred_replica = -1
+                p.fetch_leader_epoch = -1
+                p.eof_reported_at = -1
                 p.decode_generation += 1
+                p.request_in_flight = False
+                if p.state == FETCH_AWAIT_RESET:
+                    continue
                 self.positions.reset_by_policy(p, <int>UNKNOWN_TOPIC_ID, string(b"the topic was recreated"),
                                                p.fetch_offset.load(), 0)
 

@@ -13,6 +13,8 @@ namespace kc {
 struct AskedPartition {
   PartitionState* partition = nullptr;  // holds a reference; null for a query of the application
   uint64_t position_epoch = 0;
+  uint64_t generation = 0;
+  int32_t leader_epoch = -1;            // asked of a leader of this epoch
   int32_t query = -1;                   // index into ListOffsetsEvent.queries
 };
 

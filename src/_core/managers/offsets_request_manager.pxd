@@ -17,6 +17,7 @@ from kconsumer._core.protocol.messages.offset_for_leader_epoch cimport (
 )
 from kconsumer._core.protocol.wire cimport Reader
 from kconsumer._core.state.fetch_positions cimport FetchPositions
+from kconsumer._core.state.metadata cimport PartitionEntry, TopicEntry
 from kconsumer._core.state.partition_state cimport PartitionState
 
 
@@ -25,6 +26,8 @@ cdef extern from "managers/offsets_context.hpp" namespace "kc" nogil:
         AskedPartition()
         PartitionState* partition
         uint64_t position_epoch
+        uint64_t generation
+        int32_t leader_epoch
         int32_t query
 
     cdef cppclass OffsetsContext:
@@ -60,20 +63,20 @@ cdef class OffsetsRequestManager(RequestManager):
     cdef int64_t _poll_events(self, int64_t now_ms) noexcept nogil
     cdef bint _finish(self, ListOffsetsEvent* event) noexcept nogil
     cdef int64_t _send_queries(self, ListOffsetsEvent* event, int64_t now_ms) noexcept nogil
-    cdef int32_t _topic_error(self, const string& topic) noexcept nogil
+    cdef bint _is_unknown(self, TopicEntry* topic, PartitionEntry* entry) noexcept nogil
     cdef void _add_query(self, ListOffsetsEvent* event, size_t i, BodyOf[ListOffsetsRequest]* body,
                          OffsetsContext& context, int32_t leader_epoch) noexcept nogil
     cdef void _skip_validation(self, OffsetsContext& context) noexcept nogil
     cdef void _retry_all(self, OffsetsContext& context, int64_t now_ms, const Status& status) noexcept nogil
-    cdef void _retry(self, PartitionState* p, uint64_t position_epoch, int64_t now_ms) noexcept nogil
+    cdef void _report_once(self, PartitionState* p, const Status& status) noexcept nogil
+    cdef void _retry(self, AskedPartition* asked, int64_t now_ms) noexcept nogil
     cdef void _retry_events(self, int64_t now_ms) noexcept nogil
     cdef void _retry_unanswered(self, OffsetsContext& context, int64_t now_ms) noexcept nogil
     cdef bint _on_offsets(self, Reader& reader, Response* response, OffsetsContext& context,
                           int64_t now_ms) noexcept nogil
     cdef void _on_reset(self, AskedPartition* asked, ListOffsetsResponse_ListOffsetsPartitionResponse* found,
                         int64_t now_ms) noexcept nogil
-    cdef void _on_partition_error(self, PartitionState* p, int32_t code, uint64_t position_epoch,
-                                  int64_t now_ms) noexcept nogil
+    cdef void _on_partition_error(self, AskedPartition* asked, int32_t code, int64_t now_ms) noexcept nogil
     cdef void _on_query(self, ListOffsetsEvent* event, AskedPartition* asked,
                         ListOffsetsResponse_ListOffsetsPartitionResponse* found, int64_t now_ms) noexcept nogil
     cdef bint _on_end_offsets(self, Reader& reader, Response* response, OffsetsContext& context,

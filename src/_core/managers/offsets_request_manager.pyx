@@ -241,6 +241,8 @@ cdef class OffsetsRequestManager(RequestManager):
         cdef size_t i
         cdef bint unknown = False
         cdef bint again = False
+        if event.asked_ms < 0:
+            event.asked_ms = now_ms
         for i in range(event.queries.size()):
             query = &event.queries[i]
             if query.answered or query.in_flight:
@@ -249,12 +251,10 @@ cdef class OffsetsRequestManager(RequestManager):
             if entry == NULL or entry.leader_id < 0:
                 unknown = True
                 topic = self.positions.cluster.topic(query.topic)
-                if topic != NULL and entry == NULL:
-                    query.error = <int>ERR_UNKNOWN_PARTITION
+                if topic != NULL and topic.updated_ms >= event.asked_ms and self._is_unknown(topic, entry):
+                    query.error = topic.error if topic.error != 0 else <int>ERR_UNKNOWN_PARTITION
                     query.answered = True
-                elif topic == NULL and self._topic_error(query.topic) != 0:
-                    query.error = self._topic_error(query.topic)
-                    query.answered = True
+                    again = True
                 elif self.positions.interest.count(query.topic) == 0:
                     # Stays of interest: whoever asks once asks again, and the entry is one name in a request.
                     self.positions.interest[query.topic] = 1
@@ -280,12 +280,13 @@ cdef class OffsetsRequestManager(RequestManager):
             return 0
         return 50 if unknown else INT64_MAX
 
-    cdef int32_t _topic_error(self, const string& topic) noexcept nogil:
-        """What the latest Metadata response said of a topic that is not known: 0 where it may still come."""
-        it = self.positions.cluster.topic_errors.find(topic)
-        if it == self.positions.cluster.topic_errors.end() or dereference(it).second == <int>LEADER_NOT_AVAILABLE:
-            return 0
-        return dereference(it).second
+    cdef bint _is_unknown(self, TopicEntry* topic, PartitionEntry* entry) noexcept nogil:
+        """Whether what metadata says of the topic is an answer, and not only the time before a leader is elected."""
+        if topic.error == <int>UNKNOWN_TOPIC_OR_PARTITION:
+            return not self.positions.config.allow_auto_create_topics
+        if topic.error != 0:
+            return not is_retriable(topic.error)
+        return entry == NULL
 
     cdef void _add_query(self, ListOffsetsEvent* event, size_t i, BodyOf[ListOffsetsRequest]* body,
                          OffsetsContext& context, int32_t leader_epoch) noexcept nogil:
@@ -329,7 +330,7 @@ cdef class OffsetsRequestManager(RequestManager):
         while not self.events.empty():
             event = self.events.front()
             self.events.pop_front()
-            event.complete(Status(<int>ERR_DESTROY, string(b"the consumer was closed")))
+            event.complete(Status(<int>ERR_DESTROY))
             event.release()
         return INT64_MAX
 
@@ -355,15 +356,21 @@ cdef class OffsetsRequestManager(RequestManager):
         cdef PartitionState* p
         for i in range(context.partitions.size()):
             p = context.partitions[i].partition
-            if still_waits(p, context.partitions[i].position_epoch, FETCH_AWAIT_VALIDATION):
+            if still_waits(&context.partitions[i], FETCH_AWAIT_VALIDATION):
                 self.positions.activate(p, p.fetch_offset.load())
 
     cdef void _retry_all(self, OffsetsContext& context, int64_t now_ms, const Status& status) noexcept nogil:
         cdef size_t i
         cdef OffsetQuery* query
+        cdef PartitionState* p
+        cdef bint again = False
         for i in range(context.partitions.size()):
-            if context.partitions[i].partition != NULL:
-                self._retry(context.partitions[i].partition, context.partitions[i].position_epoch, now_ms)
+            p = context.partitions[i].partition
+            if p != NULL:
+                if status.code == <int>ERR_UNSUPPORTED_FEATURE and still_waits(&context.partitions[i],
+                                                                               FETCH_AWAIT_RESET):
+                    self._report_once(p, status)
+                self._retry(&context.partitions[i], now_ms)
                 continue
             query = &context.event.queries[context.partitions[i].query]
             if context.event.done() or query.answered:
@@ -373,10 +380,18 @@ cdef class OffsetsRequestManager(RequestManager):
                 query.error = status.code
                 query.answered = True
             else:
-                self._retry_events(now_ms)
+                again = True
+        if again:
+            self._retry_events(now_ms)
 
-    cdef void _retry(self, PartitionState* p, uint64_t position_epoch, int64_t now_ms) noexcept nogil:
-        if p.adopted_epoch != position_epoch or not p.tracked:
+    cdef void _report_once(self, PartitionState* p, const Status& status) noexcept nogil:
+        if p.last_error != status.code:
+            p.last_error = status.code
+            self.positions.report(p, status, OFFSET_INVALID)
+
+    cdef void _retry(self, AskedPartition* asked, int64_t now_ms) noexcept nogil:
+        cdef PartitionState* p = asked.partition
+        if p.adopted_epoch != asked.position_epoch or p.decode_generation != asked.generation or not p.tracked:
             return
         p.request_in_flight = False
         p.attempts += 1
@@ -408,15 +423,18 @@ cdef class OffsetsRequestManager(RequestManager):
         cdef size_t i
         cdef PartitionState* p
         cdef OffsetQuery* query
+        cdef bint again = False
         for i in range(context.partitions.size()):
             p = context.partitions[i].partition
             if p == NULL:
                 query = &context.event.queries[context.partitions[i].query]
-                if not context.event.done() and not query.answered and query.in_flight:
+                if not context.event.done() and not query.answered:
                     query.in_flight = False
-                    self._retry_events(now_ms)
+                    again = True
             elif p.request_in_flight and not self.positions.forgets_pending(p):
-                self._retry(p, context.partitions[i].position_epoch, now_ms)
+                self._retry(&context.partitions[i], now_ms)
+        if again:
+            self._retry_events(now_ms)
         if context.event != NULL and not context.event.done():
             self._finish(context.event)
 
@@ -448,12 +466,16 @@ cdef class OffsetsRequestManager(RequestManager):
                         int64_t now_ms) noexcept nogil:
         cdef PartitionState* p = asked.partition
         cdef int64_t offset
-        if not still_waits(p, asked.position_epoch, FETCH_AWAIT_RESET):
+        if not still_waits(asked, FETCH_AWAIT_RESET):
             return
         if found.error_code != 0 and found.error_code != <int>UNSUPPORTED_FOR_MESSAGE_FORMAT:
-            self._on_partition_error(p, found.error_code, asked.position_epoch, now_ms)
+            self._on_partition_error(asked, found.error_code, now_ms)
             return
         offset = found.offset
+        if offset < 0 and p.reset_timestamp < 0:
+            # Every log has a beginning and an end; this answer has neither.
+            self._retry(asked, now_ms)
+            return
         if offset < 0 or found.error_code != 0:
             # Nothing is as young as that time: the end.
             p.request_in_flight = False
@@ -467,28 +489,25 @@ cdef class OffsetsRequestManager(RequestManager):
                                   <long long>offset)
         self.positions.activate(p, offset)
 
-    cdef void _on_partition_error(self, PartitionState* p, int32_t code, uint64_t position_epoch,
-                                  int64_t now_ms) noexcept nogil:
+    cdef void _on_partition_error(self, AskedPartition* asked, int32_t code, int64_t now_ms) noexcept nogil:
         cdef string detail
-        self._retry(p, position_epoch, now_ms)
+        self._retry(asked, now_ms)
         if is_retriable(code):
             self.metadata.want_update()
-        elif p.last_error != code:
-            p.last_error = code
-            detail = p.name()
+        else:
+            detail = asked.partition.name()
             detail.append(b": its offset cannot be looked up")
-            self.positions.report(p, Status(code, detail), OFFSET_INVALID)
+            self._report_once(asked.partition, Status(code, detail))
 
     cdef void _on_query(self, ListOffsetsEvent* event, AskedPartition* asked,
                         ListOffsetsResponse_ListOffsetsPartitionResponse* found, int64_t now_ms) noexcept nogil:
         cdef OffsetQuery* query = &event.queries[asked.query]
         if event.done() or query.answered:
             return
-        query.in_flight = False
         if is_retriable(found.error_code):
             self.metadata.want_update()
-            self._retry_events(now_ms)
             return
+        query.in_flight = False
         query.error = 0 if found.error_code == <int>UNSUPPORTED_FOR_MESSAGE_FORMAT else found.error_code
         query.offset = found.offset
         query.found_timestamp = found.timestamp
@@ -519,10 +538,14 @@ cdef class OffsetsRequestManager(RequestManager):
         cdef PartitionState* p = asked.partition
         cdef int64_t offset
         cdef string detail
-        if not still_waits(p, asked.position_epoch, FETCH_AWAIT_VALIDATION):
+        if not still_waits(asked, FETCH_AWAIT_VALIDATION):
+            return
+        if asked.leader_epoch != p.leader_epoch:
+            # Another leader by now, whose log may end elsewhere: asked again at once.
+            p.request_in_flight = False
             return
         if found.error_code != 0:
-            self._on_partition_error(p, found.error_code, asked.position_epoch, now_ms)
+            self._on_partition_error(asked, found.error_code, now_ms)
             return
         offset = p.fetch_offset.load()
         if found.end_offset >= offset:
@@ -541,14 +564,17 @@ cdef class OffsetsRequestManager(RequestManager):
             self.positions.stop(p, Status(<int>ERR_LOG_TRUNCATION, detail), offset)
             return
         self.background.log.push(4, b"TRUNCATE", detail)
-        p.decode_generation += 1
+        # What was fetched before and waits to be decoded comes still: dropping it would skip what lies below.
+        p.eof_reported_at = -1
         p.fetch_leader_epoch = found.leader_epoch
         self.positions.activate(p, found.end_offset)
 
 
-cdef bint still_waits(PartitionState* p, uint64_t position_epoch, int32_t state) noexcept nogil:
+cdef bint still_waits(AskedPartition* asked, int32_t state) noexcept nogil:
     """Whether an answer still means something to the partition that asked."""
-    return p != NULL and p.tracked and p.adopted_epoch == position_epoch and <int32_t>p.state == state
+    cdef PartitionState* p = asked.partition
+    return (p != NULL and p.tracked and p.adopted_epoch == asked.position_epoch
+            and p.decode_generation == asked.generation and <int32_t>p.state == state)
 
 
 cdef void note_partition(OffsetsContext& context, PartitionState* p) noexcept nogil:
@@ -556,6 +582,8 @@ cdef void note_partition(OffsetsContext& context, PartitionState* p) noexcept no
     p.retain()
     asked.partition = p
     asked.position_epoch = p.adopted_epoch
+    asked.generation = p.decode_generation
+    asked.leader_epoch = p.leader_epoch
     context.places[partition_key(p.topic, p.partition)] = context.partitions.size()
     context.partitions.push_back(asked)
 

@@ -38,7 +38,6 @@ class RequestState {
   int32_t attempts = 0;         // failed in a row
   int64_t not_before_ms = 0;
 
-  bool can_send(int64_t now_ms) const { return !in_flight && now_ms >= not_before_ms; }
   void on_send() { in_flight = true; }
   void on_success() {
     in_flight = false;

@@ -20,7 +20,6 @@ cdef extern from "managers/request_state.hpp" namespace "kc" nogil:
         bint in_flight
         int32_t attempts
         int64_t not_before_ms
-        bint can_send(int64_t now_ms)
         void on_send()
         void on_success()
         void on_failure(int64_t now_ms, const BackoffConfig& c, Jitter& jitter)

@@ -25,7 +25,6 @@ struct FetchConfig {
   int64_t reset_duration_ms = 0;
   std::string client_rack;
   int64_t metadata_max_age_ms = 900000;
-  int64_t metadata_refresh_fast_ms = 100;
   bool rebootstrap = true;
   int64_t rebootstrap_trigger_ms = 300000;
 };

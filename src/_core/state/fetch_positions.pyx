@@ -162,6 +162,7 @@ cdef class FetchPositions:
         p.fetch_leader_epoch = -1
         p.reset_timestamp = timestamp
         p.reset_tail = tail
+        p.request_in_flight = False
         p.state = FETCH_AWAIT_RESET
         self._await(p, listed)
 

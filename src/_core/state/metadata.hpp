@@ -33,7 +33,6 @@ class ClusterCache {
   int32_t controller_id = -1;
   std::vector<NodeAddress> brokers;
   std::unordered_map<std::string, TopicEntry> topics;
-  std::unordered_map<std::string, int32_t> topic_errors;     // of each topic's latest answer, 0 for none
   std::unordered_map<Uuid, std::string> names;  // topic id → name
 
   TopicEntry* topic(const std::string& name) {
@@ -61,6 +60,12 @@ class ClusterCache {
     if (it == topics.end()) return;
     if (!it->second.id.is_zero()) names.erase(it->second.id);
     topics.erase(it);
+  }
+  bool has_broker(int32_t id) const {
+    for (const auto& b : brokers) {
+      if (b.id == id) return true;
+    }
+    return false;
   }
   void put_broker(const NodeAddress& node) {
     for (auto& b : brokers) {

@@ -26,10 +26,10 @@ cdef extern from "state/metadata.hpp" namespace "kc" nogil:
         int32_t controller_id
         vector[NodeAddress] brokers
         unordered_map[string, TopicEntry] topics
-        unordered_map[string, int32_t] topic_errors
         TopicEntry* topic(const string& name)
         PartitionEntry* partition(const string& name, int32_t id)
         const string* name_of(const Uuid& id)
         void put(TopicEntry entry)
         void forget(const string& name)
+        bint has_broker(int32_t id)
         void put_broker(const NodeAddress& node)

@@ -46,6 +46,9 @@ struct PartitionState {
   std::atomic<int32_t> position_leader_epoch{-1};
   std::atomic<uint32_t> position_version{0};  // odd while offset and leader epoch are being changed together
 
+  // ---- thread: A (the exclusive call)
+  int32_t parked = 0;                        // entries of it that FetchHandler has parked; later ones follow them
+
   // ---- written on N, read anywhere
   std::atomic<int64_t> low_watermark{OFFSET_INVALID};
   std::atomic<int64_t> high_watermark{OFFSET_INVALID};

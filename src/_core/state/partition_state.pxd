@@ -28,6 +28,7 @@ cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
         atomic[bint] paused
         atomic[int64_t] position
         atomic[int32_t] position_leader_epoch
+        int32_t parked
         atomic[int64_t] low_watermark
         atomic[int64_t] high_watermark
         atomic[int64_t] last_stable_offset

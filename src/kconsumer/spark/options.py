@@ -94,7 +94,8 @@ def _sort_out(options: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str
         else:
             unknown.append(key)
     if unknown:
-        raise configuration_error(f"unknown option{'s' * (len(unknown) > 1)} {', '.join(map(_suggest, sorted(unknown)))}")
+        names = ", ".join(map(_suggest, sorted(unknown)))
+        raise configuration_error(f"unknown option{'s' if len(unknown) > 1 else ''} {names}")
     for name in sorted(properties):
         if name in _OURS:
             raise configuration_error(f"option {_KAFKA}{name} cannot be set: {_OURS[name]}")

@@ -73,8 +73,9 @@ def _partitions(consumer: Consumer, options: ReadOptions) -> list[Place]:
     found: list[Place] = []
     for topic in options.topics or dict.fromkeys(name for name, _ in options.assigned):
         metadata = consumer.list_topics(topic, options.poll_timeout_s).topics.get(topic)
-        if metadata is None or metadata.error is not None:
-            error = metadata.error if metadata else KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)
+        error = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART) if metadata is None else metadata.error
+        if metadata is None or error is not None:
+            assert error is not None
             raise exception_for(error.code(), f"topic {topic}: {error.str()}", topic=topic)
         found.extend((topic, partition) for partition in sorted(metadata.partitions))
     if not options.assigned:

@@ -1,0 +1,178 @@
+"""Owns: faces on a ConsumerCore whose loop is stepped by hand: questions that do not wait, the end of the loop, and what
+the network thread knows of a partition.
+
+Threads: the test's own, which plays both A and N. Never: part of the consumer, used on one whose thread runs.
+"""
+from libc.stdint cimport INT64_MAX
+
+from kconsumer._core.base.cpp cimport int32_t, int64_t, string
+from kconsumer._core.base.status cimport ERR_DESTROY
+from kconsumer._core.consumer.consumer_core cimport ConsumerCore
+from kconsumer._core.events.application_event cimport (
+    ApplicationEvent,
+    ListOffsetsEvent,
+    OffsetQuery,
+    TopicMetadataEvent,
+)
+from kconsumer._core.events.background_event cimport BACKGROUND_ERROR, BackgroundEvent
+from kconsumer._core.network.scripted_network_testing cimport ScriptedNetwork
+from kconsumer._core.state.metadata cimport PartitionEntry
+from kconsumer._core.state.partition_state cimport PartitionState
+
+STATES = ("NONE", "AWAIT_RESET", "AWAIT_VALIDATION", "ACTIVE", "STOPPED")
+
+
+cdef string utf8(str text):
+    cdef bytes raw = text.encode()
+    return string(<const char*>raw, <size_t>len(raw))
+
+
+cdef str text_of(const string& raw):
+    return raw.data()[:raw.size()].decode()
+
+
+cdef class Question:
+    """A completable event on its way; ``result()`` once it is done."""
+    cdef ApplicationEvent* event
+    cdef bint about_topics
+
+    def __dealloc__(self):
+        if self.event != NULL:
+            self.event.release()
+
+    @property
+    def done(self):
+        return self.event.done()
+
+    @property
+    def code(self):
+        """How it ended (0: well); None while it has not."""
+        return self.event.status.code if self.event.done() else None
+
+    @property
+    def detail(self):
+        return text_of(self.event.status.detail)
+
+    def result(self):
+        """Topics: {name: (error, {partition: leader})}; offsets: [(error, offset, timestamp, leader_epoch)]."""
+        cdef TopicMetadataEvent* metadata
+        cdef ListOffsetsEvent* offsets
+        cdef size_t i, j
+        if self.about_topics:
+            metadata = <TopicMetadataEvent*>self.event
+            return {text_of(metadata.found[i].name): (
+                metadata.found[i].error,
+                {metadata.found[i].partitions[j].id: metadata.found[i].partitions[j].leader
+                 for j in range(metadata.found[i].partitions.size())}) for i in range(metadata.found.size())}
+        offsets = <ListOffsetsEvent*>self.event
+        return [(offsets.queries[i].error, offsets.queries[i].offset, offsets.queries[i].found_timestamp,
+                 offsets.queries[i].leader_epoch) for i in range(offsets.queries.size())]
+
+
+cdef int64_t deadline(ConsumerCore core, timeout_ms):
+    return INT64_MAX if timeout_ms is None else core.clock.now_ms() + <int64_t>timeout_ms
+
+
+def ask_topics(ConsumerCore core not None, topics=None, timeout_ms=None):
+    """What list_topics posts."""
+    cdef TopicMetadataEvent* event = new TopicMetadataEvent(deadline(core, timeout_ms))
+    cdef Question question = Question()
+    if topics is not None:
+        event.all_topics = False
+        for topic in topics:
+            event.topics.push_back(utf8(topic))
+    event.retain()
+    question.event = event
+    question.about_topics = True
+    core.application.add(event)
+    return question
+
+
+def ask_offsets(ConsumerCore core not None, queries, timeout_ms=None):
+    """What get_watermark_offsets and offsets_for_times post: queries are (topic, partition, timestamp)."""
+    cdef ListOffsetsEvent* event = new ListOffsetsEvent(deadline(core, timeout_ms))
+    cdef Question question = Question()
+    cdef OffsetQuery query
+    for topic, partition, timestamp in queries:
+        query.topic = utf8(topic)
+        query.partition = partition
+        query.timestamp = timestamp
+        event.queries.push_back(query)
+    event.retain()
+    question.event = event
+    core.application.add(event)
+    return question
+
+
+def share_memory(ConsumerCore core not None, ScriptedNetwork network not None):
+    """What the script answers lies in the consumer's own pool, as with sockets, and counts against its bound."""
+    network.use_pool(core.pool)
+
+
+def close_sessions(ConsumerCore core not None):
+    """What the loop does first when it is told to close."""
+    core.fetch_sender.poll_on_close(core.clock.now_ms())
+
+
+def closes_in_flight(ConsumerCore core not None):
+    return core.fetch_sender.closes_in_flight
+
+
+def set_session_epoch(ConsumerCore core not None, int32_t node, int32_t epoch):
+    core.fetch_sender.sessions[node].epoch = epoch
+
+
+def starve(ConsumerCore core not None):
+    """The fetcher stands still for want of room, as far as the application can tell."""
+    core.config.buffer_memory.store(1)
+    core.pool.starved.store(True)
+
+
+def tell_error(ConsumerCore core not None, int32_t code):
+    """An error for error_cb."""
+    cdef BackgroundEvent event
+    event.type = BACKGROUND_ERROR
+    event.status.code = code
+    core.background.add(event)
+
+
+def end_loop(ConsumerCore core not None):
+    """What the loop does last: whatever waits fails."""
+    core.network_thread.end()
+
+
+def run_out_of_memory(ConsumerCore core not None):
+    """What happens on the network thread after std::bad_alloc."""
+    core.network_thread.out_of_memory()
+
+
+def partition(ConsumerCore core not None, str topic, int32_t number):
+    """The network thread's side of an assigned partition; None where it has none."""
+    cdef PartitionState* p
+    for p in core.positions.tracked:
+        if p.topic == utf8(topic) and p.partition == number:
+            return {
+                "state": STATES[<int32_t>p.state], "fetch_offset": p.fetch_offset.load(), "leader": p.leader_id,
+                "leader_epoch": p.leader_epoch, "fetch_leader_epoch": p.fetch_leader_epoch,
+                "preferred_replica": p.preferred_replica, "session": p.session_node, "attempts": p.attempts,
+            }
+    return None
+
+
+def leader(ConsumerCore core not None, str topic, int32_t number):
+    """(leader, epoch) in the cluster cache; None where the partition is not known."""
+    cdef PartitionEntry* entry = core.positions.cluster.partition(utf8(topic), number)
+    return None if entry == NULL else (entry.leader_id, entry.leader_epoch)
+
+
+def undecoded(ConsumerCore core not None):
+    """How many things that a Fetch brought wait to be decoded."""
+    return core.fetch_sender.fetched.size()
+
+
+def sizes(ConsumerCore core not None):
+    """How long the network thread's lists are, which must not grow for ever."""
+    return {"tracked": core.positions.tracked.size(), "pending": core.positions.pending.size(),
+            "dirty": core.positions.dirty.size(), "delayed": core.fetch_sender.delayed.size(),
+            "interest": core.positions.interest.size(), "contexts": core.offsets.contexts.size(),
+            "asked": core.metadata.asked.size(), "waiting": core.metadata.waiting.size()}

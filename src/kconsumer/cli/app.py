@@ -1,0 +1,168 @@
+"""The commands and their options, and the one place that turns what goes wrong into an exit code.
+
+Owns: the click program. Threads: the main one. Never: reads a record itself.
+
+Exit codes: 0 done, 1 Kafka said no or could not be reached, 2 wrong usage, 130 ended by Ctrl-C. A reader of our output
+that goes away (`| head`) ends the command quietly.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from kconsumer._version import __version__
+from kconsumer.cli import connect, consuming, inspecting, output
+from kconsumer.cli.positions import BEGINNING, END, PartitionsType, PositionType
+from kconsumer.errors import ConfigurationError, KafkaException
+
+_SIGINT_EXIT = 130
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _KafkaFailure(click.ClickException):
+    exit_code = 1
+
+    def show(self, file: Any = None) -> None:
+        click.echo(f"kconsumer: {self.format_message()}", file=file, err=True)
+
+
+class _Program(click.Group):
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
+        except ConfigurationError as error:
+            raise click.UsageError(connect.reason(error), ctx) from error
+        except KafkaException as error:
+            raise _KafkaFailure(connect.reason(error)) from error
+        except BrokenPipeError:
+            _drop_stdout()
+            ctx.exit(0)
+        except KeyboardInterrupt:
+            ctx.exit(_SIGINT_EXIT)
+
+
+def _drop_stdout() -> None:
+    """Nobody reads it any more: what is still buffered must not fail again when the interpreter ends."""
+    try:
+        descriptor = sys.stdout.fileno()
+    except (OSError, ValueError):
+        return
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, descriptor)
+    os.close(null)
+
+
+def _connection(command: F) -> F:
+    for option in (
+        click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=30.0, show_default=True,
+                     metavar="SECONDS", help="How long brokers may take to answer a question."),
+        click.option("-X", "properties", multiple=True, metavar="PROPERTY=VALUE", callback=connect.read_properties,
+                     help="A property of the consumer, as in docs/configuration.md; may be repeated."),
+        click.option("-b", "--bootstrap-servers", required=True, metavar="HOST:PORT,…",
+                     envvar="KCONSUMER_BOOTSTRAP_SERVERS", show_envvar=True, help="Brokers to begin with."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.group(cls=_Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, "-V", "--version", prog_name="kconsumer")
+def cli() -> None:
+    """A look into Kafka topics."""
+
+
+@cli.command()
+@click.argument("topic")
+@_connection
+@click.option("-p", "--partitions", type=PartitionsType(), metavar="LIST", help="Only these, as 0,3-5. Default: all.")
+@click.option("--from", "start", type=PositionType(), default=BEGINNING, metavar="POSITION", show_default="beginning",
+              help="Where to begin in each partition.")
+@click.option("--to", "stop", type=PositionType(), default=END, metavar="POSITION", show_default="end",
+              help="Where to stop, exclusive; the end is the one at the start of the command.")
+@click.option("-f", "--follow", is_flag=True, help="Do not stop at the end: wait for more.")
+@click.option("-n", "--count", type=click.IntRange(min=0), metavar="N", help="Stop after so many records.")
+@click.option("-o", "--output", "kind", type=click.Choice(["text", "json", "arrow", "parquet"]), default="text",
+              show_default=True, help="Text by --format, JSON lines, an Arrow IPC stream, or a Parquet file.")
+@click.option("-O", "--file", "path", type=click.Path(dir_okay=False, writable=True, path_type=Path), metavar="PATH",
+              help="Write to this file instead of standard output.")
+@click.option("--format", "template", metavar="FORMAT", help=r"Text of a record. Default: '%v\n'.")
+@click.option("--key", "key_form", type=click.Choice(output.FORMS), default="utf-8", show_default=True,
+              help="How text and JSON show a key.")
+@click.option("--value", "value_form", type=click.Choice(output.FORMS), default="utf-8", show_default=True,
+              help="How text and JSON show a value (and a header's).")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.pass_context
+def consume(ctx: click.Context, /, *, topic: str, bootstrap_servers: str, properties: dict[str, str], timeout: float,
+            kind: str, path: Path | None, template: str | None, key_form: str, value_form: str, quiet: bool,
+            **what: Any) -> None:
+    """Write the records of TOPIC to standard output or a file.
+
+    Without --follow it ends when it has reached --to in every partition. Progress (records, rate, lag) is shown on
+    standard error if that is a terminal and the records do not go to one.
+
+    \b
+    POSITION is one of
+      beginning, end     of the partition
+      1234               this offset
+      -100               so many offsets before the end
+      2024-05-01T12:00Z  the first record of this time or later (ISO 8601; local time without a zone)
+      @1714564800000     the same, in milliseconds since 1970
+
+    \b
+    FORMAT has
+      %k %v  key, value (nothing for null)    %K %V  their lengths in bytes (-1 for null)
+      %t %p %o  topic, partition, offset      %T     timestamp, milliseconds since 1970
+      %h     headers, as name=value,…         %%     a percent sign; also \\n \\t \\r \\0 \\\\ \\xHH
+    """
+    if template is not None and kind != "text":
+        raise click.UsageError("--format is for text output only", ctx)
+    if what["follow"] and what["stop"] != END:
+        raise click.UsageError("--follow and --to exclude each other", ctx)
+    writer = output.open_writer(kind, path, template, key_form, value_form)
+    with connect.consumer(bootstrap_servers, properties) as consumer:
+        consuming.run(consumer, topic, writer, timeout, show_progress=not quiet and _free_terminal(path), **what)
+
+
+def _free_terminal(path: Path | None) -> bool:
+    return sys.stderr.isatty() and (path is not None or not sys.stdout.isatty())
+
+
+_listing = click.option("-o", "--output", "kind", type=click.Choice(["text", "json"]), default="text",
+                        show_default=True, help="A table (tab-separated when not on a terminal), or JSON lines.")
+
+
+@cli.command()
+@click.argument("names", nargs=-1, metavar="[TOPIC]…")
+@_connection
+@_listing
+@click.option("-a", "--all", "internal", is_flag=True, help="Also topics whose names begin with two underscores.")
+def topics(*, names: tuple[str, ...], bootstrap_servers: str, properties: dict[str, str], timeout: float, kind: str,
+           internal: bool) -> None:
+    """List the topics, or the partitions of the TOPICs given."""
+    with connect.consumer(bootstrap_servers, properties) as consumer:
+        if names:
+            inspecting.show_partitions(consumer, names, timeout, kind)
+        else:
+            inspecting.show_topics(consumer, internal, timeout, kind)
+
+
+@cli.command()
+@click.argument("names", nargs=-1, required=True, metavar="TOPIC…")
+@_connection
+@_listing
+def watermarks(*, names: tuple[str, ...], bootstrap_servers: str, properties: dict[str, str], timeout: float,
+               kind: str) -> None:
+    """The first offset of each partition, the one after its last, and their distance.
+
+    With -X isolation.level=read_committed the end is that of what such a reader sees.
+    """
+    with connect.consumer(bootstrap_servers, properties) as consumer:
+        inspecting.show_watermarks(consumer, names, timeout, kind)

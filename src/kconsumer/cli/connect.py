@@ -1,0 +1,80 @@
+"""The consumer behind a command: its properties, its errors in words, the partitions of a topic, and offsets.
+
+Owns: how options become a Consumer, and what every command asks of brokers. Threads: the main one. Never: prints
+records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import click
+
+from kconsumer.cluster_metadata import PartitionMetadata
+from kconsumer.consumer import Consumer
+from kconsumer.errors import KafkaError, KafkaException, exception_for
+
+EARLIEST = -2
+LATEST = -1
+
+
+def read_properties(ctx: click.Context, param: click.Parameter, given: Sequence[str]) -> dict[str, str]:
+    """The values of -X."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise click.BadParameter(f"{text!r} is not PROPERTY=VALUE", ctx, param)
+        found[name.strip()] = value
+    return found
+
+
+def consumer(bootstrap_servers: str, properties: Mapping[str, str]) -> Consumer:
+    """Positions that are not there are an error, unless -X says otherwise; nothing is committed."""
+    return Consumer({"client.id": "kconsumer-cli", "auto.offset.reset": "error", "enable.auto.commit": False,
+                     **properties, "bootstrap.servers": bootstrap_servers, "error_cb": _warn})
+
+
+def _warn(error: KafkaError) -> None:
+    click.echo(f"kconsumer: warning: {error.str()}", err=True)
+
+
+def reason(error: KafkaException) -> str:
+    """An exception in one line: what Kafka's error says, and its name."""
+    found = error.args[0] if error.args else None
+    if isinstance(found, KafkaError):
+        return found.str() if found.name() in found.str() else f"{found.str()} ({found.name()})"
+    return str(error)
+
+
+def partitions_of(consumer: Consumer, topic: str, timeout: float) -> list[PartitionMetadata]:
+    """The partitions of a topic, in order.
+
+    Raises:
+        KafkaException: there is no such topic, or no broker tells.
+    """
+    found = consumer.list_topics(topic, timeout).topics.get(topic)
+    error = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART) if found is None else found.error
+    if found is None or error is not None:
+        assert error is not None
+        raise exception_for(error.code(), f"topic {topic}: {error.str()}", topic=topic)
+    return [partition for _, partition in sorted(found.partitions.items())]
+
+
+def offsets(consumer: Consumer, asked: Sequence[tuple[str, int, int]], timeout: float) -> list[int]:
+    """The offsets of (topic, partition, timestamp in ms, EARLIEST or LATEST), all in one round; -1 where no record is
+    that young.
+
+    Raises:
+        KafkaException: one cannot be had.
+    """
+    committed = consumer._settings.isolation_level == "read_committed"
+    found = []
+    for (topic, partition, _), (error, offset, *_) in zip(
+        asked, consumer._list_offsets(list(asked), committed, timeout), strict=True
+    ):
+        if error:
+            raise exception_for(error, f"{topic} [{partition}]: its offsets cannot be had: {KafkaError(error).str()}",
+                                topic=topic, partition=partition)
+        found.append(offset)
+    return found

@@ -1,0 +1,106 @@
+"""`kconsumer consume`: reads spans of partitions and hands their records to a writer.
+
+Owns: the loop, and where it ends. Threads: the main one. Never: knows how records are written.
+"""
+
+from __future__ import annotations
+
+import select
+import sys
+from collections.abc import Iterator
+
+from kconsumer._core.consumer.record_batch import RecordBatch
+from kconsumer.cli.connect import partitions_of
+from kconsumer.cli.output import Writer
+from kconsumer.cli.positions import Position, Span, resolve
+from kconsumer.cli.progress import Progress
+from kconsumer.consumer import Consumer
+from kconsumer.errors import KafkaError, exception_for
+from kconsumer.topic_partition import TopicPartition
+
+_MAX_RECORDS = 65_536
+_NO_END = 2**63
+_LOOK_S = 0.1  # how often to look whether a position moved over records that are not shown
+
+
+def run(
+    consumer: Consumer, topic: str, writer: Writer, timeout: float, *, partitions: tuple[int, ...] | None,
+    start: Position, stop: Position, follow: bool, count: int | None, show_progress: bool,
+) -> None:
+    """Read and write until the end, `count` records, or an exception; what was written is complete in any case."""
+    spans = _spans(consumer, topic, partitions, start, None if follow else stop, timeout)
+    with writer, Progress(show_progress, consumer, spans.values(), count) as progress:
+        if count == 0:
+            return
+        left = count
+        consumer.assign([TopicPartition(topic, span.partition, span.start) for span in spans.values()])
+        for batch in _batches(consumer, topic, spans):
+            part = batch if left is None else batch[:left]
+            writer.write(part)
+            progress.add(len(part))
+            if left is not None:
+                left -= len(part)
+                if left == 0:
+                    return
+
+
+def _spans(  # noqa: PLR0917
+    consumer: Consumer, topic: str, partitions: tuple[int, ...] | None, start: Position, stop: Position | None,
+    timeout: float,
+) -> dict[int, Span]:
+    """What to read, by partition; without those of which there is nothing to read."""
+    there = [found.id for found in partitions_of(consumer, topic, timeout)]
+    for partition in partitions or ():
+        if partition not in there:
+            raise exception_for(KafkaError._UNKNOWN_PARTITION, f"{topic} [{partition}]: there is no such partition",
+                                topic=topic, partition=partition)
+    spans = resolve(consumer, topic, list(partitions or there), start=start, stop=stop, timeout=timeout)
+    return {span.partition: span for span in spans if span.end is None or span.start < span.end}
+
+
+def _batches(consumer: Consumer, topic: str, spans: dict[int, Span]) -> Iterator[RecordBatch]:
+    """The records within the spans, until all are read; a partition that is done is dropped from the assignment."""
+    active = dict(spans)
+    while active:
+        batch = consumer.consume_batch(_MAX_RECORDS, _LOOK_S)
+        if len(batch):
+            yield from _within(batch, spans)
+        else:
+            _raise_if_nobody_reads()
+        done = [p for p in consumer.position([TopicPartition(topic, p) for p in active])
+                if (end := active[p.partition].end) is not None and p.offset >= end]
+        if done:
+            consumer.incremental_unassign(done)
+            for p in done:
+                del active[p.partition]
+
+
+def _raise_if_nobody_reads() -> None:
+    """A pipe whose reader has gone says so at the next write only, and while there are no records there is none."""
+    try:
+        stdout = sys.stdout.fileno()
+    except (OSError, ValueError):
+        return
+    watch = select.poll()
+    watch.register(stdout, 0)
+    if any(event & select.POLLERR for _, event in watch.poll(0)):
+        raise BrokenPipeError
+
+
+def _within(batch: RecordBatch, spans: dict[int, Span]) -> Iterator[RecordBatch]:
+    """The rows of a batch that lie before the end of their partition, as few slices as can be."""
+    ends = {partition: _NO_END if span.end is None else span.end for partition, span in spans.items()}
+    offsets: dict[tuple[str, int], int] = batch.next_offsets
+    if all(offset <= ends[partition] for (_, partition), offset in offsets.items()):
+        yield batch
+        return
+    first = 0
+    for row, message in enumerate(batch):
+        partition, offset = message.partition(), message.offset()
+        assert partition is not None and offset is not None
+        if offset >= ends[partition]:
+            if first < row:
+                yield batch[first:row]
+            first = row + 1
+    if first < len(batch):
+        yield batch[first:]

@@ -1,0 +1,66 @@
+"""`kconsumer topics` and `kconsumer watermarks`: tables about topics and partitions.
+
+Owns: what is asked and how it is laid out. Threads: the main one. Never: reads records.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from kconsumer.cli.connect import EARLIEST, LATEST, offsets, partitions_of
+from kconsumer.consumer import Consumer
+
+
+def show_topics(consumer: Consumer, internal: bool, timeout: float, kind: str) -> None:
+    """Name, partitions and replicas of every topic."""
+    found = consumer.list_topics(timeout=timeout).topics
+    rows = []
+    for name in sorted(found):
+        if internal or not name.startswith("__"):
+            partitions = found[name].partitions.values()
+            rows.append((name, len(partitions), max((len(p.replicas) for p in partitions), default=0)))
+    _show(("topic", "partitions", "replicas"), rows, kind)
+
+
+def show_partitions(consumer: Consumer, names: Sequence[str], timeout: float, kind: str) -> None:
+    """Leader, replicas and in-sync replicas of every partition of the topics."""
+    rows = [(name, p.id, p.leader, p.replicas, p.isrs)
+            for name in names for p in partitions_of(consumer, name, timeout)]
+    _show(("topic", "partition", "leader", "replicas", "isrs"), rows, kind)
+
+
+def show_watermarks(consumer: Consumer, names: Sequence[str], timeout: float, kind: str) -> None:
+    """Low and high watermark of every partition of the topics."""
+    places = [(name, p.id) for name in names for p in partitions_of(consumer, name, timeout)]
+    asked = [(*place, EARLIEST) for place in places] + [(*place, LATEST) for place in places]
+    found = offsets(consumer, asked, timeout)
+    rows = [(*place, low, high, high - low)
+            for place, low, high in zip(places, found[: len(places)], found[len(places):], strict=True)]
+    _show(("topic", "partition", "low", "high", "offsets"), rows, kind)
+
+
+def _show(columns: Sequence[str], rows: Iterable[Sequence[Any]], kind: str) -> None:
+    if kind == "json":
+        for row in rows:
+            click.echo(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False))
+    elif not sys.stdout.isatty():
+        for row in rows:
+            click.echo("\t".join(map(_cell, row)))
+    else:
+        table = Table(box=None, pad_edge=False)
+        for column in columns:
+            table.add_column(column, justify="left" if column == "topic" else "right")
+        for row in rows:
+            table.add_row(*map(_cell, row))
+        Console().print(table)
+
+
+def _cell(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)

@@ -1,0 +1,281 @@
+"""How records are written: text by a format, JSON lines, an Arrow stream, a Parquet file.
+
+Owns: the writers. Threads: the main one. Never: reads from Kafka; leaves a half-written Parquet file without its
+footer.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib
+import io
+import json
+import re
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import click
+
+from kconsumer._core.consumer.message import Message
+from kconsumer._core.consumer.record_batch import RecordBatch
+from kconsumer.topic_partition import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME
+
+FORMS: Final = ("utf-8", "hex", "base64")
+
+_ROW_GROUP_RECORDS: Final = 1_000_000
+_ROW_GROUP_BYTES: Final = 128 * 1024 * 1024
+_TIMESTAMP_TYPES: Final = {TIMESTAMP_CREATE_TIME: "create", TIMESTAMP_LOG_APPEND_TIME: "log_append"}
+_ESCAPES: Final = {"n": b"\n", "t": b"\t", "r": b"\r", "0": b"\0", "\\": b"\\"}
+_TOKEN: Final = re.compile(r"%(.?)|\\x([0-9a-fA-F]{2})|\\(.?)|([^%\\]+)", re.DOTALL)
+
+Field = Callable[[Message], bytes]
+
+
+class Writer(ABC):
+    """Writes batches to a file or to standard output; a context manager, to be entered before the first write."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._file: BinaryIO
+
+    def __enter__(self) -> Writer:
+        try:
+            self._file = _stdout() if self._path is None else self._path.open("wb")
+        except OSError as error:
+            raise click.FileError(str(self._path), error.strerror) from error
+        self._begin()
+        self._file.flush()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        try:
+            self._end()
+            self._file.flush()
+        finally:
+            if self._file is not sys.stdout.buffer:
+                self._file.close()
+
+    @abstractmethod
+    def write(self, batch: RecordBatch) -> None:
+        """Write all records of a batch."""
+
+    def _begin(self) -> None:  # noqa: B027 - text needs none
+        """Called once, before the first record."""
+
+    def _end(self) -> None:  # noqa: B027
+        """Called once, after the last record, however reading ended."""
+
+
+def _stdout() -> BinaryIO:
+    """Standard output that writes all it is given: under PYTHONUNBUFFERED its own `buffer` may write a part."""
+    buffer = sys.stdout.buffer
+    return open(buffer.fileno(), "wb", closefd=False) if isinstance(buffer, io.RawIOBase) else buffer
+
+
+def open_writer(kind: str, path: Path | None, template: str | None, key_form: str, value_form: str) -> Writer:
+    """The writer of an output kind; nothing is opened before it is entered.
+
+    Raises:
+        click.UsageError: the format is wrong, a terminal cannot take the output, or pyarrow is missing.
+    """
+    if kind == "text":
+        return TextWriter(path, parse_format("%v\\n" if template is None else template, key_form, value_form))
+    if kind == "json":
+        return JsonWriter(path, key_form, value_form)
+    if path is None and sys.stdout.isatty():
+        raise click.UsageError(f"{kind} output is not for a terminal: give --file, or redirect it")
+    try:
+        pyarrow = importlib.import_module("pyarrow")
+        parquet = importlib.import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise click.UsageError(f"{kind} output needs pyarrow ({error}): pip install 'kconsumer[arrow]'") from error
+    return ArrowWriter(path, pyarrow) if kind == "arrow" else ParquetWriter(path, pyarrow, parquet)
+
+
+# ---- text
+
+def _shown(form: str) -> Callable[[bytes], bytes]:
+    """Bytes as text shows them; utf-8 is what is there, unchanged."""
+    if form == "hex":
+        return lambda data: data.hex().encode()
+    return base64.b64encode if form == "base64" else bytes
+
+
+def _length(data: bytes | None) -> bytes:
+    return b"-1" if data is None else str(len(data)).encode()
+
+
+def _fields(key_form: str, value_form: str) -> dict[str, Field]:
+    key, value = _shown(key_form), _shown(value_form)
+
+    def headers(message: Message) -> bytes:
+        return b",".join(name.encode("utf-8", "surrogateescape") + b"=" + (b"" if data is None else value(data))
+                         for name, data in message.headers() or ())
+
+    def topic(message: Message) -> bytes:
+        return (message.topic() or "").encode("utf-8", "surrogateescape")
+
+    return {
+        "k": lambda message: b"" if (data := message.key()) is None else key(data),
+        "v": lambda message: b"" if (data := message.value()) is None else value(data),
+        "K": lambda message: _length(message.key()),
+        "V": lambda message: _length(message.value()),
+        "t": topic,
+        "p": lambda message: str(message.partition()).encode(),
+        "o": lambda message: str(message.offset()).encode(),
+        "T": lambda message: str(message.timestamp()[1]).encode(),
+        "h": headers,
+    }
+
+
+def parse_format(template: str, key_form: str, value_form: str) -> list[Field | bytes]:
+    """A format as the fields and plain bytes that make a record's text.
+
+    Raises:
+        click.UsageError: an unknown %-sequence or escape.
+    """
+    fields = _fields(key_form, value_form)
+    parts: list[Field | bytes] = []
+    for match in _TOKEN.finditer(template):
+        percent, hexadecimal, escape, plain = match.groups()
+        if plain is not None:
+            parts.append(plain.encode("utf-8", "surrogateescape"))
+        elif hexadecimal is not None:
+            parts.append(bytes.fromhex(hexadecimal))
+        elif percent == "%":
+            parts.append(b"%")
+        elif percent is not None and percent in fields:
+            parts.append(fields[percent])
+        elif escape is not None and escape in _ESCAPES:
+            parts.append(_ESCAPES[escape])
+        else:
+            raise click.UsageError(f"--format: {match[0]!r} means nothing; %{' %'.join(fields)} %% and "
+                                   r"\n \t \r \0 \\ \xHH do")
+    return parts
+
+
+class TextWriter(Writer):
+    def __init__(self, path: Path | None, parts: list[Field | bytes]) -> None:
+        super().__init__(path)
+        self._parts = parts
+
+    def write(self, batch: RecordBatch) -> None:
+        parts = self._parts
+        self._file.write(b"".join([part if isinstance(part, bytes) else part(message)
+                                   for message in batch for part in parts]))
+        self._file.flush()
+
+
+# ---- JSON
+
+def _json_form(form: str) -> Callable[[bytes], str]:
+    if form == "hex":
+        return bytes.hex
+    if form == "base64":
+        return lambda data: base64.b64encode(data).decode("ascii")
+    return lambda data: data.decode("utf-8", "replace")
+
+
+class JsonWriter(Writer):
+    """One object a line. What is no UTF-8 is shown as U+FFFD; hex and base64 keep every byte."""
+
+    def __init__(self, path: Path | None, key_form: str, value_form: str) -> None:
+        super().__init__(path)
+        self._key = _json_form(key_form)
+        self._value = _json_form(value_form)
+
+    def write(self, batch: RecordBatch) -> None:
+        encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+        lines = "".join([encode(self._object(message)) + "\n" for message in batch])
+        self._file.write(lines.encode("utf-8", "replace"))
+        self._file.flush()
+
+    def _object(self, message: Message) -> dict[str, Any]:
+        key, value = message.key(), message.value()
+        kind, timestamp = message.timestamp()
+        return {
+            "topic": message.topic(),
+            "partition": message.partition(),
+            "offset": message.offset(),
+            "timestamp": timestamp if kind in _TIMESTAMP_TYPES else None,
+            "timestamp_type": _TIMESTAMP_TYPES.get(kind),
+            "key": None if key is None else self._key(key),
+            "value": None if value is None else self._value(value),
+            "headers": [{"key": name, "value": None if data is None else self._value(data)}
+                        for name, data in message.headers() or ()],
+        }
+
+
+# ---- Arrow, Parquet
+
+def _schema(pa: Any) -> Any:
+    header = pa.struct([pa.field("key", pa.string(), nullable=False), pa.field("value", pa.binary())])
+    return pa.schema([
+        pa.field("topic", pa.dictionary(pa.int32(), pa.string()), nullable=False),
+        pa.field("partition", pa.int32(), nullable=False),
+        pa.field("offset", pa.int64(), nullable=False),
+        pa.field("timestamp", pa.timestamp("ms", "UTC"), nullable=False),
+        pa.field("timestamp_type", pa.int8(), nullable=False),
+        pa.field("leader_epoch", pa.int32(), nullable=False),
+        pa.field("key", pa.binary()),
+        pa.field("value", pa.binary()),
+        pa.field("headers", pa.list_(pa.field("item", header, nullable=False)), nullable=False),
+    ])
+
+
+class ArrowWriter(Writer):
+    """An Arrow IPC stream, a batch as it comes."""
+
+    def __init__(self, path: Path | None, pyarrow: Any) -> None:
+        super().__init__(path)
+        self._pa = pyarrow
+
+    def _begin(self) -> None:
+        self._schema = _schema(self._pa)
+        options = self._pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
+        self._stream = self._pa.ipc.new_stream(self._file, self._schema, options=options)
+
+    def write(self, batch: RecordBatch) -> None:
+        self._stream.write_batch(self._pa.record_batch(batch.with_headers(), schema=self._schema))
+        self._file.flush()
+
+    def _end(self) -> None:
+        self._stream.close()
+
+
+class ParquetWriter(Writer):
+    """A Parquet file, zstd; batches are gathered to row groups of a useful size."""
+
+    def __init__(self, path: Path | None, pyarrow: Any, parquet: Any) -> None:
+        super().__init__(path)
+        self._pa = pyarrow
+        self._parquet = parquet
+        self._gathered: list[Any] = []
+        self._records = self._bytes = 0
+
+    def _begin(self) -> None:
+        self._schema = _schema(self._pa)
+        self._parquet_file = self._parquet.ParquetWriter(self._file, self._schema, compression="zstd")
+
+    def write(self, batch: RecordBatch) -> None:
+        self._gathered.append(self._pa.record_batch(batch.with_headers(), schema=self._schema))
+        self._records += len(batch)
+        self._bytes += batch.nbytes
+        if self._records >= _ROW_GROUP_RECORDS or self._bytes >= _ROW_GROUP_BYTES:
+            self._write_row_group()
+
+    def _write_row_group(self) -> None:
+        if self._gathered:
+            table = self._pa.Table.from_batches(self._gathered, self._schema)
+            self._parquet_file.write_table(table, row_group_size=_ROW_GROUP_RECORDS)
+        self._gathered.clear()
+        self._records = self._bytes = 0
+
+    def _end(self) -> None:
+        try:
+            self._write_row_group()
+        finally:
+            self._parquet_file.close()

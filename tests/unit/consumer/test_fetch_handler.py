@@ -1,0 +1,416 @@
+"""FetchDecoder, FetchBuffer, FetchHandler, through the loop: order, pauses, positions, what an exception gives back."""
+
+import threading
+
+import pytest
+from stepped_loop import FETCH, Topic, batch, commit_marker, inside, records
+
+INVALID = -1001
+PARTITION_EOF, NOT_AUTHORIZED, BAD_MSG = -191, 29, -199
+
+
+class Boom(Exception):
+    """What a callback raises."""
+
+
+def serve(loop, parts, times=3):
+    """One round of answers to every broker that was asked."""
+    for request in loop.requests(FETCH):
+        asked = {number for _, number in loop.asked(request)} | set(parts)
+        mine = {n: fields for n, fields in parts.items()
+                if loop.topics["t"].leaders[n][0] == request["node"] and n in asked}
+        loop.fetched(request, mine, turns=0)
+    loop.turn(times)
+
+
+def position(loop, partition=0):
+    return loop.consumer._position("t", partition)[:2]
+
+
+def settle(loop):
+    """Everything was taken: nothing may be counted as waiting."""
+    assert loop.consumer._counters()["fetch_buffer_records"] == 0
+
+
+def raising(loop, code=NOT_AUTHORIZED):
+    """An error_cb call that raises, due at the next entry or wait."""
+    def error_cb(error):
+        raise Boom(error)
+    object.__setattr__(loop.consumer._settings, "error_cb", error_cb)
+
+
+# -- order
+
+
+def test_records_come_in_order_however_they_are_taken(loop):
+    loop.assign(("t", 0, 0))
+    serve(loop, {0: {"records": records(0, 10)}})
+    serve(loop, {0: {"records": records(10, 20)}})
+    taken = [loop.poll().offset() for _ in range(3)]
+    taken += loop.offsets(4)
+    taken += [m.offset() for m in loop.consumer.consume_batch(5, 0)]
+    taken += [loop.poll().offset()]
+    taken += loop.offsets()
+    assert taken == list(range(20))
+    settle(loop)
+
+
+def test_values_are_those_of_their_offsets(loop):
+    loop.assign(("t", 0, 0), ("t", 1, 0))
+    serve(loop, {0: {"records": records(0, 5)}, 1: {"records": records(0, 7)}})
+    for message in loop.consumer.consume(100, 0):
+        assert message.value() == b"%d" % message.offset()
+
+
+def test_partitions_may_span_one_batch(loop):
+    loop.assign(("t", 0, 0), ("t", 1, 0))
+    serve(loop, {0: {"records": records(0, 5)}, 1: {"records": records(0, 7)}})
+    taken = loop.consumer.consume_batch(100, 0)
+    assert len(taken) == 12
+    assert [(m.partition(), m.offset()) for m in taken] == [(0, n) for n in range(5)] + [(1, n) for n in range(7)]
+    assert position(loop, 0)[0] == 5
+    assert position(loop, 1)[0] == 7
+    settle(loop)
+
+
+def test_records_before_the_asked_offset_are_not_returned(loop):
+    """A broker answers with whole batches."""
+    loop.assign(("t", 0, 7))
+    serve(loop, {0: {"records": records(0, 10)}})
+    assert loop.offsets() == [7, 8, 9]
+
+
+# -- positions
+
+
+def test_a_position_moves_as_records_are_returned(loop):
+    loop.assign(("t", 0, 0))
+    serve(loop, {0: {"records": records(0, 5, epoch=4)}})
+    assert position(loop) == (INVALID, -1)
+    loop.poll()
+    assert position(loop)[0] == 1
+    loop.offsets(2)
+    assert position(loop) == (3, 4)
+    loop.offsets()
+    assert position(loop) == (5, 4)
+
+
+def test_a_position_passes_what_is_invisible(loop):
+    loop.assign(("t", 0, 0))
+    serve(loop, {0: {"records": commit_marker(0, 1)}})
+    assert loop.poll() is None
+    assert position(loop)[0] == 1
+    serve(loop, {0: {"records": records(1, 3) + commit_marker(3, 1)}})
+    assert loop.offsets() == [1, 2]
+    assert position(loop)[0] == 4
+    settle(loop)
+
+
+def test_a_position_carries_the_epoch_of_the_last_record(loop):
+    loop.assign(("t", 0, 0))
+    serve(loop, {0: {"records": records(0, 3, epoch=2) + records(3, 6, epoch=5)}})
+    loop.offsets(3)
+    assert position(loop) == (3, 2)
+    loop.offsets(1)
+    assert position(loop) == (4, 5)
+
+
+def test_a_seek_makes_the_position_unknown(loop):
+    loop.assign(("t", 0, 0))
+    serve(loop, {0: {"records": records(0, 5)}})
+    loop.offsets(2)
+    loop.consumer._seek("t", 0, 0, -1)
+    assert position(loop) == (INVALID, -1)
+    loop.poll()
+    assert position(loop) == (INVALID, -1)
+
+
+def test_a_seek_in_the_middle_of_an_entry_drops_its_rest(loop):
+    loop.assign(("t", 0, 0), ("t", 1, 0))
+    serve(loop, {0: {"records": records(0, 5)}, 1: {"records": records(0, 2)}})
+    assert loop.poll().offset() == 0
+    loop.consumer._seek("t", 0, 4, -1)
+    assert loop.places() == [(1, 0), (1, 1)]
+    settle(loop)
+
+
+# -- pauses
+
+
+def test_a_pause_keeps_what_is_buffered_and_gives_it_back(loop):
+    loop.assign(("t", 0, 0), ("t", 1, 0))
+    serve(loop, {0: {"records": records(0, 5)}, 1: {"records": records(0, 2)}})
+    assert loop.poll().offset() == 0
+    loop.consumer._set_paused("t", 0, True)
+    assert loop.places() == [(1, 0), (1, 1)]
+    assert loop.poll() is None
+    loop.consumer._set_paused("t", 0, False)
+    assert loop.places() == [(0, n) for n in range(1, 5)]
+    settle(loop)
+
+
+def test_what_was_parked_comes_before_what_came_later(loop):
+    loop.assign(("t", 0, 0))
+    serve(loop, {0: {"records": records(0, 5)}})
+    serve(loop, {0: {"records": records(5, 8)}})
+    serve(loop, {0: {"records": records(8, 9)}})
+    loop.consumer._set_paused("t", 0, True)
+    assert loop.offsets() == []
+    loop.consumer._set_paused("t", 0, False)
+    assert loop.offsets(2) == [0, 1]
+    loop.consumer._set_paused("t", 0, True)
+    assert loop.offsets() == []
+    loop.consumer._set_paused("t", 0, False)
+    loop.turn(2)
+    assert loop.offsets() == list(range(2, 9))
+
+
+def test_several_paused_partitions_come_back_one_by_one(loop):
+    loop.assign(("t", 0, 0), ("t", 1, 0), ("t", 2, 0))
+    for n in range(2):
+        serve(loop, {p: {"records": records(n * 3, n * 3 + 3)} for p in range(3)})
+    for p in range(3):
+        loop.consumer._set_paused("t", p, True)
+    assert loop.offsets() == []
+    for p in (1, 2, 0):
+        loop.consumer._set_paused("t", p, False)
+        assert loop.places() == [(p, n) for n in range(6)]
+    settle(loop)
+
+
+def test_a_seek_drops_what_was_parked(loop):
+    loop.assign(("t", 0, 0))
+    serve(loop, {0: {"records": records(0, 5)}})
+    loop.consumer._set_paused("t", 0, True)
+    assert loop.offsets() == []
+    loop.consumer._seek("t", 0, 3, -1)
+    loop.consumer._set_paused("t", 0, False)
+    assert loop.offsets() == []
+    settle(loop)
+
+
+def test_unassigning_drops_what_was_parked(loop):
+    loop.assign(("t", 0, 0))
+    serve(loop, {0: {"records": records(0, 5)}})
+    loop.consumer._set_paused("t", 0, True)
+    loop.offsets()
+    loop.consumer._assign([], True)
+    assert loop.offsets() == []
+    settle(loop)
+
+
+def test_a_pause_ends_with_the_assignment(loop):
+    loop.assign(("t", 0, 0))
+    loop.consumer._set_paused("t", 0, True)
+    loop.assign(("t", 0, 0))
+    end = [r for r in loop.requests(FETCH) if loop.asked(r)]
+    assert end
+
+
+def test_an_error_of_a_paused_partition_waits_with_its_records(loop):
+    loop.assign(("t", 0, 0))
+    serve(loop, {0: {"records": records(0, 3) + batch(3, [b"x"], spoil=True)}})
+    loop.consumer._set_paused("t", 0, True)
+    assert loop.offsets() == []
+    loop.consumer._set_paused("t", 0, False)
+    assert loop.offsets() == [0, 1, 2, ("error", BAD_MSG)]
+
+
+def test_parked_records_that_starve_others_are_fetched_again(loops):
+    loop = loops(fetch_buffer_memory=1_000_000)
+    loop.assign(("t", 0, 0), ("t", 1, 0))
+    big = [b"z" * 100_000] * 7
+    serve(loop, {0: {"records": batch(0, big)}})
+    loop.consumer._set_paused("t", 0, True)
+    assert loop.offsets() == []
+    at = 0
+    for _ in range(6):
+        serve(loop, {1: {"records": batch(at, big[:3])}})
+        read = loop.places()
+        at += len(read)
+        assert {p for p, _ in read} <= {1}
+    assert at >= 9  # the other one goes on
+    loop.consumer._set_paused("t", 0, False)
+    read = []
+    for _ in range(6):
+        loop.turn()
+        for request in loop.requests(FETCH):
+            first = loop.asked(request).get(("t", 0))
+            parts = {} if first is None else {0: {"records": batch(first, big[first:])}} if first < 7 else {}
+            loop.fetched(request, parts)
+        read += [n for p, n in loop.places() if p == 0]
+    assert read == list(range(7))
+    settle(loop)
+
+
+def test_an_error_survives_the_dropping_of_parked_records(loops):
+    """Its partition has stopped: it would not come again."""
+    loop = loops(fetch_buffer_memory=1_000_000)
+    loop.assign(("t", 0, 0), ("t", 1, 0))
+    serve(loop, {0: {"error_code": NOT_AUTHORIZED}})
+    serve(loop, {1: {"records": batch(0, [b"z" * 100_000] * 7)}})
+    for p in (0, 1):
+        loop.consumer._set_paused("t", p, True)
+    assert loop.offsets() == []
+    loop.turn(2)
+    inside.starve(loop.consumer)
+    assert loop.offsets() == []  # drops what is parked
+    loop.consumer._set_paused("t", 0, False)
+    assert loop.offsets() == [("error", NOT_AUTHORIZED)]
+
+
+# -- what an exception gives back
+
+
+def interrupt(loop):
+    """The next wait of an exclusive call raises WakeupError."""
+    loop.consumer.wakeup()
+
+
+def test_an_exception_gives_everything_back(loop):
+    loop.assign(("t", 0, 0), ("t", 1, 0))
+    serve(loop, {0: {"records": records(0, 5)}, 1: {"records": records(0, 3)}})
+    assert loop.offsets(2) == [0, 1]
+    raising(loop)
+    before = position(loop)
+    inside.tell_error(loop.consumer, -195)
+    with pytest.raises(Boom):
+        loop.consumer.consume(1000, 5)
+    assert position(loop) == before
+    assert loop.places() == [(0, 2), (0, 3), (0, 4), (1, 0), (1, 1), (1, 2)]
+    settle(loop)
+
+
+def taking_then_failing(loop, during=lambda: None):
+    """A consume that takes all there is; then error_cb, called while it waits for more, calls `during` and raises."""
+
+    def error_cb(error):
+        during()
+        raise Boom(error)
+
+    def watch():
+        while loop.consumer._counters()["fetch_buffer_records"]:
+            pass
+        inside.tell_error(loop.consumer, -195)
+
+    object.__setattr__(loop.consumer._settings, "error_cb", error_cb)
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    with pytest.raises(Boom):
+        loop.consumer.consume(1000, 30)
+    watcher.join()
+
+
+def test_records_taken_by_a_call_that_raises_come_again(loop):
+    loop.assign(("t", 0, 0), ("t", 1, 0))
+    serve(loop, {0: {"records": records(0, 5) + commit_marker(5, 1)}, 1: {"records": records(0, 3)}})
+    taking_then_failing(loop)
+    assert position(loop) == (INVALID, -1)
+    assert loop.places() == [(0, n) for n in range(5)] + [(1, n) for n in range(3)]
+    assert position(loop)[0] == 6
+    settle(loop)
+
+
+def test_invisible_records_passed_by_a_call_that_raises_do_not_move_the_position(loop):
+    loop.assign(("t", 0, 0))
+    serve(loop, {0: {"records": records(0, 3)}})
+    serve(loop, {0: {"records": commit_marker(3, 1)}})
+    taking_then_failing(loop)
+    assert position(loop) == (INVALID, -1)
+    assert loop.offsets() == [0, 1, 2]
+    assert position(loop)[0] == 4
+    settle(loop)
+
+
+def test_an_error_taken_by_a_call_that_raises_comes_again(loop):
+    loop.assign(("t", 0, 0))
+    serve(loop, {0: {"records": records(0, 3) + batch(3, [b"x"], spoil=True)}})
+    taking_then_failing(loop)
+    assert loop.offsets() == [0, 1, 2, ("error", BAD_MSG)]
+
+
+def test_a_callback_that_pauses_and_raises_keeps_the_order(loop):
+    """What was taken goes back before what was parked behind it."""
+    loop.assign(("t", 0, 0))
+    serve(loop, {0: {"records": records(0, 5)}})
+    serve(loop, {0: {"records": records(5, 9)}})
+    taking_then_failing(loop, lambda: loop.consumer._set_paused("t", 0, True))
+    assert loop.offsets() == []
+    loop.consumer._set_paused("t", 0, False)
+    assert loop.offsets() == list(range(9))
+    settle(loop)
+
+
+def test_a_callback_that_seeks_and_raises_brings_nothing_back(loop):
+    loop.assign(("t", 0, 0))
+    serve(loop, {0: {"records": records(0, 5)}})
+    taking_then_failing(loop, lambda: loop.consumer._seek("t", 0, 2, -1))
+    assert loop.offsets() == []
+    loop.turn()
+    loop.fetched(loop.one(FETCH), {})
+    serve(loop, {0: {"records": records(2, 5)}})
+    assert loop.offsets() == [2, 3, 4]
+    settle(loop)
+
+
+def test_a_batch_call_that_raises_gives_back_too(loop):
+    loop.assign(("t", 0, 0))
+    serve(loop, {0: {"records": records(0, 5)}})
+    interrupt(loop)
+    with pytest.raises(Exception, match="wakeup"):
+        loop.consumer.consume_batch(3, 0)
+    assert [m.offset() for m in loop.consumer.consume_batch(3, 0)] == [0, 1, 2]
+    assert position(loop)[0] == 3
+    assert loop.offsets() == [3, 4]
+
+
+def test_a_consumer_error_raised_by_a_batch_call_is_told_once(loop):
+    loop.assign(("t", 0, 0))
+    serve(loop, {0: {"records": records(0, 3) + batch(3, [b"x"], spoil=True)}})
+    assert len(loop.consumer.consume_batch(100, 0)) == 3
+    with pytest.raises(Exception, match="3"):
+        loop.consumer.consume_batch(100, 0)
+    assert len(loop.consumer.consume_batch(100, 0)) == 0
+
+
+# -- closing
+
+
+def test_closing_with_records_in_hand_frees_everything(loop):
+    loop.assign(("t", 0, 0), ("t", 1, 0))
+    serve(loop, {0: {"records": records(0, 5)}, 1: {"records": records(0, 5)}})
+    loop.poll()
+    loop.consumer._set_paused("t", 1, True)
+    loop.offsets(2)
+    inside.end_loop(loop.consumer)
+    loop.consumer.close()
+    with pytest.raises(RuntimeError):
+        loop.poll()
+    network = loop.network
+    loop.consumer = None
+    assert network.live_bytes == 0
+
+
+def test_messages_and_batches_outlive_the_consumer(loop):
+    loop.assign(("t", 0, 0))
+    serve(loop, {0: {"records": batch(0, [b"y" * 5000] * 4)}})
+    message = loop.poll()
+    rest = loop.consumer.consume_batch(10, 0)
+    inside.end_loop(loop.consumer)
+    loop.consumer.close()
+    loop.consumer = None
+    assert message.value() == b"y" * 5000
+    assert [m.value() for m in rest] == [b"y" * 5000] * 3
+    del message, rest
+    assert loop.network.live_bytes == 0
+
+
+def test_many_partitions_are_served_in_turn(loop):
+    loop.topics["t"] = Topic({n: (1, 5) for n in range(50)})
+    loop.assign(*[("t", n, 0) for n in range(50)])
+    serve(loop, {n: {"records": records(0, 20)} for n in range(50)})
+    got = loop.places(5000)
+    assert len(got) == 1000
+    for n in range(50):
+        assert [o for p, o in got if p == n] == list(range(20))
+    settle(loop)

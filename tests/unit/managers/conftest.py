@@ -1,0 +1,14 @@
+import pytest
+from stepped_loop import Loop
+
+
+@pytest.fixture
+def loop():
+    """A consumer that starts at the earliest offset."""
+    return Loop()
+
+
+@pytest.fixture
+def loops():
+    """Makes consumers of other settings."""
+    return Loop

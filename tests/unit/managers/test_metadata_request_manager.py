@@ -1,0 +1,544 @@
+"""MetadataRequestManager, through the loop."""
+
+import pytest
+from stepped_loop import (
+    BACKOFF,
+    CONTROL_CHANNEL,
+    FETCH,
+    LIST_OFFSETS,
+    METADATA,
+    NO_ID,
+    OFFSET_FOR_LEADER_EPOCH,
+    REFRESH_MS,
+    T1,
+    T2,
+    Topic,
+    inside,
+    records,
+)
+
+TIMED_OUT, ALL_BROKERS_DOWN, DESTROY, UNSUPPORTED = -185, -187, -197, -165
+UNKNOWN_TOPIC, NOT_LEADER, REBOOTSTRAP_REQUIRED, NOT_AUTHORIZED = 3, 6, 129, 29
+INVALID_TOPIC, AUTO_OFFSET_RESET = 17, -140
+
+
+def topics_of(request):
+    return None if request["body"]["topics"] is None else sorted(t["name"] for t in request["body"]["topics"])
+
+
+# -- what is asked, and when
+
+
+def test_brokers_are_asked_for_before_anything_is_assigned(loop):
+    loop.turn()
+    request = loop.one(METADATA)
+    assert topics_of(request) == []
+    assert request["node"] == -2
+    loop.answer_metadata()
+    assert loop.network.node_list == {1: "one:9092", 2: "two:9092"}
+
+
+def test_one_request_for_all_topics_of_the_assignment(loop):
+    loop.topics["u"] = Topic({0: (2, 1)})
+    loop.turn()
+    loop.answer_metadata()
+    loop.consumer._assign([("t", 0, 0, -1), ("u", 0, 0, -1), ("t", 1, 0, -1)], True)
+    loop.turn(3)
+    assert topics_of(loop.one(METADATA)) == ["t", "u"]
+
+
+def test_a_topic_assigned_while_a_request_is_in_flight_is_asked_for_next(loop):
+    loop.turn()
+    loop.consumer._assign([("t", 0, 0, -1)], True)
+    loop.turn()
+    assert topics_of(loop.one(METADATA)) == []
+    loop.answer_metadata()
+    loop.turn()
+    assert topics_of(loop.one(METADATA)) == ["t"]
+
+
+def test_no_request_while_nothing_has_changed(loop):
+    loop.assign(("t", 0, 0))
+    loop.fetched(loop.one(FETCH), {0: {"records": records(0, 3)}})
+    loop.advance(1000)
+    assert loop.requests(METADATA) == []
+
+
+@pytest.mark.parametrize("age_ms", [60_000, 900_000])
+def test_metadata_is_refreshed_at_its_maximum_age(loops, age_ms):
+    loop = loops(topic_metadata_refresh_interval_ms=age_ms)
+    loop.turn()
+    loop.answer_metadata()
+    loop.advance(age_ms - 1)
+    assert loop.requests(METADATA) == []
+    assert loop.network.timeout_ms <= 1
+    loop.advance(1)
+    assert topics_of(loop.one(METADATA)) == []
+
+
+def test_a_negative_age_never_refreshes(loops):
+    loop = loops(topic_metadata_refresh_interval_ms=-1)
+    loop.turn()
+    loop.answer_metadata()
+    loop.advance(10 * 24 * 3600 * 1000)
+    assert loop.requests(METADATA) == []
+
+
+def test_an_unassigned_topic_is_no_longer_asked_for(loop):
+    loop.assign(("t", 0, 0))
+    loop.consumer._assign([], True)
+    loop.advance(REFRESH_MS)
+    assert topics_of(loop.one(METADATA)) == []
+    assert inside.sizes(loop.consumer)["interest"] == 0
+
+
+def test_a_failed_request_is_repeated_with_growing_backoff(loop):
+    loop.turn()
+    waits = []
+    for _ in range(7):
+        loop.network.set_readiness(-2, CONTROL_CHANNEL, 0)
+        loop.fail(loop.one(METADATA))
+        waited = 0
+        loop.turn()
+        while not loop.requests(METADATA):
+            assert loop.network.timeout_ms > 0
+            waited += loop.network.timeout_ms
+            loop.advance(loop.network.timeout_ms)
+        waits.append(waited)
+    for wait, base in zip(waits, [100, 200, 400, 800, 1000, 1000, 1000], strict=True):
+        assert 0.8 * base <= wait <= 1.2 * base
+
+
+def test_backoff_begins_anew_after_a_success(loop):
+    loop.turn()
+    for _ in range(5):
+        loop.fail(loop.one(METADATA))
+        loop.advance(1200)
+    loop.answer_metadata()
+    loop.consumer._assign([("t", 0, 0, -1)], True)
+    loop.turn()
+    loop.fail(loop.one(METADATA))
+    loop.advance(120)
+    assert loop.requests(METADATA)
+
+
+def test_many_callers_do_not_make_a_storm_of_requests(loop):
+    """Partitions that fail one after the other ask for news at most once in a retry backoff."""
+    loop.topics["t"] = Topic({n: (1, 5) for n in range(40)})
+    loop.assign(*[("t", n, 0) for n in range(40)])
+    loop.advance(1000)
+    sent = 0
+    for n in range(40):
+        fetch = loop.one(FETCH)
+        loop.fetched(fetch, {n: {"error_code": NOT_LEADER}})
+        while loop.requests(METADATA):
+            sent += 1
+            loop.answer_metadata()
+    assert 1 <= sent <= 2
+
+
+# -- answers
+
+
+def test_an_answer_without_brokers_changes_nothing_and_is_asked_again(loop):
+    loop.assign(("t", 0, 0))
+    loop.advance(REFRESH_MS)
+    loop.answer_metadata(brokers=[])
+    assert loop.network.node_list == {1: "one:9092", 2: "two:9092"}
+    assert loop.requests(METADATA) == []
+    loop.advance(120)
+    assert loop.one(METADATA)
+
+
+def test_an_answer_that_cannot_be_read_ends_the_connection_and_is_asked_again(loop):
+    loop.turn()
+    loop.network.answer(loop.one(METADATA)["id"], b"\xff" * 3)
+    loop.turn()
+    assert loop.requests(METADATA) == []
+    loop.advance(120)
+    loop.answer_metadata()
+    assert loop.network.node_list == {1: "one:9092", 2: "two:9092"}
+
+
+def test_an_older_leader_epoch_is_ignored(loop):
+    loop.assign(("t", 0, 0))
+    assert loop.inside()["leader"] == 1
+    loop.topics["t"].leaders[0] = (2, 4)
+    loop.advance(REFRESH_MS)
+    loop.answer_metadata()
+    assert (loop.inside()["leader"], loop.inside()["leader_epoch"]) == (1, 5)
+    assert inside.leader(loop.consumer, "t", 0) == (1, 5)
+
+
+def test_a_newer_leader_epoch_moves_the_partition(loop):
+    loop.assign(("t", 0, 0))
+    loop.topics["t"].leaders[0] = (2, 6)
+    loop.advance(REFRESH_MS)
+    loop.answer_metadata()
+    loop.turn()
+    assert loop.asked(loop.one(FETCH, 2)) == {("t", 0): 0}
+
+
+def test_partitions_that_are_added_later_are_found(loop):
+    loop.topics["t"] = Topic({0: (1, 5)})
+    loop.assign(("t", 0, 0), ("t", 7, 3))
+    assert loop.offsets() == [("error", UNKNOWN_TOPIC)]
+    loop.topics["t"].leaders[7] = (2, 0)
+    loop.refresh_metadata()
+    loop.turn()
+    assert loop.asked(loop.one(FETCH, 2)) == {("t", 7): 3}
+
+
+# -- topics that are not there
+
+
+def test_a_missing_topic_is_told_once_per_partition_and_asked_again(loop):
+    loop.assign(("nope", 0, 0), ("nope", 1, 0))
+    assert loop.offsets() == [("error", UNKNOWN_TOPIC)] * 2
+    for _ in range(4):
+        loop.refresh_metadata()
+        loop.turn()
+    assert loop.offsets() == []
+    loop.topics["nope"] = Topic({0: (1, 0), 1: (1, 0)}, topic_id=T2)
+    loop.refresh_metadata()
+    loop.turn()
+    assert loop.asked(loop.one(FETCH)) == {("nope", 0): 0, ("nope", 1): 0}
+
+
+def test_a_missing_topic_is_told_again_after_it_was_there(loop):
+    loop.assign(("t", 0, 0))
+    for _ in range(2):
+        known = loop.topics.pop("t")
+        loop.advance(REFRESH_MS)
+        loop.answer_metadata()
+        loop.turn()
+        assert loop.offsets() == [("error", UNKNOWN_TOPIC)]
+        loop.topics["t"] = known
+        loop.refresh_metadata()
+        loop.turn()
+        loop.advance(REFRESH_MS)
+
+
+@pytest.mark.parametrize("code", [NOT_AUTHORIZED, INVALID_TOPIC])
+def test_other_topic_errors_are_told_once(loop, code):
+    loop.topics["t"].error = code
+    loop.assign(("t", 0, 0))
+    assert loop.offsets() == [("error", code)]
+    loop.refresh_metadata()
+    loop.turn()
+    assert loop.offsets() == []
+
+
+def test_a_topic_whose_leader_is_being_elected_is_asked_again_in_silence(loop):
+    loop.topics["t"].leaders[0] = (-1, 5)
+    loop.consumer._assign([("t", 0, 0, -1)], True)
+    loop.turn()
+    loop.answer_metadata()
+    loop.turn(2)
+    assert loop.offsets() == []
+    assert loop.requests(METADATA) == []
+    loop.topics["t"].leaders[0] = (2, 6)
+    loop.refresh_metadata()
+    loop.turn()
+    assert loop.asked(loop.one(FETCH, 2)) == {("t", 0): 0}
+
+
+# -- topics made anew
+
+
+def read_some(loop, policy_end=3):
+    loop.assign(("t", 0, 0))
+    loop.fetched(loop.one(FETCH), {0: {"records": records(0, policy_end, epoch=5)}})
+    loop.turn()
+    assert loop.offsets() == list(range(policy_end))
+
+
+def test_a_topic_made_anew_is_read_by_policy(loop):
+    read_some(loop)
+    loop.topics["t"] = Topic({0: (1, 0)}, topic_id=T2)
+    loop.advance(REFRESH_MS)
+    loop.answer_metadata()
+    loop.turn()
+    loop.answer_offsets(loop.one(LIST_OFFSETS), lambda *_: {"offset": 0})
+    loop.turn()
+    for request in loop.requests(FETCH):
+        if ("t", 0) not in loop.asked(request):
+            loop.fetched(request, {})  # the long poll for the old topic
+    fetch = loop.one(FETCH)
+    assert loop.asked(fetch) == {("t", 0): 0}
+    assert [t["topic_id"] for t in fetch["body"]["topics"]] == [T2]
+    assert [t["topic_id"] for t in fetch["body"]["forgotten_topics_data"]] == [T1]
+    assert loop.inside()["leader_epoch"] == 0
+
+
+def test_a_topic_deleted_and_made_anew_is_read_by_policy(loop):
+    """Between the two it is missing, and its leader epoch starts again below the old one."""
+    read_some(loop)
+    del loop.topics["t"]
+    loop.advance(REFRESH_MS)
+    loop.answer_metadata()
+    loop.turn()
+    assert loop.offsets() == [("error", UNKNOWN_TOPIC)]
+    loop.topics["t"] = Topic({0: (1, 0)}, topic_id=T2)
+    loop.refresh_metadata()
+    loop.turn()
+    assert loop.inside()["leader_epoch"] == 0
+    loop.answer_offsets(loop.one(LIST_OFFSETS), lambda *_: {"offset": 0})
+    loop.turn()
+    for request in loop.requests(FETCH):
+        if ("t", 0) not in loop.asked(request):
+            loop.fetched(request, {})
+    assert loop.asked(loop.one(FETCH)) == {("t", 0): 0}
+
+
+def test_a_topic_made_anew_stops_without_a_policy(loops):
+    loop = loops(auto_offset_reset="error")
+    read_some(loop)
+    loop.topics["t"] = Topic({0: (1, 0)}, topic_id=T2)
+    loop.advance(REFRESH_MS)
+    loop.answer_metadata()
+    loop.turn(2)
+    message = loop.poll()
+    assert message.error().code() == AUTO_OFFSET_RESET
+    assert "recreated" in message.error().str()
+    loop.consumer._seek("t", 0, 0, -1)
+    loop.turn()
+    for request in loop.requests(FETCH):
+        if ("t", 0) not in loop.asked(request):
+            loop.fetched(request, {})
+    assert loop.asked(loop.one(FETCH)) == {("t", 0): 0}
+
+
+def test_an_answer_without_topic_ids_is_no_new_topic(loop):
+    """A broker of an older version, in a cluster that is being upgraded, does not tell ids."""
+    read_some(loop)
+    loop.topics["t"].topic_id = NO_ID
+    loop.advance(REFRESH_MS)
+    loop.answer_metadata()
+    loop.turn()
+    assert loop.requests(LIST_OFFSETS) == []
+    assert loop.inside()["state"] == "ACTIVE"
+    loop.topics["t"].topic_id = T1
+    loop.advance(REFRESH_MS)
+    loop.answer_metadata()
+    loop.turn()
+    assert loop.inside()["state"] == "ACTIVE"
+
+
+# -- brokers that are gone
+
+
+def test_rebootstrap_when_a_broker_asks_for_it(loop):
+    loop.assign(("t", 0, 0))
+    loop.advance(REFRESH_MS)
+    loop.answer_metadata(error_code=REBOOTSTRAP_REQUIRED)
+    assert loop.network.node_list == {-2: "bootstrap:9092"}
+    assert loop.network.calls["rebootstrap"] == 1
+    loop.advance(120)
+    assert loop.one(METADATA)["node"] == -2
+    loop.brokers = {7: ("seven", 9092)}
+    loop.topics["t"].leaders[0] = (7, 9)
+    loop.answer_metadata()
+    loop.turn()
+    assert loop.one(FETCH)["node"] == 7
+
+
+def all_brokers_down(loop):
+    for node in loop.network.node_list:
+        loop.network.set_readiness(node, CONTROL_CHANNEL, BACKOFF)
+        loop.network.set_readiness(node, 1, BACKOFF)
+        for channel in (CONTROL_CHANNEL, 1):
+            loop.network.fail_connection(node, channel)
+
+
+def test_rebootstrap_when_all_known_brokers_are_gone(loop):
+    loop.assign(("t", 0, 0))
+    all_brokers_down(loop)
+    for _ in range(400):
+        loop.advance(1000)
+        if loop.network.calls["rebootstrap"]:
+            break
+    assert loop.network.calls["rebootstrap"] == 1
+    assert ALL_BROKERS_DOWN in loop.serve()
+    assert loop.network.node_list == {-2: "bootstrap:9092"}
+    loop.advance(1000)
+    loop.brokers = {1: ("elsewhere", 9092)}
+    loop.network.set_readiness(1, CONTROL_CHANNEL, 0)
+    loop.network.set_readiness(1, 1, 0)
+    loop.refresh_metadata()
+    loop.advance(1200)
+    loop.advance(1200)
+    assert loop.network.node_list == {1: "elsewhere:9092"}
+    assert loop.asked(loop.one(FETCH, 1)) == {("t", 0): 0}
+
+
+def test_no_rebootstrap_when_it_is_switched_off(loops):
+    loop = loops(metadata_recovery_strategy="none")
+    loop.assign(("t", 0, 0))
+    all_brokers_down(loop)
+    for _ in range(400):
+        loop.advance(1000)
+    assert loop.network.calls["rebootstrap"] == 0
+
+
+def test_that_no_broker_can_be_reached_is_told_once_and_soon(loop):
+    loop.turn()
+    all_brokers_down(loop)
+    for _ in range(30):
+        loop.advance(1000)
+    assert loop.serve().count(ALL_BROKERS_DOWN) == 1
+    for _ in range(300):
+        loop.advance(1000)
+    assert loop.serve().count(ALL_BROKERS_DOWN) == 1
+
+
+def test_lost_connections_are_told_unless_they_repeat(loop):
+    loop.assign(("t", 0, 0))
+    loop.advance(200)
+    loop.network.lose(1, -195, "connection reset", was_ready=True)
+    loop.network.lose(1, -195, "connection reset", was_ready=True, repeated=True)
+    loop.turn(2)
+    assert loop.serve() == [-195]
+    assert loop.requests(METADATA)  # what the broker led may have moved
+    assert loop.network.calls["rebootstrap"] == 0
+
+
+def test_an_unanswered_cluster_is_left_after_a_while(loops):
+    """KIP-1102: connected, but no Metadata response for the trigger's time."""
+    loop = loops(metadata_recovery_rebootstrap_trigger_ms=30_000, socket_timeout_ms=5000, fetch_wait_max_ms=100)
+    loop.assign(("t", 0, 0))
+    loop.advance(REFRESH_MS)
+    start = loop.clock.ms
+    while not loop.network.calls["rebootstrap"]:
+        loop.advance(500)
+        assert loop.clock.ms - start < 40_000
+    assert loop.clock.ms - start >= 30_000 - 500
+
+
+def test_a_broker_too_old_for_metadata_is_told(loop):
+    loop.network.set_version(METADATA, 0, 0)
+    question = inside.ask_topics(loop.consumer)
+    loop.turn(3)
+    assert question.code == UNSUPPORTED
+    loop.advance(5000)
+    assert UNSUPPORTED in loop.serve()
+
+
+def test_the_news_that_the_fetcher_wants_is_asked_for_in_the_same_turn(loop):
+    """A connection that fails is noticed by FetchSender; nothing else would wake the loop."""
+    loop.assign(("t", 0, 0))
+    loop.fetched(loop.one(FETCH), {0: {"records": records(0, 3)}})
+    loop.advance(1000)
+    loop.fetched(loop.one(FETCH), {0: {"records": records(3, 6)}}, turns=0)
+    loop.network.set_readiness(1, 1, BACKOFF)
+    loop.network.fail_connection(1, 1)
+    loop.turn(2)
+    assert loop.one(METADATA)
+
+
+# -- list_topics
+
+
+def test_list_topics_asks_for_all(loop):
+    question = inside.ask_topics(loop.consumer)
+    loop.turn()
+    (update, listing) = sorted(loop.requests(METADATA), key=lambda r: topics_of(r) is None)
+    assert topics_of(listing) is None
+    assert listing["body"]["allow_auto_topic_creation"] is False
+    loop.answer(listing, loop.metadata_body())
+    assert question.code == 0
+    assert question.result() == {"t": (0, {0: 1, 1: 1, 2: 2})}
+    loop.answer(update, loop.metadata_body([]))
+
+
+def test_list_topics_of_one_topic_tells_its_error(loop):
+    question = inside.ask_topics(loop.consumer, ["nope"])
+    loop.turn()
+    (request,) = [r for r in loop.requests(METADATA) if topics_of(r) == ["nope"]]
+    loop.answer(request, loop.metadata_body(["nope"]))
+    assert question.result() == {"nope": (UNKNOWN_TOPIC, {})}
+
+
+def test_list_topics_ends_at_its_deadline(loop):
+    question = inside.ask_topics(loop.consumer, timeout_ms=500)
+    loop.turn()
+    assert loop.network.timeout_ms <= 500
+    loop.advance(499)
+    assert not question.done
+    loop.advance(1)
+    assert question.code == TIMED_OUT
+    late = [r for r in loop.requests(METADATA) if topics_of(r) is None]
+    assert late == []
+    assert inside.sizes(loop.consumer)["asked"] == 0
+
+
+def test_list_topics_ends_at_its_deadline_without_any_broker(loop):
+    loop.network.set_readiness(-2, CONTROL_CHANNEL, BACKOFF)
+    question = inside.ask_topics(loop.consumer, timeout_ms=500)
+    loop.turn()
+    loop.advance(500)
+    assert question.code == TIMED_OUT
+
+
+def test_list_topics_is_repeated_with_backoff_while_its_deadline_lasts(loop):
+    loop.turn()
+    loop.answer_metadata()
+    question = inside.ask_topics(loop.consumer, timeout_ms=5000)
+    loop.turn()
+    for _ in range(3):
+        loop.answer(loop.one(METADATA), loop.metadata_body(None, brokers=[]))
+        loop.turn(3)
+        assert [r for r in loop.requests(METADATA) if topics_of(r) is None] == []
+        for _ in range(20):
+            loop.advance(100)
+            if any(topics_of(r) is None for r in loop.requests(METADATA)):
+                break
+        for request in loop.requests(METADATA):
+            if topics_of(request) == []:
+                loop.answer(request, loop.metadata_body([]))
+    assert not question.done
+    loop.answer(loop.one(METADATA), loop.metadata_body())
+    assert question.code == 0
+
+
+def test_list_topics_fails_when_the_consumer_closes(loop):
+    sent = inside.ask_topics(loop.consumer)
+    loop.turn()
+    queued = inside.ask_topics(loop.consumer)
+    inside.end_loop(loop.consumer)
+    assert (sent.code, queued.code) == (DESTROY, DESTROY)
+    after = inside.ask_topics(loop.consumer)
+    assert after.code == DESTROY
+
+
+def test_questions_end_when_memory_does(loop):
+    topics = inside.ask_topics(loop.consumer)
+    offsets = inside.ask_offsets(loop.consumer, [("t", 0, -1)])
+    loop.turn()
+    queued = inside.ask_topics(loop.consumer)
+    inside.run_out_of_memory(loop.consumer)
+    assert [q.code for q in (topics, offsets, queued)] == [DESTROY] * 3
+    assert loop.poll().error().fatal()
+
+
+def test_a_throttled_answer_mutes_the_broker(loop):
+    loop.turn()
+    loop.answer_metadata(throttle_time_ms=300)
+    question = inside.ask_topics(loop.consumer)
+    loop.turn()
+    assert [r["node"] for r in loop.requests(METADATA)] == [1]
+    assert not question.done
+
+
+def test_validation_waits_for_a_leader(loop):
+    loop.topics["t"].leaders[0] = (-1, 5)
+    loop.consumer._assign([("t", 0, 10, 3)], True)
+    loop.turn()
+    for _ in range(3):
+        if loop.requests(METADATA):
+            loop.answer_metadata()
+    assert loop.requests(OFFSET_FOR_LEADER_EPOCH) == []
+    loop.topics["t"].leaders[0] = (2, 6)
+    loop.refresh_metadata()
+    loop.turn()
+    assert loop.one(OFFSET_FOR_LEADER_EPOCH)["node"] == 2
