@@ -17,7 +17,7 @@ SECONDS = 20.0
 QUICK_SECONDS = 3.0
 LIBRARIES = ("kconsumer", "confluent_kafka")
 # (partitions, seconds until offsets are known and the fetch session stands)
-CASES = ((100, 3.0), (10_000, 20.0))
+CASES = ((100, 3.0), (10_000, 30.0))
 # A broker creates no topic whose metadata are more than 10,000 records.
 PARTITIONS_PER_TOPIC = 2500
 # Thousands of indexes of the default size would be gigabytes of address space in the broker.
