@@ -98,7 +98,7 @@ def check_all(cluster, topic, places, records, **more):
     rows = read_arrow(cluster, topic, len(records), **more)
     assert len(rows) == len(written)
     for row, (offset, (key, value, headers, timestamp)) in zip(rows, written, strict=True):
-        assert (row["topic"], row["partition"], row["offset"], row["timestamp_type"]) == (topic, 0, offset, 1)
+        assert (row["topic"], row["partition"], row["offset"], row["timestamp_type"]) == (topic, 0, offset, 0)
         assert (row["key"], row["value"]) == (key, value), f"offset {offset}"
         assert row["timestamp"].timestamp() * 1000 == pytest.approx(timestamp, abs=0.5)
         assert [(h["key"], h["value"]) for h in row["headers"] or []] == (headers or []), f"offset {offset}"
@@ -143,7 +143,7 @@ def test_the_brokers_own_time(kafka, topic_name):
         assert kind == TIMESTAMP_LOG_APPEND_TIME
         assert before - 1000 <= timestamp <= after + 1000
     rows = read_arrow(kafka, topic, 20)
-    assert {row["timestamp_type"] for row in rows} == {2}
+    assert {row["timestamp_type"] for row in rows} == {1}  # Kafka's own number
     assert [row["timestamp"].timestamp() * 1000 for row in rows] == pytest.approx([m.timestamp()[1] for m in found])
 
 
@@ -285,5 +285,6 @@ def test_gaps_that_compaction_left(kafka_that_compacts, topic_name):
     assert set(last.values()) <= set(offsets)
     # Offsets that are gone can be sought: the next one there is comes.
     gone = next(o for o in range(count) if o not in set(offsets))
-    again, _, _ = read(cluster, topic, offset=gone)
-    assert [m.offset() for m in again] == [o for o in offsets if o > gone]
+    again = {m.offset() for m in read(cluster, topic, offset=gone)[0]}
+    assert min(again) > gone
+    assert {o for o in last.values() if o > gone} <= again <= set(offsets)  # the cleaner goes on meanwhile

@@ -332,7 +332,7 @@ while time.monotonic() < until:
     most = max(most, rss() - before)
     time.sleep(0.05)
 while sum(seen.values()) < count * partitions:
-    for message in consumer.consume(1000, 30):
+    for message in consumer.consume(1000, 0.5):
         assert message.error() is None, message.error()
         assert message.offset() == seen.get(message.partition(), 0)
         seen[message.partition()] = message.offset() + 1

@@ -49,7 +49,8 @@ cdef class RecordBatch:
     A sequence of :class:`Message` (``len``, indexing, slicing without a copy, iteration), and Arrow data for whoever
     reads the PyCapsule interface: ``pyarrow.record_batch(batch)``, ``polars.DataFrame(batch)``, DuckDB, pandas.
     Columns: topic (dictionary<int32, utf8>), partition (int32), offset (int64), timestamp (timestamp[ms, UTC]),
-    timestamp_type (int8: 0 none, 1 create, 2 log append), leader_epoch (int32), key and value (binary_view, nullable),
+    timestamp_type (int8, as on the wire: -1 none, 0 create, 1 log append), leader_epoch (int32), key and value
+    (binary_view, nullable),
     and with :meth:`with_headers` headers (list<struct<key, value>>). A requested schema may pick columns and ask for
     ``binary``, ``large_binary``, ``utf8`` or ``timestamp[us, UTC]`` instead.
 
