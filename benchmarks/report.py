@@ -222,7 +222,8 @@ def plot(result: dict[str, Any], path: Path) -> bool:
     rows = [row for row in summary(result["samples"]) if row["topic"] == first["name"]]
     rows.sort(key=lambda row: row["rate"].median)
     names = [row["client"] for row in rows]
-    colours = ["#b3d1f0" if name == "raw socket" else "#1f6fb5" if CLIENTS[name].own else "#9a9a9a" for name in names]
+    colours = ["#b3d1f0" if name.startswith("raw socket") else "#1f6fb5" if CLIENTS[name].own else "#9a9a9a"
+               for name in names]
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 0.42 * len(rows) + 1.6), sharey=True)
     for axes, key, scale, label in ((left, "rate", 1e-6, "million records/s"),
                                     (right, "cpu", 1.0, "CPU seconds per million records")):

@@ -22,7 +22,7 @@ CHUNK = 10_000  # records that the list-returning calls ask for
 
 
 def arguments(
-    methods: tuple[str, ...] = (), libraries: tuple[str, ...] = (), tunable: bool = False
+    methods: tuple[str, ...] = (), libraries: tuple[str, ...] = (), tunable: bool = False, sized: bool = False
 ) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--bootstrap", required=True)
@@ -35,6 +35,8 @@ def arguments(
         parser.add_argument("--library", choices=libraries, required=True)
     if tunable:
         parser.add_argument("--tuned", action="store_true", help="with the settings that suit throughput")
+    if sized:
+        parser.add_argument("--mebibytes", type=int, default=1, help="asked for of a partition in one request")
     return parser.parse_args()
 
 

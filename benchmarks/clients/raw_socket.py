@@ -1,8 +1,8 @@
 """Owns: the ceiling: one socket that sends Fetch requests from a list made beforehand and throws the answers away.
 
-Threads: the main thread. Never: looks at a record while the clock runs. It asks as the clients do by default (1 MiB a
-partition) and keeps two requests on the way. The list of offsets comes from a first, untimed pass. All partitions must
-be led by the one broker it connects to.
+Threads: the main thread. Never: looks at a record while the clock runs. It asks for 1 MiB a partition, as the clients
+do by default, or for what --mebibytes says, and keeps two requests on the way. The list of offsets comes from a first,
+untimed pass. All partitions must be led by the one broker it connects to.
 """
 
 from __future__ import annotations
@@ -15,15 +15,14 @@ from kafka.protocol.consumer import FetchRequest, FetchResponse
 from benchmarks.clients.measure import SILENCE_SECONDS, Watch, arguments, fail
 
 VERSION = 12
-PARTITION_BYTES = 1 << 20
 ON_THE_WAY = 2
 _BATCH_HEADER = 61
 
 
-def request(topic: str, partition: int, offset: int) -> bytes:
+def request(topic: str, partition: int, offset: int, most: int) -> bytes:
     place = FetchRequest.FetchTopic.FetchPartition(
         version=VERSION, partition=partition, current_leader_epoch=-1, fetch_offset=offset, last_fetched_epoch=-1,
-        log_start_offset=-1, partition_max_bytes=PARTITION_BYTES)
+        log_start_offset=-1, partition_max_bytes=most)
     fetch = FetchRequest(
         version=VERSION, replica_id=-1, max_wait_ms=500, min_bytes=1, max_bytes=50 << 20, isolation_level=0,
         session_id=0, session_epoch=-1, forgotten_topics_data=[], rack_id="",
@@ -87,14 +86,14 @@ def whole_batches(data: bytes) -> tuple[int, int]:
     return records, following
 
 
-def survey(connection: Connection, topic: str, partitions: int, wanted: int) -> tuple[list[bytes], int]:
+def survey(connection: Connection, topic: str, partitions: int, wanted: int, most: int) -> tuple[list[bytes], int]:
     """The requests that read the topic, and how many records their answers hold."""
     requests: list[bytes] = []
     records = 0
     for partition in range(partitions):
         offset = 0
         while records < wanted:
-            asked = request(topic, partition, offset)
+            asked = request(topic, partition, offset, most)
             connection.send(asked)
             # The flexible response header (correlation id, no tags) stands before the body.
             answer = FetchResponse.decode(connection.read()[5:], version=VERSION)
@@ -113,9 +112,9 @@ def survey(connection: Connection, topic: str, partitions: int, wanted: int) -> 
 
 
 def main() -> None:
-    given = arguments()
+    given = arguments(sized=True)
     connection = Connection(given.bootstrap)
-    requests, records = survey(connection, given.topic, given.partitions, given.records)
+    requests, records = survey(connection, given.topic, given.partitions, given.records, given.mebibytes << 20)
     watch = Watch()
     for asked in requests[:ON_THE_WAY]:
         connection.send(asked)

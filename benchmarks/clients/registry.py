@@ -135,7 +135,9 @@ CLIENTS = {client.name: client for client in (
     Client("franz-go", "PollRecords(10000) and value of each",
            lambda target: [str(_franz_binary()), *_plain(target)], "confluent-kafka consume",
            missing=lambda: "" if shutil.which("go") else "Go is not installed", prepare=_franz_build),
-    Client("raw socket", "fetch and discard", python_program("raw_socket"), "confluent-kafka consume",
-           missing=_needs("kafka")),
+    Client("raw socket", "fetch 1 MiB at a time, as the clients do, and discard it", python_program("raw_socket"),
+           "confluent-kafka consume", missing=_needs("kafka")),
+    Client("raw socket (16 MiB)", "fetch 16 MiB at a time and discard it", python_program(
+        "raw_socket", "--mebibytes", "16"), "confluent-kafka consume", missing=_needs("kafka")),
 )}
 PAIRED = [name for name, client in CLIENTS.items() if client.own or name == client.versus]

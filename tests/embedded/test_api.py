@@ -335,7 +335,8 @@ def test_pause_before_anything_was_fetched(embedded, topic):
 
 def test_lag(embedded, topic):
     with reader(embedded, topic, offset=100) as consumer:
-        assert consumer.lag() == {(topic, 0): None}
+        # Not known before the first fetch, whose moment is not ours.
+        assert consumer.lag()[topic, 0] in (None, RECORDS - 100)
         take(consumer, 1)
         assert consumer.lag() == {(topic, 0): RECORDS - 101}
         take(consumer, RECORDS - 101)

@@ -22,6 +22,7 @@ from kconsumer.testing import EmbeddedCluster
 
 HOUR_MS = 3_600_000
 BEGAN_MS = 1_714_564_800_000  # 2024-05-01T12:00Z
+MORE_THAN_A_PIPE_HOLDS = 100_000
 Run = Callable[..., Result]
 
 
@@ -240,8 +241,21 @@ def test_ctrl_c_leaves_a_whole_parquet_file(started: Started, topic: str, tmp_pa
     assert pq.read_table(path).schema.names[0] == "topic"
 
 
-def test_a_reader_that_goes_away_ends_it_quietly(started: Started, topic: str):
-    process = started("consume", topic, "-f", "--format", "%v" + "x" * 40_000 + "\n")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_pipe_gets_everything(started: Started, topic: str, monkeypatch: pytest.MonkeyPatch, unbuffered: str):
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    out, err = started("consume", topic, "--format", "%v" + "x" * MORE_THAN_A_PIPE_HOLDS + "\n").communicate(timeout=20)
+    assert err == b""
+    assert sorted(len(line) for line in out.split()) == sorted(
+        len(f"v{n}") + MORE_THAN_A_PIPE_HOLDS for n in range(20))
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_goes_away_ends_it_quietly(
+    started: Started, topic: str, monkeypatch: pytest.MonkeyPatch, unbuffered: str
+):
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    process = started("consume", topic, "-f", "--format", "%v" + "x" * MORE_THAN_A_PIPE_HOLDS + "\n")
     assert read_lines(process, 1)[0].startswith(b"v")
     process.stdout.close()  # type: ignore[union-attr]
     assert process.wait(timeout=20) == 0

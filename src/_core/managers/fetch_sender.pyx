@@ -447,7 +447,9 @@ cdef class FetchSender(RequestManager):
             preincrement(it)
             if session.session_id == 0:
                 continue
-            if self.delegate.network.ready(session.node_id, CHANNEL_CONTROL, now_ms) != NODE_READY:
+            # A session is the broker's, not the connection's: while a Fetch is parked, another connection ends it.
+            channel = CHANNEL_CONTROL if session.in_flight else CHANNEL_FETCH
+            if self.delegate.network.ready(session.node_id, channel, now_ms) != NODE_READY:
                 continue
             body = new BodyOf[FetchRequest]()
             body.message.replica_id = -1
@@ -455,8 +457,7 @@ cdef class FetchSender(RequestManager):
             body.message.session_epoch = -1
             session.session_id = 0
             self.closes_in_flight += 1
-            # Not behind the Fetch that may be parked on the session's own connection.
-            self._send(session, body, KIND_CLOSE_SESSION, CHANNEL_CONTROL, now_ms, now_ms + CLOSE_TIMEOUT_MS, 0)
+            self._send(session, body, KIND_CLOSE_SESSION, channel, now_ms, now_ms + CLOSE_TIMEOUT_MS, 0)
         return INT64_MAX
 
     # ---- answers

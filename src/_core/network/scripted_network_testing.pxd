@@ -1,7 +1,7 @@
 # A Network without sockets, played by a test. thread: the test's, which plays N.
 from kconsumer._core.base.cpp cimport int32_t, int64_t, map, pair, string, uint64_t, vector
 from kconsumer._core.base.status cimport Status
-from kconsumer._core.network.network cimport Completion, Network
+from kconsumer._core.network.network cimport Completion, Network, NodeLoss
 from kconsumer._core.network.request cimport NodeAddress, Request
 from kconsumer._core.protocol.wire cimport Writer
 from kconsumer._core.records.columns cimport BlockPool
@@ -19,6 +19,8 @@ cdef class ScriptedNetwork(Network):
     cdef vector[NodeAddress] bootstrap                  # thread: the test's
     cdef map[pair[int32_t, int32_t], int32_t] states    # thread: the test's; (node, channel) to Readiness
     cdef map[pair[int32_t, int32_t], Status] failures   # thread: the test's; not yet taken
+    cdef vector[NodeLoss] losses                        # thread: the test's; not yet taken
+    cdef int32_t renewed                                # thread: the test's
     cdef map[int32_t, int64_t] throttled_until_ms       # thread: the test's
     cdef map[int32_t, pair[int32_t, int32_t]] versions  # thread: the test's; api to lowest and highest
     cdef vector[SentRequest] sent                       # thread: the test's; not yet answered

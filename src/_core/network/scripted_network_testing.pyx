@@ -216,6 +216,14 @@ cdef class ScriptedNetwork(Network):
             return string()
         return host_and_port(self.nodes[node_id].host, self.nodes[node_id].port)
 
+    cdef void take_losses(self, vector[NodeLoss]& out) noexcept nogil:
+        out.swap(self.losses)
+        self.losses.clear()
+
+    cdef void renew(self, int32_t node_id, Channel channel, int64_t now_ms) noexcept nogil:
+        self.renewed += 1
+        self.fail_sent(node_id, <int32_t>channel, ERR_TRANSPORT, string(b"given up for another"))
+
     cdef bint any_connected(self) noexcept nogil:
         cdef map[int32_t, NodeAddress].iterator it = self.nodes.begin()
         while it != self.nodes.end():
@@ -254,6 +262,16 @@ cdef class ScriptedNetwork(Network):
         """A failed connection attempt, for take_connection_failure; what was sent there fails too."""
         self.failures[pair[int32_t, int32_t](node, channel)] = Status(code, text_of(detail))
         self.fail_sent(node, channel, code, text_of(detail))
+        self.lose(node, code, detail)
+
+    def lose(self, int node, int code=-195, str detail="connection refused", bint was_ready=False, bint repeated=False):
+        """What take_losses() tells next: a connection of the node was lost, or an attempt failed."""
+        cdef NodeLoss loss
+        loss.node_id = node
+        loss.was_ready = was_ready
+        loss.repeated = repeated
+        loss.status = Status(code, text_of(detail))
+        self.losses.push_back(loss)
 
     def requests(self, api=None):
         """Sent and unanswered requests, oldest first: dictionaries with id, node, channel, api, version, body, kind,
@@ -318,8 +336,8 @@ cdef class ScriptedNetwork(Network):
 
     @property
     def calls(self):
-        """How often set_nodes, rebootstrap, poll and wakeup were called."""
-        return {"set_nodes": self.set_nodes_calls, "rebootstrap": self.rebootstraps, "poll": self.polls,
+        """How often set_nodes, rebootstrap, renew, poll and wakeup were called."""
+        return {"renew": self.renewed, "set_nodes": self.set_nodes_calls, "rebootstrap": self.rebootstraps, "poll": self.polls,
                 "wakeup": self.wakeups}
 
     @property

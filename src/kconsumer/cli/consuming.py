@@ -5,6 +5,8 @@ Owns: the loop, and where it ends. Threads: the main one. Never: knows how recor
 
 from __future__ import annotations
 
+import select
+import sys
 from collections.abc import Iterator
 
 from kconsumer._core.consumer.record_batch import RecordBatch
@@ -63,12 +65,26 @@ def _batches(consumer: Consumer, topic: str, spans: dict[int, Span]) -> Iterator
         batch = consumer.consume_batch(_MAX_RECORDS, _LOOK_S)
         if len(batch):
             yield from _within(batch, spans)
+        else:
+            _raise_if_nobody_reads()
         done = [p for p in consumer.position([TopicPartition(topic, p) for p in active])
                 if (end := active[p.partition].end) is not None and p.offset >= end]
         if done:
             consumer.incremental_unassign(done)
             for p in done:
                 del active[p.partition]
+
+
+def _raise_if_nobody_reads() -> None:
+    """A pipe whose reader has gone says so at the next write only, and while there are no records there is none."""
+    try:
+        stdout = sys.stdout.fileno()
+    except (OSError, ValueError):
+        return
+    watch = select.poll()
+    watch.register(stdout, 0)
+    if any(event & select.POLLERR for _, event in watch.poll(0)):
+        raise BrokenPipeError
 
 
 def _within(batch: RecordBatch, spans: dict[int, Span]) -> Iterator[RecordBatch]:

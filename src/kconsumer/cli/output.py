@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import importlib
+import io
 import json
 import re
 import sys
@@ -42,10 +43,11 @@ class Writer(ABC):
 
     def __enter__(self) -> Writer:
         try:
-            self._file = sys.stdout.buffer if self._path is None else self._path.open("wb")
+            self._file = _stdout() if self._path is None else self._path.open("wb")
         except OSError as error:
             raise click.FileError(str(self._path), error.strerror) from error
         self._begin()
+        self._file.flush()
         return self
 
     def __exit__(self, *exc_info: object) -> None:
@@ -53,7 +55,7 @@ class Writer(ABC):
             self._end()
             self._file.flush()
         finally:
-            if self._path is not None:
+            if self._file is not sys.stdout.buffer:
                 self._file.close()
 
     @abstractmethod
@@ -65,6 +67,12 @@ class Writer(ABC):
 
     def _end(self) -> None:  # noqa: B027
         """Called once, after the last record, however reading ended."""
+
+
+def _stdout() -> BinaryIO:
+    """Standard output that writes all it is given: under PYTHONUNBUFFERED its own `buffer` may write a part."""
+    buffer = sys.stdout.buffer
+    return open(buffer.fileno(), "wb", closefd=False) if isinstance(buffer, io.RawIOBase) else buffer
 
 
 def open_writer(kind: str, path: Path | None, template: str | None, key_form: str, value_form: str) -> Writer:

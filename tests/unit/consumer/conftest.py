@@ -5,7 +5,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[1] / "managers"))
 
-from stepped_loop import Loop  # noqa: E402  (it lies beside the tests of the managers)
+from stepped_loop import Loop
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""FetchDecoder, FetchBuffer and FetchHandler, through the loop: order, pauses, positions, what an exception gives back."""
+"""FetchDecoder, FetchBuffer, FetchHandler, through the loop: order, pauses, positions, what an exception gives back."""
 
 import threading
 

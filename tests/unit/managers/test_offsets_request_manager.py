@@ -100,7 +100,8 @@ def test_without_a_policy_no_offset_is_an_error(loops, offset):
 
 
 @pytest.mark.parametrize(("offset", "timestamp", "found", "start"), [
-    (BEGINNING, EARLIEST, 7, 7), (END, LATEST, 90, 90), (TAIL_BASE - 10, LATEST, 90, 80), (TAIL_BASE - 500, LATEST, 90, 0),
+    (BEGINNING, EARLIEST, 7, 7), (END, LATEST, 90, 90), (TAIL_BASE - 10, LATEST, 90, 80),
+    (TAIL_BASE - 500, LATEST, 90, 0),
 ])
 def test_logical_offsets_do_not_ask_the_policy(loops, offset, timestamp, found, start):
     loop = loops(auto_offset_reset="error")

@@ -1,0 +1,33 @@
+"""How fast record batches become columns, without a network: `pytest benchmarks`. Nothing here asserts on time."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.conftest import BATCH_RECORDS, BATCHES
+from kconsumer._core.records import records_testing
+
+
+@pytest.mark.parametrize("check_crcs", [True, False], ids=["crc", "no-crc"])
+def test_decode_uncompressed(benchmark, encoded, check_crcs):
+    data = encoded("none")
+    pool = records_testing.Pool()
+    records, _ = benchmark(records_testing.bench, pool, data, 1, check_crcs=check_crcs)
+    assert records == BATCHES * BATCH_RECORDS
+    benchmark.extra_info["records"] = records
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+def test_decode_compressed(benchmark, encoded, codec):
+    data = encoded(codec)
+    pool = records_testing.Pool()
+    records, _ = benchmark(records_testing.bench, pool, data, 1)
+    assert records == BATCHES * BATCH_RECORDS
+    benchmark.extra_info["records"] = records
+    benchmark.extra_info["encoded_bytes"] = len(data)
+
+
+@pytest.mark.parametrize("hardware", [True, False], ids=["hardware", "portable"])
+def test_crc32c(benchmark, hardware):
+    data = bytes(1 << 20)
+    assert benchmark(records_testing.crc32c, data, 0, not hardware) == records_testing.crc32c(data)

@@ -1,0 +1,61 @@
+"""Every test in this folder is marked ``spark``; one local Spark of two cores serves them all."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kconsumer.testing import KafkaCluster
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.spark)
+
+
+def pytest_ignore_collect(config: pytest.Config) -> bool | None:
+    """These modules import pyspark, which is not there where its tests are not wanted."""
+    return True if "not spark" in config.option.markexpr else None
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A session that knows the source; in UTC, so that collected timestamps are what was written."""
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    from pyspark.sql import SparkSession
+
+    from kconsumer.spark import register
+
+    session = (
+        SparkSession.builder.master("local[2]").appName("kconsumer tests")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("OFF")  # tests that fail a query on purpose
+    register(session)
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def read(spark: Any, kafka: KafkaCluster) -> Callable[..., Any]:
+    """``read(subscribe="t", **options)``: a DataFrame of the session's cluster."""
+
+    def load(**options: Any) -> Any:
+        texts = {name.replace("__", "."): str(value) for name, value in options.items()}
+        return spark.read.format("kconsumer").options(
+            **{"kafka.bootstrap.servers": kafka.bootstrap_servers, **texts}).load()
+
+    return load

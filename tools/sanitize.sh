@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# Owns: building the extension modules with ThreadSanitizer, or AddressSanitizer and UndefinedBehaviorSanitizer, in a
+# copy of the sources under build/sanitize/, and running tests with them: tools/sanitize.sh thread|address [pytest args].
+# Without arguments for pytest: with `thread` tests/unit/test_threads.py, with `address` the unit tests of the core.
+# Fails on a finding in our code, on a failed test, and when a module turns out not to be instrumented: a run that is
+# green because nothing was watched means nothing. Never: touches the modules that were built in place.
+set -euo pipefail
+
+cd "$(dirname "$0")/.."
+mode=${1:?"sanitize.sh thread|address [pytest arguments]"}
+shift
+python=${PYTHON:-.venv/bin/python}
+root=$PWD
+tree=$root/build/sanitize/$mode
+case $mode in
+  thread) runtime=libtsan.so; symbol=__tsan_; tests=(tests/unit/test_threads.py) ;;
+  address)
+    runtime=libasan.so; symbol=__asan_
+    tests=(tests/unit/test_threads.py tests/unit/managers tests/unit/consumer tests/unit/records tests/unit/protocol tests/unit/network)
+    ;;
+  *) echo "sanitize: the mode is thread or address, not $mode" >&2; exit 2 ;;
+esac
+(( $# == 0 )) || tests=("$@")
+
+# A copy, since modules lie beside their sources. What has not changed keeps its time, and so its objects.
+mkdir -p "$tree"
+tar -c --exclude='*.so' --exclude='__pycache__' --exclude='*.egg-info' src setup.py pyproject.toml README.md LICENSE |
+  tar -x -C "$tree"
+ln -sfn ../_core "$tree/src/kconsumer/_core"
+log=$tree/build.log
+if ! (cd "$tree" && KCONSUMER_SANITIZE=$mode "$root/$python" setup.py build_ext --inplace) >"$log" 2>&1; then
+  tail -40 "$log" >&2
+  exit 1
+fi
+
+checked=0
+while IFS= read -r module; do
+  if [[ $(nm -D --undefined-only "$module") != *"$symbol"* ]]; then
+    echo "sanitize: $module does not import $symbol*: it is not instrumented" >&2
+    exit 1
+  fi
+  checked=$((checked + 1))
+done < <(find "$tree/src/_core" -name '*.so')
+echo "sanitize: $checked modules instrumented ($mode)"
+
+reports=$tree/reports
+preload=$("${CXX_FOR_RUNTIME:-g++}" -print-file-name=$runtime)
+watched() {
+  env LD_PRELOAD="$preload" PYTHONPATH="$tree/src" PYTHONDONTWRITEBYTECODE=1 PYTHONMALLOC=malloc \
+    TSAN_OPTIONS="exitcode=66 second_deadlock_stack=1 history_size=5 log_path=$reports/report" \
+    ASAN_OPTIONS="detect_leaks=0 log_path=$reports/report" UBSAN_OPTIONS="print_stacktrace=1 log_path=$reports/report" \
+    "$python" "$@"
+}
+count_reports() {
+  cat "$reports"/report.* 2>/dev/null | grep -cE 'WARNING: ThreadSanitizer|ERROR: AddressSanitizer|runtime error' || true
+}
+
+# A fault of our own must be reported, by the same interpreter with the same modules, or nothing below means anything.
+rm -rf "$reports"
+mkdir -p "$reports"
+cat >"$tree/probe.cpp" <<'CPP'
+#include <thread>
+extern "C" void fault_thread() {
+  static int n;
+  std::thread a([] { for (int i = 0; i < 10000; i++) n++; }), b([] { for (int i = 0; i < 10000; i++) n++; });
+  a.join();
+  b.join();
+}
+extern "C" void fault_address() {
+  static volatile int past = 8;
+  volatile char* p = new char[8];
+  p[past] = 1;
+  delete[] p;
+}
+CPP
+"${CXX_FOR_RUNTIME:-g++}" -std=c++17 -g -fPIC -shared "-fsanitize=$mode" "$tree/probe.cpp" -o "$tree/probe.so"
+watched -c 'import ctypes, sys, kconsumer
+assert kconsumer.__file__.startswith(sys.argv[1]), kconsumer.__file__
+getattr(ctypes.CDLL(sys.argv[2]), sys.argv[3])()' "$tree/src" "$tree/probe.so" "fault_$mode" 2>"$tree/probe.log" || true
+if (( $(count_reports) == 0 )); then
+  echo "sanitize: a planted fault is not reported; see $tree/probe.log" >&2
+  exit 1
+fi
+
+rm -rf "$reports"
+mkdir -p "$reports"
+status=0
+watched -m pytest -q -p no:cacheprovider --timeout 600 "${tests[@]}" || status=$?
+found=$(count_reports)
+if (( found > 0 )); then
+  cat "$reports"/report.* >&2
+fi
+echo "sanitize: $found report(s), tests ended with $status"
+(( found == 0 && status == 0 ))
