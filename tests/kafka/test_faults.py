@@ -1,6 +1,7 @@
 """Brokers that die, stall, lose or forget: what a reader sees is every record once and in order, or an error."""
 
 import itertools
+import json
 import os
 import re
 import signal
@@ -434,3 +435,37 @@ def test_times_and_special_offsets(kafka, topic_name):
         assert at(-1) == 100
         assert at(-2) == 0
         assert at(-3) == 99
+
+
+# ---- replicas
+
+
+def test_a_follower_that_is_read_from_dies(kafka3, topic_name):
+    """KIP-392: with client.rack the nearest replica is read; without it the leader again."""
+    topic, count = topic_name(), 2000
+    kafka3.create_topic(topic, config={"min.insync.replicas": 1})
+    write(kafka3, topic, [0], count)
+    leader = kafka3.leaders(topic)[0]
+    follower = next(broker for broker in kafka3.broker_ids if broker != leader)
+    documents = []
+    ledger = Ledger([0])
+    with open_reader(kafka3, topic, [0], client_rack=f"rack-{follower}", socket_timeout_ms=5000,
+                     statistics_interval_ms=100, stats_cb=documents.append) as consumer:
+
+        def read_from():
+            documents.clear()
+            read_until(by_consume, consumer, ledger, lambda: documents)
+            return json.loads(documents[-1])["topics"][topic]["partitions"]["0"]["broker"]
+
+        read_until(by_consume, consumer, ledger, lambda: len(ledger) == count)
+        read_until(by_consume, consumer, ledger, lambda: read_from() == follower)
+        write(kafka3, topic, [0], count, first=count)
+        read_until(by_consume, consumer, ledger, lambda: len(ledger) == 2 * count)
+        kafka3.kill(follower)
+        try:
+            write(kafka3, topic, [0], count, first=2 * count)
+            read_until(by_consume, consumer, ledger, lambda: len(ledger) == 3 * count)
+            assert read_from() != follower
+        finally:
+            kafka3.restart(follower)
+    assert ledger.errors == []

@@ -1,4 +1,4 @@
-"""The oldest Kafka that runs here, with its ZooKeeper and its message formats v0 and v1: the same reader, fewer APIs."""
+"""The oldest Kafka that can be read, with its ZooKeeper and its message formats v0 and v1."""
 
 import time
 
@@ -126,7 +126,8 @@ def test_times(oldest, topic_name, form):
     """A log of format v0 has no times to look up: no record is found, as with the Java client."""
     topic = topic_name()
     oldest.create_topic(topic, config={"message.format.version": FORMATS[form]})
-    oldest.produce(topic, [{"value": b"x", "timestamp": START + 1000 * i} for i in range(10)], {"batch.num.messages": 1})
+    oldest.produce(topic, [{"value": b"x", "timestamp": START + 1000 * i} for i in range(10)],
+                   {"batch.num.messages": 1})
     with open_reader(oldest, topic, [0]) as consumer:
         (found,) = consumer.offsets_for_times([TopicPartition(topic, 0, START + 3500)], PATIENCE)
         assert found.error is None

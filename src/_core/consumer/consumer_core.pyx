@@ -559,14 +559,14 @@ cdef class ConsumerCore:
         return found
 
     def _assignment(self):
-        """list of (topic, partition)."""
+        """list of (topic, partition, offset given to assign)."""
         cdef vector[PartitionState*] found
         cdef PartitionState* p
         cdef list out = []
         self.check_usable()
         self.subscription.snapshot(found)
         for p in found:
-            out.append((text_of(p.topic), p.partition))
+            out.append((text_of(p.topic), p.partition, p.given_offset))
             p.release()
         return out
 
