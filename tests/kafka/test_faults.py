@@ -469,3 +469,40 @@ def test_a_follower_that_is_read_from_dies(kafka3, topic_name):
         finally:
             kafka3.restart(follower)
     assert ledger.errors == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_an_unclean_leader_lost_the_end_of_the_log(kafka3, topic_name):
+    """KIP-320: what was read is gone, and other records stand there. With a policy the reader goes on where the logs
+    part; without one it is told."""
+    topic = topic_name()
+    kafka3.create_topic(topic, replication=2, config={"min.insync.replicas": 1, "unclean.leader.election.enable": True})
+    write(kafka3, topic, [0], 100)
+    first = kafka3.leaders(topic)[0]
+    with open_reader(kafka3, topic, []) as asking:
+        replicas = asking.list_topics(topic, PATIENCE).topics[topic].partitions[0].replicas
+    second = next(replica for replica in replicas if replica != first)
+    follower, strict = Ledger([0]), Ledger([0])
+    with open_reader(kafka3, topic, [0], auto_offset_reset="latest", socket_timeout_ms=5000) as goes_on, \
+            open_reader(kafka3, topic, [0], socket_timeout_ms=5000) as told:
+        kafka3.kill(second)
+        write(kafka3, topic, [0], 50, first=100)  # 100 … 149 are on the first replica only
+        for consumer, ledger in ((goes_on, follower), (told, strict)):
+            read_until(by_poll, consumer, ledger, lambda ledger=ledger: len(ledger) == 150)
+        kafka3.kill(first)
+        kafka3.restart(second)
+        deadline = time.monotonic() + PATIENCE
+        while kafka3.leaders(topic)[0] != second:
+            assert time.monotonic() < deadline, "no unclean election"
+            time.sleep(0.2)
+        write(kafka3, topic, [0], 200, first=100)  # 100 … 299 anew
+        follower.next[0] = 100
+        read_until(by_poll, goes_on, follower, lambda: follower.next[0] == 300)
+        assert follower.errors == []
+        read_until(by_poll, told, strict, lambda: strict.errors)
+        assert strict.next[0] == 150
+        (error,) = strict.errors
+        assert error.code() == KafkaError._LOG_TRUNCATION
+        assert "150" in error.str() and "100" in error.str()
+        kafka3.restart(first)
