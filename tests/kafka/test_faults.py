@@ -53,9 +53,9 @@ def kill_under_a_reader(cluster, topic, way, count, kills):
     assert ledger.errors == []
 
 
-@pytest.mark.parametrize("way", ["poll", "consume_batch"])
-def test_a_broker_killed_under_a_reader(kafka, topic_name, way):
-    kill_under_a_reader(kafka, topic_name(), way, count=60_000, kills=2)
+@pytest.mark.parametrize("way, kills", [("poll", 1), ("consume_batch", 2)])
+def test_a_broker_killed_under_a_reader(kafka, topic_name, way, kills):
+    kill_under_a_reader(kafka, topic_name(), way, count=60_000, kills=kills)
 
 
 @pytest.mark.slow
@@ -411,6 +411,20 @@ def test_a_batch_kept_by_the_application_does_not_stop_the_reader(kafka, topic_n
         for message in batch:
             ledger.add(message)
     assert re.match(rb"0/0 ", kept[0][0].value())
+
+
+def test_a_consume_of_more_than_the_buffer_holds(kafka, topic_name):
+    """What one call has taken counts as held by the application until it returns, and must not stop the fetcher."""
+    topic, count = topic_name(), 3000
+    kafka.create_topic(topic, partitions=2)
+    write(kafka, topic, [0, 1], count, size=5000)
+    ledger = Ledger([0, 1])
+    with open_reader(kafka, topic, [0, 1], fetch_buffer_memory=SMALL_BUFFER) as consumer:
+        found = consumer.consume(2 * count, PATIENCE)
+        assert len(found) == 2 * count
+        for message in found:
+            ledger.add(message)
+        assert ledger.next == {0: count, 1: count}
 
 
 # ---- questions that only a real broker answers
