@@ -12,7 +12,7 @@ from libc.stdint cimport INT64_MAX
 from kconsumer._core.base.cpp cimport deque, vector
 from kconsumer._core.base.fork cimport fork_generation, watch_forks
 from kconsumer._core.base.log cimport LogLine
-from kconsumer._core.base.status cimport ERR_INTR, ERR_PARTITION_EOF, ERR_STATE
+from kconsumer._core.base.status cimport ERR_INTR, ERR_PARTITION_EOF, ERR_STATE, ERR_UNSUPPORTED_FEATURE
 from kconsumer._core.base.wakeup_fd cimport WAIT_INTERRUPTED, WaitResult, wait_readable
 from kconsumer._core.consumer.fetch_buffer cimport ENTRY_END_OF_PARTITION, FetchEntry
 from kconsumer._core.consumer.message cimport Message, error_message
@@ -571,14 +571,14 @@ cdef class ConsumerCore:
         return found
 
     def _assignment(self):
-        """list of (topic, partition)."""
+        """list of (topic, partition, offset given to assign)."""
         cdef vector[PartitionState*] found
         cdef PartitionState* p
         cdef list out = []
         self.check_usable()
         self.subscription.snapshot(found)
         for p in found:
-            out.append((text_of(p.topic), p.partition))
+            out.append((text_of(p.topic), p.partition, p.given_offset))
             p.release()
         return out
 
@@ -663,6 +663,8 @@ cdef class ConsumerCore:
             event.retain()
             self.application.add(event)
             self.await_event(event)
+            if not event.unsupported.empty():
+                raise exception_for(<int>ERR_UNSUPPORTED_FEATURE, text_of(event.unsupported))
             return [(event.queries[i].error, event.queries[i].offset, event.queries[i].found_timestamp,
                      event.queries[i].leader_epoch) for i in range(event.queries.size())]
         finally:

@@ -34,6 +34,7 @@ struct PartitionState {
   // ---- shared: SubscriptionState.lock (written on A)
   bool assigned = false;
   bool change_listed = false;          // stands in SubscriptionState.changed
+  int64_t given_offset = OFFSET_INVALID;  // by assign; assignment() tells it
   int64_t posted_offset = OFFSET_INVALID;
   int32_t posted_leader_epoch = -1;
 
