@@ -1,7 +1,5 @@
 """SubscriptionState and FetchPositions: the assignment, the control side of positions, and how the loop adopts both."""
 
-import random
-
 import pytest
 from stepped_loop import FETCH, LIST_OFFSETS, METADATA, Topic, inside, records
 
@@ -180,73 +178,3 @@ def test_a_seek_does_not_wait_behind_a_parked_fetch(loop):
     assert loop.network.calls["renew"] == 1
     assert loop.one(FETCH)["body"]["session_epoch"] == 0
     assert loop.consumer._counters()["fetch_reserved_bytes"] == loop.one(FETCH)["body"]["max_bytes"]
-
-
-# -- everything at once
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_random_histories_skip_and_repeat_nothing(loop, seed):
-    """Whatever is paused, sought, taken away and failed: between two seeks a partition's offsets are consecutive."""
-    chance = random.Random(seed)
-    count = 3
-    loop.assign(*[("t", p, 0) for p in range(count)])
-    expected = dict.fromkeys(range(count), 0)
-    read = 0
-
-    def control(p):
-        what = chance.randrange(10)
-        if what == 0:
-            expected[p] = chance.randrange(500)
-            loop.consumer._seek("t", p, expected[p], -1)
-        elif what == 1:
-            expected[p] = chance.randrange(500)
-            loop.consumer._unassign([("t", p)])
-            loop.consumer._assign([("t", p, expected[p], -1)], False)
-        elif what < 6:
-            loop.consumer._set_paused("t", p, chance.random() < 0.5)
-
-    def reply(request):
-        roll = chance.random()
-        if roll < 0.05:
-            loop.network.fail(request["id"])
-        elif roll < 0.1:
-            loop.fetched(request, {}, error_code=chance.choice([70, 71]), turns=0)
-        else:
-            known = loop.sessions.setdefault(request["node"], {})
-            if request["body"]["session_epoch"] == 0:
-                known.clear()
-            known.update(loop.asked(request))
-            for p in loop.forgotten(request):
-                known.pop(("t", p), None)
-            parts = {p: {"records": records(at, at + chance.randrange(1, 30)), "high_watermark": 10**6}
-                     for (_, p), at in known.items() if chance.random() < 0.7}
-            for p in [p for _, p in known if p not in parts]:
-                if chance.random() < 0.1:
-                    parts[p] = {"error_code": chance.choice([78, -1, 6])}
-            loop.fetched(request, parts, turns=0)
-
-    loop.sessions = {}
-    for _ in range(400):
-        if chance.random() < 0.3:
-            control(chance.randrange(count))
-        for request in loop.requests(FETCH):
-            if chance.random() < 0.7:
-                reply(request)
-        for request in loop.requests(METADATA):
-            loop.answer(request, loop.metadata_body(["t"]))
-        loop.turn()
-        if chance.random() < 0.3:
-            loop.advance(chance.randrange(300))
-        for message in loop.consumer.consume(chance.choice([1, 7, 1000]), 0):
-            assert message.error() is None, message.error()
-            assert message.offset() == expected[message.partition()]
-            assert message.value() == b"%d" % message.offset()
-            expected[message.partition()] += 1
-            read += 1
-    assert read > 1000
-    for p in range(count):
-        loop.consumer._set_paused("t", p, False)
-    while loop.consumer.consume(1000, 0):
-        pass
-    assert loop.consumer._counters()["fetch_buffer_records"] == 0
