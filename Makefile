@@ -76,7 +76,12 @@ demo: build $(STAMPS)/extra-demo
 bench: build $(STAMPS)/extra-bench
 	$(PY) -m benchmarks $(ARGS)
 
-fuzz: $(STAMPS)/setup
+$(STAMPS)/system-fuzz: tools/setup_system.sh
+	@mkdir -p $(STAMPS)
+	tools/setup_system.sh $(PYTHON) fuzz
+	@touch $@
+
+fuzz: $(STAMPS)/setup $(STAMPS)/system-fuzz
 	FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz/run.sh $(ARGS)
 
 soak: build

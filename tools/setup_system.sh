@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Owns: the system packages that building and testing need: installs what is missing (Debian and Ubuntu, as root), else
-# prints the one line that does, and fails. Argument: the Python that will be used.
+# prints the one line that does, and fails. Arguments: the Python that will be used; `fuzz` to have clang with libFuzzer.
 # Never: touches anything when nothing is missing, installs a Python.
 set -euo pipefail
 
@@ -57,6 +57,14 @@ if ! has_jdk; then
     missing+=(openjdk-17-jdk-headless)
   else
     missing+=(default-jdk-headless)
+  fi
+fi
+if [[ ${2:-} == fuzz ]]; then
+  command -v clang++ >/dev/null || missing+=(clang)
+  if ! ls /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a >/dev/null 2>&1; then
+    if (( $(id -u) == 0 )); then apt-get update -qq; fi
+    # Debian 12 has the run time per version only.
+    if apt-cache show libclang-rt-dev >/dev/null 2>&1; then missing+=(libclang-rt-dev); else missing+=(libclang-rt-14-dev); fi
   fi
 fi
 (( ${#missing[@]} )) || exit 0
