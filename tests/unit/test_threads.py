@@ -1,7 +1,7 @@
 """What may be called from several threads, called from several threads, against a cluster in a process of its own.
 
 It is what tools/sanitize.sh runs under ThreadSanitizer: the brokers live in another process, so that all that is
-watched is the consumer. KCONSUMER_THREAD_SECONDS (default 2) says how long each part goes on.
+watched is the consumer. KCONSUMER_THREAD_SECONDS (default 1) says how long each part goes on.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kconsumer import Consumer, KafkaError, KafkaException, TopicPartition
 
 pytestmark = pytest.mark.embedded
 
-SECONDS = float(os.environ.get("KCONSUMER_THREAD_SECONDS", "2"))
+SECONDS = float(os.environ.get("KCONSUMER_THREAD_SECONDS", "1"))
 PARTITIONS, PER_PARTITION = 4, 2000
 
 CLUSTER = f"""
