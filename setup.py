@@ -61,7 +61,7 @@ def compiler_flags() -> tuple[list[str], list[str]]:
     compile_args += ["-O0", "-g", "-UNDEBUG"] if DEBUG else ["-O3", "-fno-plt"]
     if SANITIZE == "address":
         flags = ["-fsanitize=address,undefined", "-fno-sanitize=vptr,function", "-fno-omit-frame-pointer"]
-        if os.environ.get("CC", "gcc").startswith("gcc"):
+        if "clang" not in os.environ.get("CC", "clang" if sys.platform == "darwin" else "gcc"):
             flags[1] = "-fno-sanitize=vptr"
         compile_args += flags
         link_args += flags[:1]

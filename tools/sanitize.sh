@@ -13,10 +13,11 @@ python=${PYTHON:-.venv/bin/python}
 root=$PWD
 tree=$root/build/sanitize/$mode
 case $mode in
-  thread) runtime=libtsan.so; symbol=__tsan_; tests=(tests/unit/test_threads.py) ;;
+  thread) debug=0; runtime=libtsan.so; symbol=__tsan_; tests=(tests/unit/test_threads.py) ;;
   address)
-    runtime=libasan.so; symbol=__asan_
-    tests=(tests/unit/test_threads.py tests/unit/managers tests/unit/consumer tests/unit/records tests/unit/protocol tests/unit/network)
+    # Unoptimized: the compiler takes many times as long otherwise, and assertions are on.
+    debug=1; runtime=libasan.so; symbol=__asan_
+    tests=(tests/unit/{managers,consumer,state,events,records,protocol,network} tests/unit/test_threads.py)
     ;;
   *) echo "sanitize: the mode is thread or address, not $mode" >&2; exit 2 ;;
 esac
@@ -28,7 +29,7 @@ tar -c --exclude='*.so' --exclude='__pycache__' --exclude='*.egg-info' src setup
   tar -x -C "$tree"
 ln -sfn ../_core "$tree/src/kconsumer/_core"
 log=$tree/build.log
-if ! (cd "$tree" && KCONSUMER_SANITIZE=$mode "$root/$python" setup.py build_ext --inplace) >"$log" 2>&1; then
+if ! (cd "$tree" && KCONSUMER_DEBUG=$debug KCONSUMER_SANITIZE=$mode "$root/$python" setup.py build_ext --inplace) >"$log" 2>&1; then
   tail -40 "$log" >&2
   exit 1
 fi

@@ -1,12 +1,13 @@
-"""Everything that may be called from several threads, called from several threads, against a cluster of its own process.
+"""What may be called from several threads, called from several threads, against a cluster in a process of its own.
 
-It is what tools/sanitize.sh runs under ThreadSanitizer: the brokers live in another process, so that all that is watched
-is the consumer. KCONSUMER_THREAD_SECONDS (default 2) says how long each part goes on.
+It is what tools/sanitize.sh runs under ThreadSanitizer: the brokers live in another process, so that all that is
+watched is the consumer. KCONSUMER_THREAD_SECONDS (default 1) says how long each part goes on.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from kconsumer import Consumer, KafkaError, KafkaException, TopicPartition
 
 pytestmark = pytest.mark.embedded
 
-SECONDS = float(os.environ.get("KCONSUMER_THREAD_SECONDS", "2"))
+SECONDS = float(os.environ.get("KCONSUMER_THREAD_SECONDS", "1"))
 PARTITIONS, PER_PARTITION = 4, 2000
 
 CLUSTER = f"""
@@ -221,7 +222,7 @@ def test_closing_while_other_threads_call(bootstrap: str) -> None:
                 while True:
                     call()
 
-        calls = [lambda: consumer.list_topics(timeout=5), lambda: consumer.seek_to_beginning(), lambda: consumer.lag()]
+        calls = [functools.partial(consumer.list_topics, timeout=5), consumer.seek_to_beginning, consumer.lag]
         threads = [threading.Thread(target=use, args=(call,)) for call in calls]
         for thread in threads:
             thread.start()

@@ -84,16 +84,20 @@ inline int64_t next_fetch_offset(const uint8_t* p, size_t length, int64_t fetch_
   while (length >= 17) {
     int64_t base = i64(p);
     int32_t batch = i32(p + 8);
-    if (batch < 5 || static_cast<size_t>(batch) > length - 12 || base < 0) break;
+    if (batch < 5 || static_cast<size_t>(batch) > length - 12 || base < 0 || base == INT64_MAX) break;
     int64_t last = base;
+    int32_t epoch = *leader_epoch;
     if (p[16] == 2) {
       if (batch < 49) break;
       int32_t delta = i32(p + 23);
-      if (delta < 0) break;
+      if (delta < 0 || base >= INT64_MAX - delta) break;
       last = base + delta;
-      *leader_epoch = i32(p + 12);
+      epoch = i32(p + 12);
     }
-    if (last + 1 > next) next = last + 1;
+    if (last + 1 > next) {
+      next = last + 1;
+      *leader_epoch = epoch;
+    }
     p += 12 + static_cast<size_t>(batch);
     length -= 12 + static_cast<size_t>(batch);
   }

@@ -317,3 +317,29 @@ def test_a_preferred_replica_that_is_not_known_is_not_waited_for(loop):
     end_forgetting(loop, 1)
     loop.turn()
     assert loop.asked(loop.one(FETCH, 1)) == {("t", 0): 0}
+
+
+# -- answers that no broker gives
+
+
+@pytest.mark.parametrize("data", [
+    b"\x00", b"\x00" * 16, b"\x00" * 17, b"\xff" * 100, b"\x7f" * 100,
+    batch((1 << 63) - 1, [b"x"]), batch((1 << 63) - 2, [b"x"]), batch((1 << 63) - 1, [b"x"], last_delta=2**31 - 1),
+    batch((1 << 62), [b"x"], last_delta=2**31 - 1), batch(0, [b"x"], last_delta=-5),
+    batch(0, [b"x"])[:61], batch(0, [b"x"])[:16] + b"\x09" + batch(0, [b"x"])[17:],
+], ids=range(12))
+def test_nonsense_for_records_harms_only_its_partition(loop, data):
+    loop.assign(("t", 0, 0), ("t", 1, 0))
+    loop.fetched(loop.one(FETCH), {0: {"records": data}, 1: {"records": records(0, 3)}}, turns=4)
+    taken = loop.consumer.consume(100, 0)
+    assert [m.offset() for m in taken if m.partition() == 1] == [0, 1, 2]
+    loop.consumer._seek("t", 0, 7, -1)
+    for _ in range(100):
+        for request in loop.requests(FETCH):
+            parts = {0: {"records": records(7, 9)}} if loop.asked(request).get(("t", 0)) == 7 else {}
+            loop.fetched(request, parts)
+        loop.advance(10)
+        if found := [m.offset() for m in loop.consumer.consume(100, 0) if m.error() is None and m.partition() == 0]:
+            break
+    assert found == [7, 8]
+    assert loop.consumer._counters()["fetch_buffer_records"] == 0

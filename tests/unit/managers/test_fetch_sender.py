@@ -250,13 +250,29 @@ def test_closing_ends_each_session(loop):
     assert loop.requests(FETCH) == []
 
 
-def test_closing_does_not_wait_for_a_connection(loop):
+def idle_session(loop):
+    """A session with nothing in flight."""
     loop.assign(("t", 0, 0))
     loop.fetched(loop.one(FETCH), {}, session=77)
     loop.consumer._set_paused("t", 0, True)
     loop.fetched(loop.one(FETCH), {})
     end_forgetting(loop)
-    loop.network.set_readiness(1, CONTROL_CHANNEL, BACKOFF)
+    assert loop.requests(FETCH) == []
+
+
+def test_closing_ends_an_idle_session_on_its_own_connection(loop):
+    idle_session(loop)
+    inside.close_sessions(loop.consumer)
+    loop.turn()
+    assert session_of(loop.one(FETCH)) == (77, -1)
+    assert loop.one(FETCH)["channel"] == FETCH_CHANNEL
+    loop.fail(loop.one(FETCH))
+    assert inside.closes_in_flight(loop.consumer) == 0
+
+
+def test_closing_does_not_wait_for_a_connection(loop):
+    idle_session(loop)
+    loop.network.set_readiness(1, FETCH_CHANNEL, BACKOFF)
     inside.close_sessions(loop.consumer)
     loop.turn()
     assert loop.requests(FETCH) == []

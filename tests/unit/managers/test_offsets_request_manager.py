@@ -455,6 +455,13 @@ def test_the_epoch_of_what_waits_to_be_decoded_is_the_one_validated(loops):
     assert request["body"]["topics"][0]["partitions"][0]["leader_epoch"] == 5
 
 
+def test_a_batch_before_the_fetched_offset_does_not_take_its_epoch_back(loop):
+    loop.assign(("t", 0, 0))
+    loop.fetched(loop.one(FETCH), {0: {"records": records(0, 10, epoch=5)}})
+    loop.fetched(loop.one(FETCH), {0: {"records": records(3, 5, epoch=2)}})
+    assert (loop.inside()["fetch_offset"], loop.inside()["fetch_leader_epoch"]) == (10, 5)
+
+
 def test_truncation_skips_nothing_that_waits_to_be_decoded(loops):
     """Decoding stands still for want of memory; what was fetched stays, and the fetch goes on where the logs part."""
     loop = loops(fetch_buffer_memory=1 << 20)
