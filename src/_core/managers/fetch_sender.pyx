@@ -445,7 +445,6 @@ cdef class FetchSender(RequestManager):
         """Close every fetch session (epoch −1), so that brokers free their slots."""
         cdef BodyOf[FetchRequest]* body
         cdef FetchSession* session
-        cdef Channel channel
         self.closing = True
         it = self.sessions.begin()
         while it != self.sessions.end():
