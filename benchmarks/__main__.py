@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks import idle, latency, report, topics
 from benchmarks.clients.registry import CLIENTS, PAIRED, Client
 from benchmarks.runner import Sample, in_turn
-from kconsumer.testing import ClusterError, KafkaCluster, MissingToolError
+from kconsumer.testing import KafkaCluster, MissingToolError
 
 QUICK_RECORDS = 200_000
 QUICK_TOPICS = ("plain", "lz4")
@@ -137,9 +137,11 @@ def main() -> int:
     try:
         with KafkaCluster(1, heap="1g") as cluster:
             measure(cluster, given, result)
-    except (MissingToolError, ClusterError) as error:
+    except MissingToolError as error:
         print(f"benchmarks: {error}", file=sys.stderr)
         return 1
+    except RuntimeError as error:
+        result["failed"]["the run, which ended early"] = str(error)
     except KeyboardInterrupt:
         say("interrupted: what was measured until here is reported")
     text = report.write(result, given.publish)

@@ -25,8 +25,8 @@ def wait(consumer: Any, seconds: float) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--bootstrap", required=True)
-    parser.add_argument("--topic", required=True)
-    parser.add_argument("--partitions", type=int, required=True)
+    parser.add_argument("--topics", nargs="+", required=True)
+    parser.add_argument("--partitions", type=int, required=True, help="of each topic")
     parser.add_argument("--library", required=True)
     parser.add_argument("--settle", type=float, required=True)
     parser.add_argument("--seconds", type=float, required=True)
@@ -35,7 +35,8 @@ def main() -> None:
     consumer = library.Consumer({"bootstrap.servers": given.bootstrap, "group.id": "benchmarks",
                                  "enable.auto.commit": False})
     try:
-        consumer.assign([library.TopicPartition(given.topic, p, 0) for p in range(given.partitions)])
+        places = [(topic, p) for topic in given.topics for p in range(given.partitions)]
+        consumer.assign([library.TopicPartition(topic, p, 0) for topic, p in places])
         wait(consumer, given.settle)
         cpu, began = cpu_seconds(), time.monotonic()
         wait(consumer, given.seconds)

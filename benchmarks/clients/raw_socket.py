@@ -100,14 +100,14 @@ def survey(connection: Connection, topic: str, partitions: int, wanted: int, mos
             found = answer.responses[0].partitions[0]
             if answer.error_code or found.error_code:
                 fail(f"{topic} [{partition}]: error {answer.error_code or found.error_code}")
-            if offset >= found.high_watermark:
-                break
             count, following = whole_batches(bytes(found.records))
             if following < 0:
-                fail(f"{topic} [{partition}]: no whole batch at {offset}")
+                fail(f"{topic} [{partition}]: no whole batch at {offset} of {found.high_watermark}")
             requests.append(asked)
             records += count
             offset = following
+            if offset >= found.high_watermark:
+                break  # to ask at the end would wait there
     return requests, records
 
 

@@ -15,7 +15,7 @@ from kconsumer._core.consumer.consumer_core import ConsumerCore
 from kconsumer._version import __version__
 from kconsumer.cluster_metadata import BrokerMetadata, ClusterMetadata, PartitionMetadata, TopicMetadata
 from kconsumer.deserializing_consumer import Deserializing
-from kconsumer.errors import KafkaError, error_for, exception_for
+from kconsumer.errors import KafkaError, KafkaException, error_for, exception_for
 from kconsumer.throttle_event import ThrottleEvent
 from kconsumer.topic_partition import OFFSET_INVALID, TopicPartition, coerce, coerce_list
 
@@ -66,7 +66,7 @@ class Consumer(ConsumerCore):
         given as ``auto.offset.reset`` says.
 
         Raises:
-            KafkaException: a partition is named twice (_CONFLICT).
+            KafkaException: a partition is named twice (_INVALID_ARG).
             RuntimeError: the consumer is closed.
             TypeError: not an iterable of TopicPartition.
         """
@@ -86,7 +86,7 @@ class Consumer(ConsumerCore):
         """
         wanted = coerce_list(partitions)
         self._refuse_duplicates(wanted)
-        owned = set(self._assignment())
+        owned = {(topic, partition) for topic, partition, _ in self._assignment()}
         for p in wanted:
             if (p.topic, p.partition) in owned:
                 raise exception_for(KafkaError._CONFLICT, f"{p.topic} [{p.partition}] is already assigned",
@@ -100,7 +100,7 @@ class Consumer(ConsumerCore):
             KafkaException: one is not assigned (_INVALID_ARG); nothing is changed then.
         """
         gone = coerce_list(partitions)
-        owned = set(self._assignment())
+        owned = {(topic, partition) for topic, partition, _ in self._assignment()}
         for p in gone:
             if (p.topic, p.partition) not in owned:
                 raise exception_for(KafkaError._INVALID_ARG, f"{p.topic} [{p.partition}] is not assigned",
@@ -108,8 +108,8 @@ class Consumer(ConsumerCore):
         self._unassign([(p.topic, p.partition) for p in gone])
 
     def assignment(self) -> list[TopicPartition]:
-        """The assigned partitions, in the order they were given."""
-        return [TopicPartition(topic, partition) for topic, partition in self._assignment()]
+        """The assigned partitions in the order they were given, each with the offset that was given with it."""
+        return [TopicPartition(topic, partition, offset) for topic, partition, offset in self._assignment()]
 
     @staticmethod
     def _plain(partitions: Iterable[TopicPartition]) -> list[tuple[str, int, int, int]]:
@@ -123,7 +123,7 @@ class Consumer(ConsumerCore):
                 raise exception_for(KafkaError._INVALID_ARG, f"{p.topic} [{p.partition}]: a partition number is needed",
                                     topic=p.topic, partition=p.partition)
             if (p.topic, p.partition) in seen:
-                raise exception_for(KafkaError._CONFLICT, f"{p.topic} [{p.partition}] is named twice",
+                raise exception_for(KafkaError._INVALID_ARG, f"{p.topic} [{p.partition}] is named twice",
                                     topic=p.topic, partition=p.partition)
             seen.add((p.topic, p.partition))
 
@@ -228,8 +228,7 @@ class Consumer(ConsumerCore):
             return None
         for error, *_ in (low, high):
             if error:
-                raise exception_for(error, f"{p.topic} [{p.partition}]: watermarks cannot be had",
-                                    topic=p.topic, partition=p.partition)
+                raise _refused(error, p, "watermarks cannot be had")
         return low[1], high[1]
 
     def offsets_for_times(
@@ -241,7 +240,7 @@ class Consumer(ConsumerCore):
 
         Returns:
             list of TopicPartition: ``offset`` is the answer (OFFSET_END where no record is that young), ``error`` set
-            where one of several failed.
+            where one of several failed (``offset`` is then the time asked for).
 
         Raises:
             KafkaException: _TIMED_OUT and the like; the error of the first where all failed.
@@ -249,11 +248,11 @@ class Consumer(ConsumerCore):
         asked = coerce_list(partitions)
         answers = self._list_offsets([(p.topic, p.partition, p.offset) for p in asked], False, timeout)
         if answers and all(error for error, *_ in answers):
-            raise exception_for(answers[0][0], f"{asked[0].topic} [{asked[0].partition}]: its offset cannot be had",
-                                topic=asked[0].topic, partition=asked[0].partition)
+            raise _refused(answers[0][0], asked[0], "its offset cannot be had")
         found = []
         for p, (error, offset, _, epoch) in zip(asked, answers, strict=True):
-            found.append(TopicPartition(p.topic, p.partition, offset, leader_epoch=epoch if epoch >= 0 else None,
+            found.append(TopicPartition(p.topic, p.partition, p.offset if error else offset,
+                                        leader_epoch=epoch if epoch >= 0 else None,
                                         error=error_for(error) if error else None))
         return found
 
@@ -339,6 +338,12 @@ def _property(keyword: str) -> str:
     if "." in keyword or keyword.endswith("_cb") or keyword in ("on_commit", "log_level"):
         return keyword
     return keyword.replace("_", ".")
+
+
+def _refused(error: int, p: TopicPartition, what: str) -> KafkaException:
+    """The exception of a question about one partition; of an unknown topic the code is the one of confluent_kafka."""
+    code = KafkaError._UNKNOWN_PARTITION if error == KafkaError.UNKNOWN_TOPIC_OR_PART else error
+    return exception_for(code, f"{p.topic} [{p.partition}]: {what}", topic=p.topic, partition=p.partition)
 
 
 def _topic_metadata(found: tuple[Any, ...]) -> TopicMetadata:

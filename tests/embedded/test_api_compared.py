@@ -20,14 +20,17 @@ BOTH = (confluent_kafka, kconsumer)
 
 @pytest.fixture(scope="module")
 def topic(embedded):
-    name = "compared"
-    embedded.create_topic(name, partitions=3)
-    embedded.produce(name, (
+    fill_topic(embedded, "compared")
+    return "compared"
+
+
+def fill_topic(cluster, name):
+    cluster.create_topic(name, partitions=3)
+    cluster.produce(name, (
         {"key": None if i % 3 == 0 else b"k%d" % i, "value": None if i % 5 == 0 else b"" if i % 5 == 1 else b"v%d" % i,
          "headers": [("a", b"1"), ("a", None), ("ü", b"")] if i % 2 else None, "timestamp": START + i, "partition": p}
         for p in (0, 1) for i in range(RECORDS)
     ))
-    return name
 
 
 def plain(value, offsets_too=True):
@@ -124,6 +127,17 @@ SCENARIOS = {
     "times": lambda m, c, t: c.offsets_for_times([m.TopicPartition(t, 0, START), m.TopicPartition(t, 2, START)], 10),
     "times, in the future": lambda m, c, t: c.offsets_for_times([m.TopicPartition(t, 0, START + 10**10)], timeout=10),
     "times of an unknown partition": lambda m, c, t: c.offsets_for_times([m.TopicPartition(t, 77, START)], 3),
+    "times of an unknown topic": lambda m, c, t: c.offsets_for_times([m.TopicPartition("no.such", 0, START)], 3),
+    "watermarks of an unknown topic": lambda m, c, t: c.get_watermark_offsets(m.TopicPartition("no.such", 0), 3),
+    "watermarks of an unknown partition": lambda m, c, t: c.get_watermark_offsets(m.TopicPartition(t, 99), 3),
+    "times, one of two": lambda m, c, t: [
+        (p.topic, p.offset, p.error and p.error.code()) for p in c.offsets_for_times(
+            [m.TopicPartition("no.such", 0, 5), m.TopicPartition(t, 0, START + 3)], 3)],
+    "assign one twice": lambda m, c, t: c.assign([m.TopicPartition(t, 0, 0), m.TopicPartition(t, 0, 5)]),
+    "incremental_assign one twice": lambda m, c, t: c.incremental_assign([m.TopicPartition(t, 0)] * 2),
+    "assignment with its offsets": lambda m, c, t: (c.assign([m.TopicPartition(t, 0, 3)]), fill(c, 2),
+                                                    c.assignment())[2],
+    "out of range": lambda m, c, t: (c.assign([m.TopicPartition(t, 0, 9999)]), fill(c, 1))[1],
     "list_topics of one": lambda m, c, t: c.list_topics(t, 10),
     "list_topics of one, its str": lambda m, c, t: str(c.list_topics(t, timeout=10)),
     "list_topics of one, ids": lambda m, c, t: sorted(c.list_topics(timeout=10).brokers),
@@ -146,6 +160,19 @@ SCENARIOS = {
 def test_the_same_outcome(embedded, topic, name):
     compare(embedded, lambda module, consumer: SCENARIOS[name](module, consumer, topic),
             **{"enable.partition.eof": True})
+
+
+@pytest.mark.kafka
+def test_the_same_outcomes_on_a_real_kafka(kafka, topic_name):
+    name, differ = topic_name(), []
+    fill_topic(kafka, name)
+    for label, scenario in SCENARIOS.items():
+        try:
+            compare(kafka, lambda module, consumer, scenario=scenario: scenario(module, consumer, name),
+                    **{"enable.partition.eof": True})
+        except AssertionError as error:
+            differ.append((label, str(error)))
+    assert differ == []
 
 
 CLOSED = {

@@ -209,6 +209,24 @@ def started(embedded: EmbeddedCluster) -> Iterator[Started]:
         process.communicate()
 
 
+def test_progress_on_a_terminal(embedded: EmbeddedCluster, topic: str):
+    master, slave = os.openpty()
+    command = [sys.executable, "-m", "kconsumer", "consume", topic, "-b", embedded.bootstrap_servers]
+    try:
+        for quiet in ([], ["-q"]):
+            done = subprocess.run([*command, *quiet], stdout=subprocess.PIPE, stderr=slave, check=False, timeout=30,
+                                  env={**os.environ, "TERM": "xterm", "COLUMNS": "100"})
+            assert (done.returncode, len(done.stdout.split())) == (0, 20)
+            if not quiet:
+                assert b"20 records in" in os.read(master, 10_000)
+        os.set_blocking(master, False)
+        with pytest.raises(BlockingIOError):  # nothing was shown the second time
+            os.read(master, 10_000)
+    finally:
+        os.close(master)
+        os.close(slave)
+
+
 def read_lines(process: subprocess.Popen[bytes], count: int) -> list[bytes]:
     assert process.stdout is not None
     return [process.stdout.readline() for _ in range(count)]

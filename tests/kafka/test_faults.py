@@ -1,6 +1,7 @@
 """Brokers that die, stall, lose or forget: what a reader sees is every record once and in order, or an error."""
 
 import itertools
+import json
 import os
 import re
 import signal
@@ -52,9 +53,9 @@ def kill_under_a_reader(cluster, topic, way, count, kills):
     assert ledger.errors == []
 
 
-@pytest.mark.parametrize("way", ["poll", "consume_batch"])
-def test_a_broker_killed_under_a_reader(kafka, topic_name, way):
-    kill_under_a_reader(kafka, topic_name(), way, count=60_000, kills=2)
+@pytest.mark.parametrize("way, kills", [("poll", 1), ("consume_batch", 2)])
+def test_a_broker_killed_under_a_reader(kafka, topic_name, way, kills):
+    kill_under_a_reader(kafka, topic_name(), way, count=60_000, kills=kills)
 
 
 @pytest.mark.slow
@@ -412,6 +413,20 @@ def test_a_batch_kept_by_the_application_does_not_stop_the_reader(kafka, topic_n
     assert re.match(rb"0/0 ", kept[0][0].value())
 
 
+def test_a_consume_of_more_than_the_buffer_holds(kafka, topic_name):
+    """What one call has taken counts as held by the application until it returns, and must not stop the fetcher."""
+    topic, count = topic_name(), 3000
+    kafka.create_topic(topic, partitions=2)
+    write(kafka, topic, [0, 1], count, size=5000)
+    ledger = Ledger([0, 1])
+    with open_reader(kafka, topic, [0, 1], fetch_buffer_memory=SMALL_BUFFER) as consumer:
+        found = consumer.consume(2 * count, PATIENCE)
+        assert len(found) == 2 * count
+        for message in found:
+            ledger.add(message)
+        assert ledger.next == {0: count, 1: count}
+
+
 # ---- questions that only a real broker answers
 
 
@@ -434,3 +449,74 @@ def test_times_and_special_offsets(kafka, topic_name):
         assert at(-1) == 100
         assert at(-2) == 0
         assert at(-3) == 99
+
+
+# ---- replicas
+
+
+def test_a_follower_that_is_read_from_dies(kafka3, topic_name):
+    """KIP-392: with client.rack the nearest replica is read; without it the leader again."""
+    topic, count = topic_name(), 2000
+    kafka3.create_topic(topic, config={"min.insync.replicas": 1})
+    write(kafka3, topic, [0], count)
+    leader = kafka3.leaders(topic)[0]
+    follower = next(broker for broker in kafka3.broker_ids if broker != leader)
+    documents = []
+    ledger = Ledger([0])
+    with open_reader(kafka3, topic, [0], client_rack=f"rack-{follower}", socket_timeout_ms=5000,
+                     statistics_interval_ms=100, stats_cb=documents.append) as consumer:
+
+        def read_from():
+            documents.clear()
+            read_until(by_consume, consumer, ledger, lambda: documents)
+            return json.loads(documents[-1])["topics"][topic]["partitions"]["0"]["broker"]
+
+        read_until(by_consume, consumer, ledger, lambda: len(ledger) == count)
+        read_until(by_consume, consumer, ledger, lambda: read_from() == follower)
+        write(kafka3, topic, [0], count, first=count)
+        read_until(by_consume, consumer, ledger, lambda: len(ledger) == 2 * count)
+        kafka3.kill(follower)
+        try:
+            write(kafka3, topic, [0], count, first=2 * count)
+            read_until(by_consume, consumer, ledger, lambda: len(ledger) == 3 * count)
+            assert read_from() != follower
+        finally:
+            kafka3.restart(follower)
+    assert ledger.errors == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_an_unclean_leader_lost_the_end_of_the_log(kafka3, topic_name):
+    """KIP-320: what was read is gone, and other records stand there. With a policy the reader goes on where the logs
+    part; without one it is told."""
+    topic = topic_name()
+    kafka3.create_topic(topic, replication=2, config={"min.insync.replicas": 1, "unclean.leader.election.enable": True})
+    write(kafka3, topic, [0], 100)
+    first = kafka3.leaders(topic)[0]
+    with open_reader(kafka3, topic, []) as asking:
+        replicas = asking.list_topics(topic, PATIENCE).topics[topic].partitions[0].replicas
+    second = next(replica for replica in replicas if replica != first)
+    follower, strict = Ledger([0]), Ledger([0])
+    with open_reader(kafka3, topic, [0], auto_offset_reset="latest", socket_timeout_ms=5000) as goes_on, \
+            open_reader(kafka3, topic, [0], socket_timeout_ms=5000) as told:
+        kafka3.kill(second)
+        write(kafka3, topic, [0], 50, first=100)  # 100 … 149 are on the first replica only
+        for consumer, ledger in ((goes_on, follower), (told, strict)):
+            read_until(by_poll, consumer, ledger, lambda ledger=ledger: len(ledger) == 150)
+        kafka3.kill(first)
+        kafka3.restart(second)
+        deadline = time.monotonic() + PATIENCE
+        while kafka3.leaders(topic)[0] != second:
+            assert time.monotonic() < deadline, "no unclean election"
+            time.sleep(0.2)
+        write(kafka3, topic, [0], 200, first=100)  # 100 … 299 anew
+        follower.next[0] = 100
+        read_until(by_poll, goes_on, follower, lambda: follower.next[0] == 300)
+        assert follower.errors == []
+        read_until(by_poll, told, strict, lambda: strict.errors)
+        assert strict.next[0] == 150
+        (error,) = strict.errors
+        assert error.code() == KafkaError._LOG_TRUNCATION
+        assert "150" in error.str() and "100" in error.str()
+        kafka3.restart(first)

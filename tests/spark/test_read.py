@@ -90,6 +90,14 @@ def test_schema_is_that_of_sparks_own_source(read: Read, topic: str, headers: bo
     assert read(subscribe=topic, includeHeaders=headers).schema == expected
 
 
+def test_timestamp_type_of_log_append_time(read: Read, kafka: KafkaCluster, topic_name: Names):
+    name = topic_name()
+    kafka.create_topic(name, config={"message.timestamp.type": "LogAppendTime"})
+    kafka.produce(name, [{"value": b"1", "timestamp": BEGAN_MS}])
+    row = read(subscribe=name).selectExpr("timestampType", "timestamp > '2025-01-01' AS late").collect()[0]
+    assert tuple(row) == (1, True)
+
+
 def offsets(frame: Any) -> list[tuple[int, int]]:
     return sorted((row["partition"], row["offset"]) for row in frame.select("partition", "offset").collect())
 

@@ -12,7 +12,7 @@ from libc.stdint cimport INT64_MAX
 from kconsumer._core.base.cpp cimport deque, vector
 from kconsumer._core.base.fork cimport fork_generation, watch_forks
 from kconsumer._core.base.log cimport LogLine
-from kconsumer._core.base.status cimport ERR_INTR, ERR_PARTITION_EOF, ERR_STATE
+from kconsumer._core.base.status cimport ERR_INTR, ERR_PARTITION_EOF, ERR_STATE, ERR_UNSUPPORTED_FEATURE
 from kconsumer._core.base.wakeup_fd cimport WAIT_INTERRUPTED, WaitResult, wait_readable
 from kconsumer._core.consumer.fetch_buffer cimport ENTRY_END_OF_PARTITION, FetchEntry
 from kconsumer._core.consumer.message cimport Message, error_message
@@ -59,6 +59,18 @@ cdef enum:
     DEFAULT_CLOSE_MS = 5000
 
 _CLOSED = "Consumer closed"
+
+
+cdef extern from *:
+    """
+    // Without a GIL nothing keeps a second thread out of poll()'s fast path: there every poll() takes `busy`.
+    #ifdef Py_GIL_DISABLED
+    #define KC_GIL_DISABLED 1
+    #else
+    #define KC_GIL_DISABLED 0
+    #endif
+    """
+    const bint GIL_DISABLED "KC_GIL_DISABLED"
 
 
 cdef void room_in_buffer(void* network) noexcept nogil:
@@ -361,7 +373,7 @@ cdef class ConsumerCore:
             WakeupError: wakeup() was called.
             Whatever a callback or a signal handler raises.
         """
-        if (self.handler is not None and self.handler.row < self.handler.row_end
+        if (not GIL_DISABLED and self.handler is not None and self.handler.row < self.handler.row_end
                 and self.background.attention.quiet() and self.busy.load() == 0
                 and self.fork_generation == fork_generation()):
             return self.handler.next_message()
@@ -559,14 +571,14 @@ cdef class ConsumerCore:
         return found
 
     def _assignment(self):
-        """list of (topic, partition)."""
+        """list of (topic, partition, offset given to assign)."""
         cdef vector[PartitionState*] found
         cdef PartitionState* p
         cdef list out = []
         self.check_usable()
         self.subscription.snapshot(found)
         for p in found:
-            out.append((text_of(p.topic), p.partition))
+            out.append((text_of(p.topic), p.partition, p.given_offset))
             p.release()
         return out
 
@@ -651,6 +663,8 @@ cdef class ConsumerCore:
             event.retain()
             self.application.add(event)
             self.await_event(event)
+            if not event.unsupported.empty():
+                raise exception_for(<int>ERR_UNSUPPORTED_FEATURE, text_of(event.unsupported))
             return [(event.queries[i].error, event.queries[i].offset, event.queries[i].found_timestamp,
                      event.queries[i].leader_epoch) for i in range(event.queries.size())]
         finally:

@@ -1,12 +1,11 @@
-"""Owns: faces on a ConsumerCore whose loop is stepped by hand: questions that do not wait, the end of the loop, and what
-the network thread knows of a partition.
+"""Owns: faces on a ConsumerCore whose loop is stepped by hand: questions that do not wait, the end of the loop, and
+what the network thread knows of a partition.
 
 Threads: the test's own, which plays both A and N. Never: part of the consumer, used on one whose thread runs.
 """
 from libc.stdint cimport INT64_MAX
 
 from kconsumer._core.base.cpp cimport int32_t, int64_t, string
-from kconsumer._core.base.status cimport ERR_DESTROY
 from kconsumer._core.consumer.consumer_core cimport ConsumerCore
 from kconsumer._core.events.application_event cimport (
     ApplicationEvent,

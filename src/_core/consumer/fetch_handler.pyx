@@ -185,7 +185,8 @@ cdef class FetchHandler:
     cdef void _ran_dry(self) noexcept nogil:
         """Nothing is left to hand out: the fetcher may go on even if memory stays pinned."""
         if self.pool.starved.load():
-            if not self.parked.empty() and self.used.empty() and self.pool.live_bytes() > self.config.buffer_memory.load() // 2:
+            if (not self.parked.empty() and self.used.empty()
+                    and self.pool.live_bytes() > self.config.buffer_memory.load() // 2):
                 self.drop_parked()
             self.pool.starved.store(False)
             self.network.wakeup()

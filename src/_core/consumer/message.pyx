@@ -21,7 +21,7 @@ cdef enum:
 
 # A Message holds no cycle unless set_value() and its like are given one; no_gc keeps poll() off the collector.
 @cython.no_gc
-@cython.freelist(256)
+@cython.freelist(4096)
 @cython.final
 cdef class Message:
     """A record, or a consumer error.

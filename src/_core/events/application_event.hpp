@@ -66,6 +66,7 @@ struct ListOffsetsEvent : ApplicationEvent {
   std::vector<OffsetQuery> queries;
   bool read_committed = false;
   int64_t asked_ms = -1;                // N: since when; older metadata does not answer it
+  std::string unsupported;              // result: which broker is too old for a query, and why; empty: none
   explicit ListOffsetsEvent(int64_t deadline) : ApplicationEvent(EVENT_LIST_OFFSETS, deadline, true) {}
 };
 

@@ -35,6 +35,7 @@ cdef extern from "events/application_event.hpp" namespace "kc" nogil:
     cdef cppclass ListOffsetsEvent(ApplicationEvent):
         ListOffsetsEvent(int64_t)
         vector[OffsetQuery] queries
+        string unsupported
         bint read_committed
         int64_t asked_ms
 

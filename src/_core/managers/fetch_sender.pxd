@@ -58,9 +58,11 @@ cdef class FetchSender(RequestManager):
     cdef void _advance_session(self, FetchSession* session, int32_t session_id) noexcept nogil
     cdef void _throttled(self, int32_t node_id, int32_t throttle_ms, int64_t now_ms) noexcept nogil
     cdef void _on_partition(self, FetchSession* session, FetchResponse& message,
-                            FetchResponse_FetchableTopicResponse& topic, size_t index, Response* response, int64_t now_ms) noexcept nogil
+                            FetchResponse_FetchableTopicResponse& topic, size_t index, Response* response,
+                            int64_t now_ms) noexcept nogil
     cdef void _take_data(self, FetchSession* session, const string& key, SessionPartition* entry,
-                         PartitionState* p, FetchResponse_PartitionData* data, Response* response, int64_t now_ms) noexcept nogil
+                         PartitionState* p, FetchResponse_PartitionData* data, Response* response,
+                         int64_t now_ms) noexcept nogil
     cdef void _queue_records(self, SessionPartition* entry, PartitionState* p, FetchResponse_PartitionData* data,
                              Response* response) noexcept nogil
     cdef void _queue_end(self, PartitionState* p, int64_t offset) noexcept nogil

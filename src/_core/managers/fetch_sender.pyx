@@ -13,7 +13,7 @@ Errors of a Fetch response. Top level:
 Per partition:
   OFFSET_OUT_OF_RANGE   from a follower: ask the leader; still current: auto.offset.reset
   NOT_LEADER_OR_FOLLOWER, LEADER_NOT_AVAILABLE, FENCED_LEADER_EPOCH, REPLICA_NOT_AVAILABLE, KAFKA_STORAGE_ERROR,
-  UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID   the leader hint (KIP-951) or new metadata, with backoff
+  UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID   the leader hint or metadata, with backoff
   OFFSET_NOT_AVAILABLE, UNKNOWN_LEADER_EPOCH, UNKNOWN_SERVER_ERROR   again with backoff
   CORRUPT_MESSAGE   told to the application in record order; the partition stops until a seek
   TOPIC_AUTHORIZATION_FAILED and others   told to the application once, asked again with backoff
@@ -83,6 +83,7 @@ cdef enum:
     WORTHWHILE_BYTES = 1048576
     CLOSE_TIMEOUT_MS = 500
     PARKED_GRACE_MS = 5
+    LONGEST_GRACE_MS = 500
 
 
 cdef void start_again(FetchSession* session) noexcept nogil:
@@ -214,6 +215,7 @@ cdef class FetchSender(RequestManager):
         if self.sessions.count(node) == 0:
             session = new FetchSession()
             session.node_id = node
+            session.grace_ms = PARKED_GRACE_MS
             self.sessions[node] = session
         session = self.sessions[node]
         entry = &session.partitions[key]
@@ -227,7 +229,8 @@ cdef class FetchSender(RequestManager):
             p.retain()
             entry.partition = p
         p.session_node = node
-        if session.in_flight and session.urgent_ms == 0:
+        if session.in_flight and session.urgent_ms == 0 and (
+                not entry.known_to_broker or entry.fetch_offset != p.fetch_offset.load()):
             session.urgent_ms = now_ms
         if topic != NULL and not (topic.id == entry.topic_id):
             if entry.topic_id.is_zero():
@@ -278,12 +281,14 @@ cdef class FetchSender(RequestManager):
         cdef int64_t due
         if session.urgent_ms == 0:
             return INT64_MAX
-        due = max(session.urgent_ms, session.sent_ms + 2 * session.fastest_ms) + PARKED_GRACE_MS
+        due = max(session.urgent_ms, session.sent_ms + 2 * session.fastest_ms) + session.grace_ms
         if now_ms < due:
             return due - now_ms
         session.urgent_ms = 0
         if not self.delegate.network.receiving(session.node_id, CHANNEL_FETCH):
             session.interrupted = True
+            # Thousands of partitions that join in waves are not worth a full request each time.
+            session.grace_ms = min(8 * session.grace_ms, <int64_t>LONGEST_GRACE_MS)
             self.delegate.network.renew(session.node_id, CHANNEL_FETCH, now_ms)
         return INT64_MAX
 
@@ -448,9 +453,8 @@ cdef class FetchSender(RequestManager):
             preincrement(it)
             if session.session_id == 0:
                 continue
-            # A session is the broker's, not the connection's: while a Fetch is parked, another connection ends it.
-            channel = CHANNEL_CONTROL if session.in_flight else CHANNEL_FETCH
-            if self.delegate.network.ready(session.node_id, channel, now_ms) != NODE_READY:
+            # A session is the broker's, not the connection's: it is not ended behind a parked Fetch.
+            if self.delegate.network.ready(session.node_id, CHANNEL_CONTROL, now_ms) != NODE_READY:
                 continue
             body = new BodyOf[FetchRequest]()
             body.message.replica_id = -1
@@ -458,7 +462,7 @@ cdef class FetchSender(RequestManager):
             body.message.session_epoch = -1
             session.session_id = 0
             self.closes_in_flight += 1
-            self._send(session, body, KIND_CLOSE_SESSION, channel, now_ms, now_ms + CLOSE_TIMEOUT_MS, 0)
+            self._send(session, body, KIND_CLOSE_SESSION, CHANNEL_CONTROL, now_ms, now_ms + CLOSE_TIMEOUT_MS, 0)
         return INT64_MAX
 
     # ---- answers
@@ -504,6 +508,7 @@ cdef class FetchSender(RequestManager):
         session = self.sessions[<int32_t>request.cookie]
         self._ended(session)
         session.interrupted = False
+        session.grace_ms = PARKED_GRACE_MS
         session.fastest_ms = min(session.fastest_ms, max(now_ms - session.sent_ms, <int64_t>0))
         self.counters.fetched_bytes.fetch_add(<int64_t>response.length)
         message.decode(reader, response.version)

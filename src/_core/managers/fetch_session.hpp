@@ -45,6 +45,7 @@ struct FetchSession {
   int64_t sent_ms = 0;
   int64_t fastest_ms = 100;             // shortest time from request to response seen
   int64_t urgent_ms = 0;                // since when a new partition waits behind the Fetch in flight; 0: none
+  int64_t grace_ms = 0;                 // how long the answer in flight may keep it waiting
   bool interrupted = false;             // the Fetch in flight was given up for it
   int32_t partitions_without_id = 0;    // while any is, the session asks by name
   std::unordered_map<std::string, SessionPartition> partitions;        // by partition_key

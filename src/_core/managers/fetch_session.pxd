@@ -39,6 +39,7 @@ cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
         int64_t sent_ms
         int64_t fastest_ms
         int64_t urgent_ms
+        int64_t grace_ms
         bint interrupted
         int32_t partitions_without_id
         unordered_map[string, SessionPartition] partitions

@@ -379,6 +379,7 @@ cdef class OffsetsRequestManager(RequestManager):
             if status.code == <int>ERR_UNSUPPORTED_FEATURE:
                 query.error = status.code
                 query.answered = True
+                context.event.unsupported = status.detail
             else:
                 again = True
         if again:

@@ -29,6 +29,7 @@ from kconsumer._core.network.connection cimport (
 )
 from kconsumer._core.network.resolver cimport LOOKUP_PENDING, Resolution
 from kconsumer._core.network.selector cimport SELECT_READ, SELECT_WRITE
+from kconsumer._core.network.request cimport CHANNEL_FETCH
 from kconsumer._core.network.socket cimport describe, error_text, last_error, open_socket, start_connect
 from kconsumer._core.network.transport cimport (
     HANDSHAKE_DONE,
@@ -108,7 +109,7 @@ cdef class Connector(Network):
         self.lose(c, Status(ERR_TRANSPORT, describe(b"connect to %s", c.attempt_errors.c_str())), now_ms)
 
     cdef bint open_connection(self, Connection* c, int64_t now_ms) noexcept nogil:
-        cdef int fd = open_socket(c.address().family(), self.config)
+        cdef int fd = open_socket(c.address().family(), self.config, c.channel == CHANNEL_FETCH)
         cdef int rc
         cdef string why
         if fd < 0:

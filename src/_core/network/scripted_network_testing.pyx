@@ -337,7 +337,8 @@ cdef class ScriptedNetwork(Network):
     @property
     def calls(self):
         """How often set_nodes, rebootstrap, renew, poll and wakeup were called."""
-        return {"renew": self.renewed, "set_nodes": self.set_nodes_calls, "rebootstrap": self.rebootstraps, "poll": self.polls,
+        return {"renew": self.renewed,
+                "set_nodes": self.set_nodes_calls, "rebootstrap": self.rebootstraps, "poll": self.polls,
                 "wakeup": self.wakeups}
 
     @property

@@ -14,6 +14,6 @@ cdef extern from "network/socket.hpp" namespace "kc" nogil:
     string host_and_port(const string& host, int32_t port)
     string error_text(int error)
     string last_error()
-    int open_socket(int family, const NetworkConfig& config)
+    int open_socket(int family, const NetworkConfig& config, bint fetches)
     int start_connect(int fd, const SocketAddress& address)
     int finish_connect(int fd)

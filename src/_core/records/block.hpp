@@ -29,7 +29,7 @@ struct Block {
 class BlockPool {
  public:
   // Freed blocks up to this total stay warm for the next response.
-  static constexpr size_t kCacheBytes = 16u << 20;
+  static constexpr size_t kCacheBytes = 24u << 20;
   static constexpr size_t kSmallest = 4096;
 
   BlockPool() = default;

@@ -94,6 +94,7 @@ cdef class FetchPositions:
         cdef PartitionEntry* entry
         p.tracked = True
         p.retain()
+        p.tracked_place = self.tracked.size()
         self.tracked.push_back(p)
         if self.interest.count(p.topic) == 0:
             self.interest[p.topic] = 0
@@ -105,18 +106,17 @@ cdef class FetchPositions:
             p.leader_epoch = entry.leader_epoch
 
     cdef void _untrack(self, PartitionState* p) noexcept nogil:
-        cdef size_t i
+        cdef PartitionState* last
         if not p.tracked:
             return
         p.tracked = False
         p.state = FETCH_NONE
         p.decode_generation += 1
         p.adopted_epoch = p.position_epoch.load()
-        for i in range(self.tracked.size()):
-            if self.tracked[i] == p:
-                self.tracked[i] = self.tracked.back()
-                self.tracked.pop_back()
-                break
+        last = self.tracked.back()
+        self.tracked[p.tracked_place] = last
+        last.tracked_place = p.tracked_place
+        self.tracked.pop_back()
         self.interest[p.topic] -= 1
         if self.interest[p.topic] == 0:
             self.interest.erase(self.interest.find(p.topic))

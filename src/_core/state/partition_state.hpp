@@ -34,6 +34,7 @@ struct PartitionState {
   // ---- shared: SubscriptionState.lock (written on A)
   bool assigned = false;
   bool change_listed = false;          // stands in SubscriptionState.changed
+  int64_t given_offset = OFFSET_INVALID;  // by assign; assignment() tells it
   int64_t posted_offset = OFFSET_INVALID;
   int32_t posted_leader_epoch = -1;
 
@@ -57,6 +58,7 @@ struct PartitionState {
 
   // ---- thread: N
   bool tracked = false;                // stands in the network thread's set of assigned partitions
+  size_t tracked_place = 0;            // where in FetchPositions.tracked
   uint64_t adopted_epoch = 0;          // position_epoch that fetch_offset belongs to
   FetchState state = FETCH_NONE;
   int64_t reset_timestamp = 0;         // for FETCH_AWAIT_RESET: -1, -2 or a time in ms

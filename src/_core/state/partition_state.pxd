@@ -22,6 +22,7 @@ cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
         const int32_t partition
         bint assigned
         bint change_listed
+        int64_t given_offset
         int64_t posted_offset
         int32_t posted_leader_epoch
         atomic[uint64_t] position_epoch
@@ -34,6 +35,7 @@ cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
         atomic[int64_t] last_stable_offset
         atomic[int64_t] fetch_offset
         bint tracked
+        size_t tracked_place
         uint64_t adopted_epoch
         FetchState state
         int64_t reset_timestamp

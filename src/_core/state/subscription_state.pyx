@@ -51,6 +51,7 @@ cdef class SubscriptionState:
             return False
         p = new PartitionState(topic, partition)
         p.assigned = True
+        p.given_offset = offset
         p.posted_offset = offset
         p.posted_leader_epoch = leader_epoch
         p.position_epoch.store(self.next_epoch)

@@ -14,7 +14,6 @@ from rich.text import Text
 
 from kconsumer.cli.positions import Span
 from kconsumer.consumer import Consumer
-from kconsumer.topic_partition import OFFSET_INVALID
 
 _EVERY_S = 0.2
 
@@ -24,7 +23,7 @@ class Progress:
 
     def __init__(self, shown: bool, consumer: Consumer, spans: Iterable[Span], count: int | None) -> None:
         self._consumer = consumer
-        self._ends = {span.partition: span.end for span in spans}
+        self._spans = {span.partition: span for span in spans}
         self._wanted = count
         self._records = 0
         self._began = self._drawn = time.monotonic()
@@ -63,10 +62,10 @@ class Progress:
         total = 0
         lags = self._consumer.lag()
         for p in self._consumer.position(self._consumer.assignment()):
-            end = self._ends[p.partition]
+            span = self._spans[p.partition]
             left = lags[(p.topic, p.partition)]
-            if end is not None and p.offset != OFFSET_INVALID:
-                left = max(end - p.offset, 0)
+            if span.end is not None:  # before the first record there is no position
+                left = max(span.end - max(p.offset, span.start), 0)
             if left is None:
                 return None
             total += left

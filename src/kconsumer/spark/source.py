@@ -61,7 +61,8 @@ class KconsumerDataSource(DataSource):
     ========================= ==========================================================================================
 
     Records that are no longer, or not, in a partition although the offsets asked for include them fail the query
-    (``failOnDataLoss=true``).
+    (``failOnDataLoss=true``). Unlike Spark's source, which has the Java client's defaults, records of aborted
+    transactions are not read unless ``kafka.isolation.level`` is ``read_uncommitted``.
 
     Raises:
         ConfigurationError: an option is unknown, missing, contradicts another one, or has an invalid value.
