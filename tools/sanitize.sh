@@ -29,7 +29,8 @@ tar -c --exclude='*.so' --exclude='__pycache__' --exclude='*.egg-info' src setup
   tar -x -C "$tree"
 ln -sfn ../_core "$tree/src/kconsumer/_core"
 log=$tree/build.log
-if ! (cd "$tree" && KCONSUMER_DEBUG=$debug KCONSUMER_SANITIZE=$mode "$root/$python" setup.py build_ext --inplace) >"$log" 2>&1; then
+export KCONSUMER_DEBUG=$debug KCONSUMER_SANITIZE=$mode
+if ! (cd "$tree" && "$root/$python" setup.py build_ext --inplace) >"$log" 2>&1; then
   tail -40 "$log" >&2
   exit 1
 fi
@@ -46,6 +47,8 @@ echo "sanitize: $checked modules instrumented ($mode)"
 
 reports=$tree/reports
 preload=$("${CXX_FOR_RUNTIME:-g++}" -print-file-name=$runtime)
+# AddressSanitizer looks for the C++ library's throw when it starts.
+[[ $mode == thread ]] || preload+=" $("${CXX_FOR_RUNTIME:-g++}" -print-file-name=libstdc++.so)"
 watched() {
   env LD_PRELOAD="$preload" PYTHONPATH="$tree/src" PYTHONDONTWRITEBYTECODE=1 PYTHONMALLOC=malloc \
     TSAN_OPTIONS="exitcode=66 second_deadlock_stack=1 history_size=5 log_path=$reports/report" \
@@ -53,7 +56,8 @@ watched() {
     "$python" "$@"
 }
 count_reports() {
-  cat "$reports"/report.* 2>/dev/null | grep -cE 'WARNING: ThreadSanitizer|ERROR: AddressSanitizer|runtime error' || true
+  cat "$reports"/report.* 2>/dev/null |
+    grep -cE 'WARNING: ThreadSanitizer|ERROR: AddressSanitizer|Sanitizer: CHECK failed|runtime error' || true
 }
 
 # A fault of our own must be reported, by the same interpreter with the same modules, or nothing below means anything.
