@@ -182,7 +182,7 @@ class Consumer(ConsumerCore):
             self._set_paused(p.topic, p.partition, paused)
 
     def lag(self, partitions: Iterable[TopicPartition] | None = None) -> dict[tuple[str, int], int | None]:
-        """Records between the position (else the fetch position) and the end, as the last fetch told; no request is
+        """Records between the position (else where reading starts) and the end, as the last fetch told; no request is
         made. With ``isolation.level=read_committed`` the end is the last stable offset.
 
         Returns:
@@ -193,9 +193,9 @@ class Consumer(ConsumerCore):
             known = self._position(p.topic, p.partition)
             lags[(p.topic, p.partition)] = None
             if known is not None:
-                position, _, _, high, stable, fetched = known
+                position, _, _, high, stable, start = known
                 end = stable if self._settings.isolation_level == "read_committed" else high
-                at = position if position >= 0 else fetched
+                at = position if position >= 0 else start
                 if end >= 0 and at >= 0:
                     lags[(p.topic, p.partition)] = max(end - at, 0)
         return lags

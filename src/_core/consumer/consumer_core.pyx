@@ -599,7 +599,7 @@ cdef class ConsumerCore:
         return done
 
     def _position(self, topic, int32_t partition):
-        """None: not assigned; else (position, leader epoch, low, high, last stable offset, fetch offset)."""
+        """None: not assigned; else (position, leader epoch, low, high, last stable offset, start offset)."""
         cdef int64_t offset = 0
         cdef int32_t leader_epoch = 0
         self.check_usable()
@@ -608,7 +608,7 @@ cdef class ConsumerCore:
             return None
         p.read_position(offset, leader_epoch)
         found = (offset, leader_epoch, p.low_watermark.load(), p.high_watermark.load(), p.last_stable_offset.load(),
-                 p.fetch_offset.load())
+                 p.start_offset.load())
         p.release()
         return found
 

@@ -141,6 +141,7 @@ cdef class FetchPositions:
         p.fetch_leader_epoch = leader_epoch
         if offset >= 0:
             p.fetch_offset.store(offset)
+            p.start_offset.store(offset)
             if leader_epoch >= 0:
                 p.state = FETCH_AWAIT_VALIDATION
                 self._await(p, listed)
@@ -159,6 +160,7 @@ cdef class FetchPositions:
     cdef void await_reset(self, PartitionState* p, int64_t timestamp, int64_t tail) noexcept nogil:
         cdef bint listed = p.state == FETCH_AWAIT_RESET or p.state == FETCH_AWAIT_VALIDATION
         p.fetch_offset.store(OFFSET_INVALID)
+        p.start_offset.store(OFFSET_INVALID)
         p.fetch_leader_epoch = -1
         p.reset_timestamp = timestamp
         p.reset_tail = tail
@@ -187,6 +189,8 @@ cdef class FetchPositions:
     cdef void activate(self, PartitionState* p, int64_t offset) noexcept nogil:
         """An offset was found or confirmed: fetch from there."""
         p.fetch_offset.store(offset)
+        if p.start_offset.load() < 0 or offset < p.start_offset.load():
+            p.start_offset.store(offset)
         p.state = FETCH_ACTIVE
         p.attempts = 0
         p.retry_at_ms = 0

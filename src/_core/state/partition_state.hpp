@@ -55,6 +55,7 @@ struct PartitionState {
   std::atomic<int64_t> high_watermark{OFFSET_INVALID};
   std::atomic<int64_t> last_stable_offset{OFFSET_INVALID};
   std::atomic<int64_t> fetch_offset{OFFSET_INVALID};  // next to be asked for
+  std::atomic<int64_t> start_offset{OFFSET_INVALID};  // where fetching began, for the lag until a record is returned
 
   // ---- thread: N
   bool tracked = false;                // stands in the network thread's set of assigned partitions

@@ -34,6 +34,7 @@ cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
         atomic[int64_t] high_watermark
         atomic[int64_t] last_stable_offset
         atomic[int64_t] fetch_offset
+        atomic[int64_t] start_offset
         bint tracked
         size_t tracked_place
         uint64_t adopted_epoch
