@@ -14,7 +14,7 @@ PIP := $(PY) -m pip install -q --disable-pip-version-check
 SOURCES := $(wildcard src tests tools benchmarks setup.py)
 
 .DEFAULT_GOAL := build
-.PHONY: setup build debug test test-full quicktest lint generate demo bench fuzz soak clean
+.PHONY: setup build debug test test-full quicktest lint generate demo bench fuzz sanitize soak clean
 
 # A venv with the development tools and an editable install. The stamps make the second time quick.
 setup: $(STAMPS)/setup
@@ -83,6 +83,9 @@ $(STAMPS)/system-fuzz: tools/setup_system.sh
 
 fuzz: $(STAMPS)/setup $(STAMPS)/system-fuzz
 	FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz/run.sh $(ARGS)
+
+sanitize: build
+	tools/sanitize.sh thread $(ARGS)
 
 soak: build
 	$(PY) tools/soak.py --seconds $(SOAK_SECONDS) $(ARGS)

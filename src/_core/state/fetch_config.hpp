@@ -16,7 +16,6 @@ struct FetchConfig {
   std::atomic<int32_t> max_bytes{52428800};
   std::atomic<int32_t> max_partition_bytes{1048576};
   std::atomic<int64_t> buffer_memory{64 << 20};
-  std::atomic<int32_t> error_backoff_ms{500};
   bool check_crcs = true;
   bool read_committed = true;
   bool partition_eof = false;

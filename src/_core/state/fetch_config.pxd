@@ -16,7 +16,6 @@ cdef extern from "state/fetch_config.hpp" namespace "kc" nogil:
         atomic[int32_t] max_bytes
         atomic[int32_t] max_partition_bytes
         atomic[int64_t] buffer_memory
-        atomic[int32_t] error_backoff_ms
         bint check_crcs
         bint read_committed
         bint partition_eof

@@ -77,9 +77,7 @@ struct PartitionState {
   bool listed_for_fetch = false;       // stands in FetchSender's list of partitions to look at
   int64_t eof_reported_at = -1;        // high watermark for which _PARTITION_EOF was given
   uint64_t decode_generation = 0;      // moves when fetched data of this partition must be thrown away by N
-  int64_t buffered_bytes = 0;          // fetched, not yet handed to the buffer (waiting to be decoded)
   int32_t last_error = 0;
-  int32_t unknown_reports = 0;
 
   PartitionState(std::string t, int32_t p) : topic(std::move(t)), partition(p) {}
   void retain() { refs_.fetch_add(1, std::memory_order_relaxed); }

@@ -54,9 +54,7 @@ cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
         bint listed_for_fetch
         int64_t eof_reported_at
         uint64_t decode_generation
-        int64_t buffered_bytes
         int32_t last_error
-        int32_t unknown_reports
         void retain()
         void release()
         int32_t read_node(int64_t now_ms)
