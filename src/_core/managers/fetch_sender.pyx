@@ -445,6 +445,7 @@ cdef class FetchSender(RequestManager):
         """Close every fetch session (epoch −1), so that brokers free their slots."""
         cdef BodyOf[FetchRequest]* body
         cdef FetchSession* session
+        cdef Channel channel
         self.closing = True
         it = self.sessions.begin()
         while it != self.sessions.end():
@@ -452,8 +453,9 @@ cdef class FetchSender(RequestManager):
             preincrement(it)
             if session.session_id == 0:
                 continue
-            # A session is the broker's, not the connection's: it is not ended behind a parked Fetch.
-            if self.delegate.network.ready(session.node_id, CHANNEL_CONTROL, now_ms) != NODE_READY:
+            # A session is the broker's, not the connection's: while a Fetch is parked, another connection ends it.
+            channel = CHANNEL_CONTROL if session.in_flight else CHANNEL_FETCH
+            if self.delegate.network.ready(session.node_id, channel, now_ms) != NODE_READY:
                 continue
             body = new BodyOf[FetchRequest]()
             body.message.replica_id = -1
@@ -461,7 +463,7 @@ cdef class FetchSender(RequestManager):
             body.message.session_epoch = -1
             session.session_id = 0
             self.closes_in_flight += 1
-            self._send(session, body, KIND_CLOSE_SESSION, CHANNEL_CONTROL, now_ms, now_ms + CLOSE_TIMEOUT_MS, 0)
+            self._send(session, body, KIND_CLOSE_SESSION, channel, now_ms, now_ms + CLOSE_TIMEOUT_MS, 0)
         return INT64_MAX
 
     # ---- answers

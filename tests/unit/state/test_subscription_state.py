@@ -18,19 +18,19 @@ def position(loop, partition=0):
 
 
 def test_an_assignment_keeps_the_order_it_was_given(loop):
-    given = [("t", 2), ("u", 0), ("t", 0)]
-    loop.consumer._assign([(t, p, 0, -1) for t, p in given], True)
+    given = [("t", 2, 0), ("u", 0, 7), ("t", 0, 0)]
+    loop.consumer._assign([(*where, -1) for where in given], True)
     assert loop.consumer._assignment() == given
     add(loop, ("t", 1, 0))
-    assert loop.consumer._assignment() == [*given, ("t", 1)]
+    assert loop.consumer._assignment() == [*given, ("t", 1, 0)]
     loop.consumer._unassign([("u", 0)])
-    assert loop.consumer._assignment() == [("t", 2), ("t", 0), ("t", 1)]
+    assert loop.consumer._assignment() == [("t", 2, 0), ("t", 0, 0), ("t", 1, 0)]
 
 
 def test_a_partition_is_assigned_once(loop):
     assert add(loop, ("t", 0, 5)) == -1
     assert add(loop, ("t", 1, 5), ("t", 0, 99)) == 1
-    assert loop.consumer._assignment() == [("t", 0), ("t", 1)]
+    assert loop.consumer._assignment() == [("t", 0, 5), ("t", 1, 5)]
     loop.turn()
     loop.answer_metadata()
     loop.turn()
