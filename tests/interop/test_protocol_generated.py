@@ -25,8 +25,7 @@ def generator():
 @pytest.fixture(scope="module")
 def jar(generator):
     if not (ROOT / "build" / "kafka-clients" / f"kafka-clients-{generator.KAFKA_VERSION}.jar").exists():
-        if not shutil.which("mvn"):
-            pytest.skip("needs Maven (make setup)")
+        assert shutil.which("mvn"), "needs Maven (make setup)"
     return generator.pinned_jar()
 
 
@@ -43,10 +42,12 @@ def check(generator, jar, monkeypatch, tmp_path):
     return run
 
 
+@pytest.mark.kafka
 def test_generating_again_changes_nothing(check):
     assert check("--check") == 0
 
 
+@pytest.mark.kafka
 def test_a_hand_edit_is_found_and_undone(check, generator, tmp_path, capsys):
     edited = tmp_path / generator.PROTOCOL / "messages" / "fetch.hpp"
     before = edited.read_bytes()
@@ -57,12 +58,14 @@ def test_a_hand_edit_is_found_and_undone(check, generator, tmp_path, capsys):
     assert edited.read_bytes() == before
 
 
+@pytest.mark.kafka
 def test_a_file_that_nothing_generates_is_found(check, generator, tmp_path, capsys):
     (tmp_path / generator.PROTOCOL / "messages" / "produce.hpp").write_text("// left behind\n")
     assert check("--check") == 1
     assert "messages/produce.hpp differs" in capsys.readouterr().err
 
 
+@pytest.mark.kafka
 def test_no_prose_of_the_schemas_is_copied(generator, jar):
     assert not [path for path, text in generator.generate(jar).items() if "about" in text]
 

@@ -23,8 +23,13 @@ COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
 EXAMPLES = settings(max_examples=10, derandomize=True, deadline=None, database=None,
                     suppress_health_check=list(HealthCheck))
 
-if not shutil.which("java") or not shutil.which("mvn"):
-    pytest.skip("needs Java and Maven (make setup)", allow_module_level=True)
+pytestmark = pytest.mark.kafka  # like all that needs Java: not in `make quicktest`, and missing it fails `make test`
+
+
+@pytest.fixture(scope="module", autouse=True)
+def java_is_there():
+    missing = [program for program in ("java", "mvn") if not shutil.which(program)]
+    assert not missing, f"needs {' and '.join(missing)} (make setup)"
 
 
 def jar_path(artifact: str) -> Path:
