@@ -86,6 +86,8 @@ cdef class MembershipManager:
     cdef void report(self, const Status& status, const string& topic) noexcept nogil
     # The leave has been sent, or need not be.
     cdef void left(self, int64_t now_ms) noexcept nogil
+    # N ends: whoever waits for a leave is told.
+    cdef void end(self) noexcept nogil
     cdef void move(self, MemberState to) noexcept nogil
     # Metadata for `wanted` (sorted) instead of `held`, which becomes it.
     cdef void hold_topics(self, vector[string]& held, const vector[string]& wanted) noexcept nogil
