@@ -316,8 +316,6 @@ cdef class FetchSender(RequestManager):
         body.message.session_id = session.session_id
         body.message.session_epoch = session.epoch
         body.message.rack_id = self.config.client_rack
-        if session.epoch == 0:
-            session.start_again()
         self._add_partitions(session, body.message)
         self._add_forgotten(session, body.message)
         session.in_flight = True
@@ -438,8 +436,8 @@ cdef class FetchSender(RequestManager):
         self.background.log.write(7, DBG_FETCH, b"FETCH", b"broker %d: %s", session.node_id, status.detail.c_str())
         self.metadata.want_update()
         self._avoid_follower(session)
-        if status.code == <int>ERR_UNSUPPORTED_FEATURE and not session.unsupported_told:
-            session.unsupported_told = True
+        if status.code == <int>ERR_UNSUPPORTED_FEATURE and not session.unsupported_reported:
+            session.unsupported_reported = True
             event.type = BACKGROUND_ERROR
             event.status = status
             event.fatal = True
@@ -482,7 +480,7 @@ cdef class FetchSender(RequestManager):
             return
         session.attempts = 0
         session.not_before_ms = 0
-        session.unsupported_told = False
+        session.unsupported_reported = False
         self._advance_session(session, message.session_id)
         for t in range(message.responses.size()):
             self._on_topic(session, message, message.responses[t], response, now_ms)

@@ -55,7 +55,7 @@ struct FetchSession {
   int64_t urgent_ms = 0;                // since when a new partition waits behind the Fetch in flight; 0: none
   int64_t grace_ms = 0;                 // how long the answer in flight may keep it waiting
   bool interrupted = false;             // the Fetch in flight was given up for it
-  bool unsupported_told = false;        // the application knows that this broker's Fetch cannot be spoken
+  bool unsupported_reported = false;        // the application knows that this broker's Fetch cannot be spoken
   int32_t partitions_without_id = 0;    // while any is, the session asks by name
   size_t partition_count = 0;
   std::unordered_map<std::string, SessionTopic> topics;
@@ -137,23 +137,24 @@ struct FetchSession {
     epoch = 0;
     restart = in_flight;
     to_forget.clear();
-    for (auto& topic : topics) {
-      for (auto& entry : topic.second.partitions) {
-        want(entry.second);
-        entry.second.known_to_broker = false;
-      }
-    }
+    for (auto& topic : topics)
+      for (auto& entry : topic.second.partitions) entry.second.known_to_broker = false;
   }
-  // What to ask for, in order, taken out of to_send. A full request puts first what has waited longest: a broker fills
-  // the response in the order of the request. Else partitions of a topic stay together, which makes it shorter.
+  // What to ask for, in order. A full request (epoch 0) has everything, what has waited longest first: a broker fills
+  // the response in the order of the request. Partitions of a topic stay together, or each would name it again.
   void take_wanted(std::vector<SessionPartition*>& wanted) {
     wanted.clear();
     wanted.swap(to_send);
-    wanted.erase(std::remove(wanted.begin(), wanted.end(), nullptr), wanted.end());
+    if (epoch == 0) {
+      wanted.clear();
+      for (auto& topic : topics)
+        for (auto& entry : topic.second.partitions) wanted.push_back(&entry.second);
+      std::stable_sort(wanted.begin(), wanted.end(),
+                       [](const SessionPartition* a, const SessionPartition* b) { return a->served < b->served; });
+    } else {
+      wanted.erase(std::remove(wanted.begin(), wanted.end(), nullptr), wanted.end());
+    }
     for (SessionPartition* entry : wanted) entry->place = -1;
-    if (epoch != 0) return;
-    std::stable_sort(wanted.begin(), wanted.end(),
-                     [](const SessionPartition* a, const SessionPartition* b) { return a->served < b->served; });
   }
 };
 

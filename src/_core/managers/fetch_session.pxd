@@ -45,7 +45,7 @@ cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
         int64_t urgent_ms
         int64_t grace_ms
         bint interrupted
-        bint unsupported_told
+        bint unsupported_reported
         int32_t partitions_without_id
         size_t partition_count
         unordered_map[string, SessionTopic] topics
