@@ -2,7 +2,7 @@
 from kconsumer._core.base.cpp cimport int32_t, int64_t, uint32_t, uint64_t, vector
 from kconsumer._core.consumer.consumer_core cimport ConsumerCore
 from kconsumer._core.events.application_event cimport AckRebalanceEvent, LeaveGroupEvent
-from kconsumer._core.events.rebalance_event cimport RebalanceEvent
+from kconsumer._core.events.rebalance_event cimport RebalanceEvent, RebalanceKind
 from kconsumer._core.events.topic_partition cimport PartitionOffset, TopicPartition
 from kconsumer._core.managers.commit_request_manager cimport CommitRequestManager
 from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager

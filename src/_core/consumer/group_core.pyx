@@ -53,24 +53,14 @@ cdef class GroupCore(ConsumerCore):
         self.coordinator.cluster = &self.positions.cluster
         self.coordinator.background = &self.background
         self.coordinator.backoff = &self.backoff
-        self.commits = CommitRequestManager()
-        self.commits.delegate = self.delegate
-        self.commits.config = &self.group
-        self.commits.membership = &self.member
-        self.commits.shared = &self.shared
-        self.commits.background = &self.background
-        self.commits.backoff = &self.backoff
-        self.commits.positions = self.positions
-        self.commits.coordinator = self.coordinator
-        self.membership = MembershipManager()
+        self.commits = CommitRequestManager(self.positions, self.coordinator)
+        self.commits.wire(self.delegate, &self.group, &self.member, &self.shared, &self.background, &self.backoff)
+        self.membership = MembershipManager(self.positions, self.metadata, self.commits)
         self.membership.config = &self.group
         self.membership.membership = &self.member
         self.membership.shared = &self.shared
         self.membership.liveness = &self.liveness
         self.membership.background = &self.background
-        self.membership.positions = self.positions
-        self.membership.metadata = self.metadata
-        self.membership.commits = self.commits
         self.protocol = self._consumer_protocol() if self.group.consumer_protocol else self._classic_protocol()
         self.processor.membership = self.membership
         self.processor.commits = self.commits
@@ -87,19 +77,17 @@ cdef class GroupCore(ConsumerCore):
         manager.shared = &self.shared
         manager.background = &self.background
         manager.backoff = &self.backoff
-        manager.membership = self.membership
-        manager.coordinator = self.coordinator
         return manager
 
     def _consumer_protocol(self):
-        cdef ConsumerHeartbeatManager manager = ConsumerHeartbeatManager()
+        cdef ConsumerHeartbeatManager manager = ConsumerHeartbeatManager(self.positions, self.metadata,
+                                                                         self.coordinator, self.membership)
         manager.delegate = self.delegate
         manager.config = &self.group
         manager.shared = &self.shared
         manager.background = &self.background
         manager.backoff = &self.backoff
-        manager.membership = self.membership
-        manager.coordinator = self.coordinator
+        manager.membership = &self.member
         return manager
 
     def __dealloc__(self):
