@@ -13,7 +13,6 @@ cdef extern from "base/log.hpp" namespace "kc" nogil:
         DBG_MSG
         DBG_PROTOCOL
         DBG_CGRP
-        DBG_CGRP
         DBG_SECURITY
         DBG_FETCH
         DBG_CONSUMER

@@ -132,11 +132,11 @@ cdef class MembershipManager:
             if self.positions.interest.count(wanted.at(i)) == 0:
                 self.positions.interest[wanted.at(i)] = 0
                 self.positions.interest_changed = True
-            self.positions.interest[wanted.at(i)] += 1
+            self.positions.interest[wanted.at(i)] = self.positions.interest[wanted.at(i)] + 1
         before.swap(held)
         held = wanted
         for i in range(before.size()):
-            self.positions.interest[before[i]] -= 1
+            self.positions.interest[before[i]] = self.positions.interest[before[i]] - 1
             if self.positions.interest[before[i]] == 0:
                 self.positions.interest.erase(self.positions.interest.find(before[i]))
 
