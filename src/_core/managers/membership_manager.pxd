@@ -39,7 +39,6 @@ cdef class MembershipManager:
     cdef uint64_t rebalance_id                   # thread: N (of the latest RebalanceEvent)
     cdef bint awaiting                           # thread: N (the ACK of a REVOKE, ASSIGN or LOST is outstanding)
     cdef RebalanceKind awaited_kind              # thread: N
-    cdef uint64_t awaited_first                  # thread: N (ids from here to awaited_id are the same event, told again)
     cdef uint64_t awaited_id                     # thread: N
     cdef bint awaiting_lost                      # thread: N (a LOST has not been acknowledged)
     cdef bint leave_wanted                       # thread: N (LEAVING, STALE: the protocol's manager has still to say so)
@@ -114,6 +113,5 @@ cdef class MembershipManager:
     cdef int64_t _poll_leave(self, int64_t now_ms) noexcept nogil
     cdef void _complete_leave(self, Status status) noexcept nogil
     cdef void _tell(self, RebalanceKind kind, vector[TopicPartition]& partitions) noexcept nogil
-    cdef void _tell_again(self) noexcept nogil
     cdef void _post(self, RebalanceKind kind, vector[TopicPartition]& partitions) noexcept nogil
     cdef void _bug(self, MemberState to) noexcept nogil
