@@ -341,13 +341,6 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         if self.leave_sent and request.cookie == self.leave_cookie:
             self._left(now_ms)
 
-    cdef int64_t poll_on_close(self, int64_t now_ms) noexcept nogil:
-        """A member that close() had no time to let leave says so at least."""
-        cdef int32_t node = self.coordinator.node
-        if self.in_group and self.join_sent and not self.leave_sent and node >= 0:
-            self._send_leave(node, now_ms)
-        return INT64_MAX
-
     # ---- answers
 
     cdef void on_failure(self, Request* request, const Status& status, int64_t now_ms) noexcept nogil:
