@@ -50,6 +50,7 @@ cdef class MembershipManager:
     cdef bint in_poll_seen                       # thread: N
     cdef int64_t alive_ms                        # thread: N (when the application was last seen to take records)
     cdef uint64_t metadata_seen                  # thread: N (MetadataRequestManager.updates)
+    cdef bint matches_here                       # thread: N (consumer protocol: its coordinator does not match patterns)
     cdef TopicPatterns matcher                   # thread: N
     cdef vector[string] held                     # thread: N (sorted; of FetchPositions.interest)
     cdef unordered_map[string, int32_t] told     # thread: N (subscribed topic → error the application was told of)
@@ -61,8 +62,6 @@ cdef class MembershipManager:
 
     # ---- every turn, before the protocol's manager: liveness, metadata, commits of a leave that have ended, deadlines
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil
-    # N ends: whoever waits for a leave is told.
-    cdef void end(self) noexcept nogil
 
     # ---- from the protocol's manager
     # A member now: identity for commits and for the application.
@@ -87,6 +86,8 @@ cdef class MembershipManager:
     cdef void left(self, int64_t now_ms) noexcept nogil
     # N ends: whoever waits for a leave is told.
     cdef void end(self) noexcept nogil
+    # Consumer protocol: the coordinator cannot match patterns (v0); from now on they are matched as in a classic group.
+    cdef void match_here(self, int64_t now_ms) noexcept nogil
     cdef void move(self, MemberState to) noexcept nogil
     # Metadata for `wanted` (sorted) instead of `held`, which becomes it.
     cdef void hold_topics(self, vector[string]& held, const vector[string]& wanted) noexcept nogil

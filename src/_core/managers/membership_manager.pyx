@@ -111,7 +111,7 @@ cdef class MembershipManager:
         self.patterns = patterns
         self.told.clear()
         self.matcher.clear()
-        if not self.config.consumer_protocol:
+        if not self.config.consumer_protocol or self.matches_here:
             status = self.matcher.set(patterns)
             if not status.ok():
                 self.report(status, string())
@@ -121,6 +121,12 @@ cdef class MembershipManager:
         self.subscription_version += 1
         self.metadata_seen = self.metadata.updates
         self.hold_topics(self.held, self.subscribed)
+
+    cdef void match_here(self, int64_t now_ms) noexcept nogil:
+        cdef vector[string] topics = self.topics
+        cdef vector[string] patterns = self.patterns
+        self.matches_here = True
+        self._set_subscription(topics, patterns, now_ms)
 
     cdef void hold_topics(self, vector[string]& held, const vector[string]& wanted) noexcept nogil:
         cdef vector[string] before
