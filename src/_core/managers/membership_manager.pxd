@@ -39,7 +39,6 @@ cdef class MembershipManager:
     cdef uint64_t rebalance_id                   # thread: N (of the latest RebalanceEvent)
     cdef bint awaiting                           # thread: N (the ACK of a REVOKE, ASSIGN or LOST is outstanding)
     cdef RebalanceKind awaited_kind              # thread: N
-    cdef uint64_t awaited_first                  # thread: N (ids from here to awaited_id are the same event, told again)
     cdef uint64_t awaited_id                     # thread: N
     cdef bint awaiting_lost                      # thread: N (a LOST has not been acknowledged)
     cdef bint leave_wanted                       # thread: N (LEAVING, STALE: the protocol's manager has still to say so)
@@ -51,6 +50,7 @@ cdef class MembershipManager:
     cdef bint in_poll_seen                       # thread: N
     cdef int64_t alive_ms                        # thread: N (when the application was last seen to take records)
     cdef uint64_t metadata_seen                  # thread: N (MetadataRequestManager.updates)
+    cdef bint matches_here                       # thread: N (consumer protocol: its coordinator does not match patterns)
     cdef TopicPatterns matcher                   # thread: N
     cdef vector[string] held                     # thread: N (sorted; of FetchPositions.interest)
     cdef unordered_map[string, int32_t] told     # thread: N (subscribed topic → error the application was told of)
@@ -62,8 +62,6 @@ cdef class MembershipManager:
 
     # ---- every turn, before the protocol's manager: liveness, metadata, commits of a leave that have ended, deadlines
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil
-    # N ends: whoever waits for a leave is told.
-    cdef void end(self) noexcept nogil
 
     # ---- from the protocol's manager
     # A member now: identity for commits and for the application.
@@ -92,6 +90,8 @@ cdef class MembershipManager:
     cdef void left(self, int64_t now_ms) noexcept nogil
     # N ends: whoever waits for a leave is told.
     cdef void end(self) noexcept nogil
+    # Consumer protocol: the coordinator cannot match patterns (v0); from now on they are matched as in a classic group.
+    cdef void match_here(self, int64_t now_ms) noexcept nogil
     cdef void move(self, MemberState to) noexcept nogil
     # Metadata for `wanted` (sorted) instead of `held`, which becomes it.
     cdef void hold_topics(self, vector[string]& held, const vector[string]& wanted) noexcept nogil
@@ -118,6 +118,5 @@ cdef class MembershipManager:
     cdef int64_t _poll_leave(self, int64_t now_ms) noexcept nogil
     cdef void _complete_leave(self, Status status) noexcept nogil
     cdef void _tell(self, RebalanceKind kind, vector[TopicPartition]& partitions) noexcept nogil
-    cdef void _tell_again(self) noexcept nogil
     cdef void _post(self, RebalanceKind kind, vector[TopicPartition]& partitions) noexcept nogil
     cdef void _bug(self, MemberState to) noexcept nogil

@@ -6,8 +6,7 @@ hands offsets to CommitRequestManager).
 
 Every RebalanceEvent but an error is answered by an ACK that carries its id. At most one is outstanding, except that a
 LOST follows a REVOKE or ASSIGN which the application may be running at that moment; GroupShared.lost_rebalance_id makes
-it skip those it has not begun. A subscribe() meanwhile makes the application drop events of the older subscription: the
-outstanding one is told again under a new id, and an ACK of either id counts.
+it skip those it has not begun.
 """
 cimport cython
 from cython.operator cimport dereference, preincrement
@@ -109,8 +108,6 @@ cdef class MembershipManager:
             self.move(MEMBER_UNSUBSCRIBED)
         if self.state == MEMBER_UNSUBSCRIBED:
             self._join(now_ms)
-        elif self.awaiting:
-            self._tell_again()
 
     cdef void _set_subscription(self, vector[string]& topics, vector[string]& patterns, int64_t now_ms) noexcept nogil:
         cdef Status status
@@ -118,7 +115,7 @@ cdef class MembershipManager:
         self.patterns = patterns
         self.told.clear()
         self.matcher.clear()
-        if not self.config.consumer_protocol:
+        if not self.config.consumer_protocol or self.matches_here:
             status = self.matcher.set(patterns)
             if not status.ok():
                 self.report(status, string())
@@ -128,6 +125,12 @@ cdef class MembershipManager:
         self.subscription_version += 1
         self.metadata_seen = self.metadata.updates
         self.hold_topics(self.held, self.subscribed)
+
+    cdef void match_here(self, int64_t now_ms) noexcept nogil:
+        cdef vector[string] topics = self.topics
+        cdef vector[string] patterns = self.patterns
+        self.matches_here = True
+        self._set_subscription(topics, patterns, now_ms)
 
     cdef void hold_topics(self, vector[string]& held, const vector[string]& wanted) noexcept nogil:
         cdef vector[string] before
@@ -360,11 +363,7 @@ cdef class MembershipManager:
 
     cdef void on_ack(self, AckRebalanceEvent* event, int64_t now_ms) noexcept nogil:
         """The application has run a callback; takes over one reference."""
-        if (self.awaiting and event.kind == self.awaited_kind and event.rebalance_id >= self.awaited_first
-                and event.rebalance_id <= self.awaited_id):
-            if event.rebalance_id < self.awaited_id:
-                # It was told again meanwhile, and need not be taken a second time.
-                self.shared.lost_rebalance_id.store(self.awaited_id)
+        if self.awaiting and event.kind == self.awaited_kind and event.rebalance_id == self.awaited_id:
             self.awaiting = False
             if event.kind == REBALANCE_REVOKE:
                 self._on_revoked(event, now_ms)
@@ -532,18 +531,7 @@ cdef class MembershipManager:
         self.rebalance_id += 1
         self.awaiting = True
         self.awaited_kind = kind
-        self.awaited_first = self.rebalance_id
         self._post(kind, partitions)
-
-    cdef void _tell_again(self) noexcept nogil:
-        """The application drops what it has not taken: it belongs to its former subscription."""
-        self.rebalance_id += 1
-        if self.awaited_kind == REBALANCE_REVOKE:
-            self._post(REBALANCE_REVOKE, self.revoking)
-        elif self.awaited_kind == REBALANCE_ASSIGN:
-            self._post(REBALANCE_ASSIGN, self.assigning)
-        else:
-            self._post(REBALANCE_LOST, self.owned)
 
     cdef void _post(self, RebalanceKind kind, vector[TopicPartition]& partitions) noexcept nogil:
         cdef RebalanceEvent event
