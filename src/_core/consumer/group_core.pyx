@@ -71,7 +71,7 @@ cdef class GroupCore(ConsumerCore):
         self.network_thread.has_group = True
 
     def _classic_protocol(self):
-        cdef ClassicGroupManager manager = ClassicGroupManager()
+        cdef ClassicGroupManager manager = ClassicGroupManager(self.membership, self.coordinator)
         manager.delegate = self.delegate
         manager.config = &self.group
         manager.shared = &self.shared
