@@ -104,6 +104,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     # ---- every turn
 
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
+        cdef int64_t wait
         if self.member.leave_wanted:
             return self._leave(now_ms)
         if not is_active(self.member.state):
@@ -118,7 +119,9 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         if self.shared.rebalances.load() != self.reconciled_seen:
             self.reconciled_seen = self.shared.rebalances.load()
             self.tell_owned = True
-        return min(self._resolve(now_ms), self._heartbeat(now_ms))
+        # Statements of their own: Cython evaluates the second argument of min() first.
+        wait = self._resolve(now_ms)
+        return min(wait, self._heartbeat(now_ms))
 
     cdef void _begin_session(self, int64_t now_ms) noexcept nogil:
         self.session += 1
