@@ -9,7 +9,6 @@ from consumer_group_loop import (
     FIND_COORDINATOR,
     HEARTBEAT,
     INTERVAL_MS,
-    OFFSET_COMMIT,
     T,
     U,
     V,
@@ -75,7 +74,7 @@ def test_the_member_id_is_the_clients_own_and_stays(member):
     member.refuse(member.beat(), FENCED_EPOCH)
     assert member.beat()["body"]["member_id"] == first
     assert member.beat()["body"]["member_epoch"] == 0
-    assert len({Member().consumer is None or fresh_id() for _ in range(20)}) == 20
+    assert len({fresh_id() for _ in range(20)}) == 20
 
 
 def fresh_id():
@@ -153,16 +152,6 @@ def test_a_new_epoch_is_used_from_the_next_heartbeat_on(member):
     assert member.beat()["body"]["member_epoch"] == 7
 
 
-def test_a_heartbeat_is_counted_and_timed(member):
-    member.join()
-    before = member.consumer.metrics()["heartbeats"] if "heartbeats" in member.consumer.metrics() else None
-    member.advance(INTERVAL_MS)
-    member.clock.advance(30)
-    member.reply(member.beat())
-    if before is not None:
-        assert member.consumer.metrics()["heartbeats"] == before + 1
-
-
 # -- subscription
 
 
@@ -235,16 +224,14 @@ def test_a_coordinator_of_v0_gets_the_names_that_match(member):
     member.reconcile()
     member.acknowledge()
     member.topics["t3"] = Topic({0: (1, 1)}, bytes(15) + b"\x77")
-    member.refresh_metadata()
-    member.settle()
-    news = [r for r in member.beats() if "subscribed_topic_names" in carried(r)]
-    if not news:
-        for _ in range(10):
-            member.acknowledge()
-            member.advance(5000)
-            member.settle()
-            news += [r for r in member.beats() if "subscribed_topic_names" in carried(r)]
-    assert news[0]["body"]["subscribed_topic_names"] == ["t", "t3", "tt", "u"]
+    for _ in range(5):
+        member.advance(INTERVAL_MS)
+        member.settle()
+        news = [r["body"]["subscribed_topic_names"] for r in member.beats() if r["body"]["subscribed_topic_names"]]
+        member.acknowledge()
+        if news:
+            break
+    assert news == [["t", "t3", "tt", "u"]]
 
 
 def test_topics_that_may_not_be_seen_are_left_out(member):
@@ -737,15 +724,6 @@ def test_a_group_that_is_gone_is_left(member):
     member.settle()
     member.refuse(member.beat(), GROUP_GONE)
     assert member.errors_told() == []
-
-
-def test_commits_go_before_the_leave(member):
-    member.join(assignment={T: [0]})
-    member.consumer.commit(offsets=[], asynchronous=True) if False else None
-    member.consumer.unsubscribe()
-    member.turn()
-    commits = member.requests(OFFSET_COMMIT)
-    assert commits == [] or member.beats() == []
 
 
 def test_a_join_that_was_never_sent_needs_no_leave(member):
