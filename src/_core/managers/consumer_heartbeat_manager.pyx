@@ -547,6 +547,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         while it != self.assigned.end():
             if not self._has_name(dereference(it).first):
                 topic.topic_id = dereference(it).first
+                topic.name.set_null()
                 body.message.topics.value.push_back(topic)
             preincrement(it)
         body.message.allow_auto_topic_creation = False

@@ -23,7 +23,7 @@ class Member(Loop):
     """``calls`` records the callbacks. Brokers 1 and 2 exist; 1 coordinates until a test says otherwise."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(group_protocol="consumer", **settings)
+        super().__init__(group_id="g", group_protocol="consumer", **settings)
         self.coordinator = 1
         self.topics["u"] = Topic({0: (1, 1), 1: (2, 1)}, U)
         self.calls: list[tuple[str, list[tuple[str, int]]]] = []
