@@ -260,19 +260,19 @@ cdef class ConsumerCore:
         return self.clock.now_us() + <int64_t>(seconds * 1e6)
 
     cdef int attend(self) except -1:
-        """What must come before records: wakeup(), changes of position, callbacks."""
+        """What must come before records: wakeup(), callbacks, changes of position."""
         cdef uint32_t bits = self.background.attention.get()
         if bits == 0:
             return 0
         if bits & <uint32_t>ATTENTION_WAKEUP and self.background.attention.clear(<uint32_t>ATTENTION_WAKEUP):
             raise exception_for(<int>ERR_INTR, "wakeup() was called")
-        if bits & <uint32_t>ATTENTION_CONTROL:
-            self.background.attention.clear(<uint32_t>ATTENTION_CONTROL)
-            self.handler.revalidate()
         if bits & <uint32_t>ATTENTION_EVENTS:
             self._serve()
         if bits & (<uint32_t>ATTENTION_REBALANCE | <uint32_t>ATTENTION_COMMIT):
             self.attend_group(bits)
+        # After the callbacks, which may have changed positions or the assignment.
+        if self.background.attention.clear(<uint32_t>ATTENTION_CONTROL):
+            self.handler.revalidate()
         if bits & <uint32_t>ATTENTION_FATAL and self.fatal is None:
             self.fatal = KafkaError(KafkaError._CRIT_SYS_RESOURCE, "the network thread ran out of memory", fatal=True)
         return 0
