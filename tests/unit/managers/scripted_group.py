@@ -130,7 +130,7 @@ class Group(OffsetsHarness):
                 fields = {"committed_offset": given} if isinstance(given, int) else given
                 partitions.append({"partition_index": number, "committed_offset": -1, "committed_leader_epoch": -1,
                                    "metadata": "", "error_code": 0, **fields})
-            topics.append({"name": topic["name"], "topic_id": topic.get("topic_id", bytes(16)),
+            topics.append({**{key: topic[key] for key in ("name", "topic_id") if key in topic},
                            "partitions": partitions})
         if request["version"] < 8:
             self.answer(request, {"topics": [] if error else topics, "error_code": error})
