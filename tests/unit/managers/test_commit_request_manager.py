@@ -737,18 +737,34 @@ def test_stored_offsets_are_committed_when_they_have_moved():
     assert not group.take_attention()
 
 
-@pytest.mark.parametrize("error", [*PASSING, REBALANCE_IN_PROGRESS])
-def test_an_interval_commit_that_fails_for_a_while_comes_again_with_what_is_stored_by_then(error):
+@pytest.mark.parametrize("error", PASSING)
+def test_an_interval_commit_that_fails_for_a_while_is_retried(error):
     group = stored()
     group.store("t", 0, 5)
     group.advance(5000)
     group.answer_commit(error)
-    group.store("t", 0, 8)
     retry(group)
-    group.turn()
-    assert group.asked() == {("t", 0): 8}
+    assert group.asked() == {("t", 0): 5}
+    group.answer_commit()
+    assert group.partition("t", 0)["committed"] == 5
+    assert [event[:2] for event in group.take_events()] == [("commit", 0)]
+
+
+def test_the_next_interval_takes_the_place_of_one_that_still_fails():
+    group = stored(interval_ms=500)
+    group.store("t", 0, 5)
+    group.store("t", 1, 1)
+    group.advance(500)
+    group.answer_commit({0: LOADING, 1: LOADING})
+    group.store("t", 0, 8)
+    group.unassign("t", 1)
+    group.advance(500)
+    # What has left the assignment is not forgotten.
+    assert group.asked() == {("t", 0): 8, ("t", 1): 1}
     group.answer_commit()
     assert group.partition("t", 0)["committed"] == 8
+    assert [event[:2] for event in group.take_events()] == [("commit", 0), ("commit", LOADING)]
+    assert not group.busy
 
 
 def test_an_interval_commit_that_is_refused_waits_for_the_next():
