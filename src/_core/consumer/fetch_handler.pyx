@@ -133,6 +133,7 @@ cdef class FetchHandler:
         cdef int32_t taken = self.row - entry.row
         self.is_open = False
         self.row_end = self.row
+        entry.partition.undelivered_records.fetch_sub(taken)
         if not self.transactional and taken > 0:
             self._publish(entry, self.row)
         entry.row = self.row
@@ -172,6 +173,7 @@ cdef class FetchHandler:
     cdef void _drop(self, FetchEntry* entry) noexcept nogil:
         """An entry that will not be handed out (any more)."""
         self.counters.undelivered_records.fetch_sub(entry.row_end - entry.row)
+        entry.partition.undelivered_records.fetch_sub(entry.row_end - entry.row)
         entry.release()
 
     cdef void _park(self) noexcept nogil:
@@ -202,12 +204,14 @@ cdef class FetchHandler:
             entry = &self.parked.front()
             if self._is_stale(entry):
                 self._unpark(entry)
+                entry.partition.undelivered_records.fetch_sub(entry.row_end - entry.row)
                 entry.release()
             elif entry.kind == ENTRY_RECORDS:
                 self.subscription.refetch(entry.partition, entry.position_epoch,
                                           entry.columns.offsets[entry.row] if entry.row < entry.row_end
                                           else entry.next_offset)
                 self._unpark(entry)
+                entry.partition.undelivered_records.fetch_sub(entry.row_end - entry.row)
                 entry.release()
             else:
                 still.push_back(entry[0])
@@ -292,6 +296,7 @@ cdef class FetchHandler:
             entry.next_offset = (self.used[i].next_offset if self.used[i].row == self.used[i].row_end
                                  else entry.columns.offsets[entry.row_end - 1] + 1)
             self.counters.undelivered_records.fetch_add(entry.row_end - entry.row)
+            entry.partition.undelivered_records.fetch_add(entry.row_end - entry.row)
             self.ready.push_front(entry)
         self.used.clear()
         self.used_from.clear()

@@ -299,7 +299,7 @@ cdef class DelegateDriver:
                 "tx_bytes": out[i].tx_bytes, "rx": out[i].rx, "rx_bytes": out[i].rx_bytes,
                 "connects": out[i].connects, "disconnects": out[i].disconnects, "rx_errors": out[i].rx_errors,
                 "req_timeouts": out[i].req_timeouts, "waitresp": out[i].waitresp_count,
-                "rtt_count": out[i].rtt_count, "throttle_ms": out[i].throttle_ms,
+                "rtt_count": out[i].rtt_us.count, "throttle_ms": out[i].throttle_ms,
             })
         return result
 
