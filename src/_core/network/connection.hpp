@@ -226,6 +226,8 @@ struct Node {
     connections[c] = std::move(other.connections[c]);
     if (connections[c]) connections[c]->node = this;
     stats.state_since_ms = other.stats.state_since_ms;
+    stats.last_tx_us = other.stats.last_tx_us;
+    stats.last_rx_us = other.stats.last_rx_us;
   }
   bool at(const NodeAddress& a) const { return host == a.host && port == a.port; }
 };

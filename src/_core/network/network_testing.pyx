@@ -11,6 +11,7 @@ from kconsumer._core.base.clock cimport Clock
 from kconsumer._core.base.cpp cimport deque, int16_t, int32_t, int64_t, string, uint64_t, vector
 from kconsumer._core.base.log cimport LogLine, LogQueue
 from kconsumer._core.base.status cimport Status
+from kconsumer._core.base.window_stats cimport WindowStats
 from kconsumer._core.network.network cimport Network, ResponseHandler
 from kconsumer._core.network.network_client cimport NetworkClient
 from kconsumer._core.network.network_client_delegate cimport NetworkClientDelegate
@@ -302,6 +303,16 @@ cdef class DelegateDriver:
                 "rtt_count": out[i].rtt_us.count, "throttle_ms": out[i].throttle_ms,
             })
         return result
+
+
+def window_of(values):
+    """What a WindowStats says of the values."""
+    cdef WindowStats window
+    for value in values:
+        window.add(value)
+    return {"min": window.min, "max": window.max, "sum": window.sum, "cnt": window.count, "avg": window.average(),
+            "stddev": window.deviation(), "outofrange": window.out_of_range,
+            **{percent: window.percentile(percent) for percent in (50, 75, 90, 95, 99, 99.99)}}
 
 
 cdef class NetworkDriver(DelegateDriver):
