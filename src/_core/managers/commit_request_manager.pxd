@@ -28,6 +28,8 @@ cdef class CommitRequestManager(RequestManager):
     # deadline. busy: not answered yet.
     cdef void commit_departing(self, vector[PartitionOffset]& offsets, int64_t deadline_ms, int64_t now_ms) noexcept nogil
     cdef bint departing_busy(self) noexcept nogil
+    # Any commit that has not ended: close() waits for it.
+    cdef bint busy(self) noexcept nogil
     # The member is no longer one, or not with these partitions: what has not been sent fails locally.
     cdef void on_lost(self, int64_t now_ms) noexcept nogil
     cdef void expire(self, int64_t now_ms) noexcept nogil

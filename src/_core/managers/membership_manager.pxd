@@ -63,4 +63,6 @@ cdef class MembershipManager:
     cdef void fail(self, const Status& status, int64_t now_ms) noexcept nogil
     # The leave has been sent, or need not be.
     cdef void left(self, int64_t now_ms) noexcept nogil
+    # N ends: whoever waits for a leave is told.
+    cdef void end(self) noexcept nogil
     cdef void move(self, MemberState to) noexcept nogil
