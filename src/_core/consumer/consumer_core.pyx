@@ -369,6 +369,7 @@ cdef class ConsumerCore:
 
     # ---- records
 
+    @cython.binding(False)  # CPython calls a plain method descriptor faster
     def poll(self, timeout=None):
         """The next record or consumer error.
 

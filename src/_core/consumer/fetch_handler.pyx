@@ -11,6 +11,7 @@ cimport cython
 from kconsumer._core.base.cpp cimport memory_order_relaxed
 from kconsumer._core.base.gil cimport GIL_DISABLED
 from kconsumer._core.consumer.fetch_buffer cimport ENTRY_RECORDS
+from kconsumer._core.consumer.message cimport make_message
 
 
 @cython.no_gc_clear
@@ -41,15 +42,12 @@ cdef class FetchHandler:
 
     cdef Message next_message(self):
         """The next record of the open entry; the caller has checked row < row_end."""
-        cdef Message message = Message.__new__(Message)
         cdef int32_t row = self.row
+        cdef Message message
         if row >= self.run_end:
             self._next_run()
-        message._topic = self.topic
-        message._partition = self.partition_id
-        message._leader_epoch = self.leader_epoch
-        message._timestamp_type = self.timestamp_type
-        message.fill(self.columns, row)
+        message = make_message(self.columns, row, self.topic, self.partition_id, self.leader_epoch,
+                               self.timestamp_type)
         row += 1
         self.row = row
         if not self.transactional:
