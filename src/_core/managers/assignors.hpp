@@ -5,7 +5,9 @@
 // balanced that moves as few partitions. Claims of members that contradict each other are settled in
 // assignor_claims.hpp.
 #pragma once
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "managers/assignment.hpp"
@@ -42,16 +44,41 @@ inline bool find_assignor(const std::string& name, AssignorKind* out) {
 // Whether members may keep their partitions through a rebalance (KIP-429). All assignors support the eager protocol.
 inline bool supports_cooperative(AssignorKind kind) { return kind == ASSIGNOR_COOPERATIVE_STICKY; }
 
+// Lower is better: the differences of all pairs of members' counts summed up (the Java client's balance score), and how
+// many partitions have no replica in the rack of their member.
+inline std::pair<int64_t, size_t> badness(const AssignorInput& in, const RackIndex& racks, const AssignorResult& result) {
+  std::vector<int64_t> counts(in.members.size(), 0);
+  size_t far = 0;
+  for (size_t p = 0; p < result.owners.size(); ++p) {
+    ++counts[static_cast<size_t>(result.owners[p])];
+    if (!racks.matches(racks.of_member(result.owners[p]), p)) ++far;
+  }
+  return {imbalance(counts), far};
+}
+
+inline void choose_sticky(const AssignorInput& in, const Claims& claims, const RackIndex* racks, bool leave_far,
+                          AssignorResult& result) {
+  if (in.subscriptions_equal) {
+    StickyEqualAssignor(in, claims, racks, leave_far, result).run();
+  } else {
+    StickyGeneralAssignor(in, claims, racks, leave_far, result).run();
+  }
+}
+
 inline void assign_sticky(AssignorKind kind, const AssignorInput& in, AssignorResult& result) {
   const Claims claims(kind, in);
   const RackIndex racks(in);
   std::vector<int32_t> everybody;
   for (int32_t m = 0; m < in.member_count(); ++m) everybody.push_back(m);
-  const RackIndex* useful = racks.any() && racks.useful(0, in.partition_count, everybody) ? &racks : nullptr;
-  if (in.subscriptions_equal) {
-    StickyEqualAssignor(in, claims, useful, result).run();
-  } else {
-    StickyGeneralAssignor(in, claims, useful, result).run();
+  bool racks_useful = racks.any() && racks.useful(0, in.partition_count, everybody);
+  choose_sticky(in, claims, racks_useful ? &racks : nullptr, false, result);
+  if (racks_useful) {
+    // Taking partitions away to bring them home to their rack is only worth it if more of them get there. Without this
+    // condition a group may rebalance for ever (and the Java client's does): what balance puts into another rack is
+    // taken away again the next time.
+    AssignorResult nearer(in);
+    choose_sticky(in, claims, &racks, true, nearer);
+    if (badness(in, racks, nearer) < badness(in, racks, result)) result = std::move(nearer);
   }
   if (!supports_cooperative(kind)) return;
   // A partition that changes hands is withheld: its owner learns that it lost it, gives it up and joins again, and that
