@@ -77,97 +77,157 @@ def test_same_assignment(assignor, seeds, scale, peer):
 
 @pytest.mark.parametrize(("seeds", "scale"), SIZES)
 def test_sticky_is_as_balanced_and_moves_no_more(seeds, scale, peer):
-    seen: Counter[str] = Counter()
+    totals: Counter[str] = Counter()
     for name, case, mine, theirs in pairs(peer, "sticky", seeds, scale):
         assert not problems(case, mine), name
         if case.equal_subscriptions():
             assert max(map(len, mine.values())) - min(map(len, mine.values())) <= 1, name
         if isinstance(theirs, str) or problems(case, theirs):
-            seen["invalid"] += 1
+            totals["invalid"] += 1
             continue
-        assert imbalance(mine) == imbalance(theirs), name
-        assert kept(case, mine) >= kept(case, theirs), name
-        compare_racks(seen, case, mine, theirs)
-    check_seen(seen, seeds)
+        if not case.has_racks():
+            assert imbalance(mine) == imbalance(theirs), name
+            assert kept(case, mine) >= kept(case, theirs), name
+        add_up(totals, case, mine, theirs)
+    assert totals["compared"] > 0.9 * len(seeds)
+    assert totals["imbalance"] <= totals["imbalance in Java"]
+    assert totals["kept"] >= totals["kept in Java"]
+    assert totals["near"] >= 0.99 * totals["near in Java"]
 
 
 @pytest.mark.parametrize(("seeds", "scale"), SIZES)
-def test_cooperative_sticky_first_rebalance(seeds, scale, peer):
-    """What changes hands is withheld; the rest is given as the Java client gives it."""
-    seen: Counter[str] = Counter()
+def test_cooperative_sticky_withholds_what_changes_hands(seeds, scale, peer):
+    totals: Counter[str] = Counter()
     for name, case, mine, theirs in pairs(peer, "cooperative-sticky", seeds, scale):
         assert not problems(case, mine, withheld=True), name
         assert not taken_from_others(case, mine), name
         if isinstance(theirs, str) or problems(case, theirs, withheld=True):
-            seen["invalid"] += 1
+            totals["invalid"] += 1
             continue
-        # The Java client may give a member what it claims although another claims it as well or with more right.
+        # The Java client may give a member what it claims although another claims it as well, or with more right.
         taken = taken_from_others(case, theirs)
-        seen["taken"] += bool(taken)
         theirs = {member_id: partitions - taken for member_id, partitions in theirs.items()}
-        assert kept(case, mine) >= kept(case, theirs), name
         if not case.has_racks():
-            assert sum(map(len, mine.values())) == sum(map(len, theirs.values())), name
-        compare_racks(seen, case, mine, theirs)
-    check_seen(seen, seeds)
+            assert sum(map(len, mine.values())) >= sum(map(len, theirs.values())), name
+            assert kept(case, mine) >= kept(case, theirs), name
+        add_up(totals, case, mine, theirs)
+    assert totals["compared"] > 0.9 * len(seeds)
+    assert totals["kept"] >= totals["kept in Java"]
 
 
 @pytest.mark.parametrize(("seeds", "scale"), SIZES)
-def test_cooperative_sticky_settles_like_the_java_client(seeds, scale, peer):
-    """The rebalances that follow, until nothing is withheld any more: as balanced, and no more moves in all."""
-    seen: Counter[str] = Counter()
+def test_cooperative_sticky_settles(seeds, scale, peer):
+    """The rebalances that follow, until all partitions are owned: few, and with the Java client's balance and moves."""
+    totals: Counter[str] = Counter()
     for start in range(seeds.start, seeds.stop, BATCH):
         batch = list(pairs(peer, "cooperative-sticky", range(start, min(start + BATCH, seeds.stop)), scale))
-        firsts = [(name, case, mine, theirs) for name, case, mine, theirs in batch
-                  if not isinstance(theirs, str) and not problems(case, theirs, withheld=True)]
-        seen["invalid"] += len(batch) - len(firsts)
-        theirs = [after(case, theirs) for _, case, _, theirs in firsts]
-        for _ in range(ROUNDS):
-            theirs = [after(case, result) for case, result in
-                      zip(theirs, javas(peer, "cooperative-sticky", theirs), strict=True)]
-        for (name, case, mine, _), settled in zip(firsts, theirs, strict=True):
-            result = {m.member_id: m.owned for m in settled.members}
-            mine = settle(case, mine)
+        for name, case, mine, theirs in settled(peer, batch):
             assert not problems(case, mine), name
-            if problems(case, result):
-                seen["invalid"] += 1
+            if isinstance(theirs, str) or problems(case, theirs):
+                totals["invalid"] += 1  # or the Java client's group is not done: with racks it may never be
                 continue
-            if imbalance(mine) != imbalance(result): print(name, imbalance(mine), imbalance(result))
-            if kept(case, mine) < kept(case, result): print(name, 'kept', kept(case,mine), kept(case,result))
-            compare_racks(seen, case, mine, result)
-    check_seen(seen, seeds)
+            if case.equal_subscriptions():
+                assert imbalance(mine) == imbalance(theirs), name
+            add_up(totals, case, mine, theirs)
+    assert totals["compared"] > 0.9 * len(seeds)
+    assert totals["imbalance"] <= 1.01 * totals["imbalance in Java"]
+    assert totals["kept"] >= totals["kept in Java"]
 
 
-ROUNDS = 3
+FURTHER_REBALANCES = 3
 
 
-def settle(case: Case, result: Result) -> Result:
-    for n in range(ROUNDS):
-        before, result = result, ours("cooperative-sticky", after(case, result))
-        if before == result:
-            settled[n] += 1
-            return result
-    settled['not'] += 1
-    print('not settled', case.has_racks(), case.equal_subscriptions(), case.quirk)
-    return result
-settled = Counter()
+def settled(peer: JavaPeer, batch: list[tuple[str, Case, Result, Result | str]]
+            ) -> Iterator[tuple[str, Case, Result, Result | str]]:
+    """Both as they are after the further rebalances."""
+    theirs = [result for *_, result in batch]
+    for _ in range(FURTHER_REBALANCES):
+        again = [i for i, (_, case, *_) in enumerate(batch)
+                 if not isinstance(theirs[i], str) and problems(case, theirs[i])]
+        cases = [after(batch[i][1], theirs[i]) for i in again]
+        for i, result in zip(again, javas(peer, "cooperative-sticky", cases), strict=True):
+            theirs[i] = result
+    for (name, case, mine, _), result in zip(batch, theirs, strict=True):
+        for _ in range(FURTHER_REBALANCES):
+            if problems(case, mine):
+                mine = ours("cooperative-sticky", after(case, mine))
+        yield name, case, mine, result
+
+
+@pytest.mark.parametrize(("seeds", "scale"), SIZES)
+def test_groups_without_changes_come_to_rest(seeds, scale):
+    """Rebalances for no reason move nothing any more, after some that bring partitions nearer."""
+    for seed in seeds[:len(seeds) // 4]:
+        case = make_case(random.Random(f"rest {seed}"), scale)
+        before, result = None, ours("cooperative-sticky", case)
+        rebalances = 0
+        while result != before:
+            before, result = result, ours("cooperative-sticky", after(case, result))
+            rebalances += 1
+            assert rebalances < 25, seed
 
 
 def taken_from_others(case: Case, result: Result) -> set[Partition]:
     """What is given to one while another claims it in the same generation or a later one."""
-    generation = {(m.member_id, p): m.generation for m in case.members for p in m.owned}
-    return {p for member_id, partitions in result.items() for p in partitions
-            if any((m.member_id, p) in generation and m.member_id != member_id and
-                   m.generation >= generation.get((member_id, p), -2) for m in case.members)}
+    claims: dict[Partition, list[Member]] = {}
+    for member in case.members:
+        for partition in member.owned:
+            claims.setdefault(partition, []).append(member)
+    taken = set()
+    for member_id, partitions in result.items():
+        for partition in partitions:
+            mine = [m.generation for m in claims.get(partition, ()) if m.member_id == member_id] or [-2]
+            if any(m.generation >= mine[0] for m in claims.get(partition, ()) if m.member_id != member_id):
+                taken.add(partition)
+    return taken
 
 
-def compare_racks(seen: Counter[str], case: Case, mine: Result, theirs: Result) -> None:
-    seen["compared"] += 1
-    seen["near"] += near(case, mine)
-    seen["near in Java"] += near(case, theirs)
+def add_up(totals: Counter[str], case: Case, mine: Result, theirs: Result) -> None:
+    totals["compared"] += 1
+    for name, measure in (("imbalance", imbalance), ("kept", lambda r: kept(case, r)), ("near", lambda r: near(case, r))):
+        totals[name] += measure(mine)
+        totals[name + " in Java"] += measure(theirs)
 
 
-def check_seen(seen: Counter[str], seeds: range) -> None:
-    assert seen["invalid"] < len(seeds) / 20
-    assert seen["near"] >= 0.999 * seen["near in Java"]
-    print(dict(seen), settled)
+# The bytes that members exchange.
+
+def test_subscriptions_are_the_java_clients(peer):
+    for member in [m for seed in range(100) for m in make_case(random.Random(f"subscription {seed}")).members]:
+        for assignor in core.names():
+            member.version = 3
+            data = core.encode_subscription({
+                "member_id": member.member_id, "topics": member.topics, "rack": member.rack,
+                "owned": {} if assignor == "sticky" else member.by_topic(), "generation": member.generation,
+                "user_data": member.user_data(assignor)})
+            assert json.loads(peer.line(json.dumps({"subscription": data.hex()}))) == data.hex()
+            read = core.decode_subscription(member.member_id, data)
+            assert read["topics"] == sorted(member.topics)
+            assert (read["generation"], read["rack"]) == (member.generation, member.rack)
+            assert read["user_data"] == member.user_data(assignor)
+
+
+def test_assignments_are_the_java_clients(peer):
+    for partitions in ({}, {"a": [0]}, {"a": [0, 1, 5], "b": [2]}, {"t\u00e9": list(range(300))}):
+        data = core.encode_assignment(partitions)
+        assert json.loads(peer.line(json.dumps({"assignment": data.hex()}))) == data.hex()
+        assert core.decode_assignment(data) == (list(partitions.items()), None)
+
+
+@pytest.mark.parametrize("assignor", core.names())
+def test_user_data_is_the_java_clients(assignor, peer):
+    def theirs(last, generation):
+        assignment = None if last is None else core.encode_assignment(last).hex()
+        request = {"user_data": assignor, "assignment": assignment, "generation": generation}
+        return json.loads(peer.line(json.dumps(request)))
+
+    for last, generation in ((None, -1), ({}, 3), ({"a": [0]}, 7), ({"topic": [0, 3, 9]}, 2**31 - 1)):
+        mine = core.user_data(assignor, last, generation)
+        assert theirs(last, generation) == (None if mine is None else mine.hex())
+    several = {"a": [0, 2], "b": [1], "c": [5]}  # the Java client writes the topics in the order of a hash map
+    data = theirs(several, 4)
+    if assignor == "sticky":
+        previous, generation = core.read_sticky_user_data(bytes.fromhex(data))
+        assert (dict(previous), generation) == (several, 4)
+        assert core.read_sticky_user_data(core.user_data(assignor, several, 4)) == (list(several.items()), 4)
+    elif assignor == "cooperative-sticky":
+        assert core.read_cooperative_user_data(bytes.fromhex(data)) == 4

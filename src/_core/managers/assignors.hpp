@@ -7,17 +7,13 @@
 #pragma once
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "managers/assignment.hpp"
-#include "managers/assignor_claims.hpp"
 #include "managers/assignor_input.hpp"
-#include "managers/assignor_racks.hpp"
 #include "managers/assignor_range.hpp"
 #include "managers/assignor_roundrobin.hpp"
-#include "managers/assignor_sticky_equal.hpp"
-#include "managers/assignor_sticky_general.hpp"
+#include "managers/assignor_sticky.hpp"
 
 namespace kc {
 
@@ -44,50 +40,6 @@ inline bool find_assignor(const std::string& name, AssignorKind* out) {
 // Whether members may keep their partitions through a rebalance (KIP-429). All assignors support the eager protocol.
 inline bool supports_cooperative(AssignorKind kind) { return kind == ASSIGNOR_COOPERATIVE_STICKY; }
 
-// Lower is better: the differences of all pairs of members' counts summed up (the Java client's balance score), and how
-// many partitions have no replica in the rack of their member.
-inline std::pair<int64_t, size_t> badness(const AssignorInput& in, const RackIndex& racks, const AssignorResult& result) {
-  std::vector<int64_t> counts(in.members.size(), 0);
-  size_t far = 0;
-  for (size_t p = 0; p < result.owners.size(); ++p) {
-    ++counts[static_cast<size_t>(result.owners[p])];
-    if (!racks.matches(racks.of_member(result.owners[p]), p)) ++far;
-  }
-  return {imbalance(counts), far};
-}
-
-inline void choose_sticky(const AssignorInput& in, const Claims& claims, const RackIndex* racks, bool leave_far,
-                          AssignorResult& result) {
-  if (in.subscriptions_equal) {
-    StickyEqualAssignor(in, claims, racks, leave_far, result).run();
-  } else {
-    StickyGeneralAssignor(in, claims, racks, leave_far, result).run();
-  }
-}
-
-inline void assign_sticky(AssignorKind kind, const AssignorInput& in, AssignorResult& result) {
-  const Claims claims(kind, in);
-  const RackIndex racks(in);
-  std::vector<int32_t> everybody;
-  for (int32_t m = 0; m < in.member_count(); ++m) everybody.push_back(m);
-  bool racks_useful = racks.any() && racks.useful(0, in.partition_count, everybody);
-  choose_sticky(in, claims, racks_useful ? &racks : nullptr, false, result);
-  if (racks_useful) {
-    // Taking partitions away to bring them home to their rack is only worth it if more of them get there. Without this
-    // condition a group may rebalance for ever (and the Java client's does): what balance puts into another rack is
-    // taken away again the next time.
-    AssignorResult nearer(in);
-    choose_sticky(in, claims, &racks, true, nearer);
-    if (badness(in, racks, nearer) < badness(in, racks, result)) result = std::move(nearer);
-  }
-  if (!supports_cooperative(kind)) return;
-  // A partition that changes hands is withheld: its owner learns that it lost it, gives it up and joins again, and that
-  // second rebalance gives it away.
-  for (size_t p = 0; p < result.owners.size(); ++p) {
-    if (claims.held_by_another(p, result.owners[p])) result.owners[p] = NOBODY;
-  }
-}
-
 // `topics` must have all topics that any member named and that exist; others are ignored.
 inline void assign(AssignorKind kind, const std::vector<GroupMember>& members, const std::vector<TopicInput>& topics,
                    GroupAssignment& out) {
@@ -100,7 +52,7 @@ inline void assign(AssignorKind kind, const std::vector<GroupMember>& members, c
   } else if (kind == ASSIGNOR_ROUNDROBIN) {
     assign_roundrobin(in, result);
   } else {
-    assign_sticky(kind, in, result);
+    StickyAssignor(kind, in, result).run();
   }
   result.write(in, out);
 }
