@@ -44,13 +44,16 @@ class Application:
 
     def open(self) -> None:
         self.network = SimulatedNetwork(self.cluster, self.number)
-        self.consumer = Consumer.__new__(Consumer)
+        self.consumer = self.make_consumer()
         given = {"bootstrap.servers": "broker-1:9092", "client.id": f"client-{self.number}",
                  "error_cb": self.errors.append, "fetch.wait.max.ms": 500, "retry.backoff.ms": 50,
                  "retry.backoff.max.ms": 500, "topic.metadata.refresh.interval.ms": 5000, **self.settings}
         self.consumer._settings = config.parse(given)
         self.consumer._open(self.consumer._settings, "1.0", self.network, self.simulation.clock)
         self.place = self.simulation.add(self.consumer)
+
+    def make_consumer(self) -> Consumer:
+        return Consumer.__new__(Consumer)
 
     def say(self, text: str) -> None:
         if self.history.tracing:
@@ -123,6 +126,8 @@ class Reader(Application):
         if self.history.ending:
             if self.paused:
                 self.resume(sorted(self.paused))
+            if not self.expected:
+                self.assign()
             self.take(500)
         elif what < 0.8 and self.expected:
             self.take(self.chance.choice([1, 3, 10, 100]))

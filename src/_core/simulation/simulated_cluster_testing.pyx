@@ -204,6 +204,10 @@ cdef class SimulatedNetwork(Network):
             inc(it)
         del self.client
 
+    def kill(self):
+        """The process has died: the system closes its connections."""
+        self.client.close_all()
+
     cdef Readiness ready(self, int32_t node_id, Channel channel, int64_t now_ms) noexcept nogil:
         return <Readiness>self.client.ready(node_id, <int>channel)
 
