@@ -35,15 +35,19 @@ from kconsumer._core.events.application_event cimport (
 )
 from kconsumer._core.events.background_event cimport (
     ATTENTION_CLOSED,
+    ATTENTION_COMMIT,
     ATTENTION_CONTROL,
     ATTENTION_EVENTS,
     ATTENTION_FATAL,
+    ATTENTION_REBALANCE,
     ATTENTION_WAKEUP,
+    BACKGROUND_COMMIT,
     BACKGROUND_ERROR,
     BACKGROUND_STATS,
     BACKGROUND_THROTTLE,
     BackgroundEvent,
 )
+from kconsumer._core.events.topic_partition cimport PartitionOffset
 from kconsumer._core.network.network_client cimport NetworkClient
 from kconsumer._core.network.request cimport NetworkConfig
 from kconsumer._core.records.columns cimport Columns
@@ -85,6 +89,8 @@ cdef class ConsumerCore:
         self.clock = Clock()
         self.fork_generation = fork_generation()
         self.callback_lock = threading.Lock()
+        self.told = []
+        self.told_taken = []
         self.pool = BlockPool.create()
         if self.pool == NULL:
             raise MemoryError("no memory for the fetch buffer")
@@ -234,6 +240,7 @@ cdef class ConsumerCore:
     cdef int enter(self) except -1:
         """Begin an exclusive call."""
         self.check_usable()
+        self.liveness.count()
         if self.busy.exchange(1) != 0:
             raise exception_for(<int>ERR_STATE, "poll, consume, consume_batch and close are exclusive: another one of "
                                 "this consumer is running in another thread, or this is a call from its callback or "
@@ -264,8 +271,18 @@ cdef class ConsumerCore:
             self.handler.revalidate()
         if bits & <uint32_t>ATTENTION_EVENTS:
             self._serve()
+        if bits & (<uint32_t>ATTENTION_REBALANCE | <uint32_t>ATTENTION_COMMIT):
+            self.attend_group(bits)
         if bits & <uint32_t>ATTENTION_FATAL and self.fatal is None:
             self.fatal = KafkaError(KafkaError._CRIT_SYS_RESOURCE, "the network thread ran out of memory", fatal=True)
+        return 0
+
+    cdef int attend_group(self, uint32_t bits) except -1:
+        """GroupCore serves rebalances and the interval's commit here."""
+        return 0
+
+    cdef int leave_group(self, int64_t deadline_us) except -1:
+        """GroupCore's part of close(): callbacks, the last commit, the leave."""
         return 0
 
     def _serve(self):
@@ -306,6 +323,8 @@ cdef class ConsumerCore:
             self._on_throttle(text_of(event.text), event.broker_id, event.number)
         elif event.type == BACKGROUND_STATS:
             self._on_stats(text_of(event.text))
+        elif event.type == BACKGROUND_COMMIT:
+            self._on_commit(event.status.code, text_of(event.status.detail), offset_tuples(event.offsets))
         return 0
 
     cdef int wait(self, int64_t deadline_us) except -1:
@@ -324,8 +343,11 @@ cdef class ConsumerCore:
             # Another thread runs callbacks, and wakes this one should it leave any.
             others |= <uint32_t>ATTENTION_EVENTS
         if self.buffer.empty() and self.background.attention.quiet_but(others):
+            self.liveness.in_poll.store(True)
             with nogil:
                 result = wait_readable(self.background.wakeup.fd(), -1, left_ms)
+            self.liveness.count()
+            self.liveness.in_poll.store(False)
             if result == WAIT_INTERRUPTED:
                 PyErr_CheckSignals()
         self.background.waiting.store(False)
@@ -376,6 +398,7 @@ cdef class ConsumerCore:
         if (not GIL_DISABLED and self.handler is not None and self.handler.row < self.handler.row_end
                 and self.background.attention.quiet() and self.busy.load() == 0
                 and self.fork_generation == fork_generation()):
+            self.liveness.count()
             return self.handler.next_message()
         return self.poll_slow(timeout)
 
@@ -387,6 +410,8 @@ cdef class ConsumerCore:
                 self.attend()
                 if self.fatal is not None:
                     return error_message(self.fatal, None, -1, -1)
+                if self.told:
+                    return error_message(self.told.pop(0), None, -1, -1)
                 if self.handler.row < self.handler.row_end or self.handler.open_next():
                     return self.handler.next_message()
                 if self.handler.has_error():
@@ -435,19 +460,27 @@ cdef class ConsumerCore:
             self._consume_into(out, most, deadline)
         except BaseException:
             self.handler.rollback()
+            self.told[:0] = self.told_taken
             raise
         else:
             self.handler.commit()
         finally:
+            self.told_taken.clear()
             self.busy.store(0)
         return out
 
     cdef int _consume_into(self, list out, Py_ssize_t most, int64_t deadline) except -1:
         while len(out) < most:
+            if out and self.background.attention.get() & <uint32_t>ATTENTION_REBALANCE:
+                # Callbacks run at the next entry, when what is in hand has been returned.
+                return 0
             self.attend()
             if self.fatal is not None:
                 out.append(error_message(self.fatal, None, -1, -1))
                 return 0
+            while self.told and len(out) < most:
+                self.told_taken.append(self.told[0])
+                out.append(error_message(self.told.pop(0), None, -1, -1))
             while len(out) < most and (self.handler.row < self.handler.row_end or self.handler.open_next()):
                 while self.handler.row < self.handler.row_end and len(out) < most:
                     out.append(self.handler.next_message())
@@ -499,6 +532,8 @@ cdef class ConsumerCore:
             self.attend()
             if self.fatal is not None:
                 raise exception_from(self.fatal)
+            if self.told:
+                raise exception_from(self.told.pop(0))
             if self.handler.row < self.handler.row_end or self.handler.open_next():
                 columns = self.handler.columns
                 start = self.handler.row
@@ -685,16 +720,21 @@ cdef class ConsumerCore:
         """
         cdef CloseEvent* event
         cdef int64_t deadline
+        failure = None
         if self.fork_generation != fork_generation() or not self.opened or self.closed:
             return
         deadline = self.clock.now_us() + DEFAULT_CLOSE_MS * 1000 if timeout is None else self.deadline_us(timeout)
         self.enter()
         try:
+            try:
+                self.leave_group(deadline)
+            except BaseException as raised:
+                failure = raised
             event = new CloseEvent(deadline if deadline == INT64_MAX else deadline // 1000)
             event.retain()
             self.application.add(event)
             try:
-                self._await_close(event, deadline)
+                self.await_until(event, deadline)
             finally:
                 event.release()
                 self.closed = True
@@ -705,8 +745,11 @@ cdef class ConsumerCore:
                 self._serve()
         finally:
             self.busy.store(0)
+        if failure is not None:
+            raise failure
 
-    cdef int _await_close(self, CloseEvent* event, int64_t deadline) except -1:
+    cdef int await_until(self, ApplicationEvent* event, int64_t deadline) except -1:
+        """Wait for an event of the end, serving callbacks, until it is done or the deadline has passed."""
         cdef int64_t left_ms
         cdef WaitResult result
         while self.threaded and not event.done():
@@ -733,6 +776,13 @@ cdef class ConsumerCore:
 
 cdef extern from "Python.h":
     void leak "Py_INCREF"(object)
+
+
+cdef list offset_tuples(const vector[PartitionOffset]& offsets):
+    """[(topic, partition, offset, leader epoch, metadata, error)]"""
+    cdef size_t i
+    return [(text_of(offsets[i].topic), offsets[i].partition, offsets[i].offset, offsets[i].leader_epoch,
+             text_of(offsets[i].metadata), offsets[i].error) for i in range(offsets.size())]
 
 
 cdef object metadata_tuple(TopicMetadataEvent* event):

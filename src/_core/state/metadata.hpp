@@ -22,10 +22,10 @@ struct TopicEntry {
   std::string name;
   Uuid id;
   int32_t error = 0;
+  bool internal = false;
   int64_t updated_ms = 0;
   std::unordered_map<int32_t, PartitionEntry> partitions;
 };
-
 
 class ClusterCache {
  public:

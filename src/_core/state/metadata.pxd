@@ -17,6 +17,7 @@ cdef extern from "state/metadata.hpp" namespace "kc" nogil:
         string name
         Uuid id
         int32_t error
+        bint internal
         int64_t updated_ms
         unordered_map[int32_t, PartitionEntry] partitions
 
