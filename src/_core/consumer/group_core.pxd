@@ -32,7 +32,7 @@ cdef class GroupCore(ConsumerCore):
     cdef int _give_up(self, RebalanceKind kind, RebalanceEvent& event) except -1
     cdef int _call_back(self, kind, const vector[TopicPartition]& partitions, bint eager) except -1
     cdef int _find_states(self, const vector[TopicPartition]& partitions, vector[PartitionState*]& out) except -1
-    cdef int _standing(self, const vector[PartitionState*]& states, vector[PartitionOffset]& out) except -1
+    cdef int _standing(self, vector[PartitionState*]& states, vector[PartitionOffset]& out) except -1
     cdef int _commit_returned(self) except -1
     cdef int _standing_of_all(self, vector[PartitionOffset]& out) except -1
     cdef LeaveGroupEvent* _leave(self, bint closing, int64_t deadline_us, bint call_back) except NULL

@@ -71,7 +71,7 @@ cdef class GroupCore(ConsumerCore):
         self.network_thread.has_group = True
 
     def _classic_protocol(self):
-        cdef ClassicGroupManager manager = ClassicGroupManager()
+        cdef ClassicGroupManager manager = ClassicGroupManager(self.membership, self.coordinator)
         manager.delegate = self.delegate
         manager.config = &self.group
         manager.shared = &self.shared
@@ -202,7 +202,7 @@ cdef class GroupCore(ConsumerCore):
                 out.push_back(p)
         return 0
 
-    cdef int _standing(self, const vector[PartitionState*]& states, vector[PartitionOffset]& out) except -1:
+    cdef int _standing(self, vector[PartitionState*]& states, vector[PartitionOffset]& out) except -1:
         """What stands to be committed: the position after what was returned, or what was stored, where it has moved."""
         cdef PartitionState* p
         cdef PartitionOffset found
@@ -450,7 +450,7 @@ cdef class GroupCore(ConsumerCore):
         }
 
 
-cdef void release_states(const vector[PartitionState*]& states) noexcept nogil:
+cdef void release_states(vector[PartitionState*]& states) noexcept nogil:
     cdef PartitionState* p
     for p in states:
         p.release()

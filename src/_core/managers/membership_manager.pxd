@@ -71,6 +71,10 @@ cdef class MembershipManager:
     cdef void on_target(self, vector[TopicPartition]& target, int64_t now_ms) noexcept nogil
     # Eager: everything owned is to be revoked before JoinGroup. True when nothing is owned (rejoin() at once).
     cdef bint revoke_all(self, int64_t now_ms) noexcept nogil
+    # Cooperative: what is owned and no longer subscribed is to be revoked before JoinGroup. True when that is nothing.
+    cdef bint revoke_unsubscribed(self, int64_t now_ms) noexcept nogil
+    # Whether a topic is subscribed, by name or pattern.
+    cdef bint wants(self, const string& topic) noexcept nogil
     # PARTITION_REVOKED is over (revocation_committed() was true): go on with on_assign, or (eager) back to JOINING.
     cdef bint revocation_committed(self) noexcept nogil
     cdef void after_revocation(self, bint rejoin, int64_t now_ms) noexcept nogil
@@ -101,6 +105,7 @@ cdef class MembershipManager:
     cdef int64_t _await_return(self, int64_t now_ms) noexcept nogil
     cdef void _join(self, int64_t now_ms) noexcept nogil
     cdef void _reconcile(self, int64_t now_ms) noexcept nogil
+    cdef bint _revoke_first(self, const vector[TopicPartition]& partitions, int64_t now_ms) noexcept nogil
     cdef void _revoke(self) noexcept nogil
     cdef void _stop_fetching(self, const vector[TopicPartition]& partitions) noexcept nogil
     cdef void _assign(self, int64_t now_ms) noexcept nogil

@@ -60,10 +60,14 @@ cdef extern from * nogil:
     static inline bool kc_contains(const std::vector<kc::TopicPartition>& sorted, const std::string& topic, int32_t p) {
       return std::binary_search(sorted.begin(), sorted.end(), kc::TopicPartition(topic, p));
     }
+    static inline bool kc_contains_name(const std::vector<std::string>& sorted, const std::string& name) {
+      return std::binary_search(sorted.begin(), sorted.end(), name);
+    }
     """
     void sort_unique "kc_sort_unique"[T](vector[T]& v)
     bint same "kc_same"[T](const vector[T]& a, const vector[T]& b)
     bint contains "kc_contains"(const vector[TopicPartition]& sorted, const string& topic, int32_t partition)
+    bint contains_name "kc_contains_name"(const vector[string]& sorted, const string& name)
 
 cdef enum:
     LIVENESS_SAMPLE_MS = 1000       # at most: how late max.poll.interval.ms may be noticed
@@ -283,12 +287,26 @@ cdef class MembershipManager:
             self._revoke()
 
     cdef bint revoke_all(self, int64_t now_ms) noexcept nogil:
-        if self.owned.empty():
+        return self._revoke_first(self.owned, now_ms)
+
+    cdef bint revoke_unsubscribed(self, int64_t now_ms) noexcept nogil:
+        cdef vector[TopicPartition] unwanted
+        cdef size_t i
+        for i in range(self.owned.size()):
+            if not self.wants(self.owned[i].topic):
+                unwanted.push_back(self.owned[i])
+        return self._revoke_first(unwanted, now_ms)
+
+    cdef bint wants(self, const string& topic) noexcept nogil:
+        return contains_name(self.subscribed, topic) or self.matcher.matches(topic)
+
+    cdef bint _revoke_first(self, const vector[TopicPartition]& partitions, int64_t now_ms) noexcept nogil:
+        if partitions.empty():
             return True
         if self.started_ms < 0:
             self.started_ms = now_ms
         self.target_pending = False
-        self.revoking = self.owned
+        self.revoking = partitions
         self.assigning.clear()
         self._revoke()
         return False
