@@ -350,10 +350,13 @@ cdef class ConsumerCore:
         """
         cdef WaitResult result
         while not event.done():
-            with nogil:
-                result = wait_readable(event.fd(), self.background.events_ready.fd(), -1)
-            if result == WAIT_INTERRUPTED:
-                PyErr_CheckSignals()
+            if self.threaded:
+                with nogil:
+                    result = wait_readable(event.fd(), self.background.events_ready.fd(), -1)
+                if result == WAIT_INTERRUPTED:
+                    PyErr_CheckSignals()
+            elif not self._stand_still():
+                raise RuntimeError("nobody turns the loop that this call waits for")
             if not event.done() and self.background.attention.get() & <uint32_t>ATTENTION_EVENTS:
                 self._serve_or_yield(event)
         if not event.status.ok():
@@ -750,19 +753,26 @@ cdef class ConsumerCore:
         """Wait for an event of the end, serving callbacks, until it is done or the deadline has passed."""
         cdef int64_t left_ms
         cdef WaitResult result
-        while self.threaded and not event.done():
+        while not event.done():
             left_ms = -1
             if deadline != INT64_MAX:
                 left_ms = (deadline - self.clock.now_us()) // 1000
                 if left_ms <= 0:
                     break
-            with nogil:
-                result = wait_readable(event.fd(), self.background.events_ready.fd(), left_ms)
-            if result == WAIT_INTERRUPTED:
-                PyErr_CheckSignals()
+            if self.threaded:
+                with nogil:
+                    result = wait_readable(event.fd(), self.background.events_ready.fd(), left_ms)
+                if result == WAIT_INTERRUPTED:
+                    PyErr_CheckSignals()
+            elif not self._stand_still():
+                break
             if not event.done():
                 self._serve()
         return 0
+
+    def _stand_still(self):
+        """For a test that turns the loop itself: let time pass while a call waits. False: it cannot."""
+        return False
 
     def _run_once(self):
         """One turn of the loop, for tests that gave their own network."""

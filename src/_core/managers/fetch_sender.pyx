@@ -600,7 +600,7 @@ cdef class FetchSender(RequestManager):
             for i in range(data.aborted_transactions.value.size()):
                 aborted.producer_id = data.aborted_transactions.value[i].producer_id
                 aborted.first_offset = data.aborted_transactions.value[i].first_offset
-                item.job.aborted.push_back(aborted)
+                item.job.add_aborted(aborted)
         self.fetched.push_back(item)
 
     cdef void _queue_end(self, PartitionState* p, int64_t offset) noexcept nogil:
