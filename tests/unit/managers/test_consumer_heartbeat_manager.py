@@ -19,6 +19,8 @@ from consumer_group_loop import (
 )
 from stepped_loop import METADATA, Topic
 
+from kconsumer import KafkaError, KafkaException
+
 NOT_COORDINATOR, NOT_AVAILABLE, LOADING = 16, 15, 14
 UNKNOWN_MEMBER, FENCED_EPOCH, FENCED_INSTANCE, UNRELEASED = 25, 110, 82, 111
 TOPIC_REFUSED, GROUP_REFUSED, INVALID_REQUEST, UNSUPPORTED_VERSION = 29, 30, 42, 35
@@ -195,6 +197,14 @@ def test_patterns_become_one_expression(member):
     member.settle()
     assert member.beat()["body"]["subscribed_topic_regex"] == "(^a)|(^b|c$)"
     assert member.beat()["body"]["subscribed_topic_names"] == []
+
+
+def test_a_pattern_that_re2_lacks_is_refused_at_subscribe(member):
+    with pytest.raises(KafkaException, match="back-reference") as caught:
+        member.subscribe(r"^(a)\1")
+    assert caught.value.args[0].code() == KafkaError._INVALID_ARG
+    member.settle()
+    assert member.beats() == []
 
 
 def test_only_an_empty_pattern_takes_one_back(member):
@@ -611,7 +621,7 @@ def test_an_instance_id_in_use_is_named():
 
 
 def test_subscribe_starts_anew_after_a_fatal_error(member):
-    member.subscribe("^(")
+    member.subscribe("^[z-a]")
     member.settle()
     member.refuse(member.beat(), INVALID_REGEX)
     assert member.errors_told() == [INVALID_REGEX]
