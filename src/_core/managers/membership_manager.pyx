@@ -333,7 +333,9 @@ cdef class MembershipManager:
         self._tell(REBALANCE_ASSIGN, self.assigning)
 
     cdef void _reconciled(self, int64_t now_ms) noexcept nogil:
-        self.move(MEMBER_STABLE)
+        if self.state != MEMBER_STABLE:
+            # Already so where a new target gives what is owned.
+            self.move(MEMBER_STABLE)
         self.revoking.clear()
         self.assigning.clear()
         self.shared.rebalances.fetch_add(1)

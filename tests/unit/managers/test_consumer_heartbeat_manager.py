@@ -442,6 +442,48 @@ def test_a_deleted_topic_leaves_the_target_by_itself(member):
     assert member.assigned == [("t", 0)]
 
 
+def test_a_target_that_gives_what_is_owned_is_acknowledged(member):
+    member.join(assignment={T: [0]})
+    member.advance(INTERVAL_MS)
+    member.reply(member.beat(), epoch=2, assignment={T: [0], V: [0]})
+    member.answer(lookups(member.requests(METADATA))[0], unresolved(member, [V]))
+    member.settle()
+    assert owned(member.beat()) == {T: [0]}
+    member.acknowledge(2)
+    assert member.errors_told() == []
+    assert member.serve() == []
+    member.advance(INTERVAL_MS)
+    assert member.beat()["body"]["member_epoch"] == 2
+
+
+def test_a_pending_target_may_give_what_is_owned_by_then(member):
+    member.join(assignment={T: [0]})
+    member.advance(INTERVAL_MS)
+    member.reply(member.beat(), epoch=2, assignment={T: [0, 1]})
+    member.advance(INTERVAL_MS)
+    member.reply(member.beat(), epoch=3, assignment={T: [0]})
+    member.advance(INTERVAL_MS)
+    member.reply(member.beat(), epoch=4, assignment={T: [0, 1]})
+    member.reconcile()
+    assert owned(member.beat()) == {T: [0, 1]}
+    member.acknowledge(4)
+    assert member.serve() == []
+    assert member.assigned == [("t", 0), ("t", 1)]
+
+
+def test_a_topic_made_anew_keeps_its_partitions_under_its_new_id(member):
+    member.join(assignment={T: [0]})
+    member.topics["t"].topic_id = V
+    member.advance(INTERVAL_MS)
+    member.reply(member.beat(), epoch=2, assignment={V: [0]})
+    for request in lookups(member.requests(METADATA)):
+        member.answer(request, member.metadata_body(["t"]))
+    member.settle()
+    assert owned(member.beat()) == {V: [0]}
+    assert member.calls == [("assign", [("t", 0)])]
+    assert member.serve() == []
+
+
 def test_a_failed_lookup_is_asked_again(member):
     member.subscribe("t")
     member.settle()
