@@ -261,6 +261,14 @@ def test_topics_that_may_not_be_seen_are_left_out(member):
     assert member.beat()["body"]["subscribed_topic_names"] == ["t", "u"]
 
 
+def test_a_subscribed_topic_that_is_not_there_yet_is_no_error(member):
+    member.subscribe("t", "later")
+    member.settle()
+    assert member.beat()["body"]["subscribed_topic_names"] == ["later", "t"]
+    member.reply(member.beat(), assignment={})
+    assert member.errors_told() == []
+
+
 def test_a_refused_topic_is_told_once_and_the_member_stays(member):
     member.join("t", assignment={T: [0]})
     for _ in range(3):
