@@ -65,10 +65,9 @@ cdef class ConsumerNetworkThread:
 
     cdef int64_t _poll_group(self, int64_t now_ms) noexcept nogil:
         """Membership before its protocol's manager, which acts on its state; the coordinator last, as all ask for it."""
-        # One statement each: the order in which min() evaluates its arguments is not that in which they are written.
+        # Statements of their own: Cython evaluates the second argument of min() first.
         cdef int64_t wait = self.membership.poll(now_ms)
-        cdef int64_t next_ms = self.protocol.poll(now_ms)
-        wait = min(wait, next_ms)
+        wait = min(wait, self.protocol.poll(now_ms))
         wait = min(wait, self.commits.poll(now_ms))
         return min(wait, self.coordinator.poll(now_ms))
 
@@ -102,8 +101,8 @@ cdef class ConsumerNetworkThread:
         self.background.add(event)
 
     cdef string statistics(self, int64_t now_ms) noexcept nogil:
-        return write_statistics(self.delegate, self.fetch_sender.positions, self.counters, self.fetch_sender.pool,
-                                self.client_id, self.started_ms * 1000, now_ms * 1000)
+        return write_statistics(self.fetch_sender, self.background, self.client_id, self.started_ms * 1000,
+                                now_ms * 1000)
 
     # ---- the thread
 

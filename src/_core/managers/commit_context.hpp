@@ -70,6 +70,7 @@ struct AskedCommitted {
   uint64_t position_epoch = 0;
   size_t index = 0;
   bool answered = false;
+  int64_t twin = -1;                    // index into SentFetch.asked: a question named the partition before, too
 };
 
 struct SentFetch {

@@ -82,9 +82,8 @@ cdef class CommitRequestManager(RequestManager):
     cdef int64_t names_until_ms                  # thread: N (a topic id was not known to the broker: names until then)
     cdef uint64_t failures_seen                  # thread: N (of the coordinator)
     cdef size_t departing_left                   # thread: N
-    cdef size_t automatic_left                   # thread: N (of the interval)
+    cdef size_t automatic_left                   # thread: N (of the interval, not tried yet)
     cdef int64_t automatic_due_ms                # thread: N (0: nothing is assigned)
-    cdef int32_t automatic_attempts              # thread: N (failed in a row)
     cdef int32_t fenced_by                       # thread: N
 
     # What the others of the loop share with it and with `committed`.
@@ -128,5 +127,4 @@ cdef class CommitRequestManager(RequestManager):
     cdef void _done(self, QueuedCommit* queued, size_t i, int32_t code) noexcept nogil
     cdef void _finish_all(self, vector[uint64_t]& over, int64_t now_ms) noexcept nogil
     cdef void _finish(self, uint64_t sequence, int32_t code, const char* why, int64_t now_ms) noexcept nogil
-    cdef void _after_interval_commit(self, int32_t code, int64_t now_ms) noexcept nogil
     cdef void _tell(self, CommitEvent* event, const Status& status) noexcept nogil

@@ -5,7 +5,7 @@ the offset of a partition that this member may have lost meanwhile (the broker c
 
 All that waits goes into one request, the newest offset of each partition; every commit gets the results of its own
 partitions. A commit that somebody waits for, and one of a revocation or a leave, is retried until its deadline; another
-one while no newer commit names the partition, for at most session.timeout.ms; the interval's comes again by itself.
+one (the interval's, too) while no newer commit names the partition, for at most session.timeout.ms.
 
 Errors per partition of an OffsetCommit response:
   NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, REQUEST_TIMED_OUT, a lost connection   the coordinator is looked for, retried
@@ -345,7 +345,7 @@ cdef class CommitRequestManager(RequestManager):
             return False
         if queued.event.sync:
             return True
-        return not queued.event.automatic and self.newest[partition_key(offset.topic, offset.partition)] == sequence
+        return self.newest[partition_key(offset.topic, offset.partition)] == sequence
 
     cdef void _choose(self, uint64_t sequence, QueuedCommit* queued, size_t i) noexcept nogil:
         cdef PartitionOffset* offset = &queued.event.offsets[i]
@@ -492,6 +492,9 @@ cdef class CommitRequestManager(RequestManager):
             queued = &dereference(it).second
             if queued.failed:
                 queued.failed = False
+                if queued.attempts == 0:
+                    # While it is retried the next interval may bring a newer one, which takes its place.
+                    self.automatic_left -= queued.event.automatic and not queued.departing
                 queued.attempts += 1
                 queued.retry_at_ms = now_ms + backoff_ms(dereference(self.backoff), queued.attempts, self.jitter)
             if queued.left == 0:
@@ -541,22 +544,12 @@ cdef class CommitRequestManager(RequestManager):
         if code != 0:
             status = Status(code, string(why))
         self.departing_left -= queued.departing
-        if event.automatic and not queued.departing:
-            self.automatic_left -= 1
-            self._after_interval_commit(status.code, now_ms)
+        if queued.attempts == 0:
+            self.automatic_left -= event.automatic and not queued.departing
         self._tell(event, status)
         self.queue.erase(self.queue.find(sequence))
         event.complete(status)
         event.release()
-
-    cdef void _after_interval_commit(self, int32_t code, int64_t now_ms) noexcept nogil:
-        """One that failed for a reason that passes comes again with backoff, of what is processed by then."""
-        if is_retriable(code) or is_lost_request(code) or code == <int>REBALANCE_IN_PROGRESS:
-            self.automatic_attempts += 1
-            self.automatic_due_ms = min(self.automatic_due_ms, now_ms + backoff_ms(
-                dereference(self.backoff), self.automatic_attempts, self.jitter))
-        else:
-            self.automatic_attempts = 0
 
     cdef void _tell(self, CommitEvent* event, const Status& status) noexcept nogil:
         """on_commit; where nobody listens, a failure goes to the log."""

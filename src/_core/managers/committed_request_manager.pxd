@@ -36,6 +36,7 @@ cdef extern from "managers/commit_context.hpp" namespace "kc" nogil:
         uint64_t position_epoch
         size_t index
         bint answered
+        int64_t twin
 
     cdef cppclass SentFetch:
         SentFetch()

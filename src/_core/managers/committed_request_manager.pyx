@@ -226,6 +226,9 @@ cdef class CommittedRequestManager(RequestManager):
             body.highest = BY_NAME_VERSION
         for i in range(sent.asked.size()):
             self._name(sent, i, &name, &partition)
+            if sent.places[partition_key(name, partition)] != i:
+                # A twin: asked for once.
+                continue
             if topics.count(name) == 0:
                 topics[name] = body.message.topics.value.size()
                 topic.name = name
@@ -318,10 +321,10 @@ cdef class CommittedRequestManager(RequestManager):
     cdef void _answer(self, SentFetch& sent, const string& topic, int32_t partition, const CommittedAnswer& answer,
                       const string& metadata, int32_t node_id, int64_t now_ms) noexcept nogil:
         cdef AskedCommitted* asked
+        cdef int64_t place
         it = sent.places.find(partition_key(topic, partition))
         if it == sent.places.end() or sent.asked[dereference(it).second].answered:
             return
-        asked = &sent.asked[dereference(it).second]
         if answer.error != 0:
             self._note_error(answer.error, node_id, now_ms)
             if is_retriable(answer.error):
@@ -329,11 +332,15 @@ cdef class CommittedRequestManager(RequestManager):
                 if sent.question != 0 and self.questions.count(sent.question):
                     self.questions[sent.question].last_error = answer.error
                 return
-        asked.answered = True
-        if asked.partition != NULL:
-            self._answer_position(asked, answer, now_ms)
-        elif self.questions.count(sent.question):
-            self._answer_question(&self.questions[sent.question], asked.index, answer, metadata)
+        place = <int64_t>dereference(it).second
+        while place >= 0:
+            asked = &sent.asked[<size_t>place]
+            asked.answered = True
+            if asked.partition != NULL:
+                self._answer_position(asked, answer, now_ms)
+            elif self.questions.count(sent.question):
+                self._answer_question(&self.questions[sent.question], asked.index, answer, metadata)
+            place = asked.twin
 
     cdef void _note_error(self, int32_t code, int32_t node_id, int64_t now_ms) noexcept nogil:
         if code == <int>NOT_COORDINATOR or code == <int>COORDINATOR_NOT_AVAILABLE or code == <int>REQUEST_TIMED_OUT:
@@ -508,8 +515,11 @@ cdef void note_position(SentFetch& sent, PartitionState* p) noexcept nogil:
 
 cdef void note_question(SentFetch& sent, PartitionOffset& partition, size_t i) noexcept nogil:
     cdef AskedCommitted asked
+    cdef string key = partition_key(partition.topic, partition.partition)
     asked.index = i
-    sent.places[partition_key(partition.topic, partition.partition)] = sent.asked.size()
+    if sent.places.count(key):
+        asked.twin = <int64_t>sent.places[key]
+    sent.places[key] = sent.asked.size()
     sent.asked.push_back(asked)
 
 

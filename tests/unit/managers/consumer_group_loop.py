@@ -23,7 +23,7 @@ class Member(Loop):
     """``calls`` records the callbacks. Brokers 1 and 2 exist; 1 coordinates until a test says otherwise."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(group_protocol="consumer", **settings)
+        super().__init__(group_id="g", group_protocol="consumer", **settings)
         self.coordinator = 1
         self.topics["u"] = Topic({0: (1, 1), 1: (2, 1)}, U)
         self.calls: list[tuple[str, list[tuple[str, int]]]] = []
@@ -107,9 +107,11 @@ class Member(Loop):
         return sorted((p.topic, p.partition) for p in self.consumer.assignment())
 
     def errors_told(self) -> list[int]:
-        """Codes of the errors that poll() hands out now."""
-        found = []
+        """Codes of the errors that poll() hands out now; a fatal one, which it hands out for ever, once."""
+        found: list[int] = []
         while (message := self.poll()) is not None:
+            if message.error().fatal() and message.error().code() in found:
+                break
             found.append(message.error().code())
         return found
 
