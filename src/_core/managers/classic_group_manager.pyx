@@ -90,7 +90,7 @@ cdef enum:
     KIND_SYNC = 2
     KIND_HEARTBEAT = 3
     KIND_LEAVE = 4
-    JOIN_GRACE_MS = 5000                 # of a JoinGroup's answer after the rebalance timeout, as the Java client has it
+    JOIN_GRACE_MS = 5000                 # for the answer after the rebalance timeout, as the Java client has it
     STATIC_MEMBERS_SINCE_JOIN = 5        # versions from which requests carry group.instance.id
     STATIC_MEMBERS_SINCE = 3             # SyncGroup, Heartbeat
 

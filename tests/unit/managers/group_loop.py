@@ -152,7 +152,8 @@ class GroupLoop(Loop):
             if self.network.requests(METADATA):
                 request = self.the(METADATA)
                 named = request["body"]["topics"]
-                self.answer(request, self.metadata_body(None if named is None else [t["name"] for t in named], **changes))
+                names = None if named is None else [t["name"] for t in named]
+                self.answer(request, self.metadata_body(names, **changes))
             self.turn()
 
     def find_coordinator(self, node: int = 2, error: int = 0) -> None:
