@@ -1,4 +1,4 @@
-"""Owns: MembershipManager, the state of this member (state/member_state.hpp) and the reconciliation of what it owns with
+"""Owns: MembershipManager, the state of this member (state/member_state.hpp), the reconciliation of what it owns with
 its target, for both group protocols; which topics are subscribed; max.poll.interval.ms.
 
 thread: N. Never: sends a request (the manager of the protocol does, looking at `state`), runs a callback, commits (it
