@@ -222,7 +222,8 @@ class Consumer(GroupConsumer):
     def get_watermark_offsets(
         self, partition: TopicPartition, timeout: float | None = None, cached: bool = False
     ) -> tuple[int, int] | None:
-        """The first offset of the partition and the one after its last.
+        """The first offset of the partition and the one after its last; with ``isolation.level=read_committed`` the
+        last stable one, which transactions that are still open hold back.
 
         Args:
             timeout: seconds (None: no bound).
@@ -240,7 +241,7 @@ class Consumer(GroupConsumer):
             return (OFFSET_INVALID, OFFSET_INVALID) if known is None else (known[2], known[3])
         try:
             low, high = self._list_offsets(
-                [(p.topic, p.partition, _EARLIEST), (p.topic, p.partition, _LATEST)], False, timeout)
+                [(p.topic, p.partition, _EARLIEST), (p.topic, p.partition, _LATEST)], timeout)
         except TimeoutError:
             return None
         for error, *_ in (low, high):
@@ -253,7 +254,8 @@ class Consumer(GroupConsumer):
     ) -> list[TopicPartition]:
         """The first offset whose timestamp is at least ``offset`` (milliseconds since the epoch), per partition.
 
-        Special times: -1 the end, -2 the beginning, -3 the record of the greatest timestamp (KIP-734).
+        Special times: -1 the end (as get_watermark_offsets() has it), -2 the beginning, -3 the record of the greatest
+        timestamp (KIP-734).
 
         Returns:
             list of TopicPartition: ``offset`` is the answer (OFFSET_END where no record is that young), ``error`` set
@@ -263,7 +265,7 @@ class Consumer(GroupConsumer):
             KafkaException: _TIMED_OUT and the like; the error of the first where all failed.
         """
         asked = coerce_list(partitions)
-        answers = self._list_offsets([(p.topic, p.partition, p.offset) for p in asked], False, timeout)
+        answers = self._list_offsets([(p.topic, p.partition, p.offset) for p in asked], timeout)
         if answers and all(error for error, *_ in answers):
             raise _refused(answers[0][0], asked[0], "its offset cannot be had")
         found = []

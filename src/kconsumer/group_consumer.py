@@ -216,7 +216,7 @@ class GroupConsumer(GroupCore):
             return [(message.topic(), message.partition(), message.offset() + 1, -1 if epoch is None else epoch, None)]
         if hasattr(message, "next_offsets"):
             return [(topic, partition, offset, -1, None)
-                    for (topic, partition), offset in message.next_offsets().items()]
+                    for (topic, partition), offset in message.next_offsets.items()]
         raise TypeError(f"expected Message or RecordBatch, not {type(message).__name__}")
 
     # ---- callbacks of the core

@@ -76,5 +76,6 @@ cdef class ConsumerCore:
     cdef int _dispatch(self, BackgroundEvent& event) except -1
     cdef object _serve_or_yield(self, ApplicationEvent* event)
     cdef int _consume_into(self, list out, Py_ssize_t most, int64_t deadline) except -1
-    cdef RecordBatch _take_batch(self, int32_t most, int64_t deadline)
+    cdef RecordBatch batch_or_moved(self, object max_records, object timeout, bint or_moved)
+    cdef RecordBatch _take_batch(self, int32_t most, int64_t deadline, bint or_moved)
     cdef int _raise_event(self) except -1

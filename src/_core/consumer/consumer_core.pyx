@@ -11,6 +11,7 @@ from libc.stdint cimport INT64_MAX
 
 from kconsumer._core.base.cpp cimport deque, vector
 from kconsumer._core.base.fork cimport fork_generation, watch_forks
+from kconsumer._core.base.gil cimport GIL_DISABLED
 from kconsumer._core.base.log cimport LogLine
 from kconsumer._core.base.status cimport ERR_INTR, ERR_PARTITION_EOF, ERR_STATE, ERR_UNSUPPORTED_FEATURE
 from kconsumer._core.base.wakeup_fd cimport WAIT_INTERRUPTED, WaitResult, wait_readable
@@ -63,18 +64,6 @@ cdef enum:
     DEFAULT_CLOSE_MS = 5000
 
 _CLOSED = "Consumer closed"
-
-
-cdef extern from *:
-    """
-    // Without a GIL nothing keeps a second thread out of poll()'s fast path: there every poll() takes `busy`.
-    #ifdef Py_GIL_DISABLED
-    #define KC_GIL_DISABLED 1
-    #else
-    #define KC_GIL_DISABLED 0
-    #endif
-    """
-    const bint GIL_DISABLED "KC_GIL_DISABLED"
 
 
 cdef void room_in_buffer(void* network) noexcept nogil:
@@ -260,19 +249,19 @@ cdef class ConsumerCore:
         return self.clock.now_us() + <int64_t>(seconds * 1e6)
 
     cdef int attend(self) except -1:
-        """What must come before records: wakeup(), changes of position, callbacks."""
+        """What must come before records: wakeup(), callbacks, changes of position."""
         cdef uint32_t bits = self.background.attention.get()
         if bits == 0:
             return 0
         if bits & <uint32_t>ATTENTION_WAKEUP and self.background.attention.clear(<uint32_t>ATTENTION_WAKEUP):
             raise exception_for(<int>ERR_INTR, "wakeup() was called")
-        if bits & <uint32_t>ATTENTION_CONTROL:
-            self.background.attention.clear(<uint32_t>ATTENTION_CONTROL)
-            self.handler.revalidate()
         if bits & <uint32_t>ATTENTION_EVENTS:
             self._serve()
         if bits & (<uint32_t>ATTENTION_REBALANCE | <uint32_t>ATTENTION_COMMIT):
             self.attend_group(bits)
+        # After the callbacks, which may have changed positions or the assignment.
+        if self.background.attention.clear(<uint32_t>ATTENTION_CONTROL):
+            self.handler.revalidate()
         if bits & <uint32_t>ATTENTION_FATAL and self.fatal is None:
             self.fatal = KafkaError(KafkaError._CRIT_SYS_RESOURCE, "the network thread ran out of memory", fatal=True)
         return 0
@@ -361,10 +350,13 @@ cdef class ConsumerCore:
         """
         cdef WaitResult result
         while not event.done():
-            with nogil:
-                result = wait_readable(event.fd(), self.background.events_ready.fd(), -1)
-            if result == WAIT_INTERRUPTED:
-                PyErr_CheckSignals()
+            if self.threaded:
+                with nogil:
+                    result = wait_readable(event.fd(), self.background.events_ready.fd(), -1)
+                if result == WAIT_INTERRUPTED:
+                    PyErr_CheckSignals()
+            elif not self._stand_still():
+                raise RuntimeError("nobody turns the loop that this call waits for")
             if not event.done() and self.background.attention.get() & <uint32_t>ATTENTION_EVENTS:
                 self._serve_or_yield(event)
         if not event.status.ok():
@@ -380,6 +372,7 @@ cdef class ConsumerCore:
 
     # ---- records
 
+    @cython.binding(False)  # CPython calls a plain method descriptor faster
     def poll(self, timeout=None):
         """The next record or consumer error.
 
@@ -507,6 +500,14 @@ cdef class ConsumerCore:
         Raises:
             KafkaException: a consumer error (except _PARTITION_EOF, which is passed over). Else as poll().
         """
+        return self.batch_or_moved(max_records, timeout, False)
+
+    def _consume_batch_or_moved(self, max_records, timeout):
+        """consume_batch() that also returns, with no row, once the position has moved over records that are not shown
+        (transaction markers, aborted ones): whoever reads up to an offset is told that it is reached."""
+        return self.batch_or_moved(max_records, timeout, True)
+
+    cdef RecordBatch batch_or_moved(self, object max_records, object timeout, bint or_moved):
         cdef int64_t deadline = self.deadline_us(timeout)
         cdef int32_t most = max_records
         cdef RecordBatch batch
@@ -515,7 +516,7 @@ cdef class ConsumerCore:
         self.enter()
         self.handler.begin()
         try:
-            batch = self._take_batch(most, deadline)
+            batch = self._take_batch(most, deadline, or_moved)
         except BaseException:
             self.handler.rollback()
             raise
@@ -525,7 +526,7 @@ cdef class ConsumerCore:
             self.busy.store(0)
         return batch
 
-    cdef RecordBatch _take_batch(self, int32_t most, int64_t deadline):
+    cdef RecordBatch _take_batch(self, int32_t most, int64_t deadline, bint or_moved):
         cdef Columns* columns
         cdef int32_t start
         while True:
@@ -544,7 +545,7 @@ cdef class ConsumerCore:
                     self.handler.drop_front()
                     continue
                 self._raise_event()
-            if not self.wait(deadline):
+            if (or_moved and self.handler.moved) or not self.wait(deadline):
                 return make_batch(NULL, 0, 0)
 
     cdef int _raise_event(self) except -1:
@@ -681,13 +682,13 @@ cdef class ConsumerCore:
         finally:
             event.release()
 
-    def _list_offsets(self, queries, bint read_committed, timeout):
-        """[(topic, partition, timestamp)] → [(error, offset, timestamp, leader_epoch)]."""
+    def _list_offsets(self, queries, timeout):
+        """[(topic, partition, timestamp)] → [(error, offset, timestamp, leader_epoch)], as isolation.level sees them."""
         cdef OffsetQuery query
         self.check_usable()
         cdef ListOffsetsEvent* event = new ListOffsetsEvent(self._deadline_ms(timeout))
         cdef size_t i
-        event.read_committed = read_committed
+        event.read_committed = self.config.read_committed
         event.retain()
         try:
             for topic, partition, timestamp in queries:
@@ -752,19 +753,26 @@ cdef class ConsumerCore:
         """Wait for an event of the end, serving callbacks, until it is done or the deadline has passed."""
         cdef int64_t left_ms
         cdef WaitResult result
-        while self.threaded and not event.done():
+        while not event.done():
             left_ms = -1
             if deadline != INT64_MAX:
                 left_ms = (deadline - self.clock.now_us()) // 1000
                 if left_ms <= 0:
                     break
-            with nogil:
-                result = wait_readable(event.fd(), self.background.events_ready.fd(), left_ms)
-            if result == WAIT_INTERRUPTED:
-                PyErr_CheckSignals()
+            if self.threaded:
+                with nogil:
+                    result = wait_readable(event.fd(), self.background.events_ready.fd(), left_ms)
+                if result == WAIT_INTERRUPTED:
+                    PyErr_CheckSignals()
+            elif not self._stand_still():
+                break
             if not event.done():
                 self._serve()
         return 0
+
+    def _stand_still(self):
+        """For a test that turns the loop itself: let time pass while a call waits. False: it cannot."""
+        return False
 
     def _run_once(self):
         """One turn of the loop, for tests that gave their own network."""

@@ -9,7 +9,7 @@ from libc.stdint cimport INT64_MAX
 
 from kconsumer._core.base.cpp cimport string
 from kconsumer._core.base.fork cimport fork_generation
-from kconsumer._core.base.status cimport ERR_STATE
+from kconsumer._core.base.status cimport ERR_STATE, Status
 from kconsumer._core.consumer.consumer_core cimport offset_tuples
 from kconsumer._core.consumer.settings cimport configure_group
 from kconsumer._core.consumer.text cimport text_of, utf8
@@ -29,6 +29,7 @@ from kconsumer._core.events.rebalance_event cimport (
 from kconsumer._core.events.topic_partition cimport partitions_without, sort_partitions
 from kconsumer._core.managers.classic_group_manager cimport ClassicGroupManager
 from kconsumer._core.managers.consumer_heartbeat_manager cimport ConsumerHeartbeatManager
+from kconsumer._core.managers.topic_patterns cimport TopicPatterns
 
 from kconsumer.errors import error_for, exception_for
 
@@ -250,14 +251,23 @@ cdef class GroupCore(ConsumerCore):
 
     def _subscribe(self, topics, patterns):
         cdef SubscribeEvent* event
+        cdef TopicPatterns matcher
+        cdef vector[string] expressions
+        cdef Status status
         self.check_usable()
         self._check_group()
+        for pattern in patterns:
+            expressions.push_back(utf8(pattern))
+        if not self.group.consumer_protocol:
+            # Matched on the network thread, which has nobody to tell.
+            status = matcher.set(expressions)
+            if not status.ok():
+                raise exception_for(status.code, text_of(status.detail))
         event = new SubscribeEvent()
         event.epoch = self.subscription_epoch
+        event.patterns = expressions
         for topic in topics:
             event.topics.push_back(utf8(topic))
-        for pattern in patterns:
-            event.patterns.push_back(utf8(pattern))
         self.subscribed = True
         self.application.add(event)
 

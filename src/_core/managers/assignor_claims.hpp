@@ -37,8 +37,19 @@ class Claims {
     }
   }
 
+  // Of a group that has just joined again: everybody has what `owners` says, and says so in the same generation.
+  explicit Claims(const std::vector<int32_t>& owners) : partitions_(owners.size()) {
+    for (size_t p = 0; p < owners.size(); ++p) {
+      if (owners[p] != NOBODY) settle(partitions_[p], owners[p], 0);
+    }
+  }
+
   // Who owns the partition, by its own word; NOBODY also where two claim it in the same generation.
   int32_t owner(size_t partition) const { return partitions_[partition].owner; }
+  // Whether there is a claim for every partition.
+  bool complete() const {
+    return std::all_of(partitions_.begin(), partitions_.end(), [](const Partition& p) { return p.claimed; });
+  }
   // A subscriber that owned it in a generation before the newest one, or NOBODY.
   int32_t former_owner(size_t partition) const { return partitions_[partition].former; }
   // Whether a member other than `next` may still be consuming it, so that it cannot be given to `next` before that

@@ -142,6 +142,17 @@ class AssignorInput {
   std::unordered_map<std::string, int32_t> numbers_;
 };
 
+// The Java client's balance score: the differences of all pairs of members' counts, summed up. 0 is perfect.
+inline int64_t imbalance(std::vector<int64_t> counts) {
+  std::sort(counts.begin(), counts.end());
+  int64_t score = 0, before = 0;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    score += counts[i] * static_cast<int64_t>(i) - before;
+    before += counts[i];
+  }
+  return score;
+}
+
 struct AssignorResult {
   // Per partition the number of the member that gets it, or NOBODY.
   std::vector<int32_t> owners;

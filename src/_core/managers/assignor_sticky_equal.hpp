@@ -19,9 +19,10 @@ namespace kc {
 
 class StickyEqualAssignor {
  public:
-  // `racks` is null where they make no difference.
-  StickyEqualAssignor(const AssignorInput& in, const Claims& claims, const RackIndex* racks, AssignorResult& result)
-      : in_(in), claims_(claims), racks_(racks), result_(result), counts_(in.members.size(), 0) {}
+  // `racks` is null where they make no difference. With `leave_far` nobody keeps a partition of another rack.
+  StickyEqualAssignor(const AssignorInput& in, const Claims& claims, const RackIndex* racks, bool leave_far,
+                      AssignorResult& result)
+      : in_(in), claims_(claims), racks_(racks), leave_far_(leave_far), result_(result), counts_(in.members.size(), 0) {}
 
   void run() {
     size_t members = in_.members.size();
@@ -46,7 +47,7 @@ class StickyEqualAssignor {
       for (int32_t p = 0; p < topic.count; ++p) {
         size_t partition = topic.first + static_cast<size_t>(p);
         int32_t owner = claims_.owner(partition);
-        if (owner == NOBODY || (racks_ && !racks_->matches(racks_->of_member(owner), partition))) continue;
+        if (owner == NOBODY || (leave_far_ && !racks_->matches(racks_->of_member(owner), partition))) continue;
         owned[static_cast<size_t>(owner)].emplace_back(p, partition);
       }
     }
@@ -110,7 +111,7 @@ class StickyEqualAssignor {
 
   // The rest goes round the members below their share, then one each to those that may get one more.
   void deal(std::vector<size_t>& free) {
-    if (racks_) give_back(free);
+    if (leave_far_) give_back(free);
     size_t next = 0;
     for (size_t p : free) {
       if (below_.empty()) {
@@ -160,6 +161,7 @@ class StickyEqualAssignor {
   const AssignorInput& in_;
   const Claims& claims_;
   const RackIndex* const racks_;
+  const bool leave_far_;
   AssignorResult& result_;
   std::vector<size_t> counts_;   // by member
   size_t least_ = 0;             // every member's share

@@ -52,10 +52,11 @@ class PartitionMoves {
 
 class StickyGeneralAssignor {
  public:
-  // `racks` is null where they make no difference.
-  StickyGeneralAssignor(const AssignorInput& in, const Claims& claims, const RackIndex* racks, AssignorResult& result)
-      : in_(in), claims_(claims), racks_(racks), owners_(result.owners), counts_(in.members.size(), 0),
-        moves_(in.partition_count), least_loaded_(in.topics.size()) {}
+  // `racks` is null where they make no difference. With `leave_far` nobody keeps a partition of another rack.
+  StickyGeneralAssignor(const AssignorInput& in, const Claims& claims, const RackIndex* racks, bool leave_far,
+                        AssignorResult& result)
+      : in_(in), claims_(claims), racks_(racks), leave_far_(leave_far), owners_(result.owners),
+        counts_(in.members.size(), 0), moves_(in.partition_count), least_loaded_(in.topics.size()) {}
 
   void run() {
     bool revocation_required = keep_owned();
@@ -68,6 +69,8 @@ class StickyGeneralAssignor {
     if (racks_) give_to_least_loaded(free, true);
     give_to_least_loaded(free, false);
     balance(free, initializing, revocation_required);
+    while (bring_home()) {
+    }
   }
 
  private:
@@ -88,7 +91,7 @@ class StickyGeneralAssignor {
       for (size_t p = topic.first; p < topic.first + static_cast<size_t>(topic.count); ++p) {
         int32_t owner = claims_.owner(p);
         if (owner == NOBODY) continue;
-        if (in_.is_subscribed(owner, t) && in_rack(owner, p)) {
+        if (in_.is_subscribed(owner, t) && (!leave_far_ || in_rack(owner, p))) {
           give(p, owner);
         } else {
           lost = true;
@@ -133,8 +136,9 @@ class StickyGeneralAssignor {
     std::vector<int64_t> counts_before = counts_;
     if (!revocation_required) move_to_least_loaded(free);
     bool moved = move_to_least_loaded(ordered_);
-    if (moved && !initializing && imbalance(movable, counts_) >= imbalance(movable, counts_before)) {
+    if (moved && !initializing && imbalance_of(movable, counts_) >= imbalance_of(movable, counts_before)) {
       owners_ = owners_before;
+      counts_ = counts_before;
     }
   }
   // Members that could have more than they have, or have something that others want too.
@@ -149,17 +153,10 @@ class StickyGeneralAssignor {
     }
     return movable;
   }
-  // The Java client's balance score: the differences of all pairs of members, summed up.
-  static int64_t imbalance(const std::vector<int32_t>& members, const std::vector<int64_t>& counts) {
-    std::vector<int64_t> sorted;
-    for (int32_t m : members) sorted.push_back(counts[static_cast<size_t>(m)]);
-    std::sort(sorted.begin(), sorted.end());
-    int64_t score = 0, before = 0;
-    for (size_t i = 0; i < sorted.size(); ++i) {
-      score += sorted[i] * static_cast<int64_t>(i) - before;
-      before += sorted[i];
-    }
-    return score;
+  static int64_t imbalance_of(const std::vector<int32_t>& members, const std::vector<int64_t>& counts) {
+    std::vector<int64_t> theirs;
+    for (int32_t m : members) theirs.push_back(counts[static_cast<size_t>(m)]);
+    return imbalance(std::move(theirs));
   }
 
   // Goes through the partitions until none can move any more. A partition goes to its former owner if that one has
@@ -180,6 +177,47 @@ class StickyGeneralAssignor {
   }
   bool helps(size_t partition, int32_t next) const { return count(owners_[partition]) > count(next) + 1; }
 
+  // Moves that turned out to be needless are taken back: a partition goes to its owner again where the counts of the
+  // two only change places, or in exchange for another one that has no reason to be there. Racks are not given up for
+  // that. True if anything came home.
+  bool bring_home() {
+    std::vector<std::vector<Place>> strangers(in_.members.size());  // by member: what it has and did not own
+    for (const Place& place : ordered_) {
+      int32_t owner = owners_[place.partition];
+      if (home(place) != owner) strangers[static_cast<size_t>(owner)].push_back(place);
+    }
+    bool moved = false;
+    for (const Place& place : ordered_) {
+      int32_t owner = owners_[place.partition], to = home(place);
+      if (to == NOBODY || to == owner || !as_near(to, place, owner)) continue;
+      std::vector<Place>& candidates = strangers[static_cast<size_t>(to)];
+      auto exchanged = candidates.end();
+      if (count(owner) != count(to) + 1) {
+        exchanged = std::find_if(candidates.begin(), candidates.end(), [&](const Place& other) {
+          return owners_[other.partition] == to && in_.is_subscribed(owner, other.topic) && as_near(owner, other, to);
+        });
+        if (exchanged == candidates.end()) continue;
+        hand_over(*exchanged, owner);
+        candidates.erase(exchanged);
+      }
+      hand_over(place, to);
+      moved = true;
+    }
+    return moved;
+  }
+  // Who owned the partition and still wants its topic, or NOBODY.
+  int32_t home(const Place& place) const {
+    int32_t owner = claims_.owner(place.partition);
+    return owner != NOBODY && in_.is_subscribed(owner, place.topic) ? owner : NOBODY;
+  }
+  bool as_near(int32_t next, const Place& place, int32_t owner) const {
+    return in_rack(next, place.partition) || !in_rack(owner, place.partition);
+  }
+  void hand_over(const Place& place, int32_t next) {
+    --counts_[static_cast<size_t>(owners_[place.partition])];
+    give(place.partition, next);
+  }
+
   // Makes `next` one partition of this topic richer: with this partition or one that goes back to it.
   void move(const Place& place, int32_t next) {
     int32_t owner = owners_[place.partition], origin = moves_.origin(place.partition);
@@ -193,8 +231,7 @@ class StickyGeneralAssignor {
   void transfer(const Place& place, int32_t next) {
     int32_t owner = owners_[place.partition];
     moves_.move(place.topic, place.partition, owner, next);
-    --counts_[static_cast<size_t>(owner)];
-    give(place.partition, next);
+    hand_over(place, next);
   }
   int32_t least_loaded(int32_t topic) {
     LeastLoaded& least = least_loaded_[static_cast<size_t>(topic)];
@@ -221,6 +258,7 @@ class StickyGeneralAssignor {
   const AssignorInput& in_;
   const Claims& claims_;
   const RackIndex* const racks_;
+  const bool leave_far_;
   std::vector<int32_t>& owners_;  // the result
   std::vector<int64_t> counts_;   // by member
   uint64_t version_ = 1;          // of counts_

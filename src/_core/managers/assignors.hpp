@@ -5,17 +5,15 @@
 // balanced that moves as few partitions. Claims of members that contradict each other are settled in
 // assignor_claims.hpp.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "managers/assignment.hpp"
-#include "managers/assignor_claims.hpp"
 #include "managers/assignor_input.hpp"
-#include "managers/assignor_racks.hpp"
 #include "managers/assignor_range.hpp"
 #include "managers/assignor_roundrobin.hpp"
-#include "managers/assignor_sticky_equal.hpp"
-#include "managers/assignor_sticky_general.hpp"
+#include "managers/assignor_sticky.hpp"
 
 namespace kc {
 
@@ -42,25 +40,6 @@ inline bool find_assignor(const std::string& name, AssignorKind* out) {
 // Whether members may keep their partitions through a rebalance (KIP-429). All assignors support the eager protocol.
 inline bool supports_cooperative(AssignorKind kind) { return kind == ASSIGNOR_COOPERATIVE_STICKY; }
 
-inline void assign_sticky(AssignorKind kind, const AssignorInput& in, AssignorResult& result) {
-  const Claims claims(kind, in);
-  const RackIndex racks(in);
-  std::vector<int32_t> everybody;
-  for (int32_t m = 0; m < in.member_count(); ++m) everybody.push_back(m);
-  const RackIndex* useful = racks.any() && racks.useful(0, in.partition_count, everybody) ? &racks : nullptr;
-  if (in.subscriptions_equal) {
-    StickyEqualAssignor(in, claims, useful, result).run();
-  } else {
-    StickyGeneralAssignor(in, claims, useful, result).run();
-  }
-  if (!supports_cooperative(kind)) return;
-  // A partition that changes hands is withheld: its owner learns that it lost it, gives it up and joins again, and that
-  // second rebalance gives it away.
-  for (size_t p = 0; p < result.owners.size(); ++p) {
-    if (claims.held_by_another(p, result.owners[p])) result.owners[p] = NOBODY;
-  }
-}
-
 // `topics` must have all topics that any member named and that exist; others are ignored.
 inline void assign(AssignorKind kind, const std::vector<GroupMember>& members, const std::vector<TopicInput>& topics,
                    GroupAssignment& out) {
@@ -73,7 +52,7 @@ inline void assign(AssignorKind kind, const std::vector<GroupMember>& members, c
   } else if (kind == ASSIGNOR_ROUNDROBIN) {
     assign_roundrobin(in, result);
   } else {
-    assign_sticky(kind, in, result);
+    StickyAssignor(kind, in, result).run();
   }
   result.write(in, out);
 }

@@ -150,7 +150,7 @@ cdef class ClassicGroupManager(RequestManager):
         cdef int64_t wait
         if self.membership.leave_wanted:
             self._leave(now_ms)
-            return INT64_MAX
+            return INT64_MAX if self.leave_in_flight else 0
         if (self.membership.state == MEMBER_UNSUBSCRIBED or self.membership.state == MEMBER_FATAL
                 or self.membership.state == MEMBER_STALE or self.membership.state == MEMBER_FENCED):
             if self.membership.state != MEMBER_FENCED:

@@ -47,7 +47,6 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     cdef uint64_t sent_version                   # thread: N (MembershipManager.subscription_version when it was sent)
     cdef vector[string] sent_names               # thread: N (sorted)
     cdef string sent_pattern                     # thread: N
-    cdef bint pattern_told                       # thread: N (a pattern was ever sent: only "" takes it back)
     cdef uint64_t names_seen                     # thread: N (MetadataRequestManager.updates when sent_names was made)
     cdef bint refused_told                       # thread: N (TOPIC_AUTHORIZATION_FAILED was reported)
 

@@ -219,21 +219,18 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         """What has changed of it, or all. Whether only v1 can say it."""
         cdef vector[string] names
         cdef string pattern
-        cdef bint changed = False
         self._names(names)
+        self._pattern(pattern)
         self.names_seen = self.metadata.updates
         self.sent_version = self.member.subscription_version
-        if self.full or not equal(names, self.sent_names):
-            message.subscribed_topic_names.set(names)
-            self.sent_names.swap(names)
-        self._pattern(pattern)
-        changed = not equal(pattern, self.sent_pattern)
-        if changed or self.full and (self.pattern_told or not pattern.empty()):
-            message.subscribed_topic_regex.set(pattern)
+        if not self.full and equal(names, self.sent_names) and equal(pattern, self.sent_pattern):
+            return False
+        # Always both, as librdkafka does (its mock cluster insists); "" takes a pattern back.
+        message.subscribed_topic_names.set(names)
+        message.subscribed_topic_regex.set(pattern)
+        self.sent_names.swap(names)
         self.sent_pattern = pattern
-        if not pattern.empty():
-            self.pattern_told = True
-        return not message.subscribed_topic_regex.is_null and not pattern.empty()
+        return not pattern.empty()
 
     cdef void _names(self, vector[string]& names) noexcept nogil:
         """Subscribed names, without those that metadata says this client may not see: one of them refuses all."""
@@ -550,6 +547,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         while it != self.assigned.end():
             if not self._has_name(dereference(it).first):
                 topic.topic_id = dereference(it).first
+                topic.name.set_null()
                 body.message.topics.value.push_back(topic)
             preincrement(it)
         body.message.allow_auto_topic_creation = False

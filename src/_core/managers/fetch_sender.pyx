@@ -561,7 +561,8 @@ cdef class FetchSender(RequestManager):
             self.positions.mark_dirty(p)
         if data.records.length > 0:
             next_offset = next_fetch_offset(data.records.data, <size_t>data.records.length, entry.fetch_offset,
-                                            &p.fetch_leader_epoch)
+                                            &p.fetch_leader_epoch, &session.partial_batches)
+            p.received_bytes += <int64_t>data.records.length
             self._queue_records(entry, p, data, response)
             entry.served = self.serve_count
             self.serve_count += 1
@@ -599,7 +600,7 @@ cdef class FetchSender(RequestManager):
             for i in range(data.aborted_transactions.value.size()):
                 aborted.producer_id = data.aborted_transactions.value[i].producer_id
                 aborted.first_offset = data.aborted_transactions.value[i].first_offset
-                item.job.aborted.push_back(aborted)
+                item.job.add_aborted(aborted)
         self.fetched.push_back(item)
 
     cdef void _queue_end(self, PartitionState* p, int64_t offset) noexcept nogil:

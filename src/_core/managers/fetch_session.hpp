@@ -55,6 +55,7 @@ struct FetchSession {
   int64_t urgent_ms = 0;                // since when a new partition waits behind the Fetch in flight; 0: none
   int64_t grace_ms = 0;                 // how long the answer in flight may keep it waiting
   bool interrupted = false;             // the Fetch in flight was given up for it
+  int64_t partial_batches = 0;          // that responses were cut off in
   bool unsupported_reported = false;        // the application knows that this broker's Fetch cannot be spoken
   int32_t partitions_without_id = 0;    // while any is, the session asks by name
   size_t partition_count = 0;
@@ -173,7 +174,8 @@ struct FetchedItem {
 // Where the next fetch of a partition begins, and the leader epoch of the last batch (left alone where there is none),
 // read from batch headers only, so that the next request goes out before this response is decoded. Never believed
 // further than that: the decoder checks every batch.
-inline int64_t next_fetch_offset(const uint8_t* p, size_t length, int64_t fetch_offset, int32_t* leader_epoch) {
+inline int64_t next_fetch_offset(const uint8_t* p, size_t length, int64_t fetch_offset, int32_t* leader_epoch,
+                                 int64_t* partial_batches) {
   auto i64 = [](const uint8_t* q) {
     uint64_t v;
     memcpy(&v, q, 8);
@@ -205,6 +207,7 @@ inline int64_t next_fetch_offset(const uint8_t* p, size_t length, int64_t fetch_
     p += 12 + static_cast<size_t>(batch);
     length -= 12 + static_cast<size_t>(batch);
   }
+  *partial_batches += length > 0;
   return next;
 }
 

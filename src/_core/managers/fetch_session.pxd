@@ -45,6 +45,7 @@ cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
         int64_t urgent_ms
         int64_t grace_ms
         bint interrupted
+        int64_t partial_batches
         bint unsupported_reported
         int32_t partitions_without_id
         size_t partition_count
@@ -75,4 +76,5 @@ cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
         Status status
         DecodeJob job
 
-    int64_t next_fetch_offset(const uint8_t* p, size_t length, int64_t fetch_offset, int32_t* leader_epoch)
+    int64_t next_fetch_offset(const uint8_t* p, size_t length, int64_t fetch_offset, int32_t* leader_epoch,
+                              int64_t* partial_batches)

@@ -18,6 +18,7 @@ cdef class GroupLeader:
     cdef uint64_t fresh_from                     # thread: N (MetadataRequestManager.updates that `ready` waits for)
     cdef uint64_t metadata_seen                  # thread: N (MetadataRequestManager.updates)
     cdef unordered_map[string, int32_t] counts   # thread: N (partitions of each topic when they were assigned)
+    cdef unordered_map[string, uint64_t] places  # thread: N (and, where this client has a rack, the racks they were in)
 
     # Elected: reads the members. An error fails the rebalance.
     cdef Status elect(self, JoinGroupResponse& message) noexcept nogil
@@ -32,3 +33,5 @@ cdef class GroupLeader:
     cdef void resign(self) noexcept nogil
     # private
     cdef int32_t _count(self, const string& topic) noexcept nogil
+    cdef uint64_t _place(self, const string& topic) noexcept nogil
+    cdef void _racks_of(self, TopicInput& topic) noexcept nogil

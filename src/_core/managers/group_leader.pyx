@@ -16,7 +16,7 @@ from kconsumer._core.managers.assignors cimport (
 )
 from kconsumer._core.managers.consumer_protocol cimport decode_subscription, encode_assignment
 from kconsumer._core.protocol.types cimport NullableString
-from kconsumer._core.state.metadata cimport TopicEntry
+from kconsumer._core.state.metadata cimport ClusterCache, TopicEntry
 
 
 cdef extern from * nogil:
@@ -26,7 +26,38 @@ cdef extern from * nogil:
       std::sort(v.begin(), v.end());
       v.erase(std::unique(v.begin(), v.end()), v.end());
     }
+    // Per partition the racks of its replicas.
+    static inline void kc_racks_of(kc::ClusterCache& cluster, const std::string& topic,
+                                   std::vector<std::vector<std::string>>& out) {
+      const kc::TopicEntry* entry = cluster.topic(topic);
+      if (!entry) return;
+      std::unordered_map<int32_t, const std::string*> racks;
+      for (const kc::NodeAddress& node : cluster.brokers) {
+        if (!node.rack.empty()) racks[node.id] = &node.rack;
+      }
+      out.resize(entry->partitions.size());
+      for (const auto& found : entry->partitions) {
+        if (found.first < 0 || static_cast<size_t>(found.first) >= out.size()) continue;
+        for (int32_t replica : found.second.replicas) {
+          auto rack = racks.find(replica);
+          if (rack != racks.end()) out[found.first].push_back(*rack->second);
+        }
+      }
+    }
+    static inline uint64_t kc_hash_of_racks(kc::ClusterCache& cluster, const std::string& topic) {
+      std::vector<std::vector<std::string>> racks;
+      kc_racks_of(cluster, topic, racks);
+      uint64_t hash = 14695981039346656037ull;
+      for (auto& partition : racks) {
+        std::sort(partition.begin(), partition.end());
+        for (const std::string& rack : partition) hash = (hash ^ std::hash<std::string>()(rack)) * 1099511628211ull;
+        hash = (hash ^ partition.size()) * 1099511628211ull;
+      }
+      return hash;
+    }
     """
+    void racks_of "kc_racks_of"(ClusterCache& cluster, const string& topic, vector[vector[string]]& out)
+    uint64_t hash_of_racks "kc_hash_of_racks"(ClusterCache& cluster, const string& topic)
     void sort_unique "kc_sort_unique_names"(vector[string]& v)
 
 
@@ -86,6 +117,7 @@ cdef class GroupLeader:
             if self.counts[self.topics[i]] > 0:
                 topic.topic = self.topics[i]
                 topic.partition_count = self.counts[self.topics[i]]
+                self._racks_of(topic)
                 inputs.push_back(topic)
         assign(self.assignor, self.members, inputs, assignment)
         for i in range(self.members.size()):
@@ -99,8 +131,10 @@ cdef class GroupLeader:
     cdef void watch(self) noexcept nogil:
         cdef size_t i
         self.counts.clear()
+        self.places.clear()
         for i in range(self.topics.size()):
             self.counts[self.topics[i]] = self._count(self.topics[i])
+            self.places[self.topics[i]] = self._place(self.topics[i])
         self.metadata_seen = self.membership.metadata.updates
 
     cdef int32_t _count(self, const string& topic) noexcept nogil:
@@ -109,13 +143,25 @@ cdef class GroupLeader:
             return 0
         return <int32_t>entry.partitions.size()
 
+    cdef uint64_t _place(self, const string& topic) noexcept nogil:
+        """Stands for the racks of a topic's partitions. As in the Java client they matter only to a client with one."""
+        if self.membership.config.rack.empty() or not self.membership.metadata.racks:
+            return 0
+        return hash_of_racks(self.positions.cluster, topic)
+
+    cdef void _racks_of(self, TopicInput& topic) noexcept nogil:
+        topic.replica_racks.clear()
+        if self.membership.metadata.racks:
+            racks_of(self.positions.cluster, topic.topic, topic.replica_racks)
+
     cdef bint changed(self) noexcept nogil:
         cdef size_t i
         if not self.leading or self.metadata_seen == self.membership.metadata.updates:
             return False
         self.metadata_seen = self.membership.metadata.updates
         for i in range(self.topics.size()):
-            if self.counts[self.topics[i]] != self._count(self.topics[i]):
+            if (self.counts[self.topics[i]] != self._count(self.topics[i])
+                    or self.places[self.topics[i]] != self._place(self.topics[i])):
                 return True
         return False
 
@@ -124,4 +170,5 @@ cdef class GroupLeader:
         self.leading = False
         self.members.clear()
         self.counts.clear()
+        self.places.clear()
         self.membership.hold_topics(self.topics, nothing)

@@ -28,6 +28,7 @@ cdef class MetadataRequestManager(RequestManager):
     cdef bint has_metadata                                     # thread: N
     cdef bint all_topics_wanted                                # thread: N (patterns are matched here: ask for all)
     cdef bint all_topics_known                                 # thread: N (all were told since that is wanted)
+    cdef bint racks                                            # thread: N (brokers have racks)
     cdef uint64_t wanted_since                                 # thread: N (counts want_all_topics; a cookie)
     cdef uint64_t updates                                      # thread: N (responses that FetchPositions.cluster took)
     cdef int64_t updated_ms                                    # thread: N

@@ -367,11 +367,13 @@ cdef class MetadataRequestManager(RequestManager):
         cdef size_t i
         cdef NodeAddress node
         self.positions.cluster.brokers.clear()
+        self.racks = False
         for i in range(message.brokers.size()):
             node.id = message.brokers[i].node_id
             node.host = message.brokers[i].host
             node.port = message.brokers[i].port
             node.rack = message.brokers[i].rack.value
+            self.racks = self.racks or not node.rack.empty()
             self.positions.cluster.brokers.push_back(node)
         if not message.cluster_id.is_null:
             self.positions.cluster.cluster_id = message.cluster_id.value
@@ -446,6 +448,8 @@ cdef class MetadataRequestManager(RequestManager):
             p.error = found.partitions[i].error_code
             p.leader_id = found.partitions[i].leader_id
             p.leader_epoch = found.partitions[i].leader_epoch
+            if self.racks:
+                p.replicas.swap(found.partitions[i].replica_nodes)
             if known != NULL and p.leader_epoch >= 0:
                 before = self.positions.cluster.partition(entry.name, p.id)
                 if before != NULL and before.leader_epoch > p.leader_epoch:

@@ -16,6 +16,7 @@ struct PartitionEntry {
   int32_t error = 0;
   int32_t leader_id = -1;
   int32_t leader_epoch = -1;
+  std::vector<int32_t> replicas;  // only where brokers have racks
 };
 
 struct TopicEntry {

@@ -11,6 +11,7 @@ cdef extern from "state/metadata.hpp" namespace "kc" nogil:
         int32_t error
         int32_t leader_id
         int32_t leader_epoch
+        vector[int32_t] replicas
 
     cdef cppclass TopicEntry:
         TopicEntry()
