@@ -6,8 +6,8 @@ somebody needs it again.
 Errors of a FindCoordinator response:
   COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR, UNKNOWN_SERVER_ERROR, REQUEST_TIMED_OUT, a
   lost connection, an answer that does not parse or does not name the group   asked again with backoff
-  GROUP_AUTHORIZATION_FAILED, INVALID_GROUP_ID, UNSUPPORTED_VERSION, …   `fatal`: whoever waits fails with it, error_cb is
-                                                  told once; asked again when the coordinator is needed next
+  GROUP_AUTHORIZATION_FAILED, INVALID_GROUP_ID, UNSUPPORTED_VERSION, …   `fatal`: whoever waits fails with it, error_cb
+                                                  is told once; asked again when the coordinator is needed next
 """
 cimport cython
 from cython.operator cimport dereference

@@ -258,7 +258,7 @@ def test_an_asynchronous_commit_does_not_wait_for_ever(group):
     group.turn()
     assert group.deadline_ms == 45_000
     for _ in range(46):
-        for request in group.requests(FIND_COORDINATOR):
+        if group.requests(FIND_COORDINATOR):
             group.find(node=-1, error=NOT_AVAILABLE)
         group.advance(1000)
     assert ticket.code == WAIT_COORD
