@@ -109,9 +109,8 @@ STORING = {
     "offsets": reading(lambda m, c, t, found: (c.store_offsets(offsets=[m.TopicPartition(t, 0, 9)]),
                                                pairs(c.commit(asynchronous=False)))),
     "nothing": reading(lambda m, c, t, found: c.commit(asynchronous=False)),
-    "not assigned": lambda m, c, t: c.store_offsets(offsets=[m.TopicPartition(t, 0, 9)]),
-    "after a seek": reading(lambda m, c, t, found: (
-        c.store_offsets(found[4]), c.seek(m.TopicPartition(t, 0, 2)), c.commit(asynchronous=False))),
+    "no longer assigned": reading(lambda m, c, t, found: (
+        c.unassign(), c.store_offsets(offsets=[m.TopicPartition(t, 0, 9)]))),
 }
 
 
@@ -176,7 +175,7 @@ def test_an_exception_of_on_commit_leaves_poll(embedded, topic, module):
 # -- errors of the coordinator
 
 
-@pytest.mark.parametrize("error", [METADATA_TOO_LARGE, UNKNOWN_TOPIC, TOPIC_DENIED, GROUP_DENIED, UNKNOWN_MEMBER,
+@pytest.mark.parametrize("error", [METADATA_TOO_LARGE, TOPIC_DENIED, GROUP_DENIED, UNKNOWN_MEMBER,
                                    ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS])
 def test_an_error_that_stays_is_raised_with_the_same_code(faulty, error):
     def scenario(module, consumer):
@@ -202,6 +201,14 @@ def test_an_error_that_passes_is_not_seen(faulty, errors):
         assert fill(consumer, 1)[0].offset() == 5
     finally:
         consumer.close()
+
+
+def test_a_topic_that_the_coordinator_has_not_heard_of_yet(faulty):
+    def scenario(module, consumer):
+        faulty.push_request_errors(OFFSET_COMMIT, [UNKNOWN_TOPIC])
+        return consumer.commit(offsets=[module.TopicPartition("t", 0, 5)], asynchronous=False)
+
+    assert compare(faulty, scenario)[0] == "returned"
 
 
 @pytest.mark.parametrize("error", [NOT_AVAILABLE, LOADING, TRANSPORT])

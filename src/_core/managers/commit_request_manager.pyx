@@ -14,10 +14,11 @@ Errors per partition of an OffsetCommit response:
                                     being revoked (a revocation's own commit: always, as the coordinator has not been
                                     told yet), else final
   UNKNOWN_TOPIC_ID                  retried by name, as the coordinator may know the topic by that only
+  UNKNOWN_TOPIC_OR_PARTITION        retried twice, as it may not have heard of a new topic yet; not in a revocation
   ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID   final
   REBALANCE_IN_PROGRESS             final: the next generation may have given the partition to another member
-  OFFSET_METADATA_TOO_LARGE, INVALID_COMMIT_OFFSET_SIZE, TOPIC_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED,
-  UNKNOWN_TOPIC_OR_PARTITION and every other   final
+  OFFSET_METADATA_TOO_LARGE, INVALID_COMMIT_OFFSET_SIZE, TOPIC_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED
+  and every other                   final
 After STALE_MEMBER_EPOCH, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID and FENCED_INSTANCE_ID a heartbeat goes out at once
 (take_fence); its answer decides.
 Before anything is sent: UNKNOWN_MEMBER_ID for a subscribed consumer that is no member, _ASSIGNMENT_LOST for what waited
@@ -40,6 +41,7 @@ from kconsumer._core.base.error_codes cimport (
     UNKNOWN_MEMBER_ID,
     UNKNOWN_SERVER_ERROR,
     UNKNOWN_TOPIC_ID,
+    UNKNOWN_TOPIC_OR_PARTITION,
 )
 from kconsumer._core.base.status cimport (
     ERR_ASSIGNMENT_LOST,
@@ -73,6 +75,7 @@ from kconsumer._core.state.partition_state cimport PartitionState, partition_key
 
 cdef enum:
     BY_NAME_VERSION = 9          # the last one that names topics
+    UNKNOWN_TOPIC_RETRIES = 2
     NAMES_MS = 10000             # how long ids are left alone after the broker did not know one
 
 
@@ -80,7 +83,7 @@ cdef bint is_retriable(int32_t code) noexcept nogil:
     """Of a response; a lost request is retried unless is_final says otherwise."""
     return (code == <int>NOT_COORDINATOR or code == <int>COORDINATOR_NOT_AVAILABLE or code == <int>REQUEST_TIMED_OUT
             or code == <int>COORDINATOR_LOAD_IN_PROGRESS or code == <int>STALE_MEMBER_EPOCH
-            or code == <int>UNKNOWN_TOPIC_ID)
+            or code == <int>UNKNOWN_TOPIC_ID or code == <int>UNKNOWN_TOPIC_OR_PARTITION)
 
 
 cdef bint is_final(int32_t code) noexcept nogil:
@@ -338,7 +341,7 @@ cdef class CommitRequestManager(RequestManager):
 
     cdef bint _may_retry(self, uint64_t sequence, QueuedCommit* queued, size_t i) noexcept nogil:
         cdef PartitionOffset* offset = &queued.event.offsets[i]
-        if queued.lost:
+        if queued.lost or offset.error == <int>UNKNOWN_TOPIC_OR_PARTITION and queued.departing:
             return False
         if offset.error == <int>STALE_MEMBER_EPOCH and not queued.departing and not self._owns(offset):
             return False
@@ -475,8 +478,9 @@ cdef class CommitRequestManager(RequestManager):
             return
         queued = &dereference(it).second
         queued.event.offsets[place.index].error = code
-        if code != 0 and (is_retriable(code) or is_lost_request(code)) and self._may_retry(
-                place.sequence, queued, place.index):
+        if (is_retriable(code) or is_lost_request(code)) and self._may_retry(
+                place.sequence, queued, place.index) and not (
+                code == <int>UNKNOWN_TOPIC_OR_PARTITION and queued.attempts >= UNKNOWN_TOPIC_RETRIES):
             queued.steps[place.index] = COMMIT_OPEN
             queued.failed = True
         else:

@@ -29,7 +29,7 @@ from scripted_group import (
 )
 
 AUTHENTICATION = -169
-FINAL = [UNKNOWN_TOPIC, METADATA_TOO_LARGE, INVALID_SIZE, TOPIC_DENIED, GROUP_DENIED, REBALANCE_IN_PROGRESS,
+FINAL = [METADATA_TOO_LARGE, INVALID_SIZE, TOPIC_DENIED, GROUP_DENIED, REBALANCE_IN_PROGRESS,
          ILLEGAL_GENERATION, UNKNOWN_MEMBER, FENCED_INSTANCE, -1, 1]
 PASSING = [LOADING, NOT_AVAILABLE, NOT_COORDINATOR, REQUEST_TIMED_OUT]
 
@@ -129,7 +129,7 @@ def test_what_is_committed_of_the_assignment_is_remembered(group):
     group.turn()
     group.commit(("t", 0, 5), ("t", 1, 6), ("t", 2, 7))
     group.turn()
-    group.answer_commit({1: UNKNOWN_TOPIC})
+    group.answer_commit({1: TOPIC_DENIED})
     assert group.partition("t", 0)["committed"] == 5
     assert group.partition("t", 1)["committed"] == INVALID
 
@@ -256,6 +256,21 @@ def test_an_error_that_stays(group, error, sync):
     group.advance(60_000)
     assert group.requests(OFFSET_COMMIT) == []
     assert not group.busy
+
+
+@pytest.mark.parametrize("sync", [True, False])
+@pytest.mark.parametrize("known_at", [1, 2, None])
+def test_a_topic_that_the_coordinator_does_not_know_is_tried_three_times(group, sync, known_at):
+    ticket = group.commit(("new", 0, 5), sync=sync)
+    group.turn()
+    for attempt in range(3):
+        assert not ticket.done
+        group.answer_commit(0 if attempt == known_at else UNKNOWN_TOPIC)
+        retry(group)
+        if attempt == known_at:
+            break
+    assert ticket.code == (UNKNOWN_TOPIC if known_at is None else 0)
+    assert group.requests(OFFSET_COMMIT) == []
 
 
 @pytest.mark.parametrize("error", PASSING)
