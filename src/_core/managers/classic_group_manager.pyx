@@ -564,6 +564,9 @@ cdef class ClassicGroupManager(RequestManager):
             return 0
         if self.heartbeat.in_flight:
             return expires - now_ms
+        if self.membership.commits.take_fence() != 0:
+            # A commit was refused: whether this is a member still is asked at once.
+            self.heartbeat_due_ms = now_ms
         due = max(self.heartbeat_due_ms, self.heartbeat.not_before_ms)
         if now_ms < due:
             return min(due, expires) - now_ms

@@ -118,8 +118,8 @@ class Group(OffsetsHarness):
 
     def answer_fetch(self, offsets: dict[int, Any] | None = None, *, error: int = 0,
                      request: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Answers an OffsetFetch (the one in flight). `offsets` gives by partition an offset, or fields of the answer; what
-        it does not name has no offset. `error` is of the whole group."""
+        """Answers an OffsetFetch (the one in flight). `offsets` gives by partition an offset, or fields of the answer;
+        what it does not name has no offset. `error` is of the whole group."""
         request = request or self.one(OFFSET_FETCH)
         asked = request["body"]["topics"] if request["version"] < 8 else request["body"]["groups"][0]["topics"]
         topics = []
