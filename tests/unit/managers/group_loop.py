@@ -91,7 +91,7 @@ class GroupLoop(Loop):
         settings.setdefault("heartbeat_interval_ms", HEARTBEAT_MS)
         settings.setdefault("session_timeout_ms", SESSION_MS)
         settings.setdefault("max_poll_interval_ms", POLL_MS)
-        super().__init__(**{"group_id": "g", **settings})
+        super().__init__(**settings)
         self.calls: list[tuple[str, list[tuple[str, int]]]] = []
         self.member_id = "m1"
         self.generation = 0

@@ -28,7 +28,7 @@ class Group(OffsetsHarness):
     """Broker 1 is the coordinator, and known as one, unless a test asks for another beginning."""
 
     def __init__(self, *, found: bool = True, **settings: Any) -> None:
-        super().__init__(**{"group_id": "g", **settings})
+        super().__init__(**settings)
         self.know_brokers({1: ("one", 9092), 2: ("two", 9092)})
         self.know_topic("t", 8, 0x11)
         self.know_topic("u", 2, 0x22)
