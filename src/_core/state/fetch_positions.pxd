@@ -26,13 +26,15 @@ cdef class FetchPositions:
     cdef vector[PartitionState*] dirty           # thread: N (a reference each): FetchSender shall look at it
     cdef vector[PartitionState*] changes         # thread: N (scratch of adopt)
     cdef vector[PartitionError] errors           # thread: N (to be handed to the application in order)
-    cdef unordered_map[string, int32_t] interest  # thread: N (topic → tracked partitions)
+    cdef unordered_map[string, int32_t] interest  # thread: N (topic → who wants its metadata: partitions, subscription)
     cdef unordered_map[string, int64_t] interest_since_ms  # thread: N (topic → when it was taken up)
     cdef bint interest_changed                   # thread: N
 
     cdef void adopt(self, int64_t now_ms) noexcept nogil
     cdef void on_metadata(self, int64_t now_ms) noexcept nogil
     cdef void set_leader(self, PartitionState* p, int32_t leader_id, int32_t leader_epoch) noexcept nogil
+    cdef void take_interest(self, const string& topic, int64_t now_ms) noexcept nogil
+    cdef void drop_interest(self, const string& topic) noexcept nogil
     cdef void mark_dirty(self, PartitionState* p) noexcept nogil
     cdef void start_at(self, PartitionState* p, int64_t offset, int32_t leader_epoch) noexcept nogil
     cdef void await_reset(self, PartitionState* p, int64_t timestamp, int64_t tail) noexcept nogil

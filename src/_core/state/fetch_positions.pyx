@@ -100,11 +100,7 @@ cdef class FetchPositions:
         p.retain()
         p.tracked_place = self.tracked.size()
         self.tracked.push_back(p)
-        if self.interest.count(p.topic) == 0:
-            self.interest[p.topic] = 0
-            self.interest_since_ms[p.topic] = now_ms
-            self.interest_changed = True
-        self.interest[p.topic] += 1
+        self.take_interest(p.topic, now_ms)
         entry = self.cluster.partition(p.topic, p.partition)
         if entry != NULL:
             p.leader_id = entry.leader_id
@@ -122,12 +118,23 @@ cdef class FetchPositions:
         self.tracked[p.tracked_place] = last
         last.tracked_place = p.tracked_place
         self.tracked.pop_back()
-        self.interest[p.topic] -= 1
-        if self.interest[p.topic] == 0:
-            self.interest.erase(self.interest.find(p.topic))
-            self.interest_since_ms.erase(self.interest_since_ms.find(p.topic))
+        self.drop_interest(p.topic)
         self.mark_dirty(p)
         p.release()
+
+    cdef void take_interest(self, const string& topic, int64_t now_ms) noexcept nogil:
+        """Metadata of the topic is wanted once more; at once, if it was not."""
+        if self.interest.count(topic) == 0:
+            self.interest[topic] = 0
+            self.interest_since_ms[topic] = now_ms
+            self.interest_changed = True
+        self.interest[topic] += 1
+
+    cdef void drop_interest(self, const string& topic) noexcept nogil:
+        self.interest[topic] -= 1
+        if self.interest[topic] == 0:
+            self.interest.erase(self.interest.find(topic))
+            self.interest_since_ms.erase(self.interest_since_ms.find(topic))
 
     cdef void mark_dirty(self, PartitionState* p) noexcept nogil:
         if not p.listed_for_fetch:
