@@ -128,10 +128,10 @@ cdef class FetchPositions:
             self.interest[topic] = 0
             self.interest_since_ms[topic] = now_ms
             self.interest_changed = True
-        self.interest[topic] += 1
+        self.interest[topic] = self.interest[topic] + 1
 
     cdef void drop_interest(self, const string& topic) noexcept nogil:
-        self.interest[topic] -= 1
+        self.interest[topic] = self.interest[topic] - 1
         if self.interest[topic] == 0:
             self.interest.erase(self.interest.find(topic))
             self.interest_since_ms.erase(self.interest_since_ms.find(topic))
