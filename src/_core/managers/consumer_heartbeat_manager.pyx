@@ -542,17 +542,11 @@ cdef class ConsumerHeartbeatManager(RequestManager):
 
     cdef bint _has_name(self, const Uuid& id) noexcept nogil:
         cdef const string* name = self.positions.cluster.name_of(id)
-        cdef TopicEntry* entry
-        if name != NULL:
-            self.names[id] = dereference(name)
-            self.ids[dereference(name)] = id
-            return True
-        it = self.names.find(id)
-        if it == self.names.end():
-            return False
-        # Known from a lookup, or from before; unless the name has gone over to a topic that was made anew.
-        entry = self.positions.cluster.topic(dereference(it).second)
-        return entry == NULL or entry.id.is_zero() or entry.id == id
+        if name == NULL:
+            return self.names.count(id) != 0
+        self.names[id] = dereference(name)
+        self.ids[dereference(name)] = id
+        return True
 
     cdef void _send_lookup(self, int64_t now_ms) noexcept nogil:
         cdef BodyOf[MetadataRequest]* body = new BodyOf[MetadataRequest]()
