@@ -153,8 +153,12 @@ class BlockPool {
     std::vector<Block*> dropped;
     {
       std::lock_guard<std::mutex> hold(mutex_);
-      (b->capacity >= 65536 && b->capacity <= kCacheBytes ? cache_ : dropped).push_back(b);
-      if (dropped.empty()) cached_bytes_ += b->capacity;
+      if (b->capacity >= 65536 && b->capacity <= kCacheBytes) {
+        cache_.push_back(b);
+        cached_bytes_ += b->capacity;
+      } else {
+        dropped.push_back(b);
+      }
       // The oldest goes: sizes that are no longer asked for would else fill the cache for ever.
       while (cached_bytes_ > kCacheBytes) {
         cached_bytes_ -= cache_.front()->capacity;
