@@ -123,9 +123,10 @@ _FETCH = (
             aliases=(Alias("fetch.max.wait.ms", "Java"),)),
     integer("fetch.max.bytes", 0, 2_147_483_135, 52_428_800, "Bytes a Fetch asks for in all. A first batch larger than "
             "this is returned all the same.", runtime=True),
-    integer("max.partition.fetch.bytes", 1, 1_000_000_000, 1_048_576, "Bytes a Fetch asks for per partition. A first "
-            "batch larger than this is returned all the same.", runtime=True,
-            aliases=(Alias("fetch.message.max.bytes"),)),
+    integer("max.partition.fetch.bytes", 0, 1_000_000_000, 0, "Bytes a Fetch asks for per partition. A first "
+            "batch larger than this is returned all the same. 0: an equal share of 8 MiB for each partition that is "
+            "read from the same broker, and no less than 1 MiB.", runtime=True,
+            aliases=(Alias("fetch.message.max.bytes", minimum=1),), librdkafka_default=1_048_576),
     integer("fetch.buffer.memory", 1024, 2**40, 67_108_864, "Bound in bytes of fetched records: asked for and not yet "
             "arrived, and arrived and not yet taken, inflated size counted.", runtime=True,
             aliases=(Alias("queued.max.messages.kbytes", factor=1024, minimum=1, maximum=2_097_151),)),

@@ -79,8 +79,10 @@ cdef enum:
     KIND_CLOSE_SESSION = 2
     LAST_VERSION_WITHOUT_IDS = 12
     # What one response may bring at most: its block is pinned as a whole, so it should not grow with fetch.max.bytes.
-    RESPONSE_TARGET_BYTES = 8388608
+    # With what surrounds the records it is 8 MiB, and fits a block of that size.
+    RESPONSE_TARGET_BYTES = 8384512
     WORTHWHILE_BYTES = 1048576
+    SMALLEST_SHARE_BYTES = 1048576
     CLOSE_TIMEOUT_MS = 500
     PARKED_GRACE_MS = 5
     LONGEST_GRACE_MS = 500
@@ -347,11 +349,20 @@ cdef class FetchSender(RequestManager):
             session.node_id, CHANNEL_FETCH, FetchRequest_api_key, FetchRequest_min_version, FetchRequest_max_version)
         return version > LAST_VERSION_WITHOUT_IDS and session.partitions_without_id == 0
 
+    cdef int32_t _partition_bytes(self, FetchSession* session) noexcept nogil:
+        """What is asked of one partition. A broker spends as long on a request as on sending the better part of a MiB,
+        so that a response should be filled even where few partitions fill it."""
+        cdef int32_t given = self.config.max_partition_bytes.load()
+        if given > 0:
+            return given
+        return max(RESPONSE_TARGET_BYTES // max(<int32_t>session.partition_count, 1), <int32_t>SMALLEST_SHARE_BYTES)
+
     cdef void _add_partitions(self, FetchSession* session, FetchRequest& message) noexcept nogil:
         cdef FetchRequest_FetchPartition asked
         cdef FetchRequest_FetchTopic topic
         cdef SessionPartition* entry
         cdef PartitionState* p
+        cdef int32_t partition_bytes = self._partition_bytes(session)
         session.take_wanted(self.wanted)
         for entry in self.wanted:
             p = entry.partition
@@ -364,7 +375,7 @@ cdef class FetchSender(RequestManager):
             asked.current_leader_epoch = p.leader_epoch
             asked.fetch_offset = entry.fetch_offset
             asked.log_start_offset = -1
-            asked.partition_max_bytes = self.config.max_partition_bytes.load()
+            asked.partition_max_bytes = partition_bytes
             if message.topics.empty() or message.topics.back().topic != p.topic:
                 topic.topic = p.topic
                 topic.topic_id = entry.topic_id

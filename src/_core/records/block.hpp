@@ -4,6 +4,7 @@
 //
 // The pool is itself ref-counted: a RecordBatch that the application keeps may outlive its consumer.
 #pragma once
+#include <sys/mman.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <mutex>
 #include <vector>
 
@@ -31,6 +33,10 @@ class BlockPool {
   // Freed blocks up to this total stay warm for the next response.
   static constexpr size_t kCacheBytes = 24u << 20;
   static constexpr size_t kSmallest = 4096;
+  // From here on a block is a mapping of its own: what is freed leaves the process at once, which malloc's heaps do not
+  // promise, and what is at least a huge page can be one.
+  static constexpr size_t kMapped = 1u << 20;
+  static constexpr size_t kHugePage = 2u << 20;
 
   BlockPool() = default;
   static BlockPool* create() { return new (std::nothrow) BlockPool(); }
@@ -46,7 +52,8 @@ class BlockPool {
       std::lock_guard<std::mutex> hold(mutex_);
       for (size_t i = cache_.size(); i-- > 0;) {
         Block* b = cache_[i];
-        if (b->capacity == want) {
+        // A little too large is better than memory that was never touched; its whole size is counted.
+        if (b->capacity >= want && b->capacity <= want + want / 2) {
           cache_.erase(cache_.begin() + i);
           cached_bytes_ -= b->capacity;
           adopt(b);
@@ -56,7 +63,7 @@ class BlockPool {
     }
     auto* b = new (std::nothrow) Block();
     if (!b) return nullptr;
-    b->data = static_cast<uint8_t*>(malloc(want));
+    b->data = allocate(want);
     if (!b->data) {
       delete b;
       return nullptr;
@@ -71,8 +78,12 @@ class BlockPool {
   bool grow(Block* b, size_t capacity) {
     size_t want = size_class(capacity);
     if (want <= b->capacity) return true;
-    auto* p = static_cast<uint8_t*>(realloc(b->data, want));
+    uint8_t* p = want < kMapped ? static_cast<uint8_t*>(realloc(b->data, want)) : allocate(want);
     if (!p) return false;
+    if (want >= kMapped) {
+      memcpy(p, b->data, b->capacity);
+      deallocate(b->data, b->capacity);
+    }
     live_bytes_.fetch_add(static_cast<int64_t>(want - b->capacity), std::memory_order_relaxed);
     b->data = p;
     b->capacity = want;
@@ -107,10 +118,27 @@ class BlockPool {
 
  private:
   ~BlockPool() {
-    for (Block* b : cache_) {
-      free(b->data);
-      delete b;
+    for (Block* b : cache_) destroy(b);
+  }
+  static uint8_t* allocate(size_t n) {
+    if (n < kMapped) return static_cast<uint8_t*>(malloc(n));
+    void* p = mmap(nullptr, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) return nullptr;
+#ifdef MADV_HUGEPAGE
+    if (n >= kHugePage) (void)madvise(p, n, MADV_HUGEPAGE);
+#endif
+    return static_cast<uint8_t*>(p);
+  }
+  static void deallocate(uint8_t* data, size_t n) {
+    if (n < kMapped) {
+      free(data);
+    } else {
+      munmap(data, n);
     }
+  }
+  static void destroy(Block* b) {
+    deallocate(b->data, b->capacity);
+    delete b;
   }
   void adopt(Block* b) {
     b->refs.store(1, std::memory_order_relaxed);
@@ -122,27 +150,31 @@ class BlockPool {
     // In the child of a fork the mutex may be held for ever by a thread that does not exist there: leak instead.
     if (getpid() != pid_) return;
     live_bytes_.fetch_sub(static_cast<int64_t>(b->capacity), std::memory_order_relaxed);
-    bool keep = false;
+    std::vector<Block*> dropped;
     {
       std::lock_guard<std::mutex> hold(mutex_);
-      if (b->capacity >= 65536 && cached_bytes_ + b->capacity <= kCacheBytes) {
+      if (b->capacity >= 65536 && b->capacity <= kCacheBytes) {
         cache_.push_back(b);
         cached_bytes_ += b->capacity;
-        keep = true;
+      } else {
+        dropped.push_back(b);
+      }
+      // The oldest goes: sizes that are no longer asked for would else fill the cache for ever.
+      while (cached_bytes_ > kCacheBytes) {
+        cached_bytes_ -= cache_.front()->capacity;
+        dropped.push_back(cache_.front());
+        cache_.pop_front();
       }
       if (starved.load(std::memory_order_relaxed) && starved.exchange(false) && on_room_) on_room_(on_room_arg_);
     }
-    if (!keep) {
-      free(b->data);
-      delete b;
-    }
+    for (Block* old : dropped) destroy(old);
     unref();
   }
 
   std::atomic<int64_t> refs_{1};
   std::atomic<int64_t> live_bytes_{0};
   std::mutex mutex_;
-  std::vector<Block*> cache_;
+  std::deque<Block*> cache_;  // the oldest first
   size_t cached_bytes_ = 0;
   OnRoom on_room_ = nullptr;
   void* on_room_arg_ = nullptr;

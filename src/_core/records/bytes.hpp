@@ -107,6 +107,56 @@ struct RecordFields {
   const uint8_t* end;
 };
 
+// A varint of up to four bytes; the caller knows that four can be read. False for a longer one.
+inline bool read_short_varint(const uint8_t*& p, int32_t& out) {
+  uint32_t n = p[0];
+  if (__builtin_expect(n < 0x80, 1)) {
+    p += 1;
+  } else {
+    n = (n & 0x7f) | static_cast<uint32_t>(p[1]) << 7;
+    if (__builtin_expect(p[1] < 0x80, 1)) {
+      p += 2;
+    } else {
+      n = (n & 0x3fff) | static_cast<uint32_t>(p[2]) << 14;
+      if (p[2] < 0x80) {
+        p += 3;
+      } else {
+        if (p[3] >= 0x80) return false;
+        n = (n & 0x1fffff) | static_cast<uint32_t>(p[3]) << 21;
+        p += 4;
+      }
+    }
+  }
+  out = static_cast<int32_t>(n >> 1) ^ -static_cast<int32_t>(n & 1);
+  return true;
+}
+
+// Reads the record at p when it is a plain one: short varints, well formed as far as its headers, not at the very end of
+// the batch. False means nothing: the careful reader then says what the record is, or what is wrong with it.
+inline bool read_plain_record(const uint8_t* p, const uint8_t* end, RecordFields& f) {
+  constexpr int kShort = 4;                       // bytes of a varint
+  constexpr int kBeforeKey = 1 + 4 * kShort;      // attributes, length, two deltas, the key's length
+  int32_t length, timestamp_delta;
+  if (end - p < kBeforeKey) return false;
+  if (!read_short_varint(p, length) || length < 0 || length > end - p) return false;
+  const uint8_t* record_end = p + length;
+  p += 1;  // attributes: none are defined
+  if (!read_short_varint(p, timestamp_delta) || !read_short_varint(p, f.offset_delta)) return false;
+  if (!read_short_varint(p, f.key_length) || f.key_length < -1 || f.key_length > record_end - p) return false;
+  f.key = p;
+  p += f.key_length > 0 ? f.key_length : 0;
+  if (end - p < kShort) return false;
+  if (!read_short_varint(p, f.value_length) || f.value_length < -1 || f.value_length > record_end - p) return false;
+  f.value = p;
+  p += f.value_length > 0 ? f.value_length : 0;
+  if (p >= record_end || *p > 0x7f || *p & 1) return false;  // more than 63 headers, or a negative number
+  f.header_count = *p >> 1;
+  f.timestamp_delta = timestamp_delta;
+  f.headers = p + 1;
+  f.end = record_end;
+  return true;
+}
+
 // `readable` is how far the record's bytes can be read: short values are copied in two loads where 12 bytes are left.
 inline void put_view(BinaryView* view, const uint8_t* data, int32_t length, int32_t buffer_index,
                      const uint8_t* origin, const uint8_t* readable) {

@@ -24,3 +24,5 @@ cdef extern from "records/bytes.hpp" namespace "kc" nogil:
         const uint8_t* value
         const uint8_t* headers
         const uint8_t* end
+
+    bint read_plain_record(const uint8_t* p, const uint8_t* end, RecordFields& f)

@@ -6,7 +6,7 @@ allocates per record.
 from kconsumer._core.base.cpp cimport uint64_t
 from kconsumer._core.base.status cimport ERR_BAD_MSG, ERR_CRIT_SYS_RESOURCE, Status
 from kconsumer._core.records.bytes cimport (
-    RecordFields, formatted, load_be16, put_null, put_view, read_varint, read_varlong,
+    RecordFields, formatted, load_be16, put_null, put_view, read_plain_record, read_varint, read_varlong,
 )
 from kconsumer._core.records.columns cimport Columns, HeadersRef, Run
 from kconsumer._core.records.decode cimport BatchState
@@ -52,7 +52,7 @@ cdef const char* check_headers(RecordFields* f, const uint8_t* p) noexcept nogil
     return NULL
 
 
-cdef inline const char* read_record(const uint8_t* p, const uint8_t* end, RecordFields* f) noexcept nogil:
+cdef const char* read_record(const uint8_t* p, const uint8_t* end, RecordFields* f) noexcept nogil:
     """Reads one record at p; NULL, or what is wrong with it. f.end is where the next one begins."""
     cdef int32_t length = 0
     if not read_varint(p, end, length):
@@ -159,7 +159,10 @@ cdef WalkResult walk_records(DecodeJob* job, size_t budget_bytes) noexcept nogil
         if row == columns.capacity:
             result = WALK_FULL
             break
-        reason = read_record(p, end, &f)
+        if not read_plain_record(p, end, f):
+            reason = read_record(p, end, &f)
+        elif f.headers != f.end or f.header_count != 0:
+            reason = check_headers(&f, f.headers)
         if reason != NULL:
             break
         if f.offset_delta <= previous or f.offset_delta > last_delta:

@@ -14,7 +14,7 @@ struct FetchConfig {
   std::atomic<int32_t> min_bytes{1};
   std::atomic<int32_t> wait_max_ms{500};
   std::atomic<int32_t> max_bytes{52428800};
-  std::atomic<int32_t> max_partition_bytes{1048576};
+  std::atomic<int32_t> max_partition_bytes{0};  // 0: a share of what one response may bring
   std::atomic<int64_t> buffer_memory{64 << 20};
   bool check_crcs = true;
   bool read_committed = true;

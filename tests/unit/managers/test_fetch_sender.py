@@ -53,6 +53,22 @@ def test_the_settings_are_asked_for(loops):
     assert loop.one(FETCH)["channel"] == FETCH_CHANNEL
 
 
+def test_few_partitions_share_what_a_response_may_bring(loops):
+    loop = loops()
+    loop.assign(("t", 0, 0))
+    assert asked_bytes(loop.one(FETCH)) == [(8 << 20) - 4096]
+    loop = loops()
+    loop.assign(("t", 0, 0), ("t", 1, 0))
+    assert asked_bytes(loop.one(FETCH, 1)) == [(4 << 20) - 2048] * 2
+    loop = loops(max_partition_fetch_bytes=1 << 20)
+    loop.assign(("t", 0, 0))
+    assert asked_bytes(loop.one(FETCH)) == [1 << 20]
+
+
+def asked_bytes(request):
+    return [p["partition_max_bytes"] for topic in request["body"]["topics"] for p in topic["partitions"]]
+
+
 def test_settings_change_while_it_runs(loop):
     loop.assign(("t", 0, 0))
     loop.consumer.set_config({"fetch.min.bytes": 77, "fetch.wait.max.ms": 5})

@@ -120,7 +120,7 @@ def test_defaults_are_librdkafkas_or_the_difference_is_stated(table: list[Row]) 
 
 
 # librdkafka's table has the range for all its clients; the one for consumers is in the text.
-OTHER_RANGE = {"fetch.min.bytes": "1 .. 100000000"}
+OTHER_RANGE = {"fetch.min.bytes": "1 .. 100000000", "max.partition.fetch.bytes": "0 .. 1000000000"}
 
 
 def test_ranges_are_librdkafkas(table: list[Row]) -> None:
