@@ -1,8 +1,8 @@
-"""stats_cb against librdkafka's own document: the same fields, but for those that the guide lists; and what they say."""
+"""stats_cb against librdkafka's own document: the same fields, but for those the guide lists; and what they say."""
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
