@@ -6,20 +6,18 @@ Never: asks a broker.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from kconsumer.errors import KafkaError
 
 __all__ = ["BrokerMetadata", "ClusterMetadata", "PartitionMetadata", "TopicMetadata"]
 
 
-@dataclass(repr=False, eq=False)
 class BrokerMetadata:
     """A broker."""
 
-    id: int = -1  #: broker id
-    host: str | None = None  #: advertised host name
-    port: int = -1  #: advertised port
+    def __init__(self, id: int = -1, host: str | None = None, port: int = -1) -> None:
+        self.id = id  #: broker id
+        self.host = host  #: advertised host name
+        self.port = port  #: advertised port
 
     def __repr__(self) -> str:
         return f"BrokerMetadata({self.id}, {self.host}:{self.port})"
@@ -28,15 +26,22 @@ class BrokerMetadata:
         return f"{self.host}:{self.port}/{self.id}"
 
 
-@dataclass(repr=False, eq=False)
 class PartitionMetadata:
     """A partition. Broker ids named here may be missing from ``ClusterMetadata.brokers`` while brokers come and go."""
 
-    id: int = -1  #: partition number
-    leader: int = -1  #: id of the leading broker; -1 if there is none
-    replicas: list[int] = field(default_factory=list)  #: ids of the brokers that hold a replica
-    isrs: list[int] = field(default_factory=list)  #: ids of the brokers whose replica is in sync
-    error: KafkaError | None = None  #: the partition's error, or None
+    def __init__(
+        self,
+        id: int = -1,
+        leader: int = -1,
+        replicas: list[int] | None = None,
+        isrs: list[int] | None = None,
+        error: KafkaError | None = None,
+    ) -> None:
+        self.id = id  #: partition number
+        self.leader = leader  #: id of the leading broker; -1 if there is none
+        self.replicas: list[int] = [] if replicas is None else replicas  #: ids of the brokers that hold a replica
+        self.isrs: list[int] = [] if isrs is None else isrs  #: ids of the brokers whose replica is in sync
+        self.error = error  #: the partition's error, or None
 
     def __repr__(self) -> str:
         error = "" if self.error is None else f", {self.error}"
@@ -46,13 +51,18 @@ class PartitionMetadata:
         return str(self.id)
 
 
-@dataclass(repr=False, eq=False)
 class TopicMetadata:
     """A topic and its partitions."""
 
-    topic: str | None = None  #: topic name
-    partitions: dict[int, PartitionMetadata] = field(default_factory=dict)  #: by partition number
-    error: KafkaError | None = None  #: the topic's error, or None
+    def __init__(
+        self,
+        topic: str | None = None,
+        partitions: dict[int, PartitionMetadata] | None = None,
+        error: KafkaError | None = None,
+    ) -> None:
+        self.topic = topic  #: topic name
+        self.partitions: dict[int, PartitionMetadata] = {} if partitions is None else partitions  #: by partition number
+        self.error = error  #: the topic's error, or None
 
     def __repr__(self) -> str:
         error = "" if self.error is None else f", {self.error}"
@@ -62,16 +72,25 @@ class TopicMetadata:
         return str(self.topic)
 
 
-@dataclass(repr=False, eq=False)
 class ClusterMetadata:
     """The cluster: its brokers and topics as one broker saw them."""
 
-    cluster_id: str | None = None  #: id of the cluster, None if the broker is too old to tell
-    controller_id: int = -1  #: id of the controller, or -1
-    brokers: dict[int, BrokerMetadata] = field(default_factory=dict)  #: by broker id
-    topics: dict[str, TopicMetadata] = field(default_factory=dict)  #: by topic name
-    orig_broker_id: int = -1  #: the broker that answered
-    orig_broker_name: str | None = None  #: its address
+    def __init__(
+        self,
+        *,
+        cluster_id: str | None = None,
+        controller_id: int = -1,
+        brokers: dict[int, BrokerMetadata] | None = None,
+        topics: dict[str, TopicMetadata] | None = None,
+        orig_broker_id: int = -1,
+        orig_broker_name: str | None = None,
+    ) -> None:
+        self.cluster_id = cluster_id  #: id of the cluster, None if the broker is too old to tell
+        self.controller_id = controller_id  #: id of the controller, or -1
+        self.brokers: dict[int, BrokerMetadata] = {} if brokers is None else brokers  #: by broker id
+        self.topics: dict[str, TopicMetadata] = {} if topics is None else topics  #: by topic name
+        self.orig_broker_id = orig_broker_id  #: the broker that answered
+        self.orig_broker_name = orig_broker_name  #: its address
 
     def __repr__(self) -> str:
         return f"ClusterMetadata({self.cluster_id})"

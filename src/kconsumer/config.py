@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from difflib import get_close_matches
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kconsumer.config_properties import BY_NAME, PROPERTIES, OffsetReset
 from kconsumer.config_property import Alias, Kind, Property, Scope, Status
@@ -23,7 +21,6 @@ _TOPIC_PREFIX: Final = "topic."
 _LOGGER: Final = "kconsumer"
 
 
-@dataclass(frozen=True, kw_only=True)
 class Settings:
     """The value of every property that the consumer acts on, under its name with underscores.
 
@@ -91,6 +88,19 @@ class Settings:
     exclude_internal_topics: bool
     security_protocol: str
 
+    # By hand: a dataclass of so many fields, and the module that makes it, take a sixth of `import kconsumer`.
+    def __init__(self, **values: Any) -> None:
+        if values.keys() != self.__annotations__.keys():
+            raise TypeError(f"missing or not of Settings: {sorted(values.keys() ^ self.__annotations__.keys())}")
+        self.__dict__.update(values)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"Settings cannot be changed: {name}")
+
+    def changed(self, **values: Any) -> Settings:
+        """These settings with other values."""
+        return Settings(**{**self.__dict__, **values})
+
     @property
     def metadata_refresh_ms(self) -> int:
         """Time in ms after which metadata is fetched again without cause; 0 means never."""
@@ -100,8 +110,7 @@ class Settings:
         return self.metadata_max_age_ms if "metadata.max.age.ms" in self.explicit else 0
 
 
-@dataclass(frozen=True)
-class _Given:
+class _Given(NamedTuple):
     """A property that was given: under which name, with which value as read."""
 
     name: str
@@ -150,8 +159,7 @@ def parse_update(settings: Settings, changes: Mapping[str, object]) -> Settings:
     for name, item in given.items():
         if not BY_NAME[name][0].runtime:
             raise configuration_error(f"{item.name} cannot be changed on a running consumer")
-    updated = replace(
-        settings,
+    updated = settings.changed(
         explicit=settings.explicit | frozenset(given),
         **{BY_NAME[name][0].attribute: item.value for name, item in given.items()},
     )
@@ -166,6 +174,8 @@ def _lookup(name: object) -> tuple[Property, Alias | None]:
         found = BY_NAME.get(name) or BY_NAME.get(name.removeprefix(_TOPIC_PREFIX))
         if found is not None:
             return found
+        from difflib import get_close_matches
+
         near = get_close_matches(name.lower().replace("_", "."), list(BY_NAME), n=1)
         hint = f": did you mean {near[0]!r}?" if near else ""
         raise configuration_error(f"{name!r} is no configuration property{hint}")

@@ -9,7 +9,6 @@ kconsumer's own. docs/configuration.md is generated from here (tools/generate_do
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -290,7 +289,7 @@ _NOT_FOR_PYTHON = (
 
 
 def _ignored(name: str, kind: Kind = Kind.STRING, default: object = None, *aliases: str) -> Property:
-    prop = Property(name, kind, default, "A producer's property.", tuple(Alias(alias) for alias in aliases),
+    prop = Property(name, kind, default, "A producer's property.", aliases=tuple(Alias(alias) for alias in aliases),
                     scope=Scope.PRODUCER)
     return accepted(prop, "it is a producer's property: this consumer ignores it")
 
@@ -362,7 +361,8 @@ _JAVA_DEFAULTS: Final[dict[str, object]] = {
 
 def _section(*properties: Property) -> tuple[Property, ...]:
     return tuple(
-        replace(prop, java_default=_JAVA_DEFAULTS.get(prop.name, prop.java_default)) for prop in properties
+        prop.changed(java_default=_JAVA_DEFAULTS[prop.name]) if prop.name in _JAVA_DEFAULTS else prop
+        for prop in properties
     )
 
 

@@ -7,9 +7,9 @@ Never: reads a value (config_values.py) or knows a property (config_properties.p
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 
 class Kind(Enum):
@@ -43,8 +43,10 @@ class Scope(Enum):
     PRODUCER = "producer"
 
 
-@dataclass(frozen=True)
-class Alias:
+_NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
+
+
+class Alias(NamedTuple):
     """Another name of a property.
 
     Attributes:
@@ -60,7 +62,7 @@ class Alias:
     factor: int = 1
     minimum: int | None = None
     maximum: int | None = None
-    renamed: Mapping[int, int] = field(default_factory=dict)
+    renamed: Mapping[int, int] = _NOTHING
 
 
 class Elsewhere(Enum):
@@ -74,7 +76,6 @@ SAME: Final = Elsewhere.SAME
 ABSENT: Final = Elsewhere.ABSENT
 
 
-@dataclass(frozen=True, eq=False)
 class Property:
     """One configuration property: the only place that knows its names, type, range and default.
 
@@ -97,24 +98,50 @@ class Property:
         in_settings: Settings has an attribute for it.
     """
 
-    name: str
-    kind: Kind
-    default: Any
-    doc: str
-    aliases: tuple[Alias, ...] = ()
-    minimum: float | None = None
-    maximum: float | None = None
-    choices: Mapping[str, str] = field(default_factory=dict)
-    nonempty: bool = False
-    status: Status = Status.HONOURED
-    reason: str = ""
-    satisfied_by: tuple[Any, ...] = ()
-    runtime: bool = False
-    secret: bool = False
-    scope: Scope = Scope.CONSUMER
-    librdkafka_default: Any = SAME
-    java_default: Any = ABSENT
-    in_settings: bool = True
+    def __init__(
+        self,
+        name: str,
+        kind: Kind,
+        default: Any,
+        doc: str,
+        *,
+        aliases: tuple[Alias, ...] = (),
+        minimum: float | None = None,
+        maximum: float | None = None,
+        choices: Mapping[str, str] = _NOTHING,
+        nonempty: bool = False,
+        status: Status = Status.HONOURED,
+        reason: str = "",
+        satisfied_by: tuple[Any, ...] = (),
+        runtime: bool = False,
+        secret: bool = False,
+        scope: Scope = Scope.CONSUMER,
+        librdkafka_default: Any = SAME,
+        java_default: Any = ABSENT,
+        in_settings: bool = True,
+    ) -> None:
+        self.name = name
+        self.kind = kind
+        self.default = default
+        self.doc = doc
+        self.aliases = aliases
+        self.minimum = minimum
+        self.maximum = maximum
+        self.choices = choices
+        self.nonempty = nonempty
+        self.status = status
+        self.reason = reason
+        self.satisfied_by = satisfied_by
+        self.runtime = runtime
+        self.secret = secret
+        self.scope = scope
+        self.librdkafka_default = librdkafka_default
+        self.java_default = java_default
+        self.in_settings = in_settings
+
+    def changed(self, **values: Any) -> Property:
+        """A property like this one, but for these attributes."""
+        return Property(**{**self.__dict__, **values})
 
     @property
     def attribute(self) -> str:
@@ -170,4 +197,4 @@ def refused(prop: Property, reason: str, *satisfied_by: Any, in_settings: bool =
 def _with(
     prop: Property, status: Status, reason: str, satisfied_by: tuple[Any, ...], in_settings: bool
 ) -> Property:
-    return replace(prop, status=status, reason=reason, satisfied_by=satisfied_by, in_settings=in_settings)
+    return prop.changed(status=status, reason=reason, satisfied_by=satisfied_by, in_settings=in_settings)

@@ -6,7 +6,6 @@ Never: knows more than one property.
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
@@ -162,6 +161,8 @@ def _read_reset(prop: Property, name: str, value: object) -> OffsetReset:
 
 
 def _is_ipv6(text: str) -> bool:
+    import ipaddress
+
     try:
         ipaddress.IPv6Address(text)
     except ValueError:

@@ -5,12 +5,9 @@ Owns: ThrottleEvent. Threads: any (plain data, not locked). Never: throttles.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 __all__ = ["ThrottleEvent"]
 
 
-@dataclass(eq=False)
 class ThrottleEvent:
     """A broker asked this client to hold back (KIP-219).
 
@@ -20,9 +17,13 @@ class ThrottleEvent:
         throttle_time: for how long, in seconds.
     """
 
-    broker_name: str
-    broker_id: int
-    throttle_time: float
+    def __init__(self, broker_name: str, broker_id: int, throttle_time: float) -> None:
+        self.broker_name = broker_name
+        self.broker_id = broker_id
+        self.throttle_time = throttle_time
+
+    def __repr__(self) -> str:
+        return f"ThrottleEvent({self.broker_name!r}, {self.broker_id}, {self.throttle_time})"
 
     def __str__(self) -> str:
         return f"{self.broker_name}/{self.broker_id} throttled for {int(self.throttle_time * 1000)} ms"

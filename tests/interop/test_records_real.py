@@ -10,6 +10,7 @@ import pytest
 
 from kconsumer import (
     OFFSET_BEGINNING,
+    OFFSET_END,
     TIMESTAMP_CREATE_TIME,
     TIMESTAMP_LOG_APPEND_TIME,
     Consumer,
@@ -236,6 +237,10 @@ def test_an_open_transaction_holds_back_what_is_behind_it(kafka, topic_name):
         assert [m.value() for m in all_.consume(3, PATIENCE)] == [b"before", b"open", b"behind"]
         assert [m.value() for m in committed.consume(2, 1.0)] == [b"before"]
         assert committed.lag() == {(topic, 0): 0}  # up to the last stable offset
+        for consumer, end in ((committed, 1), (all_, 3)):
+            place = TopicPartition(topic, 0, OFFSET_END)
+            assert consumer.get_watermark_offsets(place, timeout=PATIENCE) == (0, end)
+            assert [p.offset for p in consumer.offsets_for_times([place], timeout=PATIENCE)] == [end]
         producer.commit_transaction(PATIENCE)
         assert [m.value() for m in committed.consume(2, PATIENCE)] == [b"open", b"behind"]
         deadline = time.monotonic() + PATIENCE

@@ -214,7 +214,7 @@ def test_a_running_cluster_is_used(
         KafkaCluster(1).start()
 
 
-@pytest.mark.parametrize("version", [OLDEST, pytest.param("2.8.2", marks=pytest.mark.slow), "3.9.1"])
+@pytest.mark.parametrize("version", [OLDEST, *(pytest.param(v, marks=pytest.mark.slow) for v in ("2.8.2", "3.9.1"))])
 def test_older_brokers(version: str, java_produce: Produce) -> None:
     with KafkaCluster(1, version=version) as cluster:
         cluster.create_topic("old", 2)

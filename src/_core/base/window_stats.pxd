@@ -15,5 +15,6 @@ cdef extern from "base/window_stats.hpp" namespace "kc" nogil:
         int64_t average()
         int64_t deviation()
         int64_t percentile(double percent)
+
         @staticmethod
         size_t histogram_bytes()

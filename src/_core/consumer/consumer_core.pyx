@@ -683,7 +683,7 @@ cdef class ConsumerCore:
             event.release()
 
     def _list_offsets(self, queries, timeout):
-        """[(topic, partition, timestamp)] → [(error, offset, timestamp, leader_epoch)], as isolation.level sees them."""
+        """[(topic, partition, timestamp)] → [(error, offset, timestamp, leader_epoch)], as isolation.level has it."""
         cdef OffsetQuery query
         self.check_usable()
         cdef ListOffsetsEvent* event = new ListOffsetsEvent(self._deadline_ms(timeout))
