@@ -20,9 +20,7 @@ class StickyAssignor {
  public:
   StickyAssignor(AssignorKind kind, const AssignorInput& in, AssignorResult& result)
       : in_(in), result_(result), claims_(kind, in), racks_(in), cooperative_(kind == ASSIGNOR_COOPERATIVE_STICKY) {
-    std::vector<int32_t> everybody;
-    for (int32_t m = 0; m < in.member_count(); ++m) everybody.push_back(m);
-    racks_useful_ = racks_.any() && racks_.useful(0, in.partition_count, everybody);
+    racks_useful_ = racks_.any() && racks_.useful(0, in.partition_count, in.everybody());
   }
 
   void run() {
