@@ -1,5 +1,7 @@
-"""How long the leader of a classic group takes to assign: `pytest benchmarks/test_assignors.py`. Nothing here asserts on
-time; the aim is 1,000 members and 10,000 partitions in less than a second."""
+"""How long the leader of a classic group takes to assign: `pytest benchmarks/test_assignors.py`.
+
+Nothing here asserts on time; the aim is 1,000 members and 10,000 partitions in less than a second.
+"""
 
 from __future__ import annotations
 
