@@ -57,7 +57,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     topic.topic = std::string(1, static_cast<char>('a' + i));
     topic.partition_count = (data[0] >> 2 & 15) + i;
     if (data[0] & 64) {
-      for (int p = 0; p < topic.partition_count; ++p) topic.replica_racks.push_back({std::string(1, "rs"[(p + i) % 2])});
+      for (int p = 0; p < topic.partition_count; ++p) {
+        topic.replica_racks.push_back({std::string(1, "rs"[(p + i) % 2])});
+      }
     }
     topics.push_back(std::move(topic));
   }

@@ -103,7 +103,8 @@ class AssignorInput {
   // Topics that nobody wants stay numbered until subscribe() has seen which those are.
   void take_topics(const std::vector<TopicInput>& given) {
     for (const TopicInput& topic : given) {
-      if (topic.partition_count > 0 && numbers_.emplace(topic.topic, 0).second) topics.push_back({&topic, 0, 0, nullptr});
+      if (topic.partition_count <= 0 || !numbers_.emplace(topic.topic, 0).second) continue;
+      topics.push_back({&topic, 0, 0, nullptr});
     }
     std::sort(topics.begin(), topics.end(),
               [](const Topic& a, const Topic& b) { return java_less(a.input->topic, b.input->topic); });

@@ -1,5 +1,5 @@
-// Owns: the range assignor: every topic's partitions cut into consecutive ranges, one a subscriber; with racks (KIP-881)
-// partitions first go to members that read them from their own rack, as far as the sizes of the ranges allow.
+// Owns: the range assignor: every topic's partitions cut into consecutive ranges, one a subscriber; with racks
+// (KIP-881) partitions first go to members that read them from their own rack, as far as the ranges' sizes allow.
 // Threads: any (a pure function); in a consumer N. Never: looks at what members had before.
 //
 // Topics with the same subscribers and as many partitions stay co-partitioned: a member gets the same partition

@@ -1,5 +1,5 @@
-// Owns: StickyAssignor, the sticky and cooperative-sticky assignors: which of the two algorithms runs, whether racks are
-// worth a move, and what a cooperative group withholds.
+// Owns: StickyAssignor, the sticky and cooperative-sticky assignors: which of the two algorithms runs, whether racks
+// are worth a move, and what a cooperative group withholds.
 // Threads: any (a pure function); in a consumer N. Never: keeps state between two rebalances.
 #pragma once
 #include <cstddef>
