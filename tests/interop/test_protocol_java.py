@@ -4,46 +4,25 @@ from __future__ import annotations
 
 import base64
 import json
-import shutil
-import subprocess
 import zipfile
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from java_peer import JavaPeer, fetch_jars
 from protocol_schemas import Field, complete, fields_of, is_flexible, struct_values, valid_versions
 
 from kconsumer._core.protocol import protocol_testing as codecs
 
-ROOT = Path(__file__).resolve().parents[2]
-KAFKA_VERSION = "4.3.1"
-JARS = [f"org.apache.kafka:kafka-clients:{KAFKA_VERSION}",
-        *(f"com.fasterxml.jackson.core:jackson-{part}:2.18.2" for part in ("databind", "core", "annotations"))]
-COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
 EXAMPLES = settings(max_examples=10, derandomize=True, deadline=None, database=None,
                     suppress_health_check=list(HealthCheck))
 
 pytestmark = pytest.mark.kafka  # like all that needs Java: not in `make quicktest`, and missing it fails `make test`
 
 
-@pytest.fixture(scope="module", autouse=True)
-def java_is_there():
-    missing = [program for program in ("java", "mvn") if not shutil.which(program)]
-    assert not missing, f"needs {' and '.join(missing)} (make setup)"
-
-
-def jar_path(artifact: str) -> Path:
-    _, name, version = artifact.split(":")
-    return ROOT / "build" / "kafka-clients" / f"{name}-{version}.jar"
-
-
 @pytest.fixture(scope="module")
 def jars() -> list[Path]:
-    for artifact in JARS:
-        if not jar_path(artifact).exists():
-            subprocess.run(["mvn", "-q", "-B", COPY, f"-Dartifact={artifact}",
-                            f"-DoutputDirectory={jar_path(artifact).parent}"], check=True, cwd=ROOT)
-    return [jar_path(artifact) for artifact in JARS]
+    return fetch_jars()
 
 
 @pytest.fixture(scope="module")
@@ -56,14 +35,11 @@ def parse_schema(text: str) -> dict:
     return json.loads("\n".join(line for line in text.splitlines() if not line.lstrip().startswith("//")))
 
 
-class Peer:
+class Peer(JavaPeer):
     """ProtocolPeer.java in a process of its own."""
 
     def __init__(self, jars: list[Path]) -> None:
-        source = Path(__file__).with_name("ProtocolPeer.java")
-        command = ["java", "-XX:TieredStopAtLevel=1", "-cp", ":".join(map(str, jars)), str(source)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        encoding="utf-8")
+        super().__init__("ProtocolPeer.java", jars, "-XX:TieredStopAtLevel=1")
 
     def ask(self, operation: str, name: str, version: int, payload: str) -> str:
         verdict, answer = self.try_to(operation, name, version, payload)
@@ -71,16 +47,8 @@ class Peer:
         return answer
 
     def try_to(self, operation: str, name: str, version: int, payload: str) -> tuple[str, str]:
-        self.process.stdin.write(f"{operation}\t{name}\t{version}\t{payload}\n")
-        self.process.stdin.flush()
-        verdict, _, answer = self.process.stdout.readline().rstrip("\n").partition("\t")
-        assert verdict, "the Java process ended"
+        verdict, _, answer = self.line(f"{operation}\t{name}\t{version}\t{payload}").partition("\t")
         return verdict, answer
-
-    def close(self) -> None:
-        self.process.stdin.close()
-        self.process.stdout.close()
-        self.process.wait(timeout=20)
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,7 @@ class Claims {
       int32_t generation = generations[static_cast<size_t>(m)];
       for (size_t p : claimed[static_cast<size_t>(m)]) {
         settle(partitions_[p], m, generation);
-        if (generation < newest && in.is_subscribed(m, static_cast<int32_t>(in.topic_index_of(p)))) {
+        if (generation < newest && in.is_subscribed(m, in.topic_of(p))) {
           remember(partitions_[p], m, generation);
         }
       }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -37,18 +38,20 @@ inline bool serves_before(const GroupMember& a, const GroupMember& b) {
 }
 
 // Members are numbered in the order of their ids, topics in that of their names; a partition is numbered
-// `first + partition`. Topics that nobody wants or that have no partitions have no number.
+// `first + partition`. Topics that nobody wants or that have no partitions have no number. Members that want the same
+// share one list, and so do topics that everybody wants: a thousand members may want ten thousand topics each.
 class AssignorInput {
  public:
+  using Numbers = std::vector<int32_t>;  // ascending
   struct Topic {
     const TopicInput* input = nullptr;
     size_t first = 0;
     int32_t count = 0;
-    std::vector<int32_t> subscribers;  // ascending
+    const Numbers* subscribers = nullptr;
   };
   struct Member {
     const GroupMember* input = nullptr;
-    std::vector<int32_t> topics;  // ascending
+    const Numbers* topics = nullptr;
   };
 
   AssignorInput(const std::vector<GroupMember>& given_members, const std::vector<TopicInput>& given_topics) {
@@ -56,6 +59,8 @@ class AssignorInput {
     take_topics(given_topics);
     subscribe();
   }
+  AssignorInput(const AssignorInput&) = delete;
+  AssignorInput& operator=(const AssignorInput&) = delete;
 
   std::vector<Member> members;
   std::vector<Topic> topics;
@@ -65,24 +70,24 @@ class AssignorInput {
 
   int32_t member_count() const { return static_cast<int32_t>(members.size()); }
   int32_t topic_count() const { return static_cast<int32_t>(topics.size()); }
-  const Topic& topic_of(size_t partition) const { return topics[topic_index_of(partition)]; }
-  size_t topic_index_of(size_t partition) const {
+  const Numbers& everybody() const { return everybody_; }
+  int32_t topic_of(size_t partition) const {
     auto after = std::upper_bound(topics.begin(), topics.end(), partition,
                                   [](size_t p, const Topic& topic) { return p < topic.first; });
-    return static_cast<size_t>(after - topics.begin()) - 1;
+    return static_cast<int32_t>(after - topics.begin()) - 1;
   }
   int32_t find_topic(const std::string& name) const {
     auto found = numbers_.find(name);
     return found == numbers_.end() ? NO_TOPIC : found->second;
   }
   bool is_subscribed(int32_t member, int32_t topic) const {
-    const std::vector<int32_t>& mine = members[static_cast<size_t>(member)].topics;
+    const Numbers& mine = *members[static_cast<size_t>(member)].topics;
     return std::binary_search(mine.begin(), mine.end(), topic);
   }
 
  private:
   void take_members(const std::vector<GroupMember>& given) {
-    for (const GroupMember& member : given) members.push_back({&member, {}});
+    for (const GroupMember& member : given) members.push_back({&member, nullptr});
     std::stable_sort(members.begin(), members.end(), [](const Member& a, const Member& b) {
       return java_less(a.input->member_id, b.input->member_id);
     });
@@ -93,53 +98,81 @@ class AssignorInput {
       members[kept++].input = members[i].input;
     }
     members.resize(kept);
+    for (int32_t m = 0; m < member_count(); ++m) everybody_.push_back(m);
   }
-  // Only topics that somebody named are kept, in the end; numbers_ meanwhile says which those are.
+  // Topics that nobody wants stay numbered until subscribe() has seen which those are.
   void take_topics(const std::vector<TopicInput>& given) {
-    for (size_t m = 0; m < members.size(); ++m) {
-      if (m > 0 && members[m].input->topics == members[m - 1].input->topics) continue;
-      for (const std::string& name : members[m].input->topics) numbers_.emplace(name, NO_TOPIC);
-    }
     for (const TopicInput& topic : given) {
-      auto wanted = numbers_.find(topic.topic);
-      if (topic.partition_count <= 0 || wanted == numbers_.end() || wanted->second != NO_TOPIC) continue;
-      wanted->second = 0;
-      topics.emplace_back();
-      topics.back().input = &topic;
-      topics.back().count = topic.partition_count;
+      if (topic.partition_count <= 0 || !numbers_.emplace(topic.topic, 0).second) continue;
+      topics.push_back({&topic, 0, 0, nullptr});
     }
     std::sort(topics.begin(), topics.end(),
               [](const Topic& a, const Topic& b) { return java_less(a.input->topic, b.input->topic); });
-    for (size_t i = 0; i < topics.size(); ++i) {
-      numbers_[topics[i].input->topic] = static_cast<int32_t>(i);
-      topics[i].first = partition_count;
-      partition_count += static_cast<size_t>(topics[i].count);
-    }
+    for (int32_t t = 0; t < topic_count(); ++t) numbers_[topics[static_cast<size_t>(t)].input->topic] = t;
   }
   void subscribe() {
-    std::vector<std::string> before, names;
+    // Every name gets a number, those that are no topics the ones after the topics'.
     for (size_t m = 0; m < members.size(); ++m) {
-      if (m > 0 && members[m].input->topics == members[m - 1].input->topics) {
-        members[m].topics = members[m - 1].topics;  // the usual case, and by far the cheapest
-      } else {
-        names = members[m].input->topics;
-        std::sort(names.begin(), names.end());
-        names.erase(std::unique(names.begin(), names.end()), names.end());
-        if (m > 0 && names != before) subscriptions_equal = false;
-        for (const std::string& name : names) {
-          int32_t topic = find_topic(name);
-          if (topic != NO_TOPIC) members[m].topics.push_back(topic);
-        }
-        std::sort(members[m].topics.begin(), members[m].topics.end());
-        before.swap(names);
+      const std::vector<std::string>& names = members[m].input->topics;
+      if (m > 0 && names == members[m - 1].input->topics) {
+        members[m].topics = members[m - 1].topics;
+        continue;
       }
-      for (int32_t topic : members[m].topics) {
-        topics[static_cast<size_t>(topic)].subscribers.push_back(static_cast<int32_t>(m));
+      Numbers numbers;
+      numbers.reserve(names.size());
+      for (const std::string& name : names) {
+        numbers.push_back(numbers_.emplace(name, static_cast<int32_t>(numbers_.size())).first->second);
       }
+      std::sort(numbers.begin(), numbers.end());
+      numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+      if (m > 0 && numbers != *members[m - 1].topics) subscriptions_equal = false;
+      lists_.push_back(std::move(numbers));
+      members[m].topics = &lists_.back();
+    }
+    forget_what_does_not_exist();
+    find_subscribers();
+  }
+  void forget_what_does_not_exist() {
+    std::vector<bool> wanted(topics.size(), false);
+    for (Numbers& list : lists_) {
+      list.erase(std::lower_bound(list.begin(), list.end(), topic_count()), list.end());
+      for (int32_t t : list) wanted[static_cast<size_t>(t)] = true;
+    }
+    Numbers renumbered(topics.size(), NO_TOPIC);
+    size_t kept = 0;
+    for (size_t t = 0; t < topics.size(); ++t) {
+      if (!wanted[t]) continue;
+      renumbered[t] = static_cast<int32_t>(kept);
+      topics[kept] = topics[t];
+      topics[kept].count = topics[t].input->partition_count;
+      topics[kept].first = partition_count;
+      partition_count += static_cast<size_t>(topics[kept++].count);
+    }
+    topics.resize(kept);
+    for (Numbers& list : lists_) {
+      for (int32_t& t : list) t = renumbered[static_cast<size_t>(t)];
+    }
+    numbers_.clear();
+    for (int32_t t = 0; t < topic_count(); ++t) numbers_.emplace(topics[static_cast<size_t>(t)].input->topic, t);
+  }
+  void find_subscribers() {
+    if (subscriptions_equal) {
+      for (Topic& topic : topics) topic.subscribers = &everybody_;
+      return;
+    }
+    std::vector<Numbers> found(topics.size());
+    for (int32_t m = 0; m < member_count(); ++m) {
+      for (int32_t t : *members[static_cast<size_t>(m)].topics) found[static_cast<size_t>(t)].push_back(m);
+    }
+    for (size_t t = 0; t < topics.size(); ++t) {
+      lists_.push_back(std::move(found[t]));
+      topics[t].subscribers = &lists_.back();
     }
   }
 
   std::unordered_map<std::string, int32_t> numbers_;
+  std::deque<Numbers> lists_;  // what topics and members point into
+  Numbers everybody_;
 };
 
 // The Java client's balance score: the differences of all pairs of members' counts, summed up. 0 is perfect.

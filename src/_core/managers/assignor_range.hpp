@@ -1,5 +1,5 @@
-// Owns: the range assignor: every topic's partitions cut into consecutive ranges, one a subscriber; with racks (KIP-881)
-// partitions first go to members that read them from their own rack, as far as the sizes of the ranges allow.
+// Owns: the range assignor: every topic's partitions cut into consecutive ranges, one a subscriber; with racks
+// (KIP-881) partitions first go to members that read them from their own rack, as far as the ranges' sizes allow.
 // Threads: any (a pure function); in a consumer N. Never: looks at what members had before.
 //
 // Topics with the same subscribers and as many partitions stay co-partitioned: a member gets the same partition
@@ -22,14 +22,14 @@ class RangeAssignor {
 
   void run() {
     number_in_order_served();
-    std::vector<Shares> topics;
-    bool racks_useful = false;
-    for (const AssignorInput::Topic& topic : in_.topics) {
-      topics.push_back(shares_of(topic));
-      racks_useful |= topics.back().racks_useful;
+    if (racks_.any()) {
+      run_with_racks();
+      return;
     }
-    if (racks_useful) match_racks(topics);
-    for (Shares& shares : topics) give_ranges(shares, false);
+    for (const AssignorInput::Topic& topic : in_.topics) {
+      Shares shares = shares_of(topic);
+      give_ranges(shares, false);
+    }
   }
 
  private:
@@ -49,6 +49,17 @@ class RangeAssignor {
     }
   };
 
+  void run_with_racks() {
+    std::vector<Shares> topics;
+    bool useful = false;
+    for (const AssignorInput::Topic& topic : in_.topics) {
+      topics.push_back(shares_of(topic));
+      useful |= topics.back().racks_useful;
+    }
+    if (useful) match_racks(topics);
+    for (Shares& shares : topics) give_ranges(shares, false);
+  }
+
   void number_in_order_served() {
     for (int32_t m = 0; m < in_.member_count(); ++m) served_.push_back(m);
     std::sort(served_.begin(), served_.end(), [this](int32_t a, int32_t b) {
@@ -61,10 +72,10 @@ class RangeAssignor {
   Shares shares_of(const AssignorInput::Topic& topic) const {
     Shares shares;
     shares.topic = &topic;
-    shares.members = topic.subscribers;
-    if (topic.subscribers.size() == served_.size()) {
+    if (topic.subscribers == &in_.everybody()) {
       shares.members = served_;
     } else {
+      shares.members = *topic.subscribers;
       std::sort(shares.members.begin(), shares.members.end(), [this](int32_t a, int32_t b) {
         return turn_[static_cast<size_t>(a)] < turn_[static_cast<size_t>(b)];
       });

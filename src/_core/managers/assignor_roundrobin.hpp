@@ -20,14 +20,18 @@ inline void assign_roundrobin(const AssignorInput& in, AssignorResult& result) {
   for (size_t i = 0; i < served.size(); ++i) turn[static_cast<size_t>(served[i])] = static_cast<int32_t>(i);
 
   int32_t next = 0;  // whose turn it is
-  std::vector<int32_t> turns;
+  std::vector<int32_t> some;
   for (const AssignorInput::Topic& topic : in.topics) {
-    turns.clear();
-    for (int32_t subscriber : topic.subscribers) turns.push_back(turn[static_cast<size_t>(subscriber)]);
-    std::sort(turns.begin(), turns.end());
-    auto at = std::lower_bound(turns.begin(), turns.end(), next);
+    const std::vector<int32_t>* turns = &in.everybody();
+    if (topic.subscribers != turns) {
+      some.clear();
+      for (int32_t subscriber : *topic.subscribers) some.push_back(turn[static_cast<size_t>(subscriber)]);
+      std::sort(some.begin(), some.end());
+      turns = &some;
+    }
+    auto at = std::lower_bound(turns->begin(), turns->end(), next);
     for (int32_t p = 0; p < topic.count; ++p, ++at) {
-      if (at == turns.end()) at = turns.begin();
+      if (at == turns->end()) at = turns->begin();
       result.owners[topic.first + static_cast<size_t>(p)] = served[static_cast<size_t>(*at)];
       next = *at + 1;
     }

@@ -1,5 +1,5 @@
-// Owns: StickyAssignor, the sticky and cooperative-sticky assignors: which of the two algorithms runs, whether racks are
-// worth a move, and what a cooperative group withholds.
+// Owns: StickyAssignor, the sticky and cooperative-sticky assignors: which of the two algorithms runs, whether racks
+// are worth a move, and what a cooperative group withholds.
 // Threads: any (a pure function); in a consumer N. Never: keeps state between two rebalances.
 #pragma once
 #include <cstddef>
@@ -20,9 +20,7 @@ class StickyAssignor {
  public:
   StickyAssignor(AssignorKind kind, const AssignorInput& in, AssignorResult& result)
       : in_(in), result_(result), claims_(kind, in), racks_(in), cooperative_(kind == ASSIGNOR_COOPERATIVE_STICKY) {
-    std::vector<int32_t> everybody;
-    for (int32_t m = 0; m < in.member_count(); ++m) everybody.push_back(m);
-    racks_useful_ = racks_.any() && racks_.useful(0, in.partition_count, everybody);
+    racks_useful_ = racks_.any() && racks_.useful(0, in.partition_count, in.everybody());
   }
 
   void run() {

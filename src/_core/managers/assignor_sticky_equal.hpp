@@ -22,7 +22,8 @@ class StickyEqualAssignor {
   // `racks` is null where they make no difference. With `leave_far` nobody keeps a partition of another rack.
   StickyEqualAssignor(const AssignorInput& in, const Claims& claims, const RackIndex* racks, bool leave_far,
                       AssignorResult& result)
-      : in_(in), claims_(claims), racks_(racks), leave_far_(leave_far), result_(result), counts_(in.members.size(), 0) {}
+      : in_(in), claims_(claims), racks_(racks), leave_far_(leave_far), result_(result),
+        counts_(in.members.size(), 0) {}
 
   void run() {
     size_t members = in_.members.size();

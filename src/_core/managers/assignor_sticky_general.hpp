@@ -105,7 +105,7 @@ class StickyGeneralAssignor {
     std::vector<int32_t> topics;
     for (int32_t t = 0; t < in_.topic_count(); ++t) topics.push_back(t);
     std::stable_sort(topics.begin(), topics.end(), [this](int32_t a, int32_t b) {
-      return topic_at(a).subscribers.size() < topic_at(b).subscribers.size();
+      return subscribers(a).size() < subscribers(b).size();
     });
     ordered_.reserve(in_.partition_count);
     for (int32_t t : topics) {
@@ -118,7 +118,7 @@ class StickyGeneralAssignor {
     for (const Place& place : free) {
       if (owners_[place.partition] != NOBODY) continue;
       int32_t chosen = NOBODY;
-      for (int32_t m : topic_at(place.topic).subscribers) {
+      for (int32_t m : subscribers(place.topic)) {
         if (within_racks && !in_rack(m, place.partition)) continue;
         if (chosen == NOBODY || count(m) < count(chosen)) chosen = m;
       }
@@ -127,7 +127,7 @@ class StickyGeneralAssignor {
   }
 
   void balance(std::vector<Place>& free, bool initializing, bool revocation_required) {
-    auto fixed = [this](const Place& place) { return topic_at(place.topic).subscribers.size() < 2; };
+    auto fixed = [this](const Place& place) { return subscribers(place.topic).size() < 2; };
     free.erase(std::remove_if(free.begin(), free.end(), fixed), free.end());
     ordered_.erase(std::remove_if(ordered_.begin(), ordered_.end(), fixed), ordered_.end());
     std::vector<int32_t> movable = movable_members();
@@ -148,7 +148,7 @@ class StickyGeneralAssignor {
     std::vector<int32_t> movable;
     for (int32_t m = 0; m < in_.member_count(); ++m) {
       int64_t wanted = 0;
-      for (int32_t t : in_.members[static_cast<size_t>(m)].topics) wanted += topic_at(t).count;
+      for (int32_t t : *in_.members[static_cast<size_t>(m)].topics) wanted += topic_at(t).count;
       if (count(m) < wanted || shares[static_cast<size_t>(m)]) movable.push_back(m);
     }
     return movable;
@@ -238,7 +238,7 @@ class StickyGeneralAssignor {
     if (least.version == version_) return least.member;
     least.version = version_;
     least.member = NOBODY;
-    for (int32_t m : topic_at(topic).subscribers) {
+    for (int32_t m : subscribers(topic)) {
       if (least.member == NOBODY || count(m) < count(least.member)) least.member = m;
     }
     return least.member;
@@ -254,6 +254,7 @@ class StickyGeneralAssignor {
   }
   int64_t count(int32_t member) const { return counts_[static_cast<size_t>(member)]; }
   const AssignorInput::Topic& topic_at(int32_t topic) const { return in_.topics[static_cast<size_t>(topic)]; }
+  const std::vector<int32_t>& subscribers(int32_t topic) const { return *topic_at(topic).subscribers; }
 
   const AssignorInput& in_;
   const Claims& claims_;

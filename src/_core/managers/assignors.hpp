@@ -1,5 +1,5 @@
 // Owns: assign(), the leader's choice of who gets which partition, and what each assignor is called.
-// Threads: any (a pure function); in a consumer N. Never: does I/O, keeps state between two rebalances, trusts a member.
+// Threads: any (a pure function); in a consumer N. Never: does I/O, keeps state between rebalances, trusts a member.
 //
 // Given the same input, range and roundrobin give the same result as the Java client's; the sticky ones give one as
 // balanced that moves as few partitions. Claims of members that contradict each other are settled in

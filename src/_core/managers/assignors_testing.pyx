@@ -73,7 +73,8 @@ cdef void set_partitions(vector[TopicPartitions]& out, partitions) except *:
 
 cdef list get_partitions(const vector[TopicPartitions]& partitions):
     cdef size_t i, j
-    return [(to_text(partitions[i].topic), [partitions[i].partitions[j] for j in range(partitions[i].partitions.size())])
+    return [(to_text(partitions[i].topic),
+             [partitions[i].partitions[j] for j in range(partitions[i].partitions.size())])
             for i in range(partitions.size())]
 
 

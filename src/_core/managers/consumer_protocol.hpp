@@ -166,7 +166,8 @@ inline void read_sticky_user_data(const std::string& bytes, std::vector<TopicPar
 // librdkafka in the sticky form.
 inline int32_t read_cooperative_user_data(const std::string& bytes) {
   if (bytes.size() == sizeof(int32_t)) {
-    return std::max(static_cast<int32_t>(load_big_endian<uint32_t>(reinterpret_cast<const uint8_t*>(bytes.data()))), -1);
+    auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
+    return std::max(static_cast<int32_t>(load_big_endian<uint32_t>(data)), -1);
   }
   std::vector<TopicPartitions> previous;
   int32_t generation;

@@ -47,12 +47,13 @@ def test_subscriptions_of_every_version(version):
 
 def test_a_subscription_that_cannot_be_read_names_its_member():
     whole = core.encode_subscription(MEMBER)
+    named = "the subscription of group member consumer-1: ConsumerProtocolSubscription"
     for length in range(len(whole)):
-        with pytest.raises(ValueError, match="the subscription of group member consumer-1: ConsumerProtocolSubscription"):
+        with pytest.raises(ValueError, match=named):
             core.decode_subscription("consumer-1", whole[:length])
     with pytest.raises(ValueError, match="member consumer-1: ConsumerProtocolSubscription: unsupported version -1"):
         core.decode_subscription("consumer-1", b"\xff\xff" + whole[2:])
-    with pytest.raises(ValueError, match="exceeds what the 0 bytes left can hold|exceeds the 0 bytes left"):
+    with pytest.raises(ValueError, match="exceeds the 0 bytes left"):
         core.decode_subscription("consumer-1", struct.pack(">hi", 3, 2**31 - 1))
 
 
