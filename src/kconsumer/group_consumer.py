@@ -49,8 +49,8 @@ class GroupConsumer(GroupCore):
 
         Args:
             topics: names, or patterns that begin with ``^``: POSIX extended regular expressions under
-                ``group.protocol=classic``, found anywhere after the ``^``; RE2 under ``consumer``, matched by the broker
-                against whole names (``^logs.*``, not ``^logs``). An empty list is unsubscribe().
+                ``group.protocol=classic``, found anywhere after the ``^``; RE2 under ``consumer``, matched by the
+                broker against whole names (``^logs.*``, not ``^logs``). An empty list is unsubscribe().
             on_assign: called with (consumer, list of TopicPartition) when partitions are given; where it does not call
                 assign() or incremental_assign(), that is done for it.
             on_revoke: called so before partitions go; what it does not unassign is unassigned after it.
@@ -85,8 +85,8 @@ class GroupConsumer(GroupCore):
         for pattern in topics:
             objection = re2_objection(pattern) if pattern.startswith("^") else None
             if objection is not None:
-                raise exception_for(KafkaError._INVALID_ARG, f"the topic pattern {pattern!r} is not one that a broker can "
-                                    f"match (group.protocol=consumer): {objection}")
+                raise exception_for(KafkaError._INVALID_ARG, f"the topic pattern {pattern!r} is not one that a broker "
+                                    f"can match (group.protocol=consumer): {objection}")
 
     def unsubscribe(self) -> None:
         """Leave the group: on_revoke runs, then what stands to be committed is (``enable.auto.commit``), and the

@@ -1,9 +1,9 @@
 """What a topic pattern may not contain when the broker matches it, said before it is sent.
 
-Owns: the difference between POSIX extended regular expressions (``group.protocol=classic``, matched in this process, found
-anywhere after ``^``) and RE2 (``group.protocol=consumer``, matched on the broker, against the whole name). Threads: any.
-Never: decides whether a pattern is good RE2; that is the broker's word (INVALID_REGULAR_EXPRESSION). It only names what
-works under the classic protocol, or in Python, and not there.
+Owns: the difference between POSIX extended regular expressions (``group.protocol=classic``, matched in this process,
+found anywhere after ``^``) and RE2 (``group.protocol=consumer``, matched on the broker, against the whole name).
+Threads: any. Never: decides whether a pattern is good RE2; that is the broker's word (INVALID_REGULAR_EXPRESSION). It
+only names what works under the classic protocol, or in Python, and not there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A member under group.protocol=consumer whose loop a test steps by hand, and the coordinator it talks to, by script."""
+"""A member under group.protocol=consumer whose loop a test steps by hand; its coordinator answers by script."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from stepped_loop import METADATA, Loop, Topic
 OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR, HEARTBEAT = 8, 9, 10, 68
 COORDINATOR_CHANNEL = 2
 INTERVAL_MS = 5000
-ALL_FIELDS = {"rebalance_timeout_ms", "subscribed_topic_names", "topic_partitions"}
+SUBSCRIPTION = {"subscribed_topic_names", "subscribed_topic_regex"}
+ALL_FIELDS = SUBSCRIPTION | {"rebalance_timeout_ms", "topic_partitions"}
 
 stepped_loop.NAMES.update({OFFSET_COMMIT: "OffsetCommit", OFFSET_FETCH: "OffsetFetch",
                            FIND_COORDINATOR: "FindCoordinator", HEARTBEAT: "ConsumerGroupHeartbeat"})

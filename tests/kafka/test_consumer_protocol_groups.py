@@ -1,5 +1,5 @@
-"""Groups under group.protocol=consumer (KIP-848) on a real broker: kconsumer alone, with confluent-kafka and Java members,
-and with members of the classic protocol."""
+"""Groups under group.protocol=consumer (KIP-848) on a real broker: kconsumer alone, with confluent-kafka and Java
+members, and with members of the classic protocol."""
 
 from __future__ import annotations
 
