@@ -100,7 +100,7 @@ cdef class CoordinatorRequestManager(RequestManager):
         cdef Reader reader = Reader(response.body, response.length)
         cdef size_t i
         message.decode(reader, response.version)
-        # librdkafka's mock cluster ends an error with a null host, which no version allows: the error was read before it.
+        # librdkafka's mock cluster ends an error with a null host, which no version allows: the error came before it.
         if not reader.ok() and (response.version >= 4 or message.error_code == 0):
             self.background.log.push(3, b"COORDINATOR", reader.status().detail)
             self.delegate.network.disconnect(response.node_id, request.channel, now_ms)
