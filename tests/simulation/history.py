@@ -105,7 +105,7 @@ class History:
 
     def set_versions(self) -> None:
         """Brokers of today, of 3.9, or older ones."""
-        profile = self.chance.choice(["new", "new", "3.9", "2.8"])
+        profile = self.chance.choice(["new", "new", "3.9", "2.8"] if self.protocol != "consumer" else ["new", "3.9"])
         highest = {"new": {}, "3.9": {1: 16, 8: 9, 9: 9, 3: 12, 68: 0}, "2.8": {1: 12, 8: 8, 9: 7, 3: 11, 10: 3, 11: 7}}
         for api, version in highest[profile].items():
             self.cluster.set_version(api, version)
@@ -210,6 +210,8 @@ class History:
         self.cluster.settle()
         self.cluster.stop_appends()
         until = self.simulation.now_ms + LONGEST_SETTLING_MS
+        if not self.planned and not any(a.running and not a.closed for a in self.applications):
+            self.add_application()
         while not self.settled():
             if self.simulation.now_ms >= until:
                 raise Broken(f"after {LONGEST_SETTLING_MS} ms without faults: {self.unsettled()}")

@@ -66,7 +66,7 @@ class Member(Application):
         if self.history.ending:
             if self.paused:
                 self.resume_all()
-            if not self.subscription:
+            if sorted(self.subscription) != sorted(self.history.topics):
                 self.subscribe()
             self.serve(500)
             pause = 50
@@ -79,7 +79,12 @@ class Member(Application):
 
     def disturb(self) -> int | None:
         deeds = self.history.deeds
-        return getattr(self, self.chance.choice(deeds))()
+        try:
+            pause = getattr(self, self.chance.choice(deeds))()
+        except CallbackError as e:
+            self.forgive(e)
+            return None
+        return pause
 
     def commit_async(self) -> None:
         if self.can_commit():

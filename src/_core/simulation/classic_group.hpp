@@ -303,7 +303,7 @@ class ClassicGroup : public Group {
     world_.trace("group: %s joins (client %d)", id.c_str(), m->client);
     rebalance("a new member");
   }
-  void replace_static(const Exchange& x, const JoinGroupRequest& asked, const std::string& old_id,
+  void replace_static(const Exchange& x, const JoinGroupRequest& asked, const std::string old_id,
                       const std::string& id) {
     std::shared_ptr<Member> m = members_[old_id];
     members_.erase(old_id);
@@ -514,7 +514,8 @@ class ClassicGroup : public Group {
       fail(id);
     });
   }
-  void fail(const std::string& id) {
+  // By value: what they are given may be part of what they remove.
+  void fail(const std::string id) {
     remove(id);
     if (state_ == STABLE || state_ == COMPLETING_REBALANCE) {
       prepare("a member failed");
@@ -522,7 +523,7 @@ class ClassicGroup : public Group {
       complete_join();
     }
   }
-  void remove(const std::string& id) {
+  void remove(const std::string id) {
     auto it = members_.find(id);
     if (it == members_.end()) return;
     const std::shared_ptr<Member> m = it->second;

@@ -61,7 +61,8 @@ class ConsumerGroup : public Group {
   }
   int32_t incarnation(const std::string& member_id) const override {
     auto it = members_.find(member_id);
-    return it == members_.end() ? 0 : it->second->incarnation;
+    // A static member that has left for a while holds its place, not its partitions.
+    return it == members_.end() || it->second->epoch == -2 ? 0 : it->second->incarnation;
   }
   bool stable() const override {
     for (const auto& entry : members_) {
