@@ -240,14 +240,18 @@ class Member(Application):
     def on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self.say(f"on_revoke {[(p.topic, p.partition) for p in partitions]}")
         self.give_up(partitions)
-        self.linger("revoke")
-        self.let_go(partitions)
+        try:
+            self.linger("revoke")
+        finally:
+            self.let_go(partitions)
 
     def on_lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self.say(f"on_lost {[(p.topic, p.partition) for p in partitions]}")
         self.give_up(partitions)
-        self.linger("lost")
-        self.let_go(partitions)
+        try:
+            self.linger("lost")
+        finally:
+            self.let_go(partitions)
 
     def give_up(self, partitions: list[TopicPartition]) -> None:
         for p in partitions:

@@ -53,6 +53,7 @@ from kconsumer._core.protocol.messages.metadata cimport (
 from kconsumer._core.state.member_state cimport (
     MEMBER_JOINING,
     MEMBER_LEAVING,
+    MEMBER_ASSIGNING_PARTITIONS,
     MEMBER_PARTITION_REVOKED,
     MEMBER_STABLE,
     MemberState,
@@ -259,8 +260,8 @@ cdef class ConsumerHeartbeatManager(RequestManager):
             pattern.append(b"(" if i == 0 else b"|(").append(self.member.patterns[i]).append(b")")
 
     cdef void _add_owned(self, ConsumerGroupHeartbeatRequest& message) noexcept nogil:
-        """What the application holds. What is being revoked counts until its offsets are committed: the next owner
-        begins where they say."""
+        """What the application holds, or may: what is being assigned counts, for its on_assign may have begun. What is
+        being revoked counts until its offsets are committed: the next owner begins where they say."""
         cdef ConsumerGroupHeartbeatRequest_TopicPartitions topic
         cdef vector[TopicPartition] owned
         cdef size_t i

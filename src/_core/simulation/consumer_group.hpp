@@ -192,11 +192,9 @@ class ConsumerGroup : public Group {
     m->revoking.clear();
     members_[id] = m;
     instances_[m->instance.value] = id;
-    auto target = target_.find(old->id);
-    if (target != target_.end()) {
-      target_[id] = target->second;
-      target_.erase(old->id);
-    }
+    const Partitions target = target_[old->id];
+    target_.erase(old->id);
+    target_[id] = target;
     for (auto& entry : owners_) {
       if (entry.second == old->id) entry.second = id;
     }
