@@ -41,6 +41,7 @@ class History:
         self.depth = 0
         self.delivered: dict[Where, set[int]] = {}
         self.sought: set[Where] = set()
+        self.committed: dict[Where, list[int]] = {}   # every offset the group ever had, after 0
         self.topics: dict[str, int] = {}
         self.records = 0
         self.ending = False
@@ -130,6 +131,10 @@ class History:
         self.topics[name] += self.chance.randint(1, 2)
         self.cluster.grow_topic(name, self.topics[name])
 
+    def grow_if_unsettled(self) -> None:
+        if not self.settled():
+            self.grow()
+
     def new_topic(self) -> None:
         name = f"topic-{len(self.topics)}"
         self.topics[name] = self.chance.randint(1, 3)
@@ -209,20 +214,21 @@ class History:
         self.ending = True
         self.cluster.settle()
         self.cluster.stop_appends()
-        if self.protocol == "classic" and self.static:
-            # A static leader that comes back is told to skip the assignment (KIP-814), and sees only what grows after
-            # that, as the Java client does.
-            self.grow()
         until = self.simulation.now_ms + LONGEST_SETTLING_MS
+        if self.protocol == "classic" and self.static:
+            # A static leader that comes back is told to skip the assignment (KIP-814) and, as in the Java client, notices
+            # only what grows after that.
+            for ms in (LONGEST_SETTLING_MS // 4, LONGEST_SETTLING_MS // 2):
+                self.later(ms, self.grow_if_unsettled)
         while not self.settled():
-            if not self.planned and not any(a.running and not a.closed for a in self.applications):
+            if not any(a.running and not a.closed for a in self.applications):
                 self.add_application()
             if self.simulation.now_ms >= until:
                 raise Broken(f"after {LONGEST_SETTLING_MS} ms without faults: {self.unsettled()}")
             self.step(until)
 
     def settled(self) -> bool:
-        if self.planned or not all(a.settled() for a in self.applications if a.running and not a.closed):
+        if any(what != self.grow_if_unsettled for _, _, what in self.planned) or not all(a.settled() for a in self.applications if a.running and not a.closed):
             return False
         if self.protocol == "assign":
             return True
@@ -243,6 +249,7 @@ class History:
                      before: int) -> None:
         """Never beyond what was handed out and what is invisible after it; back only after a seek."""
         where = (topic, partition)
+        self.committed.setdefault(where, [0]).append(offset)
         application = self.applications[client]
         given = application.last_given.get(where, -1)
         most = self.cluster.next_visible(*where, max(given + 1, before, 0), application.read_committed)

@@ -51,9 +51,9 @@ from kconsumer._core.protocol.messages.metadata cimport (
     MetadataResponse,
 )
 from kconsumer._core.state.member_state cimport (
+    MEMBER_ASSIGNING_PARTITIONS,
     MEMBER_JOINING,
     MEMBER_LEAVING,
-    MEMBER_ASSIGNING_PARTITIONS,
     MEMBER_PARTITION_REVOKED,
     MEMBER_STABLE,
     MemberState,
@@ -272,6 +272,10 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         if self.member.state == MEMBER_PARTITION_REVOKED:
             for i in range(self.member.revoking.size()):
                 owned.push_back(self.member.revoking[i])
+            sort_unique(owned)
+        elif self.member.state == MEMBER_ASSIGNING_PARTITIONS:
+            for i in range(self.member.assigning.size()):
+                owned.push_back(self.member.assigning[i])
             sort_unique(owned)
         for i in range(owned.size()):
             it = self.ids.find(owned[i].topic)
