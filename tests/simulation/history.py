@@ -131,9 +131,9 @@ class History:
         self.topics[name] += self.chance.randint(1, 2)
         self.cluster.grow_topic(name, self.topics[name])
 
-    def grow_if_unsettled(self) -> None:
+    def join_if_unsettled(self) -> None:
         if not self.settled():
-            self.grow()
+            self.applications.append(Member(self, next(self.numbers), self.common))
 
     def new_topic(self) -> None:
         name = f"topic-{len(self.topics)}"
@@ -216,10 +216,10 @@ class History:
         self.cluster.stop_appends()
         until = self.simulation.now_ms + LONGEST_SETTLING_MS
         if self.protocol == "classic" and self.static:
-            # A static leader that comes back is told to skip the assignment (KIP-814) and, as in the Java client, notices
-            # only what grows after that.
+            # A static leader that comes back is told to skip the assignment (KIP-814), or by older brokers not that it
+            # leads: what changed meanwhile waits for the next rebalance, as with the Java client.
             for ms in (LONGEST_SETTLING_MS // 4, LONGEST_SETTLING_MS // 2):
-                self.later(ms, self.grow_if_unsettled)
+                self.later(ms, self.join_if_unsettled)
         while not self.settled():
             if not any(a.running and not a.closed for a in self.applications):
                 self.add_application()
@@ -228,7 +228,7 @@ class History:
             self.step(until)
 
     def settled(self) -> bool:
-        if any(what != self.grow_if_unsettled for _, _, what in self.planned) or not all(a.settled() for a in self.applications if a.running and not a.closed):
+        if any(what != self.join_if_unsettled for _, _, what in self.planned) or not all(a.settled() for a in self.applications if a.running and not a.closed):
             return False
         if self.protocol == "assign":
             return True
@@ -252,7 +252,8 @@ class History:
         self.committed.setdefault(where, [0]).append(offset)
         application = self.applications[client]
         given = application.last_given.get(where, -1)
-        most = self.cluster.next_visible(*where, max(given + 1, before, 0), application.read_committed)
+        begin = max(given + 1, before, self.cluster.log_start(*where))
+        most = self.cluster.next_visible(*where, begin, application.read_committed)
         what = f"at {time_ms / 1000:.3f} s, app {client} ({member_id}) commits {where} at {offset} after {before}"
         if offset > most:
             raise Broken(f"{what}: it has been given {given}")
