@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -36,6 +37,7 @@ def test_histories(protocol):
 def test_a_seed_decides_everything(protocol):
     """Two processes, whose sets and dictionaries of strings are in different orders, give the same trace."""
     first, second = (start("--protocol", protocol, "--seed", "7", hash_seed=seed) for seed in ("1", "2"))
-    traces = [process.communicate()[0] for process in (first, second)]
+    # Member ids of the consumer protocol are random (KIP-1082), and decide nothing.
+    traces = [re.sub(r"[\w-]{22}", "ID", process.communicate()[0]) for process in (first, second)]
     assert traces[0] == traces[1]
-    assert len(traces[0].splitlines()) > 50
+    assert traces[0].endswith("nothing is wrong\n")
