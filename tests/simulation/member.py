@@ -40,6 +40,7 @@ class SteppedConsumer(Consumer):
 class Member(Application):
     def __init__(self, history: History, number: int, settings: dict[str, object]) -> None:
         self.ownership: dict[Where, tuple[str, int]] = {}   # member id and which of its lives
+        self.first_committed: dict[Where, int] = {}         # in History.committed: what was committed at on_assign
         self.paused: set[Where] = set()
         self.commits = 0           # async commits asked for
         self.told_commits = 0      # on_commit calls; those of automatic commits too
@@ -66,7 +67,7 @@ class Member(Application):
         if self.history.ending:
             if self.paused:
                 self.resume_all()
-            if not self.subscription:
+            if sorted(self.subscription) != sorted(self.history.topics):
                 self.subscribe()
             self.serve(500)
             pause = 50
@@ -79,7 +80,12 @@ class Member(Application):
 
     def disturb(self) -> int | None:
         deeds = self.history.deeds
-        return getattr(self, self.chance.choice(deeds))()
+        try:
+            pause = getattr(self, self.chance.choice(deeds))()
+        except CallbackError as e:
+            self.forgive(e)
+            return None
+        return pause
 
     def commit_async(self) -> None:
         if self.can_commit():
@@ -228,6 +234,7 @@ class Member(Application):
             if where in self.expected:
                 raise self.broken(f"{where} is assigned although it has it")
             self.expected[where] = None
+            self.first_committed[where] = len(self.history.committed.setdefault(where, [0])) - 1
             self.ownership[where] = (member_id, self.cluster.incarnation(member_id))
             self.history.taken(self, where)
         self.linger("assign")
@@ -235,14 +242,18 @@ class Member(Application):
     def on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self.say(f"on_revoke {[(p.topic, p.partition) for p in partitions]}")
         self.give_up(partitions)
-        self.linger("revoke")
-        self.let_go(partitions)
+        try:
+            self.linger("revoke")
+        finally:
+            self.let_go(partitions)
 
     def on_lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self.say(f"on_lost {[(p.topic, p.partition) for p in partitions]}")
         self.give_up(partitions)
-        self.linger("lost")
-        self.let_go(partitions)
+        try:
+            self.linger("lost")
+        finally:
+            self.let_go(partitions)
 
     def give_up(self, partitions: list[TopicPartition]) -> None:
         for p in partitions:
@@ -301,12 +312,20 @@ class Member(Application):
     def check(self, message) -> None:
         where = (message.topic(), message.partition())
         if message.error() is None and self.expected.get(where, 0) is None:
-            # The first record since it was assigned: reading goes on where the group stands.
-            committed = self.cluster.committed(*where)
-            self.expected[where] = 0 if committed is None else committed
+            # The first record since it was assigned: reading goes on where the group stood then, or later.
+            self.expected[where] = self.begins_at(where, message.offset())
         super().check(message)
         if message.error() is None:
             self.last_given[where] = message.offset()
+
+    def begins_at(self, where: Where, offset: int) -> int:
+        """Of the offsets that were committed when it was assigned or since, the one that its first record follows."""
+        committed = self.history.committed.get(where, [0])
+        candidates = committed[self.first_committed[where]:]
+        for position in candidates:
+            if self.cluster.may_follow(*where, position, offset, self.read_committed):
+                return position
+        return candidates[-1]
 
     def settled(self) -> bool:
         if not self.history.ending or sorted(self.subscription) != sorted(self.history.topics):

@@ -6,10 +6,11 @@ Threads: the simulation's one. Never: waits.
 
 from __future__ import annotations
 
+import logging
 import random
 from typing import TYPE_CHECKING
 
-from kconsumer import Consumer, TopicPartition, config
+from kconsumer import Consumer, KafkaException, TopicPartition, config
 from kconsumer._core.simulation.simulated_cluster_testing import SimulatedNetwork
 
 if TYPE_CHECKING:
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 
 Where = tuple[str, int]
 EARLIEST = -2
+
+_logger = logging.getLogger("tests.simulation")
+_logger.addHandler(logging.NullHandler())
+_logger.propagate = False
 
 
 class Broken(AssertionError):
@@ -38,7 +43,6 @@ class Application:
         self.closed = False
         self.busy = False          # inside a call that lets time pass
         self.running = True        # False: it has crashed or stands still
-        self.errors: list[object] = []
         self.expected: dict[Where, int | None] = {}   # what is owned, and what must come next (None: whatever comes)
         self.open()
 
@@ -46,7 +50,7 @@ class Application:
         self.network = SimulatedNetwork(self.cluster, self.number)
         self.consumer = self.make_consumer()
         given = {"bootstrap.servers": "broker-1:9092", "client.id": f"client-{self.number}",
-                 "error_cb": self.errors.append, "fetch.wait.max.ms": 500, "retry.backoff.ms": 50,
+                 "error_cb": self.on_background_error, "logger": _logger, "fetch.wait.max.ms": 500, "retry.backoff.ms": 50,
                  "retry.backoff.max.ms": 500, "topic.metadata.refresh.interval.ms": 5000, **self.settings}
         self.consumer._settings = config.parse(given)
         self.consumer._open(self.consumer._settings, "1.0", self.network, self.simulation.clock)
@@ -73,10 +77,17 @@ class Application:
         elif how == 1:
             messages = self.consumer.consume(most, 0)
         else:
-            messages = self.consumer.consume_batch(most, 0)
+            messages = self.take_batch(most)
         for message in messages:
             self.check(message)
         return len(messages)
+
+    def take_batch(self, most: int):
+        try:
+            return self.consumer.consume_batch(most, 0)
+        except KafkaException as e:
+            self.on_error(e.args[0])
+            return []
 
     def check(self, message) -> None:
         error = message.error()
@@ -95,6 +106,11 @@ class Application:
                 f"(position {position}, log starts at {self.cluster.log_start(*where)})")
         self.expected[where] = offset + 1
         self.history.handed_out(self, where, offset)
+
+    def on_background_error(self, error) -> None:
+        self.say(f"error_cb {error}")
+        if "bug" in error.str():
+            raise self.broken(error.str())
 
     def on_error(self, error) -> None:
         raise self.broken(f"error {error}")

@@ -51,6 +51,7 @@ from kconsumer._core.protocol.messages.metadata cimport (
     MetadataResponse,
 )
 from kconsumer._core.state.member_state cimport (
+    MEMBER_ASSIGNING_PARTITIONS,
     MEMBER_JOINING,
     MEMBER_LEAVING,
     MEMBER_PARTITION_REVOKED,
@@ -262,8 +263,8 @@ cdef class ConsumerHeartbeatManager(RequestManager):
             pattern.append(b"(" if i == 0 else b"|(").append(self.member.patterns[i]).append(b")")
 
     cdef void _add_owned(self, ConsumerGroupHeartbeatRequest& message) noexcept nogil:
-        """What the application holds. What is being revoked counts until its offsets are committed: the next owner
-        begins where they say."""
+        """What the application holds, or may: what is being assigned counts, for its on_assign may have begun. What is
+        being revoked counts until its offsets are committed: the next owner begins where they say."""
         cdef ConsumerGroupHeartbeatRequest_TopicPartitions topic
         cdef vector[TopicPartition] owned
         cdef size_t i
@@ -274,6 +275,10 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         if self.member.state == MEMBER_PARTITION_REVOKED:
             for i in range(self.member.revoking.size()):
                 owned.push_back(self.member.revoking[i])
+            sort_unique(owned)
+        elif self.member.state == MEMBER_ASSIGNING_PARTITIONS:
+            for i in range(self.member.assigning.size()):
+                owned.push_back(self.member.assigning[i])
             sort_unique(owned)
         for i in range(owned.size()):
             it = self.ids.find(owned[i].topic)

@@ -135,7 +135,11 @@ class ClassicGroup : public Group {
     auto it = owners_.find(p);
     return it == owners_.end() ? std::string() : it->second;
   }
-  int32_t incarnation(const std::string& member_id) const override { return members_.count(member_id) ? 1 : 0; }
+  // A static member that has not rejoined keeps its place, but what it had may be given to others.
+  int32_t incarnation(const std::string& member_id) const override {
+    auto it = members_.find(member_id);
+    return it != members_.end() && it->second->generation == generation_ ? 1 : 0;
+  }
   bool stable() const override { return state_ == STABLE; }
   std::string describe() const override {
     static const char* const kNames[] = {"EMPTY", "PREPARING_REBALANCE", "COMPLETING_REBALANCE", "STABLE"};
@@ -180,6 +184,7 @@ class ClassicGroup : public Group {
     int32_t rebalance_timeout_ms = 0;
     std::vector<std::pair<std::string, std::string>> protocols;
     std::string assignment;
+    int32_t generation = 0;          // the newest that it has joined
     bool is_new = true;
     uint64_t timer = 0;
     Exchange join;
@@ -236,6 +241,7 @@ class ClassicGroup : public Group {
     exchanges_.answer(x, out);
   }
   void answer_join(const Exchange& x, Member& m, bool skip_assignment = false) {
+    m.generation = generation_;
     JoinGroupResponse out;
     out.generation_id = generation_;
     out.protocol_type.set("consumer");
@@ -303,7 +309,7 @@ class ClassicGroup : public Group {
     world_.trace("group: %s joins (client %d)", id.c_str(), m->client);
     rebalance("a new member");
   }
-  void replace_static(const Exchange& x, const JoinGroupRequest& asked, const std::string& old_id,
+  void replace_static(const Exchange& x, const JoinGroupRequest& asked, const std::string old_id,
                       const std::string& id) {
     std::shared_ptr<Member> m = members_[old_id];
     members_.erase(old_id);
@@ -514,7 +520,8 @@ class ClassicGroup : public Group {
       fail(id);
     });
   }
-  void fail(const std::string& id) {
+  // By value: what they are given may be part of what they remove.
+  void fail(const std::string id) {
     remove(id);
     if (state_ == STABLE || state_ == COMPLETING_REBALANCE) {
       prepare("a member failed");
@@ -522,7 +529,7 @@ class ClassicGroup : public Group {
       complete_join();
     }
   }
-  void remove(const std::string& id) {
+  void remove(const std::string id) {
     auto it = members_.find(id);
     if (it == members_.end()) return;
     const std::shared_ptr<Member> m = it->second;

@@ -61,7 +61,8 @@ class ConsumerGroup : public Group {
   }
   int32_t incarnation(const std::string& member_id) const override {
     auto it = members_.find(member_id);
-    return it == members_.end() ? 0 : it->second->incarnation;
+    // A static member that has left for a while holds its place, not its partitions.
+    return it == members_.end() || it->second->epoch == -2 ? 0 : it->second->incarnation;
   }
   bool stable() const override {
     for (const auto& entry : members_) {
@@ -191,11 +192,9 @@ class ConsumerGroup : public Group {
     m->revoking.clear();
     members_[id] = m;
     instances_[m->instance.value] = id;
-    auto target = target_.find(old->id);
-    if (target != target_.end()) {
-      target_[id] = target->second;
-      target_.erase(old->id);
-    }
+    const Partitions target = target_[old->id];
+    target_.erase(old->id);
+    target_[id] = target;
     for (auto& entry : owners_) {
       if (entry.second == old->id) entry.second = id;
     }

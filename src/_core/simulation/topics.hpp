@@ -76,7 +76,6 @@ class Topics {
     topic->id = Uuid(0x7070, topics.size() + 1);
     topics.push_back(std::move(topic));
     grow(name, partitions);
-    world_.trace("cluster: topic %s with %d partitions", name.c_str(), partitions);
   }
   void grow(const std::string& name, int32_t partitions) {
     Topic* topic = by_name(name);
@@ -86,6 +85,7 @@ class Topics {
       p->log.begin_epoch(0);
       topic->partitions.push_back(std::move(p));
     }
+    world_.trace("cluster: %s has %d partitions", name.c_str(), partitions);
   }
   void move_leader(Topic& topic, int32_t index, int32_t to) {
     Partition& p = *topic.partitions[static_cast<size_t>(index)];

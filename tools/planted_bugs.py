@@ -1,0 +1,155 @@
+"""Owns: bugs that are planted one by one in a scratch copy, to show that the simulation finds them.
+
+Usage: python tools/planted_bugs.py [--scratch DIR] [--histories N] [NAME…]. Each bug is one line of the core, changed;
+the copy (default build/planted) is built and its histories are run until one fails. Prints the seed that caught each.
+Exit status 1 when a bug was not caught. Not part of CI: every bug takes a compilation.
+
+Threads: none (a developer's tool). Never: changes a file of this tree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+COPIED = ("src", "tests/simulation", "setup.py", "pyproject.toml", "build/cython", "build/lib", "build/temp")
+
+
+@dataclass(frozen=True)
+class Bug:
+    name: str
+    path: str      # under src/_core, without suffix
+    right: str
+    wrong: str
+    protocols: tuple[str, ...] = ("consumer", "classic")
+
+
+BUGS = (
+    Bug("an older commit is sent again after a newer one", "managers/commit_request_manager",
+        "return self.newest[partition_key(offset.topic, offset.partition)] == sequence", "return True"),
+    Bug("the revocation is acknowledged before its commit has been made", "managers/consumer_heartbeat_manager",
+        "if self.member.state == MEMBER_PARTITION_REVOKED and self.member.revocation_committed():",
+        "if self.member.state == MEMBER_PARTITION_REVOKED:", ("consumer",)),
+    Bug("what is being assigned does not count as owned", "managers/consumer_heartbeat_manager",
+        "elif self.member.state == MEMBER_ASSIGNING_PARTITIONS:", "elif False:", ("consumer",)),
+    Bug("a revoked partition stays owned", "managers/membership_manager",
+        "self.owned = partitions_without(self.owned, self.revoking)", "pass"),
+    Bug("a member that was too slow never comes back", "managers/membership_manager",
+        "if polls == self.polls_seen and not self.liveness.in_poll.load():", "if True:"),
+    Bug("a target that comes during a reconciliation is forgotten", "managers/membership_manager",
+        "self.target_pending = True", "self.target_pending = False", ("consumer",)),
+    Bug("a rebalance that the coordinator announces is not joined", "managers/classic_group_manager",
+        'self._want_rejoin(b"group is already rebalancing")', "pass", ("classic",)),
+    Bug("an assignment of a member that was fenced meanwhile is still given", "consumer/group_core",
+        "elif event.id <= self.shared.lost_rebalance_id.load():", "elif False:"),
+    Bug("the position to be committed is one too far", "consumer/group_core",
+        "p.read_position(offset, epoch)", "p.read_position(offset, epoch); offset += 1"),
+    Bug("reading goes on one behind the committed offset", "state/fetch_positions",
+        "self.start_at(p, offset, leader_epoch)\n        else:", "self.start_at(p, offset + 1, leader_epoch)\n        else:"),
+    Bug("aborted transactions are taken in the order of their ends", "managers/fetch_sender",
+        "item.job.add_aborted(aborted)", "item.job.aborted.push_back(aborted)", ("assign",)),
+    Bug("the next fetch skips an offset", "managers/fetch_sender",
+        "p.fetch_offset.store(next_offset)", "p.fetch_offset.store(next_offset + 1)", ("assign",)),
+    Bug("records that were fetched before a seek are given", "consumer/fetch_handler",
+        "return entry.position_epoch != entry.partition.position_epoch.load()", "return False", ("assign",)),
+    Bug("a fetch session that failed is continued", "managers/fetch_sender",
+        "cdef void _session_failed(self, FetchSession* session, int64_t now_ms) noexcept nogil:\n"
+        "        start_again(session)",
+        "cdef void _session_failed(self, FetchSession* session, int64_t now_ms) noexcept nogil:\n        pass", ("assign",)),
+)
+
+
+def copy_tree(scratch: Path) -> None:
+    for name in COPIED:
+        for source in [ROOT / name] if (ROOT / name).exists() else ROOT.glob(name + "*"):
+            target = scratch / source.relative_to(ROOT)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if source.is_dir():
+                shutil.copytree(source, target, dirs_exist_ok=True, symlinks=True)
+            else:
+                shutil.copy2(source, target)
+
+
+class Planted:
+    """A bug in its place; leaving the block puts source and module back, newer than all they are made from."""
+
+    def __init__(self, scratch: Path, bug: Bug) -> None:
+        core = scratch / "src" / "_core"
+        self.source = core / f"{bug.path}.pyx"
+        made = [scratch / "build" / "cython" / "src" / "_core" / f"{bug.path}.cpp"]
+        made += (core / bug.path).parent.glob(f"{Path(bug.path).name}.cpython-*.so")
+        self.kept = {path: path.read_bytes() for path in (self.source, *made)}
+        self.bug = bug
+
+    def __enter__(self) -> None:
+        text = self.source.read_text()
+        if text.count(self.bug.right) != 1:
+            raise SystemExit(f"{self.bug.name}: its line is not (once) in {self.source.name}")
+        self.source.write_text(text.replace(self.bug.right, self.bug.wrong))
+
+    def __exit__(self, *exc_info: object) -> None:
+        for path, content in self.kept.items():
+            path.unlink()
+            path.write_bytes(content)
+            path.chmod(0o755)
+
+
+def build(scratch: Path) -> None:
+    done = subprocess.run([sys.executable, "setup.py", "build_ext", "--inplace"], cwd=scratch, text=True,
+                          capture_output=True, check=False, env={**os.environ, "KCONSUMER_DEBUG": "1"})
+    if done.returncode:
+        raise SystemExit(f"the scratch copy does not build:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+
+
+def hunt(scratch: Path, protocol: str, histories: int) -> str:
+    """What caught it: the line about the first seed that failed, or nothing."""
+    environment = {**os.environ, "PYTHONPATH": str(scratch / "planted")}
+    done = subprocess.run([sys.executable, "-m", "tests.simulation", "--protocol", protocol, "--seeds", "0",
+                           str(histories)], cwd=scratch, text=True, capture_output=True, check=False, env=environment)
+    found = re.search(r"^seed \d+: .*", done.stdout, re.M)
+    if found:
+        return f"{protocol} {found[0]}"
+    return f"{protocol}: the process died ({done.returncode})" if done.returncode else ""
+
+
+def package(scratch: Path) -> None:
+    """kconsumer with its core as one package, so that it is found before the one of this tree."""
+    place = scratch / "planted" / "kconsumer"
+    place.mkdir(parents=True, exist_ok=True)
+    for entry in [*(scratch / "src" / "kconsumer").iterdir(), scratch / "src" / "_core"]:
+        link = place / entry.name
+        if entry.name != "__pycache__" and not link.is_symlink():
+            link.symlink_to(entry)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Show that the simulation finds planted bugs.")
+    parser.add_argument("--scratch", type=Path, default=ROOT / "build" / "planted")
+    parser.add_argument("--histories", type=int, default=2000)
+    parser.add_argument("names", nargs="*", help="parts of the names of the bugs to plant; all without any")
+    options = parser.parse_args()
+    scratch = options.scratch.resolve()
+    copy_tree(scratch)
+    package(scratch)
+    missed = 0
+    for bug in BUGS:
+        if options.names and not any(name in bug.name for name in options.names):
+            continue
+        with Planted(scratch, bug):
+            build(scratch)
+            caught = next(filter(None, (hunt(scratch, p, options.histories) for p in bug.protocols)), "")
+        missed += not caught
+        print(f"{bug.name}: {caught or 'NOT CAUGHT'}", flush=True)
+    print(f"{missed} not caught")
+    return int(missed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
