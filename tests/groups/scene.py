@@ -330,6 +330,25 @@ class Scene:
 
     # The end
 
+    def read_committed(self, topic: str, count: int, seconds: float = PATIENCE) -> list[str]:
+        """The values of a topic's committed records, once there are `count` or more, by confluent_kafka."""
+        import confluent_kafka
+
+        reader = confluent_kafka.Consumer({"bootstrap.servers": self.cluster.bootstrap_servers, "group.id": topic,
+                                           "isolation.level": "read_committed", "enable.auto.commit": False})
+        found: list[str] = []
+        try:
+            reader.assign([confluent_kafka.TopicPartition(topic, p, 0) for p in range(self.partitions)])
+            deadline, quiet = time.monotonic() + seconds, 0
+            while len(found) < count or not quiet:  # and a little longer, for what should not be there
+                messages = reader.consume(1000, 0.5)
+                found += [m.value().decode() for m in messages if m.error() is None]
+                quiet = not messages
+                assert time.monotonic() < deadline, f"{len(found)} of {count} records in {topic}"
+        finally:
+            reader.close()
+        return found
+
     def verdict(self, *, silence_s: float | None = 1.0, repeats: Iterable[str] = (), gaps: bool = False,
                 brokers_fail: bool = False) -> Verdict:
         """Drain, close what runs, and check everything.
