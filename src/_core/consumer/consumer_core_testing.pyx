@@ -18,7 +18,7 @@ from kconsumer._core.network.scripted_network_testing cimport ScriptedNetwork
 from kconsumer._core.state.metadata cimport PartitionEntry
 from kconsumer._core.state.partition_state cimport PartitionState
 
-STATES = ("NONE", "AWAIT_RESET", "AWAIT_VALIDATION", "ACTIVE", "STOPPED")
+STATES = ("NONE", "AWAIT_COMMITTED", "AWAIT_RESET", "AWAIT_VALIDATION", "ACTIVE", "STOPPED")
 
 
 cdef string utf8(str text):

@@ -6,6 +6,7 @@ from kconsumer._core.base.cpp cimport int32_t, to_string, vector
 from kconsumer._core.network.request cimport NodeStats
 from kconsumer._core.state.partition_state cimport (
     FETCH_ACTIVE,
+    FETCH_AWAIT_COMMITTED,
     FETCH_AWAIT_RESET,
     FETCH_AWAIT_VALIDATION,
     PartitionState,
@@ -86,6 +87,8 @@ cdef void write_broker(string& out, NodeStats& node, const char* source) noexcep
 cdef const char* fetch_state(PartitionState* p) noexcept nogil:
     if p.state == FETCH_ACTIVE:
         return b"active"
+    if p.state == FETCH_AWAIT_COMMITTED:
+        return b"offset-wait"
     if p.state == FETCH_AWAIT_RESET:
         return b"offset-query"
     if p.state == FETCH_AWAIT_VALIDATION:

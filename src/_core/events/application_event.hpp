@@ -10,6 +10,7 @@
 
 #include "base/status.hpp"
 #include "base/wakeup_fd.hpp"
+#include "events/rebalance_event.hpp"
 
 namespace kc {
 
@@ -17,6 +18,11 @@ enum ApplicationEventType : int32_t {
   EVENT_TOPIC_METADATA,
   EVENT_LIST_OFFSETS,
   EVENT_CLOSE,
+  EVENT_SUBSCRIBE,
+  EVENT_LEAVE_GROUP,
+  EVENT_ACK_REBALANCE,
+  EVENT_COMMIT,
+  EVENT_FETCH_COMMITTED,
 };
 
 struct ApplicationEvent {
@@ -103,6 +109,44 @@ struct TopicMetadataEvent : ApplicationEvent {
   std::vector<BrokerInfo> brokers;
   std::vector<TopicInfo> found;
   explicit TopicMetadataEvent(int64_t deadline) : ApplicationEvent(EVENT_TOPIC_METADATA, deadline, true) {}
+};
+
+// subscribe(): replaces the subscription. `epoch` counts subscribe and unsubscribe calls; rebalance events carry it back.
+struct SubscribeEvent : ApplicationEvent {
+  std::vector<std::string> topics;
+  std::vector<std::string> patterns;    // as given, with their leading ^
+  uint64_t epoch = 0;
+  SubscribeEvent() : ApplicationEvent(EVENT_SUBSCRIBE) {}
+};
+
+// unsubscribe(), and the group's part of close(): on_revoke has run; commit, leave, end. Completes when that is done.
+struct LeaveGroupEvent : ApplicationEvent {
+  std::vector<PartitionOffset> offsets;  // to be committed first; empty: nothing
+  uint64_t epoch = 0;
+  bool closing = false;                  // a static member stays in the group then (classic), or leaves for a while (-2)
+  explicit LeaveGroupEvent(int64_t deadline) : ApplicationEvent(EVENT_LEAVE_GROUP, deadline, true) {}
+};
+
+// The application has run the callback of a RebalanceEvent.
+struct AckRebalanceEvent : ApplicationEvent {
+  RebalanceKind kind;
+  uint64_t rebalance_id = 0;
+  std::vector<PartitionOffset> offsets;      // REVOKE: what stood to be committed of the revoked (auto-commit)
+  std::vector<TopicPartition> assignment;    // ASSIGN: what the application now has of the group's partitions
+  explicit AckRebalanceEvent(RebalanceKind k) : ApplicationEvent(EVENT_ACK_REBALANCE), kind(k) {}
+};
+
+struct CommitEvent : ApplicationEvent {
+  std::vector<PartitionOffset> offsets;  // result: `error` of each
+  bool sync = false;                     // somebody waits: retried until the deadline
+  bool notify = false;                   // BACKGROUND_COMMIT when it has ended (on_commit)
+  bool automatic = false;                // the interval's or a rebalance's
+  CommitEvent(int64_t deadline, bool waits) : ApplicationEvent(EVENT_COMMIT, deadline, waits), sync(waits) {}
+};
+
+struct FetchCommittedEvent : ApplicationEvent {
+  std::vector<PartitionOffset> partitions;   // result: offset, leader_epoch, metadata, error of each
+  explicit FetchCommittedEvent(int64_t deadline) : ApplicationEvent(EVENT_FETCH_COMMITTED, deadline, true) {}
 };
 
 struct CloseEvent : ApplicationEvent {

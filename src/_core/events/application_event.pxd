@@ -1,6 +1,8 @@
 # Declares events/application_event.hpp for Cython. thread: see there.
-from kconsumer._core.base.cpp cimport int32_t, int64_t, string, vector
+from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint64_t, vector
 from kconsumer._core.base.status cimport Status
+from kconsumer._core.events.rebalance_event cimport RebalanceKind
+from kconsumer._core.events.topic_partition cimport PartitionOffset, TopicPartition
 
 
 cdef extern from "events/application_event.hpp" namespace "kc" nogil:
@@ -8,6 +10,11 @@ cdef extern from "events/application_event.hpp" namespace "kc" nogil:
         EVENT_TOPIC_METADATA
         EVENT_LIST_OFFSETS
         EVENT_CLOSE
+        EVENT_SUBSCRIBE
+        EVENT_LEAVE_GROUP
+        EVENT_ACK_REBALANCE
+        EVENT_COMMIT
+        EVENT_FETCH_COMMITTED
 
     cdef cppclass ApplicationEvent:
         ApplicationEvent(ApplicationEventType)
@@ -72,6 +79,36 @@ cdef extern from "events/application_event.hpp" namespace "kc" nogil:
         string orig_broker_name
         vector[BrokerInfo] brokers
         vector[TopicInfo] found
+
+    cdef cppclass SubscribeEvent(ApplicationEvent):
+        SubscribeEvent()
+        vector[string] topics
+        vector[string] patterns
+        uint64_t epoch
+
+    cdef cppclass LeaveGroupEvent(ApplicationEvent):
+        LeaveGroupEvent(int64_t)
+        vector[PartitionOffset] offsets
+        uint64_t epoch
+        bint closing
+
+    cdef cppclass AckRebalanceEvent(ApplicationEvent):
+        AckRebalanceEvent(RebalanceKind)
+        RebalanceKind kind
+        uint64_t rebalance_id
+        vector[PartitionOffset] offsets
+        vector[TopicPartition] assignment
+
+    cdef cppclass CommitEvent(ApplicationEvent):
+        CommitEvent(int64_t, bint)
+        vector[PartitionOffset] offsets
+        bint sync
+        bint notify
+        bint automatic
+
+    cdef cppclass FetchCommittedEvent(ApplicationEvent):
+        FetchCommittedEvent(int64_t)
+        vector[PartitionOffset] partitions
 
     cdef cppclass CloseEvent(ApplicationEvent):
         CloseEvent(int64_t)

@@ -6,10 +6,12 @@
 #include <deque>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "base/log.hpp"
 #include "base/status.hpp"
 #include "base/wakeup_fd.hpp"
+#include "events/rebalance_event.hpp"
 
 namespace kc {
 
@@ -17,6 +19,7 @@ enum BackgroundEventType : int32_t {
   BACKGROUND_ERROR,     // error_cb; fatal ones also reach poll()
   BACKGROUND_THROTTLE,  // throttle_cb
   BACKGROUND_STATS,     // stats_cb
+  BACKGROUND_COMMIT,    // on_commit
 };
 
 struct BackgroundEvent {
@@ -26,6 +29,7 @@ struct BackgroundEvent {
   std::string text;       // STATS: the JSON; THROTTLE: broker name
   int32_t broker_id = -1;
   int64_t number = 0;     // THROTTLE: ms
+  std::vector<PartitionOffset> offsets;  // COMMIT: with the error of each
 };
 
 // Why an exclusive call must leave its fast path. One word, read once per poll().
@@ -35,6 +39,8 @@ enum Attention : uint32_t {
   ATTENTION_WAKEUP = 4,      // wakeup() was called and has not been raised yet
   ATTENTION_CLOSED = 8,
   ATTENTION_FATAL = 16,      // a fatal error is set
+  ATTENTION_REBALANCE = 32,  // rebalance events wait; only an exclusive call takes them
+  ATTENTION_COMMIT = 64,     // the interval's commit is due: of what was returned before this entry
 };
 
 class AttentionWord {
@@ -77,6 +83,21 @@ class BackgroundEventQueue {
     events_.pop_front();
     return true;
   }
+  void add_rebalance(RebalanceEvent e) {
+    {
+      std::lock_guard<std::mutex> hold(mutex_);
+      rebalances_.push_back(std::move(e));
+    }
+    attention.set(ATTENTION_REBALANCE);
+    wake();
+  }
+  bool take_rebalance(RebalanceEvent& out) {
+    std::lock_guard<std::mutex> hold(mutex_);
+    if (rebalances_.empty()) return false;
+    out = std::move(rebalances_.front());
+    rebalances_.pop_front();
+    return true;
+  }
   // Events or log lines are there.
   void announce() {
     attention.set(ATTENTION_EVENTS);
@@ -95,6 +116,7 @@ class BackgroundEventQueue {
  private:
   std::mutex mutex_;
   std::deque<BackgroundEvent> events_;
+  std::deque<RebalanceEvent> rebalances_;
 };
 
 }  // namespace kc

@@ -1,8 +1,10 @@
 # Declares events/background_event.hpp for Cython. thread: see there.
-from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, string, uint32_t
+from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, string, uint32_t, vector
 from kconsumer._core.base.log cimport LogQueue
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.base.wakeup_fd cimport WakeupFd
+from kconsumer._core.events.rebalance_event cimport RebalanceEvent
+from kconsumer._core.events.topic_partition cimport PartitionOffset
 
 
 cdef extern from "events/background_event.hpp" namespace "kc" nogil:
@@ -10,6 +12,7 @@ cdef extern from "events/background_event.hpp" namespace "kc" nogil:
         BACKGROUND_ERROR
         BACKGROUND_THROTTLE
         BACKGROUND_STATS
+        BACKGROUND_COMMIT
 
     cdef cppclass BackgroundEvent:
         BackgroundEvent()
@@ -19,6 +22,7 @@ cdef extern from "events/background_event.hpp" namespace "kc" nogil:
         string text
         int32_t broker_id
         int64_t number
+        vector[PartitionOffset] offsets
 
     cdef enum Attention:
         ATTENTION_CONTROL
@@ -26,6 +30,8 @@ cdef extern from "events/background_event.hpp" namespace "kc" nogil:
         ATTENTION_WAKEUP
         ATTENTION_CLOSED
         ATTENTION_FATAL
+        ATTENTION_REBALANCE
+        ATTENTION_COMMIT
 
     cdef cppclass AttentionWord:
         uint32_t get()
@@ -43,6 +49,8 @@ cdef extern from "events/background_event.hpp" namespace "kc" nogil:
         WakeupFd events_ready
         void add(BackgroundEvent)
         bint take(BackgroundEvent&)
+        void add_rebalance(RebalanceEvent)
+        bint take_rebalance(RebalanceEvent&)
         void announce()
         void wake()
         void force_wake()

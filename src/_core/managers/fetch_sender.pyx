@@ -172,7 +172,7 @@ cdef class FetchSender(RequestManager):
         for p in dirty:
             p.listed_for_fetch = False
             node = -1
-            if p.tracked and p.state == FETCH_ACTIVE and not p.user_paused_seen:
+            if p.tracked and p.state == FETCH_ACTIVE and not p.user_paused_seen and not p.revoking:
                 if p.retry_at_ms > now_ms:
                     p.retain()
                     self.delayed.push_back(p)

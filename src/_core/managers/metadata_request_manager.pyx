@@ -43,7 +43,12 @@ from kconsumer._core.protocol.messages.metadata cimport (
 )
 from kconsumer._core.protocol.wire cimport Reader
 from kconsumer._core.state.metadata cimport PartitionEntry, TopicEntry
-from kconsumer._core.state.partition_state cimport FETCH_AWAIT_RESET, OFFSET_INVALID, PartitionState
+from kconsumer._core.state.partition_state cimport (
+    FETCH_AWAIT_COMMITTED,
+    FETCH_AWAIT_RESET,
+    OFFSET_INVALID,
+    PartitionState,
+)
 
 cdef enum:
     KIND_UPDATE = 1      # the assignment's topics
@@ -436,7 +441,7 @@ cdef class MetadataRequestManager(RequestManager):
                 p.eof_reported_at = -1
                 p.decode_generation += 1
                 p.request_in_flight = False
-                if p.state == FETCH_AWAIT_RESET:
+                if p.state == FETCH_AWAIT_RESET or p.state == FETCH_AWAIT_COMMITTED:
                     continue
                 self.positions.reset_by_policy(p, <int>UNKNOWN_TOPIC_ID, string(b"the topic was recreated"),
                                                p.fetch_offset.load(), 0)

@@ -19,6 +19,7 @@ struct FetchConfig {
   bool check_crcs = true;
   bool read_committed = true;
   bool partition_eof = false;
+  bool has_group = false;              // where no offset is given, the group's committed one is read
   bool allow_auto_create_topics = false;
   ResetPolicy reset_policy = RESET_LATEST;
   int64_t reset_duration_ms = 0;

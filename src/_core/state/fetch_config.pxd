@@ -19,6 +19,7 @@ cdef extern from "state/fetch_config.hpp" namespace "kc" nogil:
         bint check_crcs
         bint read_committed
         bint partition_eof
+        bint has_group
         bint allow_auto_create_topics
         ResetPolicy reset_policy
         int64_t reset_duration_ms

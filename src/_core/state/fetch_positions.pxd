@@ -22,6 +22,7 @@ cdef class FetchPositions:
     cdef ClusterCache cluster                    # thread: N
     cdef vector[PartitionState*] tracked         # thread: N (a reference each)
     cdef vector[PartitionState*] pending         # thread: N (a reference each): wants an offset or a validation
+    cdef vector[PartitionState*] uncommitted     # thread: N (a reference each): wants the committed offset
     cdef vector[PartitionState*] dirty           # thread: N (a reference each): FetchSender shall look at it
     cdef vector[PartitionState*] changes         # thread: N (scratch of adopt)
     cdef vector[PartitionError] errors           # thread: N (to be handed to the application in order)
@@ -39,6 +40,8 @@ cdef class FetchPositions:
     cdef void activate(self, PartitionState* p, int64_t offset) noexcept nogil
     cdef void stop(self, PartitionState* p, const Status& status, int64_t offset) noexcept nogil
     cdef void report(self, PartitionState* p, const Status& status, int64_t offset) noexcept nogil
+    # CommitRequestManager has read what the group committed (offset < 0: nothing): go on from there, or by the policy.
+    cdef void on_committed(self, PartitionState* p, int64_t offset, int32_t leader_epoch) noexcept nogil
     cdef bint forgets_pending(self, PartitionState* p) noexcept nogil
     # private
     cdef void _track(self, PartitionState* p) noexcept nogil

@@ -15,6 +15,7 @@ from kconsumer._core.state.fetch_config cimport (
 from kconsumer._core.state.metadata cimport PartitionEntry
 from kconsumer._core.state.partition_state cimport (
     FETCH_ACTIVE,
+    FETCH_AWAIT_COMMITTED,
     FETCH_AWAIT_RESET,
     FETCH_AWAIT_VALIDATION,
     FETCH_NONE,
@@ -46,6 +47,8 @@ cdef class FetchPositions:
         for p in self.tracked:
             p.release()
         for p in self.pending:
+            p.release()
+        for p in self.uncommitted:
             p.release()
         for p in self.dirty:
             p.release()
@@ -82,6 +85,7 @@ cdef class FetchPositions:
                     p.request_in_flight = False
                     p.eof_reported_at = -1
                     p.last_error = 0
+                    p.revoking = False
                     self.start_at(p, offset, leader_epoch)
                 paused = p.paused.load()
                 if paused != p.user_paused_seen:
@@ -154,8 +158,26 @@ cdef class FetchPositions:
             self.await_reset(p, -1, 0)
         elif offset <= OFFSET_TAIL_BASE:
             self.await_reset(p, -1, OFFSET_TAIL_BASE - offset)
+        elif self.config.has_group:
+            p.fetch_offset.store(OFFSET_INVALID)
+            p.start_offset.store(OFFSET_INVALID)
+            p.state = FETCH_AWAIT_COMMITTED
+            p.retain()
+            self.uncommitted.push_back(p)
+            self.mark_dirty(p)
         else:
             self.reset_by_policy(p, <int>ERR_NO_OFFSET, string(b"no offset was given"), OFFSET_INVALID, 0)
+
+    cdef void on_committed(self, PartitionState* p, int64_t offset, int32_t leader_epoch) noexcept nogil:
+        """What the group has committed of p: the caller has seen that p still waits for it (FETCH_AWAIT_COMMITTED)."""
+        p.attempts = 0
+        p.retry_at_ms = 0
+        p.request_in_flight = False
+        p.committed_offset.store(offset if offset >= 0 else OFFSET_INVALID)
+        if offset >= 0:
+            self.start_at(p, offset, leader_epoch)
+        else:
+            self.reset_by_policy(p, <int>ERR_NO_OFFSET, string(b"the group has committed no offset"), OFFSET_INVALID, 0)
 
     cdef void await_reset(self, PartitionState* p, int64_t timestamp, int64_t tail) noexcept nogil:
         cdef bint listed = p.state == FETCH_AWAIT_RESET or p.state == FETCH_AWAIT_VALIDATION

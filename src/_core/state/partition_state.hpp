@@ -21,6 +21,7 @@ constexpr int64_t OFFSET_TAIL_BASE = -2000;  // OFFSET_TAIL(n) = base - n
 
 enum FetchState : int32_t {
   FETCH_NONE = 0,           // not assigned (any more)
+  FETCH_AWAIT_COMMITTED,    // wants the group's committed offset (OffsetFetch)
   FETCH_AWAIT_RESET,        // wants an offset from ListOffsets: reset_timestamp
   FETCH_AWAIT_VALIDATION,   // wants OffsetForLeaderEpoch (KIP-320)
   FETCH_ACTIVE,
@@ -37,6 +38,11 @@ struct PartitionState {
   int64_t given_offset = OFFSET_INVALID;  // by assign; assignment() tells it
   int64_t posted_offset = OFFSET_INVALID;
   int32_t posted_leader_epoch = -1;
+  int64_t stored_offset = OFFSET_INVALID;   // by store_offsets; dropped by a seek
+  int32_t stored_leader_epoch = -1;
+  std::string stored_metadata;
+  int64_t departed_offset = OFFSET_INVALID; // returned position when it left the assignment
+  int32_t departed_leader_epoch = -1;
 
   // ---- written on A under SubscriptionState.lock, read anywhere
   std::atomic<uint64_t> position_epoch{0};   // moves with assign, seek and unassign; data of an older one is dropped
@@ -55,6 +61,7 @@ struct PartitionState {
   std::atomic<int64_t> high_watermark{OFFSET_INVALID};
   std::atomic<int64_t> last_stable_offset{OFFSET_INVALID};
   std::atomic<int64_t> fetch_offset{OFFSET_INVALID};  // next to be asked for
+  std::atomic<int64_t> committed_offset{OFFSET_INVALID};  // as last committed or read by this consumer
   std::atomic<int64_t> start_offset{OFFSET_INVALID};  // where fetching began, for the lag until a record is returned
 
   // ---- thread: N
@@ -74,6 +81,7 @@ struct PartitionState {
   int64_t preferred_until_ms = 0;
   int32_t session_node = -1;           // broker whose fetch session it stands in, -1 none
   bool user_paused_seen = false;
+  bool revoking = false;               // on its way out of the assignment: no longer fetched
   bool listed_for_fetch = false;       // stands in FetchSender's list of partitions to look at
   int64_t eof_reported_at = -1;        // high watermark for which _PARTITION_EOF was given
   uint64_t decode_generation = 0;      // moves when fetched data of this partition must be thrown away by N

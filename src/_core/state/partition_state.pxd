@@ -11,6 +11,7 @@ cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
 
     cdef enum FetchState:
         FETCH_NONE
+        FETCH_AWAIT_COMMITTED
         FETCH_AWAIT_RESET
         FETCH_AWAIT_VALIDATION
         FETCH_ACTIVE
@@ -25,6 +26,11 @@ cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
         int64_t given_offset
         int64_t posted_offset
         int32_t posted_leader_epoch
+        int64_t stored_offset
+        int32_t stored_leader_epoch
+        string stored_metadata
+        int64_t departed_offset
+        int32_t departed_leader_epoch
         atomic[uint64_t] position_epoch
         atomic[bint] paused
         atomic[int64_t] position
@@ -34,6 +40,7 @@ cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
         atomic[int64_t] high_watermark
         atomic[int64_t] last_stable_offset
         atomic[int64_t] fetch_offset
+        atomic[int64_t] committed_offset
         atomic[int64_t] start_offset
         bint tracked
         size_t tracked_place
@@ -51,6 +58,7 @@ cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
         int64_t preferred_until_ms
         int32_t session_node
         bint user_paused_seen
+        bint revoking
         bint listed_for_fetch
         int64_t eof_reported_at
         uint64_t decode_generation

@@ -87,7 +87,8 @@ cdef class SubscriptionState:
         p.assigned = False
         p.position_epoch.store(self.next_epoch)
         self.next_epoch += 1
-        p.position.store(OFFSET_INVALID)
+        p.read_position(p.departed_offset, p.departed_leader_epoch)
+        p.publish_position(OFFSET_INVALID, -1)
         self.note(p)
         p.release()
 
@@ -114,6 +115,7 @@ cdef class SubscriptionState:
         p.posted_leader_epoch = leader_epoch
         p.position_epoch.store(self.next_epoch)
         self.next_epoch += 1
+        p.stored_offset = OFFSET_INVALID
         # As in confluent_kafka, position() is what was returned: none since the seek.
         p.publish_position(OFFSET_INVALID, -1)
         self.note(p)

@@ -1,0 +1,43 @@
+// Owns: TopicPartition and PartitionOffset, a partition by name, and what is committed or asked of one.
+// Threads: any (values). Never: refers to an assignment; PartitionState does.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace kc {
+
+struct TopicPartition {
+  std::string topic;
+  int32_t partition = 0;
+  TopicPartition() = default;
+  TopicPartition(std::string t, int32_t p) : topic(std::move(t)), partition(p) {}
+  bool operator==(const TopicPartition& o) const { return partition == o.partition && topic == o.topic; }
+  bool operator<(const TopicPartition& o) const {
+    int order = topic.compare(o.topic);
+    return order != 0 ? order < 0 : partition < o.partition;
+  }
+};
+
+struct PartitionOffset {
+  std::string topic;
+  int32_t partition = 0;
+  int64_t offset = -1001;        // OFFSET_INVALID
+  int32_t leader_epoch = -1;
+  std::string metadata;
+  int32_t error = 0;        // result: Kafka's or a local code
+};
+
+// What is in `from` and not in `without`; both sorted.
+inline std::vector<TopicPartition> partitions_without(const std::vector<TopicPartition>& from,
+                                                      const std::vector<TopicPartition>& without) {
+  std::vector<TopicPartition> left;
+  auto w = without.begin();
+  for (const TopicPartition& p : from) {
+    while (w != without.end() && *w < p) ++w;
+    if (w == without.end() || !(*w == p)) left.push_back(p);
+  }
+  return left;
+}
+
+}  // namespace kc

@@ -1,0 +1,26 @@
+# CoordinatorRequestManager: which broker coordinates the group. thread: N.
+from kconsumer._core.base.cpp cimport int32_t, int64_t, string
+from kconsumer._core.base.status cimport Status
+from kconsumer._core.events.background_event cimport BackgroundEventQueue
+from kconsumer._core.managers.request_manager cimport RequestManager
+from kconsumer._core.managers.request_state cimport BackoffConfig, Jitter, RequestState
+from kconsumer._core.network.request cimport Request, Response
+from kconsumer._core.state.group cimport GroupConfig
+from kconsumer._core.state.metadata cimport ClusterCache
+
+
+cdef class CoordinatorRequestManager(RequestManager):
+    cdef GroupConfig* config                     # thread: N (written before it starts)
+    cdef ClusterCache* cluster                   # thread: N (FetchPositions.cluster; the node is put there if unknown)
+    cdef BackgroundEventQueue* background        # thread: N (shared inside)
+    cdef BackoffConfig* backoff                  # thread: N
+    cdef Jitter jitter                           # thread: N
+    cdef RequestState state                      # thread: N
+    cdef int32_t node                            # thread: N (-1: not known)
+    cdef bint wanted                             # thread: N (somebody needs it: FindCoordinator goes out)
+    cdef Status fatal                            # thread: N (why there will be none: GROUP_AUTHORIZATION_FAILED, …)
+
+    # The coordinator's node, or -1, and then it is looked for.
+    cdef int32_t coordinator(self) noexcept nogil
+    # The broker answered that it is not (any more), or cannot be reached; ignored if another is known by now.
+    cdef void mark_unknown(self, int32_t node_id, const char* why, int64_t now_ms) noexcept nogil

@@ -1,0 +1,76 @@
+// Owns: GroupConfig, Membership, GroupShared and Liveness: what a consumer group's managers and the application know of
+// each other. Threads: said per struct. Never: decides anything.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "state/member_state.hpp"
+
+namespace kc {
+
+// Written on A before N starts.
+struct GroupConfig {
+  std::string group_id;                  // empty: no group; nothing of the group managers acts then
+  std::string group_instance_id;         // empty: dynamic member
+  bool consumer_protocol = false;        // group.protocol=consumer (KIP-848)
+  bool cooperative = false;              // classic: all strategies are cooperative
+  std::string remote_assignor;           // empty: the broker's choice
+  std::vector<std::string> strategies;   // classic, by preference: range, roundrobin, sticky, cooperative-sticky, …
+  std::string client_id;
+  std::string rack;
+  int32_t session_timeout_ms = 45000;
+  int32_t heartbeat_interval_ms = 3000;
+  int32_t max_poll_interval_ms = 300000;
+  bool auto_commit = true;
+  int32_t auto_commit_interval_ms = 5000;
+  bool auto_offset_store = true;
+  bool exclude_internal_topics = true;
+};
+
+// thread: N. Who this consumer is in its group at the moment; MembershipManager writes it, the others read it.
+struct Membership {
+  bool subscribed = false;      // subscribe() is in force; otherwise commits are those of a consumer without group
+  bool joined = false;          // a member with a valid epoch: commits may be sent
+  std::string member_id;
+  int32_t epoch = -1;           // generation (classic) or member epoch (consumer protocol)
+};
+
+// Written on N, read on A.
+struct GroupShared {
+  std::atomic<int32_t> state{MEMBER_UNSUBSCRIBED};
+  std::atomic<uint64_t> lost_rebalance_id{0};   // REVOKE and ASSIGN events up to this id mean nothing any more
+  std::atomic<int64_t> rebalances{0};           // reconciliations that ended
+  std::atomic<int64_t> last_rebalance_ms{0};    // how long the latest one took
+  std::atomic<int64_t> heartbeat_latency_us{-1};
+  std::atomic<int64_t> commit_latency_us{-1};
+  std::atomic<int64_t> heartbeats{0};
+
+  // For memberid() and consumer_group_metadata().
+  void publish(const std::string& member_id, int32_t epoch) {
+    std::lock_guard<std::mutex> hold(mutex_);
+    member_id_ = member_id;
+    epoch_ = epoch;
+  }
+  void read(std::string& member_id, int32_t& epoch) {
+    std::lock_guard<std::mutex> hold(mutex_);
+    member_id = member_id_;
+    epoch = epoch_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::string member_id_;
+  int32_t epoch_ = -1;
+};
+
+// Written on A, sampled on N: whether the application still takes records (max.poll.interval.ms).
+struct Liveness {
+  std::atomic<uint64_t> polls{0};       // entries into poll, consume or consume_batch; one writer at a time
+  std::atomic<bool> in_poll{false};     // such a call waits, outside of callbacks
+  void count() { polls.store(polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+};
+
+}  // namespace kc

@@ -1,0 +1,47 @@
+# Declares state/group.hpp for Cython. thread: see there.
+from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, string, uint64_t, vector
+
+
+cdef extern from "state/group.hpp" namespace "kc" nogil:
+    cdef cppclass GroupConfig:
+        GroupConfig()
+        string group_id
+        string group_instance_id
+        bint consumer_protocol
+        bint cooperative
+        string remote_assignor
+        vector[string] strategies
+        string client_id
+        string rack
+        int32_t session_timeout_ms
+        int32_t heartbeat_interval_ms
+        int32_t max_poll_interval_ms
+        bint auto_commit
+        int32_t auto_commit_interval_ms
+        bint auto_offset_store
+        bint exclude_internal_topics
+
+    cdef cppclass Membership:
+        Membership()
+        bint subscribed
+        bint joined
+        string member_id
+        int32_t epoch
+
+    cdef cppclass GroupShared:
+        GroupShared()
+        atomic[int32_t] state
+        atomic[uint64_t] lost_rebalance_id
+        atomic[int64_t] rebalances
+        atomic[int64_t] last_rebalance_ms
+        atomic[int64_t] heartbeat_latency_us
+        atomic[int64_t] commit_latency_us
+        atomic[int64_t] heartbeats
+        void publish(const string& member_id, int32_t epoch)
+        void read(string& member_id, int32_t& epoch)
+
+    cdef cppclass Liveness:
+        Liveness()
+        atomic[uint64_t] polls
+        atomic[bint] in_poll
+        void count()
