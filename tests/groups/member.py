@@ -59,6 +59,7 @@ class Member:
         self.client = importlib.import_module(options.kind)
         self.commands: queue.Queue[dict[str, Any]] = queue.Queue()
         self.done: dict[str, int] = {}  # partition → the offset after the last processed record
+        self.epochs: dict[str, int | None] = {}  # partition → the leader epoch of that record
         self.asked: dict[str, int] = {}  # what was last asked to be committed
         self.owned: set[str] = set()
         self.slow: dict[str, float] = {}  # callback → seconds that its next call takes
@@ -141,7 +142,9 @@ class Member:
         made = []
         for name, offset in offsets.items():
             topic, _, partition = name.rpartition("/")
-            made.append(self.client.TopicPartition(topic, int(partition), offset))
+            epoch = self.epochs.get(name)
+            more = {} if epoch is None else {"leader_epoch": epoch}
+            made.append(self.client.TopicPartition(topic, int(partition), offset, **more))
         return made
 
     def commit_in_background(self) -> None:
@@ -198,35 +201,39 @@ class Member:
         # No `consume` behind it: a rebalance that it serves comes between two polls and splits no batch.
         runs: dict[str, list[int]] = {}
         message, left = first, BATCH
-        while message is not None:
-            if message.error() is not None:
-                self.trace.write("error", error=message.error().name(), text=message.error().str(),
-                                 fatal=message.error().fatal())
-                break
-            name = f"{message.topic()}/{message.partition()}"
-            run = runs.get(name)
-            if run is None:
-                runs[name] = [message.offset(), message.offset(), 1]
-            else:
-                run[1:] = [message.offset(), run[2] + 1]
-            self.done[name] = message.offset() + 1
-            if self.output is not None:
-                self.output.put(message)
-            left -= 1
-            if not left:
-                break
-            before = self.owned.copy()
-            message = self.consumer.poll(0)
-            if self.owned != before:  # a callback ran: what came before it is told before what comes after
-                self.tell(runs)
-                runs = {}
-        self.tell(runs)
+        try:
+            while message is not None and left:
+                if message.error() is not None:
+                    error = message.error()
+                    self.trace.write("error", error=error.name(), text=error.str(), fatal=error.fatal())
+                    break
+                self.process(message, runs)
+                left -= 1
+                before = self.owned.copy()
+                message = self.consumer.poll(0) if left else None
+                if self.owned != before:  # a callback ran: what came before it is told before what comes after
+                    self.tell(runs)
+        finally:  # also when a callback raises
+            self.tell(runs)
         if self.output is not None:
             self.output.finish()
+
+    def process(self, message: Any, runs: dict[str, list[int]]) -> None:
+        name = f"{message.topic()}/{message.partition()}"
+        run = runs.get(name)
+        if run is None:
+            runs[name] = [message.offset(), message.offset(), 1]
+        else:
+            run[1:] = [message.offset(), run[2] + 1]
+        self.done[name] = message.offset() + 1
+        self.epochs[name] = message.leader_epoch()
+        if self.output is not None:
+            self.output.put(message)
 
     def tell(self, runs: dict[str, list[int]]) -> None:
         for name, (first, last, count) in runs.items():
             self.trace.write("read", p=name, o=[first, last], n=count)
+        runs.clear()
 
     # Commands
 

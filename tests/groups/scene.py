@@ -230,7 +230,7 @@ class Scene:
             options["group.remote.assignor"] = assignor
         if static:
             options["group.instance.id"] = name
-        life = Life(name, may_lose=may_lose, auto_commit=commit == "auto")
+        life = Life(name, kind, may_lose=may_lose, auto_commit=commit == "auto")
         place = self.directory / f"{name}.{1 + sum(m.name == name for m in self.members)}"
         trace = place.with_suffix(place.suffix + ".jsonl")
         told = {"trace": str(trace), "topics": [self.topic] if topics is None else topics, "commit": commit,
@@ -366,8 +366,8 @@ class Scene:
         for why, count in found.repeated_for.items():
             if why not in allowed:
                 found.wrong.append(f"{count} records came again after a tenure that ended: {why}")
-        for partition, silence in found.silence.items():
-            if silence_s is not None and silence > silence_s:
+        for (kind, partition), silence in found.silence.items():
+            if kind == subject() and silence_s is not None and silence > silence_s:
                 found.wrong.append(f"{partition} was kept, but silent for {silence:.2f} s")
         for life in lives:
             wrong = [e for e in life.events if e["e"] in ("raised", "error")]
@@ -400,6 +400,6 @@ def config_of_group(cluster: KafkaCluster, group: str, **values: str) -> None:
         future.result(PATIENCE)
 
 
-def settings_of_run() -> str:
+def subject() -> str:
     """The kind of member under test: kconsumer, unless the environment wants another, to tell whose fault a failure is."""
     return os.environ.get("KCONSUMER_TEST_MEMBER", "kconsumer")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 import pytest
-from scene import CLASSIC, CONSUMER, Member, Scene, settings_of_run
+from scene import CLASSIC, CONSUMER, Member, Scene, subject
 
-SUBJECT = settings_of_run()
+SUBJECT = subject()
 BOTH = [CLASSIC, CONSUMER]
 RATE = 600
 pytestmark = [pytest.mark.usefixtures("ahead"), pytest.mark.timeout(300)]

@@ -19,6 +19,7 @@ class Life:
     """One process of a member: its trace and what was done to it."""
 
     name: str  # the member's; a member that is started again has another life under the same name
+    kind: str = ""  # the client
     events: list[Event] = field(default_factory=list)
     killed: float | None = None
     stops: list[list[float]] = field(default_factory=list)  # [SIGSTOP, SIGCONT] times
@@ -54,14 +55,16 @@ class Verdict:
     records: int = 0
     repeated: int = 0
     repeated_for: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # how the tenure before ended
-    moves: int = 0
-    silence: dict[str, float] = field(default_factory=dict)  # partition → the longest silence of one that was kept
+    moves: list[float] = field(default_factory=list)  # when partitions came to another member than had them before
+    silence: dict[tuple[str, str], float] = field(default_factory=dict)  # (kind, partition) → longest while it was kept
     handover: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))  # partition → silence by moves
 
     def summary(self) -> str:
-        silence = max(self.silence.values(), default=0.0)
-        return (f"{self.records} records, {self.repeated} repeated {dict(self.repeated_for)}, {self.moves} moves, "
-                f"longest silence of a kept partition {silence:.2f} s, "
+        silence: dict[str, float] = defaultdict(float)
+        for (kind, _), seconds in self.silence.items():
+            silence[kind] = max(silence[kind], round(seconds, 2))
+        return (f"{self.records} records, {self.repeated} repeated {dict(self.repeated_for)}, {len(self.moves)} moves, "
+                f"longest silence of a kept partition {dict(silence)} s, "
                 f"of a moved one {max((max(h) for h in self.handover.values()), default=0.0):.2f} s")
 
 
@@ -90,6 +93,11 @@ class Written:
         return self._times[partition][index] if index < len(self._times[partition]) else None
 
 
+def is_fatal(event: Event) -> bool:
+    """Whether an event tells the application that its consumer cannot go on."""
+    return event["e"] == "error" and (event["fatal"] or event["error"] == "_FATAL")
+
+
 def judge(lives: list[Life], written: Written, gaps: bool = False, complete: bool = True) -> Verdict:
     """All checks. ``gaps``: offsets that are no records lie between; ``complete``: everything written was to be read."""
     found = Verdict()
@@ -104,8 +112,7 @@ def judge(lives: list[Life], written: Written, gaps: bool = False, complete: boo
     for partition, tenures in found.tenures.items():
         _records(partition, tenures, commits, found, gaps)
         _silences(partition, tenures, written, found)
-        names = [tenure.life.name for tenure in tenures]
-        found.moves += sum(a != b for a, b in zip(names, names[1:], strict=False))
+        found.moves += [b.start for a, b in zip(tenures, tenures[1:], strict=False) if a.life.name != b.life.name]
     if complete:
         _nothing_lost(found, written)
     return found
@@ -113,6 +120,7 @@ def judge(lives: list[Life], written: Written, gaps: bool = False, complete: boo
 
 def _tenures(life: Life, wrong: list[str], gaps: bool) -> Iterator[Tenure]:
     owned: dict[str, Tenure] = {}
+    fatal: float | None = None
 
     def end(partition: str, when: float, how: str) -> Iterator[Tenure]:
         tenure = owned.pop(partition, None)
@@ -140,8 +148,12 @@ def _tenures(life: Life, wrong: list[str], gaps: bool) -> Iterator[Tenure]:
         elif kind == "closed":
             for partition in list(owned):
                 yield from end(partition, when, "closed")
+        elif is_fatal(event):
+            fatal = when
         elif kind == "read":
             first, last = event["o"]
+            if fatal is not None:
+                wrong.append(f"{life.name}: read {event['p']} [{first}, {last}] after it was told at {fatal:.3f} to stop")
             if event["p"] not in owned:
                 wrong.append(f"{life.name}: read {event['p']} [{first}, {last}] at {when:.3f} without owning it")
             else:
@@ -163,7 +175,8 @@ def _owners(tenures: list[Tenure], wrong: list[str]) -> None:
                 continue
             fenced = tenure.how == "lost" and (
                 tenure.life.may_lose or tenure.life.was_stopped(tenure.start, tenure.end))
-            stopped = tenure.how == "killed" and tenure.life.was_stopped(tenure.start, tenure.end)
+            stopped = tenure.how == "killed" and (
+                tenure.life.may_lose or tenure.life.was_stopped(tenure.start, tenure.end))
             if not fenced and not stopped:
                 wrong.append(f"two owners: {tenure} and {other}")
 
@@ -250,7 +263,8 @@ def _silences(partition: str, tenures: list[Tenure], written: Written, found: Ve
             if owner is not None and owner is not tenure:
                 found.handover[partition].append(silence)
             elif owner is tenure and not tenure.life.was_stopped(since, when):
-                found.silence[partition] = max(silence, found.silence.get(partition, 0.0))
+                place = (tenure.life.kind, partition)
+                found.silence[place] = max(silence, found.silence.get(place, 0.0))
             high, since, owner = last + 1, when, tenure
 
 
