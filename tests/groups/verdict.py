@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import bisect
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,6 +59,14 @@ class Verdict:
     silence: dict[tuple[str, str], float] = field(default_factory=dict)  # (kind, partition) → longest while it was kept
     handover: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))  # partition → silence by moves
 
+    def since(self, began: float, written: Written) -> Verdict:
+        """What was found, but moves, silences and handovers only from a time on."""
+        later = Verdict(self.wrong, self.tenures, self.records, self.repeated, self.repeated_for)
+        later.moves = [when for when in self.moves if when >= began]
+        for partition, tenures in self.tenures.items():
+            _silences(partition, tenures, written, later, began)
+        return later
+
     def summary(self) -> str:
         silence: dict[str, float] = defaultdict(float)
         for (kind, _), seconds in self.silence.items():
@@ -71,9 +79,11 @@ class Verdict:
 class Written:
     """When the offsets of each partition were acknowledged."""
 
-    def __init__(self, events: Iterable[Event], topic: str) -> None:
+    def __init__(self, events: list[Event], topic: str) -> None:
         self._times: dict[str, list[float]] = defaultdict(list)
         self._ends: dict[str, list[int]] = defaultdict(list)
+        told = [event["t"] for event in events if event["e"] == "acked"]
+        self.stall = max((b - a for a, b in zip(told, told[1:], strict=False)), default=0.0)  # it tells every 50 ms
         for event in events:
             if event["e"] == "acked":
                 for number, end in enumerate(event["o"]):
@@ -251,7 +261,7 @@ def _first(tenure: Tenure, first: int, committed: int, high: int, before: Tenure
         found.wrong.append(f"{tenure}: began at {first}, but {before} had read up to {high}")
 
 
-def _silences(partition: str, tenures: list[Tenure], written: Written, found: Verdict) -> None:
+def _silences(partition: str, tenures: list[Tenure], written: Written, found: Verdict, began: float = 0.0) -> None:
     """How long records that were there to be read were not, while the partition stayed and when it moved."""
     high, since, owner = 0, 0.0, None
     for tenure in tenures:
@@ -260,7 +270,9 @@ def _silences(partition: str, tenures: list[Tenure], written: Written, found: Ve
                 continue  # read before: no progress
             there = written.when(partition, high)
             silence = when - max(since, there if there is not None else when)
-            if owner is not None and owner is not tenure:
+            if when < began:
+                pass
+            elif owner is not None and owner is not tenure:
                 found.handover[partition].append(silence)
             elif owner is tenure and not tenure.life.was_stopped(since, when):
                 place = (tenure.life.kind, partition)
