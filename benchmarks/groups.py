@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import itertools
 import json
 import statistics
 import struct
@@ -43,17 +44,17 @@ HEARTBEATS = {CLASSIC: 12, CONSUMER: 68}  # API keys
 GIL_SECONDS = 10.0
 
 
-def bounce(cluster: KafkaCluster, kind: str, case: str, members: int, partitions: int, rate: float) -> Verdict:
+def bounce(cluster: KafkaCluster, kind: str, case: str, given: argparse.Namespace) -> Verdict:
     """Every member once; the verdict counts only what happened from the first bounce on."""
     protocol, static = CASES[case]
     name = "".join(c if c.isalnum() else "-" for c in f"{kind}-{case}")
-    with Scene(cluster, name, protocol, partitions) as scene:
-        scene.write(rate)
-        group = [scene.member(kind, f"m{n}", static=static) for n in range(members)]
+    with Scene(cluster, name, protocol, given.partitions) as scene:
+        scene.write(given.rate)
+        group = [scene.member(kind, f"m{n}", static=static) for n in range(given.members)]
         scene.stable(group)
         scene.flowing(group)
         began = time.monotonic()
-        for n in range(members):
+        for n in range(given.members):
             scene.close(group[n])
             group[n] = scene.member(kind, f"m{n}", static=static)
             scene.stable(group)
@@ -150,7 +151,7 @@ def heartbeats(kinds: list[str]) -> list[dict[str, Any]]:
                     began = time.monotonic()
                     member.do("hold_gil", seconds=GIL_SECONDS)
                     stamps = [t for t in proxy.seen[name, key] if began <= t <= began + GIL_SECONDS]
-                    late = [1000 * (b - a) - HEARTBEAT_MS for a, b in zip(stamps, stamps[1:], strict=False)]
+                    late = [1000 * (b - a) - HEARTBEAT_MS for a, b in itertools.pairwise(stamps)]
                     found.append({"client": kind, "protocol": protocol, "heartbeats": len(stamps),
                                   "late_median_ms": statistics.median(late) if late else None,
                                   "late_worst_ms": max(late, key=abs) if late else None})
@@ -161,7 +162,9 @@ def heartbeats(kinds: list[str]) -> list[dict[str, Any]]:
 def table(rows: list[dict[str, Any]]) -> str:
     heads = list(rows[0])
     lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
-    lines += ["| " + " | ".join(f"{v:.3f}" if isinstance(v, float) else str(v) for v in r.values()) + " |" for r in rows]
+    for entry in rows:
+        shown = (f"{value:.3f}" if isinstance(value, float) else str(value) for value in entry.values())
+        lines.append("| " + " | ".join(shown) + " |")
     return "\n".join(lines)
 
 
@@ -181,7 +184,7 @@ def main() -> int:
         with KafkaCluster(1, config=BROKER) as cluster:
             for case in given.cases.split(";"):
                 for kind in kinds:
-                    found = bounce(cluster, kind, case, given.members, given.partitions, given.rate)
+                    found = bounce(cluster, kind, case, given)
                     rows.append(row(kind, case, found))
                     print(rows[-1], flush=True)
         results["bounce"] = rows

@@ -13,9 +13,9 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
+from scene import BROKER, Scene
 
 from kconsumer.testing import KafkaCluster
-from scene import BROKER, Scene
 
 WORKERS = 5
 OLDER = "3.9.1"

@@ -129,14 +129,16 @@ class Member:
         failed = [p.error for p in partitions if p.error is not None]
         why = error or (failed[0] if failed else None)
         sent = min(self.sent.pop(item, time.monotonic()) for item in offsets.items())
-        self.trace.write("commit", o=offsets, ok=why is None, error=why.name() if why else None, where="loop", sent=sent)
+        self.trace.write("commit", o=offsets, ok=why is None, error=why.name() if why else None, where="loop",
+                         sent=sent)
         if why:
             self.asked = {name: offset for name, offset in self.asked.items() if name not in offsets}
 
     # Offsets
 
     def unsaved(self, names: Any) -> dict[str, int]:
-        return {name: self.done[name] for name in names if name in self.done and self.done[name] != self.asked.get(name)}
+        found = {name: self.done[name] for name in names if name in self.done}
+        return {name: offset for name, offset in found.items() if offset != self.asked.get(name)}
 
     def positions(self, offsets: dict[str, int]) -> list[Any]:
         made = []

@@ -22,10 +22,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from verdict import Event, Life, Verdict, Written, judge
+
 from kconsumer.testing import KafkaCluster
 from kconsumer.testing._artifacts import DEFAULT_VERSION, class_path, compiled, jdk_program
 from kconsumer.testing._process import Children
-from verdict import Event, Life, Verdict, Written, judge
 
 HERE = Path(__file__).parent
 KEPT = HERE.parents[1] / "build" / "groups"  # where the traces of a failed scene go
@@ -59,6 +60,8 @@ class Member:
         self._trace = trace
         self._read = 0
         self._asked = 0
+        self._owned: set[str] = set()
+        self._positions: dict[str, int] = {}
 
     @property
     def name(self) -> str:
@@ -72,8 +75,21 @@ class Member:
                 text = file.read()
             whole = text.rfind(b"\n") + 1  # a line may be half written
             self._read += whole
-            self.life.events += [json.loads(line) for line in text[:whole].splitlines()]
+            for line in text[:whole].splitlines():
+                self._add(json.loads(line))
         return self.life.events
+
+    def _add(self, event: Event) -> None:
+        self.life.events.append(event)
+        kind = event["e"]
+        if kind == "read":
+            self._positions[event["p"]] = max(self._positions.get(event["p"], 0), event["o"][1] + 1)
+        elif kind == "assigned":
+            self._owned |= set(event["p"])
+        elif kind in ("revoking", "revoked", "lost"):
+            self._owned -= set(event["p"])
+        elif kind == "closed":
+            self._owned = set()
 
     def said(self, kind: str, since: float = 0.0) -> list[Event]:
         """Its events of one kind."""
@@ -81,19 +97,13 @@ class Member:
 
     def owned(self) -> set[str]:
         """What it owns by its callbacks, as far as it has said."""
-        found: set[str] = set()
-        for event in self.events():
-            if event["e"] == "assigned":
-                found |= set(event["p"])
-            elif event["e"] in ("revoking", "revoked", "lost"):
-                found -= set(event["p"])
-            elif event["e"] == "closed":
-                found = set()
-        return found
+        self.events()
+        return set(self._owned)
 
     def position(self, partition: str) -> int:
         """The offset after the last record it said it had read."""
-        return max((e["o"][1] + 1 for e in self.said("read") if e["p"] == partition), default=0)
+        self.events()
+        return self._positions.get(partition, 0)
 
     @property
     def running(self) -> bool:
@@ -403,5 +413,5 @@ def config_of_group(cluster: KafkaCluster, group: str, **values: str) -> None:
 
 
 def subject() -> str:
-    """The kind of member under test: kconsumer, unless the environment wants another, to tell whose fault a failure is."""
+    """The kind of member under test: kconsumer, unless the environment wants another, to see whose a fault is."""
     return os.environ.get("KCONSUMER_TEST_MEMBER", "kconsumer")

@@ -1,4 +1,4 @@
-"""Groups on a healthy broker: members join, leave, die, hang, are restarted; every record is read, owners never overlap.
+"""Groups on a healthy broker: members join, leave, die, hang, return; every record is read, owners never overlap.
 
 The kind ``SUBJECT`` is the client under test (kconsumer); the others stand for the rest of the world in its group.
 """

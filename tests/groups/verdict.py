@@ -1,4 +1,4 @@
-"""Owns: what the traces of a group's members and of its writer say, put together: who owned what when, and what is wrong.
+"""Owns: what the traces of a group's members and of its writer say together: who owned what when, and what is wrong.
 
 Threads: none; functions of lists. Never: talks to a broker or a process.
 """
@@ -6,10 +6,11 @@ Threads: none; functions of lists. Never: talks to a broker or a process.
 from __future__ import annotations
 
 import bisect
+import itertools
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 Event = dict[str, Any]
 
@@ -83,7 +84,7 @@ class Written:
         self._times: dict[str, list[float]] = defaultdict(list)
         self._ends: dict[str, list[int]] = defaultdict(list)
         told = [event["t"] for event in events if event["e"] == "acked"]
-        self.stall = max((b - a for a, b in zip(told, told[1:], strict=False)), default=0.0)  # it tells every 50 ms
+        self.stall = max((b - a for a, b in itertools.pairwise(told)), default=0.0)  # it tells every 50 ms
         for event in events:
             if event["e"] == "acked":
                 for number, end in enumerate(event["o"]):
@@ -109,7 +110,7 @@ def is_fatal(event: Event) -> bool:
 
 
 def judge(lives: list[Life], written: Written, gaps: bool = False, complete: bool = True) -> Verdict:
-    """All checks. ``gaps``: offsets that are no records lie between; ``complete``: everything written was to be read."""
+    """All checks. ``gaps``: offsets that are no records lie between; ``complete``: all that was written was to be read."""
     found = Verdict()
     for life in lives:
         for tenure in _tenures(life, found.wrong, gaps):
@@ -122,7 +123,7 @@ def judge(lives: list[Life], written: Written, gaps: bool = False, complete: boo
     for partition, tenures in found.tenures.items():
         _records(partition, tenures, commits, found, gaps)
         _silences(partition, tenures, written, found)
-        found.moves += [b.start for a, b in zip(tenures, tenures[1:], strict=False) if a.life.name != b.life.name]
+        found.moves += [b.start for a, b in itertools.pairwise(tenures) if a.life.name != b.life.name]
     if complete:
         _nothing_lost(found, written)
     return found
@@ -163,7 +164,7 @@ def _tenures(life: Life, wrong: list[str], gaps: bool) -> Iterator[Tenure]:
         elif kind == "read":
             first, last = event["o"]
             if fatal is not None:
-                wrong.append(f"{life.name}: read {event['p']} [{first}, {last}] after it was told at {fatal:.3f} to stop")
+                wrong.append(f"{life.name}: read {event['p']} [{first}, {last}] after it was told to stop")
             if event["p"] not in owned:
                 wrong.append(f"{life.name}: read {event['p']} [{first}, {last}] at {when:.3f} without owning it")
             else:
@@ -227,7 +228,7 @@ def _records(partition: str, tenures: list[Tenure], commits: list[Any], found: V
             jumped = any(told < t <= when for t in rewound)
             told = when
             if expected is None:
-                _first(tenure, first, committed, high, before, found, gaps)
+                _first(tenure, first, _Known(committed, high, before), found, gaps)
             elif first != expected and not gaps and not jumped:
                 found.wrong.append(f"{tenure}: {first} came at {when:.3f}, not {expected}")
             expected = last + 1
@@ -250,8 +251,16 @@ def _failed(commits: list[Any], tenure: Tenure) -> bool:
     return bool(own) and not max(own, key=lambda c: c[2])[5]
 
 
-def _first(tenure: Tenure, first: int, committed: int, high: int, before: Tenure | None, found: Verdict, gaps: bool
-           ) -> None:
+class _Known(NamedTuple):
+    """What is known of a partition when a tenure begins."""
+
+    committed: int
+    high: int
+    before: Tenure | None
+
+
+def _first(tenure: Tenure, first: int, known: _Known, found: Verdict, gaps: bool) -> None:
+    committed, high, before = known
     if first < committed:
         found.wrong.append(f"{tenure}: began at {first}, but {committed} had been committed")
     if first > high and not gaps:

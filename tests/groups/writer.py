@@ -16,10 +16,9 @@ import time
 from typing import Any
 
 from confluent_kafka import Producer
-
 from member import Trace
 
-TICK_SECONDS = 0.01
+TICK_SECONDS = 0.02
 TELL_SECONDS = 0.05
 
 
@@ -34,9 +33,9 @@ def main(options: dict[str, Any]) -> int:
         stopping.set()
 
     threading.Thread(target=listen, daemon=True).start()
-    producer = Producer({"bootstrap.servers": options["bootstrap"], "enable.idempotence": True, "linger.ms": 2,
+    producer = Producer({"bootstrap.servers": options["bootstrap"], "enable.idempotence": True, "linger.ms": 5,
                          "queue.buffering.max.messages": 2_000_000, "message.timeout.ms": 300_000,
-                         "sticky.partitioning.linger.ms": 0, **options.get("config", {})})
+                         **options.get("config", {})})
     acked = dict.fromkeys(range(partitions), 0)
     strange: list[str] = []
 
@@ -52,7 +51,8 @@ def main(options: dict[str, Any]) -> int:
     while not stopping.is_set():
         now = time.monotonic()
         for number in range(sent, int((now - began) * options["rate"])):
-            producer.produce(topic, b"%d" % (number // partitions), partition=number % partitions, on_delivery=delivered)
+            producer.produce(topic, b"%d" % (number // partitions), partition=number % partitions,
+                             on_delivery=delivered)
             sent = number + 1
         producer.poll(0)
         if now >= told + TELL_SECONDS:
