@@ -1,4 +1,4 @@
-"""Every test in this folder runs against a real Kafka: marked ``kafka``. Scenarios run side by side (see ahead.py)."""
+"""The scenarios of this folder run against a real Kafka, side by side (see ahead.py): marked ``kafka``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _scenarios = pytest.StashKey[list[pytest.Function]]()
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if _HERE in item.path.parents:
+        if _HERE in item.path.parents and "ahead" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.kafka)
 
 

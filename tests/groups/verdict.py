@@ -110,7 +110,7 @@ def is_fatal(event: Event) -> bool:
 
 
 def judge(lives: list[Life], written: Written, gaps: bool = False, complete: bool = True) -> Verdict:
-    """All checks. ``gaps``: offsets that are no records lie between; ``complete``: all that was written was to be read."""
+    """All checks. ``gaps``: offsets that are no records lie between; ``complete``: all written was to be read."""
     found = Verdict()
     for life in lives:
         for tenure in _tenures(life, found.wrong, gaps):
