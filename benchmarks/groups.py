@@ -3,7 +3,8 @@
 Rolling bounce: 8 members under a constant rate are closed and started again one after another. Given are the moves of
 partitions, how long records waited in partitions that stayed and in those that moved, side by side for kconsumer,
 confluent-kafka and the Java client (members as in tests/groups). Heartbeats: how late they reach the broker while the
-application holds the GIL for 10 s, stamped by a proxy before the broker.
+application holds the GIL for 10 s, stamped by a proxy before the broker. Crowd: how long 200 members need to share
+2,000 partitions, and how long when one more joins.
 
 Threads: the main thread, and one for the proxy. Never: judges a figure; exits with 1 only if a scenario went wrong.
 """
@@ -25,12 +26,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks.runner import run_program
 from kconsumer.testing import KafkaCluster
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "groups"))
 
-from scene import BROKER, CLASSIC, CONSUMER, HEARTBEAT_MS, Scene  # noqa: E402
+from scene import BROKER, CLASSIC, CONSUMER, HEARTBEAT_MS, MODULES, Scene  # noqa: E402
 from verdict import Verdict  # noqa: E402
 
 KINDS = ("kconsumer", "confluent", "java")
@@ -42,6 +44,7 @@ CASES = {  # name → (protocol, static)
 }
 HEARTBEATS = {CLASSIC: 12, CONSUMER: 68}  # API keys
 GIL_SECONDS = 10.0
+SECTIONS = ("bounce", "heartbeats", "crowd")
 
 
 def bounce(cluster: KafkaCluster, kind: str, case: str, given: argparse.Namespace) -> Verdict:
@@ -159,6 +162,22 @@ def heartbeats(kinds: list[str]) -> list[dict[str, Any]]:
     return found
 
 
+def crowd(kinds: list[str], members: int, partitions: int) -> list[dict[str, Any]]:
+    """One process of many consumers for each library and protocol."""
+    found = []
+    with KafkaCluster(1, config={"group.consumer.max.size": members + 1}) as cluster:
+        cluster.create_topic("crowd", partitions, config={"segment.index.bytes": 4096})
+        for kind in kinds:
+            for protocol in HEARTBEATS:
+                command = [sys.executable, "-m", "benchmarks.clients.crowd_drop_in", "--bootstrap",
+                           cluster.bootstrap_servers, "--topic", "crowd", "--partitions", str(partitions), "--members",
+                           str(members), "--protocol", protocol, "--library", MODULES[kind]]
+                entry = json.loads(run_program(command, f"crowd {kind}")[0])
+                found.append({"client": kind, "protocol": protocol, **entry})
+                print(found[-1], flush=True)
+    return found
+
+
 def table(rows: list[dict[str, Any]]) -> str:
     heads = list(rows[0])
     lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
@@ -176,10 +195,11 @@ def main() -> int:
     parser.add_argument("--members", type=int, default=8)
     parser.add_argument("--partitions", type=int, default=24)
     parser.add_argument("--rate", type=float, default=10_000, help="records a second")
-    parser.add_argument("--skip", choices=("bounce", "heartbeats"), help="leave a section out")
+    parser.add_argument("--sections", default=",".join(SECTIONS), help="separated by commas")
     given = parser.parse_args()
     kinds, results = given.kinds.split(","), {}
-    if given.skip != "bounce":
+    sections = given.sections.split(",")
+    if "bounce" in sections:
         rows = []
         with KafkaCluster(1, config=BROKER) as cluster:
             for case in given.cases.split(";"):
@@ -189,10 +209,13 @@ def main() -> int:
                     print(rows[-1], flush=True)
         results["bounce"] = rows
         print(table(rows))
-    if given.skip != "heartbeats":
-        rows = heartbeats([kind for kind in kinds if kind != "java"])  # Java has no GIL to hold
-        results["heartbeats"] = rows
-        print(table(rows))
+    python = [kind for kind in kinds if kind != "java"]
+    if "heartbeats" in sections:
+        results["heartbeats"] = heartbeats(python)
+        print(table(results["heartbeats"]))
+    if "crowd" in sections:
+        results["crowd"] = crowd(python, members=200, partitions=2000)
+        print(table(results["crowd"]))
     out = ROOT / "build" / "bench"
     out.mkdir(parents=True, exist_ok=True)
     (out / "groups.json").write_text(json.dumps(results, indent=1), encoding="utf-8")
