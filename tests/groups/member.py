@@ -61,6 +61,7 @@ class Member:
         self.done: dict[str, int] = {}  # partition → the offset after the last processed record
         self.epochs: dict[str, int | None] = {}  # partition → the leader epoch of that record
         self.asked: dict[str, int] = {}  # what was last asked to be committed
+        self.runs: dict[str, list[int]] = {}  # partition → first and last offset processed and not told yet, count
         self.owned: set[str] = set()
         self.slow: dict[str, float] = {}  # callback → seconds that its next call takes
         self.raising: str | None = None  # the callback whose next call raises
@@ -83,6 +84,7 @@ class Member:
 
     def on_assign(self, consumer: Any, partitions: list[Any]) -> None:
         names = [name_of(p) for p in partitions]
+        self.tell()
         self.trace.write("assigned", p=names, id=self.consumer.memberid())
         self.owned |= set(names)
         for name in names:
@@ -92,6 +94,7 @@ class Member:
 
     def on_revoke(self, consumer: Any, partitions: list[Any]) -> None:
         names = [name_of(p) for p in partitions]
+        self.tell()
         self.trace.write("revoking", p=names)
         self.delay("revoke")
         if self.output is not None:
@@ -102,6 +105,7 @@ class Member:
 
     def on_lost(self, consumer: Any, partitions: list[Any]) -> None:
         names = [name_of(p) for p in partitions]
+        self.tell()
         self.trace.write("lost", p=names)
         self.delay("lost")
         if self.output is not None:
@@ -200,8 +204,7 @@ class Member:
         first = self.consumer.poll(IDLE_SECONDS)
         if first is None:
             return
-        # No `consume` behind it: a rebalance that it serves comes between two polls and splits no batch.
-        runs: dict[str, list[int]] = {}
+        # No `consume` behind it: a rebalance comes between two polls, and its callback tells what was read before.
         message, left = first, BATCH
         try:
             while message is not None and left:
@@ -209,22 +212,19 @@ class Member:
                     error = message.error()
                     self.trace.write("error", error=error.name(), text=error.str(), fatal=error.fatal())
                     break
-                self.process(message, runs)
+                self.process(message)
                 left -= 1
-                before = self.owned.copy()
                 message = self.consumer.poll(0) if left else None
-                if self.owned != before:  # a callback ran: what came before it is told before what comes after
-                    self.tell(runs)
         finally:  # also when a callback raises
-            self.tell(runs)
+            self.tell()
         if self.output is not None:
             self.output.finish()
 
-    def process(self, message: Any, runs: dict[str, list[int]]) -> None:
+    def process(self, message: Any) -> None:
         name = f"{message.topic()}/{message.partition()}"
-        run = runs.get(name)
+        run = self.runs.get(name)
         if run is None:
-            runs[name] = [message.offset(), message.offset(), 1]
+            self.runs[name] = [message.offset(), message.offset(), 1]
         else:
             run[1:] = [message.offset(), run[2] + 1]
         self.done[name] = message.offset() + 1
@@ -232,10 +232,10 @@ class Member:
         if self.output is not None:
             self.output.put(message)
 
-    def tell(self, runs: dict[str, list[int]]) -> None:
-        for name, (first, last, count) in runs.items():
+    def tell(self) -> None:
+        for name, (first, last, count) in self.runs.items():
             self.trace.write("read", p=name, o=[first, last], n=count)
-        runs.clear()
+        self.runs.clear()
 
     # Commands
 
