@@ -26,7 +26,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-LAYERS = ("base", "protocol", "records", "network", "events", "state", "managers", "consumer")
+LAYERS = ("base", "protocol", "records", "network", "events", "state", "managers", "consumer", "simulation")
 # Of the consumer layer only these run on the network thread; below it everything does.
 NETWORK_THREAD_CONSUMER = {"application_event_processor", "consumer_network_thread", "fetch_buffer"}
 CORE = Path("src/_core")

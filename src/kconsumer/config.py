@@ -88,6 +88,7 @@ class Settings:
     auto_commit_interval_ms: int
     enable_auto_offset_store: bool
     on_commit: Callable[..., Any] | None
+    exclude_internal_topics: bool
     security_protocol: str
 
     @property

@@ -162,42 +162,34 @@ _ASSIGNORS = words(
         ("CooperativeSticky", "cooperative-sticky"))},
 )  # fmt: skip
 
-_WITH_GROUPS = "consumer groups are not part of this version yet: it takes effect with them"
-
-
-def _group(prop: Property, *satisfied_by: object) -> Property:
-    return accepted(prop, _WITH_GROUPS, *satisfied_by, in_settings=True)
-
-
 _GROUP = (
     string("group.id", None, "Consumer group. Not needed to consume assigned partitions.", nonempty=True),
-    _group(string("group.instance.id", None, "Static member's name in the group (KIP-345).", nonempty=True)),
-    _group(enum("group.protocol", words("classic", "consumer"), "classic", "Membership protocol; `consumer` is "
-                "KIP-848's."), "classic"),
-    _group(string("group.remote.assignor", None, "Assignor on the broker, under `group.protocol=consumer`; the "
-                  "broker's choice if not set.")),
-    _group(Property("partition.assignment.strategy", Kind.ASSIGNORS, ("range", "roundrobin"), "Assignors in order of "
-                    "preference, under `group.protocol=classic`; all eager or all cooperative. The Java consumer's "
-                    "class names are understood.", choices=_ASSIGNORS)),
-    _group(integer("session.timeout.ms", 1, 3_600_000, 45_000, "Time in ms without heartbeats after which the "
-                   "coordinator drops the member, under `group.protocol=classic`.")),
-    _group(integer("heartbeat.interval.ms", 1, 3_600_000, 3000, "Time in ms between heartbeats, under "
-                   "`group.protocol=classic`.")),
-    _group(integer("max.poll.interval.ms", 1, 86_400_000, 300_000, "Longest time in ms between calls that take "
-                   "records before the member leaves the group (KIP-62).")),
-    _group(boolean("enable.auto.commit", True, "Commit processed positions in the background."), False),
-    _group(integer("auto.commit.interval.ms", 0, 86_400_000, 5000, "Time in ms between background commits; 0: none.")),
-    _group(boolean("enable.auto.offset.store", True, "Store the position of each record that is returned, to be "
-                   "committed.")),
-    _group(function("on_commit", "Called with an error or None and the list of partitions after a commit.")),
+    string("group.instance.id", None, "Static member's name in the group (KIP-345).", nonempty=True),
+    enum("group.protocol", words("classic", "consumer"), "classic", "Membership protocol; `consumer` is KIP-848's."),
+    string("group.remote.assignor", None, "Assignor on the broker, under `group.protocol=consumer`; the "
+           "broker's choice if not set."),
+    Property("partition.assignment.strategy", Kind.ASSIGNORS, ("range", "roundrobin"), "Assignors in order of "
+             "preference, under `group.protocol=classic`; all eager or all cooperative. The Java consumer's "
+             "class names are understood.", choices=_ASSIGNORS),
+    integer("session.timeout.ms", 1, 3_600_000, 45_000, "Time in ms without heartbeats after which the "
+            "coordinator drops the member, under `group.protocol=classic`."),
+    integer("heartbeat.interval.ms", 1, 3_600_000, 3000, "Time in ms between heartbeats, under "
+            "`group.protocol=classic`."),
+    integer("max.poll.interval.ms", 1, 86_400_000, 300_000, "Longest time in ms between calls that take "
+            "records before the member leaves the group (KIP-62)."),
+    boolean("enable.auto.commit", True, "Commit processed positions in the background."),
+    integer("auto.commit.interval.ms", 0, 86_400_000, 5000, "Time in ms between background commits; 0: none."),
+    boolean("enable.auto.offset.store", True, "Store the position of each record that is returned, to be "
+            "committed."),
+    function("on_commit", "Called with an error or None and the list of partitions after a commit."),
     accepted(integer("coordinator.query.interval.ms", 1, 3_600_000, 600_000, "Time in ms between queries for the "
                      "coordinator."), "the coordinator is looked for when it is needed or stops answering"),
     accepted(string("group.protocol.type", "consumer", "Type of the group protocol."),
              "consumers use no other type than `consumer`", "consumer"),
     refused(string("topic.blacklist", None, "Patterns of topics to be hidden."), "topics cannot be hidden: give the "
             "consumer the topics to read, or a pattern that leaves the others out"),
-    accepted(boolean("exclude.internal.topics", True, "Leave internal topics out of pattern subscriptions.",
-                     librdkafka_default=ABSENT, java_default=SAME), _WITH_GROUPS),
+    boolean("exclude.internal.topics", True, "Leave internal topics out of pattern subscriptions.",
+            librdkafka_default=ABSENT, java_default=SAME),
 )
 
 _NO_EFFECT = (

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from kconsumer import config as _config
-from kconsumer._core.consumer.consumer_core import ConsumerCore
 from kconsumer._version import __version__
 from kconsumer.cluster_metadata import BrokerMetadata, ClusterMetadata, PartitionMetadata, TopicMetadata
 from kconsumer.deserializing_consumer import Deserializing
 from kconsumer.errors import KafkaError, KafkaException, error_for, exception_for
+from kconsumer.group_consumer import GroupConsumer
 from kconsumer.throttle_event import ThrottleEvent
 from kconsumer.topic_partition import OFFSET_INVALID, TopicPartition, coerce, coerce_list
 
@@ -32,15 +32,16 @@ V = TypeVar("V")
 Self = TypeVar("Self", bound="Consumer")
 
 
-class Consumer(ConsumerCore):
-    """A Kafka consumer that reads the partitions it is given.
+class Consumer(GroupConsumer):
+    """A Kafka consumer: of a group's share of the topics (subscribe), or of partitions it is given (assign).
 
     Args:
         config: properties by name (see docs/configuration.md), as a mapping, as keywords, or both.
 
     ``poll``, ``consume``, ``consume_batch``, iteration and ``close`` belong to one thread at a time; every other method
     may be called from any thread. Callbacks (``error_cb``, ``stats_cb``, ``throttle_cb``, ``logger``) run inside
-    whichever call of this consumer waits.
+    whichever call of this consumer waits; those of rebalances inside poll, consume, consume_batch, close and
+    unsubscribe.
 
     Raises:
         ConfigurationError: a property is unknown, of the wrong type, out of range, or refused.
@@ -63,53 +64,69 @@ class Consumer(ConsumerCore):
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Replace the assignment; each partition starts at its ``offset`` (absolute or OFFSET_*), or where none is
-        given as ``auto.offset.reset`` says.
+        given at the group's committed offset, and where there is none as ``auto.offset.reset`` says. What stands to be
+        committed of the partitions that go is committed (``enable.auto.commit``).
 
         Raises:
-            KafkaException: a partition is named twice (_INVALID_ARG).
+            KafkaException: a partition is named twice (_INVALID_ARG); the group rebalances cooperatively (_STATE).
             RuntimeError: the consumer is closed.
             TypeError: not an iterable of TopicPartition.
         """
         wanted = coerce_list(partitions)
         self._refuse_duplicates(wanted)
+        self._refuse_protocol("COOPERATIVE", "incremental_assign() and incremental_unassign()")
+        self._commit_before_change()
         self._assign(self._plain(wanted), True)
+        self._reassigned = True
 
     def unassign(self) -> None:
-        """Drop the whole assignment."""
-        self._assign([], True)
+        """Drop the whole assignment. Raises as assign()."""
+        self.assign([])
 
     def incremental_assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Add partitions to the assignment.
 
         Raises:
-            KafkaException: one is assigned already (_CONFLICT); nothing is changed then.
+            KafkaException: one is assigned already (_CONFLICT), the group rebalances eagerly (_STATE); nothing is
+                changed then.
         """
         wanted = coerce_list(partitions)
         self._refuse_duplicates(wanted)
+        self._refuse_protocol("EAGER", "assign() and unassign()")
         owned = {(topic, partition) for topic, partition, _ in self._assignment()}
         for p in wanted:
             if (p.topic, p.partition) in owned:
                 raise exception_for(KafkaError._CONFLICT, f"{p.topic} [{p.partition}] is already assigned",
                                     topic=p.topic, partition=p.partition)
         self._assign(self._plain(wanted), False)
+        self._reassigned = True
 
     def incremental_unassign(self, partitions: Iterable[TopicPartition]) -> None:
         """Remove partitions from the assignment.
 
         Raises:
-            KafkaException: one is not assigned (_INVALID_ARG); nothing is changed then.
+            KafkaException: one is not assigned (_INVALID_ARG), the group rebalances eagerly (_STATE); nothing is
+                changed then.
         """
         gone = coerce_list(partitions)
+        self._refuse_protocol("EAGER", "assign() and unassign()")
         owned = {(topic, partition) for topic, partition, _ in self._assignment()}
         for p in gone:
             if (p.topic, p.partition) not in owned:
                 raise exception_for(KafkaError._INVALID_ARG, f"{p.topic} [{p.partition}] is not assigned",
                                     topic=p.topic, partition=p.partition)
+        self._commit_before_change()
         self._unassign([(p.topic, p.partition) for p in gone])
+        self._reassigned = True
 
     def assignment(self) -> list[TopicPartition]:
         """The assigned partitions in the order they were given, each with the offset that was given with it."""
         return [TopicPartition(topic, partition, offset) for topic, partition, offset in self._assignment()]
+
+    def _refuse_protocol(self, protocol: str, instead: str) -> None:
+        if self._is_subscribed() and self.rebalance_protocol() == protocol:
+            raise exception_for(KafkaError._STATE, f"the group's rebalance protocol is {protocol}: change the assignment "
+                                f"by {instead}")
 
     @staticmethod
     def _plain(partitions: Iterable[TopicPartition]) -> list[tuple[str, int, int, int]]:
@@ -205,7 +222,8 @@ class Consumer(ConsumerCore):
     def get_watermark_offsets(
         self, partition: TopicPartition, timeout: float | None = None, cached: bool = False
     ) -> tuple[int, int] | None:
-        """The first offset of the partition and the one after its last.
+        """The first offset of the partition and the one after its last; with ``isolation.level=read_committed`` the
+        last stable one, which transactions that are still open hold back.
 
         Args:
             timeout: seconds (None: no bound).
@@ -223,7 +241,7 @@ class Consumer(ConsumerCore):
             return (OFFSET_INVALID, OFFSET_INVALID) if known is None else (known[2], known[3])
         try:
             low, high = self._list_offsets(
-                [(p.topic, p.partition, _EARLIEST), (p.topic, p.partition, _LATEST)], False, timeout)
+                [(p.topic, p.partition, _EARLIEST), (p.topic, p.partition, _LATEST)], timeout)
         except TimeoutError:
             return None
         for error, *_ in (low, high):
@@ -236,7 +254,8 @@ class Consumer(ConsumerCore):
     ) -> list[TopicPartition]:
         """The first offset whose timestamp is at least ``offset`` (milliseconds since the epoch), per partition.
 
-        Special times: -1 the end, -2 the beginning, -3 the record of the greatest timestamp (KIP-734).
+        Special times: -1 the end (as get_watermark_offsets() has it), -2 the beginning, -3 the record of the greatest
+        timestamp (KIP-734).
 
         Returns:
             list of TopicPartition: ``offset`` is the answer (OFFSET_END where no record is that young), ``error`` set
@@ -246,7 +265,7 @@ class Consumer(ConsumerCore):
             KafkaException: _TIMED_OUT and the like; the error of the first where all failed.
         """
         asked = coerce_list(partitions)
-        answers = self._list_offsets([(p.topic, p.partition, p.offset) for p in asked], False, timeout)
+        answers = self._list_offsets([(p.topic, p.partition, p.offset) for p in asked], timeout)
         if answers and all(error for error, *_ in answers):
             raise _refused(answers[0][0], asked[0], "its offset cannot be had")
         found = []
@@ -296,7 +315,7 @@ class Consumer(ConsumerCore):
 
     def metrics(self) -> dict[str, int]:
         """Counters and gauges of the fetch path, by name; bytes, records or counts as the name says."""
-        return dict(self._counters())
+        return {**self._counters(), **self._group_counters()}
 
     # ---- callbacks of the core; they run inside the application's calls
 

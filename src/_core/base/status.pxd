@@ -31,6 +31,7 @@ cdef extern from "base/status.hpp" namespace "kc" nogil:
         ERR_FATAL
         ERR_MAX_POLL_EXCEEDED
         ERR_UNKNOWN_BROKER
+        ERR_ASSIGNMENT_LOST
         ERR_AUTO_OFFSET_RESET
         ERR_LOG_TRUNCATION
 

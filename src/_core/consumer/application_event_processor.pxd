@@ -1,6 +1,8 @@
 # ApplicationEventProcessor: one branch per kind of application event. thread: N.
 from kconsumer._core.base.cpp cimport int64_t
 from kconsumer._core.events.application_event cimport ApplicationEvent, CloseEvent
+from kconsumer._core.managers.commit_request_manager cimport CommitRequestManager
+from kconsumer._core.managers.membership_manager cimport MembershipManager
 from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
 from kconsumer._core.managers.offsets_request_manager cimport OffsetsRequestManager
 
@@ -8,6 +10,8 @@ from kconsumer._core.managers.offsets_request_manager cimport OffsetsRequestMana
 cdef class ApplicationEventProcessor:
     cdef MetadataRequestManager metadata     # thread: N
     cdef OffsetsRequestManager offsets       # thread: N
+    cdef MembershipManager membership        # thread: N (None without group.id; no such event comes then)
+    cdef CommitRequestManager commits        # thread: N (None without group.id)
     cdef CloseEvent* closing                 # thread: N (a reference; set by CLOSE)
 
     cdef void process(self, ApplicationEvent* event, int64_t now_ms) noexcept nogil

@@ -5,10 +5,20 @@ thread: N. Never: waits for anything; an event that needs an answer is completed
 cimport cython
 
 from kconsumer._core.events.application_event cimport (
+    EVENT_ACK_REBALANCE,
     EVENT_CLOSE,
+    EVENT_COMMIT,
+    EVENT_FETCH_COMMITTED,
+    EVENT_LEAVE_GROUP,
     EVENT_LIST_OFFSETS,
+    EVENT_SUBSCRIBE,
     EVENT_TOPIC_METADATA,
+    AckRebalanceEvent,
+    CommitEvent,
+    FetchCommittedEvent,
+    LeaveGroupEvent,
     ListOffsetsEvent,
+    SubscribeEvent,
     TopicMetadataEvent,
 )
 
@@ -29,6 +39,16 @@ cdef class ApplicationEventProcessor:
             self.metadata.ask(<TopicMetadataEvent*>event)
         elif event.type == EVENT_LIST_OFFSETS:
             self.offsets.ask(<ListOffsetsEvent*>event)
+        elif event.type == EVENT_COMMIT:
+            self.commits.commit(<CommitEvent*>event, now_ms)
+        elif event.type == EVENT_FETCH_COMMITTED:
+            self.commits.fetch_committed(<FetchCommittedEvent*>event, now_ms)
+        elif event.type == EVENT_SUBSCRIBE:
+            self.membership.on_subscribe(<SubscribeEvent*>event, now_ms)
+        elif event.type == EVENT_ACK_REBALANCE:
+            self.membership.on_ack(<AckRebalanceEvent*>event, now_ms)
+        elif event.type == EVENT_LEAVE_GROUP:
+            self.membership.on_leave(<LeaveGroupEvent*>event, now_ms)
         elif event.type == EVENT_CLOSE and self.closing == NULL:
             self.closing = <CloseEvent*>event
         else:

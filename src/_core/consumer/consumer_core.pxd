@@ -1,14 +1,15 @@
 # ConsumerCore: the one class of the core that Python sees. thread: A; it owns everything N works on.
 from kconsumer._core.base.clock cimport Clock
-from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, uint32_t
+from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, uint32_t, vector
 from kconsumer._core.consumer.application_event_processor cimport ApplicationEventProcessor
 from kconsumer._core.consumer.consumer_network_thread cimport ConsumerNetworkThread
 from kconsumer._core.consumer.fetch_buffer cimport FetchBuffer
 from kconsumer._core.consumer.fetch_decoder cimport FetchDecoder
 from kconsumer._core.consumer.fetch_handler cimport FetchHandler
 from kconsumer._core.consumer.record_batch cimport RecordBatch
-from kconsumer._core.events.application_event cimport ApplicationEvent, CloseEvent
+from kconsumer._core.events.application_event cimport ApplicationEvent
 from kconsumer._core.events.application_event_queue cimport ApplicationEventQueue
+from kconsumer._core.events.topic_partition cimport PartitionOffset
 from kconsumer._core.events.background_event cimport BackgroundEvent, BackgroundEventQueue
 from kconsumer._core.managers.fetch_sender cimport FetchSender
 from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
@@ -18,8 +19,12 @@ from kconsumer._core.network.network cimport Network
 from kconsumer._core.network.network_client_delegate cimport NetworkClientDelegate
 from kconsumer._core.records.columns cimport BlockPool
 from kconsumer._core.state.fetch_config cimport FetchConfig, FetchCounters
+from kconsumer._core.state.group cimport Liveness
 from kconsumer._core.state.fetch_positions cimport FetchPositions
 from kconsumer._core.state.subscription_state cimport SubscriptionState
+
+
+cdef list offset_tuples(const vector[PartitionOffset]& offsets)
 
 
 cdef class ConsumerCore:
@@ -48,6 +53,9 @@ cdef class ConsumerCore:
     cdef bint threaded                         # thread: A (False: a test steps the loop)
     cdef unsigned long fork_generation         # thread: A
     cdef object callback_lock                  # thread: A
+    cdef Liveness liveness                     # shared: atomics
+    cdef list told                             # thread: A (consumer errors that poll hands out before records)
+    cdef list told_taken                       # thread: A (those that a running consume has taken)
     cdef object fatal                          # thread: A (the KafkaError that ended this consumer)
 
     cdef int enter(self) except -1
@@ -59,12 +67,15 @@ cdef class ConsumerCore:
     cdef int changed(self) except -1
     cdef int64_t deadline_us(self, object timeout) except -1
     cdef object poll_slow(self, object timeout)
+    cdef int attend_group(self, uint32_t bits) except -1
+    cdef int leave_group(self, int64_t deadline_us) except -1
+    cdef int await_until(self, ApplicationEvent* event, int64_t deadline_us) except -1
     # private
     cdef void _leave_to_parent(self) noexcept
     cdef void _stop(self) noexcept
     cdef int _dispatch(self, BackgroundEvent& event) except -1
     cdef object _serve_or_yield(self, ApplicationEvent* event)
     cdef int _consume_into(self, list out, Py_ssize_t most, int64_t deadline) except -1
-    cdef RecordBatch _take_batch(self, int32_t most, int64_t deadline)
+    cdef RecordBatch batch_or_moved(self, object max_records, object timeout, bint or_moved)
+    cdef RecordBatch _take_batch(self, int32_t most, int64_t deadline, bint or_moved)
     cdef int _raise_event(self) except -1
-    cdef int _await_close(self, CloseEvent* event, int64_t deadline) except -1

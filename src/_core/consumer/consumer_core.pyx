@@ -11,6 +11,7 @@ from libc.stdint cimport INT64_MAX
 
 from kconsumer._core.base.cpp cimport deque, vector
 from kconsumer._core.base.fork cimport fork_generation, watch_forks
+from kconsumer._core.base.gil cimport GIL_DISABLED
 from kconsumer._core.base.log cimport LogLine
 from kconsumer._core.base.status cimport ERR_INTR, ERR_PARTITION_EOF, ERR_STATE, ERR_UNSUPPORTED_FEATURE
 from kconsumer._core.base.wakeup_fd cimport WAIT_INTERRUPTED, WaitResult, wait_readable
@@ -35,15 +36,19 @@ from kconsumer._core.events.application_event cimport (
 )
 from kconsumer._core.events.background_event cimport (
     ATTENTION_CLOSED,
+    ATTENTION_COMMIT,
     ATTENTION_CONTROL,
     ATTENTION_EVENTS,
     ATTENTION_FATAL,
+    ATTENTION_REBALANCE,
     ATTENTION_WAKEUP,
+    BACKGROUND_COMMIT,
     BACKGROUND_ERROR,
     BACKGROUND_STATS,
     BACKGROUND_THROTTLE,
     BackgroundEvent,
 )
+from kconsumer._core.events.topic_partition cimport PartitionOffset
 from kconsumer._core.network.network_client cimport NetworkClient
 from kconsumer._core.network.request cimport NetworkConfig
 from kconsumer._core.records.columns cimport Columns
@@ -61,18 +66,6 @@ cdef enum:
 _CLOSED = "Consumer closed"
 
 
-cdef extern from *:
-    """
-    // Without a GIL nothing keeps a second thread out of poll()'s fast path: there every poll() takes `busy`.
-    #ifdef Py_GIL_DISABLED
-    #define KC_GIL_DISABLED 1
-    #else
-    #define KC_GIL_DISABLED 0
-    #endif
-    """
-    const bint GIL_DISABLED "KC_GIL_DISABLED"
-
-
 cdef void room_in_buffer(void* network) noexcept nogil:
     (<Network>network).wakeup()
 
@@ -85,6 +78,8 @@ cdef class ConsumerCore:
         self.clock = Clock()
         self.fork_generation = fork_generation()
         self.callback_lock = threading.Lock()
+        self.told = []
+        self.told_taken = []
         self.pool = BlockPool.create()
         if self.pool == NULL:
             raise MemoryError("no memory for the fetch buffer")
@@ -234,6 +229,7 @@ cdef class ConsumerCore:
     cdef int enter(self) except -1:
         """Begin an exclusive call."""
         self.check_usable()
+        self.liveness.count()
         if self.busy.exchange(1) != 0:
             raise exception_for(<int>ERR_STATE, "poll, consume, consume_batch and close are exclusive: another one of "
                                 "this consumer is running in another thread, or this is a call from its callback or "
@@ -253,19 +249,29 @@ cdef class ConsumerCore:
         return self.clock.now_us() + <int64_t>(seconds * 1e6)
 
     cdef int attend(self) except -1:
-        """What must come before records: wakeup(), changes of position, callbacks."""
+        """What must come before records: wakeup(), callbacks, changes of position."""
         cdef uint32_t bits = self.background.attention.get()
         if bits == 0:
             return 0
         if bits & <uint32_t>ATTENTION_WAKEUP and self.background.attention.clear(<uint32_t>ATTENTION_WAKEUP):
             raise exception_for(<int>ERR_INTR, "wakeup() was called")
-        if bits & <uint32_t>ATTENTION_CONTROL:
-            self.background.attention.clear(<uint32_t>ATTENTION_CONTROL)
-            self.handler.revalidate()
         if bits & <uint32_t>ATTENTION_EVENTS:
             self._serve()
+        if bits & (<uint32_t>ATTENTION_REBALANCE | <uint32_t>ATTENTION_COMMIT):
+            self.attend_group(bits)
+        # After the callbacks, which may have changed positions or the assignment.
+        if self.background.attention.clear(<uint32_t>ATTENTION_CONTROL):
+            self.handler.revalidate()
         if bits & <uint32_t>ATTENTION_FATAL and self.fatal is None:
             self.fatal = KafkaError(KafkaError._CRIT_SYS_RESOURCE, "the network thread ran out of memory", fatal=True)
+        return 0
+
+    cdef int attend_group(self, uint32_t bits) except -1:
+        """GroupCore serves rebalances and the interval's commit here."""
+        return 0
+
+    cdef int leave_group(self, int64_t deadline_us) except -1:
+        """GroupCore's part of close(): callbacks, the last commit, the leave."""
         return 0
 
     def _serve(self):
@@ -306,6 +312,8 @@ cdef class ConsumerCore:
             self._on_throttle(text_of(event.text), event.broker_id, event.number)
         elif event.type == BACKGROUND_STATS:
             self._on_stats(text_of(event.text))
+        elif event.type == BACKGROUND_COMMIT:
+            self._on_commit(event.status.code, text_of(event.status.detail), offset_tuples(event.offsets))
         return 0
 
     cdef int wait(self, int64_t deadline_us) except -1:
@@ -324,8 +332,11 @@ cdef class ConsumerCore:
             # Another thread runs callbacks, and wakes this one should it leave any.
             others |= <uint32_t>ATTENTION_EVENTS
         if self.buffer.empty() and self.background.attention.quiet_but(others):
+            self.liveness.in_poll.store(True)
             with nogil:
                 result = wait_readable(self.background.wakeup.fd(), -1, left_ms)
+            self.liveness.count()
+            self.liveness.in_poll.store(False)
             if result == WAIT_INTERRUPTED:
                 PyErr_CheckSignals()
         self.background.waiting.store(False)
@@ -339,10 +350,13 @@ cdef class ConsumerCore:
         """
         cdef WaitResult result
         while not event.done():
-            with nogil:
-                result = wait_readable(event.fd(), self.background.events_ready.fd(), -1)
-            if result == WAIT_INTERRUPTED:
-                PyErr_CheckSignals()
+            if self.threaded:
+                with nogil:
+                    result = wait_readable(event.fd(), self.background.events_ready.fd(), -1)
+                if result == WAIT_INTERRUPTED:
+                    PyErr_CheckSignals()
+            elif not self._stand_still():
+                raise RuntimeError("nobody turns the loop that this call waits for")
             if not event.done() and self.background.attention.get() & <uint32_t>ATTENTION_EVENTS:
                 self._serve_or_yield(event)
         if not event.status.ok():
@@ -358,6 +372,7 @@ cdef class ConsumerCore:
 
     # ---- records
 
+    @cython.binding(False)  # CPython calls a plain method descriptor faster
     def poll(self, timeout=None):
         """The next record or consumer error.
 
@@ -376,6 +391,7 @@ cdef class ConsumerCore:
         if (not GIL_DISABLED and self.handler is not None and self.handler.row < self.handler.row_end
                 and self.background.attention.quiet() and self.busy.load() == 0
                 and self.fork_generation == fork_generation()):
+            self.liveness.count()
             return self.handler.next_message()
         return self.poll_slow(timeout)
 
@@ -387,6 +403,8 @@ cdef class ConsumerCore:
                 self.attend()
                 if self.fatal is not None:
                     return error_message(self.fatal, None, -1, -1)
+                if self.told:
+                    return error_message(self.told.pop(0), None, -1, -1)
                 if self.handler.row < self.handler.row_end or self.handler.open_next():
                     return self.handler.next_message()
                 if self.handler.has_error():
@@ -435,19 +453,27 @@ cdef class ConsumerCore:
             self._consume_into(out, most, deadline)
         except BaseException:
             self.handler.rollback()
+            self.told[:0] = self.told_taken
             raise
         else:
             self.handler.commit()
         finally:
+            self.told_taken.clear()
             self.busy.store(0)
         return out
 
     cdef int _consume_into(self, list out, Py_ssize_t most, int64_t deadline) except -1:
         while len(out) < most:
+            if out and self.background.attention.get() & <uint32_t>ATTENTION_REBALANCE:
+                # Callbacks run at the next entry, when what is in hand has been returned.
+                return 0
             self.attend()
             if self.fatal is not None:
                 out.append(error_message(self.fatal, None, -1, -1))
                 return 0
+            while self.told and len(out) < most:
+                self.told_taken.append(self.told[0])
+                out.append(error_message(self.told.pop(0), None, -1, -1))
             while len(out) < most and (self.handler.row < self.handler.row_end or self.handler.open_next()):
                 while self.handler.row < self.handler.row_end and len(out) < most:
                     out.append(self.handler.next_message())
@@ -474,6 +500,14 @@ cdef class ConsumerCore:
         Raises:
             KafkaException: a consumer error (except _PARTITION_EOF, which is passed over). Else as poll().
         """
+        return self.batch_or_moved(max_records, timeout, False)
+
+    def _consume_batch_or_moved(self, max_records, timeout):
+        """consume_batch() that also returns, with no row, once the position has moved over records that are not shown
+        (transaction markers, aborted ones): whoever reads up to an offset is told that it is reached."""
+        return self.batch_or_moved(max_records, timeout, True)
+
+    cdef RecordBatch batch_or_moved(self, object max_records, object timeout, bint or_moved):
         cdef int64_t deadline = self.deadline_us(timeout)
         cdef int32_t most = max_records
         cdef RecordBatch batch
@@ -482,7 +516,7 @@ cdef class ConsumerCore:
         self.enter()
         self.handler.begin()
         try:
-            batch = self._take_batch(most, deadline)
+            batch = self._take_batch(most, deadline, or_moved)
         except BaseException:
             self.handler.rollback()
             raise
@@ -492,13 +526,15 @@ cdef class ConsumerCore:
             self.busy.store(0)
         return batch
 
-    cdef RecordBatch _take_batch(self, int32_t most, int64_t deadline):
+    cdef RecordBatch _take_batch(self, int32_t most, int64_t deadline, bint or_moved):
         cdef Columns* columns
         cdef int32_t start
         while True:
             self.attend()
             if self.fatal is not None:
                 raise exception_from(self.fatal)
+            if self.told:
+                raise exception_from(self.told.pop(0))
             if self.handler.row < self.handler.row_end or self.handler.open_next():
                 columns = self.handler.columns
                 start = self.handler.row
@@ -509,7 +545,7 @@ cdef class ConsumerCore:
                     self.handler.drop_front()
                     continue
                 self._raise_event()
-            if not self.wait(deadline):
+            if (or_moved and self.handler.moved) or not self.wait(deadline):
                 return make_batch(NULL, 0, 0)
 
     cdef int _raise_event(self) except -1:
@@ -646,13 +682,13 @@ cdef class ConsumerCore:
         finally:
             event.release()
 
-    def _list_offsets(self, queries, bint read_committed, timeout):
-        """[(topic, partition, timestamp)] → [(error, offset, timestamp, leader_epoch)]."""
+    def _list_offsets(self, queries, timeout):
+        """[(topic, partition, timestamp)] → [(error, offset, timestamp, leader_epoch)], as isolation.level sees them."""
         cdef OffsetQuery query
         self.check_usable()
         cdef ListOffsetsEvent* event = new ListOffsetsEvent(self._deadline_ms(timeout))
         cdef size_t i
-        event.read_committed = read_committed
+        event.read_committed = self.config.read_committed
         event.retain()
         try:
             for topic, partition, timestamp in queries:
@@ -685,16 +721,21 @@ cdef class ConsumerCore:
         """
         cdef CloseEvent* event
         cdef int64_t deadline
+        failure = None
         if self.fork_generation != fork_generation() or not self.opened or self.closed:
             return
         deadline = self.clock.now_us() + DEFAULT_CLOSE_MS * 1000 if timeout is None else self.deadline_us(timeout)
         self.enter()
         try:
+            try:
+                self.leave_group(deadline)
+            except BaseException as raised:
+                failure = raised
             event = new CloseEvent(deadline if deadline == INT64_MAX else deadline // 1000)
             event.retain()
             self.application.add(event)
             try:
-                self._await_close(event, deadline)
+                self.await_until(event, deadline)
             finally:
                 event.release()
                 self.closed = True
@@ -705,23 +746,33 @@ cdef class ConsumerCore:
                 self._serve()
         finally:
             self.busy.store(0)
+        if failure is not None:
+            raise failure
 
-    cdef int _await_close(self, CloseEvent* event, int64_t deadline) except -1:
+    cdef int await_until(self, ApplicationEvent* event, int64_t deadline) except -1:
+        """Wait for an event of the end, serving callbacks, until it is done or the deadline has passed."""
         cdef int64_t left_ms
         cdef WaitResult result
-        while self.threaded and not event.done():
+        while not event.done():
             left_ms = -1
             if deadline != INT64_MAX:
                 left_ms = (deadline - self.clock.now_us()) // 1000
                 if left_ms <= 0:
                     break
-            with nogil:
-                result = wait_readable(event.fd(), self.background.events_ready.fd(), left_ms)
-            if result == WAIT_INTERRUPTED:
-                PyErr_CheckSignals()
+            if self.threaded:
+                with nogil:
+                    result = wait_readable(event.fd(), self.background.events_ready.fd(), left_ms)
+                if result == WAIT_INTERRUPTED:
+                    PyErr_CheckSignals()
+            elif not self._stand_still():
+                break
             if not event.done():
                 self._serve()
         return 0
+
+    def _stand_still(self):
+        """For a test that turns the loop itself: let time pass while a call waits. False: it cannot."""
+        return False
 
     def _run_once(self):
         """One turn of the loop, for tests that gave their own network."""
@@ -733,6 +784,13 @@ cdef class ConsumerCore:
 
 cdef extern from "Python.h":
     void leak "Py_INCREF"(object)
+
+
+cdef list offset_tuples(const vector[PartitionOffset]& offsets):
+    """[(topic, partition, offset, leader epoch, metadata, error)]"""
+    cdef size_t i
+    return [(text_of(offsets[i].topic), offsets[i].partition, offsets[i].offset, offsets[i].leader_epoch,
+             text_of(offsets[i].metadata), offsets[i].error) for i in range(offsets.size())]
 
 
 cdef object metadata_tuple(TopicMetadataEvent* event):

@@ -7,9 +7,13 @@ from kconsumer._core.consumer.fetch_decoder cimport FetchDecoder
 from kconsumer._core.events.application_event cimport ApplicationEvent
 from kconsumer._core.events.application_event_queue cimport ApplicationEventQueue
 from kconsumer._core.events.background_event cimport BackgroundEventQueue
+from kconsumer._core.managers.commit_request_manager cimport CommitRequestManager
+from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager
 from kconsumer._core.managers.fetch_sender cimport FetchSender
+from kconsumer._core.managers.membership_manager cimport MembershipManager
 from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
 from kconsumer._core.managers.offsets_request_manager cimport OffsetsRequestManager
+from kconsumer._core.managers.request_manager cimport RequestManager
 from kconsumer._core.network.network_client_delegate cimport NetworkClientDelegate
 from kconsumer._core.state.fetch_config cimport FetchCounters
 
@@ -21,6 +25,11 @@ cdef class ConsumerNetworkThread:
     cdef ApplicationEventProcessor processor      # thread: N
     cdef MetadataRequestManager metadata          # thread: N
     cdef OffsetsRequestManager offsets            # thread: N
+    cdef bint has_group                           # thread: N (the four below are there)
+    cdef CoordinatorRequestManager coordinator    # thread: N
+    cdef MembershipManager membership             # thread: N
+    cdef RequestManager protocol                  # thread: N (classic or consumer)
+    cdef CommitRequestManager commits             # thread: N
     cdef FetchSender fetch_sender                 # thread: N
     cdef FetchDecoder decoder                     # thread: N
     cdef BackgroundEventQueue* background         # thread: N (shared inside)
@@ -43,5 +52,8 @@ cdef class ConsumerNetworkThread:
     # private
     cdef void _process_events(self, int64_t now_ms) noexcept nogil
     cdef int64_t _until_deadline(self, int64_t now_ms) noexcept nogil
+    cdef int64_t _poll_group(self, int64_t now_ms) noexcept nogil
+    cdef bint _may_close(self) noexcept nogil
     cdef void _publish_statistics(self, int64_t now_ms) noexcept nogil
+    cdef void _end_group(self, int64_t now_ms) noexcept nogil
     cdef void _close(self) noexcept nogil

@@ -27,11 +27,13 @@ cdef class ConsumerNetworkThread:
         cdef int64_t wait
         cdef bint had_records
         self._process_events(now_ms)
-        if self.processor.closing != NULL:
+        if self._may_close():
             return
         if self.fetch_sender.positions.subscription.has_changes.load():
             self.fetch_sender.positions.adopt(now_ms)
-        wait = min(self.offsets.poll(now_ms), self.fetch_sender.poll(now_ms))
+        # The group first: what it revokes or starts is seen by the fetcher in this turn.
+        wait = self._poll_group(now_ms) if self.has_group else INT64_MAX
+        wait = min(wait, min(self.offsets.poll(now_ms), self.fetch_sender.poll(now_ms)))
         # After those that ask it for news, so that it asks in this turn.
         wait = min(wait, self.metadata.poll(now_ms))
         had_records = self.decoder.has_work()
@@ -46,6 +48,8 @@ cdef class ConsumerNetworkThread:
         self.metadata.on_losses(now_ms)
         self.metadata.expire(now_ms)
         self.offsets.expire(now_ms)
+        if self.has_group:
+            self.commits.expire(now_ms)
         self._publish_statistics(now_ms)
         if self.background.log.pending.load():
             self.background.announce()
@@ -59,10 +63,27 @@ cdef class ConsumerNetworkThread:
             self.drained.pop_front()
             self.processor.process(event, now_ms)
 
+    cdef int64_t _poll_group(self, int64_t now_ms) noexcept nogil:
+        """Membership before its protocol's manager, which acts on its state; the coordinator last, as all ask for it."""
+        cdef int64_t wait = min(self.membership.poll(now_ms), self.protocol.poll(now_ms))
+        wait = min(wait, self.commits.poll(now_ms))
+        return min(wait, self.coordinator.poll(now_ms))
+
+    cdef bint _may_close(self) noexcept nogil:
+        """CLOSE waits for the commits before it."""
+        if self.processor.closing == NULL:
+            return False
+        return (not self.has_group or not self.commits.busy()
+                or self.clock.now_ms() >= self.processor.closing.deadline_ms)
+
     cdef int64_t _until_deadline(self, int64_t now_ms) noexcept nogil:
         cdef int64_t earliest = min(self.metadata.next_deadline_ms(), self.offsets.next_deadline_ms())
         if self.statistics_interval_ms > 0:
             earliest = min(earliest, self.statistics_due_ms)
+        if self.has_group:
+            earliest = min(earliest, self.commits.next_deadline_ms())
+        if self.processor.closing != NULL:
+            earliest = min(earliest, self.processor.closing.deadline_ms)
         if earliest == INT64_MAX:
             return MAX_WAIT_MS
         return min(max(earliest - now_ms, <int64_t>0), <int64_t>MAX_WAIT_MS)
@@ -78,13 +99,13 @@ cdef class ConsumerNetworkThread:
         self.background.add(event)
 
     cdef string statistics(self, int64_t now_ms) noexcept nogil:
-        return write_statistics(self.delegate, self.fetch_sender.positions, self.counters, self.fetch_sender.pool,
-                                self.client_id, self.started_ms * 1000, now_ms * 1000)
+        return write_statistics(self.fetch_sender, self.background, self.client_id, self.started_ms * 1000,
+                                now_ms * 1000)
 
     # ---- the thread
 
     cdef void run(self) noexcept nogil:
-        while not self.stop_now.load() and self.processor.closing == NULL:
+        while not self.stop_now.load() and not self._may_close():
             self.run_once(self.clock.now_ms())
         if not self.stop_now.load():
             self._close()
@@ -96,6 +117,7 @@ cdef class ConsumerNetworkThread:
         self.delegate.fail_unsent(<int>ERR_DESTROY, self.clock.now_ms())
         self.metadata.poll_on_close(self.clock.now_ms())
         self.offsets.poll_on_close(self.clock.now_ms())
+        self._end_group(self.clock.now_ms())
         self.application.close()
         if self.processor.closing != NULL:
             self.processor.closing.complete(Status())
@@ -107,8 +129,16 @@ cdef class ConsumerNetworkThread:
         self.application.close()
         self.metadata.poll_on_close(0)
         self.offsets.poll_on_close(0)
+        self._end_group(0)
         if self.processor.closing != NULL:
             self.processor.closing.complete(Status())
+
+    cdef void _end_group(self, int64_t now_ms) noexcept nogil:
+        if self.has_group:
+            self.commits.poll_on_close(now_ms)
+            self.membership.end()
+            self.protocol.poll_on_close(now_ms)
+            self.coordinator.poll_on_close(now_ms)
 
     cdef void _close(self) noexcept nogil:
         """Tell brokers that the fetch sessions end, as far as that takes no longer than a moment."""

@@ -137,6 +137,8 @@ cdef class FetchDecoder:
             self.columns.retain()
         self.entries.push_back(entry)
         self.counters.undelivered_records.fetch_add(rows)
+        item.partition.undelivered_records.fetch_add(rows)
+        item.partition.received_records += rows
         self.counters.records.fetch_add(rows)
 
     cdef void _add_event(self, FetchedItem* item) noexcept nogil:

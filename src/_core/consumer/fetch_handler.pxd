@@ -1,5 +1,5 @@
 # FetchHandler: what poll, consume and consume_batch take records from. thread: A (the exclusive call).
-from kconsumer._core.base.cpp cimport deque, int8_t, int32_t, int64_t, vector
+from kconsumer._core.base.cpp cimport deque, int8_t, int32_t, int64_t, uint64_t, vector
 from kconsumer._core.consumer.fetch_buffer cimport FetchBuffer, FetchEntry
 from kconsumer._core.consumer.message cimport Message
 from kconsumer._core.events.background_event cimport BackgroundEventQueue
@@ -27,6 +27,7 @@ cdef class FetchHandler:
     cdef bint is_open                         # thread: A
     cdef Columns* columns                     # thread: A
     cdef PartitionState* partition            # thread: A
+    cdef uint64_t position_epoch              # thread: A
     cdef int32_t row                          # thread: A
     cdef int32_t row_end                      # thread: A
     cdef int64_t next_offset                  # thread: A
@@ -39,6 +40,7 @@ cdef class FetchHandler:
 
     # entries used up by a call that may still fail, with the row each began at
     cdef bint transactional                   # thread: A
+    cdef bint moved                           # thread: A; since begin() over records that are not shown
     cdef vector[FetchEntry] used              # thread: A
     cdef vector[int32_t] used_from            # thread: A
     cdef int32_t opened_at                    # thread: A
@@ -57,6 +59,9 @@ cdef class FetchHandler:
     cdef object topic_name(self, PartitionState* p)
     cdef int32_t take_rows(self, int32_t most) noexcept nogil
     # private
+    cdef void _store_position(self, int64_t offset) noexcept nogil
+    cdef void _publish_position(self, PartitionState* p, uint64_t position_epoch, int64_t offset,
+                                int32_t leader_epoch) noexcept nogil
     cdef void _next_run(self) noexcept nogil
     cdef int _open(self, FetchEntry* entry) except -1
     cdef void _close_entry(self) noexcept nogil

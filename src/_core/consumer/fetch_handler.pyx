@@ -9,7 +9,9 @@ have changed. Entries of paused partitions are parked, keep their order, and com
 cimport cython
 
 from kconsumer._core.base.cpp cimport memory_order_relaxed
+from kconsumer._core.base.gil cimport GIL_DISABLED
 from kconsumer._core.consumer.fetch_buffer cimport ENTRY_RECORDS
+from kconsumer._core.consumer.message cimport make_message
 
 
 @cython.no_gc_clear
@@ -40,21 +42,37 @@ cdef class FetchHandler:
 
     cdef Message next_message(self):
         """The next record of the open entry; the caller has checked row < row_end."""
-        cdef Message message = Message.__new__(Message)
         cdef int32_t row = self.row
+        cdef Message message
         if row >= self.run_end:
             self._next_run()
-        message._topic = self.topic
-        message._partition = self.partition_id
-        message._leader_epoch = self.leader_epoch
-        message._timestamp_type = self.timestamp_type
-        message.fill(self.columns, row)
+        message = make_message(self.columns, row, self.topic, self.partition_id, self.leader_epoch,
+                               self.timestamp_type)
         row += 1
         self.row = row
         if not self.transactional:
-            self.partition.position.store(self.next_offset if row == self.row_end else message._offset + 1,
-                                          memory_order_relaxed)
+            self._store_position(self.next_offset if row == self.row_end else message._offset + 1)
         return message
+
+    cdef void _store_position(self, int64_t offset) noexcept nogil:
+        """A seek on another thread may have come since the entry was validated: its position stands."""
+        if GIL_DISABLED:
+            self.subscription.lock.lock()
+            if self.position_epoch == self.partition.position_epoch.load():
+                self.partition.position.store(offset, memory_order_relaxed)
+            self.subscription.lock.unlock()
+        else:
+            self.partition.position.store(offset, memory_order_relaxed)
+
+    cdef void _publish_position(self, PartitionState* p, uint64_t position_epoch, int64_t offset,
+                                int32_t leader_epoch) noexcept nogil:
+        """Unless a seek has come since. Without a GIL a seek could do so halfway, and is kept out meanwhile."""
+        if GIL_DISABLED:
+            self.subscription.lock.lock()
+        if position_epoch == p.position_epoch.load():
+            p.publish_position(offset, leader_epoch)
+        if GIL_DISABLED:
+            self.subscription.lock.unlock()
 
     cdef void _next_run(self) noexcept nogil:
         """Leader epoch and timestamp type of the current row."""
@@ -65,7 +83,8 @@ cdef class FetchHandler:
         # The wire says 0 create, 1 log append, -1 none; confluent_kafka 1, 2 and 0.
         self.timestamp_type = self.columns.runs[self.run].timestamp_type + 1
         if not self.transactional and self.partition.position_leader_epoch.load() != self.leader_epoch:
-            self.partition.publish_position(self.partition.position.load(), self.leader_epoch)
+            self._publish_position(self.partition, self.position_epoch, self.partition.position.load(),
+                                   self.leader_epoch)
 
     # ---- entries
 
@@ -101,6 +120,7 @@ cdef class FetchHandler:
                 return False
             if entry.row == entry.row_end:
                 # Only invisible records: the position moves past them.
+                self.moved = True
                 if self.transactional:
                     self.used.push_back(entry[0])
                     self.used_from.push_back(entry.row)
@@ -117,6 +137,7 @@ cdef class FetchHandler:
         self.columns = entry.columns
         self.partition = entry.partition
         self.partition_id = entry.partition.partition
+        self.position_epoch = entry.position_epoch
         self.topic = self.topic_name(entry.partition)
         self.row = entry.row
         self.opened_at = entry.row
@@ -133,6 +154,7 @@ cdef class FetchHandler:
         cdef int32_t taken = self.row - entry.row
         self.is_open = False
         self.row_end = self.row
+        entry.partition.undelivered_records.fetch_sub(taken)
         if not self.transactional and taken > 0:
             self._publish(entry, self.row)
         entry.row = self.row
@@ -155,8 +177,7 @@ cdef class FetchHandler:
         cdef int32_t leader_epoch = entry.partition.position_leader_epoch.load()
         if entry.columns != NULL and row > 0:
             leader_epoch = epoch_of(entry.columns, row - 1)
-        if entry.position_epoch == entry.partition.position_epoch.load():
-            entry.partition.publish_position(offset, leader_epoch)
+        self._publish_position(entry.partition, entry.position_epoch, offset, leader_epoch)
 
     cdef void _remember(self, FetchEntry* entry, bint whole) noexcept nogil:
         cdef FetchEntry copy = entry[0]
@@ -172,6 +193,7 @@ cdef class FetchHandler:
     cdef void _drop(self, FetchEntry* entry) noexcept nogil:
         """An entry that will not be handed out (any more)."""
         self.counters.undelivered_records.fetch_sub(entry.row_end - entry.row)
+        entry.partition.undelivered_records.fetch_sub(entry.row_end - entry.row)
         entry.release()
 
     cdef void _park(self) noexcept nogil:
@@ -202,12 +224,14 @@ cdef class FetchHandler:
             entry = &self.parked.front()
             if self._is_stale(entry):
                 self._unpark(entry)
+                entry.partition.undelivered_records.fetch_sub(entry.row_end - entry.row)
                 entry.release()
             elif entry.kind == ENTRY_RECORDS:
                 self.subscription.refetch(entry.partition, entry.position_epoch,
                                           entry.columns.offsets[entry.row] if entry.row < entry.row_end
                                           else entry.next_offset)
                 self._unpark(entry)
+                entry.partition.undelivered_records.fetch_sub(entry.row_end - entry.row)
                 entry.release()
             else:
                 still.push_back(entry[0])
@@ -257,6 +281,7 @@ cdef class FetchHandler:
         if self.is_open:
             self._close_entry()
         self.transactional = True
+        self.moved = False
 
     cdef void commit(self) noexcept nogil:
         """The call returns its records: positions move."""
@@ -292,6 +317,7 @@ cdef class FetchHandler:
             entry.next_offset = (self.used[i].next_offset if self.used[i].row == self.used[i].row_end
                                  else entry.columns.offsets[entry.row_end - 1] + 1)
             self.counters.undelivered_records.fetch_add(entry.row_end - entry.row)
+            entry.partition.undelivered_records.fetch_add(entry.row_end - entry.row)
             self.ready.push_front(entry)
         self.used.clear()
         self.used_from.clear()
@@ -322,6 +348,7 @@ cdef class FetchHandler:
         """As _open, for take_rows, which needs neither topic nor run."""
         self.is_open = True
         self.partition = entry.partition
+        self.position_epoch = entry.position_epoch
         self.opened_at = entry.row
         self.row_end = entry.row_end
         self.next_offset = entry.next_offset

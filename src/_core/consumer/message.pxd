@@ -3,33 +3,36 @@ from kconsumer._core.base.cpp cimport int8_t, int32_t, int64_t, uint8_t
 from kconsumer._core.records.columns cimport Columns
 
 cdef enum:
-    INLINE_BYTES = 208
+    # A value up to this is copied when the Message is made. Beyond it, the Message pins the arena until value() is
+    # called.
+    COPIED_VALUE_BYTES = 512
+    INLINE_KEY_BYTES = 44
 
 
+# What poll() makes is two cache lines: as little as possible is cleared, counted and copied per record.
 cdef class Message:
     # thread: A
     cdef object _topic
-    cdef object _key            # bytes once made, or what set_key() gave
-    cdef object _value
-    cdef object _headers
+    cdef object _value          # bytes or None, or what set_value() gave; while MADE_VALUE is not set a PinnedValue
+    cdef object _key            # likewise; while MADE_KEY is not set it is in inline_key
+    cdef object _headers        # likewise; while MADE_HEADERS is not set their bytes as they were on the wire
     cdef object _error
-    cdef Columns* columns       # pinned while the record is too large for inline_bytes
     cdef int64_t _offset
     cdef int64_t _timestamp
     cdef int32_t _partition
     cdef int32_t _leader_epoch
-    cdef int32_t row
-    cdef int32_t key_length     # -1 null
-    cdef int32_t value_length   # -1 null
-    cdef int32_t headers_length
-    cdef int32_t headers_count
     cdef int8_t _timestamp_type  # 0 none, 1 create, 2 log append
-    cdef uint8_t made           # MADE_ bits: which of key, value, headers are Python objects already
-    cdef uint8_t[INLINE_BYTES] inline_bytes
-
-    cdef void fill(self, Columns* columns, int32_t row) noexcept
-    cdef const uint8_t* data(self, int which) noexcept
+    cdef uint8_t made           # MADE_ bits: which of value, key, headers are what their getters return
+    cdef uint8_t key_length     # of inline_key
+    cdef uint8_t[INLINE_KEY_BYTES] inline_key
 
 
+cdef class PinnedValue:
+    cdef Columns* columns       # thread: A (holds a reference)
+    cdef int32_t row            # thread: A
+
+
+# The record in `row`; `topic` and the next three are those of its run.
+cdef Message make_message(Columns* columns, int32_t row, object topic, int32_t partition, int32_t leader_epoch,
+                          int8_t timestamp_type)
 cdef object error_message(object error, object topic, int32_t partition, int64_t offset)
-cdef list parse_headers(const uint8_t* p, int32_t length, int32_t count)

@@ -1,25 +1,28 @@
 """Owns: Message, one record (or one consumer error) as confluent_kafka hands it out.
 
-thread: A. Never: keeps fetched memory for a small record: key, value and headers of up to INLINE_BYTES together are
-copied into the object, so that a cache of old messages does not hold the fetcher's blocks; larger ones pin their arena.
-key(), value() and headers() make their Python object once and keep it.
+thread: A. Never: keeps fetched memory for a small record: key, headers and a value of up to COPIED_VALUE_BYTES are
+copied, so that a cache of old messages does not hold the fetcher's blocks; a larger value pins its arena until value()
+is called.
+
+The bytes object of a small value is made at once: nearly everybody asks for it, and a copy to make it from later would
+be copied a second time.
 """
 cimport cython
-from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.string cimport memcpy
 
 from kconsumer._core.records.columns cimport HeadersRef
 
 cdef enum:
-    MADE_KEY = 1
-    MADE_VALUE = 2
+    MADE_VALUE = 1
+    MADE_KEY = 2
     MADE_HEADERS = 4
-    WHICH_KEY = 0
-    WHICH_VALUE = 1
-    WHICH_HEADERS = 2
+    MADE_ALL = 7
+    PREFETCHED_ROWS = 8
 
 
 # A Message holds no cycle unless set_value() and its like are given one; no_gc keeps poll() off the collector.
+# binding=False: CPython calls a plain method descriptor faster than a function object of Cython's.
 @cython.no_gc
 @cython.freelist(4096)
 @cython.final
@@ -38,63 +41,14 @@ cdef class Message:
         self._key = key
         self._headers = headers
         self._error = error
-        self.made = MADE_KEY | MADE_VALUE | MADE_HEADERS
-        self.value_length = -1 if value is None else 0
-        self.key_length = -1 if key is None else 0
+        self.made = MADE_ALL
         self._partition = -1 if partition is None else partition
         self._offset = -1001 if offset is None else offset
         self._leader_epoch = -1 if leader_epoch is None else leader_epoch
         if timestamp is not None:
             self._timestamp_type, self._timestamp = timestamp
 
-    def __dealloc__(self):
-        if self.columns != NULL:
-            self.columns.release()
-
-    cdef void fill(self, Columns* columns, int32_t row) noexcept:
-        """Take row `row` of the arena: a copy where it is small, a pin on the arena where it is not."""
-        cdef int32_t key = columns.keys[row].length
-        cdef int32_t value = columns.values[row].length
-        cdef int32_t headers = 0
-        cdef uint8_t* to
-        self.headers_count = 0
-        if columns.headers != NULL:
-            headers = columns.headers[row].length
-            self.headers_count = columns.headers[row].count
-        self._offset = columns.offsets[row]
-        self._timestamp = columns.timestamps[row]
-        self.headers_length = headers
-        self.made = 0
-        if <int64_t>key + value + headers <= INLINE_BYTES:
-            to = self.inline_bytes
-            memcpy(to, columns.view_data(columns.keys[row]), key)
-            memcpy(to + key, columns.view_data(columns.values[row]), value)
-            if headers > 0:
-                memcpy(to + key + value, columns.buffers[columns.headers[row].buffer_index].data
-                       + columns.headers[row].offset, headers)
-            self.columns = NULL
-        else:
-            columns.retain()
-            self.columns = columns
-            self.row = row
-        self.key_length = -1 if columns.key_is_null(row) else key
-        self.value_length = -1 if columns.value_is_null(row) else value
-
-    cdef const uint8_t* data(self, int which) noexcept:
-        cdef HeadersRef* headers
-        if self.columns == NULL:
-            if which == WHICH_KEY:
-                return self.inline_bytes
-            if which == WHICH_VALUE:
-                return self.inline_bytes + max(self.key_length, 0)
-            return self.inline_bytes + max(self.key_length, 0) + max(self.value_length, 0)
-        if which == WHICH_KEY:
-            return self.columns.view_data(self.columns.keys[self.row])
-        if which == WHICH_VALUE:
-            return self.columns.view_data(self.columns.values[self.row])
-        headers = &self.columns.headers[self.row]
-        return self.columns.buffers[headers.buffer_index].data + headers.offset
-
+    @cython.binding(False)
     def value(self):
         """The record's value.
 
@@ -102,25 +56,20 @@ cdef class Message:
             bytes, or None where the record has none; what ``set_value`` gave; for an error its text as bytes.
         """
         if not self.made & MADE_VALUE:
-            self.made |= MADE_VALUE
-            if self.value_length >= 0:
-                self._value = PyBytes_FromStringAndSize(<const char*>self.data(WHICH_VALUE), self.value_length)
+            make_value(self)
         return self._value
 
+    @cython.binding(False)
     def key(self):
         """The record's key: bytes, or None where it has none."""
         if not self.made & MADE_KEY:
-            self.made |= MADE_KEY
-            if self.key_length >= 0:
-                self._key = PyBytes_FromStringAndSize(<const char*>self.data(WHICH_KEY), self.key_length)
+            make_key(self)
         return self._key
 
     def headers(self):
         """The record's headers: list of (str, bytes or None) in the record's order, or None where it has none."""
         if not self.made & MADE_HEADERS:
-            self.made |= MADE_HEADERS
-            if self.headers_count > 0:
-                self._headers = parse_headers(self.data(WHICH_HEADERS), self.headers_length, self.headers_count)
+            make_headers(self)
         return self._headers
 
     def deserialized_value(self):
@@ -155,6 +104,7 @@ cdef class Message:
         """(type, milliseconds since the epoch); type is TIMESTAMP_NOT_AVAILABLE, _CREATE_TIME or _LOG_APPEND_TIME."""
         return (self._timestamp_type, self._timestamp)
 
+    @cython.binding(False)
     def error(self):
         """None for a record, else the KafkaError."""
         return self._error
@@ -165,18 +115,18 @@ cdef class Message:
 
     def set_value(self, value):
         """Replace what value() returns (a deserializer's result)."""
-        self.made |= MADE_VALUE
         self._value = value
+        self.made |= MADE_VALUE
 
     def set_key(self, key):
         """Replace what key() returns."""
-        self.made |= MADE_KEY
         self._key = key
+        self.made |= MADE_KEY
 
     def set_headers(self, headers):
         """Replace what headers() returns."""
-        self.made |= MADE_HEADERS
         self._headers = headers
+        self.made |= MADE_HEADERS
 
     def set_topic(self, topic):
         """Replace what topic() returns."""
@@ -188,9 +138,10 @@ cdef class Message:
 
     def __len__(self):
         """Length of the value in bytes; 0 where there is none."""
-        if not self.made & MADE_VALUE:
-            return max(self.value_length, 0)
-        return 0 if self._value is None else len(self._value)
+        cdef object value = self._value
+        if isinstance(value, PinnedValue):
+            return (<PinnedValue>value).columns.values[(<PinnedValue>value).row].length
+        return 0 if value is None else len(value)
 
     def __bool__(self):
         return True
@@ -222,18 +173,103 @@ cdef class Message:
                 f"key={self.key()!r} value={self.value()!r}>")
 
 
+@cython.no_gc
+@cython.final
+cdef class PinnedValue:
+    """A value that is still in its arena."""
+
+    def __dealloc__(self):
+        self.columns.release()
+
+
+cdef Message make_message(Columns* columns, int32_t row, object topic, int32_t partition, int32_t leader_epoch,
+                          int8_t timestamp_type):
+    cdef Message message = Message.__new__(Message)
+    cdef int32_t length = columns.values[row].length
+    cdef int made = MADE_ALL
+    columns.prefetch(row + PREFETCHED_ROWS)
+    message._topic = topic
+    message._partition = partition
+    message._leader_epoch = leader_epoch
+    message._timestamp_type = timestamp_type
+    message._offset = columns.offsets[row]
+    message._timestamp = columns.timestamps[row]
+    if length > COPIED_VALUE_BYTES:
+        message._value = pin_value(columns, row)
+        made = MADE_KEY | MADE_HEADERS
+    elif length > 0 or not columns.value_is_null(row):
+        message._value = PyBytes_FromStringAndSize(<const char*>columns.view_data(columns.values[row]), length)
+    length = columns.keys[row].length
+    if length > INLINE_KEY_BYTES:
+        message._key = PyBytes_FromStringAndSize(<const char*>columns.view_data(columns.keys[row]), length)
+    elif length > 0 or not columns.key_is_null(row):
+        memcpy(message.inline_key, columns.view_data(columns.keys[row]), length)
+        message.key_length = <uint8_t>length
+        made &= ~MADE_KEY
+    if columns.headers != NULL and columns.headers[row].count > 0:
+        message._headers = raw_headers(columns, &columns.headers[row])
+        made &= ~MADE_HEADERS
+    message.made = <uint8_t>made
+    return message
+
+
+cdef PinnedValue pin_value(Columns* columns, int32_t row):
+    cdef PinnedValue pinned = PinnedValue.__new__(PinnedValue)
+    columns.retain()
+    pinned.columns = columns
+    pinned.row = row
+    return pinned
+
+
+cdef bytes raw_headers(Columns* columns, HeadersRef* headers):
+    return PyBytes_FromStringAndSize(<const char*>columns.buffers[headers.buffer_index].data + headers.offset,
+                                     headers.length)
+
+
+# The three below may be called by several threads at once where there is no GIL.
+
+cdef int make_value(Message message) except -1:
+    cdef PinnedValue pinned
+    cdef Columns* columns
+    with cython.critical_section(message):
+        if not message.made & MADE_VALUE:
+            pinned = message._value
+            columns = pinned.columns
+            message._value = PyBytes_FromStringAndSize(
+                <const char*>columns.view_data(columns.values[pinned.row]), columns.values[pinned.row].length)
+            message.made |= MADE_VALUE
+    return 0
+
+
+cdef int make_key(Message message) except -1:
+    with cython.critical_section(message):
+        if not message.made & MADE_KEY:
+            message._key = PyBytes_FromStringAndSize(<const char*>message.inline_key, message.key_length)
+            message.made |= MADE_KEY
+    return 0
+
+
+cdef int make_headers(Message message) except -1:
+    with cython.critical_section(message):
+        if not message.made & MADE_HEADERS:
+            message._headers = parse_headers(message._headers)
+            message.made |= MADE_HEADERS
+    return 0
+
+
 cdef object error_message(object error, object topic, int32_t partition, int64_t offset):
     """The Message that hands a consumer error to poll() and consume()."""
     return Message(topic=topic, value=error.str().encode(), error=error, partition=partition, offset=offset)
 
 
-cdef list parse_headers(const uint8_t* p, int32_t length, int32_t count):
+cdef list parse_headers(bytes raw):
     """Headers of a v2 record; the decoder has checked their lengths, and every read stays within them again."""
-    cdef const uint8_t* end = p + length
+    cdef const uint8_t* p = <const uint8_t*>PyBytes_AS_STRING(raw)
+    cdef const uint8_t* end = p + PyBytes_GET_SIZE(raw)
     cdef int64_t n
     cdef list found = []
     cdef str name
-    for _ in range(count):
+    while p < end:
         n = read_varint(&p, end)
         if n < 0 or n > end - p:
             break

@@ -9,6 +9,7 @@ from libc.stdlib cimport calloc, free
 
 from kconsumer._core.base.cpp cimport string
 from kconsumer._core.base.status cimport Status
+from kconsumer._core.consumer.message cimport make_message
 from kconsumer._core.records.arrow_export cimport ArrowArray, ArrowSchema, export_array, export_schema
 from kconsumer._core.state.partition_state cimport PartitionState
 
@@ -113,15 +114,11 @@ cdef class RecordBatch:
         return low
 
     cdef Message message_at(self, int32_t row):
-        cdef Message message = Message.__new__(Message)
         cdef size_t run = self.run_of(row)
         cdef string* topic = &self.source.topics[self.source.run_topics[run]]
-        message._topic = topic.data()[:topic.size()].decode("utf-8", "surrogateescape")
-        message._partition = self.source.run_partitions[run]
-        message._leader_epoch = self.columns.runs[run].leader_epoch
-        message._timestamp_type = self.columns.runs[run].timestamp_type + 1
-        message.fill(self.columns, row)
-        return message
+        return make_message(self.columns, row, topic.data()[:topic.size()].decode("utf-8", "surrogateescape"),
+                            self.source.run_partitions[run], self.columns.runs[run].leader_epoch,
+                            self.columns.runs[run].timestamp_type + 1)
 
     @property
     def nbytes(self):

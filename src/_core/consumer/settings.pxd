@@ -3,10 +3,12 @@ from kconsumer._core.base.log cimport LogQueue
 from kconsumer._core.managers.request_state cimport BackoffConfig
 from kconsumer._core.network.request cimport NetworkConfig
 from kconsumer._core.state.fetch_config cimport FetchConfig
+from kconsumer._core.state.group cimport GroupConfig
 
 cdef int configure_fetch(FetchConfig* config, settings) except -1
 # The part that may change while the fetcher runs.
 cdef int configure_running_fetch(FetchConfig* config, settings) except -1
 cdef int configure_backoff(BackoffConfig* config, settings) except -1
+cdef int configure_group(GroupConfig* config, settings) except -1
 cdef int configure_log(LogQueue* log, settings) except -1
 cdef int configure_network(NetworkConfig& config, settings, version) except -1

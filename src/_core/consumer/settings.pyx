@@ -50,6 +50,27 @@ cdef int configure_backoff(BackoffConfig* config, settings) except -1:
     return 0
 
 
+cdef int configure_group(GroupConfig* config, settings) except -1:
+    config.group_id = utf8(settings.group_id or "")
+    config.group_instance_id = utf8(settings.group_instance_id or "")
+    config.consumer_protocol = settings.group_protocol == "consumer"
+    config.cooperative = settings.partition_assignment_strategy == ("cooperative-sticky",)
+    config.remote_assignor = utf8(settings.group_remote_assignor or "")
+    config.strategies.clear()
+    for name in settings.partition_assignment_strategy:
+        config.strategies.push_back(utf8(name))
+    config.client_id = utf8(settings.client_id)
+    config.rack = utf8(settings.client_rack or "")
+    config.session_timeout_ms = settings.session_timeout_ms
+    config.heartbeat_interval_ms = settings.heartbeat_interval_ms
+    config.max_poll_interval_ms = settings.max_poll_interval_ms
+    config.auto_commit = settings.enable_auto_commit
+    config.auto_commit_interval_ms = settings.auto_commit_interval_ms
+    config.auto_offset_store = settings.enable_auto_offset_store
+    config.exclude_internal_topics = settings.exclude_internal_topics
+    return 0
+
+
 cdef int configure_log(LogQueue* log, settings) except -1:
     cdef uint32_t bits = 0
     for name in settings.debug:

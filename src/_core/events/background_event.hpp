@@ -98,6 +98,10 @@ class BackgroundEventQueue {
     rebalances_.pop_front();
     return true;
   }
+  size_t size() {
+    std::lock_guard<std::mutex> hold(mutex_);
+    return events_.size();
+  }
   // Events or log lines are there.
   void announce() {
     attention.set(ATTENTION_EVENTS);

@@ -49,6 +49,7 @@ cdef extern from "events/background_event.hpp" namespace "kc" nogil:
         WakeupFd events_ready
         void add(BackgroundEvent)
         bint take(BackgroundEvent&)
+        size_t size()
         void add_rebalance(RebalanceEvent)
         bint take_rebalance(RebalanceEvent&)
         void announce()

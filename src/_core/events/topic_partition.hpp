@@ -1,6 +1,7 @@
 // Owns: TopicPartition and PartitionOffset, a partition by name, and what is committed or asked of one.
 // Threads: any (values). Never: refers to an assignment; PartitionState does.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -27,6 +28,8 @@ struct PartitionOffset {
   std::string metadata;
   int32_t error = 0;        // result: Kafka's or a local code
 };
+
+inline void sort_partitions(std::vector<TopicPartition>& p) { std::sort(p.begin(), p.end()); }
 
 // What is in `from` and not in `without`; both sorted.
 inline std::vector<TopicPartition> partitions_without(const std::vector<TopicPartition>& from,

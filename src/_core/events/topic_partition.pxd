@@ -18,4 +18,5 @@ cdef extern from "events/topic_partition.hpp" namespace "kc" nogil:
         string metadata
         int32_t error
 
+    void sort_partitions(vector[TopicPartition]&)
     vector[TopicPartition] partitions_without(const vector[TopicPartition]&, const vector[TopicPartition]&)

@@ -1,15 +1,65 @@
-# CommitRequestManager: OffsetCommit and OffsetFetch. thread: N.
-from kconsumer._core.base.cpp cimport deque, int32_t, int64_t, string, uint64_t, unordered_map, vector
+# CommitRequestManager: OffsetCommit, and the interval's commits. thread: N.
+from kconsumer._core.base.cpp cimport deque, int32_t, int64_t, map, string, uint64_t, uint8_t, unordered_map, vector
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.events.application_event cimport CommitEvent, FetchCommittedEvent
 from kconsumer._core.events.background_event cimport BackgroundEventQueue
 from kconsumer._core.events.topic_partition cimport PartitionOffset
+from kconsumer._core.managers.committed_request_manager cimport CommittedRequestManager
 from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager
 from kconsumer._core.managers.request_manager cimport RequestManager
 from kconsumer._core.managers.request_state cimport BackoffConfig, Jitter, RequestState
-from kconsumer._core.network.request cimport Request, Response
+from kconsumer._core.network.network_client_delegate cimport NetworkClientDelegate
+from kconsumer._core.network.request cimport BodyOf, Request, Response
+from kconsumer._core.protocol.messages.offset_commit cimport OffsetCommitRequest, OffsetCommitResponse
+from kconsumer._core.protocol.types cimport Uuid
 from kconsumer._core.state.fetch_positions cimport FetchPositions
 from kconsumer._core.state.group cimport GroupConfig, GroupShared, Membership
+
+
+cdef extern from "managers/commit_context.hpp" namespace "kc" nogil:
+    cdef enum CommitStep:
+        COMMIT_OPEN
+        COMMIT_SENT
+        COMMIT_DONE
+
+    cdef cppclass QueuedCommit:
+        QueuedCommit()
+        CommitEvent* event
+        vector[CommitStep] steps
+        size_t left
+        int64_t deadline_ms
+        int64_t retry_at_ms
+        int32_t attempts
+        bint failed
+        uint64_t coordinator_failures
+        int32_t epoch
+        bint as_member
+        bint departing
+        bint lost
+
+    cdef cppclass CommitPlace:
+        CommitPlace()
+        uint64_t sequence
+        size_t index
+
+    cdef cppclass SentOffset:
+        SentOffset()
+        string topic
+        int32_t partition
+        int64_t offset
+        int32_t leader_epoch
+        string metadata
+        bint answered
+        vector[CommitPlace] places
+
+    cdef cppclass SentCommit:
+        SentCommit()
+        vector[SentOffset] offsets
+        unordered_map[string, size_t] places
+        unordered_map[Uuid, string] names
+        bint as_member
+        string member_id
+        int32_t epoch
 
 
 cdef class CommitRequestManager(RequestManager):
@@ -20,17 +70,61 @@ cdef class CommitRequestManager(RequestManager):
     cdef BackoffConfig* backoff                  # thread: N
     cdef FetchPositions positions                # thread: N
     cdef CoordinatorRequestManager coordinator   # thread: N
+    cdef CommittedRequestManager committed       # thread: N (OffsetFetch)
+    cdef Jitter jitter                           # thread: N
+    cdef map[uint64_t, QueuedCommit] queue       # thread: N (by sequence: in the order they were made)
+    cdef uint64_t next_sequence                  # thread: N
+    cdef unordered_map[string, uint64_t] newest  # thread: N (partition_key → the newest commit of it in the queue)
+    cdef SentCommit sent                         # thread: N
+    cdef bint in_flight                          # thread: N
+    cdef uint64_t gathered_to                    # thread: N (commits from here on were made after it was sent)
+    cdef int64_t sent_us                         # thread: N
+    cdef int64_t names_until_ms                  # thread: N (a topic id was not known to the broker: names until then)
+    cdef uint64_t failures_seen                  # thread: N (of the coordinator)
+    cdef size_t departing_left                   # thread: N
+    cdef size_t automatic_left                   # thread: N (of the interval, not tried yet)
+    cdef int64_t automatic_due_ms                # thread: N (0: nothing is assigned)
+    cdef int32_t fenced_by                       # thread: N
 
+    # What the others of the loop share with it and with `committed`.
+    cdef void wire(self, NetworkClientDelegate delegate, GroupConfig* config, Membership* membership,
+                   GroupShared* shared, BackgroundEventQueue* background, BackoffConfig* backoff)
     # Take over one reference each; completed when the coordinator has answered, or at the deadline.
     cdef void commit(self, CommitEvent* event, int64_t now_ms) noexcept nogil
     cdef void fetch_committed(self, FetchCommittedEvent* event, int64_t now_ms) noexcept nogil
-    # Commits of a rebalance or a leave, made from what the ACK carried: sent before anything else, retried until the
-    # deadline. busy: not answered yet.
+    # Commits of a rebalance or a leave, made from what the ACK carried: retried until the deadline. busy: not answered
+    # yet.
     cdef void commit_departing(self, vector[PartitionOffset]& offsets, int64_t deadline_ms, int64_t now_ms) noexcept nogil
     cdef bint departing_busy(self) noexcept nogil
     # Any commit that has not ended: close() waits for it.
     cdef bint busy(self) noexcept nogil
+    # The coordinator refused a commit of the present membership for good: ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID or
+    # FENCED_INSTANCE_ID, told once; else 0.
+    cdef int32_t take_fence(self) noexcept nogil
     # The member is no longer one, or not with these partitions: what has not been sent fails locally.
     cdef void on_lost(self, int64_t now_ms) noexcept nogil
     cdef void expire(self, int64_t now_ms) noexcept nogil
     cdef int64_t next_deadline_ms(self) noexcept nogil
+    # private
+    cdef void _queue(self, CommitEvent* event, bint departing, int64_t now_ms) noexcept nogil
+    cdef bint _has_untried(self) noexcept nogil
+    cdef int64_t _poll_commits(self, int64_t now_ms) noexcept nogil
+    cdef int64_t _poll_interval(self, int64_t now_ms) noexcept nogil
+    cdef void _begin_interval_commit(self, int64_t now_ms) noexcept nogil
+    cdef void _send(self, int32_t node, int64_t now_ms) noexcept nogil
+    cdef void _gather(self, int64_t now_ms) noexcept nogil
+    cdef bint _refuse(self, uint64_t sequence, QueuedCommit* queued, size_t i) noexcept nogil
+    cdef bint _owns(self, PartitionOffset* offset) noexcept nogil
+    cdef bint _may_retry(self, uint64_t sequence, QueuedCommit* queued, size_t i) noexcept nogil
+    cdef void _choose(self, uint64_t sequence, QueuedCommit* queued, size_t i) noexcept nogil
+    cdef void _fill(self, BodyOf[OffsetCommitRequest]* body, int64_t now_ms) noexcept nogil
+    cdef void _answer_rest(self, int32_t code, int64_t now_ms) noexcept nogil
+    cdef void _answer(self, SentOffset* sent, int32_t code, int32_t node_id, int64_t now_ms) noexcept nogil
+    cdef bint _is_present_member(self) noexcept nogil
+    cdef void _answer_commit(self, CommitPlace* place, int32_t code) noexcept nogil
+    cdef void _settle(self, int64_t now_ms) noexcept nogil
+    cdef void _fail_without_coordinator(self, int64_t now_ms) noexcept nogil
+    cdef void _done(self, QueuedCommit* queued, size_t i, int32_t code) noexcept nogil
+    cdef void _finish_all(self, vector[uint64_t]& over, int64_t now_ms) noexcept nogil
+    cdef void _finish(self, uint64_t sequence, int32_t code, const char* why, int64_t now_ms) noexcept nogil
+    cdef void _tell(self, CommitEvent* event, const Status& status) noexcept nogil

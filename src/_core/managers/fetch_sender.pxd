@@ -32,6 +32,7 @@ cdef class FetchSender(RequestManager):
     cdef unordered_map[int32_t, FetchSession*] sessions  # thread: N (owned)
     cdef deque[FetchedItem*] fetched                     # thread: N (owned; FetchDecoder takes from the front)
     cdef vector[PartitionState*] delayed                 # thread: N (a reference each): backing off
+    cdef vector[SessionPartition*] wanted                # thread: N (scratch of _add_partitions)
     cdef uint64_t serve_count                            # thread: N
     cdef bint closing                                    # thread: N
     cdef int32_t closes_in_flight                        # thread: N
@@ -57,12 +58,13 @@ cdef class FetchSender(RequestManager):
     cdef void _session_failed(self, FetchSession* session, int64_t now_ms) noexcept nogil
     cdef void _advance_session(self, FetchSession* session, int32_t session_id) noexcept nogil
     cdef void _throttled(self, int32_t node_id, int32_t throttle_ms, int64_t now_ms) noexcept nogil
-    cdef void _on_partition(self, FetchSession* session, FetchResponse& message,
-                            FetchResponse_FetchableTopicResponse& topic, size_t index, Response* response,
-                            int64_t now_ms) noexcept nogil
-    cdef void _take_data(self, FetchSession* session, const string& key, SessionPartition* entry,
-                         PartitionState* p, FetchResponse_PartitionData* data, Response* response,
-                         int64_t now_ms) noexcept nogil
+    cdef void _on_topic(self, FetchSession* session, FetchResponse& message,
+                        FetchResponse_FetchableTopicResponse& topic, Response* response,
+                        int64_t now_ms) noexcept nogil
+    cdef void _on_partition(self, FetchSession* session, FetchResponse& message, SessionPartition* entry,
+                            FetchResponse_PartitionData* data, Response* response, int64_t now_ms) noexcept nogil
+    cdef void _take_data(self, FetchSession* session, SessionPartition* entry, PartitionState* p,
+                         FetchResponse_PartitionData* data, Response* response, int64_t now_ms) noexcept nogil
     cdef void _queue_records(self, SessionPartition* entry, PartitionState* p, FetchResponse_PartitionData* data,
                              Response* response) noexcept nogil
     cdef void _queue_end(self, PartitionState* p, int64_t offset) noexcept nogil

@@ -50,6 +50,7 @@ from kconsumer._core.managers.fetch_session cimport (
     FETCHED_ERROR,
     FETCHED_RECORDS,
     ForgottenPartition,
+    SessionTopic,
     next_fetch_offset,
 )
 from kconsumer._core.managers.request_state cimport backoff_ms
@@ -71,7 +72,6 @@ from kconsumer._core.state.metadata cimport PartitionEntry, TopicEntry
 from kconsumer._core.state.partition_state cimport (
     FETCH_ACTIVE,
     FETCH_STOPPED,
-    partition_key,
 )
 
 cdef enum:
@@ -84,24 +84,6 @@ cdef enum:
     CLOSE_TIMEOUT_MS = 500
     PARKED_GRACE_MS = 5
     LONGEST_GRACE_MS = 500
-
-
-cdef void start_again(FetchSession* session) noexcept nogil:
-    """The broker's session is lost or in doubt: the next request is a full one (epoch 0)."""
-    session.epoch = 0
-    session.restart = session.in_flight
-    session.to_forget.clear()
-    it = session.partitions.begin()
-    while it != session.partitions.end():
-        want(session, dereference(it).first, dereference(it).second)
-        dereference(it).second.known_to_broker = False
-        preincrement(it)
-
-
-cdef void want(FetchSession* session, const string& key, SessionPartition& entry) noexcept nogil:
-    if not entry.to_send:
-        entry.to_send = True
-        session.to_send.push_back(key)
 
 
 cdef void free_item(FetchedItem* item) noexcept nogil:
@@ -120,10 +102,6 @@ cdef class FetchSender(RequestManager):
         cdef PartitionState* p
         it = self.sessions.begin()
         while it != self.sessions.end():
-            jt = dereference(it).second.partitions.begin()
-            while jt != dereference(it).second.partitions.end():
-                dereference(jt).second.partition.release()
-                preincrement(jt)
             del dereference(it).second
             preincrement(it)
         for p in self.delayed:
@@ -191,24 +169,18 @@ cdef class FetchSender(RequestManager):
     cdef void _leave_session(self, PartitionState* p) noexcept nogil:
         cdef FetchSession* session = self.sessions[p.session_node]
         cdef ForgottenPartition forgotten
-        it = session.partitions.find(partition_key(p.topic, p.partition))
+        cdef SessionPartition* entry = session.find(p.topic, p.partition)
         p.session_node = -1
-        if it == session.partitions.end():
+        if entry == NULL or entry.partition != p:
             return
-        if dereference(it).second.partition != p:
-            return
-        if dereference(it).second.known_to_broker:
+        if entry.known_to_broker:
             forgotten.topic = p.topic
-            forgotten.topic_id = dereference(it).second.topic_id
+            forgotten.topic_id = entry.topic_id
             forgotten.partition = p.partition
             session.to_forget.push_back(forgotten)
-        if dereference(it).second.topic_id.is_zero():
-            session.partitions_without_id -= 1
-        dereference(it).second.partition.release()
-        session.partitions.erase(it)
+        session.leave(dereference(entry))
 
     cdef void _join_session(self, PartitionState* p, int32_t node, int64_t now_ms) noexcept nogil:
-        cdef string key = partition_key(p.topic, p.partition)
         cdef FetchSession* session
         cdef SessionPartition* entry
         cdef TopicEntry* topic = self.positions.cluster.topic(p.topic)
@@ -218,31 +190,16 @@ cdef class FetchSender(RequestManager):
             session.grace_ms = PARKED_GRACE_MS
             self.sessions[node] = session
         session = self.sessions[node]
-        entry = &session.partitions[key]
-        if entry.partition != p:
-            if entry.partition == NULL:
-                session.partitions_without_id += 1
-            else:
-                # Assigned again: a new PartitionState in the old one's place.
-                entry.partition.session_node = -1
-                entry.partition.release()
-            p.retain()
-            entry.partition = p
+        entry = &session.join(p)
         p.session_node = node
         if session.in_flight and session.urgent_ms == 0 and (
                 not entry.known_to_broker or entry.fetch_offset != p.fetch_offset.load()):
             session.urgent_ms = now_ms
         if topic != NULL and not (topic.id == entry.topic_id):
-            if entry.topic_id.is_zero():
-                session.partitions_without_id -= 1
-            elif entry.known_to_broker:
-                start_again(session)
-            entry.topic_id = topic.id
-            if entry.topic_id.is_zero():
-                session.partitions_without_id += 1
-        if session.topic_names.count(entry.topic_id) == 0:
-            session.topic_names[entry.topic_id] = p.topic
-        want(session, key, dereference(entry))
+            if entry.known_to_broker and not entry.topic_id.is_zero():
+                session.start_again()
+            session.set_topic_id(dereference(entry), topic.id)
+        session.want(dereference(entry))
 
     # ---- requests
 
@@ -254,14 +211,14 @@ cdef class FetchSender(RequestManager):
         cdef Readiness readiness
         if session.in_flight:
             return self._interrupt_parked(session, now_ms)
-        if session.partitions.empty() and session.to_forget.empty():
+        if session.partition_count == 0 and session.to_forget.empty():
             return INT64_MAX
         if now_ms < session.not_before_ms:
             return session.not_before_ms - now_ms
         room = self._room()
         if room <= 0:
             return INT64_MAX
-        if session.partitions.empty() and session.epoch == 0:
+        if session.partition_count == 0 and session.epoch == 0:
             session.to_forget.clear()
             return INT64_MAX
         # ready() starts the connection when there is none; only then is the version known.
@@ -297,25 +254,28 @@ cdef class FetchSender(RequestManager):
         cdef Status status
         if readiness == NODE_UNKNOWN:
             if session.epoch != 0:
-                start_again(session)
+                session.start_again()
             self.metadata.want_update()
             self._avoid_follower(session)
         elif self.delegate.network.take_connection_failure(session.node_id, CHANNEL_FETCH, &status):
             self.background.log.write(7, DBG_FETCH, b"FETCH", b"broker %d: %s", session.node_id,
                                       status.detail.c_str())
-            start_again(session)
+            session.start_again()
             self.metadata.want_update()
             self._avoid_follower(session)
 
     cdef void _avoid_follower(self, FetchSession* session) noexcept nogil:
         """Partitions read here as from a preferred replica (KIP-392) go back to their leaders."""
         cdef PartitionState* p
-        it = session.partitions.begin()
-        while it != session.partitions.end():
-            p = dereference(it).second.partition
-            if p.preferred_replica == session.node_id:
-                p.preferred_replica = -1
-                self.positions.mark_dirty(p)
+        it = session.topics.begin()
+        while it != session.topics.end():
+            jt = dereference(it).second.partitions.begin()
+            while jt != dereference(it).second.partitions.end():
+                p = dereference(jt).second.partition
+                if p.preferred_replica == session.node_id:
+                    p.preferred_replica = -1
+                    self.positions.mark_dirty(p)
+                preincrement(jt)
             preincrement(it)
 
     cdef int64_t _room(self) noexcept nogil:
@@ -340,7 +300,7 @@ cdef class FetchSender(RequestManager):
         if ids != session.uses_topic_ids:
             # A broker refuses a session that changes between names and ids.
             if session.epoch != 0:
-                start_again(session)
+                session.start_again()
             session.uses_topic_ids = ids
         body = new BodyOf[FetchRequest]()
         if not ids:
@@ -348,7 +308,7 @@ cdef class FetchSender(RequestManager):
         body.message.replica_id = -1
         body.message.max_wait_ms = self.config.wait_max_ms.load()
         body.message.min_bytes = self.config.min_bytes.load()
-        if session.partitions.empty():
+        if session.partition_count == 0:
             # Only to forget: nothing to wait for, and a partition that comes back would wait as long.
             body.message.max_wait_ms = 0
         body.message.max_bytes = <int32_t>room
@@ -356,8 +316,6 @@ cdef class FetchSender(RequestManager):
         body.message.session_id = session.session_id
         body.message.session_epoch = session.epoch
         body.message.rack_id = self.config.client_rack
-        if session.epoch == 0:
-            start_again(session)
         self._add_partitions(session, body.message)
         self._add_forgotten(session, body.message)
         session.in_flight = True
@@ -394,17 +352,8 @@ cdef class FetchSender(RequestManager):
         cdef FetchRequest_FetchTopic topic
         cdef SessionPartition* entry
         cdef PartitionState* p
-        cdef vector[string] keys
-        cdef size_t i
-        keys.swap(session.to_send)
-        if session.epoch == 0:
-            longest_unserved_first(session, keys)
-        for i in range(keys.size()):
-            it = session.partitions.find(keys[i])
-            if it == session.partitions.end():
-                continue
-            entry = &dereference(it).second
-            entry.to_send = False
+        session.take_wanted(self.wanted)
+        for entry in self.wanted:
             p = entry.partition
             entry.known_to_broker = True
             entry.fetch_offset = p.fetch_offset.load()
@@ -424,12 +373,13 @@ cdef class FetchSender(RequestManager):
 
     cdef void _add_forgotten(self, FetchSession* session, FetchRequest& message) noexcept nogil:
         cdef FetchRequest_ForgottenTopic topic
+        cdef SessionPartition* entry
         cdef size_t i
         for i in range(session.to_forget.size()):
             if session.epoch == 0:
                 break
-            it = session.partitions.find(partition_key(session.to_forget[i].topic, session.to_forget[i].partition))
-            if it != session.partitions.end() and dereference(it).second.topic_id == session.to_forget[i].topic_id:
+            entry = session.find(session.to_forget[i].topic, session.to_forget[i].partition)
+            if entry != NULL and entry.topic_id == session.to_forget[i].topic_id:
                 # It has come back meanwhile and stands among the partitions of this request.
                 continue
             if (message.forgotten_topics_data.empty()
@@ -478,15 +428,16 @@ cdef class FetchSender(RequestManager):
         self._ended(session)
         if session.interrupted:
             session.interrupted = False
-            start_again(session)
+            session.start_again()
             return
         session.attempts += 1
         session.not_before_ms = now_ms + backoff_ms(dereference(self.backoff), session.attempts, self.jitter)
-        start_again(session)
+        session.start_again()
         self.background.log.write(7, DBG_FETCH, b"FETCH", b"broker %d: %s", session.node_id, status.detail.c_str())
         self.metadata.want_update()
         self._avoid_follower(session)
-        if status.code == <int>ERR_UNSUPPORTED_FEATURE:
+        if status.code == <int>ERR_UNSUPPORTED_FEATURE and not session.unsupported_reported:
+            session.unsupported_reported = True
             event.type = BACKGROUND_ERROR
             event.status = status
             event.fatal = True
@@ -502,7 +453,7 @@ cdef class FetchSender(RequestManager):
         cdef FetchResponse message
         cdef Reader reader = Reader(response.body, response.length)
         cdef FetchSession* session
-        cdef size_t t, i
+        cdef size_t t
         if request.kind == KIND_CLOSE_SESSION:
             self.closes_in_flight -= 1
             return
@@ -529,13 +480,13 @@ cdef class FetchSender(RequestManager):
             return
         session.attempts = 0
         session.not_before_ms = 0
+        session.unsupported_reported = False
         self._advance_session(session, message.session_id)
         for t in range(message.responses.size()):
-            for i in range(message.responses[t].partitions.size()):
-                self._on_partition(session, message, message.responses[t], i, response, now_ms)
+            self._on_topic(session, message, message.responses[t], response, now_ms)
 
     cdef void _session_failed(self, FetchSession* session, int64_t now_ms) noexcept nogil:
-        start_again(session)
+        session.start_again()
         session.attempts += 1
         if session.attempts > 1:
             # The first time is what sessions are for; only a repeated failure is a reason to wait.
@@ -560,36 +511,39 @@ cdef class FetchSender(RequestManager):
         event.text = self.delegate.network.node_name(node_id)
         self.background.add(event)
 
-    cdef void _on_partition(self, FetchSession* session, FetchResponse& message,
-                            FetchResponse_FetchableTopicResponse& topic, size_t index, Response* response,
-                            int64_t now_ms) noexcept nogil:
-        cdef FetchResponse_PartitionData* data = &topic.partitions[index]
+    cdef void _on_topic(self, FetchSession* session, FetchResponse& message,
+                        FetchResponse_FetchableTopicResponse& topic, Response* response,
+                        int64_t now_ms) noexcept nogil:
+        cdef bint by_id = response.version > LAST_VERSION_WITHOUT_IDS
+        cdef SessionTopic* asked = session.topic_of(topic.topic_id) if by_id else NULL
         cdef SessionPartition* entry
+        cdef size_t i
+        if not by_id:
+            it = session.topics.find(topic.topic)
+            if it != session.topics.end():
+                asked = &dereference(it).second
+        if asked == NULL:
+            return
+        for i in range(topic.partitions.size()):
+            entry = session.find(dereference(asked), topic.partitions[i].partition_index)
+            if entry != NULL and (not by_id or entry.topic_id == topic.topic_id):
+                self._on_partition(session, message, entry, &topic.partitions[i], response, now_ms)
+
+    cdef void _on_partition(self, FetchSession* session, FetchResponse& message, SessionPartition* entry,
+                            FetchResponse_PartitionData* data, Response* response, int64_t now_ms) noexcept nogil:
         cdef PartitionState* p
-        cdef string name = topic.topic
-        if response.version > LAST_VERSION_WITHOUT_IDS:
-            nt = session.topic_names.find(topic.topic_id)
-            if nt == session.topic_names.end():
-                return
-            name = dereference(nt).second
-        it = session.partitions.find(partition_key(name, data.partition_index))
-        if it == session.partitions.end():
-            return
-        entry = &dereference(it).second
-        if response.version > LAST_VERSION_WITHOUT_IDS and not (entry.topic_id == topic.topic_id):
-            return
         p = entry.partition
         if (entry.position_epoch != p.adopted_epoch or entry.generation != p.decode_generation
                 or p.state != FETCH_ACTIVE or entry.fetch_offset != p.fetch_offset.load()):
             # A seek, a reset or a pause came between: what was asked is no longer wanted.
-            want(session, dereference(it).first, dereference(entry))
+            session.want(dereference(entry))
             return
         if data.error_code != 0:
             self._on_partition_error(session, message, p, data, now_ms)
             return
-        self._take_data(session, dereference(it).first, entry, p, data, response, now_ms)
+        self._take_data(session, entry, p, data, response, now_ms)
 
-    cdef void _take_data(self, FetchSession* session, const string& key, SessionPartition* entry, PartitionState* p,
+    cdef void _take_data(self, FetchSession* session, SessionPartition* entry, PartitionState* p,
                          FetchResponse_PartitionData* data, Response* response, int64_t now_ms) noexcept nogil:
         cdef int64_t next_offset = entry.fetch_offset
         cdef int64_t end
@@ -607,13 +561,14 @@ cdef class FetchSender(RequestManager):
             self.positions.mark_dirty(p)
         if data.records.length > 0:
             next_offset = next_fetch_offset(data.records.data, <size_t>data.records.length, entry.fetch_offset,
-                                            &p.fetch_leader_epoch)
+                                            &p.fetch_leader_epoch, &session.partial_batches)
+            p.received_bytes += <int64_t>data.records.length
             self._queue_records(entry, p, data, response)
             entry.served = self.serve_count
             self.serve_count += 1
             if next_offset > entry.fetch_offset:
                 p.fetch_offset.store(next_offset)
-                want(session, key, dereference(entry))
+                session.want(dereference(entry))
         if self.config.partition_eof:
             end = data.last_stable_offset if self.config.read_committed and data.last_stable_offset >= 0 \
                 else data.high_watermark
@@ -645,7 +600,7 @@ cdef class FetchSender(RequestManager):
             for i in range(data.aborted_transactions.value.size()):
                 aborted.producer_id = data.aborted_transactions.value[i].producer_id
                 aborted.first_offset = data.aborted_transactions.value[i].first_offset
-                item.job.aborted.push_back(aborted)
+                item.job.add_aborted(aborted)
         self.fetched.push_back(item)
 
     cdef void _queue_end(self, PartitionState* p, int64_t offset) noexcept nogil:
@@ -753,18 +708,3 @@ cdef class FetchSender(RequestManager):
             known.leader_epoch = data.current_leader.leader_epoch
         self.positions.set_leader(p, data.current_leader.leader_id, data.current_leader.leader_epoch)
         return True
-
-
-cdef extern from *:
-    """
-    #include <algorithm>
-    static inline void kc_longest_unserved_first(kc::FetchSession* s, std::vector<std::string>& keys) {
-      std::stable_sort(keys.begin(), keys.end(), [s](const std::string& a, const std::string& b) {
-        auto x = s->partitions.find(a), y = s->partitions.find(b);
-        uint64_t sa = x == s->partitions.end() ? 0 : x->second.served;
-        uint64_t sb = y == s->partitions.end() ? 0 : y->second.served;
-        return sa < sb;
-      });
-    }
-    """
-    void longest_unserved_first "kc_longest_unserved_first"(FetchSession*, vector[string]&) noexcept nogil

@@ -1,6 +1,8 @@
 // Owns: FetchSession (KIP-227: what one broker has been asked and remembers) and FetchedItem, what a response brought.
 // thread: N. Never: decides anything; fetch_sender.pyx does.
 #pragma once
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -17,7 +19,7 @@ struct SessionPartition {
   PartitionState* partition = nullptr;  // holds a reference
   Uuid topic_id;
   bool known_to_broker = false;         // stands in the broker's session
-  bool to_send = false;                 // stands in FetchSession.to_send
+  ptrdiff_t place = -1;                 // where in FetchSession.to_send; -1: not there
   uint64_t served = 0;                  // when it last returned data: full requests ask the longest unserved first
   // as last asked
   int64_t fetch_offset = -1;
@@ -30,6 +32,12 @@ struct ForgottenPartition {
   std::string topic;
   Uuid topic_id;
   int32_t partition;
+};
+
+struct SessionTopic {
+  std::string name;
+  std::vector<Uuid> ids;                // under which FetchSession.by_id finds it: a topic made anew has another one
+  std::unordered_map<int32_t, SessionPartition> partitions;
 };
 
 struct FetchSession {
@@ -47,11 +55,108 @@ struct FetchSession {
   int64_t urgent_ms = 0;                // since when a new partition waits behind the Fetch in flight; 0: none
   int64_t grace_ms = 0;                 // how long the answer in flight may keep it waiting
   bool interrupted = false;             // the Fetch in flight was given up for it
+  int64_t partial_batches = 0;          // that responses were cut off in
+  bool unsupported_reported = false;        // the application knows that this broker's Fetch cannot be spoken
   int32_t partitions_without_id = 0;    // while any is, the session asks by name
-  std::unordered_map<std::string, SessionPartition> partitions;        // by partition_key
-  std::unordered_map<Uuid, std::string> topic_names;      // as asked in this session
-  std::vector<std::string> to_send;                                    // keys whose parameters moved
+  size_t partition_count = 0;
+  std::unordered_map<std::string, SessionTopic> topics;
+  std::unordered_map<Uuid, SessionTopic*> by_id;
+  std::vector<SessionPartition*> to_send;  // parameters moved; null where one has left
   std::vector<ForgottenPartition> to_forget;
+
+  FetchSession() = default;
+  FetchSession(const FetchSession&) = delete;
+  FetchSession& operator=(const FetchSession&) = delete;
+  ~FetchSession() {
+    for (auto& topic : topics)
+      for (auto& entry : topic.second.partitions) entry.second.partition->release();
+  }
+
+  SessionPartition* find(const std::string& topic, int32_t partition) {
+    auto it = topics.find(topic);
+    return it == topics.end() ? nullptr : find(it->second, partition);
+  }
+  static SessionPartition* find(SessionTopic& topic, int32_t partition) {
+    auto it = topic.partitions.find(partition);
+    return it == topic.partitions.end() ? nullptr : &it->second;
+  }
+  SessionTopic* topic_of(const Uuid& id) {
+    auto it = by_id.find(id);
+    return it == by_id.end() ? nullptr : it->second;
+  }
+
+  // The entry of p, made where there is none. Another PartitionState in its place (assigned again) makes way.
+  SessionPartition& join(PartitionState* p) {
+    SessionTopic& topic = topics[p->topic];
+    if (topic.name.empty()) topic.name = p->topic;
+    SessionPartition& entry = topic.partitions[p->partition];
+    if (entry.partition == p) return entry;
+    if (entry.partition == nullptr) {
+      partitions_without_id += 1;
+      partition_count += 1;
+    } else {
+      entry.partition->session_node = -1;
+      entry.partition->release();
+    }
+    p->retain();
+    entry.partition = p;
+    return entry;
+  }
+  void set_topic_id(SessionPartition& entry, const Uuid& id) {
+    if (entry.topic_id.is_zero()) partitions_without_id -= 1;
+    entry.topic_id = id;
+    if (id.is_zero()) {
+      partitions_without_id += 1;
+      return;
+    }
+    SessionTopic*& named = by_id[id];
+    if (named != nullptr) return;
+    named = &topics[entry.partition->topic];
+    named->ids.push_back(id);
+  }
+  void leave(SessionPartition& entry) {
+    PartitionState* p = entry.partition;
+    auto topic = topics.find(p->topic);
+    if (entry.place >= 0) to_send[static_cast<size_t>(entry.place)] = nullptr;
+    if (entry.topic_id.is_zero()) partitions_without_id -= 1;
+    partition_count -= 1;
+    topic->second.partitions.erase(p->partition);
+    if (topic->second.partitions.empty()) {
+      for (const Uuid& id : topic->second.ids) by_id.erase(id);
+      topics.erase(topic);
+    }
+    p->release();
+  }
+
+  void want(SessionPartition& entry) {
+    if (entry.place >= 0) return;
+    entry.place = static_cast<ptrdiff_t>(to_send.size());
+    to_send.push_back(&entry);
+  }
+  // The broker's session is lost or in doubt: the next request is a full one.
+  void start_again() {
+    epoch = 0;
+    restart = in_flight;
+    to_forget.clear();
+    for (auto& topic : topics)
+      for (auto& entry : topic.second.partitions) entry.second.known_to_broker = false;
+  }
+  // What to ask for, in order. A full request (epoch 0) has everything, what has waited longest first: a broker fills
+  // the response in the order of the request. Partitions of a topic stay together, or each would name it again.
+  void take_wanted(std::vector<SessionPartition*>& wanted) {
+    wanted.clear();
+    wanted.swap(to_send);
+    if (epoch == 0) {
+      wanted.clear();
+      for (auto& topic : topics)
+        for (auto& entry : topic.second.partitions) wanted.push_back(&entry.second);
+      std::stable_sort(wanted.begin(), wanted.end(),
+                       [](const SessionPartition* a, const SessionPartition* b) { return a->served < b->served; });
+    } else {
+      wanted.erase(std::remove(wanted.begin(), wanted.end(), nullptr), wanted.end());
+    }
+    for (SessionPartition* entry : wanted) entry->place = -1;
+  }
 };
 
 enum FetchedKind : int32_t { FETCHED_RECORDS, FETCHED_END_OF_PARTITION, FETCHED_ERROR };
@@ -69,7 +174,8 @@ struct FetchedItem {
 // Where the next fetch of a partition begins, and the leader epoch of the last batch (left alone where there is none),
 // read from batch headers only, so that the next request goes out before this response is decoded. Never believed
 // further than that: the decoder checks every batch.
-inline int64_t next_fetch_offset(const uint8_t* p, size_t length, int64_t fetch_offset, int32_t* leader_epoch) {
+inline int64_t next_fetch_offset(const uint8_t* p, size_t length, int64_t fetch_offset, int32_t* leader_epoch,
+                                 int64_t* partial_batches) {
   auto i64 = [](const uint8_t* q) {
     uint64_t v;
     memcpy(&v, q, 8);
@@ -101,6 +207,7 @@ inline int64_t next_fetch_offset(const uint8_t* p, size_t length, int64_t fetch_
     p += 12 + static_cast<size_t>(batch);
     length -= 12 + static_cast<size_t>(batch);
   }
+  *partial_batches += length > 0;
   return next;
 }
 

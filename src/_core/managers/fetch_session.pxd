@@ -12,7 +12,6 @@ cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
         PartitionState* partition
         Uuid topic_id
         bint known_to_broker
-        bint to_send
         uint64_t served
         int64_t fetch_offset
         int32_t leader_epoch
@@ -24,6 +23,11 @@ cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
         string topic
         Uuid topic_id
         int32_t partition
+
+    cdef cppclass SessionTopic:
+        SessionTopic()
+        string name
+        unordered_map[int32_t, SessionPartition] partitions
 
     cdef cppclass FetchSession:
         FetchSession()
@@ -41,11 +45,21 @@ cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
         int64_t urgent_ms
         int64_t grace_ms
         bint interrupted
+        int64_t partial_batches
+        bint unsupported_reported
         int32_t partitions_without_id
-        unordered_map[string, SessionPartition] partitions
-        unordered_map[Uuid, string] topic_names
-        vector[string] to_send
+        size_t partition_count
+        unordered_map[string, SessionTopic] topics
         vector[ForgottenPartition] to_forget
+        SessionPartition* find(const string& topic, int32_t partition)
+        SessionPartition* find(SessionTopic& topic, int32_t partition)
+        SessionTopic* topic_of(const Uuid& id)
+        SessionPartition& join(PartitionState* p)
+        void set_topic_id(SessionPartition& entry, const Uuid& id)
+        void leave(SessionPartition& entry)
+        void want(SessionPartition& entry)
+        void start_again()
+        void take_wanted(vector[SessionPartition*]& wanted)
 
     cdef enum FetchedKind:
         FETCHED_RECORDS
@@ -62,4 +76,5 @@ cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
         Status status
         DecodeJob job
 
-    int64_t next_fetch_offset(const uint8_t* p, size_t length, int64_t fetch_offset, int32_t* leader_epoch)
+    int64_t next_fetch_offset(const uint8_t* p, size_t length, int64_t fetch_offset, int32_t* leader_epoch,
+                              int64_t* partial_batches)

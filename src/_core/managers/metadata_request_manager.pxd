@@ -26,6 +26,11 @@ cdef class MetadataRequestManager(RequestManager):
     cdef bint update_wanted                                    # thread: N
     cdef bint topics_wanted                                    # thread: N (of topics not known yet: at once)
     cdef bint has_metadata                                     # thread: N
+    cdef bint all_topics_wanted                                # thread: N (patterns are matched here: ask for all)
+    cdef bint all_topics_known                                 # thread: N (all were told since that is wanted)
+    cdef bint racks                                            # thread: N (brokers have racks)
+    cdef uint64_t wanted_since                                 # thread: N (counts want_all_topics; a cookie)
+    cdef uint64_t updates                                      # thread: N (responses that FetchPositions.cluster took)
     cdef int64_t updated_ms                                    # thread: N
     cdef vector[NodeLoss] losses                               # thread: N (scratch)
     cdef int64_t failing_since_ms                              # thread: N (0: the last request succeeded)
@@ -36,6 +41,8 @@ cdef class MetadataRequestManager(RequestManager):
     cdef uint64_t next_cookie                                  # thread: N
 
     cdef void want_update(self) noexcept nogil
+    # Ask for all topics from now on (at once), or only for those of interest again.
+    cdef void want_all_topics(self, bint wanted) noexcept nogil
     cdef void on_losses(self, int64_t now_ms) noexcept nogil
     cdef void ask(self, TopicMetadataEvent* event) noexcept nogil
     cdef void expire(self, int64_t now_ms) noexcept nogil
@@ -53,7 +60,8 @@ cdef class MetadataRequestManager(RequestManager):
     cdef void _failed(self, Request* request, int64_t now_ms) noexcept nogil
     cdef TopicMetadataEvent* _take_asked(self, uint64_t cookie) noexcept nogil
     cdef void _take_brokers(self, MetadataResponse& message, int64_t now_ms) noexcept nogil
-    cdef void _take_topics(self, MetadataResponse& message, int64_t now_ms) noexcept nogil
+    cdef void _take_topics(self, MetadataResponse& message, bint of_all, int64_t now_ms) noexcept nogil
+    cdef void _add_missing(self, MetadataResponse& message) noexcept nogil
     cdef bint _take_topic(self, MetadataResponse_MetadataResponseTopic& found, int64_t now_ms) noexcept nogil
     cdef void _take_topic_error(self, MetadataResponse_MetadataResponseTopic& found, int64_t now_ms) noexcept nogil
     cdef void _recreated(self, const string& topic) noexcept nogil

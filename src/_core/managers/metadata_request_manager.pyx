@@ -76,6 +76,14 @@ cdef class MetadataRequestManager(RequestManager):
         if not self.state.in_flight:
             self.update_wanted = True
 
+    cdef void want_all_topics(self, bint wanted) noexcept nogil:
+        """For patterns that are matched here. A request that is on its way does not count: it may be older."""
+        self.all_topics_wanted = wanted
+        self.all_topics_known = False
+        self.wanted_since += 1
+        if wanted:
+            self.topics_wanted = True
+
     cdef void ask(self, TopicMetadataEvent* event) noexcept nogil:
         """Answer list_topics; takes over one reference."""
         self.waiting.push_back(event)
@@ -120,19 +128,24 @@ cdef class MetadataRequestManager(RequestManager):
     cdef void _send_update(self, int64_t now_ms) noexcept nogil:
         cdef BodyOf[MetadataRequest]* body = new BodyOf[MetadataRequest]()
         cdef MetadataRequest_MetadataRequestTopic topic
-        body.message.topics.set_present()
-        it = self.positions.interest.begin()
-        while it != self.positions.interest.end():
-            topic.name.set(dereference(it).first)
-            body.message.topics.value.push_back(topic)
-            preincrement(it)
-        body.message.allow_auto_topic_creation = self.positions.config.allow_auto_create_topics
+        if self.all_topics_wanted:
+            body.message.topics.set_null()
+        else:
+            body.message.topics.set_present()
+            it = self.positions.interest.begin()
+            while it != self.positions.interest.end():
+                topic.name.set(dereference(it).first)
+                body.message.topics.value.push_back(topic)
+                preincrement(it)
+        body.message.allow_auto_topic_creation = (
+            self.positions.config.allow_auto_create_topics and not self.all_topics_wanted)
         # Version 0 cannot ask for "no topics": its empty list means all.
         body.lowest = 1
         self.state.on_send()
         self.update_wanted = False
         self.topics_wanted = False
-        self._send(body, KIND_UPDATE, 0, now_ms, now_ms + self.backoff.request_timeout_ms)
+        self._send(body, KIND_UPDATE, self.wanted_since if self.all_topics_wanted else 0, now_ms,
+                   now_ms + self.backoff.request_timeout_ms)
 
     cdef void _send_list(self, TopicMetadataEvent* event, int64_t now_ms) noexcept nogil:
         cdef BodyOf[MetadataRequest]* body = new BodyOf[MetadataRequest]()
@@ -340,7 +353,10 @@ cdef class MetadataRequestManager(RequestManager):
             self.state.on_success()
             self.has_metadata = True
             self.updated_ms = now_ms
-            self._take_topics(message, now_ms)
+            self._take_topics(message, request.cookie != 0, now_ms)
+            if request.cookie == self.wanted_since and self.all_topics_wanted:
+                self.all_topics_known = True
+            self.updates += 1
         else:
             self.lists.on_success()
             event = self._take_asked(request.cookie)
@@ -351,22 +367,27 @@ cdef class MetadataRequestManager(RequestManager):
         cdef size_t i
         cdef NodeAddress node
         self.positions.cluster.brokers.clear()
+        self.racks = False
         for i in range(message.brokers.size()):
             node.id = message.brokers[i].node_id
             node.host = message.brokers[i].host
             node.port = message.brokers[i].port
             node.rack = message.brokers[i].rack.value
+            self.racks = self.racks or not node.rack.empty()
             self.positions.cluster.brokers.push_back(node)
         if not message.cluster_id.is_null:
             self.positions.cluster.cluster_id = message.cluster_id.value
         self.positions.cluster.controller_id = message.controller_id
         self.delegate.network.set_nodes(self.positions.cluster.brokers, now_ms)
 
-    cdef void _take_topics(self, MetadataResponse& message, int64_t now_ms) noexcept nogil:
+    cdef void _take_topics(self, MetadataResponse& message, bint of_all, int64_t now_ms) noexcept nogil:
         cdef size_t i
         cdef bint again = False
+        if of_all:
+            self._add_missing(message)
         for i in range(message.topics.size()):
-            if not self._take_topic(message.topics[i], now_ms):
+            if (not self._take_topic(message.topics[i], now_ms)
+                    and self.positions.interest.count(message.topics[i].name.value) != 0):
                 again = True
         self.positions.on_metadata(now_ms)
         if self._report_missing(message, now_ms):
@@ -374,6 +395,29 @@ cdef class MetadataRequestManager(RequestManager):
         if again:
             self.state.on_failure(now_ms, dereference(self.backoff), self.jitter)
             self.update_wanted = True
+
+    cdef void _add_missing(self, MetadataResponse& message) noexcept nogil:
+        """A response with all topics: what is known and not among them does not exist."""
+        cdef unordered_map[string, int32_t] named
+        cdef MetadataResponse_MetadataResponseTopic absent
+        cdef vector[string] gone
+        cdef size_t i
+        for i in range(message.topics.size()):
+            named[message.topics[i].name.value] = 1
+        it = self.positions.cluster.topics.begin()
+        while it != self.positions.cluster.topics.end():
+            if named.count(dereference(it).first) == 0 and self.positions.interest.count(dereference(it).first) == 0:
+                gone.push_back(dereference(it).first)
+            preincrement(it)
+        for i in range(gone.size()):
+            self.positions.cluster.forget(gone[i])
+        absent.error_code = <int>UNKNOWN_TOPIC_OR_PARTITION
+        wanted = self.positions.interest.begin()
+        while wanted != self.positions.interest.end():
+            if named.count(dereference(wanted).first) == 0:
+                absent.name.set(dereference(wanted).first)
+                message.topics.push_back(absent)
+            preincrement(wanted)
 
     cdef bint _take_topic(self, MetadataResponse_MetadataResponseTopic& found, int64_t now_ms) noexcept nogil:
         """False when the topic must be asked for again soon."""
@@ -391,6 +435,7 @@ cdef class MetadataRequestManager(RequestManager):
             return False
         entry.name = found.name.value
         entry.id = found.topic_id
+        entry.internal = found.is_internal
         entry.updated_ms = now_ms
         if known != NULL and entry.id.is_zero():
             # A broker too old to tell ids, in a cluster that is being upgraded.
@@ -403,6 +448,8 @@ cdef class MetadataRequestManager(RequestManager):
             p.error = found.partitions[i].error_code
             p.leader_id = found.partitions[i].leader_id
             p.leader_epoch = found.partitions[i].leader_epoch
+            if self.racks:
+                p.replicas.swap(found.partitions[i].replica_nodes)
             if known != NULL and p.leader_epoch >= 0:
                 before = self.positions.cluster.partition(entry.name, p.id)
                 if before != NULL and before.leader_epoch > p.leader_epoch:

@@ -4,6 +4,7 @@
 #pragma once
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -202,6 +203,19 @@ struct Node {
     stats.node_id = id;
     stats.name = name;
   }
+  // Every change of a connection's state goes through here: the node's own state is that of the furthest.
+  void enter(Connection& c, ConnectionState state, int64_t now_ms) {
+    int before = furthest();
+    c.state = state;
+    if (furthest() != before) stats.state_since_ms = now_ms;
+  }
+  // The furthest connection's state, -1 where there is none.
+  int furthest() const {
+    int found = -1;
+    for (const auto& c : connections)
+      if (c) found = std::max(found, static_cast<int>(c->state));
+    return found;
+  }
   Connection* connection(Channel c) { return connections[c].get(); }
   Connection* make_connection(Channel c) {
     connections[c].reset(new Connection(this, c));
@@ -211,6 +225,9 @@ struct Node {
   void adopt_connection(Node& other, Channel c) {
     connections[c] = std::move(other.connections[c]);
     if (connections[c]) connections[c]->node = this;
+    stats.state_since_ms = other.stats.state_since_ms;
+    stats.last_tx_us = other.stats.last_tx_us;
+    stats.last_rx_us = other.stats.last_rx_us;
   }
   bool at(const NodeAddress& a) const { return host == a.host && port == a.port; }
 };

@@ -76,8 +76,9 @@ cdef class Connector(Network):
     # -- making a connection -------------------------------------------------------------------------------------------
 
     cdef void start_attempt(self, Connection* c, int64_t now_ms) noexcept nogil:
-        c.state = CONN_RESOLVING
+        c.node.enter(c[0], CONN_RESOLVING, now_ms)
         self.resolving_count += 1
+        c.node.stats.connects += 1
         c.failure = Status()
         c.attempt_errors.clear()
         c.addresses_tried = 0
@@ -93,7 +94,7 @@ cdef class Connector(Network):
                                 &found) == LOOKUP_PENDING:
             return
         self.resolving_count -= 1
-        c.state = CONN_CONNECTING
+        c.node.enter(c[0], CONN_CONNECTING, now_ms)
         if not found.status.ok():
             self.lose(c, found.status, now_ms)
             return
@@ -121,7 +122,7 @@ cdef class Connector(Network):
         rc = start_connect(fd, c.address())
         if rc == 0 or rc == EINPROGRESS:
             c.interest = SELECT_WRITE
-            c.state = CONN_CONNECTING
+            c.node.enter(c[0], CONN_CONNECTING, now_ms)
             c.setup_deadline_ms = now_ms + self.config.connection_setup_timeout_ms
             self.arm(c.setup_deadline_ms)
             rc = self.selector.add(fd, c.interest, c)
@@ -140,8 +141,7 @@ cdef class Connector(Network):
 
     cdef void connected(self, Connection* c, int64_t now_ms) noexcept nogil:
         c.use_plaintext()
-        c.state = CONN_HANDSHAKE
-        c.node.stats.connects += 1
+        c.node.enter(c[0], CONN_HANDSHAKE, now_ms)
         self.log.write(7, DBG_BROKER, b"CONNECTED", b"%s: connected to %s", c.node.name.c_str(),
                        c.address().text().c_str())
         self.advance_handshake(c, now_ms)
@@ -153,7 +153,7 @@ cdef class Connector(Network):
         elif state != HANDSHAKE_DONE:
             self.watch_for(c, SELECT_WRITE if state == HANDSHAKE_WANTS_WRITE else SELECT_READ, now_ms)
         elif self.config.api_version_request:
-            c.state = CONN_API_VERSIONS
+            c.node.enter(c[0], CONN_API_VERSIONS, now_ms)
             c.api_versions_version = API_VERSIONS_FIRST_TRY
             c.setup_deadline_ms = min(c.setup_deadline_ms, now_ms + self.config.api_version_request_timeout_ms)
             self.arm(c.setup_deadline_ms)
@@ -191,7 +191,7 @@ cdef class Connector(Network):
             self.lose(c, Status(ERR_TRANSPORT, why.detail), now_ms)
 
     cdef void become_ready(self, Connection* c, int64_t now_ms) noexcept nogil:
-        c.state = CONN_READY
+        c.node.enter(c[0], CONN_READY, now_ms)
         c.failures = 0
         c.failure = Status()
         c.last_used_ms = now_ms
@@ -225,7 +225,7 @@ cdef class Connector(Network):
         if c.wire() != NULL:
             c.wire().close()
         self.close_socket(c)
-        c.state = CONN_DOWN
+        c.node.enter(c[0], CONN_DOWN, now_ms)
         self.fail_in_flight(c, told)
         c.reset_io()
         # Brokers close what is idle; coming back from that is no retry.
@@ -295,6 +295,7 @@ cdef class Connector(Network):
         c.out.write_raw(self.scratch.data(), self.scratch.size())
         c.in_flight.push_back(sent)
         c.node.stats.tx += 1
+        c.node.stats.requests[sent.api_key] += 1
         self.log.write(7, DBG_PROTOCOL, b"SEND", b"%s: sent %s v%d (%zu bytes, id %d)", c.node.name.c_str(),
                        api_name(sent.api_key), <int>sent.version, self.scratch.size(), sent.correlation_id)
         self.write_out(c, now_ms)
@@ -307,6 +308,7 @@ cdef class Connector(Network):
             self.lose(c, why, now_ms)
             return
         c.node.stats.tx_bytes += <int64_t>(before - (c.out.size() - c.out_sent))
+        c.node.stats.last_tx_us = now_ms * 1000
         self.watch(c, now_ms)
 
     cdef void watch(self, Connection* c, int64_t now_ms) noexcept nogil:

@@ -86,11 +86,7 @@ cdef size_t max_in_flight(int channel) noexcept nogil:
 
 cdef const char* state_word(Node* node) noexcept nogil:
     """librdkafka's word for the furthest connection of the node."""
-    cdef int furthest = -1
-    cdef int channel
-    for channel in range(kChannels):
-        if node.connection(<Channel>channel) != NULL:
-            furthest = max(furthest, <int>node.connection(<Channel>channel).state)
+    cdef int furthest = node.furthest()
     if furthest < 0:
         return b"INIT"
     if furthest == CONN_DOWN:
@@ -338,6 +334,7 @@ cdef class NetworkClient(Connector):
             node = deref(it).second
             inc(it)
             out.push_back(node.stats)
+            node.stats.start_windows()
             out.back().state.assign(state_word(node))
             for channel in range(kChannels):
                 c = node.connection(<Channel>channel)
@@ -378,6 +375,7 @@ cdef class NetworkClient(Connector):
             return
         node.throttled_until_ms = max(node.throttled_until_ms, now_ms + throttle_ms)
         node.stats.throttle_ms += throttle_ms
+        node.stats.throttles_ms.add(throttle_ms)
         self.arm(node.throttled_until_ms)
 
     # -- failures and closing ------------------------------------------------------------------------------------------
@@ -463,6 +461,7 @@ cdef class NetworkClient(Connector):
                                                                   api_name(sent.api_key), version))
             return
         request.sent_ms = now_ms
+        c.node.stats.outbuf_latency_us.add(max(<int64_t>0, sent.sent_us - 1000 * request.created_ms))
         c.last_used_ms = now_ms
         self.arm(sent.deadline_ms)
         self.put_on_wire(c, sent, now_ms)
@@ -494,6 +493,7 @@ cdef class NetworkClient(Connector):
         cdef int64_t rtt_us = self.clock.now_us() - asked.sent_us
         if not reader.ok() or correlation_id != asked.correlation_id:
             c.node.stats.rx_errors += 1
+            c.node.stats.unmatched += reader.ok()
             self.lose(c, Status(ERR_BAD_MSG, reader.status().detail if not reader.ok() else describe(
                 b"response with correlation id %d where %d was due", correlation_id, asked.correlation_id)), now_ms)
             return
@@ -504,9 +504,8 @@ cdef class NetworkClient(Connector):
         c.timeouts = 0
         c.last_used_ms = now_ms
         c.node.stats.rx += 1
-        c.node.stats.rtt_us_last = rtt_us
-        c.node.stats.rtt_us_sum += rtt_us
-        c.node.stats.rtt_count += 1
+        c.node.stats.last_rx_us = now_ms * 1000
+        c.node.stats.rtt_us.add(rtt_us)
         self.log.write(7, DBG_PROTOCOL, b"RECV", b"%s: received %s v%d (%zu bytes, id %d, %lld us)",
                        c.node.name.c_str(), api_name(asked.api_key), <int>asked.version, frame.size, correlation_id,
                        <long long>rtt_us)
@@ -531,6 +530,7 @@ cdef class NetworkClient(Connector):
         cdef int rc
         if c.fd < 0:
             return
+        c.node.stats.wakeups += 1
         if c.state == CONN_CONNECTING:
             rc = finish_connect(c.fd)
             if rc == 0:

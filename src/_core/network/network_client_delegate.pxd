@@ -17,6 +17,8 @@ cdef class NetworkClientDelegate:
     cdef void add(self, Request* request) noexcept nogil
     # Sends what can be sent, polls the network at most timeout_ms, dispatches completions to their handlers.
     cdef void poll(self, int64_t timeout_ms, int64_t now_ms) noexcept nogil
+    # Requests that wait for a connection to the node.
+    cdef int32_t unsent_to(self, int32_t node_id) noexcept nogil
     cdef bint has_unsent(self) noexcept nogil
     # Fails every unsent request with the code (close).
     cdef void fail_unsent(self, int32_t code, int64_t now_ms) noexcept nogil

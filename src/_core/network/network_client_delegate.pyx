@@ -35,6 +35,13 @@ cdef class NetworkClientDelegate:
     cdef void add(self, Request* request) noexcept nogil:
         self.unsent.push_back(request)
 
+    cdef int32_t unsent_to(self, int32_t node_id) noexcept nogil:
+        cdef int32_t found = 0
+        cdef size_t i
+        for i in range(self.unsent.size()):
+            found += self.unsent[i].node_id == node_id
+        return found
+
     cdef bint has_unsent(self) noexcept nogil:
         return not self.unsent.empty()
 

@@ -11,6 +11,7 @@ from kconsumer._core.base.clock cimport Clock
 from kconsumer._core.base.cpp cimport deque, int16_t, int32_t, int64_t, string, uint64_t, vector
 from kconsumer._core.base.log cimport LogLine, LogQueue
 from kconsumer._core.base.status cimport Status
+from kconsumer._core.base.window_stats cimport WindowStats
 from kconsumer._core.network.network cimport Network, ResponseHandler
 from kconsumer._core.network.network_client cimport NetworkClient
 from kconsumer._core.network.network_client_delegate cimport NetworkClientDelegate
@@ -299,9 +300,19 @@ cdef class DelegateDriver:
                 "tx_bytes": out[i].tx_bytes, "rx": out[i].rx, "rx_bytes": out[i].rx_bytes,
                 "connects": out[i].connects, "disconnects": out[i].disconnects, "rx_errors": out[i].rx_errors,
                 "req_timeouts": out[i].req_timeouts, "waitresp": out[i].waitresp_count,
-                "rtt_count": out[i].rtt_count, "throttle_ms": out[i].throttle_ms,
+                "rtt_count": out[i].rtt_us.count, "throttle_ms": out[i].throttle_ms,
             })
         return result
+
+
+def window_of(values):
+    """What a WindowStats says of the values."""
+    cdef WindowStats window
+    for value in values:
+        window.add(value)
+    return {"min": window.min, "max": window.max, "sum": window.sum, "cnt": window.count, "avg": window.average(),
+            "stddev": window.deviation(), "outofrange": window.out_of_range,
+            **{percent: window.percentile(percent) for percent in (50, 75, 90, 95, 99, 99.99)}}
 
 
 cdef class NetworkDriver(DelegateDriver):

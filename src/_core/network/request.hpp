@@ -2,10 +2,12 @@
 // Never: knows what a request means, touches sockets or Python.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "base/status.hpp"
+#include "base/window_stats.hpp"
 #include "protocol/wire.hpp"
 #include "records/block.hpp"
 
@@ -103,9 +105,21 @@ struct NodeStats {
   std::string state;                // librdkafka's words: INIT, DOWN, TRY_CONNECT, CONNECT, APIVERSION_QUERY, UP
   int64_t tx = 0, tx_bytes = 0, rx = 0, rx_bytes = 0;
   int64_t connects = 0, disconnects = 0, tx_errors = 0, rx_errors = 0, req_timeouts = 0;
+  int64_t unmatched = 0;            // responses whose correlation id was not the one due
+  int64_t wakeups = 0;              // times a connection of it was served
   int32_t waitresp_count = 0;
-  int64_t rtt_us_last = 0, rtt_us_sum = 0, rtt_count = 0;
+  int64_t state_since_ms = 0;
+  int64_t last_tx_us = -1, last_rx_us = -1;
   int64_t throttle_ms = 0;
+  std::map<int16_t, int64_t> requests;  // sent, by API key
+  // Since statistics were collected last.
+  WindowStats rtt_us, outbuf_latency_us, throttles_ms;
+
+  void start_windows() {
+    rtt_us.start_again();
+    outbuf_latency_us.start_again();
+    throttles_ms.start_again();
+  }
 };
 
 }  // namespace kc

@@ -1,6 +1,7 @@
 # Declares network/request.hpp for Cython. thread: N.
-from kconsumer._core.base.cpp cimport int16_t, int32_t, int64_t, string, uint8_t, uint64_t, vector
+from kconsumer._core.base.cpp cimport int16_t, int32_t, int64_t, map, string, uint8_t, uint64_t, vector
 from kconsumer._core.base.status cimport Status
+from kconsumer._core.base.window_stats cimport WindowStats
 from kconsumer._core.protocol.wire cimport Writer
 from kconsumer._core.records.columns cimport Block
 
@@ -96,8 +97,15 @@ cdef extern from "network/request.hpp" namespace "kc" nogil:
         int64_t tx_errors
         int64_t rx_errors
         int64_t req_timeouts
+        int64_t unmatched
+        int64_t wakeups
         int32_t waitresp_count
-        int64_t rtt_us_last
-        int64_t rtt_us_sum
-        int64_t rtt_count
+        int64_t state_since_ms
+        int64_t last_tx_us
+        int64_t last_rx_us
         int64_t throttle_ms
+        map[int16_t, int64_t] requests
+        WindowStats rtt_us
+        WindowStats outbuf_latency_us
+        WindowStats throttles_ms
+        void start_windows()

@@ -61,10 +61,23 @@ struct Columns {
   std::vector<size_t> buffer_bytes;  // how far into each the records reach; a block's tail may still be written to
   std::vector<Run> runs;
 
+  static constexpr int32_t kLine = 64;            // of the CPU's cache
+  static constexpr int32_t kKeyBefore = 24;       // a record's key is mostly short and stands before its value
+  static constexpr int32_t kMostPrefetched = 512;
+
   bool key_is_null(int32_t row) const { return key_nulls && !(key_validity[row >> 3] >> (row & 7) & 1); }
   bool value_is_null(int32_t row) const { return value_nulls && !(value_validity[row >> 3] >> (row & 7) & 1); }
   const uint8_t* view_data(const BinaryView& v) const {
     return v.length <= 12 ? v.inlined : buffers[v.ref.buffer_index]->data + v.ref.offset;
+  }
+
+  // Has the CPU load the key and value of a row that will be read soon. Rows beyond the end are none.
+  void prefetch(int32_t row) const {
+    if (row >= rows || values[row].length <= 12) return;
+    const uint8_t* p = buffers[values[row].ref.buffer_index]->data + values[row].ref.offset;
+    __builtin_prefetch(p - kKeyBefore);
+    for (int32_t at = kLine - kKeyBefore; at < values[row].length && at < kMostPrefetched; at += kLine)
+      __builtin_prefetch(p + at);
   }
 
   // nullptr when memory is out. Both validity bitmaps start as all ones.

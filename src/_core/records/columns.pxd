@@ -66,6 +66,7 @@ cdef extern from "records/columns.hpp" namespace "kc" nogil:
         bint key_is_null(int32_t row)
         bint value_is_null(int32_t row)
         const uint8_t* view_data(const BinaryView& v)
+        void prefetch(int32_t row)
 
         @staticmethod
         Columns* create(BlockPool* pool, int32_t capacity)

@@ -1,6 +1,7 @@
 // Owns: the data that a decode job carries between slices. thread: whoever runs the job (N or D), one at a time.
 // Never: the logic, which is record_batch.pyx.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -69,7 +70,7 @@ struct DecodeJob {
   int64_t fetch_offset = 0;           // records below it are dropped (a batch may begin before it)
   bool check_crcs = true;
   bool read_committed = false;
-  std::vector<AbortedTransaction> aborted;  // of this partition, sorted by first_offset
+  std::vector<AbortedTransaction> aborted;  // of this partition, sorted by first_offset: see add_aborted
   size_t max_inflated_bytes = 0;      // refuse a batch that inflates beyond this (0: no bound)
   Columns* columns = nullptr;         // where to append; borrowed
 
@@ -96,6 +97,15 @@ struct DecodeJob {
   size_t record_position = 0;         // its place in batch.block
   Columns* run_columns = nullptr;     // where the job's latest run is, never dereferenced
   size_t run_index = 0;
+
+  // A broker lists them in the order in which they ended.
+  void add_aborted(AbortedTransaction transaction) {
+    aborted.insert(std::upper_bound(aborted.begin(), aborted.end(), transaction,
+                                    [](const AbortedTransaction& a, const AbortedTransaction& b) {
+                                      return a.first_offset < b.first_offset;
+                                    }),
+                   transaction);
+  }
 };
 
 }  // namespace kc

@@ -83,3 +83,4 @@ cdef extern from "records/decode.hpp" namespace "kc" nogil:
         size_t record_position
         Columns* run_columns
         size_t run_index
+        void add_aborted(AbortedTransaction)

@@ -160,7 +160,7 @@ cdef void run_job(const uint8_t* options, const uint8_t* data, size_t size, size
     job.max_inflated_bytes = LIMIT
     aborted.producer_id = options[2]
     aborted.first_offset = options[3]
-    job.aborted.push_back(aborted)
+    job.add_aborted(aborted)
     decode_all(job, budget_bytes, capacity, out)
     decode_release(job)
     require(pool.live_bytes() == 0, b"memory was not given back")

@@ -157,7 +157,7 @@ cdef class Job:
         for producer_id, first_offset in aborted:
             transaction.producer_id = producer_id
             transaction.first_offset = first_offset
-            self.job.aborted.push_back(transaction)
+            self.job.add_aborted(transaction)
         self.capacity = capacity
         self.arenas = []
         self.fresh()

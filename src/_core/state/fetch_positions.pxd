@@ -27,6 +27,7 @@ cdef class FetchPositions:
     cdef vector[PartitionState*] changes         # thread: N (scratch of adopt)
     cdef vector[PartitionError] errors           # thread: N (to be handed to the application in order)
     cdef unordered_map[string, int32_t] interest  # thread: N (topic → tracked partitions)
+    cdef unordered_map[string, int64_t] interest_since_ms  # thread: N (topic → when it was taken up)
     cdef bint interest_changed                   # thread: N
 
     cdef void adopt(self, int64_t now_ms) noexcept nogil
@@ -44,6 +45,6 @@ cdef class FetchPositions:
     cdef void on_committed(self, PartitionState* p, int64_t offset, int32_t leader_epoch) noexcept nogil
     cdef bint forgets_pending(self, PartitionState* p) noexcept nogil
     # private
-    cdef void _track(self, PartitionState* p) noexcept nogil
+    cdef void _track(self, PartitionState* p, int64_t now_ms) noexcept nogil
     cdef void _untrack(self, PartitionState* p) noexcept nogil
     cdef void _await(self, PartitionState* p, bint listed) noexcept nogil

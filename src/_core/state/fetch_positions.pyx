@@ -76,7 +76,7 @@ cdef class FetchPositions:
                 self._untrack(p)
             else:
                 if not p.tracked:
-                    self._track(p)
+                    self._track(p, now_ms)
                 if p.adopted_epoch != epoch:
                     p.adopted_epoch = epoch
                     p.decode_generation += 1
@@ -94,7 +94,7 @@ cdef class FetchPositions:
             p.release()
         self.changes.clear()
 
-    cdef void _track(self, PartitionState* p) noexcept nogil:
+    cdef void _track(self, PartitionState* p, int64_t now_ms) noexcept nogil:
         cdef PartitionEntry* entry
         p.tracked = True
         p.retain()
@@ -102,6 +102,7 @@ cdef class FetchPositions:
         self.tracked.push_back(p)
         if self.interest.count(p.topic) == 0:
             self.interest[p.topic] = 0
+            self.interest_since_ms[p.topic] = now_ms
             self.interest_changed = True
         self.interest[p.topic] += 1
         entry = self.cluster.partition(p.topic, p.partition)
@@ -124,6 +125,7 @@ cdef class FetchPositions:
         self.interest[p.topic] -= 1
         if self.interest[p.topic] == 0:
             self.interest.erase(self.interest.find(p.topic))
+            self.interest_since_ms.erase(self.interest_since_ms.find(p.topic))
         self.mark_dirty(p)
         p.release()
 

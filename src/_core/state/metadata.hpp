@@ -16,16 +16,17 @@ struct PartitionEntry {
   int32_t error = 0;
   int32_t leader_id = -1;
   int32_t leader_epoch = -1;
+  std::vector<int32_t> replicas;  // only where brokers have racks
 };
 
 struct TopicEntry {
   std::string name;
   Uuid id;
   int32_t error = 0;
+  bool internal = false;
   int64_t updated_ms = 0;
   std::unordered_map<int32_t, PartitionEntry> partitions;
 };
-
 
 class ClusterCache {
  public:

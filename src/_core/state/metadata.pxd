@@ -11,12 +11,14 @@ cdef extern from "state/metadata.hpp" namespace "kc" nogil:
         int32_t error
         int32_t leader_id
         int32_t leader_epoch
+        vector[int32_t] replicas
 
     cdef cppclass TopicEntry:
         TopicEntry()
         string name
         Uuid id
         int32_t error
+        bint internal
         int64_t updated_ms
         unordered_map[int32_t, PartitionEntry] partitions
 

@@ -64,7 +64,12 @@ struct PartitionState {
   std::atomic<int64_t> committed_offset{OFFSET_INVALID};  // as last committed or read by this consumer
   std::atomic<int64_t> start_offset{OFFSET_INVALID};  // where fetching began, for the lag until a record is returned
 
+  // ---- N adds, A subtracts
+  std::atomic<int64_t> undelivered_records{0};        // decoded and not yet taken
+
   // ---- thread: N
+  int64_t received_records = 0;        // decoded since the assignment
+  int64_t received_bytes = 0;          // of their batches, as they came
   bool tracked = false;                // stands in the network thread's set of assigned partitions
   size_t tracked_place = 0;            // where in FetchPositions.tracked
   uint64_t adopted_epoch = 0;          // position_epoch that fetch_offset belongs to

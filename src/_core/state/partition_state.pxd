@@ -42,6 +42,9 @@ cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
         atomic[int64_t] fetch_offset
         atomic[int64_t] committed_offset
         atomic[int64_t] start_offset
+        atomic[int64_t] undelivered_records
+        int64_t received_records
+        int64_t received_bytes
         bint tracked
         size_t tracked_place
         uint64_t adopted_epoch

@@ -13,6 +13,7 @@ import click
 from kconsumer.cluster_metadata import PartitionMetadata
 from kconsumer.consumer import Consumer
 from kconsumer.errors import KafkaError, KafkaException, exception_for
+from kconsumer.topic_partition import TopicPartition
 
 EARLIEST = -2
 LATEST = -1
@@ -68,13 +69,9 @@ def offsets(consumer: Consumer, asked: Sequence[tuple[str, int, int]], timeout: 
     Raises:
         KafkaException: one cannot be had.
     """
-    committed = consumer._settings.isolation_level == "read_committed"
-    found = []
-    for (topic, partition, _), (error, offset, *_) in zip(
-        asked, consumer._list_offsets(list(asked), committed, timeout), strict=True
-    ):
-        if error:
-            raise exception_for(error, f"{topic} [{partition}]: its offsets cannot be had: {KafkaError(error).str()}",
-                                topic=topic, partition=partition)
-        found.append(offset)
-    return found
+    answers = consumer.offsets_for_times([TopicPartition(*question) for question in asked], timeout)
+    for p in answers:
+        if p.error is not None:
+            raise exception_for(p.error.code(), f"{p.topic} [{p.partition}]: its offsets cannot be had: "
+                                                f"{p.error.str()}", topic=p.topic, partition=p.partition)
+    return [p.offset for p in answers]

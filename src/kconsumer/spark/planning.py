@@ -10,8 +10,9 @@ import heapq
 from dataclasses import dataclass, replace
 
 from kconsumer.consumer import Consumer
-from kconsumer.errors import KafkaError, exception_for, exception_from
+from kconsumer.errors import KafkaError, exception_for
 from kconsumer.spark.options import EARLIEST, LATEST, ReadOptions
+from kconsumer.topic_partition import TopicPartition
 
 Place = tuple[str, int]
 
@@ -92,15 +93,15 @@ def _ranges(consumer: Consumer, options: ReadOptions, places: list[Place]) -> li
     """The ranges that are not empty; both ends of all partitions are asked for at once."""
     _check_cover("startingOffsets", options.starting, places)
     _check_cover("endingOffsets", options.ending, places)
-    lows = [(topic, partition, EARLIEST) for topic, partition in places]
-    highs = [(topic, partition, LATEST) for topic, partition in places]
-    answers = consumer._list_offsets(lows + highs, options.read_committed, options.poll_timeout_s)
-    for (topic, partition), (error, *_) in zip(places + places, answers, strict=True):
-        if error:
-            raise exception_from(KafkaError(error, f"{topic} [{partition}]: its offsets cannot be had: "
-                                                   f"{KafkaError(error).str()}", topic=topic, partition=partition))
+    ends = [TopicPartition(*place, end) for end in (EARLIEST, LATEST) for place in places]
+    answers = consumer.offsets_for_times(ends, options.poll_timeout_s)
+    for p in answers:
+        if p.error is not None:
+            raise exception_for(p.error.code(), f"{p.topic} [{p.partition}]: its offsets cannot be had: "
+                                                f"{p.error.str()}", topic=p.topic, partition=p.partition)
+    offsets = [p.offset for p in answers]
     ranges = []
-    for place, (_, low, *_), (_, high, *_) in zip(places, answers[: len(places)], answers[len(places):], strict=True):
+    for place, low, high in zip(places, offsets[: len(places)], offsets[len(places):], strict=True):
         start = EARLIEST if options.starting is None else options.starting[place]
         end = LATEST if options.ending is None else options.ending[place]
         asked = OffsetRange(*place, low if start == EARLIEST else start, high if end == LATEST else end)

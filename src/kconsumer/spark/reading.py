@@ -23,7 +23,6 @@ from kconsumer.spark.planning import OffsetRange
 from kconsumer.topic_partition import TopicPartition
 
 _MAX_RECORDS: Final = 32_768  # a batch: few enough to be sent on while the next ones come
-_LOOK_S: Final = 0.05  # how often to look whether the position moved over records that are not shown
 
 
 def read_range(options: ReadOptions, wanted: OffsetRange, schema: StructType) -> Iterator[pa.RecordBatch]:
@@ -51,7 +50,7 @@ def _batches(consumer: Consumer, options: ReadOptions, wanted: OffsetRange) -> I
     position = wanted.start
     deadline = time.monotonic() + options.poll_timeout_s
     while position < wanted.end:
-        batch = _consume(consumer, wanted, position)
+        batch = _consume(consumer, wanted, position, max(deadline - time.monotonic(), 0.0))
         reached = consumer.position([place])[0].offset
         if reached > position:
             position = reached
@@ -64,9 +63,10 @@ def _batches(consumer: Consumer, options: ReadOptions, wanted: OffsetRange) -> I
             yield batch
 
 
-def _consume(consumer: Consumer, wanted: OffsetRange, position: int) -> Any:
+def _consume(consumer: Consumer, wanted: OffsetRange, position: int, timeout_s: float) -> Any:
     try:
-        return consumer.consume_batch(_MAX_RECORDS, _LOOK_S)
+        # Also when only records that are not shown came: the range may end with them.
+        return consumer._consume_batch_or_moved(_MAX_RECORDS, timeout_s)
     except OffsetOutOfRangeError as error:
         raise exception_for(
             KafkaError.OFFSET_OUT_OF_RANGE,

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _BUNDLES = ("confluent_kafka.libs/librdkafka-*.so*", "confluent_kafka.libs/librdkafka.so*",
             "confluent_kafka/.dylibs/librdkafka*.dylib")
 _ALL = -1
+# JoinGroup, Heartbeat, LeaveGroup, SyncGroup: it offers flexible versions too, but reads them as inflexible ones.
+_READABLE = {11: 5, 12: 3, 13: 1, 14: 3}
 
 
 class Request(NamedTuple):
@@ -92,6 +94,8 @@ class EmbeddedCluster:
         from kconsumer._core.librdkafka.mock_cluster import MockCluster
 
         self._mock = MockCluster(librdkafka_path(), self._count)
+        for api, highest in _READABLE.items():
+            self._mock.set_api_version(api, 0, highest)
         for broker, rack in enumerate(self._racks, 1):
             self.set_rack(broker, rack)
 

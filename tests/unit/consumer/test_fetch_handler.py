@@ -95,6 +95,26 @@ def test_a_position_moves_as_records_are_returned(loop):
     assert position(loop) == (5, 4)
 
 
+@pytest.mark.parametrize("take", [lambda c: c.poll(0), lambda c: c.consume(10, 0), lambda c: c.consume_batch(10, 0)])
+def test_a_call_that_meets_only_invisible_records_ends_at_its_timeout_behind_them(loop, take):
+    loop.assign(("t", 0, 0))
+    for offset in range(100):
+        serve(loop, {0: {"records": commit_marker(offset, 1)}})
+    assert not take(loop.consumer)
+    assert position(loop)[0] == 100
+    settle(loop)
+
+
+def test_a_reader_up_to_an_offset_is_told_that_invisible_records_reached_it(loop):
+    loop.assign(("t", 0, 0))
+    serve(loop, {0: {"records": records(0, 3)}})
+    serve(loop, {0: {"records": commit_marker(3, 1)}})
+    assert len(loop.consumer._consume_batch_or_moved(10, None)) == 3
+    assert len(loop.consumer._consume_batch_or_moved(10, None)) == 0
+    assert position(loop)[0] == 4
+    assert len(loop.consumer._consume_batch_or_moved(10, 0)) == 0
+
+
 def test_a_position_passes_what_is_invisible(loop):
     loop.assign(("t", 0, 0))
     serve(loop, {0: {"records": commit_marker(0, 1)}})

@@ -97,7 +97,7 @@ class Loop:
     """Consumer, scripted network and clock; ``turn()`` is one turn of the loop."""
 
     def __init__(self, **settings: Any) -> None:
-        given = {"bootstrap.servers": "bootstrap:9092", "group.id": "g", "auto.offset.reset": "earliest",
+        given = {"bootstrap.servers": "bootstrap:9092", "auto.offset.reset": "earliest",
                  "retry.backoff.ms": 100, "retry.backoff.max.ms": 1000,
                  "topic.metadata.refresh.interval.ms": REFRESH_MS}
         given.update({name.replace("_", "."): value for name, value in settings.items() if not name.endswith("_cb")})

@@ -149,6 +149,15 @@ def test_a_broker_too_old_to_be_fetched_from_is_fatal(loop):
     assert message.error().fatal()
 
 
+def test_a_broker_too_old_to_be_fetched_from_is_told_once(loop):
+    loop.network.set_version(FETCH, 0, 3)
+    loop.assign(("t", 0, 0))
+    for _ in range(50):
+        loop.advance(100)
+    assert loop.inside()["state"] is not None
+    assert loop.serve() == [UNSUPPORTED]
+
+
 # -- leaders that move
 
 

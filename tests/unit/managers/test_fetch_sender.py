@@ -174,6 +174,62 @@ def test_an_unassigned_partition_is_forgotten(loop):
     assert loop.offsets() == []
 
 
+def test_an_answer_does_not_continue_a_session_that_was_given_up_meanwhile(loop):
+    """The topic is made anew and, before the loop has looked at that, sought: it never left the session. A request that
+    went on with the session's next epoch would ask for the new topic what the broker knows as the old one's."""
+    loop.assign(("t", 0, 0), ("t", 1, 0))
+    loop.fetched(loop.one(FETCH), {}, session=77)
+    parked = loop.one(FETCH)
+    loop.topics["t"] = Topic({0: (1, 0), 1: (1, 0)}, topic_id=T2)
+    loop.advance(REFRESH_MS)
+    loop.answer_metadata()
+    for partition in (0, 1):
+        loop.consumer._seek("t", partition, 4, -1)
+    loop.turn()
+    loop.fetched(parked, {}, session=77)
+    request = loop.one(FETCH)
+    assert session_of(request) == (77, 0)
+    assert loop.asked(request) == {("t", 0): 4, ("t", 1): 4}
+    assert loop.forgotten(request) == []
+    loop.fetched(request, {}, session=78)
+    assert session_of(loop.one(FETCH)) == (78, 1)
+
+
+def test_a_full_request_names_each_topic_once(loop):
+    """Ten thousand partitions of four topics, none served yet: a topic's name or id is not repeated for each."""
+    loop.topics = {name: Topic(dict.fromkeys(range(500), (1, 5)), topic_id=loop_id)
+                   for name, loop_id in (("t", T1), ("u", U1))}
+    loop.assign(*((name, p, 0) for p in range(500) for name in ("t", "u")))
+    topics = loop.one(FETCH)["body"]["topics"]
+    assert sorted(len(t["partitions"]) for t in topics) == [500, 500]
+
+
+def test_a_partition_that_leaves_before_it_was_asked_for_is_not_asked_for(loop):
+    loop.assign(("t", 0, 0), ("t", 1, 0))
+    parked = loop.one(FETCH)
+    loop.consumer._seek("t", 1, 5, -1)
+    loop.turn()
+    loop.consumer._unassign([("t", 1)])
+    loop.fetched(parked, {})
+    request = loop.one(FETCH)
+    assert loop.asked(request) == {}
+    assert loop.forgotten(request) == [1]
+
+
+def test_a_topic_that_leaves_takes_nothing_of_another_along(loop):
+    loop.topics["u"] = Topic({0: (1, 5)}, topic_id=U1)
+    loop.assign(("t", 0, 0), ("u", 0, 0))
+    loop.fetched(loop.one(FETCH), {})
+    loop.consumer._unassign([("u", 0)])
+    loop.fetched(loop.one(FETCH), {("u", 0): {"records": records(0, 3)}, ("t", 0): {"records": records(0, 3)}})
+    assert loop.offsets() == [0, 1, 2]
+    loop.consumer._assign([("u", 0, 7, -1)], False)
+    loop.fetched(loop.one(FETCH), {})
+    assert loop.asked(loop.one(FETCH)) == {("u", 0): 7}
+    loop.fetched(loop.one(FETCH), {("u", 0): {"records": records(7, 9)}})
+    assert loop.offsets() == [7, 8]
+
+
 @pytest.mark.parametrize(("code", "kept"), [
     (SESSION_NOT_FOUND, 0), (INVALID_SESSION_EPOCH, 77), (SESSION_TOPIC_ID, 77), (INCONSISTENT_TOPIC_ID, 77),
 ])

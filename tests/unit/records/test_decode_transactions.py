@@ -50,6 +50,16 @@ def test_a_commit_marker_does_not_end_an_abort():
     assert values(rows) == [b"kept"]
 
 
+def test_aborts_come_in_the_order_in_which_they_ended():
+    """A broker lists a long transaction after a shorter one within it."""
+    stream = b"".join([
+        data(0, 1, b"bad"), data(1, 2, b"bad"), control_batch(2, 2, ABORT), data(3, 1, b"bad"),
+        control_batch(4, 1, ABORT), data(5, 3, b"good"),
+    ])
+    rows, _ = decode(stream, read_committed=True, aborted=[(2, 1), (1, 0)])
+    assert values(rows) == [b"good"]
+
+
 def test_records_outside_transactions_of_an_aborting_producer_are_kept():
     stream = data(0, 1, b"bad") + data(1, 1, b"plain", transactional=False) + control_batch(2, 1, ABORT)
     rows, _ = decode(stream, read_committed=True, aborted=[(1, 0)])

@@ -1,0 +1,67 @@
+// Owns: WindowStats, what values came in a window of time: count, sum, extremes, deviation and percentiles.
+// thread: one (its owner's). Never: allocates; a value costs a few instructions, the memory is fixed.
+//
+// Percentiles come from a histogram whose buckets are a sixteenth of a power of two wide: they are at most 7 % high.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+namespace kc {
+
+class WindowStats {
+ public:
+  static constexpr int kMaxBits = 37;   // larger values count as out of range; in microseconds that is 38 hours
+  static constexpr size_t kBuckets = static_cast<size_t>(kMaxBits - 3) * 16;
+  int64_t count = 0, sum = 0, min = 0, max = 0, out_of_range = 0;
+
+  void add(int64_t value) {
+    if (value < 0 || value >> kMaxBits != 0) {
+      out_of_range += 1;
+      return;
+    }
+    min = count == 0 ? value : std::min(min, value);
+    max = std::max(max, value);
+    sum += value;
+    squares_ += static_cast<double>(value) * static_cast<double>(value);
+    count += 1;
+    buckets_[bucket_of(value)] += 1;
+  }
+  void start_again() { *this = WindowStats(); }
+  int64_t average() const { return count > 0 ? sum / count : 0; }
+  int64_t deviation() const {
+    if (count == 0) return 0;
+    double mean = static_cast<double>(sum) / static_cast<double>(count);
+    return static_cast<int64_t>(std::sqrt(std::max(0.0, squares_ / static_cast<double>(count) - mean * mean)));
+  }
+  // The value that `percent` of all are not above.
+  int64_t percentile(double percent) const {
+    int64_t wanted = std::max<int64_t>(1, static_cast<int64_t>(std::ceil(percent / 100 * static_cast<double>(count))));
+    int64_t seen = 0;
+    for (size_t i = 0; i < kBuckets && count > 0; i++) {
+      seen += buckets_[i];
+      if (seen >= wanted) return std::min(last_of(i), max);
+    }
+    return 0;
+  }
+  static constexpr size_t histogram_bytes() { return sizeof buckets_; }
+
+ private:
+  uint32_t buckets_[kBuckets] = {};
+  double squares_ = 0;
+
+  // Below 32 each value has its own; above, the exponent chooses sixteen and the next four bits one of them.
+  static size_t bucket_of(int64_t value) {
+    if (value < 16) return static_cast<size_t>(value);
+    int exponent = 63 - __builtin_clzll(static_cast<unsigned long long>(value));
+    return static_cast<size_t>(exponent - 3) * 16 + static_cast<size_t>(value >> (exponent - 4) & 15);
+  }
+  static int64_t last_of(size_t bucket) {
+    if (bucket < 16) return static_cast<int64_t>(bucket);
+    int shift = static_cast<int>(bucket / 16) - 1;
+    return ((static_cast<int64_t>(bucket % 16) + 17) << shift) - 1;
+  }
+};
+
+}  // namespace kc

@@ -1,0 +1,40 @@
+# GroupCore: ConsumerCore with a consumer group: subscription, rebalances on the application's side, commits. thread: A.
+from kconsumer._core.base.cpp cimport int32_t, int64_t, uint32_t, uint64_t, vector
+from kconsumer._core.consumer.consumer_core cimport ConsumerCore
+from kconsumer._core.events.application_event cimport AckRebalanceEvent, LeaveGroupEvent
+from kconsumer._core.events.rebalance_event cimport RebalanceEvent, RebalanceKind
+from kconsumer._core.events.topic_partition cimport PartitionOffset, TopicPartition
+from kconsumer._core.managers.commit_request_manager cimport CommitRequestManager
+from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager
+from kconsumer._core.managers.membership_manager cimport MembershipManager
+from kconsumer._core.managers.request_manager cimport RequestManager
+from kconsumer._core.state.group cimport GroupConfig, GroupShared, Membership
+from kconsumer._core.state.partition_state cimport PartitionState
+
+
+cdef class GroupCore(ConsumerCore):
+    cdef GroupConfig group                       # thread: any (written before N starts)
+    cdef Membership member                       # thread: N
+    cdef GroupShared shared                      # shared: inside
+    cdef CoordinatorRequestManager coordinator   # thread: N
+    cdef CommitRequestManager commits            # thread: N
+    cdef MembershipManager membership            # thread: N
+    cdef RequestManager protocol                 # thread: N
+    cdef bint subscribed                         # thread: A
+    cdef uint64_t subscription_epoch             # thread: A (moves with unsubscribe)
+    cdef vector[TopicPartition] held             # thread: A (the exclusive call; sorted: what the group has given)
+    cdef bint in_rebalance                       # thread: A (a rebalance callback is running)
+    # private
+    cdef int attend_group(self, uint32_t bits) except -1
+    cdef int _serve_rebalances(self) except -1
+    cdef int _serve_rebalance(self, RebalanceEvent& event) except -1
+    cdef int _take_over(self, RebalanceEvent& event) except -1
+    cdef int _give_up(self, RebalanceKind kind, RebalanceEvent& event) except -1
+    cdef int _call_back(self, kind, const vector[TopicPartition]& partitions, bint eager) except -1
+    cdef int _find_states(self, const vector[TopicPartition]& partitions, vector[PartitionState*]& out) except -1
+    cdef int _standing(self, vector[PartitionState*]& states, vector[PartitionOffset]& out) except -1
+    cdef int _commit_returned(self) except -1
+    cdef int _standing_of_all(self, vector[PartitionOffset]& out) except -1
+    cdef LeaveGroupEvent* _leave(self, bint closing, int64_t deadline_us, bint call_back) except NULL
+    cdef bint _drop_rebalances(self) except -1
+    cdef int leave_group(self, int64_t deadline_us) except -1

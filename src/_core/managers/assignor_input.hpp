@@ -1,0 +1,179 @@
+// Owns: AssignorInput, members and topics of an assignment as numbers, so that the algorithms compare and index
+// integers; and AssignorResult, who gets what, in the same numbers.
+// Threads: any (values); in a consumer N. Never: decides who gets what.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "managers/assignment.hpp"
+
+namespace kc {
+
+constexpr int32_t NOBODY = -1;
+constexpr int32_t NO_TOPIC = -1;
+
+// The order of Java's strings, which is that of UTF-16: what UTF-8 starts with 0xEE or 0xEF (U+E000 to U+FFFF) comes
+// after what starts with 0xF0 to 0xF4 and needs a surrogate pair.
+inline bool java_less(const std::string& a, const std::string& b) {
+  auto differ = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  if (differ.second == b.end()) return false;
+  if (differ.first == a.end()) return true;
+  auto x = static_cast<uint8_t>(*differ.first), y = static_cast<uint8_t>(*differ.second);
+  if (x >= 0xee && y >= 0xee && (x >= 0xf0) != (y >= 0xf0)) return x > y;
+  return x < y;
+}
+
+// The order in which range and roundrobin serve members: static ones first, by their instance id.
+inline bool serves_before(const GroupMember& a, const GroupMember& b) {
+  const NullableString &x = a.group_instance_id, &y = b.group_instance_id;
+  if (x.is_null != y.is_null) return y.is_null;
+  if (!x.is_null && x.value != y.value) return java_less(x.value, y.value);
+  return java_less(a.member_id, b.member_id);
+}
+
+// Members are numbered in the order of their ids, topics in that of their names; a partition is numbered
+// `first + partition`. Topics that nobody wants or that have no partitions have no number.
+class AssignorInput {
+ public:
+  struct Topic {
+    const TopicInput* input = nullptr;
+    size_t first = 0;
+    int32_t count = 0;
+    std::vector<int32_t> subscribers;  // ascending
+  };
+  struct Member {
+    const GroupMember* input = nullptr;
+    std::vector<int32_t> topics;  // ascending
+  };
+
+  AssignorInput(const std::vector<GroupMember>& given_members, const std::vector<TopicInput>& given_topics) {
+    take_members(given_members);
+    take_topics(given_topics);
+    subscribe();
+  }
+
+  std::vector<Member> members;
+  std::vector<Topic> topics;
+  size_t partition_count = 0;
+  // Whether all members named the same topics, known or not.
+  bool subscriptions_equal = true;
+
+  int32_t member_count() const { return static_cast<int32_t>(members.size()); }
+  int32_t topic_count() const { return static_cast<int32_t>(topics.size()); }
+  const Topic& topic_of(size_t partition) const { return topics[topic_index_of(partition)]; }
+  size_t topic_index_of(size_t partition) const {
+    auto after = std::upper_bound(topics.begin(), topics.end(), partition,
+                                  [](size_t p, const Topic& topic) { return p < topic.first; });
+    return static_cast<size_t>(after - topics.begin()) - 1;
+  }
+  int32_t find_topic(const std::string& name) const {
+    auto found = numbers_.find(name);
+    return found == numbers_.end() ? NO_TOPIC : found->second;
+  }
+  bool is_subscribed(int32_t member, int32_t topic) const {
+    const std::vector<int32_t>& mine = members[static_cast<size_t>(member)].topics;
+    return std::binary_search(mine.begin(), mine.end(), topic);
+  }
+
+ private:
+  void take_members(const std::vector<GroupMember>& given) {
+    for (const GroupMember& member : given) members.push_back({&member, {}});
+    std::stable_sort(members.begin(), members.end(), [](const Member& a, const Member& b) {
+      return java_less(a.input->member_id, b.input->member_id);
+    });
+    // Of a member id that comes twice the last one counts. No coordinator sends that.
+    size_t kept = 0;
+    for (size_t i = 0; i < members.size(); ++i) {
+      if (kept > 0 && members[kept - 1].input->member_id == members[i].input->member_id) --kept;
+      members[kept++].input = members[i].input;
+    }
+    members.resize(kept);
+  }
+  // Only topics that somebody named are kept, in the end; numbers_ meanwhile says which those are.
+  void take_topics(const std::vector<TopicInput>& given) {
+    for (size_t m = 0; m < members.size(); ++m) {
+      if (m > 0 && members[m].input->topics == members[m - 1].input->topics) continue;
+      for (const std::string& name : members[m].input->topics) numbers_.emplace(name, NO_TOPIC);
+    }
+    for (const TopicInput& topic : given) {
+      auto wanted = numbers_.find(topic.topic);
+      if (topic.partition_count <= 0 || wanted == numbers_.end() || wanted->second != NO_TOPIC) continue;
+      wanted->second = 0;
+      topics.emplace_back();
+      topics.back().input = &topic;
+      topics.back().count = topic.partition_count;
+    }
+    std::sort(topics.begin(), topics.end(),
+              [](const Topic& a, const Topic& b) { return java_less(a.input->topic, b.input->topic); });
+    for (size_t i = 0; i < topics.size(); ++i) {
+      numbers_[topics[i].input->topic] = static_cast<int32_t>(i);
+      topics[i].first = partition_count;
+      partition_count += static_cast<size_t>(topics[i].count);
+    }
+  }
+  void subscribe() {
+    std::vector<std::string> before, names;
+    for (size_t m = 0; m < members.size(); ++m) {
+      if (m > 0 && members[m].input->topics == members[m - 1].input->topics) {
+        members[m].topics = members[m - 1].topics;  // the usual case, and by far the cheapest
+      } else {
+        names = members[m].input->topics;
+        std::sort(names.begin(), names.end());
+        names.erase(std::unique(names.begin(), names.end()), names.end());
+        if (m > 0 && names != before) subscriptions_equal = false;
+        for (const std::string& name : names) {
+          int32_t topic = find_topic(name);
+          if (topic != NO_TOPIC) members[m].topics.push_back(topic);
+        }
+        std::sort(members[m].topics.begin(), members[m].topics.end());
+        before.swap(names);
+      }
+      for (int32_t topic : members[m].topics) {
+        topics[static_cast<size_t>(topic)].subscribers.push_back(static_cast<int32_t>(m));
+      }
+    }
+  }
+
+  std::unordered_map<std::string, int32_t> numbers_;
+};
+
+// The Java client's balance score: the differences of all pairs of members' counts, summed up. 0 is perfect.
+inline int64_t imbalance(std::vector<int64_t> counts) {
+  std::sort(counts.begin(), counts.end());
+  int64_t score = 0, before = 0;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    score += counts[i] * static_cast<int64_t>(i) - before;
+    before += counts[i];
+  }
+  return score;
+}
+
+struct AssignorResult {
+  // Per partition the number of the member that gets it, or NOBODY.
+  std::vector<int32_t> owners;
+
+  explicit AssignorResult(const AssignorInput& in) : owners(in.partition_count, NOBODY) {}
+
+  void write(const AssignorInput& in, GroupAssignment& out) const {
+    std::vector<std::vector<TopicPartitions>*> lists;
+    out.clear();
+    out.reserve(in.members.size());
+    for (const AssignorInput::Member& member : in.members) lists.push_back(&out[member.input->member_id]);
+    for (const AssignorInput::Topic& topic : in.topics) {
+      for (int32_t p = 0; p < topic.count; ++p) {
+        int32_t owner = owners[topic.first + static_cast<size_t>(p)];
+        if (owner == NOBODY) continue;
+        std::vector<TopicPartitions>& list = *lists[static_cast<size_t>(owner)];
+        if (list.empty() || list.back().topic != topic.input->topic) list.push_back({topic.input->topic, {}});
+        list.back().partitions.push_back(p);
+      }
+    }
+  }
+};
+
+}  // namespace kc

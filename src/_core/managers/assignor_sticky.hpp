@@ -1,0 +1,100 @@
+// Owns: StickyAssignor, the sticky and cooperative-sticky assignors: which of the two algorithms runs, whether racks are
+// worth a move, and what a cooperative group withholds.
+// Threads: any (a pure function); in a consumer N. Never: keeps state between two rebalances.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "managers/assignment.hpp"
+#include "managers/assignor_claims.hpp"
+#include "managers/assignor_input.hpp"
+#include "managers/assignor_racks.hpp"
+#include "managers/assignor_sticky_equal.hpp"
+#include "managers/assignor_sticky_general.hpp"
+
+namespace kc {
+
+class StickyAssignor {
+ public:
+  StickyAssignor(AssignorKind kind, const AssignorInput& in, AssignorResult& result)
+      : in_(in), result_(result), claims_(kind, in), racks_(in), cooperative_(kind == ASSIGNOR_COOPERATIVE_STICKY) {
+    std::vector<int32_t> everybody;
+    for (int32_t m = 0; m < in.member_count(); ++m) everybody.push_back(m);
+    racks_useful_ = racks_.any() && racks_.useful(0, in.partition_count, everybody);
+  }
+
+  void run() {
+    choose(claims_, false, result_);
+    if (racks_useful_ && (!cooperative_ || claims_.complete())) prefer_nearer();
+    if (cooperative_) withhold(claims_, result_);
+  }
+
+ private:
+  // With `leave_far` members lose what they would read from another rack, and may get something nearer.
+  void choose(const Claims& claims, bool leave_far, AssignorResult& result) const {
+    const RackIndex* racks = racks_useful_ ? &racks_ : nullptr;
+    if (in_.subscriptions_equal) {
+      StickyEqualAssignor(in_, claims, racks, leave_far, result).run();
+    } else {
+      StickyGeneralAssignor(in_, claims, racks, leave_far, result).run();
+    }
+  }
+
+  // A partition that changes hands is withheld: its owner learns that it lost it, gives it up and joins again, and that
+  // second rebalance gives it away. True if there is any.
+  static bool withhold(const Claims& claims, AssignorResult& result) {
+    bool any = false;
+    for (size_t p = 0; p < result.owners.size(); ++p) {
+      if (!claims.held_by_another(p, result.owners[p])) continue;
+      result.owners[p] = NOBODY;
+      any = true;
+    }
+    return any;
+  }
+
+  // Moves for the sake of racks are only made if they end in a better assignment. In a cooperative group that is seen
+  // only after the rebalances that follow, and those, which begin with partitions that nobody owns, make none: what
+  // balance then puts into another rack would be taken away again the next time, and so on for ever. (The Java client's
+  // groups can be caught in that.)
+  void prefer_nearer() {
+    AssignorResult nearer(in_);
+    choose(claims_, true, nearer);
+    if (badness(settled(nearer)) < badness(settled(result_))) result_ = std::move(nearer);
+  }
+  // What a group has in the end that begins with `result` and makes no further moves for the sake of racks.
+  AssignorResult settled(AssignorResult result) const {
+    if (!cooperative_ || !withhold(claims_, result)) return result;
+    for (int round = 0; round < MAX_ROUNDS; ++round) {
+      const Claims claims(result.owners);
+      AssignorResult next(in_);
+      choose(claims, false, next);
+      result = next;
+      if (!withhold(claims, result)) break;
+    }
+    return result;
+  }
+  // Lower is better: the imbalance, then how many partitions have no replica in the rack of their member.
+  std::pair<int64_t, size_t> badness(const AssignorResult& result) const {
+    std::vector<int64_t> counts(in_.members.size(), 0);
+    size_t far = 0;
+    for (size_t p = 0; p < result.owners.size(); ++p) {
+      int32_t owner = result.owners[p];
+      if (owner != NOBODY) ++counts[static_cast<size_t>(owner)];
+      if (owner == NOBODY || !racks_.matches(racks_.of_member(owner), p)) ++far;
+    }
+    return {imbalance(std::move(counts)), far};
+  }
+
+  static constexpr int MAX_ROUNDS = 8;  // two are rare
+
+  const AssignorInput& in_;
+  AssignorResult& result_;
+  const Claims claims_;
+  const RackIndex racks_;
+  const bool cooperative_;
+  bool racks_useful_ = false;
+};
+
+}  // namespace kc

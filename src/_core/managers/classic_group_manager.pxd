@@ -1,0 +1,99 @@
+# ClassicGroupManager: JoinGroup, SyncGroup, Heartbeat and LeaveGroup of the classic protocol. thread: N.
+from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint64_t, vector
+from kconsumer._core.base.status cimport Status
+from kconsumer._core.events.background_event cimport BackgroundEventQueue
+from kconsumer._core.events.topic_partition cimport TopicPartition
+from kconsumer._core.managers.assignors cimport TopicPartitions
+from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager
+from kconsumer._core.managers.group_leader cimport GroupLeader
+from kconsumer._core.managers.membership_manager cimport MembershipManager
+from kconsumer._core.managers.request_manager cimport RequestManager
+from kconsumer._core.managers.request_state cimport BackoffConfig, Jitter, RequestState
+from kconsumer._core.network.request cimport BodyOf, Channel, Request, RequestBody, Response
+from kconsumer._core.protocol.messages.join_group cimport JoinGroupRequest, JoinGroupResponse
+from kconsumer._core.protocol.messages.sync_group cimport (
+    SyncGroupRequest_SyncGroupRequestAssignment,
+    SyncGroupResponse,
+)
+from kconsumer._core.protocol.wire cimport Reader
+from kconsumer._core.state.group cimport GroupConfig, GroupShared
+
+
+cdef enum JoinPhase:
+    PHASE_OUT           # no rebalance of ours is under way
+    PHASE_JOIN          # JoinGroup to be sent, or in flight
+    PHASE_ASSIGN        # leader: metadata of the group's topics is awaited
+    PHASE_SYNC          # SyncGroup to be sent, or in flight
+    PHASE_IN            # synced; MembershipManager reconciles
+
+
+cdef class ClassicGroupManager(RequestManager):
+    cdef GroupConfig* config                     # thread: N (written before it starts)
+    cdef GroupShared* shared                     # thread: N (atomics)
+    cdef BackgroundEventQueue* background        # thread: N (shared inside)
+    cdef BackoffConfig* backoff                  # thread: N
+    cdef MembershipManager membership            # thread: N
+    cdef CoordinatorRequestManager coordinator   # thread: N
+    cdef GroupLeader leader                      # thread: N
+    cdef Jitter jitter                           # thread: N
+    cdef JoinPhase phase                         # thread: N
+    cdef RequestState joining                    # thread: N (JoinGroup or SyncGroup)
+    cdef RequestState heartbeat                  # thread: N
+    cdef string member_id                        # thread: N (empty: to be given by the coordinator)
+    cdef int32_t generation                      # thread: N (-1: none)
+    cdef string protocol_name                    # thread: N (the assignor of this generation)
+    cdef uint64_t round                          # thread: N (moves when a JoinGroup or SyncGroup in flight is given up)
+    cdef uint64_t identity                       # thread: N (moves with member id or generation)
+    cdef uint64_t joined_version                 # thread: N (MembershipManager.subscription_version sent by JoinGroup)
+    cdef vector[SyncGroupRequest_SyncGroupRequestAssignment] made   # thread: N (leader: for SyncGroup)
+    cdef vector[TopicPartitions] last            # thread: N (sticky: the latest assignment)
+    cdef int32_t last_generation                 # thread: N
+    cdef bint has_last                           # thread: N
+    cdef bint rejoin_wanted                      # thread: N
+    cdef const char* rejoin_reason               # thread: N (a literal; KIP-800)
+    cdef bint rejoining                          # thread: N (what is being revoked is so in order to join again)
+    cdef bint skip_assignment                    # thread: N (leader, KIP-814)
+    cdef int32_t join_node                       # thread: N (whom JoinGroup or SyncGroup went to)
+    cdef bint leave_in_flight                    # thread: N
+    cdef bint waits_for_coordinator              # thread: N
+    cdef uint64_t failures_seen                  # thread: N (CoordinatorRequestManager.failures when it began to wait)
+    cdef int64_t heartbeat_due_ms                # thread: N
+    cdef int64_t heard_ms                        # thread: N (the latest sign that the coordinator has us)
+    # private
+    cdef void _rejoin_if_needed(self, int64_t now_ms) noexcept nogil
+    cdef void _want_rejoin(self, const char* reason) noexcept nogil
+    cdef void _on_revoked(self, int64_t now_ms) noexcept nogil
+    cdef int64_t _join(self, int64_t now_ms) noexcept nogil
+    cdef int32_t _find_coordinator(self, int64_t now_ms) noexcept nogil
+    cdef void _send_join(self, int32_t node, int64_t now_ms) noexcept nogil
+    cdef void _add_strategy(self, BodyOf[JoinGroupRequest]* body, const string& name) noexcept nogil
+    cdef void _assign(self, int64_t now_ms) noexcept nogil
+    cdef void _send_sync(self, int32_t node, int64_t now_ms) noexcept nogil
+    cdef void _send(self, RequestBody* body, int32_t node, Channel channel, int32_t kind, uint64_t cookie,
+                    int64_t now_ms, int64_t deadline_ms) noexcept nogil
+    cdef bint _readable(self, Reader& reader, Request* request, Response* response, int32_t throttle_time_ms,
+                        int64_t now_ms) noexcept nogil
+    cdef void _on_join(self, Request* request, Response* response, int64_t now_ms) noexcept nogil
+    cdef void _become(self, const string& member_id, int32_t generation, int64_t now_ms) noexcept nogil
+    cdef void _on_joined(self, JoinGroupResponse& message, int64_t now_ms) noexcept nogil
+    cdef void _on_join_error(self, JoinGroupResponse& message, int32_t node_id, int64_t now_ms) noexcept nogil
+    cdef void _on_sync(self, Request* request, Response* response, int64_t now_ms) noexcept nogil
+    cdef void _on_sync_error(self, int32_t code, int32_t node_id, int64_t now_ms) noexcept nogil
+    cdef void _on_round_error(self, int32_t code, const char* what, int32_t node_id, int64_t now_ms) noexcept nogil
+    cdef void _take_assignment(self, SyncGroupResponse& message, int64_t now_ms) noexcept nogil
+    cdef bint _is_subscribed(self, vector[TopicPartitions]& assigned) noexcept nogil
+    cdef void _join_again(self, int64_t now_ms) noexcept nogil
+    cdef void _refused(self, const Status& status, int64_t now_ms) noexcept nogil
+    cdef void _fence(self, bint forget_id, const char* why, int64_t now_ms) noexcept nogil
+    cdef void _fail(self, const Status& status, int64_t now_ms) noexcept nogil
+    cdef void _reset(self, bint forget_id, int64_t now_ms) noexcept nogil
+    cdef void _abandon(self, int64_t now_ms) noexcept nogil
+    cdef void _lost_coordinator(self, int32_t node_id, const char* why, int64_t now_ms) noexcept nogil
+    cdef int64_t _heartbeat(self, int64_t now_ms) noexcept nogil
+    cdef void _send_heartbeat(self, int32_t node, int64_t now_ms) noexcept nogil
+    cdef void _on_heartbeat(self, Request* request, Response* response, int64_t now_ms) noexcept nogil
+    cdef void _on_rebalance_in_progress(self, int64_t now_ms) noexcept nogil
+    cdef void _on_heartbeat_error(self, int32_t code, int32_t node_id, int64_t now_ms) noexcept nogil
+    cdef void _leave(self, int64_t now_ms) noexcept nogil
+    cdef const char* _why_leaving(self) noexcept nogil
+    cdef void _on_leave(self, Response* response, int64_t now_ms) noexcept nogil

@@ -1,0 +1,670 @@
+"""Owns: ClassicGroupManager: JoinGroup, SyncGroup, Heartbeat, LeaveGroup of the classic protocol, eager and cooperative
+(KIP-429); what each answer means for MembershipManager.
+
+thread: N; polled every turn after MembershipManager. Never: assigns partitions (GroupLeader), runs or awaits a callback
+(MembershipManager), sends a heartbeat behind a parked JoinGroup (it and SyncGroup have a connection of their own).
+
+An answer counts only if what was asked is still wanted: `round` for JoinGroup and SyncGroup, `identity` (member id and
+generation) for Heartbeat. Errors, as in the Java client (AbstractCoordinator, ConsumerCoordinator):
+
+  error                         JoinGroup          SyncGroup          Heartbeat
+  COORDINATOR_LOAD_IN_PROGRESS  again, backoff     join, backoff      again, backoff
+  COORDINATOR_NOT_AVAILABLE,
+  NOT_COORDINATOR, lost         find it, join      find it, join      find it
+  UNKNOWN_MEMBER_ID             fence, new id      fence, new id      fence, new id
+  ILLEGAL_GENERATION            again, backoff     fence, keep id     fence, keep id
+  REBALANCE_IN_PROGRESS         again, backoff     join               rejoin (while rebalancing: ignored)
+  MEMBER_ID_REQUIRED            join with that id  -                  -
+  FENCED_INSTANCE_ID            fatal              fatal              fatal
+  UNSUPPORTED_VERSION           fatal              fatal              fatal
+  INCONSISTENT_GROUP_PROTOCOL,
+  INVALID_SESSION_TIMEOUT,
+  INVALID_GROUP_ID,
+  GROUP_AUTHORIZATION_FAILED,
+  GROUP_MAX_SIZE_REACHED,
+  any other                     told, backoff      told, join,        told, again, backoff
+                                                   backoff
+  LeaveGroup is sent once: whatever the answer, the member has left.
+
+"told": a consumer error for poll(), each time, as the Java client's poll() throws each time. "fence": generation (and
+member id) are given up, partitions are lost.
+"""
+cimport cython
+from cython.operator cimport dereference
+from libc.stdint cimport INT64_MAX
+
+from kconsumer._core.base.cpp cimport uint8_t
+from kconsumer._core.base.error_codes cimport (
+    COORDINATOR_LOAD_IN_PROGRESS,
+    COORDINATOR_NOT_AVAILABLE,
+    FENCED_INSTANCE_ID,
+    ILLEGAL_GENERATION,
+    INCONSISTENT_GROUP_PROTOCOL,
+    MEMBER_ID_REQUIRED,
+    NOT_COORDINATOR,
+    REBALANCE_IN_PROGRESS,
+    UNKNOWN_MEMBER_ID,
+    UNSUPPORTED_VERSION,
+)
+from kconsumer._core.base.log cimport DBG_CGRP
+from kconsumer._core.base.status cimport ERR_BAD_MSG, ERR_INTR, ERR_UNSUPPORTED_FEATURE
+from kconsumer._core.managers.assignors cimport AssignorKind, GroupMember, find_assignor
+from kconsumer._core.managers.consumer_protocol cimport (
+    assignor_user_data,
+    decode_assignment,
+    encode_subscription,
+)
+from kconsumer._core.network.request cimport (
+    CHANNEL_COORDINATOR,
+    CHANNEL_JOIN,
+    BodyOf,
+    Channel,
+    Request,
+    Response,
+)
+from kconsumer._core.protocol.messages.heartbeat cimport HeartbeatRequest, HeartbeatResponse
+from kconsumer._core.protocol.messages.join_group cimport (
+    JoinGroupRequest,
+    JoinGroupRequest_JoinGroupRequestProtocol,
+    JoinGroupResponse,
+)
+from kconsumer._core.protocol.messages.leave_group cimport (
+    LeaveGroupRequest,
+    LeaveGroupRequest_MemberIdentity,
+    LeaveGroupResponse,
+)
+from kconsumer._core.protocol.messages.sync_group cimport SyncGroupRequest
+from kconsumer._core.protocol.types cimport NullableString
+from kconsumer._core.protocol.wire cimport Reader
+from kconsumer._core.state.member_state cimport (
+    MEMBER_FATAL,
+    MEMBER_FENCED,
+    MEMBER_JOINING,
+    MEMBER_STABLE,
+    MEMBER_STALE,
+    MEMBER_UNSUBSCRIBED,
+)
+
+cdef enum:
+    KIND_JOIN = 1
+    KIND_SYNC = 2
+    KIND_HEARTBEAT = 3
+    KIND_LEAVE = 4
+    JOIN_GRACE_MS = 5000                 # of a JoinGroup's answer after the rebalance timeout, as the Java client has it
+    STATIC_MEMBERS_SINCE_JOIN = 5        # versions from which requests carry group.instance.id
+    STATIC_MEMBERS_SINCE = 3             # SyncGroup, Heartbeat
+
+
+cdef extern from * nogil:
+    """
+    static inline const char* kc_classic_error(int32_t code) {
+      switch (code) {
+        case 14: return "the coordinator is loading the group";
+        case 15: case 16: return "the broker is not the coordinator";
+        case 22: return "illegal generation";
+        case 23: return "the members have no assignor or protocol type in common";
+        case 24: return "the group id is not valid";
+        case 25: return "the coordinator does not know this member";
+        case 26: return "the session timeout is outside of what the broker allows";
+        case 27: return "a rebalance is in progress";
+        case 30: return "not authorized to access the group";
+        case 35: return "the broker is too old for this group's settings";
+        case 79: return "a member id is required";
+        case 81: return "the group has its maximum number of members";
+        case 82: return "another member with this group.instance.id has taken its place";
+      }
+      return "unexpected error";
+    }
+    static inline void kc_group_by_topic(const std::vector<kc::TopicPartition>& sorted,
+                                         std::vector<kc::TopicPartitions>& out) {
+      for (const auto& p : sorted) {
+        if (out.empty() || out.back().topic != p.topic) out.push_back({p.topic, {}});
+        out.back().partitions.push_back(p.partition);
+      }
+    }
+    static inline void kc_flatten(const std::vector<kc::TopicPartitions>& sorted,
+                                  std::vector<kc::TopicPartition>& out) {
+      for (const auto& t : sorted) {
+        for (int32_t p : t.partitions) out.emplace_back(t.topic, p);
+      }
+    }
+    """
+    const char* error_text "kc_classic_error"(int32_t code)
+    void group_by_topic "kc_group_by_topic"(const vector[TopicPartition]& sorted, vector[TopicPartitions]& out)
+    void flatten "kc_flatten"(const vector[TopicPartitions]& sorted, vector[TopicPartition]& out)
+
+
+@cython.no_gc
+cdef class ClassicGroupManager(RequestManager):
+    def __cinit__(self, MembershipManager membership not None, CoordinatorRequestManager coordinator not None):
+        self.membership = membership
+        self.coordinator = coordinator
+        self.leader = GroupLeader(membership)
+        self.generation = -1
+        self.last_generation = -1
+        self.rejoin_reason = b""
+
+    # ---- every turn
+
+    cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
+        cdef int64_t wait
+        if self.membership.leave_wanted:
+            self._leave(now_ms)
+            return INT64_MAX if self.leave_in_flight else 0
+        if (self.membership.state == MEMBER_UNSUBSCRIBED or self.membership.state == MEMBER_FATAL
+                or self.membership.state == MEMBER_STALE or self.membership.state == MEMBER_FENCED):
+            if self.membership.state != MEMBER_FENCED:
+                self._reset(True, now_ms)
+            return INT64_MAX
+        wait = self._heartbeat(now_ms)
+        if self.membership.state == MEMBER_STABLE:
+            self._rejoin_if_needed(now_ms)
+        if self.membership.revocation_committed():
+            self._on_revoked(now_ms)
+        if self.membership.state == MEMBER_JOINING:
+            wait = min(wait, self._join(now_ms))
+        return wait
+
+    cdef void _rejoin_if_needed(self, int64_t now_ms) noexcept nogil:
+        if self.leader.changed():
+            self._want_rejoin(b"cached metadata has changed")
+        if self.joined_version != self.membership.subscription_version and self.membership.subscribed_known:
+            self._want_rejoin(b"subscription has changed")
+        if not self.rejoin_wanted:
+            return
+        # Eager members come back with nothing, cooperative ones with what they still subscribe.
+        if self.config.cooperative:
+            self.rejoining = not self.membership.revoke_unsubscribed(now_ms)
+        else:
+            self.rejoining = not self.membership.revoke_all(now_ms)
+        if not self.rejoining:
+            self.membership.rejoin(now_ms)
+
+    cdef void _want_rejoin(self, const char* reason) noexcept nogil:
+        if not self.rejoin_wanted:
+            self.background.log.write(6, DBG_CGRP, b"REJOIN", b"group %s: to be joined again: %s",
+                                      self.config.group_id.c_str(), reason)
+            self.rejoin_wanted = True
+            self.rejoin_reason = reason
+
+    cdef void _on_revoked(self, int64_t now_ms) noexcept nogil:
+        """Revoked in order to join again, or because the target had less: then assign what it has more and join again,
+        so that others may get what was given up."""
+        if self.rejoining:
+            self.rejoining = False
+            self.membership.after_revocation(True, now_ms)
+        else:
+            self._want_rejoin(b"need to revoke partitions and re-join")
+            self.membership.after_revocation(False, now_ms)
+
+    # ---- joining
+
+    cdef int64_t _join(self, int64_t now_ms) noexcept nogil:
+        cdef int32_t node
+        if self.phase == PHASE_OUT or self.phase == PHASE_IN:
+            self.phase = PHASE_JOIN
+            self.rejoin_wanted = False
+        if self.phase == PHASE_ASSIGN:
+            if not self.leader.ready():
+                return INT64_MAX
+            self._assign(now_ms)
+        if self.joining.in_flight or self.phase == PHASE_JOIN and not self.membership.subscribed_known:
+            return INT64_MAX
+        if now_ms < self.joining.not_before_ms:
+            return self.joining.wait_ms(now_ms)
+        node = self._find_coordinator(now_ms)
+        if node < 0:
+            return self.joining.wait_ms(now_ms) if self.joining.not_before_ms > now_ms else INT64_MAX
+        if self.phase == PHASE_JOIN:
+            self._send_join(node, now_ms)
+        else:
+            self._send_sync(node, now_ms)
+        return INT64_MAX
+
+    cdef int32_t _find_coordinator(self, int64_t now_ms) noexcept nogil:
+        """-1 while it is looked for; that none can be found is told, and it is asked again with backoff."""
+        cdef int32_t node = self.coordinator.coordinator()
+        if node >= 0:
+            self.waits_for_coordinator = False
+        elif not self.waits_for_coordinator:
+            self.waits_for_coordinator = True
+            self.failures_seen = self.coordinator.failures
+        elif self.failures_seen != self.coordinator.failures:
+            self.failures_seen = self.coordinator.failures
+            self.membership.report(self.coordinator.fatal, string())
+            self.joining.on_failure(now_ms, dereference(self.backoff), self.jitter)
+        return node
+
+    cdef void _send_join(self, int32_t node, int64_t now_ms) noexcept nogil:
+        cdef BodyOf[JoinGroupRequest]* body = new BodyOf[JoinGroupRequest]()
+        cdef size_t i
+        body.message.group_id = self.config.group_id
+        body.message.session_timeout_ms = self.config.session_timeout_ms
+        body.message.rebalance_timeout_ms = self.config.max_poll_interval_ms
+        body.message.member_id = self.member_id
+        body.message.protocol_type = string(b"consumer")
+        if not self.config.group_instance_id.empty():
+            body.message.group_instance_id.set(self.config.group_instance_id)
+            body.lowest = STATIC_MEMBERS_SINCE_JOIN
+        if self.rejoin_reason[0] != 0:
+            body.message.reason.set(string(self.rejoin_reason))
+        for i in range(self.config.strategies.size()):
+            self._add_strategy(body, self.config.strategies[i])
+        self.joined_version = self.membership.subscription_version
+        self.joining.on_send()
+        # The coordinator answers when all members have joined, at the latest after the rebalance timeout.
+        self._send(body, node, CHANNEL_JOIN, KIND_JOIN, self.round, now_ms, now_ms + max(
+            <int64_t>self.backoff.request_timeout_ms, <int64_t>self.config.max_poll_interval_ms + JOIN_GRACE_MS))
+
+    cdef void _add_strategy(self, BodyOf[JoinGroupRequest]* body, const string& name) noexcept nogil:
+        """What the leader shall know of this member, in the form that this assignor reads."""
+        cdef JoinGroupRequest_JoinGroupRequestProtocol protocol
+        cdef GroupMember member
+        cdef AssignorKind kind
+        if not find_assignor(name, &kind):
+            return
+        protocol.name = name
+        member.topics = self.membership.subscribed
+        group_by_topic(self.membership.owned, member.owned)
+        member.generation = self.generation
+        member.rack = self.config.rack
+        member.user_data = assignor_user_data(kind, &self.last if self.has_last else NULL, self.last_generation)
+        if encode_subscription(member, protocol.metadata):
+            body.message.protocols.push_back(protocol)
+
+    cdef void _assign(self, int64_t now_ms) noexcept nogil:
+        """The leader knows all it needs: decide, or (KIP-814) leave it as it was."""
+        cdef Status status
+        self.made.clear()
+        self.phase = PHASE_SYNC
+        if self.skip_assignment:
+            self.leader.watch()
+            return
+        status = self.leader.assign(self.made)
+        if not status.ok():
+            self._refused(status, now_ms)
+
+    cdef void _send_sync(self, int32_t node, int64_t now_ms) noexcept nogil:
+        cdef BodyOf[SyncGroupRequest]* body = new BodyOf[SyncGroupRequest]()
+        body.message.group_id = self.config.group_id
+        body.message.generation_id = self.generation
+        body.message.member_id = self.member_id
+        body.message.protocol_type.set(string(b"consumer"))
+        body.message.protocol_name.set(self.protocol_name)
+        body.message.assignments.swap(self.made)
+        if not self.config.group_instance_id.empty():
+            body.message.group_instance_id.set(self.config.group_instance_id)
+            body.lowest = STATIC_MEMBERS_SINCE
+        self.joining.on_send()
+        self._send(body, node, CHANNEL_JOIN, KIND_SYNC, self.round, now_ms, now_ms + max(
+            <int64_t>self.backoff.request_timeout_ms, <int64_t>self.config.max_poll_interval_ms + JOIN_GRACE_MS))
+
+    cdef void _send(self, RequestBody* body, int32_t node, Channel channel, int32_t kind, uint64_t cookie,
+                    int64_t now_ms, int64_t deadline_ms) noexcept nogil:
+        cdef Request* request = new Request()
+        request.body = body
+        request.node_id = node
+        request.channel = channel
+        request.created_ms = now_ms
+        request.deadline_ms = deadline_ms
+        request.handler = <void*>self
+        request.kind = kind
+        request.cookie = cookie
+        if channel == CHANNEL_JOIN:
+            self.join_node = node
+        self.delegate.add(request)
+
+    # ---- answers
+
+    cdef void on_response(self, Request* request, Response* response, int64_t now_ms) noexcept nogil:
+        if request.kind == KIND_JOIN:
+            self._on_join(request, response, now_ms)
+        elif request.kind == KIND_SYNC:
+            self._on_sync(request, response, now_ms)
+        elif request.kind == KIND_HEARTBEAT:
+            self._on_heartbeat(request, response, now_ms)
+        else:
+            self._on_leave(response, now_ms)
+
+    cdef void on_failure(self, Request* request, const Status& status, int64_t now_ms) noexcept nogil:
+        if request.kind == KIND_LEAVE:
+            self.leave_in_flight = False
+            self.membership.left(now_ms)
+        elif request.kind == KIND_HEARTBEAT:
+            if request.cookie == self.identity:
+                self._lost_coordinator(request.node_id, status.detail.c_str(), now_ms)
+                self.heartbeat.on_failure(now_ms, dereference(self.backoff), self.jitter)
+        elif request.cookie == self.round:
+            if status.code == <int>ERR_UNSUPPORTED_FEATURE:
+                self._fail(status, now_ms)
+                return
+            self._lost_coordinator(request.node_id, status.detail.c_str(), now_ms)
+            self._join_again(now_ms)
+
+    cdef bint _readable(self, Reader& reader, Request* request, Response* response, int32_t throttle_time_ms,
+                        int64_t now_ms) noexcept nogil:
+        """Otherwise the connection is given up, and what was asked has failed."""
+        if reader.ok():
+            if throttle_time_ms > 0:
+                self.delegate.network.throttle(response.node_id, throttle_time_ms, now_ms)
+            return True
+        self.background.log.push(3, b"GROUP", reader.status().detail)
+        self.delegate.network.disconnect(response.node_id, request.channel, now_ms)
+        self.on_failure(request, Status(<int>ERR_BAD_MSG, reader.status().detail), now_ms)
+        return False
+
+    cdef void _on_join(self, Request* request, Response* response, int64_t now_ms) noexcept nogil:
+        cdef JoinGroupResponse message
+        cdef Reader reader = Reader(response.body, response.length)
+        message.decode(reader, response.version)
+        if not self._readable(reader, request, response, message.throttle_time_ms, now_ms):
+            return
+        if request.cookie != self.round:
+            return
+        if message.error_code != 0:
+            self._on_join_error(message, response.node_id, now_ms)
+            return
+        if not message.protocol_type.is_null and not (message.protocol_type.value == b"consumer"):
+            self._refused(Status(<int>INCONSISTENT_GROUP_PROTOCOL, string(b"JoinGroup: not a group of consumers")),
+                          now_ms)
+            return
+        self.joining.on_success()
+        self._become(message.member_id, message.generation_id, now_ms)
+        self.protocol_name = message.protocol_name.value
+        if self.membership.state != MEMBER_JOINING:
+            # Leaving: the id is needed for that.
+            self.phase = PHASE_OUT
+            return
+        self.membership.on_joined(self.member_id, self.generation, now_ms)
+        self._on_joined(message, now_ms)
+
+    cdef void _become(self, const string& member_id, int32_t generation, int64_t now_ms) noexcept nogil:
+        self.member_id = member_id
+        self.generation = generation
+        self.identity += 1
+        self.heartbeat.on_success()
+        self.heartbeat_due_ms = now_ms + self.config.heartbeat_interval_ms
+        self.heard_ms = now_ms
+
+    cdef void _on_joined(self, JoinGroupResponse& message, int64_t now_ms) noexcept nogil:
+        cdef Status status
+        self.background.log.write(7, DBG_CGRP, b"JOINED", b"group %s: generation %d as %s%s",
+                                  self.config.group_id.c_str(), self.generation, self.member_id.c_str(),
+                                  b", leader" if message.leader == self.member_id else b"")
+        if message.leader == self.member_id:
+            status = self.leader.elect(message)
+            if not status.ok():
+                self._refused(status, now_ms)
+                return
+            self.skip_assignment = message.skip_assignment
+            self.phase = PHASE_ASSIGN
+        else:
+            self.leader.resign()
+            self.made.clear()
+            self.phase = PHASE_SYNC
+        self._join(now_ms)
+
+    cdef void _on_join_error(self, JoinGroupResponse& message, int32_t node_id, int64_t now_ms) noexcept nogil:
+        cdef int32_t code = message.error_code
+        self.background.log.write(6, DBG_CGRP, b"JOINGROUP", b"group %s: JoinGroup failed: %s (error %d)",
+                                  self.config.group_id.c_str(), error_text(code), code)
+        if code == <int>MEMBER_ID_REQUIRED:
+            self.joining.on_success()
+            self.member_id = message.member_id
+            self.generation = -1
+            self.identity += 1
+            self.rejoin_reason = b"need to re-join with the given member-id"
+        elif code == <int>UNKNOWN_MEMBER_ID:
+            self._fence(True, error_text(code), now_ms)
+        else:
+            self._on_round_error(code, b"JoinGroup", node_id, now_ms)
+
+    cdef void _on_sync(self, Request* request, Response* response, int64_t now_ms) noexcept nogil:
+        cdef SyncGroupResponse message
+        cdef Reader reader = Reader(response.body, response.length)
+        message.decode(reader, response.version)
+        if not self._readable(reader, request, response, message.throttle_time_ms, now_ms):
+            return
+        if request.cookie != self.round or self.membership.state != MEMBER_JOINING:
+            return
+        if message.error_code != 0:
+            self._on_sync_error(message.error_code, response.node_id, now_ms)
+        elif (not message.protocol_type.is_null and not (message.protocol_type.value == b"consumer")
+                or not message.protocol_name.is_null and not (message.protocol_name.value == self.protocol_name)):
+            self._refused(Status(<int>INCONSISTENT_GROUP_PROTOCOL, string(b"SyncGroup: of another protocol")), now_ms)
+        else:
+            self._take_assignment(message, now_ms)
+
+    cdef void _on_sync_error(self, int32_t code, int32_t node_id, int64_t now_ms) noexcept nogil:
+        self.background.log.write(6, DBG_CGRP, b"SYNCGROUP", b"group %s: SyncGroup failed: %s (error %d)",
+                                  self.config.group_id.c_str(), error_text(code), code)
+        if code == <int>REBALANCE_IN_PROGRESS:
+            self.joining.on_success()
+            self.rejoin_reason = b"the group began another rebalance"
+            self.phase = PHASE_JOIN
+        elif code == <int>UNKNOWN_MEMBER_ID or code == <int>ILLEGAL_GENERATION:
+            self._fence(code == <int>UNKNOWN_MEMBER_ID, error_text(code), now_ms)
+        else:
+            self._on_round_error(code, b"SyncGroup", node_id, now_ms)
+
+    cdef void _on_round_error(self, int32_t code, const char* what, int32_t node_id, int64_t now_ms) noexcept nogil:
+        """What JoinGroup and SyncGroup have in common."""
+        cdef string detail = string(what)
+        detail.append(b": ").append(error_text(code))
+        if code == <int>COORDINATOR_NOT_AVAILABLE or code == <int>NOT_COORDINATOR:
+            self._lost_coordinator(node_id, error_text(code), now_ms)
+            self._join_again(now_ms)
+        elif (code == <int>COORDINATOR_LOAD_IN_PROGRESS or code == <int>REBALANCE_IN_PROGRESS
+                or code == <int>ILLEGAL_GENERATION):
+            self._join_again(now_ms)
+        elif code == <int>FENCED_INSTANCE_ID or code == <int>UNSUPPORTED_VERSION:
+            self._fail(Status(code, detail), now_ms)
+        else:
+            self._refused(Status(code, detail), now_ms)
+
+    cdef void _take_assignment(self, SyncGroupResponse& message, int64_t now_ms) noexcept nogil:
+        cdef vector[TopicPartitions] assigned
+        cdef vector[TopicPartition] target
+        cdef NullableString user_data
+        cdef Status status = decode_assignment(<const uint8_t*>message.assignment.data(), message.assignment.size(),
+                                               assigned, user_data)
+        if not status.ok():
+            self._refused(status, now_ms)
+            return
+        self.joining.on_success()
+        if self.joined_version != self.membership.subscription_version and not self._is_subscribed(assigned):
+            self.rejoin_reason = b"received assignment does not match the current subscription"
+            self.phase = PHASE_JOIN
+            return
+        self.last = assigned
+        self.last_generation = self.generation
+        self.has_last = True
+        flatten(assigned, target)
+        self.rejoin_wanted = False
+        self.rejoin_reason = b""
+        self.phase = PHASE_IN
+        self.membership.on_target(target, now_ms)
+
+    cdef bint _is_subscribed(self, vector[TopicPartitions]& assigned) noexcept nogil:
+        cdef size_t i
+        for i in range(assigned.size()):
+            if not self.membership.wants(assigned[i].topic):
+                return False
+        return True
+
+    # ---- ends of a round
+
+    cdef void _join_again(self, int64_t now_ms) noexcept nogil:
+        self.joining.on_failure(now_ms, dereference(self.backoff), self.jitter)
+        self.round += 1
+        self.phase = PHASE_JOIN
+
+    cdef void _refused(self, const Status& status, int64_t now_ms) noexcept nogil:
+        """Something that only the user can mend, and perhaps does: the application is told each time."""
+        self.membership.report(status, string())
+        self._join_again(now_ms)
+
+    cdef void _fence(self, bint forget_id, const char* why, int64_t now_ms) noexcept nogil:
+        self._reset(forget_id, now_ms)
+        self.rejoin_reason = why
+        self.membership.fence(why, now_ms)
+
+    cdef void _fail(self, const Status& status, int64_t now_ms) noexcept nogil:
+        self._reset(True, now_ms)
+        self.membership.fail(status, now_ms)
+
+    cdef void _reset(self, bint forget_id, int64_t now_ms) noexcept nogil:
+        """No member of any generation; what is in flight means nothing any more."""
+        if self.joining.in_flight:
+            self._abandon(now_ms)
+        if forget_id:
+            self.member_id.clear()
+        if self.phase == PHASE_OUT and self.generation < 0:
+            return
+        self.generation = -1
+        self.identity += 1
+        self.round += 1
+        self.phase = PHASE_OUT
+        self.rejoin_wanted = False
+        self.rejoining = False
+        self.joining.on_success()
+        self.heartbeat.on_success()
+        self.leader.resign()
+
+    cdef void _abandon(self, int64_t now_ms) noexcept nogil:
+        """A JoinGroup may be parked for minutes, and the next one must not wait behind it; one that waits for its
+        connection must not make us a member after all."""
+        self.round += 1
+        self.joining.in_flight = False
+        self.delegate.fail_bound_to(self.join_node, CHANNEL_JOIN, Status(<int>ERR_INTR, string(b"no longer wanted")))
+        self.delegate.network.renew(self.join_node, CHANNEL_JOIN, now_ms)
+
+    cdef void _lost_coordinator(self, int32_t node_id, const char* why, int64_t now_ms) noexcept nogil:
+        self.coordinator.mark_unknown(node_id, why, now_ms)
+        # A heartbeat that is still in flight there answers nothing any more.
+        self.identity += 1
+        self.heartbeat.in_flight = False
+
+    # ---- heartbeats
+
+    cdef int64_t _heartbeat(self, int64_t now_ms) noexcept nogil:
+        """As in the Java client none while a JoinGroup is parked: the coordinator does not expire who waits for it."""
+        cdef int32_t node
+        cdef int64_t due, expires
+        if self.generation < 0 or self.phase == PHASE_JOIN and self.joining.in_flight:
+            return INT64_MAX
+        node = self.coordinator.coordinator()
+        if node < 0:
+            return INT64_MAX
+        expires = self.heard_ms + self.config.session_timeout_ms
+        if now_ms >= expires:
+            self.heard_ms = now_ms
+            self._lost_coordinator(node, b"session timed out without receiving a heartbeat response", now_ms)
+            return 0
+        if self.heartbeat.in_flight:
+            return expires - now_ms
+        due = max(self.heartbeat_due_ms, self.heartbeat.not_before_ms)
+        if now_ms < due:
+            return min(due, expires) - now_ms
+        self._send_heartbeat(node, now_ms)
+        return min(<int64_t>self.config.heartbeat_interval_ms, expires - now_ms)
+
+    cdef void _send_heartbeat(self, int32_t node, int64_t now_ms) noexcept nogil:
+        cdef BodyOf[HeartbeatRequest]* body = new BodyOf[HeartbeatRequest]()
+        body.message.group_id = self.config.group_id
+        body.message.generation_id = self.generation
+        body.message.member_id = self.member_id
+        if not self.config.group_instance_id.empty():
+            body.message.group_instance_id.set(self.config.group_instance_id)
+            body.lowest = STATIC_MEMBERS_SINCE
+        self.heartbeat.on_send()
+        self.heartbeat_due_ms = now_ms + self.config.heartbeat_interval_ms
+        self._send(body, node, CHANNEL_COORDINATOR, KIND_HEARTBEAT, self.identity, now_ms, now_ms + min(
+            self.backoff.request_timeout_ms, self.config.session_timeout_ms))
+
+    cdef void _on_heartbeat(self, Request* request, Response* response, int64_t now_ms) noexcept nogil:
+        cdef HeartbeatResponse message
+        cdef Reader reader = Reader(response.body, response.length)
+        message.decode(reader, response.version)
+        if not self._readable(reader, request, response, message.throttle_time_ms, now_ms):
+            return
+        if request.cookie != self.identity:
+            return
+        self.shared.heartbeats.fetch_add(1)
+        self.shared.heartbeat_latency_us.store((now_ms - request.sent_ms) * 1000)
+        if message.error_code == 0 or message.error_code == <int>REBALANCE_IN_PROGRESS:
+            self.heartbeat.on_success()
+            self.heard_ms = now_ms
+            if message.error_code != 0:
+                self._on_rebalance_in_progress(now_ms)
+        else:
+            self._on_heartbeat_error(message.error_code, response.node_id, now_ms)
+
+    cdef void _on_rebalance_in_progress(self, int64_t now_ms) noexcept nogil:
+        if self.phase == PHASE_IN:
+            self._want_rejoin(b"group is already rebalancing")
+        elif self.phase == PHASE_ASSIGN:
+            # Metadata took too long: the group goes on without this assignment.
+            self.round += 1
+            self.phase = PHASE_JOIN
+
+    cdef void _on_heartbeat_error(self, int32_t code, int32_t node_id, int64_t now_ms) noexcept nogil:
+        cdef string detail = string(b"Heartbeat: ")
+        detail.append(error_text(code))
+        self.background.log.write(6, DBG_CGRP, b"HEARTBEAT", b"group %s: Heartbeat failed: %s (error %d)",
+                                  self.config.group_id.c_str(), error_text(code), code)
+        if code == <int>UNKNOWN_MEMBER_ID or code == <int>ILLEGAL_GENERATION:
+            self._fence(code == <int>UNKNOWN_MEMBER_ID, error_text(code), now_ms)
+        elif code == <int>FENCED_INSTANCE_ID or code == <int>UNSUPPORTED_VERSION:
+            self._fail(Status(code, detail), now_ms)
+        else:
+            if code == <int>COORDINATOR_NOT_AVAILABLE or code == <int>NOT_COORDINATOR:
+                self._lost_coordinator(node_id, error_text(code), now_ms)
+            elif code != <int>COORDINATOR_LOAD_IN_PROGRESS:
+                self.membership.report(Status(code, detail), string())
+            self.heartbeat.on_failure(now_ms, dereference(self.backoff), self.jitter)
+
+    # ---- leaving
+
+    cdef void _leave(self, int64_t now_ms) noexcept nogil:
+        """A static member stays, for its next incarnation; who cannot be told will notice by the session timeout."""
+        cdef BodyOf[LeaveGroupRequest]* body
+        cdef LeaveGroupRequest_MemberIdentity member
+        cdef int64_t deadline = now_ms + self.backoff.request_timeout_ms
+        cdef bint to_be_told = (self.config.group_instance_id.empty() and not self.member_id.empty()
+                                and self.coordinator.node >= 0)
+        if self.leave_in_flight:
+            return
+        if to_be_told:
+            body = new BodyOf[LeaveGroupRequest]()
+            body.message.group_id = self.config.group_id
+            body.message.member_id = self.member_id
+            member.member_id = self.member_id
+            member.reason.set(string(self._why_leaving()))
+            body.message.members.push_back(member)
+            if self.membership.leaving != NULL:
+                deadline = min(deadline, self.membership.leaving.deadline_ms)
+            self.leave_in_flight = True
+            self._send(body, self.coordinator.node, CHANNEL_COORDINATOR, KIND_LEAVE, 0, now_ms, deadline)
+        self._reset(True, now_ms)
+        self.has_last = False
+        self.rejoin_reason = b""
+        if not to_be_told:
+            self.membership.left(now_ms)
+
+    cdef const char* _why_leaving(self) noexcept nogil:
+        if self.membership.state == MEMBER_STALE:
+            return b"consumer poll timeout has expired."
+        if self.membership.closing:
+            return b"the consumer is being closed"
+        return b"the consumer unsubscribed from all topics"
+
+    cdef void _on_leave(self, Response* response, int64_t now_ms) noexcept nogil:
+        cdef LeaveGroupResponse message
+        cdef Reader reader = Reader(response.body, response.length)
+        message.decode(reader, response.version)
+        if not reader.ok() or message.error_code != 0:
+            self.background.log.write(6, DBG_CGRP, b"LEAVEGROUP", b"group %s: LeaveGroup failed: %s",
+                                      self.config.group_id.c_str(), error_text(message.error_code))
+        self.leave_in_flight = False
+        self.membership.left(now_ms)

@@ -1,0 +1,86 @@
+// Owns: QueuedCommit, a commit that has not ended; SentCommit, the OffsetCommit in flight; QueuedQuestion, a committed()
+// that has not ended; SentFetch, an OffsetFetch in flight. thread: N.
+// Never: sends or decides anything; commit_request_manager.pyx and committed_request_manager.pyx do.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "events/application_event.hpp"
+#include "protocol/types.hpp"
+#include "state/partition_state.hpp"
+
+namespace kc {
+
+enum CommitStep : uint8_t { COMMIT_OPEN, COMMIT_SENT, COMMIT_DONE };
+
+struct QueuedCommit {
+  CommitEvent* event = nullptr;         // holds a reference
+  std::vector<CommitStep> steps;        // of each of event->offsets; `error` there is the latest result
+  size_t left = 0;                      // those not done
+  int64_t deadline_ms = INT64_MAX;
+  int64_t retry_at_ms = 0;
+  int32_t attempts = 0;                 // requests that failed and may be retried
+  bool failed = false;                  // the response being read has something of it to be retried
+  uint64_t coordinator_failures = 0;    // CoordinatorRequestManager.failures when it was made
+  int32_t epoch = -1;                   // of the membership when it was made
+  bool as_member = false;               // made while subscribed
+  bool departing = false;               // of a revocation or a leave
+  bool lost = false;                    // the member was fenced since: what is in flight is not sent again
+};
+
+struct CommitPlace {
+  uint64_t sequence = 0;                // of the QueuedCommit
+  size_t index = 0;                     // into its event->offsets
+};
+
+struct SentOffset {
+  std::string topic;
+  int32_t partition = 0;
+  int64_t offset = -1;
+  int32_t leader_epoch = -1;
+  std::string metadata;
+  bool answered = false;
+  std::vector<CommitPlace> places;      // the commits that this answers, oldest first; the newest's offset was sent
+};
+
+struct SentCommit {
+  std::vector<SentOffset> offsets;
+  std::unordered_map<std::string, size_t> places;  // partition_key → index into offsets
+  std::unordered_map<Uuid, std::string> names;     // version 10 answers by topic id
+  bool as_member = false;
+  std::string member_id;
+  int32_t epoch = -1;
+};
+
+struct QueuedQuestion {
+  FetchCommittedEvent* event = nullptr; // holds a reference
+  std::vector<uint8_t> answered;          // each of event->partitions
+  size_t left = 0;                      // those without an answer
+  bool in_flight = false;
+  int64_t retry_at_ms = 0;
+  int32_t attempts = 0;
+  int32_t last_error = 0;               // why it is asked again
+  uint64_t coordinator_failures = 0;    // CoordinatorRequestManager.failures when it was asked
+};
+
+struct AskedCommitted {
+  PartitionState* partition = nullptr;  // holds a reference; null: `index` is of the question's partitions
+  uint64_t position_epoch = 0;
+  size_t index = 0;
+  bool answered = false;
+  int64_t twin = -1;                    // index into SentFetch.asked: a question named the partition before, too
+};
+
+struct SentFetch {
+  uint64_t question = 0;                // 0: positions
+  std::vector<AskedCommitted> asked;
+  std::unordered_map<std::string, size_t> places;  // partition_key → index into asked
+  std::unordered_map<Uuid, std::string> names;     // version 10 answers by topic id
+  bool as_member = false;
+  std::string member_id;
+  int32_t epoch = -1;
+};
+
+}  // namespace kc

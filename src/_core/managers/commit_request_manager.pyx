@@ -1,0 +1,610 @@
+"""Owns: CommitRequestManager: OffsetCommit in order, and the commits of auto.commit.interval.ms.
+
+thread: N. Never: more than one OffsetCommit in flight; sends for a member that is none; sends again, under a newer epoch,
+the offset of a partition that this member may have lost meanwhile (the broker checks the epoch, not the owner).
+
+All that waits goes into one request, the newest offset of each partition; every commit gets the results of its own
+partitions. A commit that somebody waits for, and one of a revocation or a leave, is retried until its deadline; another
+one (the interval's, too) while no newer commit names the partition, for at most session.timeout.ms.
+
+Errors per partition of an OffsetCommit response:
+  NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, REQUEST_TIMED_OUT, a lost connection   the coordinator is looked for, retried
+  COORDINATOR_LOAD_IN_PROGRESS      retried
+  STALE_MEMBER_EPOCH                retried with the epoch of the next heartbeat while the partition is owned and not being
+                                    revoked (a revocation's own commit: always, as the coordinator has not been told yet),
+                                    else final
+  UNKNOWN_TOPIC_ID                  retried by name, as the coordinator may know the topic by that only
+  ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID   final; take_fence() tells the membership
+  REBALANCE_IN_PROGRESS             final: the next generation may have given the partition to another member
+  OFFSET_METADATA_TOO_LARGE, INVALID_COMMIT_OFFSET_SIZE, TOPIC_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED,
+  UNKNOWN_TOPIC_OR_PARTITION and every other   final
+Before anything is sent: UNKNOWN_MEMBER_ID for a subscribed consumer that is no member, _ASSIGNMENT_LOST for what waited
+when the assignment was lost, STALE_MEMBER_EPOCH or ILLEGAL_GENERATION for a partition that went while its commit waited,
+_NO_OFFSET where there is nothing to commit.
+"""
+cimport cython
+from cython.operator cimport dereference, preincrement
+from libc.stdint cimport INT64_MAX
+
+from kconsumer._core.base.cpp cimport to_string, uint32_t
+from kconsumer._core.base.error_codes cimport (
+    COORDINATOR_LOAD_IN_PROGRESS,
+    COORDINATOR_NOT_AVAILABLE,
+    FENCED_INSTANCE_ID,
+    ILLEGAL_GENERATION,
+    NOT_COORDINATOR,
+    REBALANCE_IN_PROGRESS,
+    REQUEST_TIMED_OUT,
+    STALE_MEMBER_EPOCH,
+    UNKNOWN_MEMBER_ID,
+    UNKNOWN_SERVER_ERROR,
+    UNKNOWN_TOPIC_ID,
+)
+from kconsumer._core.base.log cimport DBG_CGRP
+from kconsumer._core.base.status cimport (
+    ERR_ASSIGNMENT_LOST,
+    ERR_AUTHENTICATION,
+    ERR_BAD_MSG,
+    ERR_DESTROY,
+    ERR_NO_OFFSET,
+    ERR_SSL,
+    ERR_TIMED_OUT,
+    ERR_UNSUPPORTED_FEATURE,
+    ERR_WAIT_COORD,
+    Status,
+)
+from kconsumer._core.events.background_event cimport (
+    ATTENTION_COMMIT,
+    BACKGROUND_COMMIT,
+    BackgroundEvent,
+)
+from kconsumer._core.managers.request_state cimport backoff_ms
+from kconsumer._core.network.network_client_delegate cimport NetworkClientDelegate
+from kconsumer._core.network.request cimport CHANNEL_COORDINATOR, BodyOf, Request, Response
+from kconsumer._core.protocol.messages.offset_commit cimport (
+    OffsetCommitRequest,
+    OffsetCommitRequest_max_version,
+    OffsetCommitRequest_OffsetCommitRequestPartition,
+    OffsetCommitRequest_OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from kconsumer._core.protocol.wire cimport Reader
+from kconsumer._core.state.metadata cimport TopicEntry
+from kconsumer._core.state.partition_state cimport PartitionState, partition_key
+
+cdef enum:
+    BY_NAME_VERSION = 9          # the last one that names topics
+    NAMES_MS = 10000             # how long ids are left alone after the broker did not know one
+
+
+cdef bint is_retriable(int32_t code) noexcept nogil:
+    """Of a response; a lost request is retried unless is_final says otherwise."""
+    return (code == <int>NOT_COORDINATOR or code == <int>COORDINATOR_NOT_AVAILABLE or code == <int>REQUEST_TIMED_OUT
+            or code == <int>COORDINATOR_LOAD_IN_PROGRESS or code == <int>STALE_MEMBER_EPOCH
+            or code == <int>UNKNOWN_TOPIC_ID)
+
+
+cdef bint is_final(int32_t code) noexcept nogil:
+    """Of a request that got no response."""
+    return (code == <int>ERR_UNSUPPORTED_FEATURE or code == <int>ERR_AUTHENTICATION or code == <int>ERR_SSL
+            or code == <int>ERR_DESTROY)
+
+
+@cython.no_gc
+cdef class CommitRequestManager(RequestManager):
+    def __cinit__(self, FetchPositions positions not None, CoordinatorRequestManager coordinator not None):
+        self.positions = positions
+        self.coordinator = coordinator
+        self.committed = CommittedRequestManager(positions, coordinator)
+        self.next_sequence = 1
+
+    def __dealloc__(self):
+        it = self.queue.begin()
+        while it != self.queue.end():
+            dereference(it).second.event.release()
+            preincrement(it)
+
+    cdef void wire(self, NetworkClientDelegate delegate, GroupConfig* config, Membership* membership,
+                   GroupShared* shared, BackgroundEventQueue* background, BackoffConfig* backoff):
+        self.delegate = self.committed.delegate = delegate
+        self.config = self.committed.config = config
+        self.membership = self.committed.membership = membership
+        self.shared = shared
+        self.background = self.committed.background = background
+        self.backoff = self.committed.backoff = backoff
+
+    # ---- what is to be committed
+
+    cdef void commit(self, CommitEvent* event, int64_t now_ms) noexcept nogil:
+        self._queue(event, False, now_ms)
+
+    cdef void commit_departing(self, vector[PartitionOffset]& offsets, int64_t deadline_ms,
+                               int64_t now_ms) noexcept nogil:
+        cdef CommitEvent* event = new CommitEvent(deadline_ms, False)
+        event.offsets = offsets
+        event.sync = True
+        event.notify = True
+        event.automatic = True
+        self._queue(event, True, now_ms)
+
+    cdef bint departing_busy(self) noexcept nogil:
+        return self.departing_left > 0
+
+    cdef bint busy(self) noexcept nogil:
+        return not self.queue.empty()
+
+    cdef int32_t take_fence(self) noexcept nogil:
+        cdef int32_t code = self.fenced_by
+        self.fenced_by = 0
+        return code
+
+    cdef void _queue(self, CommitEvent* event, bint departing, int64_t now_ms) noexcept nogil:
+        cdef uint64_t sequence = self.next_sequence
+        cdef QueuedCommit* queued = &self.queue[sequence]
+        cdef size_t i
+        self.next_sequence += 1
+        queued.event = event
+        queued.departing = departing
+        queued.as_member = self.membership.subscribed
+        queued.epoch = self.membership.epoch
+        queued.coordinator_failures = self.coordinator.failures
+        queued.deadline_ms = event.deadline_ms
+        if not event.sync:
+            queued.deadline_ms = min(queued.deadline_ms, now_ms + self.config.session_timeout_ms)
+        queued.steps.assign(event.offsets.size(), COMMIT_DONE)
+        for i in range(event.offsets.size()):
+            event.offsets[i].error = 0
+            if event.offsets[i].offset >= 0:
+                queued.steps[i] = COMMIT_OPEN
+                queued.left += 1
+                self.newest[partition_key(event.offsets[i].topic, event.offsets[i].partition)] = sequence
+        self.departing_left += departing
+        self.automatic_left += event.automatic and not departing
+        if queued.left == 0:
+            self._finish(sequence, <int>ERR_NO_OFFSET, b"nothing to commit", now_ms)
+        elif queued.as_member and not self.membership.joined:
+            self._finish(sequence, <int>UNKNOWN_MEMBER_ID, b"not a member of the group", now_ms)
+
+    cdef void on_lost(self, int64_t now_ms) noexcept nogil:
+        cdef vector[uint64_t] over
+        cdef QueuedCommit* queued
+        cdef size_t i
+        it = self.queue.begin()
+        while it != self.queue.end():
+            queued = &dereference(it).second
+            if queued.as_member:
+                queued.lost = True
+                for i in range(queued.steps.size()):
+                    if queued.steps[i] == COMMIT_OPEN:
+                        self._done(queued, i, <int>ERR_ASSIGNMENT_LOST)
+                if queued.left == 0:
+                    over.push_back(dereference(it).first)
+            preincrement(it)
+        self._finish_all(over, now_ms)
+
+    # ---- every turn
+
+    cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
+        cdef int64_t wait = self._poll_interval(now_ms)
+        wait = min(wait, self._poll_commits(now_ms))
+        # Nobody reads what was committed before a commit made earlier is on its way; the connection keeps the order.
+        if not self.in_flight or self.committed.idle() or not self._has_untried():
+            wait = min(wait, self.committed.poll(now_ms))
+        return wait
+
+    cdef bint _has_untried(self) noexcept nogil:
+        """A commit waits for its first turn behind the one in flight."""
+        return self.queue.lower_bound(self.gathered_to) != self.queue.end()
+
+    cdef int64_t _poll_commits(self, int64_t now_ms) noexcept nogil:
+        cdef int64_t wait = INT64_MAX
+        cdef bint due = False
+        cdef int32_t node
+        if self.queue.empty():
+            return INT64_MAX
+        if self.failures_seen != self.coordinator.failures:
+            self.failures_seen = self.coordinator.failures
+            self._fail_without_coordinator(now_ms)
+        if self.in_flight:
+            return INT64_MAX
+        it = self.queue.begin()
+        while it != self.queue.end():
+            if dereference(it).second.retry_at_ms <= now_ms:
+                due = True
+            else:
+                wait = min(wait, dereference(it).second.retry_at_ms - now_ms)
+            preincrement(it)
+        if not due:
+            return wait
+        node = self.coordinator.coordinator()
+        if node >= 0:
+            self._send(node, now_ms)
+        return wait
+
+    cdef int64_t _poll_interval(self, int64_t now_ms) noexcept nogil:
+        """auto.commit.interval.ms: the application is asked for what it has processed, or what it stored is committed."""
+        if not self.config.auto_commit or self.config.auto_commit_interval_ms <= 0:
+            return INT64_MAX
+        if self.positions.tracked.empty():
+            self.automatic_due_ms = 0
+            return INT64_MAX
+        if self.automatic_due_ms == 0:
+            self.automatic_due_ms = now_ms + self.config.auto_commit_interval_ms
+        if now_ms >= self.automatic_due_ms:
+            self.automatic_due_ms = now_ms + self.config.auto_commit_interval_ms
+            if self.automatic_left == 0 and (self.membership.joined or not self.membership.subscribed):
+                self._begin_interval_commit(now_ms)
+        return self.automatic_due_ms - now_ms
+
+    cdef void _begin_interval_commit(self, int64_t now_ms) noexcept nogil:
+        cdef CommitEvent* event
+        cdef PartitionOffset entry
+        cdef PartitionState* p
+        if self.config.auto_offset_store:
+            if not self.background.attention.get() & <uint32_t>ATTENTION_COMMIT:
+                self.background.attention.set(<uint32_t>ATTENTION_COMMIT)
+                self.background.wake()
+            return
+        event = new CommitEvent(INT64_MAX, False)
+        event.automatic = True
+        event.notify = True
+        self.positions.subscription.lock.lock()
+        for p in self.positions.subscription.order:
+            if p.stored_offset >= 0 and p.stored_offset != p.committed_offset.load():
+                entry.topic = p.topic
+                entry.partition = p.partition
+                entry.offset = p.stored_offset
+                entry.leader_epoch = p.stored_leader_epoch
+                entry.metadata = p.stored_metadata
+                event.offsets.push_back(entry)
+        self.positions.subscription.lock.unlock()
+        if event.offsets.empty():
+            event.release()
+        else:
+            self._queue(event, False, now_ms)
+
+    # ---- sending
+
+    cdef void _send(self, int32_t node, int64_t now_ms) noexcept nogil:
+        cdef BodyOf[OffsetCommitRequest]* body
+        cdef Request* request
+        self._gather(now_ms)
+        if self.sent.offsets.empty():
+            return
+        body = new BodyOf[OffsetCommitRequest]()
+        self._fill(body, now_ms)
+        request = new Request()
+        request.body = body
+        request.node_id = node
+        request.channel = CHANNEL_COORDINATOR
+        request.created_ms = now_ms
+        request.deadline_ms = now_ms + self.backoff.request_timeout_ms
+        request.handler = <void*>self
+        self.in_flight = True
+        self.sent_us = self.delegate.clock.now_us()
+        self.delegate.add(request)
+
+    cdef void _gather(self, int64_t now_ms) noexcept nogil:
+        """Choose what goes out: every partition that a due commit names, with the newest offset anybody gave for it."""
+        cdef unordered_map[string, size_t] chosen
+        cdef vector[uint64_t] over
+        cdef QueuedCommit* queued
+        cdef size_t i
+        self.sent = SentCommit()
+        self.sent.as_member = self.membership.subscribed and self.membership.joined
+        self.gathered_to = self.next_sequence
+        self.sent.member_id = self.membership.member_id
+        self.sent.epoch = self.membership.epoch
+        it = self.queue.begin()
+        while it != self.queue.end():
+            queued = &dereference(it).second
+            for i in range(queued.steps.size()):
+                if queued.steps[i] == COMMIT_OPEN and not self._refuse(dereference(it).first, queued, i) \
+                        and queued.retry_at_ms <= now_ms:
+                    chosen[partition_key(queued.event.offsets[i].topic, queued.event.offsets[i].partition)] = 0
+            if queued.left == 0:
+                over.push_back(dereference(it).first)
+            preincrement(it)
+        it = self.queue.begin()
+        while it != self.queue.end():
+            queued = &dereference(it).second
+            for i in range(queued.steps.size()):
+                if queued.steps[i] == COMMIT_OPEN and chosen.count(
+                        partition_key(queued.event.offsets[i].topic, queued.event.offsets[i].partition)):
+                    self._choose(dereference(it).first, queued, i)
+            preincrement(it)
+        self._finish_all(over, now_ms)
+
+    cdef bint _refuse(self, uint64_t sequence, QueuedCommit* queued, size_t i) noexcept nogil:
+        """Whether this offset must not be sent (any more); it has its error then."""
+        cdef PartitionOffset* offset = &queued.event.offsets[i]
+        if queued.as_member and not (self.membership.subscribed and self.membership.joined):
+            self._done(queued, i, <int>UNKNOWN_MEMBER_ID)
+        elif queued.as_member and queued.epoch != self.membership.epoch and not queued.departing \
+                and not self._owns(offset):
+            self._done(queued, i, <int>STALE_MEMBER_EPOCH if self.config.consumer_protocol else <int>ILLEGAL_GENERATION)
+        elif queued.attempts > 0 and not self._may_retry(sequence, queued, i):
+            self._done(queued, i, offset.error)
+        else:
+            return False
+        return True
+
+    cdef bint _owns(self, PartitionOffset* offset) noexcept nogil:
+        """The partition is assigned and stays so, as far as this member knows."""
+        cdef PartitionState* p = self.positions.subscription.find(offset.topic, offset.partition)
+        cdef bint owned = p != NULL and not p.revoking
+        if p != NULL:
+            p.release()
+        return owned
+
+    cdef bint _may_retry(self, uint64_t sequence, QueuedCommit* queued, size_t i) noexcept nogil:
+        cdef PartitionOffset* offset = &queued.event.offsets[i]
+        if queued.lost:
+            return False
+        if offset.error == <int>STALE_MEMBER_EPOCH and not queued.departing and not self._owns(offset):
+            return False
+        if queued.event.sync:
+            return True
+        return self.newest[partition_key(offset.topic, offset.partition)] == sequence
+
+    cdef void _choose(self, uint64_t sequence, QueuedCommit* queued, size_t i) noexcept nogil:
+        cdef PartitionOffset* offset = &queued.event.offsets[i]
+        cdef string key = partition_key(offset.topic, offset.partition)
+        cdef SentOffset* entry
+        cdef CommitPlace place
+        it = self.sent.places.find(key)
+        if it == self.sent.places.end():
+            self.sent.places[key] = self.sent.offsets.size()
+            self.sent.offsets.emplace_back()
+            entry = &self.sent.offsets.back()
+            entry.topic = offset.topic
+            entry.partition = offset.partition
+        else:
+            entry = &self.sent.offsets[dereference(it).second]
+        entry.offset = offset.offset
+        entry.leader_epoch = offset.leader_epoch
+        entry.metadata = offset.metadata
+        place.sequence = sequence
+        place.index = i
+        entry.places.push_back(place)
+        queued.steps[i] = COMMIT_SENT
+
+    cdef void _fill(self, BodyOf[OffsetCommitRequest]* body, int64_t now_ms) noexcept nogil:
+        cdef unordered_map[string, size_t] topics
+        cdef OffsetCommitRequest_OffsetCommitRequestTopic topic
+        cdef OffsetCommitRequest_OffsetCommitRequestPartition partition
+        cdef TopicEntry* known
+        cdef SentOffset* offset
+        cdef size_t i
+        body.message.group_id = self.config.group_id
+        if self.sent.as_member:
+            body.message.member_id = self.sent.member_id
+            body.message.generation_id_or_member_epoch = self.sent.epoch
+            if not self.config.group_instance_id.empty():
+                body.message.group_instance_id.set(self.config.group_instance_id)
+        if now_ms < self.names_until_ms:
+            body.highest = BY_NAME_VERSION
+        for i in range(self.sent.offsets.size()):
+            offset = &self.sent.offsets[i]
+            if topics.count(offset.topic) == 0:
+                topics[offset.topic] = body.message.topics.size()
+                topic.name = offset.topic
+                known = self.positions.cluster.topic(offset.topic)
+                if known == NULL or known.id.is_zero():
+                    body.highest = BY_NAME_VERSION
+                else:
+                    topic.topic_id = known.id
+                    self.sent.names[known.id] = offset.topic
+                body.message.topics.push_back(topic)
+            partition.partition_index = offset.partition
+            partition.committed_offset = offset.offset
+            partition.committed_leader_epoch = offset.leader_epoch
+            partition.committed_metadata.set(offset.metadata)
+            body.message.topics[topics[offset.topic]].partitions.push_back(partition)
+
+    # ---- answers
+
+    cdef void on_response(self, Request* request, Response* response, int64_t now_ms) noexcept nogil:
+        cdef OffsetCommitResponse message
+        cdef Reader reader = Reader(response.body, response.length)
+        cdef size_t t, i
+        message.decode(reader, response.version)
+        if not reader.ok():
+            self.background.log.push(3, b"COMMIT", reader.status().detail)
+            self.delegate.network.disconnect(response.node_id, request.channel, now_ms)
+            self._answer_rest(<int>ERR_BAD_MSG, now_ms)
+            return
+        self.shared.commit_latency_us.store(self.delegate.clock.now_us() - self.sent_us)
+        if message.throttle_time_ms > 0:
+            self.delegate.network.throttle(response.node_id, message.throttle_time_ms, now_ms)
+        for t in range(message.topics.size()):
+            if response.version > BY_NAME_VERSION:
+                message.topics[t].name = self.sent.names[message.topics[t].topic_id]
+            for i in range(message.topics[t].partitions.size()):
+                it = self.sent.places.find(partition_key(message.topics[t].name,
+                                                         message.topics[t].partitions[i].partition_index))
+                if it != self.sent.places.end():
+                    self._answer(&self.sent.offsets[dereference(it).second],
+                                 message.topics[t].partitions[i].error_code, response.node_id, now_ms)
+        self._answer_rest(<int>UNKNOWN_SERVER_ERROR, now_ms)
+
+    cdef void on_failure(self, Request* request, const Status& status, int64_t now_ms) noexcept nogil:
+        if not is_final(status.code):
+            self.coordinator.mark_unknown(request.node_id, status.detail.c_str(), now_ms)
+        self._answer_rest(status.code, now_ms)
+
+    cdef void _answer_rest(self, int32_t code, int64_t now_ms) noexcept nogil:
+        """The request has ended: what it did not bring an answer for has this error."""
+        cdef size_t i
+        for i in range(self.sent.offsets.size()):
+            self._answer(&self.sent.offsets[i], code, -1, now_ms)
+        self.in_flight = False
+        self._settle(now_ms)
+        self.sent = SentCommit()
+
+    cdef void _answer(self, SentOffset* sent, int32_t code, int32_t node_id, int64_t now_ms) noexcept nogil:
+        cdef PartitionState* p
+        cdef size_t i
+        if sent.answered:
+            return
+        sent.answered = True
+        if code == 0:
+            p = self.positions.subscription.find(sent.topic, sent.partition)
+            if p != NULL:
+                p.committed_offset.store(sent.offset)
+                p.release()
+        elif code == <int>NOT_COORDINATOR or code == <int>COORDINATOR_NOT_AVAILABLE or code == <int>REQUEST_TIMED_OUT:
+            self.coordinator.mark_unknown(node_id, b"it refused a commit", now_ms)
+        elif code == <int>UNKNOWN_TOPIC_ID:
+            self.names_until_ms = now_ms + NAMES_MS
+        elif (code == <int>ILLEGAL_GENERATION or code == <int>UNKNOWN_MEMBER_ID
+                or code == <int>FENCED_INSTANCE_ID) and self._is_present_member():
+            self.fenced_by = code
+        for i in range(sent.places.size()):
+            self._answer_commit(&sent.places[i], code)
+
+    cdef bint _is_present_member(self) noexcept nogil:
+        """What is in flight was sent by the membership as it is now."""
+        return (self.sent.as_member and self.membership.joined and self.sent.epoch == self.membership.epoch
+                and self.sent.member_id == self.membership.member_id)
+
+    cdef void _answer_commit(self, CommitPlace* place, int32_t code) noexcept nogil:
+        cdef QueuedCommit* queued
+        it = self.queue.find(place.sequence)
+        if it == self.queue.end():
+            # Its deadline has passed.
+            return
+        queued = &dereference(it).second
+        queued.event.offsets[place.index].error = code
+        if code != 0 and (is_retriable(code) or is_lost_request(code)) and self._may_retry(
+                place.sequence, queued, place.index):
+            queued.steps[place.index] = COMMIT_OPEN
+            queued.failed = True
+        else:
+            self._done(queued, place.index, code)
+
+    cdef void _settle(self, int64_t now_ms) noexcept nogil:
+        """After an answer: end what is done, back off what is retried."""
+        cdef vector[uint64_t] over
+        cdef QueuedCommit* queued
+        it = self.queue.begin()
+        while it != self.queue.end():
+            queued = &dereference(it).second
+            if queued.failed:
+                queued.failed = False
+                if queued.attempts == 0:
+                    # While it is retried the next interval may bring a newer one, which takes its place.
+                    self.automatic_left -= queued.event.automatic and not queued.departing
+                queued.attempts += 1
+                queued.retry_at_ms = now_ms + backoff_ms(dereference(self.backoff), queued.attempts, self.jitter)
+            if queued.left == 0:
+                over.push_back(dereference(it).first)
+            preincrement(it)
+        self._finish_all(over, now_ms)
+
+    cdef void _fail_without_coordinator(self, int64_t now_ms) noexcept nogil:
+        """There is no coordinator, for a reason that waiting does not mend."""
+        cdef vector[uint64_t] over
+        it = self.queue.begin()
+        while it != self.queue.end():
+            if dereference(it).second.coordinator_failures != self.coordinator.failures:
+                over.push_back(dereference(it).first)
+            preincrement(it)
+        cdef uint64_t sequence
+        for sequence in over:
+            self._finish(sequence, self.coordinator.fatal.code, self.coordinator.fatal.detail.c_str(), now_ms)
+
+    # ---- ends
+
+    cdef void _done(self, QueuedCommit* queued, size_t i, int32_t code) noexcept nogil:
+        if queued.steps[i] != COMMIT_DONE:
+            queued.steps[i] = COMMIT_DONE
+            queued.event.offsets[i].error = code
+            queued.left -= 1
+
+    cdef void _finish_all(self, vector[uint64_t]& over, int64_t now_ms) noexcept nogil:
+        cdef uint64_t sequence
+        for sequence in over:
+            self._finish(sequence, 0, b"", now_ms)
+
+    cdef void _finish(self, uint64_t sequence, int32_t code, const char* why, int64_t now_ms) noexcept nogil:
+        """End a commit: what is not done has `code`. Its status is that of the last partition that failed."""
+        cdef QueuedCommit* queued = &self.queue[sequence]
+        cdef CommitEvent* event = queued.event
+        cdef Status status
+        cdef size_t i
+        for i in range(queued.steps.size()):
+            self._done(queued, i, code)
+            it = self.newest.find(partition_key(event.offsets[i].topic, event.offsets[i].partition))
+            if it != self.newest.end() and dereference(it).second == sequence:
+                self.newest.erase(it)
+            if event.offsets[i].error != 0:
+                status.code = event.offsets[i].error
+                status.detail = describe_offset(event.offsets[i])
+        if code != 0:
+            status = Status(code, string(why))
+        self.departing_left -= queued.departing
+        if queued.attempts == 0:
+            self.automatic_left -= event.automatic and not queued.departing
+        self._tell(event, status)
+        self.queue.erase(self.queue.find(sequence))
+        event.complete(status)
+        event.release()
+
+    cdef void _tell(self, CommitEvent* event, const Status& status) noexcept nogil:
+        """on_commit; where nobody listens, a failure goes to the log."""
+        cdef BackgroundEvent told
+        if status.code == <int>ERR_NO_OFFSET and event.automatic:
+            return
+        if event.notify:
+            told.type = BACKGROUND_COMMIT
+            told.status = status
+            told.offsets = event.offsets
+            self.background.add(told)
+        if not status.ok() and not event.sync and status.code != <int>ERR_DESTROY:
+            self.background.log.write(4, 0, b"COMMITFAIL", b"%s commit failed (error %d): %s",
+                                      b"automatic" if event.automatic else b"asynchronous", status.code,
+                                      status.detail.c_str())
+
+    cdef void expire(self, int64_t now_ms) noexcept nogil:
+        cdef vector[uint64_t] over
+        cdef uint64_t sequence
+        it = self.queue.begin()
+        while it != self.queue.end():
+            if dereference(it).second.deadline_ms <= now_ms:
+                over.push_back(dereference(it).first)
+            preincrement(it)
+        for sequence in over:
+            if self.coordinator.node < 0 and not self.queue[sequence].event.sync:
+                self._finish(sequence, <int>ERR_WAIT_COORD, b"no coordinator was found", now_ms)
+            else:
+                self._finish(sequence, <int>ERR_TIMED_OUT, b"not committed in time", now_ms)
+        self.committed.expire(now_ms)
+
+    cdef int64_t next_deadline_ms(self) noexcept nogil:
+        cdef int64_t earliest = self.committed.next_deadline_ms()
+        it = self.queue.begin()
+        while it != self.queue.end():
+            earliest = min(earliest, dereference(it).second.deadline_ms)
+            preincrement(it)
+        return earliest
+
+    cdef int64_t poll_on_close(self, int64_t now_ms) noexcept nogil:
+        while not self.queue.empty():
+            self._finish(dereference(self.queue.begin()).first, <int>ERR_DESTROY, b"the consumer was closed", now_ms)
+        return self.committed.poll_on_close(now_ms)
+
+    cdef void fetch_committed(self, FetchCommittedEvent* event, int64_t now_ms) noexcept nogil:
+        self.committed.ask(event)
+
+
+cdef bint is_lost_request(int32_t code) noexcept nogil:
+    """A request that may have better luck."""
+    return code < <int>UNKNOWN_SERVER_ERROR and not is_final(code)
+
+
+cdef string describe_offset(PartitionOffset& offset) noexcept nogil:
+    cdef string text = string(offset.topic)
+    text.append(b" [").append(to_string(offset.partition)).append(b"]: offset ")
+    text.append(to_string(<long long>offset.offset)).append(b" was not committed")
+    return text

@@ -1,0 +1,337 @@
+"""Owns: OffsetsHarness, the managers of the group's offsets over a scripted network, stepped by hand: its methods play the
+application, the metadata and the membership.
+
+Threads: the test's own. Never: part of a consumer.
+"""
+from libc.stdint cimport INT64_MAX
+
+from kconsumer._core.base.clock cimport ManualClock
+from kconsumer._core.base.cpp cimport deque, int32_t, int64_t, string, uint32_t, uint64_t, vector
+from kconsumer._core.base.log cimport LogLine
+from kconsumer._core.events.application_event cimport (
+    ApplicationEvent,
+    CommitEvent,
+    FetchCommittedEvent,
+)
+from kconsumer._core.events.background_event cimport (
+    ATTENTION_COMMIT,
+    BACKGROUND_COMMIT,
+    BackgroundEvent,
+    BackgroundEventQueue,
+)
+from kconsumer._core.events.topic_partition cimport PartitionOffset
+from kconsumer._core.managers.commit_request_manager cimport CommitRequestManager
+from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager
+from kconsumer._core.managers.request_state cimport BackoffConfig
+from kconsumer._core.network.network_client_delegate cimport NetworkClientDelegate
+from kconsumer._core.network.request cimport NodeAddress
+from kconsumer._core.network.scripted_network_testing cimport ScriptedNetwork
+from kconsumer._core.protocol.types cimport Uuid
+from kconsumer._core.state.fetch_config cimport RESET_EARLIEST, FetchConfig
+from kconsumer._core.state.fetch_positions cimport FetchPositions
+from kconsumer._core.state.group cimport GroupConfig, GroupShared, Membership
+from kconsumer._core.state.metadata cimport PartitionEntry, TopicEntry
+from kconsumer._core.state.partition_state cimport PartitionState
+from kconsumer._core.state.subscription_state cimport SubscriptionState
+
+STATES = ("NONE", "AWAIT_COMMITTED", "AWAIT_RESET", "AWAIT_VALIDATION", "ACTIVE", "STOPPED")
+
+
+cdef string utf8(str text):
+    cdef bytes raw = text.encode()
+    return string(<const char*>raw, <size_t>len(raw))
+
+
+cdef str text_of(const string& raw):
+    return raw.data()[:raw.size()].decode()
+
+
+cdef vector[PartitionOffset] offsets_of(given):
+    """(topic, partition[, offset[, leader epoch[, metadata]]])"""
+    cdef vector[PartitionOffset] out
+    cdef PartitionOffset entry
+    for topic, partition, *more in given:
+        entry = PartitionOffset()
+        entry.topic = utf8(topic)
+        entry.partition = partition
+        if more:
+            entry.offset = more[0]
+        if len(more) > 1:
+            entry.leader_epoch = more[1]
+        if len(more) > 2:
+            entry.metadata = utf8(more[2])
+        out.push_back(entry)
+    return out
+
+
+cdef list tuples_of(const vector[PartitionOffset]& offsets):
+    cdef size_t i
+    return [(text_of(offsets[i].topic), offsets[i].partition, offsets[i].offset, offsets[i].leader_epoch,
+             text_of(offsets[i].metadata), offsets[i].error) for i in range(offsets.size())]
+
+
+cdef class Ticket:
+    """An event on its way."""
+    cdef ApplicationEvent* event
+    cdef bint is_commit
+
+    def __dealloc__(self):
+        if self.event != NULL:
+            self.event.release()
+
+    @property
+    def done(self):
+        return self.event.done()
+
+    @property
+    def code(self):
+        """How it ended (0: well); None while it has not."""
+        return self.event.status.code if self.event.done() else None
+
+    @property
+    def detail(self):
+        return text_of(self.event.status.detail)
+
+    @property
+    def offsets(self):
+        """[(topic, partition, offset, leader epoch, metadata, error)]"""
+        if self.is_commit:
+            return tuples_of((<CommitEvent*>self.event).offsets)
+        return tuples_of((<FetchCommittedEvent*>self.event).partitions)
+
+    @property
+    def errors(self):
+        return [entry[5] for entry in self.offsets]
+
+
+cdef class OffsetsHarness:
+    cdef readonly ManualClock clock
+    cdef readonly ScriptedNetwork network
+    cdef readonly object wait_ms          # until when the managers want to be left alone, after a turn
+    cdef GroupConfig config
+    cdef FetchConfig fetch_config
+    cdef Membership membership
+    cdef GroupShared shared
+    cdef BackgroundEventQueue background
+    cdef BackoffConfig backoff
+    cdef NetworkClientDelegate delegate
+    cdef SubscriptionState subscription
+    cdef FetchPositions positions
+    cdef CoordinatorRequestManager coordinator
+    cdef CommitRequestManager commits
+
+    def __init__(self, group="g", instance="", consumer_protocol=False, auto_commit=False, interval_ms=5000,
+                 auto_offset_store=True, read_committed=True, earliest=True, session_timeout_ms=45000):
+        self.clock = ManualClock()
+        self.network = ScriptedNetwork()
+        self.config.group_id = utf8(group)
+        self.config.group_instance_id = utf8(instance)
+        self.config.consumer_protocol = consumer_protocol
+        self.config.auto_commit = auto_commit
+        self.config.auto_commit_interval_ms = interval_ms
+        self.config.auto_offset_store = auto_offset_store
+        self.config.session_timeout_ms = session_timeout_ms
+        self.fetch_config.has_group = True
+        self.fetch_config.read_committed = read_committed
+        if earliest:
+            self.fetch_config.reset_policy = RESET_EARLIEST
+        self.delegate = NetworkClientDelegate(self.network, self.clock)
+        self.subscription = SubscriptionState()
+        self.positions = FetchPositions(self.subscription)
+        self.positions.config = &self.fetch_config
+        self.coordinator = CoordinatorRequestManager()
+        self.coordinator.delegate = self.delegate
+        self.coordinator.config = &self.config
+        self.coordinator.cluster = &self.positions.cluster
+        self.coordinator.background = &self.background
+        self.coordinator.backoff = &self.backoff
+        self.commits = CommitRequestManager(self.positions, self.coordinator)
+        self.commits.wire(self.delegate, &self.config, &self.membership, &self.shared, &self.background, &self.backoff)
+        self.background.log.debug.store(<uint32_t>-1)
+
+    def turn(self):
+        cdef int64_t now_ms = self.clock.now_ms()
+        cdef int64_t wait
+        if self.subscription.has_changes.load():
+            self.positions.adopt(now_ms)
+        wait = self.commits.poll(now_ms)
+        wait = min(wait, self.coordinator.poll(now_ms))
+        self.wait_ms = None if wait == INT64_MAX else wait
+        self.delegate.poll(0, now_ms)
+        self.commits.expire(self.clock.now_ms())
+
+    # -- metadata
+
+    def know_brokers(self, brokers):
+        """What Metadata told: {id: (host, port)}."""
+        cdef NodeAddress address
+        self.positions.cluster.brokers.clear()
+        for number, (host, port) in brokers.items():
+            address.id = number
+            address.host = utf8(host)
+            address.port = port
+            self.positions.cluster.brokers.push_back(address)
+        self.network.set_nodes(self.positions.cluster.brokers, self.clock.now_ms())
+
+    def know_topic(self, str name, int partitions, unsigned long long topic_id=0):
+        cdef TopicEntry entry
+        cdef PartitionEntry partition
+        entry.name = utf8(name)
+        entry.id = Uuid(0, topic_id)
+        for i in range(partitions):
+            partition.id = i
+            partition.leader_id = 1
+            partition.leader_epoch = 5
+            entry.partitions[i] = partition
+        self.positions.cluster.put(entry)
+
+    # -- membership
+
+    def be_member(self, str member_id, int32_t epoch):
+        self.membership.subscribed = True
+        self.membership.joined = True
+        self.membership.member_id = utf8(member_id)
+        self.membership.epoch = epoch
+
+    def be_fenced(self):
+        self.membership.joined = False
+        self.membership.epoch = -1
+
+    def be_unsubscribed(self):
+        self.membership.subscribed = False
+        self.membership.joined = False
+        self.membership.member_id.clear()
+        self.membership.epoch = -1
+
+    def commit_departing(self, offsets, timeout_ms=1000):
+        cdef vector[PartitionOffset] entries = offsets_of(offsets)
+        self.commits.commit_departing(entries, self.clock.now_ms() + <int64_t>timeout_ms, self.clock.now_ms())
+
+    @property
+    def departing(self):
+        return self.commits.departing_busy()
+
+    @property
+    def busy(self):
+        return self.commits.busy()
+
+    def lose(self):
+        self.commits.on_lost(self.clock.now_ms())
+
+    def take_fence(self):
+        return self.commits.take_fence()
+
+    def revoke(self, str topic, int32_t partition):
+        """On its way out of the assignment."""
+        cdef PartitionState* p = self.subscription.find(utf8(topic), partition)
+        p.revoking = True
+        p.release()
+
+    # -- the application
+
+    def assign(self, *partitions):
+        """(topic, partition, offset)"""
+        for topic, partition, offset in partitions:
+            assert self.subscription.add(utf8(topic), partition, offset, -1)
+
+    def unassign(self, str topic, int32_t partition):
+        assert self.subscription.remove(utf8(topic), partition)
+
+    def seek(self, str topic, int32_t partition, int64_t offset):
+        assert self.subscription.seek(utf8(topic), partition, offset, -1)
+
+    def store(self, str topic, int32_t partition, int64_t offset, int32_t leader_epoch=-1, str metadata=""):
+        cdef PartitionState* p = self.subscription.find(utf8(topic), partition)
+        p.stored_offset = offset
+        p.stored_leader_epoch = leader_epoch
+        p.stored_metadata = utf8(metadata)
+        p.release()
+
+    def commit(self, *offsets, timeout_ms=None, sync=True, notify=False, automatic=False):
+        cdef CommitEvent* event = new CommitEvent(
+            INT64_MAX if timeout_ms is None else self.clock.now_ms() + <int64_t>timeout_ms, sync)
+        cdef Ticket ticket = Ticket()
+        event.offsets = offsets_of(offsets)
+        event.notify = notify
+        event.automatic = automatic
+        event.retain()
+        ticket.event = event
+        ticket.is_commit = True
+        self.commits.commit(event, self.clock.now_ms())
+        return ticket
+
+    def committed(self, *partitions, timeout_ms=10000):
+        cdef FetchCommittedEvent* event = new FetchCommittedEvent(self.clock.now_ms() + <int64_t>timeout_ms)
+        cdef Ticket ticket = Ticket()
+        event.partitions = offsets_of(partitions)
+        event.retain()
+        ticket.event = event
+        self.commits.fetch_committed(event, self.clock.now_ms())
+        return ticket
+
+    def take_attention(self):
+        """Whether the interval's commit is asked for; the asking ends with that."""
+        return self.background.attention.clear(<uint32_t>ATTENTION_COMMIT) != 0
+
+    def end(self):
+        """The loop is over."""
+        self.commits.poll_on_close(self.clock.now_ms())
+
+    # -- what came of it
+
+    @property
+    def node(self):
+        return self.coordinator.node
+
+    @property
+    def commit_latency_us(self):
+        return self.shared.commit_latency_us.load()
+
+    @property
+    def deadline_ms(self):
+        cdef int64_t earliest = self.commits.next_deadline_ms()
+        return None if earliest == INT64_MAX else earliest - self.clock.now_ms()
+
+    @property
+    def waiting(self):
+        """How long FetchPositions.uncommitted is."""
+        return self.positions.uncommitted.size()
+
+    def partition(self, str topic, int32_t number):
+        cdef PartitionState* p = self.subscription.find(utf8(topic), number)
+        if p == NULL:
+            return None
+        found = {"state": STATES[<int32_t>p.state], "fetch_offset": p.fetch_offset.load(),
+                 "committed": p.committed_offset.load(), "fetch_leader_epoch": p.fetch_leader_epoch,
+                 "reset_timestamp": p.reset_timestamp}
+        p.release()
+        return found
+
+    def take_events(self):
+        """Background events: ("commit", code, offsets) or ("error", code)."""
+        cdef BackgroundEvent event
+        found = []
+        while self.background.take(event):
+            if event.type == BACKGROUND_COMMIT:
+                found.append(("commit", event.status.code, tuples_of(event.offsets)))
+            else:
+                found.append(("error", event.status.code))
+        return found
+
+    def take_errors(self):
+        """What was reported of partitions: [(topic, partition, code)]."""
+        cdef size_t i
+        found = []
+        for i in range(self.positions.errors.size()):
+            found.append((text_of(self.positions.errors[i].partition.topic), self.positions.errors[i].partition.partition,
+                          self.positions.errors[i].status.code))
+            self.positions.errors[i].partition.release()
+        self.positions.errors.clear()
+        return found
+
+    def take_log(self):
+        cdef deque[LogLine] lines
+        cdef size_t i
+        self.background.log.drain(lines)
+        return [(lines[i].level, text_of(string(lines[i].facility)), text_of(lines[i].text))
+                for i in range(lines.size())]

@@ -1,0 +1,106 @@
+# CommittedRequestManager: OffsetFetch. thread: N. CommitRequestManager owns it, wires it and polls it.
+from kconsumer._core.base.cpp cimport int32_t, int64_t, map, string, uint8_t, uint64_t, unordered_map, vector
+from kconsumer._core.base.status cimport Status
+from kconsumer._core.events.application_event cimport FetchCommittedEvent
+from kconsumer._core.events.background_event cimport BackgroundEventQueue
+from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager
+from kconsumer._core.managers.request_manager cimport RequestManager
+from kconsumer._core.managers.request_state cimport BackoffConfig, Jitter
+from kconsumer._core.network.request cimport BodyOf, Request, Response
+from kconsumer._core.protocol.messages.offset_fetch cimport (
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    OffsetFetchResponse_OffsetFetchResponseGroup,
+)
+from kconsumer._core.protocol.types cimport Uuid
+from kconsumer._core.state.fetch_positions cimport FetchPositions
+from kconsumer._core.state.group cimport GroupConfig, Membership
+from kconsumer._core.state.partition_state cimport PartitionState
+
+
+cdef extern from "managers/commit_context.hpp" namespace "kc" nogil:
+    cdef cppclass QueuedQuestion:
+        QueuedQuestion()
+        FetchCommittedEvent* event
+        vector[uint8_t] answered
+        size_t left
+        bint in_flight
+        int64_t retry_at_ms
+        int32_t attempts
+        int32_t last_error
+        uint64_t coordinator_failures
+
+    cdef cppclass AskedCommitted:
+        AskedCommitted()
+        PartitionState* partition
+        uint64_t position_epoch
+        size_t index
+        bint answered
+        int64_t twin
+
+    cdef cppclass SentFetch:
+        SentFetch()
+        uint64_t question
+        vector[AskedCommitted] asked
+        unordered_map[string, size_t] places
+        unordered_map[Uuid, string] names
+        bint as_member
+        string member_id
+        int32_t epoch
+
+
+# What a response says of one partition, whatever the version that said it.
+cdef struct CommittedAnswer:
+    int64_t offset
+    int32_t leader_epoch
+    int32_t error
+
+
+cdef class CommittedRequestManager(RequestManager):
+    cdef GroupConfig* config                          # thread: N (written before it starts)
+    cdef Membership* membership                       # thread: N (MembershipManager writes it)
+    cdef BackgroundEventQueue* background             # thread: N (shared inside)
+    cdef BackoffConfig* backoff                       # thread: N
+    cdef FetchPositions positions                     # thread: N
+    cdef CoordinatorRequestManager coordinator        # thread: N
+    cdef Jitter jitter                                # thread: N
+    cdef map[uint64_t, QueuedQuestion] questions      # thread: N (by number: in the order they were asked)
+    cdef uint64_t next_question                       # thread: N
+    cdef unordered_map[uint64_t, SentFetch] sent      # thread: N (by cookie)
+    cdef uint64_t next_cookie                         # thread: N
+    cdef uint64_t failures_seen                       # thread: N (of the coordinator)
+    cdef int64_t names_until_ms                       # thread: N (a topic id was not known to the broker: names until then)
+    cdef vector[PartitionState*] due                  # thread: N (scratch of poll)
+
+    # committed(); takes over one reference.
+    cdef void ask(self, FetchCommittedEvent* event) noexcept nogil
+    # Nothing waits to be asked.
+    cdef bint idle(self) noexcept nogil
+    cdef void expire(self, int64_t now_ms) noexcept nogil
+    cdef int64_t next_deadline_ms(self) noexcept nogil
+    # private
+    cdef int64_t _poll_positions(self, int64_t now_ms) noexcept nogil
+    cdef int64_t _find_due(self, int64_t now_ms) noexcept nogil
+    cdef int64_t _poll_questions(self, int64_t now_ms) noexcept nogil
+    cdef void _send_question(self, uint64_t number, QueuedQuestion* question, int32_t node,
+                             int64_t now_ms) noexcept nogil
+    cdef void _send(self, SentFetch& sent, int32_t node, int64_t now_ms) noexcept nogil
+    cdef void _fill(self, BodyOf[OffsetFetchRequest]* body, SentFetch& sent, int64_t now_ms) noexcept nogil
+    cdef void _name(self, SentFetch& sent, size_t i, string* topic, int32_t* partition) noexcept nogil
+    cdef void _read_topics(self, SentFetch& sent, OffsetFetchResponse& message, int32_t node_id,
+                           int64_t now_ms) noexcept nogil
+    cdef void _read_group(self, SentFetch& sent, OffsetFetchResponse_OffsetFetchResponseGroup& group, bint by_id,
+                          int32_t node_id, int64_t now_ms) noexcept nogil
+    cdef void _answer(self, SentFetch& sent, const string& topic, int32_t partition, const CommittedAnswer& answer,
+                      const string& metadata, int32_t node_id, int64_t now_ms) noexcept nogil
+    cdef void _note_error(self, int32_t code, int32_t node_id, int64_t now_ms) noexcept nogil
+    cdef void _answer_position(self, AskedCommitted* asked, const CommittedAnswer& answer,
+                               int64_t now_ms) noexcept nogil
+    cdef void _answer_question(self, QueuedQuestion* question, size_t i, const CommittedAnswer& answer,
+                               const string& metadata) noexcept nogil
+    cdef void _end(self, uint64_t cookie, const Status& status, int32_t node_id, int64_t now_ms) noexcept nogil
+    cdef void _end_question(self, uint64_t number, const Status& status, bint final, int64_t now_ms) noexcept nogil
+    cdef void _retry_position(self, AskedCommitted* asked, int64_t now_ms) noexcept nogil
+    cdef void _report_once(self, PartitionState* p, int32_t code, const string& why) noexcept nogil
+    cdef void _fail_without_coordinator(self) noexcept nogil
+    cdef void _finish(self, uint64_t number, const Status& status) noexcept nogil

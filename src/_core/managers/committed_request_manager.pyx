@@ -1,0 +1,530 @@
+"""Owns: CommittedRequestManager: what the group has committed (OffsetFetch), for partitions that begin there and for
+committed().
+
+thread: N. Never: sets a position that a seek or a new assignment has overtaken (position_epoch is compared), takes a
+failure for "nothing committed": without an answer a position waits, and no policy resets it.
+
+Errors of the group or of a partition of an OffsetFetch response:
+  NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, REQUEST_TIMED_OUT, a lost connection   the coordinator is looked for, asked again
+  COORDINATOR_LOAD_IN_PROGRESS    asked again
+  UNSTABLE_OFFSET_COMMIT          asked again: a transaction has still to end (read_committed, KIP-447)
+  STALE_MEMBER_EPOCH, UNKNOWN_MEMBER_ID, GROUP_ID_NOT_FOUND (as a member)   asked again as who this consumer is by then
+  UNKNOWN_TOPIC_ID                asked again by name, as the coordinator may know the topic by that only
+  GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION and every other   committed() ends with
+                                  it; a position is asked for again, and the application is told once
+All with backoff; committed() until its deadline.
+"""
+cimport cython
+from cython.operator cimport dereference, preincrement
+from libc.stdint cimport INT64_MAX
+
+from kconsumer._core.base.cpp cimport to_string
+from kconsumer._core.base.error_codes cimport (
+    COORDINATOR_LOAD_IN_PROGRESS,
+    COORDINATOR_NOT_AVAILABLE,
+    GROUP_ID_NOT_FOUND,
+    NOT_COORDINATOR,
+    REQUEST_TIMED_OUT,
+    STALE_MEMBER_EPOCH,
+    UNKNOWN_MEMBER_ID,
+    UNKNOWN_SERVER_ERROR,
+    UNKNOWN_TOPIC_ID,
+    UNSTABLE_OFFSET_COMMIT,
+)
+from kconsumer._core.base.log cimport DBG_CGRP
+from kconsumer._core.base.status cimport (
+    ERR_AUTHENTICATION,
+    ERR_BAD_MSG,
+    ERR_DESTROY,
+    ERR_SSL,
+    ERR_TIMED_OUT,
+    ERR_UNSUPPORTED_FEATURE,
+    Status,
+)
+from kconsumer._core.events.topic_partition cimport PartitionOffset
+from kconsumer._core.managers.request_state cimport backoff_ms
+from kconsumer._core.network.request cimport CHANNEL_COORDINATOR, BodyOf, Request, Response
+from kconsumer._core.protocol.messages.offset_fetch cimport (
+    OffsetFetchRequest,
+    OffsetFetchRequest_OffsetFetchRequestGroup,
+    OffsetFetchRequest_OffsetFetchRequestTopic,
+    OffsetFetchRequest_OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponse_OffsetFetchResponseGroup,
+)
+from kconsumer._core.protocol.wire cimport Reader
+from kconsumer._core.state.metadata cimport TopicEntry
+from kconsumer._core.state.partition_state cimport (
+    FETCH_AWAIT_COMMITTED,
+    OFFSET_INVALID,
+    PartitionState,
+    partition_key,
+)
+
+cdef enum:
+    GROUPS_VERSION = 8           # the first that asks for groups
+    BY_NAME_VERSION = 9          # the last that names topics
+    NAMES_MS = 10000             # how long ids are left alone after the broker did not know one
+
+
+cdef bint is_retriable(int32_t code) noexcept nogil:
+    """Asked again without a word. Local codes are those of a request that got no answer."""
+    if code < <int>UNKNOWN_SERVER_ERROR:
+        return (code != <int>ERR_UNSUPPORTED_FEATURE and code != <int>ERR_AUTHENTICATION and code != <int>ERR_SSL
+                and code != <int>ERR_DESTROY)
+    return (code == <int>NOT_COORDINATOR or code == <int>COORDINATOR_NOT_AVAILABLE or code == <int>REQUEST_TIMED_OUT
+            or code == <int>COORDINATOR_LOAD_IN_PROGRESS or code == <int>UNSTABLE_OFFSET_COMMIT
+            or code == <int>STALE_MEMBER_EPOCH or code == <int>UNKNOWN_MEMBER_ID or code == <int>UNKNOWN_TOPIC_ID)
+
+
+@cython.no_gc
+cdef class CommittedRequestManager(RequestManager):
+    def __cinit__(self, FetchPositions positions not None, CoordinatorRequestManager coordinator not None):
+        self.positions = positions
+        self.coordinator = coordinator
+        self.next_question = 1
+        self.next_cookie = 1
+
+    def __dealloc__(self):
+        it = self.questions.begin()
+        while it != self.questions.end():
+            dereference(it).second.event.release()
+            preincrement(it)
+        jt = self.sent.begin()
+        while jt != self.sent.end():
+            release_sent(dereference(jt).second)
+            preincrement(jt)
+
+    cdef void ask(self, FetchCommittedEvent* event) noexcept nogil:
+        cdef QueuedQuestion* question = &self.questions[self.next_question]
+        self.next_question += 1
+        question.event = event
+        question.left = event.partitions.size()
+        question.answered.resize(question.left)
+        question.coordinator_failures = self.coordinator.failures
+
+    cdef bint idle(self) noexcept nogil:
+        return self.questions.empty() and self.positions.uncommitted.empty()
+
+    cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
+        cdef int64_t wait
+        if self.failures_seen != self.coordinator.failures:
+            self.failures_seen = self.coordinator.failures
+            self._fail_without_coordinator()
+        wait = self._poll_positions(now_ms)
+        return min(wait, self._poll_questions(now_ms))
+
+    # ---- positions
+
+    cdef int64_t _poll_positions(self, int64_t now_ms) noexcept nogil:
+        cdef SentFetch sent
+        cdef PartitionState* p
+        cdef int64_t wait = self._find_due(now_ms)
+        cdef int32_t node
+        if self.due.empty():
+            return wait
+        node = self.coordinator.coordinator()
+        if node >= 0:
+            for p in self.due:
+                if not p.request_in_flight:
+                    p.request_in_flight = True
+                    note_position(sent, p)
+            self._send(sent, node, now_ms)
+        return wait
+
+    cdef int64_t _find_due(self, int64_t now_ms) noexcept nogil:
+        """Fill `due`; what waits no more leaves FetchPositions.uncommitted."""
+        cdef int64_t wait = INT64_MAX
+        cdef PartitionState* p
+        cdef size_t i = 0
+        cdef size_t kept = 0
+        self.due.clear()
+        for i in range(self.positions.uncommitted.size()):
+            p = self.positions.uncommitted[i]
+            if not waits(p):
+                p.release()
+                continue
+            self.positions.uncommitted[kept] = p
+            kept += 1
+            if p.request_in_flight or (self.membership.subscribed and not self.membership.joined):
+                # Without a membership the partition is about to be lost.
+                continue
+            if now_ms < p.retry_at_ms:
+                wait = min(wait, p.retry_at_ms - now_ms)
+            else:
+                self.due.push_back(p)
+        self.positions.uncommitted.resize(kept)
+        return wait
+
+    # ---- committed()
+
+    cdef int64_t _poll_questions(self, int64_t now_ms) noexcept nogil:
+        cdef QueuedQuestion* question
+        cdef int64_t wait = INT64_MAX
+        cdef int32_t node
+        it = self.questions.begin()
+        while it != self.questions.end():
+            question = &dereference(it).second
+            if not question.in_flight and question.retry_at_ms > now_ms:
+                wait = min(wait, question.retry_at_ms - now_ms)
+            elif not question.in_flight:
+                node = self.coordinator.coordinator()
+                if node < 0:
+                    return wait
+                self._send_question(dereference(it).first, question, node, now_ms)
+            preincrement(it)
+        return wait
+
+    cdef void _send_question(self, uint64_t number, QueuedQuestion* question, int32_t node,
+                             int64_t now_ms) noexcept nogil:
+        cdef SentFetch sent
+        cdef size_t i
+        sent.question = number
+        for i in range(question.answered.size()):
+            if not question.answered[i]:
+                note_question(sent, question.event.partitions[i], i)
+        question.in_flight = True
+        self._send(sent, node, now_ms)
+
+    # ---- sending
+
+    cdef void _send(self, SentFetch& sent, int32_t node, int64_t now_ms) noexcept nogil:
+        cdef BodyOf[OffsetFetchRequest]* body = new BodyOf[OffsetFetchRequest]()
+        cdef Request* request = new Request()
+        self._fill(body, sent, now_ms)
+        request.body = body
+        request.node_id = node
+        request.channel = CHANNEL_COORDINATOR
+        request.created_ms = now_ms
+        request.deadline_ms = now_ms + self.backoff.request_timeout_ms
+        request.handler = <void*>self
+        request.cookie = self.next_cookie
+        self.sent[self.next_cookie] = sent
+        self.next_cookie += 1
+        self.delegate.add(request)
+
+    cdef void _fill(self, BodyOf[OffsetFetchRequest]* body, SentFetch& sent, int64_t now_ms) noexcept nogil:
+        """Both forms: versions up to 7 ask for one group, later ones for a list of groups."""
+        cdef OffsetFetchRequest_OffsetFetchRequestGroup group
+        cdef unordered_map[string, size_t] topics
+        cdef OffsetFetchRequest_OffsetFetchRequestTopic topic
+        cdef OffsetFetchRequest_OffsetFetchRequestTopics grouped
+        cdef TopicEntry* known
+        cdef string name
+        cdef int32_t partition
+        cdef size_t i, place
+        body.message.group_id = self.config.group_id
+        body.message.require_stable = self.positions.config.read_committed
+        body.message.topics.set_present()
+        group.group_id = self.config.group_id
+        group.topics.set_present()
+        if self.config.consumer_protocol and self.membership.subscribed and self.membership.joined:
+            sent.as_member = True
+            group.member_id.set(self.membership.member_id)
+            group.member_epoch = self.membership.epoch
+        if now_ms < self.names_until_ms:
+            body.highest = BY_NAME_VERSION
+        for i in range(sent.asked.size()):
+            self._name(sent, i, &name, &partition)
+            if sent.places[partition_key(name, partition)] != i:
+                # A twin: asked for once.
+                continue
+            if topics.count(name) == 0:
+                topics[name] = body.message.topics.value.size()
+                topic.name = name
+                grouped.name = name
+                known = self.positions.cluster.topic(name)
+                if known == NULL or known.id.is_zero():
+                    body.highest = BY_NAME_VERSION
+                else:
+                    grouped.topic_id = known.id
+                    sent.names[known.id] = name
+                body.message.topics.value.push_back(topic)
+                group.topics.value.push_back(grouped)
+            place = topics[name]
+            body.message.topics.value[place].partition_indexes.push_back(partition)
+            group.topics.value[place].partition_indexes.push_back(partition)
+        body.message.groups.push_back(group)
+
+    cdef void _name(self, SentFetch& sent, size_t i, string* topic, int32_t* partition) noexcept nogil:
+        cdef PartitionOffset* asked
+        if sent.asked[i].partition != NULL:
+            topic[0] = sent.asked[i].partition.topic
+            partition[0] = sent.asked[i].partition.partition
+        else:
+            asked = &self.questions[sent.question].event.partitions[sent.asked[i].index]
+            topic[0] = asked.topic
+            partition[0] = asked.partition
+
+    # ---- answers
+
+    cdef void on_response(self, Request* request, Response* response, int64_t now_ms) noexcept nogil:
+        cdef OffsetFetchResponse message
+        cdef Reader reader = Reader(response.body, response.length)
+        cdef size_t i
+        it = self.sent.find(request.cookie)
+        if it == self.sent.end():
+            return
+        message.decode(reader, response.version)
+        if not reader.ok():
+            self.background.log.push(3, b"OFFSET", reader.status().detail)
+            self.delegate.network.disconnect(response.node_id, request.channel, now_ms)
+            self._end(request.cookie, Status(<int>ERR_BAD_MSG), -1, now_ms)
+            return
+        if message.throttle_time_ms > 0:
+            self.delegate.network.throttle(response.node_id, message.throttle_time_ms, now_ms)
+        if response.version < GROUPS_VERSION:
+            if message.error_code == 0:
+                self._read_topics(dereference(it).second, message, response.node_id, now_ms)
+            self._end(request.cookie, Status(message.error_code), response.node_id, now_ms)
+            return
+        for i in range(message.groups.size()):
+            if message.groups[i].group_id == self.config.group_id:
+                if message.groups[i].error_code == 0:
+                    self._read_group(dereference(it).second, message.groups[i], response.version > BY_NAME_VERSION,
+                                     response.node_id, now_ms)
+                self._end(request.cookie, Status(message.groups[i].error_code), response.node_id, now_ms)
+                return
+        self._end(request.cookie, Status(), response.node_id, now_ms)
+
+    cdef void _read_topics(self, SentFetch& sent, OffsetFetchResponse& message, int32_t node_id,
+                           int64_t now_ms) noexcept nogil:
+        cdef CommittedAnswer answer
+        cdef size_t t, i
+        for t in range(message.topics.size()):
+            for i in range(message.topics[t].partitions.size()):
+                answer.offset = message.topics[t].partitions[i].committed_offset
+                answer.leader_epoch = message.topics[t].partitions[i].committed_leader_epoch
+                answer.error = message.topics[t].partitions[i].error_code
+                self._answer(sent, message.topics[t].name, message.topics[t].partitions[i].partition_index, answer,
+                             message.topics[t].partitions[i].metadata.value, node_id, now_ms)
+
+    cdef void _read_group(self, SentFetch& sent, OffsetFetchResponse_OffsetFetchResponseGroup& group, bint by_id,
+                          int32_t node_id, int64_t now_ms) noexcept nogil:
+        cdef CommittedAnswer answer
+        cdef size_t t, i
+        for t in range(group.topics.size()):
+            if by_id:
+                group.topics[t].name = sent.names[group.topics[t].topic_id]
+            for i in range(group.topics[t].partitions.size()):
+                answer.offset = group.topics[t].partitions[i].committed_offset
+                answer.leader_epoch = group.topics[t].partitions[i].committed_leader_epoch
+                answer.error = group.topics[t].partitions[i].error_code
+                self._answer(sent, group.topics[t].name, group.topics[t].partitions[i].partition_index, answer,
+                             group.topics[t].partitions[i].metadata.value, node_id, now_ms)
+
+    cdef void on_failure(self, Request* request, const Status& status, int64_t now_ms) noexcept nogil:
+        if is_retriable(status.code):
+            self.coordinator.mark_unknown(request.node_id, status.detail.c_str(), now_ms)
+        self._end(request.cookie, status, -1, now_ms)
+
+    cdef void _answer(self, SentFetch& sent, const string& topic, int32_t partition, const CommittedAnswer& answer,
+                      const string& metadata, int32_t node_id, int64_t now_ms) noexcept nogil:
+        cdef AskedCommitted* asked
+        cdef int64_t place
+        it = sent.places.find(partition_key(topic, partition))
+        if it == sent.places.end() or sent.asked[dereference(it).second].answered:
+            return
+        if answer.error != 0:
+            self._note_error(answer.error, node_id, now_ms)
+            if is_retriable(answer.error):
+                # Not answered: _end() asks again.
+                if sent.question != 0 and self.questions.count(sent.question):
+                    self.questions[sent.question].last_error = answer.error
+                return
+        place = <int64_t>dereference(it).second
+        while place >= 0:
+            asked = &sent.asked[<size_t>place]
+            asked.answered = True
+            if asked.partition != NULL:
+                self._answer_position(asked, answer, now_ms)
+            elif self.questions.count(sent.question):
+                self._answer_question(&self.questions[sent.question], asked.index, answer, metadata)
+            place = asked.twin
+
+    cdef void _note_error(self, int32_t code, int32_t node_id, int64_t now_ms) noexcept nogil:
+        if code == <int>NOT_COORDINATOR or code == <int>COORDINATOR_NOT_AVAILABLE or code == <int>REQUEST_TIMED_OUT:
+            self.coordinator.mark_unknown(node_id, b"it refused an OffsetFetch", now_ms)
+        elif code == <int>UNKNOWN_TOPIC_ID:
+            self.names_until_ms = now_ms + NAMES_MS
+
+    cdef void _answer_position(self, AskedCommitted* asked, const CommittedAnswer& answer,
+                               int64_t now_ms) noexcept nogil:
+        cdef PartitionState* p = asked.partition
+        if not still_waits(asked):
+            return
+        if answer.error != 0:
+            self._retry_position(asked, now_ms)
+            self._report_once(p, answer.error, string())
+            return
+        p.last_error = 0
+        self.background.log.write(7, DBG_CGRP, b"OFFSET", b"%s: committed offset %lld", p.name().c_str(),
+                                  <long long>answer.offset)
+        self.positions.on_committed(p, answer.offset, answer.leader_epoch)
+
+    cdef void _answer_question(self, QueuedQuestion* question, size_t i, const CommittedAnswer& answer,
+                               const string& metadata) noexcept nogil:
+        cdef PartitionOffset* partition = &question.event.partitions[i]
+        partition.error = answer.error
+        partition.offset = answer.offset if answer.error == 0 and answer.offset >= 0 else OFFSET_INVALID
+        partition.leader_epoch = answer.leader_epoch if partition.offset >= 0 else -1
+        partition.metadata = metadata
+        question.answered[i] = True
+        question.left -= 1
+
+    cdef void _end(self, uint64_t cookie, const Status& status, int32_t node_id, int64_t now_ms) noexcept nogil:
+        """The request has ended, with an error of all of it or none; what is not answered by now is asked again."""
+        cdef size_t i
+        cdef AskedCommitted* asked
+        cdef int32_t code = status.code
+        cdef bint told = False
+        it = self.sent.find(cookie)
+        if it == self.sent.end():
+            return
+        cdef SentFetch* sent = &dereference(it).second
+        cdef bint final = code != 0 and not is_retriable(code) and not (
+            code == <int>GROUP_ID_NOT_FOUND and sent.as_member)
+        if code != 0:
+            self._note_error(code, node_id, now_ms)
+        if sent.question != 0:
+            self._end_question(sent.question, status, final, now_ms)
+        else:
+            for i in range(sent.asked.size()):
+                asked = &sent.asked[i]
+                if asked.answered or not still_waits(asked):
+                    continue
+                self._retry_position(asked, now_ms)
+                if final and not told:
+                    # One error for all: it is of the group.
+                    told = True
+                    self._report_once(asked.partition, code, status.detail)
+                elif final:
+                    asked.partition.last_error = code
+        release_sent(dereference(sent))
+        self.sent.erase(it)
+
+    cdef void _end_question(self, uint64_t number, const Status& status, bint final, int64_t now_ms) noexcept nogil:
+        cdef QueuedQuestion* question
+        if self.questions.count(number) == 0:
+            return
+        question = &self.questions[number]
+        question.in_flight = False
+        if final:
+            self._finish(number, status)
+        elif question.left == 0:
+            self._finish(number, Status())
+        else:
+            if status.code != 0:
+                question.last_error = status.code
+            question.attempts += 1
+            question.retry_at_ms = now_ms + backoff_ms(dereference(self.backoff), question.attempts, self.jitter)
+
+    cdef void _retry_position(self, AskedCommitted* asked, int64_t now_ms) noexcept nogil:
+        cdef PartitionState* p = asked.partition
+        p.request_in_flight = False
+        p.attempts += 1
+        p.retry_at_ms = now_ms + backoff_ms(dereference(self.backoff), p.attempts, self.jitter)
+
+    cdef void _report_once(self, PartitionState* p, int32_t code, const string& why) noexcept nogil:
+        cdef string detail
+        if p.last_error == code:
+            return
+        p.last_error = code
+        detail = p.name()
+        detail.append(b": its committed offset cannot be read")
+        if not why.empty():
+            detail.append(b": ").append(why)
+        self.positions.report(p, Status(code, detail), OFFSET_INVALID)
+
+    cdef void _fail_without_coordinator(self) noexcept nogil:
+        """There is no coordinator, for a reason that waiting does not mend."""
+        cdef vector[uint64_t] over
+        cdef uint64_t number
+        cdef PartitionState* p
+        cdef bint told = False
+        it = self.questions.begin()
+        while it != self.questions.end():
+            if dereference(it).second.coordinator_failures != self.coordinator.failures:
+                over.push_back(dereference(it).first)
+            preincrement(it)
+        for number in over:
+            self._finish(number, self.coordinator.fatal)
+        for p in self.positions.uncommitted:
+            if waits(p) and p.last_error != self.coordinator.fatal.code:
+                if not told:
+                    # One error for all: it is of the group.
+                    told = True
+                    self._report_once(p, self.coordinator.fatal.code, self.coordinator.fatal.detail)
+                p.last_error = self.coordinator.fatal.code
+
+    # ---- ends
+
+    cdef void _finish(self, uint64_t number, const Status& status) noexcept nogil:
+        cdef FetchCommittedEvent* event = self.questions[number].event
+        self.questions.erase(self.questions.find(number))
+        event.complete(status)
+        event.release()
+
+    cdef void expire(self, int64_t now_ms) noexcept nogil:
+        cdef vector[uint64_t] over
+        cdef uint64_t number
+        cdef string detail
+        it = self.questions.begin()
+        while it != self.questions.end():
+            if dereference(it).second.event.deadline_ms <= now_ms:
+                over.push_back(dereference(it).first)
+            preincrement(it)
+        for number in over:
+            detail = string(b"committed offsets were not read in time")
+            if self.questions[number].last_error != 0:
+                detail.append(b" (error ").append(to_string(self.questions[number].last_error)).append(b")")
+            self._finish(number, Status(<int>ERR_TIMED_OUT, detail))
+
+    cdef int64_t next_deadline_ms(self) noexcept nogil:
+        cdef int64_t earliest = INT64_MAX
+        it = self.questions.begin()
+        while it != self.questions.end():
+            earliest = min(earliest, dereference(it).second.event.deadline_ms)
+            preincrement(it)
+        return earliest
+
+    cdef int64_t poll_on_close(self, int64_t now_ms) noexcept nogil:
+        while not self.questions.empty():
+            self._finish(dereference(self.questions.begin()).first, Status(<int>ERR_DESTROY))
+        return INT64_MAX
+
+
+cdef bint waits(PartitionState* p) noexcept nogil:
+    return p.tracked and p.state == FETCH_AWAIT_COMMITTED
+
+
+cdef bint still_waits(AskedCommitted* asked) noexcept nogil:
+    """Whether an answer still means something to the position that asked."""
+    return asked.partition != NULL and waits(asked.partition) and (
+        asked.partition.adopted_epoch == asked.position_epoch)
+
+
+cdef void note_position(SentFetch& sent, PartitionState* p) noexcept nogil:
+    cdef AskedCommitted asked
+    p.retain()
+    asked.partition = p
+    asked.position_epoch = p.adopted_epoch
+    sent.places[partition_key(p.topic, p.partition)] = sent.asked.size()
+    sent.asked.push_back(asked)
+
+
+cdef void note_question(SentFetch& sent, PartitionOffset& partition, size_t i) noexcept nogil:
+    cdef AskedCommitted asked
+    cdef string key = partition_key(partition.topic, partition.partition)
+    asked.index = i
+    if sent.places.count(key):
+        asked.twin = <int64_t>sent.places[key]
+    sent.places[key] = sent.asked.size()
+    sent.asked.push_back(asked)
+
+
+cdef void release_sent(SentFetch& sent) noexcept nogil:
+    cdef size_t i
+    for i in range(sent.asked.size()):
+        if sent.asked[i].partition != NULL:
+            sent.asked[i].partition.release()

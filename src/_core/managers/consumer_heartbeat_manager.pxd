@@ -1,0 +1,103 @@
+# ConsumerHeartbeatManager: this member under group.protocol=consumer (ConsumerGroupHeartbeat, KIP-848). thread: N.
+from kconsumer._core.base.cpp cimport int32_t, int64_t, map, string, uint64_t, unordered_map, vector
+from kconsumer._core.base.status cimport Status
+from kconsumer._core.events.background_event cimport BackgroundEventQueue
+from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager
+from kconsumer._core.managers.membership_manager cimport MembershipManager
+from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
+from kconsumer._core.managers.request_manager cimport RequestManager
+from kconsumer._core.managers.request_state cimport BackoffConfig, Jitter, RequestState
+from kconsumer._core.network.request cimport Channel, Request, RequestBody, Response
+from kconsumer._core.protocol.messages.consumer_group_heartbeat cimport (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from kconsumer._core.protocol.types cimport Uuid
+from kconsumer._core.protocol.wire cimport Reader
+from kconsumer._core.state.fetch_positions cimport FetchPositions
+from kconsumer._core.state.group cimport GroupConfig, GroupShared, Membership
+
+
+cdef class ConsumerHeartbeatManager(RequestManager):
+    cdef GroupConfig* config                     # thread: N (written before it starts)
+    cdef Membership* membership                  # thread: N (MembershipManager writes it)
+    cdef GroupShared* shared                     # thread: N (atomics)
+    cdef BackgroundEventQueue* background        # thread: N (shared inside)
+    cdef BackoffConfig* backoff                  # thread: N
+    cdef Jitter jitter                           # thread: N
+    cdef FetchPositions positions                # thread: N (the cluster cache)
+    cdef MetadataRequestManager metadata         # thread: N
+    cdef CoordinatorRequestManager coordinator   # thread: N
+    cdef MembershipManager member                # thread: N
+
+    cdef string member_id                        # thread: N (our own, for the life of the consumer)
+    cdef RequestState state                      # thread: N (of heartbeats but the leave)
+    cdef uint64_t session                        # thread: N (from a join to its end; answers of an older one are dropped)
+    cdef bint in_group                           # thread: N (a session is on)
+    cdef bint joining                            # thread: N (the join, epoch 0, has not been answered well)
+    cdef bint join_sent                          # thread: N (the coordinator may know this member)
+    cdef int64_t interval_ms                     # thread: N (as the coordinator last said)
+    cdef int64_t next_ms                         # thread: N (when the interval is over)
+    cdef uint64_t failures_seen                  # thread: N (CoordinatorRequestManager.failures when it began to be needed)
+
+    cdef bint full                               # thread: N (the next heartbeat carries every field)
+    cdef bint tell_owned                         # thread: N (the next heartbeat carries what is owned)
+    cdef int64_t reconciled_seen                 # thread: N (GroupShared.rebalances)
+    cdef int32_t sent_node                       # thread: N (whom the latest heartbeat went to)
+    cdef uint64_t sent_version                   # thread: N (MembershipManager.subscription_version when it was sent)
+    cdef vector[string] sent_names               # thread: N (sorted)
+    cdef string sent_pattern                     # thread: N
+    cdef uint64_t names_seen                     # thread: N (MetadataRequestManager.updates when sent_names was made)
+    cdef bint refused_told                       # thread: N (TOPIC_AUTHORIZATION_FAILED was reported)
+
+    cdef bint leave_sent                         # thread: N (LEAVING: its answer is awaited)
+    cdef uint64_t leave_cookie                   # thread: N
+    cdef int64_t leave_until_ms                  # thread: N (until when a coordinator is looked for; 0: not begun)
+
+    cdef map[Uuid, vector[int32_t]] assigned     # thread: N (the newest target of the coordinator)
+    cdef bint target_open                        # thread: N (not all of it has been handed to MembershipManager)
+    cdef bint target_known                       # thread: N (`assigned` is of this session)
+    cdef bint target_shown                       # thread: N (a part of it has been handed over)
+    cdef size_t resolved                         # thread: N (its topics with a name, when it was last handed over)
+    cdef bint lookup_answered                    # thread: N (the topics without one were asked for, and that answered)
+    cdef uint64_t lookup_cookie                  # thread: N
+    cdef RequestState lookup                     # thread: N
+    cdef BackoffConfig lookup_backoff            # thread: N
+    cdef uint64_t metadata_seen                  # thread: N (MetadataRequestManager.updates)
+    cdef unordered_map[Uuid, string] names       # thread: N (of assigned topics)
+    cdef unordered_map[string, Uuid] ids         # thread: N (under which the coordinator last gave a topic)
+    cdef unordered_map[Uuid, int32_t] told       # thread: N (topic ids that brokers do not resolve → the error logged)
+
+    # private
+    cdef void _begin_session(self, int64_t now_ms) noexcept nogil
+    cdef void _end_session(self) noexcept nogil
+    cdef int64_t _heartbeat(self, int64_t now_ms) noexcept nogil
+    cdef bint _has_news(self) noexcept nogil
+    cdef void _send_heartbeat(self, int32_t node, int64_t now_ms) noexcept nogil
+    cdef void _identify(self, ConsumerGroupHeartbeatRequest& message) noexcept nogil
+    cdef bint _add_subscription(self, ConsumerGroupHeartbeatRequest& message) noexcept nogil
+    cdef void _names(self, vector[string]& names) noexcept nogil
+    cdef void _pattern(self, string& pattern) noexcept nogil
+    cdef void _add_owned(self, ConsumerGroupHeartbeatRequest& message) noexcept nogil
+    cdef void _send(self, RequestBody* body, int32_t node, Channel channel, int32_t kind, uint64_t cookie,
+                    int64_t now_ms, int64_t deadline_ms) noexcept nogil
+    cdef int64_t _leave(self, int64_t now_ms) noexcept nogil
+    cdef void _send_leave(self, int32_t node, int64_t now_ms) noexcept nogil
+    cdef void _left(self, int64_t now_ms) noexcept nogil
+    cdef void _on_leave_ended(self, Request* request, const char* how, int64_t now_ms) noexcept nogil
+    cdef void _retry(self, int64_t now_ms) noexcept nogil
+    cdef void _on_unsupported(self, const Status& status, int64_t now_ms) noexcept nogil
+    cdef void _on_success(self, ConsumerGroupHeartbeatResponse& message, int64_t now_ms) noexcept nogil
+    cdef void _on_error(self, Request* request, ConsumerGroupHeartbeatResponse& message,
+                        int64_t now_ms) noexcept nogil
+    cdef string _detail(self, const string& said, int32_t code) noexcept nogil
+    cdef void _on_fenced(self, const string& why, int64_t now_ms) noexcept nogil
+    cdef void _on_refused(self, const Status& status, int64_t now_ms) noexcept nogil
+    cdef void _fail(self, const Status& status, int64_t now_ms) noexcept nogil
+    cdef void _take_target(self, ConsumerGroupHeartbeatResponse& message, int64_t now_ms) noexcept nogil
+    cdef int64_t _resolve(self, int64_t now_ms) noexcept nogil
+    cdef void _show_target(self, int64_t now_ms) noexcept nogil
+    cdef bint _has_name(self, const Uuid& id) noexcept nogil
+    cdef void _send_lookup(self, int64_t now_ms) noexcept nogil
+    cdef void _on_lookup(self, Reader& reader, Request* request, Response* response, int64_t now_ms) noexcept nogil
+    cdef void _tell_unresolved(self, const Uuid& id, int32_t code) noexcept nogil

@@ -1,0 +1,589 @@
+"""Owns: ConsumerHeartbeatManager, this member of a group under group.protocol=consumer (KIP-848): ConsumerGroupHeartbeat
+v0 and v1, the member's id and what the coordinator has been told, topic ids of assignments.
+
+thread: N. Never: reconciles (MembershipManager does), acts on an answer of an earlier session, keeps two heartbeats in
+flight (the leave apart).
+
+The join (epoch 0), and the heartbeat after any failure or change of the coordinator, carries every field; others only what
+has changed. A heartbeat goes out at once when something is to be told: a subscription, a revocation that is committed, an
+assignment that was acknowledged; else when the coordinator's interval is over.
+
+Errors of a ConsumerGroupHeartbeat response, as the Java client (4.3) acts on them:
+  NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE    another coordinator is looked for; every field goes to it at once
+  COORDINATOR_LOAD_IN_PROGRESS                  again with backoff
+  FENCED_MEMBER_EPOCH, UNKNOWN_MEMBER_ID        fenced: partitions are lost, joins again with epoch 0 and the same id
+  TOPIC_AUTHORIZATION_FAILED                    told once; topics that metadata says are refused are left out, again with
+                                                backoff: the member recovers when it is allowed to see them
+  UNSUPPORTED_VERSION (or no common version)    fatal: the cluster has no KIP-848; the message names the remedy
+  GROUP_AUTHORIZATION_FAILED, INVALID_REQUEST, GROUP_MAX_SIZE_REACHED, UNSUPPORTED_ASSIGNOR, UNRELEASED_INSTANCE_ID,
+  FENCED_INSTANCE_ID, INVALID_REGULAR_EXPRESSION, GROUP_ID_NOT_FOUND, every other   fatal
+A connection lost or a time out: another look for the coordinator, and with backoff every field: the answer that was lost
+may have held an assignment. Any answer to a leave ends it.
+
+Patterns go to the broker (v1), which matches whole names with RE2; a coordinator that speaks only v0 gets the names that
+MembershipManager matches (POSIX, unanchored at the end).
+"""
+cimport cython
+from cython.operator cimport dereference, preincrement
+from libc.stdint cimport INT64_MAX
+
+from kconsumer._core.base.cpp cimport to_string
+from kconsumer._core.base.error_codes cimport (
+    COORDINATOR_LOAD_IN_PROGRESS,
+    COORDINATOR_NOT_AVAILABLE,
+    FENCED_MEMBER_EPOCH,
+    NOT_COORDINATOR,
+    TOPIC_AUTHORIZATION_FAILED,
+    UNKNOWN_MEMBER_ID,
+    UNKNOWN_TOPIC_ID,
+    UNRELEASED_INSTANCE_ID,
+    UNSUPPORTED_VERSION,
+)
+from kconsumer._core.base.log cimport DBG_CGRP
+from kconsumer._core.base.status cimport ERR_UNSUPPORTED_FEATURE
+from kconsumer._core.events.topic_partition cimport TopicPartition
+from kconsumer._core.managers.member_id cimport make_member_id, uuid_text
+from kconsumer._core.network.request cimport ANY_NODE, CHANNEL_CONTROL, CHANNEL_COORDINATOR, BodyOf
+from kconsumer._core.protocol.messages.consumer_group_heartbeat cimport ConsumerGroupHeartbeatRequest_TopicPartitions
+from kconsumer._core.protocol.messages.metadata cimport (
+    MetadataRequest,
+    MetadataRequest_MetadataRequestTopic,
+    MetadataResponse,
+)
+from kconsumer._core.state.member_state cimport (
+    MEMBER_JOINING,
+    MEMBER_LEAVING,
+    MEMBER_PARTITION_REVOKED,
+    MEMBER_STABLE,
+    MemberState,
+)
+from kconsumer._core.state.metadata cimport TopicEntry
+
+
+cdef extern from * nogil:
+    """
+    #include <algorithm>
+    template <class T> static inline bool kc_equal(const T& a, const T& b) { return a == b; }
+    static inline void kc_sort(std::vector<kc::TopicPartition>& v) { std::sort(v.begin(), v.end()); }
+    """
+    bint equal "kc_equal"[T](const T& a, const T& b)
+    void sort "kc_sort"(vector[TopicPartition]& v)
+
+cdef enum:
+    KIND_HEARTBEAT = 1
+    KIND_LEAVE = 2
+    KIND_LOOKUP = 3                 # names of topic ids
+
+    LEAVE_EPOCH = -1
+    STATIC_LEAVE_EPOCH = -2         # leaves for a while: its partitions wait for the instance until the session times out
+    DEFAULT_INTERVAL_MS = 5000      # the broker's default, until it has said its own
+    LEAVE_SEARCH_MS = 1000          # how long a leave waits for a coordinator to be found
+    LOOKUP_LOWEST_VERSION = 12      # the first Metadata that answers by topic id
+    LOOKUP_BACKOFF_MAX_MS = 10000
+
+
+cdef bint is_active(MemberState state) noexcept nogil:
+    """States in which the member heartbeats."""
+    return state >= MEMBER_JOINING and state <= MEMBER_STABLE
+
+
+@cython.no_gc
+cdef class ConsumerHeartbeatManager(RequestManager):
+    def __cinit__(self, FetchPositions positions not None, MetadataRequestManager metadata not None,
+                  CoordinatorRequestManager coordinator not None, MembershipManager member not None):
+        self.positions = positions
+        self.metadata = metadata
+        self.coordinator = coordinator
+        self.member = member
+        self.interval_ms = DEFAULT_INTERVAL_MS
+        self.sent_node = -1
+        self.member_id = make_member_id()
+        if self.member_id.empty():
+            raise OSError("the system gave no random bytes for a member id")
+
+    # ---- every turn
+
+    cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
+        if self.member.leave_wanted:
+            return self._leave(now_ms)
+        if not is_active(self.member.state):
+            if self.member.state != MEMBER_LEAVING:
+                self._end_session()
+            return INT64_MAX
+        if not self.in_group:
+            self._begin_session(now_ms)
+        if self.member.state == MEMBER_PARTITION_REVOKED and self.member.revocation_committed():
+            self.member.after_revocation(False, now_ms)
+            self.tell_owned = True
+        if self.shared.rebalances.load() != self.reconciled_seen:
+            self.reconciled_seen = self.shared.rebalances.load()
+            self.tell_owned = True
+        return min(self._resolve(now_ms), self._heartbeat(now_ms))
+
+    cdef void _begin_session(self, int64_t now_ms) noexcept nogil:
+        self.session += 1
+        self.in_group = True
+        self.joining = True
+        self.join_sent = False
+        self.full = True
+        self.tell_owned = False
+        self.refused_told = False
+        self.reconciled_seen = self.shared.rebalances.load()
+        self.failures_seen = self.coordinator.failures
+
+    cdef void _end_session(self) noexcept nogil:
+        """Whatever is in flight means nothing any more."""
+        if not self.in_group:
+            return
+        self.session += 1
+        self.in_group = False
+        self.leave_sent = False
+        self.leave_until_ms = 0
+        self.target_open = False
+        self.target_known = False
+        self.assigned.clear()
+        self.told.clear()
+        self.state = RequestState()
+
+    # ---- heartbeats
+
+    cdef int64_t _heartbeat(self, int64_t now_ms) noexcept nogil:
+        cdef int32_t node
+        if self.state.in_flight:
+            return INT64_MAX
+        if now_ms < self.state.not_before_ms:
+            return self.state.wait_ms(now_ms)
+        node = self.coordinator.coordinator()
+        if node < 0:
+            if self.coordinator.failures != self.failures_seen:
+                self._fail(self.coordinator.fatal, now_ms)
+            return INT64_MAX
+        self.failures_seen = self.coordinator.failures
+        if node != self.sent_node:
+            self.full = True
+        if self.joining and not self.member.subscribed_known:
+            # Patterns are matched here, and have not met metadata yet.
+            return INT64_MAX
+        if not self._has_news() and now_ms < self.next_ms:
+            return self.next_ms - now_ms
+        self._send_heartbeat(node, now_ms)
+        return INT64_MAX
+
+    cdef bint _has_news(self) noexcept nogil:
+        """Whether the coordinator is to hear something that does not wait for the interval."""
+        cdef vector[string] names
+        if self.full or self.joining:
+            return True
+        if self.tell_owned and self.member.state != MEMBER_PARTITION_REVOKED:
+            return True
+        if not self.member.subscribed_known:
+            return False
+        if self.member.subscription_version != self.sent_version:
+            return True
+        if self.metadata.updates == self.names_seen:
+            return False
+        self.names_seen = self.metadata.updates
+        self._names(names)
+        return not equal(names, self.sent_names)
+
+    cdef void _send_heartbeat(self, int32_t node, int64_t now_ms) noexcept nogil:
+        cdef BodyOf[ConsumerGroupHeartbeatRequest]* body = new BodyOf[ConsumerGroupHeartbeatRequest]()
+        body.message.member_epoch = 0 if self.joining else self.membership.epoch
+        self._identify(body.message)
+        if self.full:
+            body.message.rebalance_timeout_ms = self.config.max_poll_interval_ms
+            if not self.config.rack.empty():
+                body.message.rack_id.set(self.config.rack)
+            if not self.config.remote_assignor.empty():
+                body.message.server_assignor.set(self.config.remote_assignor)
+        if self._add_subscription(body.message):
+            body.lowest = 1
+        if self.full or self.tell_owned and self.member.state != MEMBER_PARTITION_REVOKED:
+            self._add_owned(body.message)
+            self.tell_owned = self.member.state == MEMBER_PARTITION_REVOKED
+        self.full = False
+        self.join_sent = True
+        self.sent_node = node
+        self.next_ms = now_ms + self.interval_ms
+        self.state.on_send()
+        self._send(body, node, CHANNEL_COORDINATOR, KIND_HEARTBEAT, self.session, now_ms, INT64_MAX)
+        self.shared.heartbeats.fetch_add(1)
+
+    cdef void _identify(self, ConsumerGroupHeartbeatRequest& message) noexcept nogil:
+        message.group_id = self.config.group_id
+        message.member_id = self.member_id
+        if not self.config.group_instance_id.empty():
+            message.instance_id.set(self.config.group_instance_id)
+
+    cdef bint _add_subscription(self, ConsumerGroupHeartbeatRequest& message) noexcept nogil:
+        """What has changed of it, or all. Whether only v1 can say it."""
+        cdef vector[string] names
+        cdef string pattern
+        self._names(names)
+        self._pattern(pattern)
+        self.names_seen = self.metadata.updates
+        self.sent_version = self.member.subscription_version
+        if not self.full and equal(names, self.sent_names) and equal(pattern, self.sent_pattern):
+            return False
+        # Always both, as librdkafka does (its mock cluster insists); "" takes a pattern back.
+        message.subscribed_topic_names.set(names)
+        message.subscribed_topic_regex.set(pattern)
+        self.sent_names.swap(names)
+        self.sent_pattern = pattern
+        return not pattern.empty()
+
+    cdef void _names(self, vector[string]& names) noexcept nogil:
+        """Subscribed names, without those that metadata says this client may not see: one of them refuses all."""
+        cdef TopicEntry* entry
+        cdef size_t i
+        for i in range(self.member.subscribed.size()):
+            entry = self.positions.cluster.topic(self.member.subscribed[i])
+            if entry == NULL or entry.error != <int>TOPIC_AUTHORIZATION_FAILED:
+                names.push_back(self.member.subscribed[i])
+
+    cdef void _pattern(self, string& pattern) noexcept nogil:
+        """All patterns as one expression; one alone as it was given."""
+        cdef size_t i
+        if self.member.matches_here:
+            return
+        if self.member.patterns.size() == 1:
+            pattern.append(self.member.patterns[0])
+            return
+        for i in range(self.member.patterns.size()):
+            pattern.append(b"(" if i == 0 else b"|(").append(self.member.patterns[i]).append(b")")
+
+    cdef void _add_owned(self, ConsumerGroupHeartbeatRequest& message) noexcept nogil:
+        """What the application holds. What is being revoked counts until its offsets are committed: the next owner
+        begins where they say."""
+        cdef ConsumerGroupHeartbeatRequest_TopicPartitions topic
+        cdef vector[TopicPartition] owned
+        cdef size_t i
+        message.topic_partitions.set_present()
+        if self.joining:
+            return
+        owned = self.member.owned
+        if self.member.state == MEMBER_PARTITION_REVOKED:
+            for i in range(self.member.revoking.size()):
+                owned.push_back(self.member.revoking[i])
+            sort(owned)
+        for i in range(owned.size()):
+            it = self.ids.find(owned[i].topic)
+            if it == self.ids.end():
+                continue
+            if message.topic_partitions.value.empty() or (
+                    message.topic_partitions.value.back().topic_id != dereference(it).second):
+                topic.topic_id = dereference(it).second
+                message.topic_partitions.value.push_back(topic)
+            message.topic_partitions.value.back().partitions.push_back(owned[i].partition)
+
+    cdef void _send(self, RequestBody* body, int32_t node, Channel channel, int32_t kind, uint64_t cookie,
+                    int64_t now_ms, int64_t deadline_ms) noexcept nogil:
+        cdef Request* request = new Request()
+        request.body = body
+        request.node_id = node
+        request.channel = channel
+        request.created_ms = now_ms
+        request.deadline_ms = min(deadline_ms, now_ms + self.backoff.request_timeout_ms)
+        request.handler = <void*>self
+        request.kind = kind
+        request.cookie = cookie
+        self.delegate.add(request)
+
+    # ---- leaving
+
+    cdef int64_t _leave(self, int64_t now_ms) noexcept nogil:
+        """LEAVING, or STALE (max.poll.interval.ms exceeded)."""
+        cdef int32_t node
+        if self.leave_sent:
+            return INT64_MAX
+        if not self.in_group or not self.join_sent:
+            self._left(now_ms)
+            return 0
+        node = self.coordinator.coordinator()
+        if node < 0:
+            if self.leave_until_ms == 0:
+                self.leave_until_ms = now_ms + LEAVE_SEARCH_MS
+            if now_ms < self.leave_until_ms:
+                return self.leave_until_ms - now_ms
+            self.background.log.write(5, 0, b"LEAVEGROUP", b"group %s: no coordinator is known to leave it at: it drops "
+                                      b"this member when its session times out", self.config.group_id.c_str())
+            self._left(now_ms)
+            return 0
+        self._send_leave(node, now_ms)
+        if self.member.state != MEMBER_LEAVING:
+            # Nobody waits for the answer, and a join may follow it on the same connection.
+            self._left(now_ms)
+            return 0
+        return INT64_MAX
+
+    cdef void _send_leave(self, int32_t node, int64_t now_ms) noexcept nogil:
+        cdef BodyOf[ConsumerGroupHeartbeatRequest]* body = new BodyOf[ConsumerGroupHeartbeatRequest]()
+        cdef int64_t deadline = INT64_MAX
+        self._identify(body.message)
+        body.message.member_epoch = (<int>LEAVE_EPOCH if self.config.group_instance_id.empty()
+                                     else <int>STATIC_LEAVE_EPOCH)
+        if self.member.leaving != NULL:
+            deadline = self.member.leaving.deadline_ms
+        self.session += 1
+        self.leave_sent = True
+        self.leave_cookie = self.session
+        self._send(body, node, CHANNEL_COORDINATOR, KIND_LEAVE, self.leave_cookie, now_ms, deadline)
+
+    cdef void _left(self, int64_t now_ms) noexcept nogil:
+        self._end_session()
+        self.member.left(now_ms)
+
+    cdef void _on_leave_ended(self, Request* request, const char* how, int64_t now_ms) noexcept nogil:
+        self.background.log.write(7, DBG_CGRP, b"LEAVEGROUP", b"leave: %s", how)
+        if self.leave_sent and request.cookie == self.leave_cookie:
+            self._left(now_ms)
+
+    # ---- answers
+
+    cdef void on_failure(self, Request* request, const Status& status, int64_t now_ms) noexcept nogil:
+        if request.kind == KIND_LEAVE:
+            self._on_leave_ended(request, status.detail.c_str(), now_ms)
+        elif request.kind == KIND_LOOKUP:
+            if request.cookie == self.lookup_cookie:
+                self.lookup.on_failure(now_ms, self.lookup_backoff, self.jitter)
+        elif request.cookie == self.session:
+            if status.code == <int>ERR_UNSUPPORTED_FEATURE:
+                self._on_unsupported(status, now_ms)
+            else:
+                self._retry(now_ms)
+                self.coordinator.mark_unknown(request.node_id, status.detail.c_str(), now_ms)
+
+    cdef void _retry(self, int64_t now_ms) noexcept nogil:
+        """With backoff, and with every field: what this request told may not have arrived."""
+        self.full = True
+        self.state.on_failure(now_ms, dereference(self.backoff), self.jitter)
+
+    cdef void _on_unsupported(self, const Status& status, int64_t now_ms) noexcept nogil:
+        """The coordinator does not speak v1, or not this API at all."""
+        if not self.sent_pattern.empty():
+            self.background.log.write(5, 0, b"SUBSCRIPTION", b"the group's coordinator does not match patterns: they are "
+                                      b"matched here, as POSIX extended regular expressions")
+            self.state = RequestState()
+            self.full = True
+            self.sent_pattern.clear()
+            self.member.match_here(now_ms)
+            return
+        self._fail(Status(status.code, self._detail(status.detail, UNSUPPORTED_VERSION)), now_ms)
+
+    cdef void on_response(self, Request* request, Response* response, int64_t now_ms) noexcept nogil:
+        cdef ConsumerGroupHeartbeatResponse message
+        cdef Reader reader = Reader(response.body, response.length)
+        if request.kind == KIND_LOOKUP:
+            self._on_lookup(reader, request, response, now_ms)
+            return
+        message.decode(reader, response.version)
+        if not reader.ok():
+            self.background.log.push(3, b"HEARTBEAT", reader.status().detail)
+            self.delegate.network.disconnect(response.node_id, request.channel, now_ms)
+            self.on_failure(request, reader.status(), now_ms)
+            return
+        if message.throttle_time_ms > 0:
+            self.delegate.network.throttle(response.node_id, message.throttle_time_ms, now_ms)
+        if request.kind == KIND_LEAVE:
+            self._on_leave_ended(request, b"answered", now_ms)
+            return
+        self.shared.heartbeat_latency_us.store(self.delegate.clock.now_us() - request.sent_ms * 1000)
+        if request.cookie != self.session or not is_active(self.member.state):
+            return
+        if message.error_code != 0:
+            self._on_error(request, message, now_ms)
+        else:
+            self._on_success(message, now_ms)
+
+    cdef void _on_success(self, ConsumerGroupHeartbeatResponse& message, int64_t now_ms) noexcept nogil:
+        self.state.on_success()
+        self.refused_told = False
+        if message.heartbeat_interval_ms > 0:
+            self.next_ms += message.heartbeat_interval_ms - self.interval_ms
+            self.interval_ms = message.heartbeat_interval_ms
+        if not message.member_id.is_null and not message.member_id.value.empty():
+            self.member_id = message.member_id.value
+        if self.joining or message.member_epoch != self.membership.epoch:
+            self.background.log.write(7, DBG_CGRP, b"HEARTBEAT", b"member %s has epoch %d", self.member_id.c_str(),
+                                      message.member_epoch)
+            self.member.on_joined(self.member_id, message.member_epoch, now_ms)
+        self.joining = False
+        if not message.assignment.is_null:
+            self._take_target(message, now_ms)
+
+    cdef void _on_error(self, Request* request, ConsumerGroupHeartbeatResponse& message,
+                        int64_t now_ms) noexcept nogil:
+        cdef int32_t code = message.error_code
+        cdef string detail = self._detail(message.error_message.value, code)
+        self.background.log.write(7, DBG_CGRP, b"HEARTBEAT", b"error %d: %s", code, detail.c_str())
+        if code == <int>NOT_COORDINATOR or code == <int>COORDINATOR_NOT_AVAILABLE:
+            self._retry(now_ms)
+            if self.state.attempts == 1:
+                self.state.not_before_ms = 0
+            self.coordinator.mark_unknown(request.node_id, detail.c_str(), now_ms)
+        elif code == <int>COORDINATOR_LOAD_IN_PROGRESS:
+            self._retry(now_ms)
+        elif code == <int>FENCED_MEMBER_EPOCH or code == <int>UNKNOWN_MEMBER_ID:
+            self._on_fenced(detail, now_ms)
+        elif code == <int>TOPIC_AUTHORIZATION_FAILED:
+            self._on_refused(Status(code, detail), now_ms)
+        else:
+            self._fail(Status(code, detail), now_ms)
+
+    cdef string _detail(self, const string& said, int32_t code) noexcept nogil:
+        cdef string detail = string(b"group ")
+        detail.append(self.config.group_id).append(b": ")
+        if code == <int>UNSUPPORTED_VERSION:
+            detail.append(b"the cluster does not support group.protocol=consumer (KIP-848); set group.protocol=classic, "
+                          b"or upgrade the brokers to 4.0 and enable group.version=1")
+        elif code == <int>UNRELEASED_INSTANCE_ID:
+            detail.append(b"group.instance.id ").append(self.config.group_instance_id)
+            detail.append(b" is used by another member")
+        elif said.empty():
+            detail.append(b"ConsumerGroupHeartbeat failed with error ").append(to_string(code))
+        if not said.empty():
+            if code == <int>UNSUPPORTED_VERSION or code == <int>UNRELEASED_INSTANCE_ID:
+                detail.append(b": ")
+            detail.append(said)
+        return detail
+
+    cdef void _on_fenced(self, const string& why, int64_t now_ms) noexcept nogil:
+        """Joins again at once; where the join itself was answered so, with backoff."""
+        cdef int32_t attempts = self.state.attempts
+        cdef bint join_refused = self.joining
+        self._end_session()
+        if join_refused:
+            self.state.attempts = attempts
+            self.state.on_failure(now_ms, dereference(self.backoff), self.jitter)
+        self.member.fence(why.c_str(), now_ms)
+
+    cdef void _on_refused(self, const Status& status, int64_t now_ms) noexcept nogil:
+        """Some subscribed topic may not be seen. Metadata says which; they are left out from then on."""
+        self._retry(now_ms)
+        self.metadata.want_update()
+        if not self.refused_told:
+            self.refused_told = True
+            self.member.report(status, string())
+
+    cdef void _fail(self, const Status& status, int64_t now_ms) noexcept nogil:
+        self._end_session()
+        self.member.fail(status, now_ms)
+
+    # ---- the target
+
+    cdef void _take_target(self, ConsumerGroupHeartbeatResponse& message, int64_t now_ms) noexcept nogil:
+        cdef map[Uuid, vector[int32_t]] target
+        cdef size_t t, i
+        for t in range(message.assignment.value.topic_partitions.size()):
+            for i in range(message.assignment.value.topic_partitions[t].partitions.size()):
+                target[message.assignment.value.topic_partitions[t].topic_id].push_back(
+                    message.assignment.value.topic_partitions[t].partitions[i])
+        if self.target_known and equal(target, self.assigned):
+            # An answer to a full heartbeat says it again.
+            return
+        self.assigned.swap(target)
+        self.target_known = True
+        self.target_open = True
+        self.target_shown = False
+        self.resolved = 0
+        self.lookup_answered = False
+        self.lookup_cookie += 1
+        self.lookup = RequestState()
+        self.lookup_backoff.retry_backoff_ms = self.backoff.retry_backoff_ms
+        self.lookup_backoff.retry_backoff_max_ms = LOOKUP_BACKOFF_MAX_MS
+        self._show_target(now_ms)
+
+    cdef int64_t _resolve(self, int64_t now_ms) noexcept nogil:
+        """Names for the topic ids of the target. It is held until they were asked for; then what has a name goes on, and
+        the rest is asked again: a topic that is deleted leaves the target by itself."""
+        if not self.target_open:
+            return INT64_MAX
+        if self.metadata.updates != self.metadata_seen:
+            self._show_target(now_ms)
+            if not self.target_open:
+                return INT64_MAX
+        if self.lookup.in_flight:
+            return INT64_MAX
+        if now_ms < self.lookup.not_before_ms:
+            return self.lookup.wait_ms(now_ms)
+        self._send_lookup(now_ms)
+        return INT64_MAX
+
+    cdef void _show_target(self, int64_t now_ms) noexcept nogil:
+        """Hands the target to MembershipManager as far as its topics have names."""
+        cdef vector[TopicPartition] target
+        cdef size_t topics = 0
+        cdef size_t i
+        self.metadata_seen = self.metadata.updates
+        it = self.assigned.begin()
+        while it != self.assigned.end():
+            if self._has_name(dereference(it).first):
+                topics += 1
+                for i in range(dereference(it).second.size()):
+                    target.push_back(TopicPartition(self.names[dereference(it).first], dereference(it).second[i]))
+            preincrement(it)
+        if topics == self.assigned.size():
+            self.target_open = False
+        elif not self.lookup_answered or self.target_shown and topics == self.resolved:
+            return
+        self.resolved = topics
+        self.target_shown = True
+        sort(target)
+        self.member.on_target(target, now_ms)
+
+    cdef bint _has_name(self, const Uuid& id) noexcept nogil:
+        cdef const string* name = self.positions.cluster.name_of(id)
+        if name == NULL:
+            return self.names.count(id) != 0
+        self.names[id] = dereference(name)
+        self.ids[dereference(name)] = id
+        return True
+
+    cdef void _send_lookup(self, int64_t now_ms) noexcept nogil:
+        cdef BodyOf[MetadataRequest]* body = new BodyOf[MetadataRequest]()
+        cdef MetadataRequest_MetadataRequestTopic topic
+        body.message.topics.set_present()
+        it = self.assigned.begin()
+        while it != self.assigned.end():
+            if not self._has_name(dereference(it).first):
+                topic.topic_id = dereference(it).first
+                topic.name.set_null()
+                body.message.topics.value.push_back(topic)
+            preincrement(it)
+        body.message.allow_auto_topic_creation = False
+        body.lowest = LOOKUP_LOWEST_VERSION
+        self.lookup.on_send()
+        self._send(body, ANY_NODE, CHANNEL_CONTROL, KIND_LOOKUP, self.lookup_cookie, now_ms, INT64_MAX)
+
+    cdef void _on_lookup(self, Reader& reader, Request* request, Response* response, int64_t now_ms) noexcept nogil:
+        cdef MetadataResponse message
+        cdef size_t i
+        message.decode(reader, response.version)
+        if not reader.ok():
+            self.background.log.push(3, b"METADATA", reader.status().detail)
+            self.delegate.network.disconnect(response.node_id, request.channel, now_ms)
+            self.on_failure(request, reader.status(), now_ms)
+            return
+        if message.throttle_time_ms > 0:
+            self.delegate.network.throttle(response.node_id, message.throttle_time_ms, now_ms)
+        for i in range(message.topics.size()):
+            if message.topics[i].error_code != 0:
+                self._tell_unresolved(message.topics[i].topic_id, message.topics[i].error_code)
+            elif not message.topics[i].name.is_null:
+                self.names[message.topics[i].topic_id] = message.topics[i].name.value
+                self.ids[message.topics[i].name.value] = message.topics[i].topic_id
+        if request.cookie != self.lookup_cookie or not self.target_open:
+            return
+        self.lookup_answered = True
+        self.lookup.on_failure(now_ms, self.lookup_backoff, self.jitter)
+        self._show_target(now_ms)
+
+    cdef void _tell_unresolved(self, const Uuid& id, int32_t code) noexcept nogil:
+        cdef string text
+        if self.told.count(id) != 0 and self.told[id] == code:
+            return
+        self.told[id] = code
+        text = uuid_text(id)
+        self.background.log.write(5, 0, b"ASSIGNMENT", b"topic id %s was assigned, but %s: skipped until that changes",
+                                  text.c_str(), b"brokers do not know it" if code == <int>UNKNOWN_TOPIC_ID
+                                  else b"this client may not see the topic")

@@ -1,0 +1,163 @@
+"""Owns: CoordinatorRequestManager: which broker coordinates the group (FindCoordinator).
+
+thread: N. Never: asks while nobody needs the coordinator, asks twice at once, retries an answer that is final before
+somebody needs it again.
+
+Errors of a FindCoordinator response:
+  COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR, UNKNOWN_SERVER_ERROR, REQUEST_TIMED_OUT, a
+  lost connection, an answer that does not parse or does not name the group   asked again with backoff
+  GROUP_AUTHORIZATION_FAILED, INVALID_GROUP_ID, UNSUPPORTED_VERSION, …   `fatal`: whoever waits fails with it, error_cb is
+                                                  told once; asked again when the coordinator is needed next
+"""
+cimport cython
+from cython.operator cimport dereference
+from libc.stdint cimport INT64_MAX
+
+from kconsumer._core.base.error_codes cimport (
+    COORDINATOR_LOAD_IN_PROGRESS,
+    COORDINATOR_NOT_AVAILABLE,
+    NOT_COORDINATOR,
+    REQUEST_TIMED_OUT,
+    UNKNOWN_SERVER_ERROR,
+)
+from kconsumer._core.base.log cimport DBG_CGRP
+from kconsumer._core.base.status cimport ERR_AUTHENTICATION, ERR_UNSUPPORTED_FEATURE
+from kconsumer._core.events.background_event cimport BACKGROUND_ERROR, BackgroundEvent
+from kconsumer._core.network.request cimport (
+    ANY_NODE,
+    CHANNEL_CONTROL,
+    BodyOf,
+    NodeAddress,
+    Request,
+    Response,
+)
+from kconsumer._core.protocol.messages.find_coordinator cimport (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    FindCoordinatorResponse_Coordinator,
+)
+from kconsumer._core.protocol.wire cimport Reader
+
+
+cdef bint is_retriable(int32_t code) noexcept nogil:
+    return (code == <int>COORDINATOR_NOT_AVAILABLE or code == <int>COORDINATOR_LOAD_IN_PROGRESS
+            or code == <int>NOT_COORDINATOR or code == <int>UNKNOWN_SERVER_ERROR or code == <int>REQUEST_TIMED_OUT)
+
+
+@cython.no_gc
+cdef class CoordinatorRequestManager(RequestManager):
+    def __cinit__(self):
+        self.node = -1
+
+    cdef int32_t coordinator(self) noexcept nogil:
+        if self.node < 0:
+            self.wanted = True
+        return self.node
+
+    cdef void mark_unknown(self, int32_t node_id, const char* why, int64_t now_ms) noexcept nogil:
+        if self.node < 0 or node_id != self.node:
+            return
+        self.background.log.write(6, 0, b"COORDINATOR", b"group %s: coordinator %d is given up: %s",
+                                  self.config.group_id.c_str(), node_id, why)
+        self.node = -1
+
+    cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
+        if self.node >= 0 or not self.wanted or self.state.in_flight:
+            return INT64_MAX
+        if self.cluster.brokers.empty():
+            # Metadata comes first: the coordinator's address is added to a broker list, not put in the place of one.
+            return INT64_MAX
+        if now_ms < self.state.not_before_ms:
+            return self.state.wait_ms(now_ms)
+        self._send(now_ms)
+        return INT64_MAX
+
+    cdef void _send(self, int64_t now_ms) noexcept nogil:
+        cdef BodyOf[FindCoordinatorRequest]* body = new BodyOf[FindCoordinatorRequest]()
+        cdef Request* request = new Request()
+        # Both forms: versions 0 to 3 carry the key, later ones a list of keys.
+        body.message.key = self.config.group_id
+        body.message.key_type = 0
+        body.message.coordinator_keys.push_back(self.config.group_id)
+        request.body = body
+        request.node_id = ANY_NODE
+        request.channel = CHANNEL_CONTROL
+        request.created_ms = now_ms
+        request.deadline_ms = now_ms + self.backoff.request_timeout_ms
+        request.handler = <void*>self
+        self.state.on_send()
+        self.delegate.add(request)
+
+    cdef void on_failure(self, Request* request, const Status& status, int64_t now_ms) noexcept nogil:
+        self.background.log.write(7, DBG_CGRP, b"COORDINATOR", b"FindCoordinator failed: %s", status.detail.c_str())
+        self.state.on_failure(now_ms, dereference(self.backoff), self.jitter)
+        if status.code == <int>ERR_UNSUPPORTED_FEATURE or status.code == <int>ERR_AUTHENTICATION:
+            self._fail(status)
+
+    cdef void on_response(self, Request* request, Response* response, int64_t now_ms) noexcept nogil:
+        cdef FindCoordinatorResponse message
+        cdef FindCoordinatorResponse_Coordinator found
+        cdef Reader reader = Reader(response.body, response.length)
+        cdef size_t i
+        message.decode(reader, response.version)
+        if not reader.ok():
+            self.background.log.push(3, b"COORDINATOR", reader.status().detail)
+            self.delegate.network.disconnect(response.node_id, request.channel, now_ms)
+            self.state.on_failure(now_ms, dereference(self.backoff), self.jitter)
+            return
+        if message.throttle_time_ms > 0:
+            self.delegate.network.throttle(response.node_id, message.throttle_time_ms, now_ms)
+        if response.version < 4:
+            found.node_id = message.node_id
+            found.host = message.host
+            found.port = message.port
+            found.error_code = message.error_code
+            found.error_message = message.error_message
+            self._take(found, now_ms)
+            return
+        for i in range(message.coordinators.size()):
+            if message.coordinators[i].key == self.config.group_id:
+                self._take(message.coordinators[i], now_ms)
+                return
+        self.state.on_failure(now_ms, dereference(self.backoff), self.jitter)
+
+    cdef void _take(self, FindCoordinatorResponse_Coordinator& found, int64_t now_ms) noexcept nogil:
+        cdef NodeAddress address
+        cdef string detail
+        if found.error_code != 0 or found.node_id < 0:
+            self.state.on_failure(now_ms, dereference(self.backoff), self.jitter)
+            self.background.log.write(7, DBG_CGRP, b"COORDINATOR", b"group %s: no coordinator: error %d",
+                                      self.config.group_id.c_str(), <int>found.error_code)
+            if found.error_code != 0 and not is_retriable(found.error_code):
+                detail = string(b"group ")
+                detail.append(self.config.group_id).append(b" has no coordinator")
+                if not found.error_message.is_null and not found.error_message.value.empty():
+                    detail.append(b": ").append(found.error_message.value)
+                self._fail(Status(found.error_code, detail))
+            return
+        self.state.on_success()
+        self.fatal = Status()
+        self.reported = False
+        self.wanted = False
+        if not self.cluster.has_broker(found.node_id):
+            # Newer than the broker list that metadata told.
+            address.id = found.node_id
+            address.host = found.host
+            address.port = found.port
+            self.cluster.put_broker(address)
+            self.delegate.network.set_nodes(self.cluster.brokers, now_ms)
+        self.node = found.node_id
+        self.background.log.write(7, DBG_CGRP, b"COORDINATOR", b"group %s is coordinated by broker %d",
+                                  self.config.group_id.c_str(), found.node_id)
+
+    cdef void _fail(self, const Status& status) noexcept nogil:
+        """A final answer: those who wait fail with it, and nothing is asked until somebody needs it again."""
+        cdef BackgroundEvent event
+        self.fatal = status
+        self.failures += 1
+        self.wanted = False
+        if not self.reported:
+            self.reported = True
+            event.type = BACKGROUND_ERROR
+            event.status = status
+            self.background.add(event)

@@ -1,0 +1,174 @@
+"""Owns: GroupLeader, the leader's part of a classic group: reading the members' subscriptions, having metadata of all
+their topics, calling the assignor, noticing that what was assigned is no longer what there is.
+
+thread: N. Never: sends a request (ClassicGroupManager does), knows how partitions are distributed (assignors.hpp).
+"""
+cimport cython
+
+from kconsumer._core.base.cpp cimport uint8_t
+from kconsumer._core.base.error_codes cimport INCONSISTENT_GROUP_PROTOCOL
+from kconsumer._core.base.status cimport ERR_BAD_MSG
+from kconsumer._core.managers.assignors cimport (
+    GroupAssignment,
+    TopicPartitions,
+    assign,
+    find_assignor,
+)
+from kconsumer._core.managers.consumer_protocol cimport decode_subscription, encode_assignment
+from kconsumer._core.protocol.types cimport NullableString
+from kconsumer._core.state.metadata cimport ClusterCache, TopicEntry
+
+
+cdef extern from * nogil:
+    """
+    #include <algorithm>
+    static inline void kc_sort_unique_names(std::vector<std::string>& v) {
+      std::sort(v.begin(), v.end());
+      v.erase(std::unique(v.begin(), v.end()), v.end());
+    }
+    // Per partition the racks of its replicas.
+    static inline void kc_racks_of(kc::ClusterCache& cluster, const std::string& topic,
+                                   std::vector<std::vector<std::string>>& out) {
+      const kc::TopicEntry* entry = cluster.topic(topic);
+      if (!entry) return;
+      std::unordered_map<int32_t, const std::string*> racks;
+      for (const kc::NodeAddress& node : cluster.brokers) {
+        if (!node.rack.empty()) racks[node.id] = &node.rack;
+      }
+      out.resize(entry->partitions.size());
+      for (const auto& found : entry->partitions) {
+        if (found.first < 0 || static_cast<size_t>(found.first) >= out.size()) continue;
+        for (int32_t replica : found.second.replicas) {
+          auto rack = racks.find(replica);
+          if (rack != racks.end()) out[found.first].push_back(*rack->second);
+        }
+      }
+    }
+    static inline uint64_t kc_hash_of_racks(kc::ClusterCache& cluster, const std::string& topic) {
+      std::vector<std::vector<std::string>> racks;
+      kc_racks_of(cluster, topic, racks);
+      uint64_t hash = 14695981039346656037ull;
+      for (auto& partition : racks) {
+        std::sort(partition.begin(), partition.end());
+        for (const std::string& rack : partition) hash = (hash ^ std::hash<std::string>()(rack)) * 1099511628211ull;
+        hash = (hash ^ partition.size()) * 1099511628211ull;
+      }
+      return hash;
+    }
+    """
+    void racks_of "kc_racks_of"(ClusterCache& cluster, const string& topic, vector[vector[string]]& out)
+    uint64_t hash_of_racks "kc_hash_of_racks"(ClusterCache& cluster, const string& topic)
+    void sort_unique "kc_sort_unique_names"(vector[string]& v)
+
+
+@cython.no_gc
+cdef class GroupLeader:
+    def __cinit__(self, MembershipManager membership not None):
+        self.membership = membership
+        self.positions = membership.positions
+
+    cdef Status elect(self, JoinGroupResponse& message) noexcept nogil:
+        cdef vector[string] wanted
+        cdef Status status
+        cdef GroupMember member
+        cdef size_t i, j
+        self.members.clear()
+        if message.protocol_name.is_null or not find_assignor(message.protocol_name.value, &self.assignor):
+            status.code = <int>INCONSISTENT_GROUP_PROTOCOL
+            status.detail.assign(b"the coordinator chose an assignor that was not offered: ")
+            status.detail.append(message.protocol_name.value)
+            return status
+        for i in range(message.members.size()):
+            member = GroupMember()
+            member.member_id = message.members[i].member_id
+            member.group_instance_id = message.members[i].group_instance_id
+            status = decode_subscription(<const uint8_t*>message.members[i].metadata.data(),
+                                         message.members[i].metadata.size(), member)
+            if not status.ok():
+                return status
+            for j in range(member.topics.size()):
+                wanted.push_back(member.topics[j])
+            self.members.push_back(member)
+        sort_unique(wanted)
+        self.leading = True
+        self.membership.hold_topics(self.topics, wanted)
+        # What is known of topics that were of no interest until now is old.
+        self.fresh_from = self.membership.metadata.updates + (1 if self.positions.interest_changed else 0)
+        return Status()
+
+    cdef bint ready(self) noexcept nogil:
+        cdef size_t i
+        if self.membership.metadata.updates < self.fresh_from:
+            return False
+        for i in range(self.topics.size()):
+            if self.positions.cluster.topic(self.topics[i]) == NULL:
+                return False
+        return True
+
+    cdef Status assign(self, vector[SyncGroupRequest_SyncGroupRequestAssignment]& out) noexcept nogil:
+        cdef vector[TopicInput] inputs
+        cdef TopicInput topic
+        cdef GroupAssignment assignment
+        cdef SyncGroupRequest_SyncGroupRequestAssignment entry
+        cdef NullableString no_user_data
+        cdef size_t i
+        self.watch()
+        for i in range(self.topics.size()):
+            if self.counts[self.topics[i]] > 0:
+                topic.topic = self.topics[i]
+                topic.partition_count = self.counts[self.topics[i]]
+                self._racks_of(topic)
+                inputs.push_back(topic)
+        assign(self.assignor, self.members, inputs, assignment)
+        for i in range(self.members.size()):
+            entry.member_id = self.members[i].member_id
+            if not encode_assignment(assignment[self.members[i].member_id], no_user_data, entry.assignment):
+                return Status(<int>ERR_BAD_MSG, string(b"the assignment does not fit the wire format"))
+            out.push_back(entry)
+        self.members.clear()
+        return Status()
+
+    cdef void watch(self) noexcept nogil:
+        cdef size_t i
+        self.counts.clear()
+        self.places.clear()
+        for i in range(self.topics.size()):
+            self.counts[self.topics[i]] = self._count(self.topics[i])
+            self.places[self.topics[i]] = self._place(self.topics[i])
+        self.metadata_seen = self.membership.metadata.updates
+
+    cdef int32_t _count(self, const string& topic) noexcept nogil:
+        cdef TopicEntry* entry = self.positions.cluster.topic(topic)
+        if entry == NULL or entry.error != 0:
+            return 0
+        return <int32_t>entry.partitions.size()
+
+    cdef uint64_t _place(self, const string& topic) noexcept nogil:
+        """Stands for the racks of a topic's partitions. As in the Java client they matter only to a client with one."""
+        if self.membership.config.rack.empty() or not self.membership.metadata.racks:
+            return 0
+        return hash_of_racks(self.positions.cluster, topic)
+
+    cdef void _racks_of(self, TopicInput& topic) noexcept nogil:
+        topic.replica_racks.clear()
+        if self.membership.metadata.racks:
+            racks_of(self.positions.cluster, topic.topic, topic.replica_racks)
+
+    cdef bint changed(self) noexcept nogil:
+        cdef size_t i
+        if not self.leading or self.metadata_seen == self.membership.metadata.updates:
+            return False
+        self.metadata_seen = self.membership.metadata.updates
+        for i in range(self.topics.size()):
+            if (self.counts[self.topics[i]] != self._count(self.topics[i])
+                    or self.places[self.topics[i]] != self._place(self.topics[i])):
+                return True
+        return False
+
+    cdef void resign(self) noexcept nogil:
+        cdef vector[string] nothing
+        self.leading = False
+        self.members.clear()
+        self.counts.clear()
+        self.places.clear()
+        self.membership.hold_topics(self.topics, nothing)

@@ -1,0 +1,579 @@
+"""Owns: MembershipManager, the state of this member (state/member_state.hpp) and the reconciliation of what it owns with
+its target, for both group protocols; which topics are subscribed; max.poll.interval.ms.
+
+thread: N. Never: sends a request (the manager of the protocol does, looking at `state`), runs a callback, commits (it
+hands offsets to CommitRequestManager).
+
+Every RebalanceEvent but an error is answered by an ACK that carries its id. At most one is outstanding, except that a
+LOST follows a REVOKE or ASSIGN which the application may be running at that moment; GroupShared.lost_rebalance_id makes
+it skip those it has not begun.
+"""
+cimport cython
+from cython.operator cimport dereference, preincrement
+from libc.stdint cimport INT64_MAX
+
+from kconsumer._core.base.cpp cimport to_string
+from kconsumer._core.base.error_codes cimport FENCED_INSTANCE_ID, LEADER_NOT_AVAILABLE
+from kconsumer._core.base.log cimport DBG_CGRP
+from kconsumer._core.base.status cimport (
+    ERR_DESTROY,
+    ERR_FATAL,
+    ERR_MAX_POLL_EXCEEDED,
+    ERR_TIMED_OUT,
+)
+from kconsumer._core.events.background_event cimport BACKGROUND_ERROR, BackgroundEvent
+from kconsumer._core.events.rebalance_event cimport (
+    REBALANCE_ASSIGN,
+    REBALANCE_ERROR,
+    REBALANCE_LOST,
+    REBALANCE_REVOKE,
+    RebalanceEvent,
+)
+from kconsumer._core.events.topic_partition cimport partitions_without
+from kconsumer._core.state.member_state cimport (
+    MEMBER_ASSIGNING_PARTITIONS,
+    MEMBER_FATAL,
+    MEMBER_FENCED,
+    MEMBER_JOINING,
+    MEMBER_LEAVING,
+    MEMBER_PARTITION_REVOKED,
+    MEMBER_PREPARE_REVOCATION,
+    MEMBER_REVOKING_PARTITION,
+    MEMBER_STABLE,
+    MEMBER_STALE,
+    MEMBER_UNSUBSCRIBED,
+    member_may,
+    member_state_name,
+)
+from kconsumer._core.state.metadata cimport TopicEntry
+from kconsumer._core.state.partition_state cimport PartitionState
+
+
+cdef extern from * nogil:
+    """
+    #include <algorithm>
+    template <class T> static inline void kc_sort_unique(std::vector<T>& v) {
+      std::sort(v.begin(), v.end());
+      v.erase(std::unique(v.begin(), v.end()), v.end());
+    }
+    template <class T> static inline bool kc_same(const std::vector<T>& a, const std::vector<T>& b) { return a == b; }
+    static inline bool kc_contains(const std::vector<kc::TopicPartition>& sorted, const std::string& topic, int32_t p) {
+      return std::binary_search(sorted.begin(), sorted.end(), kc::TopicPartition(topic, p));
+    }
+    static inline bool kc_contains_name(const std::vector<std::string>& sorted, const std::string& name) {
+      return std::binary_search(sorted.begin(), sorted.end(), name);
+    }
+    """
+    void sort_unique "kc_sort_unique"[T](vector[T]& v)
+    bint same "kc_same"[T](const vector[T]& a, const vector[T]& b)
+    bint contains "kc_contains"(const vector[TopicPartition]& sorted, const string& topic, int32_t partition)
+    bint contains_name "kc_contains_name"(const vector[string]& sorted, const string& name)
+
+cdef enum:
+    LIVENESS_SAMPLE_MS = 1000       # at most: how late max.poll.interval.ms may be noticed
+    STALE_SAMPLE_MS = 100           # how late a poll after it may be noticed
+
+
+@cython.no_gc
+cdef class MembershipManager:
+    def __cinit__(self, FetchPositions positions not None, MetadataRequestManager metadata not None,
+                  CommitRequestManager commits not None):
+        self.positions = positions
+        self.metadata = metadata
+        self.commits = commits
+        self.state = MEMBER_UNSUBSCRIBED
+        self.started_ms = -1
+
+    def __dealloc__(self):
+        if self.leaving != NULL:
+            self.leaving.release()
+
+    # ---- the subscription
+
+    cdef void on_subscribe(self, SubscribeEvent* event, int64_t now_ms) noexcept nogil:
+        """Replaces the subscription; takes over one reference."""
+        cdef vector[string] topics = event.topics
+        cdef vector[string] patterns = event.patterns
+        self.epoch = event.epoch
+        event.release()
+        sort_unique(topics)
+        sort_unique(patterns)
+        if not same(topics, self.topics) or not same(patterns, self.patterns) or not self.membership.subscribed:
+            self._set_subscription(topics, patterns, now_ms)
+        self.membership.subscribed = True
+        if self.state == MEMBER_LEAVING:
+            self.resubscribed = True
+            return
+        if self.state == MEMBER_FATAL:
+            self.move(MEMBER_UNSUBSCRIBED)
+        if self.state == MEMBER_UNSUBSCRIBED:
+            self._join(now_ms)
+
+    cdef void _set_subscription(self, vector[string]& topics, vector[string]& patterns, int64_t now_ms) noexcept nogil:
+        cdef Status status
+        self.topics = topics
+        self.patterns = patterns
+        self.told.clear()
+        self.matcher.clear()
+        if not self.config.consumer_protocol or self.matches_here:
+            status = self.matcher.set(patterns)
+            if not status.ok():
+                self.report(status, string())
+        self.metadata.want_all_topics(not self.matcher.empty())
+        self.subscribed = topics
+        self.subscribed_known = self.matcher.empty()
+        self.subscription_version += 1
+        self.metadata_seen = self.metadata.updates
+        self.hold_topics(self.held, self.subscribed)
+
+    cdef void match_here(self, int64_t now_ms) noexcept nogil:
+        cdef vector[string] topics = self.topics
+        cdef vector[string] patterns = self.patterns
+        self.matches_here = True
+        self._set_subscription(topics, patterns, now_ms)
+
+    cdef void hold_topics(self, vector[string]& held, const vector[string]& wanted) noexcept nogil:
+        cdef vector[string] before
+        cdef size_t i
+        for i in range(wanted.size()):
+            if self.positions.interest.count(wanted.at(i)) == 0:
+                self.positions.interest[wanted.at(i)] = 0
+                self.positions.interest_changed = True
+            self.positions.interest[wanted.at(i)] = self.positions.interest[wanted.at(i)] + 1
+        before.swap(held)
+        held = wanted
+        for i in range(before.size()):
+            self.positions.interest[before[i]] = self.positions.interest[before[i]] - 1
+            if self.positions.interest[before[i]] == 0:
+                self.positions.interest.erase(self.positions.interest.find(before[i]))
+
+    cdef void _take_metadata(self) noexcept nogil:
+        """The cluster cache has changed: match the patterns anew, tell of subscribed topics that are not there."""
+        if self.metadata_seen == self.metadata.updates or self.topics.empty() and self.patterns.empty():
+            return
+        self.metadata_seen = self.metadata.updates
+        if not self.matcher.empty() and self.metadata.all_topics_known:
+            self._match()
+        self._tell_missing()
+
+    cdef void _match(self) noexcept nogil:
+        cdef vector[string] found = self.topics
+        it = self.positions.cluster.topics.begin()
+        while it != self.positions.cluster.topics.end():
+            if (not (dereference(it).second.internal and self.config.exclude_internal_topics)
+                    and self.matcher.matches(dereference(it).first)):
+                if dereference(it).second.error == 0:
+                    found.push_back(dereference(it).first)
+                else:
+                    self.background.log.write(5, 0, b"SUBSCRIPTION", b"topic %s matches a pattern but is not available "
+                                              b"(error %d): skipped", dereference(it).first.c_str(),
+                                              <int>dereference(it).second.error)
+            preincrement(it)
+        sort_unique(found)
+        if self.subscribed_known and same(found, self.subscribed):
+            return
+        self.subscribed = found
+        self.subscribed_known = True
+        self.subscription_version += 1
+        self.hold_topics(self.held, self.subscribed)
+
+    cdef void _tell_missing(self) noexcept nogil:
+        """As confluent_kafka: once per topic and error, until the topic is there."""
+        cdef TopicEntry* entry
+        cdef size_t i
+        cdef int32_t error
+        cdef string detail
+        for i in range(self.topics.size()):
+            entry = self.positions.cluster.topic(self.topics[i])
+            if entry == NULL or entry.error == <int>LEADER_NOT_AVAILABLE:
+                continue
+            error = entry.error
+            if error == 0:
+                self.told.erase(self.topics[i])
+            elif self.told[self.topics[i]] != error:
+                self.told[self.topics[i]] = error
+                detail = string(b"Subscribed topic not available: ")
+                detail.append(self.topics[i])
+                self.report(Status(error, detail), self.topics[i])
+
+    # ---- every turn
+
+    cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
+        cdef int64_t wait
+        self._take_metadata()
+        wait = self._check_liveness(now_ms)
+        if self.state == MEMBER_STALE:
+            wait = min(wait, self._await_return(now_ms))
+        return min(wait, self._poll_leave(now_ms))
+
+    cdef int64_t _check_liveness(self, int64_t now_ms) noexcept nogil:
+        """max.poll.interval.ms. A wait that has ended since the last sample counts as alive until now, so samples are
+        taken often enough that this makes little difference."""
+        cdef uint64_t polls = self.liveness.polls.load()
+        cdef bint in_poll = self.liveness.in_poll.load()
+        if (self.state == MEMBER_UNSUBSCRIBED or self.state == MEMBER_STALE or self.state == MEMBER_LEAVING
+                or self.state == MEMBER_FATAL):
+            return INT64_MAX
+        if in_poll or self.in_poll_seen or polls != self.polls_seen:
+            self.alive_ms = now_ms
+        self.in_poll_seen = in_poll
+        self.polls_seen = polls
+        if now_ms - self.alive_ms < self.config.max_poll_interval_ms:
+            return min(<int64_t>LIVENESS_SAMPLE_MS, self.alive_ms + self.config.max_poll_interval_ms - now_ms)
+        self._exceeded(now_ms)
+        return 0
+
+    cdef void _exceeded(self, int64_t now_ms) noexcept nogil:
+        cdef Status status
+        cdef bint losing = not self.owned.empty() or self.awaiting
+        self.background.log.write(4, 0, b"MAXPOLL", b"application maximum poll interval (%dms) exceeded by %lldms: "
+                                  b"leaving the group", self.config.max_poll_interval_ms,
+                                  <long long>(now_ms - self.alive_ms - self.config.max_poll_interval_ms))
+        self.move(MEMBER_STALE)
+        self._no_member(now_ms)
+        self.leave_wanted = True
+        if losing and not self.awaiting_lost:
+            self._lose()
+        status.code = <int>ERR_MAX_POLL_EXCEEDED
+        status.detail.assign(b"Application maximum poll interval (").append(to_string(self.config.max_poll_interval_ms))
+        status.detail.append(b"ms) exceeded")
+        self.report(status, string())
+
+    cdef int64_t _await_return(self, int64_t now_ms) noexcept nogil:
+        """Left for want of polls: join again once the application polls, and has taken what it lost."""
+        cdef uint64_t polls = self.liveness.polls.load()
+        if self.awaiting_lost:
+            self.polls_seen = polls
+            return INT64_MAX
+        if self.leave_wanted:
+            return INT64_MAX
+        if polls == self.polls_seen and not self.liveness.in_poll.load():
+            return STALE_SAMPLE_MS
+        self._join(now_ms)
+        return 0
+
+    cdef void _join(self, int64_t now_ms) noexcept nogil:
+        self.started_ms = now_ms
+        self.alive_ms = now_ms
+        self.polls_seen = self.liveness.polls.load()
+        self.move(MEMBER_JOINING)
+
+    # ---- reconciliation
+
+    cdef void on_joined(self, const string& member_id, int32_t epoch, int64_t now_ms) noexcept nogil:
+        self.membership.joined = True
+        self.membership.member_id = member_id
+        self.membership.epoch = epoch
+        self.shared.publish(member_id, epoch)
+
+    cdef void on_target(self, vector[TopicPartition]& target, int64_t now_ms) noexcept nogil:
+        if self.state == MEMBER_JOINING or self.state == MEMBER_STABLE:
+            self.target = target
+            self._reconcile(now_ms)
+        elif (self.state == MEMBER_REVOKING_PARTITION or self.state == MEMBER_PARTITION_REVOKED
+                or self.state == MEMBER_ASSIGNING_PARTITIONS):
+            self.target = target
+            self.target_pending = True
+
+    cdef void _reconcile(self, int64_t now_ms) noexcept nogil:
+        self.target_pending = False
+        if self.started_ms < 0:
+            self.started_ms = now_ms
+        self.revoking = partitions_without(self.owned, self.target)
+        self.assigning = partitions_without(self.target, self.owned)
+        if self.revoking.empty():
+            self._assign(now_ms)
+        else:
+            self._revoke()
+
+    cdef bint revoke_all(self, int64_t now_ms) noexcept nogil:
+        return self._revoke_first(self.owned, now_ms)
+
+    cdef bint revoke_unsubscribed(self, int64_t now_ms) noexcept nogil:
+        cdef vector[TopicPartition] unwanted
+        cdef size_t i
+        for i in range(self.owned.size()):
+            if not self.wants(self.owned[i].topic):
+                unwanted.push_back(self.owned[i])
+        return self._revoke_first(unwanted, now_ms)
+
+    cdef bint wants(self, const string& topic) noexcept nogil:
+        return contains_name(self.subscribed, topic) or self.matcher.matches(topic)
+
+    cdef bint _revoke_first(self, const vector[TopicPartition]& partitions, int64_t now_ms) noexcept nogil:
+        if partitions.empty():
+            return True
+        if self.started_ms < 0:
+            self.started_ms = now_ms
+        self.target_pending = False
+        self.revoking = partitions
+        self.assigning.clear()
+        self._revoke()
+        return False
+
+    cdef void _revoke(self) noexcept nogil:
+        self.move(MEMBER_PREPARE_REVOCATION)
+        self._stop_fetching(self.revoking)
+        self.move(MEMBER_REVOKING_PARTITION)
+        self._tell(REBALANCE_REVOKE, self.revoking)
+
+    cdef void _stop_fetching(self, const vector[TopicPartition]& partitions) noexcept nogil:
+        cdef PartitionState* p
+        for p in self.positions.tracked:
+            if not p.revoking and contains(partitions, p.topic, p.partition):
+                p.revoking = True
+                self.positions.mark_dirty(p)
+
+    cdef void _assign(self, int64_t now_ms) noexcept nogil:
+        """As confluent_kafka: the classic protocol's rebalance always ends in on_assign, be it of nothing."""
+        if self.config.consumer_protocol and self.assigning.empty():
+            self._reconciled(now_ms)
+            return
+        self.move(MEMBER_ASSIGNING_PARTITIONS)
+        self._tell(REBALANCE_ASSIGN, self.assigning)
+
+    cdef void _reconciled(self, int64_t now_ms) noexcept nogil:
+        self.move(MEMBER_STABLE)
+        self.revoking.clear()
+        self.assigning.clear()
+        self.shared.rebalances.fetch_add(1)
+        self.shared.last_rebalance_ms.store(now_ms - self.started_ms)
+        self.started_ms = -1
+        if self.target_pending:
+            self._reconcile(now_ms)
+
+    cdef bint revocation_committed(self) noexcept nogil:
+        return self.state == MEMBER_PARTITION_REVOKED and not self.commits.departing_busy()
+
+    cdef void after_revocation(self, bint rejoin, int64_t now_ms) noexcept nogil:
+        if rejoin:
+            self.revoking.clear()
+            self.move(MEMBER_JOINING)
+        elif self.config.consumer_protocol and self.assigning.empty():
+            # The table has no way past ASSIGNING_PARTITIONS; nothing is awaited in it.
+            self.move(MEMBER_ASSIGNING_PARTITIONS)
+            self._reconciled(now_ms)
+        else:
+            self._assign(now_ms)
+
+    cdef void rejoin(self, int64_t now_ms) noexcept nogil:
+        self.started_ms = now_ms
+        self.target_pending = False
+        self.move(MEMBER_JOINING)
+
+    cdef void on_ack(self, AckRebalanceEvent* event, int64_t now_ms) noexcept nogil:
+        """The application has run a callback; takes over one reference."""
+        if self.awaiting and event.kind == self.awaited_kind and event.rebalance_id == self.awaited_id:
+            self.awaiting = False
+            if event.kind == REBALANCE_REVOKE:
+                self._on_revoked(event, now_ms)
+            elif event.kind == REBALANCE_ASSIGN:
+                self.owned = event.assignment
+                sort_unique(self.owned)
+                self._reconciled(now_ms)
+            else:
+                self._on_lost(now_ms)
+        event.release()
+
+    cdef void _on_revoked(self, AckRebalanceEvent* event, int64_t now_ms) noexcept nogil:
+        self.owned = partitions_without(self.owned, self.revoking)
+        self.move(MEMBER_PARTITION_REVOKED)
+        if self.config.auto_commit and not event.offsets.empty():
+            self.commits.commit_departing(event.offsets, now_ms + self.config.max_poll_interval_ms, now_ms)
+
+    cdef void _on_lost(self, int64_t now_ms) noexcept nogil:
+        self.awaiting_lost = False
+        self.owned.clear()
+        if self.state == MEMBER_FENCED:
+            self.move(MEMBER_JOINING)
+        elif self.state == MEMBER_STALE:
+            self.polls_seen = self.liveness.polls.load()
+
+    # ---- losing the membership
+
+    cdef void fence(self, const char* why, int64_t now_ms) noexcept nogil:
+        cdef bint losing = not self.owned.empty() or self.awaiting
+        if (self.state == MEMBER_UNSUBSCRIBED or self.state == MEMBER_FENCED or self.state == MEMBER_STALE
+                or self.state == MEMBER_LEAVING or self.state == MEMBER_FATAL):
+            return
+        self.background.log.write(5, 0, b"CGRPFENCED", b"no longer a valid member of the group%s: %s",
+                                  b", its partitions are lost" if losing else b"", why)
+        self.move(MEMBER_FENCED)
+        self._no_member(now_ms)
+        self.started_ms = now_ms
+        if losing:
+            self._lose()
+        else:
+            self.move(MEMBER_JOINING)
+
+    cdef void fail(self, const Status& status, int64_t now_ms) noexcept nogil:
+        cdef BackgroundEvent event
+        cdef bint losing = not self.owned.empty() or self.awaiting
+        if self.state == MEMBER_UNSUBSCRIBED or self.state == MEMBER_FATAL:
+            return
+        if self.state == MEMBER_LEAVING:
+            self.left(now_ms)
+            return
+        self.background.log.write(3, 0, b"CGRPFATAL", b"the group cannot go on: %s", status.detail.c_str())
+        self.move(MEMBER_FATAL)
+        self._no_member(now_ms)
+        self.leave_wanted = False
+        if losing and not self.awaiting_lost:
+            self._lose()
+        if status.code == <int>FENCED_INSTANCE_ID or status.code == <int>ERR_FATAL:
+            event.type = BACKGROUND_ERROR
+            event.status = status
+            event.fatal = True
+            self.background.add(event)
+        else:
+            self.report(status, string())
+
+    cdef void _no_member(self, int64_t now_ms) noexcept nogil:
+        self.membership.joined = False
+        self.membership.epoch = -1
+        self.shared.publish(self.membership.member_id, -1)
+        self.commits.on_lost(now_ms)
+
+    cdef void _lose(self) noexcept nogil:
+        """Everything held is lost. A callback that runs goes on; events it has not taken mean nothing any more."""
+        cdef vector[TopicPartition] lost = self.owned
+        cdef size_t i
+        if self.awaiting and self.awaited_kind == REBALANCE_ASSIGN:
+            for i in range(self.assigning.size()):
+                lost.push_back(self.assigning[i])
+            sort_unique(lost)
+        self.owned = lost
+        self.target_pending = False
+        self.revoking.clear()
+        self.assigning.clear()
+        self.shared.lost_rebalance_id.store(self.rebalance_id)
+        self._stop_fetching(lost)
+        self.awaiting_lost = True
+        self._tell(REBALANCE_LOST, lost)
+
+    # ---- leaving
+
+    cdef void on_leave(self, LeaveGroupEvent* event, int64_t now_ms) noexcept nogil:
+        """unsubscribe() or close(): the application holds nothing any more; takes over one reference."""
+        cdef vector[string] nothing
+        cdef bint member = self.membership.joined or self.state == MEMBER_UNSUBSCRIBED
+        if self.leaving != NULL:
+            # A second one meanwhile: who waits for the first need not.
+            self.leaving.complete(Status())
+            self.leaving.release()
+        self.leaving = event
+        self.epoch = event.epoch
+        self.closing = event.closing
+        self.resubscribed = False
+        self._drop_reconciliation()
+        self._set_subscription(nothing, nothing, now_ms)
+        if member and not event.offsets.empty():
+            self.commits.commit_departing(
+                event.offsets, min(event.deadline_ms, now_ms + self.config.session_timeout_ms), now_ms)
+        if self.state == MEMBER_FATAL:
+            self.move(MEMBER_UNSUBSCRIBED)
+            self.membership.subscribed = False
+        elif self.state != MEMBER_UNSUBSCRIBED and self.state != MEMBER_LEAVING:
+            self.leave_wanted = False
+            self.move(MEMBER_LEAVING)
+
+    cdef void _drop_reconciliation(self) noexcept nogil:
+        self.shared.lost_rebalance_id.store(self.rebalance_id)
+        self.awaiting = False
+        self.awaiting_lost = False
+        self.target_pending = False
+        self.owned.clear()
+        self.revoking.clear()
+        self.assigning.clear()
+        self.started_ms = -1
+
+    cdef int64_t _poll_leave(self, int64_t now_ms) noexcept nogil:
+        if self.state == MEMBER_LEAVING:
+            if not self.leave_wanted and not self.commits.departing_busy():
+                self.leave_wanted = True
+        elif self.leaving != NULL and not self.commits.departing_busy():
+            self._complete_leave(Status())
+        if self.leaving == NULL or self.leaving.deadline_ms == INT64_MAX:
+            return INT64_MAX
+        if now_ms >= self.leaving.deadline_ms:
+            # The leave itself goes on; only nobody waits for it any longer.
+            self._complete_leave(Status(<int>ERR_TIMED_OUT, string(b"the group was not left in time")))
+            return INT64_MAX
+        return self.leaving.deadline_ms - now_ms
+
+    cdef void _complete_leave(self, Status status) noexcept nogil:
+        if self.leaving != NULL:
+            self.leaving.complete(status)
+            self.leaving.release()
+            self.leaving = NULL
+
+    cdef void left(self, int64_t now_ms) noexcept nogil:
+        self.leave_wanted = False
+        if self.state != MEMBER_LEAVING:
+            return
+        self.membership.joined = False
+        self.membership.epoch = -1
+        self.membership.member_id.clear()
+        self.shared.publish(self.membership.member_id, -1)
+        self.membership.subscribed = self.resubscribed
+        self.move(MEMBER_UNSUBSCRIBED)
+        self._complete_leave(Status())
+        if self.resubscribed:
+            self.resubscribed = False
+            self._join(now_ms)
+
+    cdef void end(self) noexcept nogil:
+        self._complete_leave(Status(<int>ERR_DESTROY))
+
+    # ---- events and moves
+
+    cdef void _tell(self, RebalanceKind kind, vector[TopicPartition]& partitions) noexcept nogil:
+        self.rebalance_id += 1
+        self.awaiting = True
+        self.awaited_kind = kind
+        self._post(kind, partitions)
+
+    cdef void _post(self, RebalanceKind kind, vector[TopicPartition]& partitions) noexcept nogil:
+        cdef RebalanceEvent event
+        self.awaited_id = self.rebalance_id
+        event.kind = kind
+        event.id = self.rebalance_id
+        event.epoch = self.epoch
+        event.eager = not self.config.consumer_protocol and not self.config.cooperative
+        event.partitions = partitions
+        self.background.add_rebalance(event)
+
+    cdef void report(self, const Status& status, const string& topic) noexcept nogil:
+        cdef RebalanceEvent event
+        event.kind = REBALANCE_ERROR
+        self.rebalance_id += 1
+        event.id = self.rebalance_id
+        event.epoch = self.epoch
+        event.status = status
+        if not topic.empty():
+            event.partitions.push_back(TopicPartition(topic, -1))
+        self.background.add_rebalance(event)
+
+    cdef void move(self, MemberState to) noexcept nogil:
+        if not member_may(self.state, to):
+            self._bug(to)
+            return
+        self.background.log.write(7, DBG_CGRP, b"CGRPSTATE", b"%s -> %s", member_state_name(self.state),
+                                  member_state_name(to))
+        self.state = to
+        self.shared.state.store(<int32_t>to)
+
+    cdef void _bug(self, MemberState to) noexcept nogil:
+        """A move that the table does not allow: say so, and go no further."""
+        cdef BackgroundEvent event
+        event.type = BACKGROUND_ERROR
+        event.status.code = <int>ERR_FATAL
+        event.status.detail.assign(b"bug: a group member cannot go from ").append(member_state_name(self.state))
+        event.status.detail.append(b" to ").append(member_state_name(to))
+        event.fatal = True
+        self.background.log.push(3, b"BUG", event.status.detail)
+        self.background.add(event)
+        self.state = MEMBER_FATAL
+        self.shared.state.store(<int32_t>MEMBER_FATAL)
+        self.membership.joined = False
+        self.leave_wanted = False

@@ -1,0 +1,338 @@
+// Owns: ClientNetwork: one consumer's connections to the simulated brokers: connecting, sending, losing, timing out.
+// Threads: the simulation's one. Never: knows what a request means, waits.
+//
+// TCP's promises are kept: a connection's requests arrive in order and at most once, its answers too. What breaks is the
+// connection; a request may then have been done or not.
+#pragma once
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "network/completion.hpp"
+#include "network/node_loss.hpp"
+#include "simulation/exchange.hpp"
+
+namespace kc::sim {
+
+class ClientNetwork {
+ public:
+  // Readiness, as network.pxd numbers it.
+  enum { READY = 0, CONNECTING = 1, BACKOFF = 2, BUSY = 3, UNKNOWN = 4 };
+
+  const int32_t client;
+  bool stopped = false;      // its process hangs: nothing is read until it goes on
+  bool needs_turn = true;    // something has happened since its loop last looked
+  int64_t due_ms = 0;        // when its loop wants to run again for its own sake
+
+  ClientNetwork(World& world, Exchanges& exchanges, int32_t number, const std::map<int32_t, int16_t>& versions,
+                const std::vector<NodeAddress>& bootstrap)
+      : client(number), world_(world), exchanges_(exchanges), versions_(versions), bootstrap_(bootstrap),
+        pool_(BlockPool::create()) {
+    use_bootstrap();
+  }
+  ~ClientNetwork() {
+    for (auto& entry : links_) {
+      if (entry.second.connection) entry.second.connection->alive = false;
+      for (const InFlight& f : entry.second.in_flight) delete f.request;
+    }
+    for (Completion& c : finished_) {
+      if (c.response.block) BlockPool::release(c.response.block);
+      delete c.request;
+    }
+    pool_->unref();
+  }
+  void use_pool(BlockPool* pool) {
+    pool->ref();
+    pool_->unref();
+    pool_ = pool;
+  }
+
+  int ready(int32_t node, int channel) {
+    if (closed_ || nodes_.count(node) == 0) return UNKNOWN;
+    Link& link = links_[{node, channel}];
+    if (link.state == DOWN) {
+      if (link.next_attempt_ms > world_.now_ms) return BACKOFF;
+      connect(node, channel, link);
+      return CONNECTING;
+    }
+    if (link.state == MAKING) return CONNECTING;
+    auto muted = throttled_until_ms_.find(node);
+    if (muted != throttled_until_ms_.end() && muted->second > world_.now_ms) return BUSY;
+    const bool parks = channel == CHANNEL_FETCH || channel == CHANNEL_JOIN;
+    return link.in_flight.size() >= (parks ? 1u : 5u) ? BUSY : READY;
+  }
+
+  void send(Request* request) {
+    Link& link = links_[{request->node_id, request->channel}];
+    const int16_t api = request->body->api_key();
+    const int32_t version = common_version(api, request->body->min_version(), request->body->max_version());
+    if (link.state != UP) return finish_failed(request, ERR_TRANSPORT, "not connected");
+    if (version < 0) return finish_failed(request, ERR_UNSUPPORTED_FEATURE, std::string("no common version of ") + api_name(api));
+    Writer w;
+    request->body->encode(w, static_cast<int16_t>(version));
+    Arrived arrived;
+    arrived.number = ++last_number_;
+    arrived.api = api;
+    arrived.version = static_cast<int16_t>(version);
+    arrived.body.assign(reinterpret_cast<const char*>(w.data()), w.size());
+    request->sent_ms = world_.now_ms;
+    link.in_flight.push_back(InFlight{arrived.number, request, arrived.version});
+    const Faults& f = world_.faults;
+    const bool lost = world_.goes_wrong(f.lose_request);
+    arrived.lose_response = world_.goes_wrong(f.lose_response);
+    arrived.swallow = world_.goes_wrong(f.hang);
+    const ConnectionPtr c = link.connection;
+    const int64_t when = std::max(link.last_arrival_ms, world_.now_ms + world_.one_way_ms());
+    link.last_arrival_ms = when;
+    world_.trace("client %d: %s v%d to %d/%d%s%s%s", client, api_name(api), version, request->node_id,
+                 static_cast<int>(request->channel), lost ? " (lost)" : "", arrived.lose_response ? " (answer lost)" : "",
+                 arrived.swallow ? " (swallowed)" : "");
+    if (lost) {
+      world_.at(when, [c] {
+        if (c->alive) c->broken();
+      });
+    } else {
+      world_.at(when, [this_ = &exchanges_, c, arrived = std::move(arrived)]() mutable {
+        this_->arrive(c, std::move(arrived));
+      });
+    }
+  }
+
+  void poll(int64_t timeout_ms, std::vector<Completion>& done) {
+    expire();
+    const bool anything = !finished_.empty();
+    for (Completion& c : finished_) {
+      c.response.received_ms = world_.now_ms;
+      done.push_back(c);
+    }
+    finished_.clear();
+    needs_turn = anything;
+    due_ms = timeout_ms > INT64_MAX / 2 ? INT64_MAX : world_.now_ms + std::max<int64_t>(timeout_ms, 0);
+  }
+  int64_t next_timeout_ms() const {
+    if (!finished_.empty()) return 0;
+    int64_t due = INT64_MAX;
+    for (const auto& entry : links_) {
+      for (const InFlight& f : entry.second.in_flight) due = std::min(due, f.request->deadline_ms);
+      if (entry.second.state == DOWN && entry.second.next_attempt_ms > world_.now_ms) {
+        due = std::min(due, entry.second.next_attempt_ms);
+      }
+    }
+    for (const auto& entry : throttled_until_ms_) {
+      if (entry.second > world_.now_ms) due = std::min(due, entry.second);
+    }
+    return due == INT64_MAX ? due : std::max<int64_t>(0, due - world_.now_ms);
+  }
+
+  void set_nodes(const std::vector<NodeAddress>& nodes) {
+    if (nodes.empty()) return rebootstrap();
+    std::map<int32_t, NodeAddress> before;
+    before.swap(nodes_);
+    for (const NodeAddress& n : nodes) nodes_[n.id] = n;
+    for (const auto& entry : before) {
+      if (entry.first >= 0 && nodes_.count(entry.first) == 0) lose_node(entry.first, "the broker is gone");
+    }
+  }
+  void rebootstrap() {
+    for (const auto& entry : std::map<int32_t, NodeAddress>(nodes_)) lose_node(entry.first, "back to the bootstrap list");
+    nodes_.clear();
+    use_bootstrap();
+  }
+  void throttle(int32_t node, int32_t ms) { throttled_until_ms_[node] = world_.now_ms + ms; }
+  void disconnect(int32_t node, int channel) { lose(node, channel, ERR_TRANSPORT, "disconnected by the client", false); }
+  void renew(int32_t node, int channel) {
+    lose(node, channel, ERR_INTR, "given up for another", false);
+    links_[{node, channel}].next_attempt_ms = 0;
+  }
+  void close_all() {
+    closed_ = true;
+    for (auto& entry : links_) lose(entry.first.first, entry.first.second, ERR_TRANSPORT, "the client is closing", false);
+  }
+  bool take_failure(int32_t node, int channel, Status* out) {
+    auto it = links_.find({node, channel});
+    if (it == links_.end() || it->second.failure.ok()) return false;
+    *out = it->second.failure;
+    it->second.failure = Status();
+    return true;
+  }
+  int32_t least_loaded() {
+    std::vector<int32_t> best;
+    size_t best_rank = SIZE_MAX;
+    for (const auto& entry : nodes_) {
+      auto it = links_.find({entry.first, CHANNEL_CONTROL});
+      size_t rank = 2000;
+      if (it != links_.end()) {
+        const Link& link = it->second;
+        if (link.state == DOWN && link.next_attempt_ms > world_.now_ms) continue;
+        if (link.state == UP) rank = link.in_flight.size();
+        if (link.state == MAKING) rank = 1000;
+      }
+      if (rank < best_rank) best.clear();
+      if (rank <= best_rank) best.push_back(entry.first);
+      best_rank = std::min(rank, best_rank);
+    }
+    return best.empty() ? -1 : best[static_cast<size_t>(world_.chance.below(static_cast<int64_t>(best.size())))];
+  }
+  int32_t usable_version(int32_t node, int channel, int32_t api, int32_t low, int32_t high) const {
+    auto it = links_.find({node, channel});
+    return it != links_.end() && it->second.state == UP ? common_version(api, low, high) : -1;
+  }
+  int32_t in_flight() const {
+    size_t n = finished_.size();
+    for (const auto& entry : links_) n += entry.second.in_flight.size();
+    return static_cast<int32_t>(n);
+  }
+  bool any_connected() const {
+    for (const auto& entry : links_) {
+      if (entry.second.state == UP) return true;
+    }
+    return false;
+  }
+  std::string name(int32_t node) const {
+    auto it = nodes_.find(node);
+    return it == nodes_.end() ? std::string() : it->second.host + ":" + std::to_string(it->second.port);
+  }
+  void take_losses(std::vector<NodeLoss>& out) {
+    out.swap(losses_);
+    losses_.clear();
+  }
+  // A broker stops, or the process behind this network does: every connection (to it) breaks.
+  void broker_stopped(int32_t broker) {
+    for (auto& entry : links_) {
+      if (entry.second.connection && entry.second.connection->node == broker && entry.second.state != DOWN) {
+        lose(entry.first.first, entry.first.second, ERR_TRANSPORT, "connection reset", true);
+      }
+    }
+  }
+
+ private:
+  enum State { DOWN, MAKING, UP };
+  struct InFlight {
+    uint64_t number = 0;
+    Request* request = nullptr;
+    int16_t version = 0;
+  };
+  struct Link {
+    State state = DOWN;
+    ConnectionPtr connection;
+    std::deque<InFlight> in_flight;
+    int64_t next_attempt_ms = 0;
+    int64_t last_arrival_ms = 0;   // across its connections: what was sent on an older one does not arrive after
+    int32_t attempts = 0;
+    Status failure;
+  };
+
+  void use_bootstrap() {
+    for (const NodeAddress& n : bootstrap_) nodes_[n.id] = n;
+  }
+  static int32_t broker_of(const NodeAddress& node) { return std::atoi(node.host.c_str() + node.host.rfind('-') + 1); }
+  int32_t common_version(int32_t api, int32_t low, int32_t high) const {
+    auto it = versions_.find(api);
+    if (it != versions_.end()) high = std::min<int32_t>(high, it->second);
+    return high >= low ? high : -1;
+  }
+  void connect(int32_t node, int channel, Link& link) {
+    auto c = std::make_shared<Connection>();
+    c->client = client;
+    c->node = broker_of(nodes_[node]);
+    c->channel = channel;
+    c->deliver = [this, node, channel](uint64_t number, std::string body) { take(node, channel, number, body); };
+    c->broken = [this, node, channel] { lose(node, channel, ERR_TRANSPORT, "connection lost", true); };
+    link.connection = c;
+    link.state = MAKING;
+    const bool fails = world_.goes_wrong(world_.faults.lose_request);
+    const int64_t when = std::max(world_.now_ms + 2 * world_.one_way_ms(), link.last_arrival_ms + 1);
+    world_.at(when, [this, c, node, channel, fails] {
+      if (!c->alive) return;
+      Link& l = links_[{node, channel}];
+      if (fails || !exchanges_.is_up(c->node)) return lose(node, channel, ERR_TRANSPORT, "connection refused", true);
+      l.state = UP;
+      l.attempts = 0;
+      l.last_arrival_ms = std::max(l.last_arrival_ms, world_.now_ms);
+      needs_turn = true;
+    });
+  }
+  void take(int32_t node, int channel, uint64_t number, const std::string& body) {
+    Link& link = links_[{node, channel}];
+    if (link.in_flight.empty() || link.in_flight.front().number != number) {
+      return world_.violate("client %d: an answer out of order", client);
+    }
+    const InFlight asked = link.in_flight.front();
+    link.in_flight.pop_front();
+    Completion ended;
+    Block* block = pool_->take(std::max<size_t>(body.size(), 1));
+    std::memcpy(block->data, body.data(), body.size());
+    block->size = body.size();
+    ended.request = asked.request;
+    ended.response.block = block;
+    ended.response.body = block->data;
+    ended.response.length = block->size;
+    ended.response.version = asked.version;
+    ended.response.node_id = node;
+    finished_.push_back(ended);
+    needs_turn = true;
+  }
+  void finish_failed(Request* request, int32_t code, const std::string& why) {
+    Completion ended;
+    ended.request = request;
+    ended.failed = true;
+    ended.status = Status(code, why);
+    finished_.push_back(ended);
+    needs_turn = true;
+  }
+  void lose(int32_t node, int channel, int32_t code, const char* why, bool unwanted) {
+    Link& link = links_[{node, channel}];
+    if (link.state == DOWN) return;
+    const bool was_ready = link.state == UP;
+    link.state = DOWN;
+    link.connection->alive = false;
+    link.attempts += 1;
+    link.next_attempt_ms = world_.now_ms + std::min<int64_t>(50ll << std::min(link.attempts, 5), 1000);
+    std::deque<InFlight> ended;
+    ended.swap(link.in_flight);
+    for (const InFlight& f : ended) finish_failed(f.request, code, why);
+    needs_turn = true;
+    if (!unwanted) return;
+    if (!was_ready) link.failure = Status(code, why);
+    NodeLoss loss;
+    loss.node_id = node;
+    loss.was_ready = was_ready;
+    loss.repeated = !was_ready && link.attempts > 1;
+    loss.status = Status(code, why);
+    losses_.push_back(loss);
+  }
+  void lose_node(int32_t node, const char* why) {
+    for (int channel = 0; channel < 4; ++channel) {
+      if (links_.count({node, channel})) lose(node, channel, ERR_TRANSPORT, why, false);
+    }
+  }
+  // Answers come in order, so one that does not come holds up all behind it: a new connection is the way out.
+  void expire() {
+    for (auto& entry : links_) {
+      for (const InFlight& f : entry.second.in_flight) {
+        if (f.request->deadline_ms > world_.now_ms) continue;
+        world_.trace("client %d: %s timed out", client, api_name(f.request->body->api_key()));
+        lose(entry.first.first, entry.first.second, ERR_TIMED_OUT, "timed out", true);
+        break;
+      }
+    }
+  }
+
+  World& world_;
+  Exchanges& exchanges_;
+  const std::map<int32_t, int16_t>& versions_;
+  const std::vector<NodeAddress> bootstrap_;
+  BlockPool* pool_;
+  bool closed_ = false;
+  std::map<int32_t, NodeAddress> nodes_;
+  std::map<std::pair<int32_t, int>, Link> links_;
+  std::map<int32_t, int64_t> throttled_until_ms_;
+  std::vector<Completion> finished_;
+  std::vector<NodeLoss> losses_;
+  uint64_t last_number_ = 0;
+};
+
+}  // namespace kc::sim

@@ -1,0 +1,270 @@
+"""Owns: SimulatedCluster, the simulated brokers as Python sees them, and SimulatedNetwork, the Network of one consumer
+that talks to them.
+
+Threads: the simulation's one. Never: part of the consumer, waits, looks at a clock (time is what the simulation says).
+"""
+cimport cython
+from cython.operator cimport dereference as deref, preincrement as inc
+
+from kconsumer._core.network.network cimport Readiness
+from kconsumer._core.network.request cimport Channel, NodeStats
+
+
+cdef string utf8(str text):
+    cdef bytes raw = text.encode()
+    return string(<const char*>raw, <size_t>len(raw))
+
+
+cdef str text_of(const string& raw):
+    return raw.data()[:raw.size()].decode(errors="replace") if raw.size() else ""
+
+
+cdef class SimulatedCluster:
+    """Three brokers whose every deed follows from ``seed`` and from what consumers ask them."""
+
+    def __cinit__(self, uint64_t seed, int64_t start_ms=1_000_000):
+        self.brokers = new Cluster(seed)
+        self.brokers.world.now_ms = start_ms
+
+    def __dealloc__(self):
+        del self.brokers
+
+    # -- how it is
+
+    def set_faults(self, double lose_request=0, double lose_response=0, double hang=0, double slow=0, double refuse=0,
+                   double throttle=0, double evict_session=0):
+        """Probabilities per request (see world.hpp); they hold until settle()."""
+        cdef Faults* f = &self.brokers.world.faults
+        f.active = True
+        f.lose_request = lose_request
+        f.lose_response = lose_response
+        f.hang = hang
+        f.slow = slow
+        f.refuse = refuse
+        f.throttle = throttle
+        f.evict_session = evict_session
+
+    def set_rates(self, double appends=0, double transactions=0, double gaps=0, double leader_moves=0,
+                  double coordinator_moves=0, double outages=0, double fences=0, double trims=0):
+        """How often things happen by themselves (see cluster.hpp)."""
+        cdef Rates* r = &self.brokers.rates
+        r.appends = appends
+        r.transactions = transactions
+        r.gaps = gaps
+        r.leader_moves = leader_moves
+        r.coordinator_moves = coordinator_moves
+        r.outages = outages
+        r.fences = fences
+        r.trims = trims
+
+    def set_latency(self, int64_t ms):
+        self.brokers.world.latency_ms = ms
+
+    def set_version(self, int api, int highest):
+        """What every broker speaks at most of one API."""
+        self.brokers.versions[api] = highest
+
+    def use_consumer_protocol(self, int session_timeout_ms, int heartbeat_interval_ms):
+        self.brokers.coordinator.uses_modern = True
+        self.brokers.coordinator.modern.session_timeout_ms = session_timeout_ms
+        self.brokers.coordinator.modern.heartbeat_interval_ms = heartbeat_interval_ms
+
+    def set_tracing(self, bint on):
+        self.brokers.world.tracing = on
+
+    # -- what happens
+
+    def live(self):
+        """From now on records are written, and the rates count."""
+        self.brokers.live()
+
+    def stop_appends(self):
+        self.brokers.rates.appends = 0
+        self.brokers.finish_transactions()
+
+    def settle(self):
+        """Faults end."""
+        self.brokers.settle()
+
+    def create_topic(self, str name, int partitions):
+        self.brokers.topics.create(utf8(name), partitions)
+
+    def grow_topic(self, str name, int partitions):
+        self.brokers.topics.grow(utf8(name), partitions)
+
+    def move_coordinator(self, int broker):
+        self.brokers.coordinator.move_to(broker)
+
+    def expire_somebody(self):
+        """A living member's session ends; False where there is none."""
+        return self.brokers.coordinator.group().expire_somebody()
+
+    def trace(self, str line):
+        cdef bytes raw
+        if self.brokers.world.tracing:
+            raw = line.encode()
+            self.brokers.world.trace(b"%s", <const char*>raw)
+
+    # -- the truth
+
+    cdef PartitionLog* log(self, str topic, int partition) except NULL:
+        cdef Partition* p = Topics.part(self.brokers.topics.by_name(utf8(topic)), partition)
+        if p == NULL:
+            raise KeyError((topic, partition))
+        return &p.log
+
+    def next_visible(self, str topic, int partition, int64_t offset, bint read_committed):
+        """The first offset from ``offset`` on that an application sees; the end where there is none."""
+        return self.log(topic, partition).next_visible(offset, read_committed)
+
+    def may_follow(self, str topic, int partition, int64_t position, int64_t offset, bint read_committed):
+        """Whether a reader that stands at ``position`` may be given ``offset`` next."""
+        return self.log(topic, partition).may_follow(position, offset, read_committed)
+
+    def last_stable_offset(self, str topic, int partition):
+        return self.log(topic, partition).last_stable_offset()
+
+    def log_start(self, str topic, int partition):
+        return self.log(topic, partition).start
+
+    def log_end(self, str topic, int partition):
+        return self.log(topic, partition).end
+
+    def committed(self, str topic, int partition):
+        """The group's offset, or None."""
+        cdef map[TopicPartition, CommittedOffset].iterator it = self.brokers.coordinator.group().offsets.find(
+            TopicPartition(utf8(topic), partition))
+        if it == self.brokers.coordinator.group().offsets.end():
+            return None
+        return deref(it).second.offset
+
+    def owner(self, str topic, int partition):
+        """The member that the coordinator has given a partition to, or an empty string."""
+        return text_of(self.brokers.coordinator.group().owner(TopicPartition(utf8(topic), partition)))
+
+    def incarnation(self, str member_id):
+        """0: no member of that name."""
+        return self.brokers.coordinator.group().incarnation(utf8(member_id))
+
+    @property
+    def group_is_stable(self):
+        return self.brokers.coordinator.group().stable()
+
+    @property
+    def group(self):
+        """The coordinator's view in a line."""
+        return text_of(self.brokers.coordinator.group().describe())
+
+    def take_commits(self):
+        """Commits accepted since the last call: (time_ms, client, member_id, topic, partition, offset, before)."""
+        cdef vector[AcceptedCommit] taken
+        cdef AcceptedCommit* c
+        cdef size_t i
+        if self.brokers.coordinator.group().accepted.empty():
+            return ()
+        taken.swap(self.brokers.coordinator.group().accepted)
+        found = []
+        for i in range(taken.size()):
+            c = &taken[i]
+            found.append((c.time_ms, c.client, text_of(c.member_id), text_of(c.topic), c.partition, c.offset, c.before))
+        return found
+
+    @property
+    def violated(self):
+        return not self.brokers.world.violations.empty()
+
+    @property
+    def violations(self):
+        """What brokers saw that must never happen."""
+        return [text_of(self.brokers.world.violations[i]) for i in range(self.brokers.world.violations.size())]
+
+    @property
+    def lines(self):
+        """The trace so far."""
+        return [text_of(self.brokers.world.lines[i]) for i in range(self.brokers.world.lines.size())]
+
+
+@cython.no_gc
+cdef class SimulatedNetwork(Network):
+    """``client``: its number in traces."""
+
+    def __cinit__(self, SimulatedCluster cluster not None, int client):
+        cdef Cluster* brokers = cluster.brokers
+        self.cluster = cluster
+        self.client = new ClientNetwork(brokers.world, brokers.exchanges, client, brokers.versions,
+                                        brokers.bootstrap())
+        brokers.clients.push_back(self.client)
+
+    def __dealloc__(self):
+        cdef vector[ClientNetwork*].iterator it = self.cluster.brokers.clients.begin()
+        while it != self.cluster.brokers.clients.end():
+            if deref(it) == self.client:
+                self.cluster.brokers.clients.erase(it)
+                break
+            inc(it)
+        del self.client
+
+    def kill(self):
+        """The process has died: the system closes its connections."""
+        self.client.close_all()
+
+    cdef Readiness ready(self, int32_t node_id, Channel channel, int64_t now_ms) noexcept nogil:
+        return <Readiness>self.client.ready(node_id, <int>channel)
+
+    cdef void send(self, Request* request, int64_t now_ms) noexcept nogil:
+        self.client.send(request)
+
+    cdef void poll(self, int64_t timeout_ms, int64_t now_ms, vector[Completion]& done) noexcept nogil:
+        self.client.poll(timeout_ms, done)
+
+    cdef bint take_connection_failure(self, int32_t node_id, Channel channel, Status* out) noexcept nogil:
+        return self.client.take_failure(node_id, <int>channel, out)
+
+    cdef int32_t least_loaded_node(self, int64_t now_ms) noexcept nogil:
+        return self.client.least_loaded()
+
+    cdef void set_nodes(self, const vector[NodeAddress]& nodes, int64_t now_ms) noexcept nogil:
+        self.client.set_nodes(nodes)
+
+    cdef void rebootstrap(self, int64_t now_ms) noexcept nogil:
+        self.client.rebootstrap()
+
+    cdef void throttle(self, int32_t node_id, int32_t throttle_ms, int64_t now_ms) noexcept nogil:
+        self.client.throttle(node_id, throttle_ms)
+
+    cdef void disconnect(self, int32_t node_id, Channel channel, int64_t now_ms) noexcept nogil:
+        self.client.disconnect(node_id, <int>channel)
+
+    cdef void renew(self, int32_t node_id, Channel channel, int64_t now_ms) noexcept nogil:
+        self.client.renew(node_id, <int>channel)
+
+    cdef int32_t usable_version(self, int32_t node_id, Channel channel, int32_t api_key, int32_t low,
+                                int32_t high) noexcept nogil:
+        return self.client.usable_version(node_id, <int>channel, api_key, low, high)
+
+    cdef int64_t next_timeout_ms(self, int64_t now_ms) noexcept nogil:
+        return self.client.next_timeout_ms()
+
+    cdef void wakeup(self) noexcept nogil:
+        self.client.needs_turn = True
+
+    cdef void close_all(self) noexcept nogil:
+        self.client.close_all()
+
+    cdef int32_t in_flight(self) noexcept nogil:
+        return self.client.in_flight()
+
+    cdef string node_name(self, int32_t node_id) noexcept nogil:
+        return self.client.name(node_id)
+
+    cdef bint any_connected(self) noexcept nogil:
+        return self.client.any_connected()
+
+    cdef void take_losses(self, vector[NodeLoss]& out) noexcept nogil:
+        self.client.take_losses(out)
+
+    cdef bint receiving(self, int32_t node_id, Channel channel) noexcept nogil:
+        return False
+
+    cdef void collect_stats(self, vector[NodeStats]& out) noexcept nogil:
+        out.clear()

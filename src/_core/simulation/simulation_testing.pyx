@@ -1,0 +1,118 @@
+"""Owns: Simulation, which lets virtual time pass: what befalls brokers and connections, and the turns of every consumer's
+loop, in the one order that their times give.
+
+Threads: the simulation's one, which plays every consumer's A and N. Never: decides what applications do.
+"""
+from libc.stdint cimport INT64_MAX
+
+from kconsumer._core.base.clock cimport ManualClock
+from kconsumer._core.base.cpp cimport int64_t
+from kconsumer._core.consumer.consumer_core cimport ConsumerCore
+from kconsumer._core.simulation.simulated_cluster_testing cimport SimulatedCluster, SimulatedNetwork, World
+
+cdef enum:
+    MOST_TURNS_AT_ONCE = 2000
+
+
+cdef class _Member:
+    cdef ConsumerCore core
+    cdef SimulatedNetwork network
+    cdef bint running
+    cdef int64_t turns_at_ms
+    cdef int64_t turns
+
+
+class Spinning(AssertionError):
+    """A loop asks for turn after turn and gets nowhere."""
+
+
+cdef class Simulation:
+    """Time of a SimulatedCluster and of the consumers that were opened on its networks."""
+    cdef readonly SimulatedCluster cluster
+    cdef readonly ManualClock clock
+    cdef list members
+    cdef readonly int64_t turns
+
+    def __cinit__(self, SimulatedCluster cluster not None):
+        self.cluster = cluster
+        self.clock = ManualClock(cluster.brokers.world.now_ms)
+        self.members = []
+
+    @property
+    def now_ms(self):
+        return self.cluster.brokers.world.now_ms
+
+    def add(self, ConsumerCore core not None):
+        """Take turns with a consumer opened on a SimulatedNetwork of this cluster; returns its place."""
+        cdef _Member member = _Member()
+        member.core = core
+        member.network = core.network
+        member.running = True
+        member.network.client.use_pool(core.pool)
+        self.members.append(member)
+        return len(self.members) - 1
+
+    def set_running(self, int place, bint running):
+        """False: its process stands still (or is gone); the brokers do not know."""
+        cdef _Member member = self.members[place]
+        member.running = running
+        if running:
+            member.network.client.needs_turn = True
+
+    def forget(self, int place):
+        """The consumer is closed."""
+        cdef _Member member = self.members[place]
+        member.running = False
+        member.core = None
+        member.network = None
+
+    def run_until(self, int64_t until_ms):
+        """Everything up to a point in time, or up to now for what is due already."""
+        cdef World* world = &self.cluster.brokers.world
+        cdef int64_t next_ms
+        while True:
+            next_ms = self.next_ms()
+            if next_ms > until_ms:
+                break
+            if next_ms > world.now_ms:
+                self.set_time(next_ms)
+            world.run_due()
+            self.take_turns()
+        if until_ms > world.now_ms:
+            self.set_time(until_ms)
+
+    cdef void set_time(self, int64_t now_ms) noexcept:
+        self.cluster.brokers.world.now_ms = now_ms
+        self.clock.time_us = now_ms * 1000
+
+    cdef int64_t next_ms(self):
+        cdef _Member member
+        cdef int64_t found = self.cluster.brokers.world.next_ms()
+        for member in self.members:
+            if not member.running:
+                continue
+            if member.network.client.needs_turn:
+                return self.cluster.brokers.world.now_ms
+            found = min(found, member.network.client.due_ms)
+        return found
+
+    cdef int take_turns(self) except -1:
+        cdef _Member member
+        cdef int64_t now_ms = self.cluster.brokers.world.now_ms
+        for member in self.members:
+            if not member.running or not (member.network.client.needs_turn or member.network.client.due_ms <= now_ms):
+                continue
+            if member.turns_at_ms != now_ms:
+                member.turns_at_ms = now_ms
+                member.turns = 0
+            member.turns += 1
+            self.turns += 1
+            if member.turns > MOST_TURNS_AT_ONCE:
+                raise Spinning(f"the loop of client {self.members.index(member)} takes turn after turn at {now_ms} ms")
+            with nogil:
+                member.core.network_thread.run_once(now_ms)
+            if member.core.network_thread._may_close():
+                # What the thread does last, but for the moment it grants to open fetch sessions.
+                member.core.network_thread.end()
+                member.running = False
+        return 0

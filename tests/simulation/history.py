@@ -1,0 +1,261 @@
+"""Owns: History, one run of several consumers against simulated brokers, decided by its seed.
+
+Threads: the caller's one. Never: anything that does not follow from the seed.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import random
+from collections.abc import Callable
+
+from kconsumer._core.simulation.simulated_cluster_testing import SimulatedCluster
+from kconsumer._core.simulation.simulation_testing import Simulation
+
+from .member import Member
+from .reader import Application, Broken, Reader, Where
+
+LONGEST_SETTLING_MS = 120_000
+DEEPEST = 3  # calls that wait within calls that wait; then only brokers and loops go on
+ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
+DEEDS = ("commit_async", "commit_sync", "seek_back", "pause_one", "be_slow", "change_subscription", "unsubscribe",
+         "stand", "crash", "leave")
+
+
+class History:
+    """``protocol``: assign (no group), classic or consumer."""
+
+    def __init__(self, seed: int, protocol: str, tracing: bool = False) -> None:
+        self.seed = seed
+        self.protocol = protocol
+        self.tracing = tracing
+        self.chance = random.Random(f"{protocol} {seed}")
+        self.cluster = SimulatedCluster(self.chance.getrandbits(64))
+        self.cluster.set_tracing(tracing)
+        self.simulation = Simulation(self.cluster)
+        self.applications: list[Application] = []
+        self.numbers = itertools.count()
+        self.planned: list[tuple[int, int, Callable[[], None]]] = []
+        self.plan_numbers = itertools.count()
+        self.depth = 0
+        self.delivered: dict[Where, set[int]] = {}
+        self.sought: set[Where] = set()
+        self.topics: dict[str, int] = {}
+        self.records = 0
+        self.ending = False
+        self.seen_violations = 0
+        self.set_up()
+
+    def set_up(self) -> None:
+        chance = self.chance
+        self.cluster.set_latency(chance.choice([0, 2, 10, 40]))
+        self.cluster.live()
+        for name in ("red", "green", "blue")[: chance.randint(1, 3)]:
+            self.topics[name] = chance.randint(1, 5)
+            self.cluster.create_topic(name, self.topics[name])
+        self.cluster.set_rates(appends=200, transactions=0.1, gaps=0.1)
+        self.simulation.run_until(self.simulation.now_ms + 300)
+        self.set_rates()
+        self.set_faults()
+        self.set_versions()
+        self.common: dict[str, object] = {
+            "auto.offset.reset": "earliest",
+            "isolation.level": chance.choice(["read_committed", "read_uncommitted"]),
+        }
+        if self.protocol != "assign":
+            self.set_up_group()
+        for _ in range(chance.randint(1, 2) if self.protocol == "assign" else chance.randint(1, 5)):
+            self.add_application()
+
+    def set_up_group(self) -> None:
+        chance = self.chance
+        self.max_poll_ms = chance.choice([6000, 10000])
+        self.deeds = chance.sample(DEEDS, chance.randint(2, len(DEEDS)))
+        self.calm_callbacks = chance.random() < 0.4
+        self.static = chance.random() < 0.25
+        self.common.update({
+            "group.id": "g", "group.protocol": self.protocol, "max.poll.interval.ms": self.max_poll_ms,
+            "enable.auto.commit": chance.random() < 0.6, "auto.commit.interval.ms": chance.choice([300, 1000]),
+            "enable.auto.offset.store": chance.random() < 0.7,
+        })
+        if self.protocol == "classic":
+            self.common.update({
+                "session.timeout.ms": 6000, "heartbeat.interval.ms": 1000,
+                "partition.assignment.strategy": chance.choice(ASSIGNORS)})
+        else:
+            self.cluster.use_consumer_protocol(6000, 1000)
+        for _ in range(chance.randint(0, 3)):
+            self.later(chance.randrange(500, 10000),
+                       chance.choice([self.add_application, self.grow, self.new_topic]))
+
+    def set_rates(self) -> None:
+        chance = self.chance
+        self.cluster.set_rates(
+            appends=chance.choice([5, 15, 40]), transactions=chance.choice([0, 0.2]), gaps=chance.choice([0, 0.2]),
+            leader_moves=chance.choice([0, 0.1, 0.5]), coordinator_moves=chance.choice([0, 0, 0.1]),
+            outages=chance.choice([0, 0, 0.1]), fences=chance.choice([0, 0, 0.1]), trims=chance.choice([0, 0, 0.2]))
+
+    def set_faults(self) -> None:
+        level = self.chance.choice([0, 0.002, 0.01, 0.03])
+        if level:
+            self.cluster.set_faults(
+                lose_request=level, lose_response=level, hang=level / 10, slow=level, refuse=level,
+                throttle=level / 2, evict_session=level)
+
+    def set_versions(self) -> None:
+        """Brokers of today, of 3.9, or older ones."""
+        profile = self.chance.choice(["new", "new", "3.9", "2.8"])
+        highest = {"new": {}, "3.9": {1: 16, 8: 9, 9: 9, 3: 12, 68: 0}, "2.8": {1: 12, 8: 8, 9: 7, 3: 11, 10: 3, 11: 7}}
+        for api, version in highest[profile].items():
+            self.cluster.set_version(api, version)
+
+    def add_application(self) -> None:
+        number = next(self.numbers)
+        if self.protocol == "assign":
+            self.applications.append(Reader(self, number, self.common))
+            return
+        settings = dict(self.common)
+        if self.static and self.chance.random() < 0.7:
+            settings["group.instance.id"] = f"instance-{number}"
+        self.applications.append(Member(self, number, settings))
+
+    def replace(self, gone: Member) -> None:
+        """Another process takes the place of one that is gone, under its instance id if it had one."""
+        settings = {name: value for name, value in gone.settings.items() if name != "on_commit"}
+        self.applications.append(Member(self, next(self.numbers), settings))
+
+    def grow(self) -> None:
+        name = self.chance.choice(list(self.topics))
+        self.topics[name] += self.chance.randint(1, 2)
+        self.cluster.grow_topic(name, self.topics[name])
+
+    def new_topic(self) -> None:
+        name = f"topic-{len(self.topics)}"
+        self.topics[name] = self.chance.randint(1, 3)
+        self.cluster.create_topic(name, self.topics[name])
+
+    def partitions(self) -> list[Where]:
+        return [(name, p) for name, count in self.topics.items() for p in range(count)]
+
+    def handed_out(self, application: Application, where: Where, offset: int) -> None:
+        self.records += 1
+        self.delivered.setdefault(where, set()).add(offset)
+
+    def taken(self, taker: Member, where: Where) -> None:
+        """A member has been given a partition: no other living member may have it."""
+        for other in self.applications:
+            if other is taker or where not in other.ownership:
+                continue
+            if all(self.lives(*who) for who in (taker.ownership[where], other.ownership[where])):
+                raise taker.broken(f"{where} is given to {taker.ownership[where]} while app {other.number} has it as "
+                                   f"{other.ownership[where]}; group: {self.cluster.group}")
+
+    def lives(self, member_id: str, incarnation: int) -> bool:
+        return incarnation != 0 and self.cluster.incarnation(member_id) == incarnation
+
+    # -- time
+
+    def run(self) -> None:
+        """Everything, up to the end; raises Broken."""
+        until = self.simulation.now_ms + self.chance.choice([3_000, 8_000, 15_000])
+        while self.simulation.now_ms < until:
+            self.step(until)
+        self.settle()
+        if self.protocol != "assign":
+            self.check_delivery()
+        for application in self.applications:
+            if application.running and not application.closed:
+                application.close()
+        self.check()
+
+    def later(self, ms: int, what: Callable[[], None]) -> None:
+        heapq.heappush(self.planned, (self.simulation.now_ms + ms, next(self.plan_numbers), what))
+
+    def pass_time(self, application: Application, ms: int | None) -> None:
+        """A call of an application takes time (None: a moment): everybody else goes on."""
+        before, application.busy = application.busy, True
+        self.depth += 1
+        until = self.simulation.now_ms + (5 if ms is None else ms)
+        try:
+            while self.simulation.now_ms < until:
+                if self.depth > DEEPEST:
+                    self.simulation.run_until(until)
+                else:
+                    self.step(until)
+        finally:
+            self.depth -= 1
+            application.busy = before
+
+    def step(self, until: int) -> None:
+        """The next deed of an application, or what is planned, and all that happens up to then."""
+        ready = [a for a in self.applications if a.running and not a.busy and not a.closed]
+        application = min(ready, key=lambda a: (a.next_ms, a.number)) if ready else None
+        deed_ms = until + 1 if application is None else max(application.next_ms, self.simulation.now_ms)
+        planned_ms = max(self.planned[0][0], self.simulation.now_ms) if self.planned else until + 1
+        if min(deed_ms, planned_ms) > until:
+            self.simulation.run_until(until)
+        elif planned_ms <= deed_ms:
+            self.simulation.run_until(planned_ms)
+            heapq.heappop(self.planned)[2]()
+        else:
+            self.simulation.run_until(deed_ms)
+            if application.running and not application.closed:
+                application.step()
+        self.check()
+
+    def settle(self) -> None:
+        """Faults end: within bounded time everybody has everything."""
+        self.ending = True
+        self.cluster.settle()
+        self.cluster.stop_appends()
+        until = self.simulation.now_ms + LONGEST_SETTLING_MS
+        while not self.settled():
+            if self.simulation.now_ms >= until:
+                raise Broken(f"after {LONGEST_SETTLING_MS} ms without faults: {self.unsettled()}")
+            self.step(until)
+
+    def settled(self) -> bool:
+        if self.planned or not all(a.settled() for a in self.applications if a.running and not a.closed):
+            return False
+        if self.protocol == "assign":
+            return True
+        owned = [where for a in self.applications if a.running and not a.closed for where in a.expected]
+        return sorted(owned) == sorted(self.partitions()) and self.cluster.group_is_stable
+
+    def unsettled(self) -> str:
+        apps = [f"app {a.number}: {a.expected}" for a in self.applications if a.running and not a.closed]
+        return "; ".join([*apps, "group: " + self.cluster.group])
+
+    def check(self) -> None:
+        if self.cluster.violated:
+            raise Broken(self.cluster.violations[0])
+        for commit in self.cluster.take_commits():
+            self.check_commit(*commit)
+
+    def check_commit(self, time_ms: int, client: int, member_id: str, topic: str, partition: int, offset: int,
+                     before: int) -> None:
+        """Never beyond what was handed out and what is invisible after it; back only after a seek."""
+        where = (topic, partition)
+        application = self.applications[client]
+        given = application.last_given.get(where, -1)
+        most = max(self.cluster.next_visible(*where, given + 1, application.read_committed), before)
+        what = f"at {time_ms / 1000:.3f} s, app {client} ({member_id}) commits {where} at {offset} after {before}"
+        if offset > most or (given < 0 and offset != before):
+            raise Broken(f"{what}: it has been given {given}")
+        if offset < before and where not in self.sought:
+            raise Broken(f"{what}: backwards")
+
+    def check_delivery(self) -> None:
+        """Whatever there is to be seen has been given to somebody."""
+        for where in self.partitions():
+            offset = self.cluster.log_start(*where)
+            seen = self.delivered.get(where, set())
+            end = self.cluster.log_end(*where)
+            while True:
+                offset = self.cluster.next_visible(*where, offset, self.common["isolation.level"] == "read_committed")
+                if offset >= end:
+                    break
+                if offset not in seen:
+                    raise Broken(f"{where} at {offset} was given to nobody")
+                offset += 1

@@ -1,0 +1,319 @@
+"""Owns: Member, an application in a group: it subscribes, reads, commits, is slow, raises, crashes and comes back, and
+checks what its callbacks and its records tell it.
+
+Threads: the simulation's one. Never: waits; where a call must, time passes for everybody (History.pass_time).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kconsumer import Consumer, KafkaError, KafkaException, TopicPartition
+
+from .reader import Application, Where
+
+if TYPE_CHECKING:
+    from .history import History
+
+# What a member may be told without anything being wrong: it was slow, was fenced, or asks for what is not there (yet).
+EXPECTED_ERRORS = frozenset((
+    KafkaError._MAX_POLL_EXCEEDED, KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC,
+    KafkaError._UNKNOWN_PARTITION, KafkaError.FENCED_INSTANCE_ID, KafkaError.UNRELEASED_INSTANCE_ID,
+))
+FATAL_ERRORS = frozenset((KafkaError.FENCED_INSTANCE_ID, KafkaError.UNRELEASED_INSTANCE_ID))
+
+
+class CallbackError(Exception):
+    """Raised by a callback of ours; it must leave the call unchanged."""
+
+
+class SteppedConsumer(Consumer):
+    """A Consumer whose loop the simulation turns, also while one of its calls waits."""
+
+    application: Member
+
+    def _stand_still(self) -> bool:
+        self.application.history.pass_time(self.application, None)
+        return True
+
+
+class Member(Application):
+    def __init__(self, history: History, number: int, settings: dict[str, object]) -> None:
+        self.ownership: dict[Where, tuple[str, int]] = {}   # member id and which of its lives
+        self.paused: set[Where] = set()
+        self.commits = 0           # async commits asked for
+        self.told_commits = 0      # on_commit calls; those of automatic commits too
+        self.last_given: dict[Where, int] = {}
+        self.subscription: list[str] = []
+        self.due_error: CallbackError | None = None
+        self.dead = False
+        self.slow_until = 0
+        super().__init__(history, number, {"on_commit": self.on_commit, **settings})
+        self.auto_store = settings.get("enable.auto.offset.store", True)
+        self.auto_commit = settings.get("enable.auto.commit", True)
+        self.subscribe()
+
+    def make_consumer(self) -> Consumer:
+        consumer = SteppedConsumer.__new__(SteppedConsumer)
+        consumer.application = self
+        return consumer
+
+    # -- what it does
+
+    def step(self) -> None:
+        what = self.chance.random()
+        pause = self.chance.choice([1, 10, 50, 150])
+        if self.history.ending:
+            if self.paused:
+                self.resume_all()
+            if not self.subscription:
+                self.subscribe()
+            self.serve(500)
+            pause = 50
+        elif what < 0.85:
+            self.serve(self.chance.choice([1, 5, 50]))
+        else:
+            pause = self.disturb() or pause
+        if not self.closed:
+            self.next_ms = max(self.next_ms, self.simulation.now_ms + pause)
+
+    def disturb(self) -> int | None:
+        deeds = self.history.deeds
+        return getattr(self, self.chance.choice(deeds))()
+
+    def commit_async(self) -> None:
+        if self.can_commit():
+            self.say("commits")
+            self.commits += 1
+            try:
+                self.consumer.commit()
+            except KafkaException as e:
+                self.commits -= 1
+                self.expect(e.args[0], KafkaError._NO_OFFSET)
+
+    def commit_sync(self) -> None:
+        if not self.can_commit():
+            return
+        self.say("commits and waits")
+        try:
+            self.consumer.commit(asynchronous=False)
+        except KafkaException as e:
+            self.say(f"commit failed: {e.args[0]}")
+
+    def can_commit(self) -> bool:
+        return bool(self.last_given) and bool(self.expected)
+
+    def seek_back(self) -> None:
+        mine = [where for where, position in self.expected.items() if position is not None]
+        if mine:
+            where = self.chance.choice(mine)
+            at = max(self.cluster.log_start(*where), self.expected[where] - self.chance.randrange(10))
+            self.say(f"seeks {where} to {at}")
+            self.history.sought.add(where)
+            self.consumer.seek(TopicPartition(*where, at))
+            self.expected[where] = at
+
+    def pause_one(self) -> None:
+        if self.expected:
+            where = self.chance.choice(list(self.expected))
+            self.say(f"pauses {where}")
+            self.consumer.pause([TopicPartition(*where)])
+            self.paused.add(where)
+
+    def resume_all(self) -> None:
+        self.consumer.resume([TopicPartition(*where) for where in sorted(self.paused)])
+        self.paused.clear()
+
+    def be_slow(self) -> int:
+        """Does something else for a while, now and then longer than max.poll.interval.ms allows."""
+        ms = self.chance.choice([500, 2000, self.history.max_poll_ms + 1500])
+        self.say(f"is away for {ms} ms")
+        return ms
+
+    def change_subscription(self) -> None:
+        self.subscribe()
+
+    def unsubscribe(self) -> int:
+        self.say("unsubscribes")
+        self.subscription = []
+        self.consumer.unsubscribe()
+        if self.expected:
+            raise self.broken(f"unsubscribe() without on_revoke for {list(self.expected)}")
+        return self.chance.choice([10, 3000])
+
+    def stand(self) -> None:
+        """Its process stands still, and goes on later as if nothing had happened."""
+        ms = self.chance.choice([500, 4000, 12000])
+        self.say(f"stands still for {ms} ms")
+        self.simulation.set_running(self.place, False)
+        self.running = False
+        self.history.later(ms, self.go_on)
+
+    def go_on(self) -> None:
+        if not self.dead:
+            self.say("goes on")
+            self.running = True
+            self.simulation.set_running(self.place, True)
+            self.next_ms = self.simulation.now_ms
+
+    def crash(self) -> None:
+        self.say("crashes")
+        self.die()
+        if self.chance.random() < 0.7:
+            self.history.later(self.chance.choice([10, 3000]), self.come_back)
+
+    def die(self) -> None:
+        self.simulation.set_running(self.place, False)
+        self.running = False
+        self.dead = True
+        self.network.kill()
+
+    def come_back(self) -> None:
+        self.history.replace(self)
+
+    def leave(self) -> None:
+        self.close()
+        self.history.later(self.chance.choice([10, 1000]), self.come_back)
+
+    def close(self) -> None:
+        self.say("closes")
+        try:
+            self.consumer.close(2)
+        except CallbackError as e:
+            self.forgive(e)
+        if self.expected:
+            raise self.broken(f"close() without on_revoke for {list(self.expected)}")
+        if self.told_commits < self.commits or (self.told_commits > self.commits and not self.auto_commit):
+            raise self.broken(f"{self.told_commits} on_commit for {self.commits} commits by the end of close()")
+        self.closed = True
+        self.simulation.forget(self.place)
+
+    def subscribe(self) -> None:
+        names = list(self.history.topics)
+        self.subscription = sorted(self.chance.sample(names, self.chance.randint(1, len(names))))
+        if self.chance.random() < 0.7 or self.history.ending:
+            self.subscription = names
+        self.say(f"subscribes to {self.subscription}")
+        self.consumer.subscribe(self.subscription, on_assign=self.on_assign, on_revoke=self.on_revoke,
+                                on_lost=self.on_lost)
+
+    def serve(self, most: int) -> None:
+        try:
+            self.take(most)
+        except CallbackError as e:
+            self.forgive(e)
+        if self.due_error is not None:
+            raise self.broken("what its callback raised has not left the call")
+        if not self.auto_store and self.last_given and not self.closed:
+            self.store()
+
+    def store(self) -> None:
+        parts = [TopicPartition(*where, position) for where, position in self.expected.items()
+                 if position is not None and where in self.last_given]
+        if parts:
+            self.consumer.store_offsets(offsets=parts)
+
+    def forgive(self, error: CallbackError) -> None:
+        if error is not self.due_error:
+            raise self.broken(f"another error than the one of its callback: {error!r}")
+        self.due_error = None
+
+    # -- what it is told
+
+    def on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self.say(f"on_assign {[(p.topic, p.partition) for p in partitions]} of {consumer.memberid()}")
+        member_id = consumer.memberid() or ""
+        for p in partitions:
+            where = (p.topic, p.partition)
+            if where in self.expected:
+                raise self.broken(f"{where} is assigned although it has it")
+            self.expected[where] = None
+            self.ownership[where] = (member_id, self.cluster.incarnation(member_id))
+            self.history.taken(self, where)
+        self.linger("assign")
+
+    def on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self.say(f"on_revoke {[(p.topic, p.partition) for p in partitions]}")
+        self.give_up(partitions)
+        self.linger("revoke")
+        self.let_go(partitions)
+
+    def on_lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self.say(f"on_lost {[(p.topic, p.partition) for p in partitions]}")
+        self.give_up(partitions)
+        self.linger("lost")
+        self.let_go(partitions)
+
+    def give_up(self, partitions: list[TopicPartition]) -> None:
+        for p in partitions:
+            where = (p.topic, p.partition)
+            if where not in self.expected:
+                raise self.broken(f"{where} is taken away although it does not have it")
+            del self.expected[where]
+            self.paused.discard(where)
+
+    def let_go(self, partitions: list[TopicPartition]) -> None:
+        """Its callback is over: now another may own them."""
+        for p in partitions:
+            self.ownership.pop((p.topic, p.partition), None)
+
+    def linger(self, kind: str) -> None:
+        """A callback takes time, calls the consumer, or raises."""
+        if self.history.ending or self.history.calm_callbacks:
+            return
+        what = self.chance.randrange(10)
+        if what == 0:
+            ms = self.chance.choice([50, 500, 3000, self.history.max_poll_ms + 500])
+            self.say(f"its callback takes {ms} ms")
+            self.history.pass_time(self, ms)
+        elif what == 1 and kind == "revoke":
+            self.commit_sync()
+        elif what == 2:
+            self.commit_async()
+        elif what == 3 and self.due_error is None:
+            self.due_error = CallbackError(f"app {self.number}")
+            self.say("its callback raises")
+            raise self.due_error
+
+    def on_commit(self, error, partitions: list[TopicPartition]) -> None:
+        self.say(f"on_commit {error} {[(p.topic, p.partition, p.offset) for p in partitions]}")
+        self.told_commits += 1
+
+    def on_error(self, error) -> None:
+        self.say(f"is told: {error}")
+        self.expect(error, *EXPECTED_ERRORS)
+        if error.fatal() or error.code() in FATAL_ERRORS:
+            self.fatal()
+
+    def fatal(self) -> None:
+        """The group cannot go on for it: begins anew, a little later."""
+        self.history.later(1, self.begin_anew)
+
+    def begin_anew(self) -> None:
+        if not self.closed and not self.dead and not self.busy:
+            self.close()
+            self.history.later(2000, self.come_back)
+
+    def expect(self, error, *codes: int) -> None:
+        if error.code() not in codes:
+            raise self.broken(f"error {error}")
+
+    def check(self, message) -> None:
+        where = (message.topic(), message.partition())
+        if message.error() is None and self.expected.get(where, 0) is None:
+            # The first record since it was assigned: reading goes on where the group stands.
+            committed = self.cluster.committed(*where)
+            self.expected[where] = 0 if committed is None else committed
+        super().check(message)
+        if message.error() is None:
+            self.last_given[where] = message.offset()
+
+    def settled(self) -> bool:
+        if not self.history.ending or sorted(self.subscription) != sorted(self.history.topics):
+            return False
+        for where, position in self.expected.items():
+            at = position if position is not None else (self.cluster.committed(*where) or 0)
+            if self.cluster.next_visible(*where, max(at, self.cluster.log_start(*where)), self.read_committed) < \
+                    self.cluster.log_end(*where):
+                return False
+        return True

@@ -1,0 +1,197 @@
+"""Owns: Reader, an application that assigns partitions itself: what it asks of its consumer, and whether what it gets is
+right.
+
+Threads: the simulation's one. Never: waits.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+from kconsumer import Consumer, TopicPartition, config
+from kconsumer._core.simulation.simulated_cluster_testing import SimulatedNetwork
+
+if TYPE_CHECKING:
+    from .history import History
+
+Where = tuple[str, int]
+EARLIEST = -2
+
+
+class Broken(AssertionError):
+    """Something that must hold does not."""
+
+
+class Application:
+    """A consumer on its own simulated network, and the program that drives it."""
+
+    def __init__(self, history: History, number: int, settings: dict[str, object]) -> None:
+        self.history = history
+        self.cluster = history.cluster
+        self.simulation = history.simulation
+        self.number = number
+        self.settings = settings
+        self.chance = random.Random(history.chance.random())
+        self.read_committed = settings.get("isolation.level") != "read_uncommitted"
+        self.next_ms = 0
+        self.closed = False
+        self.busy = False          # inside a call that lets time pass
+        self.running = True        # False: it has crashed or stands still
+        self.errors: list[object] = []
+        self.expected: dict[Where, int | None] = {}   # what is owned, and what must come next (None: whatever comes)
+        self.open()
+
+    def open(self) -> None:
+        self.network = SimulatedNetwork(self.cluster, self.number)
+        self.consumer = self.make_consumer()
+        given = {"bootstrap.servers": "broker-1:9092", "client.id": f"client-{self.number}",
+                 "error_cb": self.errors.append, "fetch.wait.max.ms": 500, "retry.backoff.ms": 50,
+                 "retry.backoff.max.ms": 500, "topic.metadata.refresh.interval.ms": 5000, **self.settings}
+        self.consumer._settings = config.parse(given)
+        self.consumer._open(self.consumer._settings, "1.0", self.network, self.simulation.clock)
+        self.place = self.simulation.add(self.consumer)
+
+    def make_consumer(self) -> Consumer:
+        return Consumer.__new__(Consumer)
+
+    def say(self, text: str) -> None:
+        if self.history.tracing:
+            self.cluster.trace(f"app {self.number}: {text}")
+
+    def broken(self, text: str) -> Broken:
+        return Broken(f"at {self.simulation.now_ms / 1000:.3f} s, app {self.number}: {text}")
+
+    # -- records
+
+    def take(self, most: int) -> int:
+        """Takes what is there, and checks each record."""
+        how = self.chance.randrange(3)
+        if how == 0:
+            message = self.consumer.poll(0)
+            messages = [] if message is None else [message]
+        elif how == 1:
+            messages = self.consumer.consume(most, 0)
+        else:
+            messages = self.consumer.consume_batch(most, 0)
+        for message in messages:
+            self.check(message)
+        return len(messages)
+
+    def check(self, message) -> None:
+        error = message.error()
+        if error is not None:
+            return self.on_error(error)
+        where = (message.topic(), message.partition())
+        offset = message.offset()
+        if where not in self.expected:
+            raise self.broken(f"{where} at {offset}, which is not its own")
+        position = self.expected[where]
+        if message.value() != b"%s:%d:%d" % (where[0].encode(), where[1], offset):
+            raise self.broken(f"{where} at {offset}: the value is {message.value()!r}")
+        if position is not None and not self.cluster.may_follow(*where, position, offset, self.read_committed):
+            raise self.broken(
+                f"{where}: {offset} where {self.cluster.next_visible(*where, position, self.read_committed)} was due "
+                f"(position {position}, log starts at {self.cluster.log_start(*where)})")
+        self.expected[where] = offset + 1
+        self.history.handed_out(self, where, offset)
+
+    def on_error(self, error) -> None:
+        raise self.broken(f"error {error}")
+
+    def caught_up(self) -> bool:
+        """Whether everything there is to be seen has been seen."""
+        for where, position in self.expected.items():
+            end = self.cluster.log_end(*where)
+            if position is None or self.cluster.next_visible(*where, position, self.read_committed) < end:
+                return False
+        return True
+
+    def close(self) -> None:
+        self.say("closes")
+        self.consumer.close()
+        self.simulation.forget(self.place)
+        self.closed = True
+
+
+class Reader(Application):
+    """Assigns, seeks, pauses and reads as chance has it; when the history ends it reads everything."""
+
+    def __init__(self, history: History, number: int, settings: dict[str, object]) -> None:
+        super().__init__(history, number, settings)
+        self.paused: set[Where] = set()
+
+    def step(self) -> None:
+        what = self.chance.random()
+        if self.history.ending:
+            if self.paused:
+                self.resume(sorted(self.paused))
+            if not self.expected:
+                self.assign()
+            self.take(500)
+        elif what < 0.8 and self.expected:
+            self.take(self.chance.choice([1, 3, 10, 100]))
+        else:
+            self.disturb()
+        self.next_ms = self.simulation.now_ms + self.chance.choice([1, 5, 20, 60, 200])
+
+    def disturb(self) -> None:
+        what = self.chance.randrange(6)
+        mine = list(self.expected)
+        if not mine or what == 0:
+            self.assign()
+        elif what == 1:
+            self.assign_one_more()
+        elif what == 2:
+            where = self.chance.choice(mine)
+            self.say(f"gives up {where}")
+            self.consumer.incremental_unassign([TopicPartition(*where)])
+            del self.expected[where]
+            self.paused.discard(where)
+        elif what == 3:
+            self.seek(self.chance.choice(mine))
+        elif what == 4:
+            where = self.chance.choice(mine)
+            self.say(f"pauses {where}")
+            self.consumer.pause([TopicPartition(*where)])
+            self.paused.add(where)
+        elif self.paused:
+            self.resume([self.chance.choice(sorted(self.paused))])
+
+    def start(self, where: Where) -> TopicPartition:
+        """Where reading begins: a place that the log has, the beginning, or the beginning by policy."""
+        low, high = self.cluster.log_start(*where), self.cluster.last_stable_offset(*where)
+        at = self.chance.choice([EARLIEST, None, self.chance.randint(low, high)])
+        self.expected[where] = low if at is None or at < 0 else at
+        return TopicPartition(*where) if at is None else TopicPartition(*where, at)
+
+    def assign(self) -> None:
+        everything = self.history.partitions()
+        wanted = self.chance.sample(everything, self.chance.randint(1, len(everything)))
+        self.expected.clear()
+        self.paused.clear()
+        parts = [self.start(where) for where in wanted]
+        self.say(f"assigns {[str(p) for p in parts]}")
+        self.consumer.assign(parts)
+
+    def assign_one_more(self) -> None:
+        others = [where for where in self.history.partitions() if where not in self.expected]
+        if others:
+            part = self.start(self.chance.choice(others))
+            self.say(f"adds {part}")
+            self.consumer.incremental_assign([part])
+
+    def seek(self, where: Where) -> None:
+        part = self.start(where)
+        if part.offset == TopicPartition(*where).offset:
+            part = TopicPartition(*where, EARLIEST)
+        self.say(f"seeks {part}")
+        self.consumer.seek(part)
+
+    def resume(self, which: list[Where]) -> None:
+        self.say(f"resumes {which}")
+        self.consumer.resume([TopicPartition(*where) for where in which])
+        self.paused.difference_update(which)
+
+    def settled(self) -> bool:
+        return bool(self.expected) and self.caught_up()

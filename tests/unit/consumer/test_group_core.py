@@ -1,0 +1,509 @@
+"""GroupCore and GroupConsumer: the application's side of rebalances and commits, without a network thread."""
+
+import pytest
+from stepped_loop import FETCH, Loop, inside, records
+
+from kconsumer import KafkaError, KafkaException, TopicPartition
+from kconsumer._core.consumer import group_core_testing as group
+
+
+class Boom(Exception):
+    """What a callback raises."""
+
+
+@pytest.fixture
+def member():
+    """A subscribed consumer of group "g" that the loop does not run unless a test says so."""
+    return make()
+
+
+def make(**settings):
+    loop = Loop(group_id="g", **settings)
+    loop.calls = []
+    subscribe(loop)
+    return loop
+
+
+def subscribe(loop, assign=None, revoke=None, lost=None):
+    def recorder(name, then):
+        def callback(consumer, partitions):
+            assert consumer is loop.consumer
+            loop.calls.append((name, [(p.topic, p.partition) for p in partitions]))
+            if then is not None:
+                then(consumer, partitions)
+        return callback
+    loop.consumer.subscribe(["t"], recorder("assign", assign), recorder("revoke", revoke),
+                            recorder("lost", lost) if lost is not False else None)
+    group.posted(loop.consumer)
+
+
+def assigned(loop):
+    return [(p.topic, p.partition) for p in loop.consumer.assignment()]
+
+
+def give(loop, *numbers, id=1, eager=False):
+    group.push(loop.consumer, "assign", id, [("t", n) for n in numbers], eager=eager)
+    assert loop.poll() is None
+    return group.posted(loop.consumer)
+
+
+def read(loop, number=0, first=0, end=3):
+    """Puts records of a partition before the application. The group's managers play no part."""
+    loop.consumer.seek(TopicPartition("t", number, first))
+    loop.turn()
+    while loop.requests(3):
+        loop.answer_metadata()
+    loop.turn()
+    for request in loop.requests(FETCH):
+        if ("t", number) in loop.asked(request):
+            loop.fetched(request, {number: {"records": records(first, end)}}, turns=0)
+    loop.turn(3)
+
+
+# -- callbacks
+
+
+def test_an_assignment_is_made_and_acknowledged(member):
+    assert give(member, 0, 1) == [("ack", "assign", 1, [], [("t", 0), ("t", 1)])]
+    assert member.calls == [("assign", [("t", 0), ("t", 1)])]
+    assert assigned(member) == [("t", 0), ("t", 1)]
+
+
+def test_incremental_assignments_add_up(member):
+    give(member, 0)
+    assert give(member, 2, id=2) == [("ack", "assign", 2, [], [("t", 0), ("t", 2)])]
+    assert assigned(member) == [("t", 0), ("t", 2)]
+
+
+def test_an_eager_assignment_replaces(member):
+    give(member, 0, eager=True)
+    assert give(member, 1, id=2, eager=True) == [("ack", "assign", 2, [], [("t", 1)])]
+    assert assigned(member) == [("t", 1)]
+
+
+def test_a_callback_may_assign_a_subset_at_offsets(member):
+    subscribe(member, assign=lambda c, parts: c.assign([TopicPartition("t", 1, 42)]))
+    assert give(member, 0, 1, eager=True) == [("ack", "assign", 1, [], [("t", 1)])]
+    assert [(p.partition, p.offset) for p in member.consumer.assignment()] == [(1, 42)]
+
+
+def test_a_callback_may_assign_nothing(member):
+    subscribe(member, assign=lambda c, parts: c.assign([]))
+    assert give(member, 0, 1, eager=True) == [("ack", "assign", 1, [], [])]
+    assert assigned(member) == []
+
+
+def test_a_revocation_removes_and_acknowledges_what_stands(member):
+    give(member, 0, 1)
+    read(member, 0, 0, 3)
+    assert [m.offset() for m in member.consumer.consume(2, 0)] == [0, 1]
+    group.posted(member.consumer)
+    group.push(member.consumer, "revoke", 2, [("t", 0)])
+    assert member.poll() is None
+    assert group.posted(member.consumer) == [("ack", "revoke", 2, [("t", 0, 2, 0, "", 0)], [])]
+    assert member.calls[-1] == ("revoke", [("t", 0)])
+    assert assigned(member) == [("t", 1)]
+
+
+def test_nothing_of_a_revoked_partition_is_returned_after_the_callback(member):
+    give(member, 0)
+    read(member, 0, 0, 3)
+    assert member.poll().offset() == 0
+    group.push(member.consumer, "revoke", 2, [("t", 0)])
+    assert member.poll() is None
+    assert member.offsets() == []
+
+
+def test_what_was_committed_already_does_not_stand(member):
+    give(member, 0)
+    read(member, 0, 0, 3)
+    member.offsets()
+    group.committed(member.consumer, "t", 0, 3)
+    group.push(member.consumer, "revoke", 2, [("t", 0)])
+    member.poll()
+    assert group.posted(member.consumer)[-1] == ("ack", "revoke", 2, [], [])
+
+
+def test_lost_partitions_go_without_a_commit(member):
+    give(member, 0, 1)
+    group.push(member.consumer, "lost", 2)
+    assert member.poll() is None
+    assert group.posted(member.consumer) == [("ack", "lost", 2, [], [])]
+    assert member.calls[-1] == ("lost", [("t", 0), ("t", 1)])
+    assert assigned(member) == []
+
+
+def test_on_revoke_stands_in_for_on_lost(member):
+    subscribe(member, lost=False)
+    give(member, 0)
+    group.push(member.consumer, "lost", 2)
+    member.poll()
+    assert member.calls[-1] == ("revoke", [("t", 0)])
+
+
+def test_lost_is_acknowledged_where_nothing_was_held(member):
+    group.push(member.consumer, "lost", 5)
+    assert member.poll() is None
+    assert group.posted(member.consumer) == [("ack", "lost", 5, [], [])]
+    assert member.calls == []
+
+
+def test_a_queued_revocation_becomes_a_loss_when_the_member_is_fenced(member):
+    give(member, 0, 1)
+    group.push(member.consumer, "revoke", 2, [("t", 0)])
+    group.lose(member.consumer, 2)
+    group.push(member.consumer, "lost", 3)
+    member.poll()
+    assert member.calls[1:] == [("lost", [("t", 0), ("t", 1)])]
+    assert group.posted(member.consumer) == [("ack", "lost", 3, [], [])]
+
+
+def test_an_assignment_queued_before_a_fence_is_skipped(member):
+    group.push(member.consumer, "assign", 1, [("t", 0)])
+    group.lose(member.consumer, 1)
+    assert member.poll() is None
+    assert member.calls == []
+    assert assigned(member) == []
+
+
+@pytest.mark.parametrize("kind", ["assign", "revoke", "lost"])
+def test_a_callback_that_raises(member, kind):
+    """The exception leaves poll() unchanged, and the rebalance goes on."""
+    def boom(consumer, partitions):
+        raise Boom(kind)
+    if kind != "assign":
+        give(member, 0)
+    subscribe(member, boom, boom, boom)
+    group.push(member.consumer, kind, 2, [("t", 0)])
+    with pytest.raises(Boom, match=kind):
+        member.poll()
+    (ack,) = group.posted(member.consumer)
+    assert ack[:3] == ("ack", kind, 2)
+    assert assigned(member) == ([("t", 0)] if kind == "assign" else [])
+    assert member.poll() is None
+
+
+def test_events_behind_one_that_raises_come_at_the_next_call(member):
+    def boom(consumer, partitions):
+        raise Boom
+    subscribe(member, assign=boom)
+    group.push(member.consumer, "assign", 1, [("t", 0)])
+    group.push(member.consumer, "revoke", 2, [("t", 0)])
+    with pytest.raises(Boom):
+        member.poll()
+    assert member.poll() is None
+    assert [call[0] for call in member.calls] == ["assign", "revoke"]
+
+
+def test_callbacks_run_only_in_exclusive_calls(member):
+    group.push(member.consumer, "assign", 1, [("t", 0)])
+    member.consumer._serve()
+    member.consumer.position([TopicPartition("t", 0)])
+    assert member.calls == []
+
+
+def test_exclusive_calls_are_refused_in_a_callback(member):
+    refused = []
+
+    def callback(consumer, partitions):
+        for call in (lambda: consumer.poll(0), lambda: consumer.consume(1, 0), lambda: consumer.consume_batch(1, 0),
+                     consumer.close):
+            with pytest.raises(KafkaException) as raised:
+                call()
+            refused.append(raised.value.args[0].code())
+    subscribe(member, assign=callback)
+    give(member, 0)
+    assert refused == [KafkaError._STATE] * 4
+    assert assigned(member) == [("t", 0)]
+
+
+def test_a_callback_calls_back_into_the_consumer(member):
+    def callback(consumer, partitions):
+        consumer.incremental_assign(partitions)
+        consumer.seek(TopicPartition("t", 0, 7))
+        consumer.pause(partitions)
+        consumer.commit(offsets=[TopicPartition("t", 0, 5)])
+        assert consumer.position(partitions)[0].offset == -1001
+    subscribe(member, assign=callback)
+    found = give(member, 0)
+    assert found == [("commit", [("t", 0, 5, -1, "", 0)], False, False, False),
+                     ("ack", "assign", 1, [], [("t", 0)])]
+
+
+def test_consume_returns_short_before_a_rebalance():
+    """What is in hand is returned first; the callback runs at the next entry."""
+    loop = make(error_cb=lambda error: group.push(loop.consumer, "revoke", 2, [("t", 0)]))
+    give(loop, 0)
+    read(loop, 0, 0, 3)
+    inside.tell_error(loop.consumer, KafkaError._TRANSPORT)
+    assert loop.offsets() == [0, 1, 2]
+    assert loop.calls[-1][0] == "assign"
+    assert loop.offsets() == []
+    assert loop.calls[-1] == ("revoke", [("t", 0)])
+
+
+def test_a_wakeup_in_a_rebalance_loses_nothing(member):
+    give(member, 0)
+    group.push(member.consumer, "revoke", 2, [("t", 0)])
+    member.consumer.wakeup()
+    with pytest.raises(KafkaException):
+        member.poll()
+    assert member.calls[-1][0] == "assign"
+    assert member.poll() is None
+    assert member.calls[-1] == ("revoke", [("t", 0)])
+
+
+# -- errors of the group
+
+
+def test_group_errors_come_from_poll_once(member):
+    group.push(member.consumer, "error", code=KafkaError._MAX_POLL_EXCEEDED, detail="exceeded")
+    message = member.poll()
+    assert message.error().code() == KafkaError._MAX_POLL_EXCEEDED
+    assert message.topic() is None
+    assert member.poll() is None
+
+
+def test_group_errors_come_from_consume(member):
+    group.push(member.consumer, "error", code=KafkaError._MAX_POLL_EXCEEDED)
+    assert member.offsets() == [("error", KafkaError._MAX_POLL_EXCEEDED)]
+    assert member.offsets() == []
+
+
+def test_group_errors_are_raised_by_consume_batch(member):
+    group.push(member.consumer, "error", code=KafkaError._MAX_POLL_EXCEEDED)
+    with pytest.raises(KafkaException) as raised:
+        member.consumer.consume_batch(1, 0)
+    assert raised.value.args[0].code() == KafkaError._MAX_POLL_EXCEEDED
+    assert len(member.consumer.consume_batch(1, 0)) == 0
+
+
+# -- subscription
+
+
+def test_subscribe_tells_names_and_patterns(member):
+    member.consumer.subscribe(["b", "^x.*", "a", "a"])
+    assert group.posted(member.consumer) == [("subscribe", ["a", "b"], ["^x.*"], 0)]
+
+
+@pytest.mark.parametrize("topics", ["t", ("t",), None, [1]])
+def test_subscribe_wants_a_list_of_names(member, topics):
+    with pytest.raises(TypeError):
+        member.consumer.subscribe(topics)
+
+
+@pytest.mark.parametrize("name", ["on_assign", "on_revoke", "on_lost"])
+def test_callbacks_must_be_callable(member, name):
+    with pytest.raises(TypeError, match=name):
+        member.consumer.subscribe(["t"], **{name: 1})
+
+
+def test_without_a_group_there_is_no_subscription():
+    loop = Loop()
+    for call in (lambda c: c.subscribe(["t"]), lambda c: c.commit(), lambda c: c.committed([TopicPartition("t", 0)])):
+        with pytest.raises(KafkaException) as raised:
+            call(loop.consumer)
+        assert raised.value.args[0].code() == KafkaError._STATE
+        assert "group.id" in raised.value.args[0].str()
+
+
+def test_unsubscribe_revokes_commits_and_leaves(member):
+    give(member, 0)
+    read(member, 0, 0, 3)
+    member.offsets()
+    group.posted(member.consumer)
+    member.consumer.unsubscribe()
+    assert member.calls[-1] == ("revoke", [("t", 0)])
+    assert group.posted(member.consumer) == [("leave", [("t", 0, 3, 0, "", 0)], 1, False)]
+    assert assigned(member) == []
+    member.consumer.unsubscribe()
+    assert group.posted(member.consumer) == []
+
+
+def test_an_empty_list_unsubscribes(member):
+    member.consumer.subscribe([])
+    assert group.posted(member.consumer) == [("leave", [], 1, False)]
+
+
+def test_rebalances_of_an_ended_subscription_are_dropped(member):
+    group.push(member.consumer, "assign", 1, [("t", 0)])
+    member.consumer.unsubscribe()
+    subscribe(member)
+    group.push(member.consumer, "assign", 2, [("t", 1)], epoch=0)
+    group.push(member.consumer, "assign", 3, [("t", 2)], epoch=1)
+    assert member.poll() is None
+    assert member.calls == [("assign", [("t", 2)])]
+
+
+def test_unsubscribing_a_fenced_member_is_a_loss_and_commits_nothing(member):
+    give(member, 0)
+    read(member, 0, 0, 3)
+    member.offsets()
+    group.posted(member.consumer)
+    group.push(member.consumer, "lost", 2)
+    member.consumer.unsubscribe()
+    assert member.calls[-1] == ("lost", [("t", 0)])
+    assert group.posted(member.consumer) == [("leave", [], 1, False)]
+
+
+def test_unsubscribe_in_a_callback(member):
+    subscribe(member, assign=lambda c, parts: c.unsubscribe())
+    group.push(member.consumer, "assign", 1, [("t", 0)])
+    assert member.poll() is None
+    assert [event[0] for event in group.posted(member.consumer)] == ["leave", "ack"]
+
+
+def test_close_revokes_and_leaves(member):
+    give(member, 0)
+    member.consumer.close(0.2)
+    assert member.calls[-1] == ("revoke", [("t", 0)])
+
+
+def test_close_raises_what_a_callback_raised_when_all_is_done(member):
+    def boom(consumer, partitions):
+        raise Boom
+    give(member, 0)
+    subscribe(member, revoke=boom)
+    with pytest.raises(Boom):
+        member.consumer.close(0.2)
+    with pytest.raises(RuntimeError):
+        member.consumer.poll(0)
+
+
+# -- assignments outside of callbacks
+
+
+def test_assign_is_refused_under_the_cooperative_protocol():
+    loop = make(partition_assignment_strategy="cooperative-sticky")
+    group.identify(loop.consumer, "member-1", 3)
+    for call in (loop.consumer.assign, lambda parts: loop.consumer.unassign()):
+        with pytest.raises(KafkaException) as raised:
+            call([TopicPartition("t", 0)])
+        assert raised.value.args[0].code() == KafkaError._STATE
+    assert loop.consumer.rebalance_protocol() == "COOPERATIVE"
+
+
+def test_incremental_calls_are_refused_under_the_eager_protocol(member):
+    group.identify(member.consumer, "member-1", 3)
+    for call in (member.consumer.incremental_assign, member.consumer.incremental_unassign):
+        with pytest.raises(KafkaException) as raised:
+            call([TopicPartition("t", 0)])
+        assert raised.value.args[0].code() == KafkaError._STATE
+    assert member.consumer.rebalance_protocol() == "EAGER"
+
+
+def test_assigning_an_owned_partition_again_is_a_conflict(member):
+    give(member, 0)
+    with pytest.raises(KafkaException) as raised:
+        member.consumer.incremental_assign([TopicPartition("t", 0)])
+    assert raised.value.args[0].code() == KafkaError._CONFLICT
+
+
+# -- who it is
+
+
+def test_identity(member):
+    assert member.consumer.memberid() is None
+    assert member.consumer.rebalance_protocol() == "NONE"
+    group.identify(member.consumer, "member-1", 3)
+    assert member.consumer.memberid() == "member-1"
+    assert member.consumer.consumer_group_metadata() == b"CGMDv2:" + b"\3\0\0\0" + b"g\0member-1\0\1"
+
+
+def test_identity_of_a_static_member():
+    loop = make(group_instance_id="i-1")
+    group.identify(loop.consumer, "m", -1)
+    assert loop.consumer.consumer_group_metadata() == b"CGMDv2:" + b"\xff" * 4 + b"g\0m\0\0i-1\0"
+
+
+# -- offsets
+
+
+def test_commit_without_arguments_takes_what_was_returned(member):
+    give(member, 0)
+    read(member, 0, 0, 3)
+    member.poll()
+    group.posted(member.consumer)
+    member.consumer.commit()
+    assert group.posted(member.consumer) == [("commit", [("t", 0, 1, 0, "", 0)], False, False, False)]
+
+
+def test_commit_of_a_message(member):
+    give(member, 0)
+    read(member, 0, 0, 3)
+    message = member.poll()
+    group.posted(member.consumer)
+    member.consumer.commit(message)
+    assert group.posted(member.consumer) == [("commit", [("t", 0, 1, 0, "", 0)], False, False, False)]
+
+
+def test_commit_of_a_batch(member):
+    give(member, 0)
+    read(member, 0, 0, 3)
+    found = member.consumer.consume_batch(10, 0)
+    group.posted(member.consumer)
+    member.consumer.commit(found)
+    assert group.posted(member.consumer) == [("commit", [("t", 0, 3, -1, "", 0)], False, False, False)]
+
+
+def test_commit_refuses_both_and_neither(member):
+    with pytest.raises(ValueError):
+        member.consumer.commit(message=object(), offsets=[])
+    with pytest.raises(TypeError):
+        member.consumer.commit(message=object())
+    with pytest.raises(ValueError):
+        member.consumer.store_offsets()
+
+
+def test_stored_offsets_with_their_metadata_are_committed():
+    loop = make(enable_auto_offset_store=False)
+    give(loop, 0)
+    read(loop, 0, 0, 3)
+    loop.offsets()
+    group.posted(loop.consumer)
+    loop.consumer.store_offsets(offsets=[TopicPartition("t", 0, 2, metadata="half")])
+    loop.consumer.commit()
+    assert group.posted(loop.consumer) == [("commit", [("t", 0, 2, -1, "half", 0)], False, False, False)]
+
+
+def test_a_seek_drops_what_was_stored():
+    loop = make(enable_auto_offset_store=False)
+    give(loop, 0)
+    loop.consumer.store_offsets(offsets=[TopicPartition("t", 0, 2)])
+    loop.consumer.seek(TopicPartition("t", 0, 0))
+    group.posted(loop.consumer)
+    loop.consumer.commit()
+    assert group.posted(loop.consumer) == [("commit", [], False, False, False)]
+
+
+def test_storing_by_hand_wants_the_property_off(member):
+    give(member, 0)
+    with pytest.raises(KafkaException) as raised:
+        member.consumer.store_offsets(offsets=[TopicPartition("t", 0, 2)])
+    assert raised.value.args[0].code() == KafkaError._INVALID_ARG
+
+
+def test_storing_for_a_partition_that_is_not_assigned():
+    loop = make(enable_auto_offset_store=False)
+    with pytest.raises(KafkaException) as raised:
+        loop.consumer.store_offsets(offsets=[TopicPartition("t", 0, 2)])
+    assert raised.value.args[0].code() == KafkaError._STATE
+
+
+def test_the_intervals_commit_is_of_what_was_returned_before_the_call(member):
+    give(member, 0)
+    read(member, 0, 0, 3)
+    member.poll()
+    group.posted(member.consumer)
+    group.commit_due(member.consumer)
+    assert member.poll().offset() == 1
+    assert group.posted(member.consumer) == [("commit", [("t", 0, 1, 0, "", 0)], False, True, True)]
+
+
+def test_assigning_commits_what_goes(member):
+    give(member, 0)
+    read(member, 0, 0, 3)
+    member.offsets()
+    group.posted(member.consumer)
+    member.consumer.assign([TopicPartition("t", 1, 0)])
+    assert group.posted(member.consumer) == [("commit", [("t", 0, 3, 0, "", 0)], False, True, True)]

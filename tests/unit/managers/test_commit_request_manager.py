@@ -1,0 +1,849 @@
+"""CommitRequestManager: OffsetCommit and the interval's commits."""
+
+import pytest
+from scripted_group import (
+    ASSIGNMENT_LOST,
+    COORDINATOR_CHANNEL,
+    DESTROY,
+    FENCED_INSTANCE,
+    FIND_COORDINATOR,
+    GROUP_DENIED,
+    ILLEGAL_GENERATION,
+    INVALID,
+    INVALID_SIZE,
+    LOADING,
+    LOST,
+    METADATA_TOO_LARGE,
+    NO_OFFSET,
+    NOT_AVAILABLE,
+    NOT_COORDINATOR,
+    OFFSET_COMMIT,
+    OFFSET_FETCH,
+    REBALANCE_IN_PROGRESS,
+    REQUEST_TIMED_OUT,
+    STALE_EPOCH,
+    TIMED_OUT,
+    TOPIC_DENIED,
+    UNKNOWN_MEMBER,
+    UNKNOWN_TOPIC,
+    UNKNOWN_TOPIC_ID,
+    Group,
+)
+
+AUTHENTICATION = -169
+FINAL = [UNKNOWN_TOPIC, METADATA_TOO_LARGE, INVALID_SIZE, TOPIC_DENIED, GROUP_DENIED, REBALANCE_IN_PROGRESS,
+         ILLEGAL_GENERATION, UNKNOWN_MEMBER, FENCED_INSTANCE, -1, 1]
+PASSING = [LOADING, NOT_AVAILABLE, NOT_COORDINATOR, REQUEST_TIMED_OUT]
+
+
+@pytest.fixture
+def group():
+    """A consumer that is no member: assign() only."""
+    return Group()
+
+
+@pytest.fixture
+def member():
+    """A member of a classic group that owns t 0 to 3."""
+    return joined()
+
+
+def joined(**settings):
+    group = Group(**settings)
+    group.be_member("m", 5)
+    group.assign(*[("t", n, 0) for n in range(4)])
+    group.turn()
+    return group
+
+
+def retry(group, node=1):
+    """The backoff is over, and the coordinator is found where it has to be."""
+    group.advance(1300)
+    if group.requests(FIND_COORDINATOR):
+        group.find(node)
+
+
+# -- one commit
+
+
+@pytest.mark.parametrize("version", range(2, 11))
+def test_every_version(group, version):
+    group.network.set_version(OFFSET_COMMIT, version, version)
+    ticket = group.commit(("t", 0, 5, 3, "mark"), ("u", 1, 7))
+    group.turn()
+    request = group.one(OFFSET_COMMIT)
+    assert (request["version"], request["node"], request["channel"]) == (version, 1, COORDINATOR_CHANNEL)
+    assert group.asked(request) == {("t", 0): 5, ("u", 1): 7}
+    body = request["body"]
+    assert (body["group_id"], body["generation_id_or_member_epoch"], body["member_id"]) == ("g", -1, "")
+    first, second = (topic["partitions"][0] for topic in body["topics"])
+    assert (first["committed_metadata"], second["committed_metadata"]) == ("mark", "")
+    if version >= 6:
+        assert (first["committed_leader_epoch"], second["committed_leader_epoch"]) == (3, -1)
+    assert not ticket.done
+    group.answer_commit()
+    assert ticket.code == 0
+    assert ticket.offsets == [("t", 0, 5, 3, "mark", 0), ("u", 1, 7, -1, "", 0)]
+    assert not group.busy
+
+
+@pytest.mark.parametrize("topic", ["v", "old"])
+def test_a_topic_without_an_id_is_named(group, topic):
+    group.know_topic("old", 1)  # a broker too old to tell ids
+    group.commit(("t", 0, 5), (topic, 0, 5))
+    group.turn()
+    assert group.one(OFFSET_COMMIT)["version"] == 9
+    assert group.asked() == {("t", 0): 5, (topic, 0): 5}
+
+
+def test_an_id_that_the_coordinator_does_not_know_is_left_alone_for_a_while(group):
+    ticket = group.commit(("t", 0, 5))
+    group.turn()
+    assert group.one(OFFSET_COMMIT)["version"] == 10
+    group.answer_commit(UNKNOWN_TOPIC_ID)
+    retry(group)
+    assert group.one(OFFSET_COMMIT)["version"] == 9
+    group.answer_commit()
+    assert ticket.code == 0
+    group.advance(10_000)
+    group.commit(("t", 0, 6))
+    group.turn()
+    assert group.one(OFFSET_COMMIT)["version"] == 10
+
+
+def test_a_member_is_named(member):
+    member.commit(("t", 0, 5))
+    member.turn()
+    body = member.one(OFFSET_COMMIT)["body"]
+    assert (body["member_id"], body["generation_id_or_member_epoch"]) == ("m", 5)
+    assert body["group_instance_id"] is None
+
+
+def test_a_static_member_is_named_by_its_instance():
+    member = joined(instance="i")
+    member.commit(("t", 0, 5))
+    member.turn()
+    assert member.one(OFFSET_COMMIT)["body"]["group_instance_id"] == "i"
+
+
+def test_what_is_committed_of_the_assignment_is_remembered(group):
+    group.assign(("t", 0, 0), ("t", 1, 0))
+    group.turn()
+    group.commit(("t", 0, 5), ("t", 1, 6), ("t", 2, 7))
+    group.turn()
+    group.answer_commit({1: UNKNOWN_TOPIC})
+    assert group.partition("t", 0)["committed"] == 5
+    assert group.partition("t", 1)["committed"] == INVALID
+
+
+@pytest.mark.parametrize("offsets", [[], [("t", 0)], [("t", 0, -1), ("t", 1, INVALID)]])
+def test_nothing_to_commit(group, offsets):
+    ticket = group.commit(*offsets, notify=True)
+    assert ticket.code == NO_OFFSET
+    assert [event[:2] for event in group.take_events()] == [("commit", NO_OFFSET)]
+    assert not group.busy
+
+
+def test_only_what_has_an_offset_is_sent(group):
+    ticket = group.commit(("t", 0, INVALID), ("t", 1, 5))
+    group.turn()
+    assert group.asked() == {("t", 1): 5}
+    group.answer_commit()
+    assert ticket.code == 0
+    assert ticket.errors == [0, 0]
+
+
+def test_latency_is_measured(group):
+    assert group.commit_latency_us == -1
+    group.commit(("t", 0, 5))
+    group.turn()
+    group.clock.advance(7)
+    group.answer_commit()
+    assert group.commit_latency_us == 7000
+
+
+def test_on_commit_gets_the_result(group):
+    group.commit(("t", 0, 5, 2, "x"), ("t", 1, 6), sync=False, notify=True)
+    group.turn()
+    group.answer_commit({1: TOPIC_DENIED})
+    assert group.take_events() == [
+        ("commit", TOPIC_DENIED, [("t", 0, 5, 2, "x", 0), ("t", 1, 6, -1, "", TOPIC_DENIED)])]
+
+
+def test_without_on_commit_an_asynchronous_failure_is_logged(group):
+    group.take_log()
+    group.commit(("t", 0, 5), sync=False)
+    group.turn()
+    group.answer_commit(TOPIC_DENIED)
+    assert group.take_events() == []
+    assert [(level, word) for level, word, _ in group.take_log()] == [(4, "COMMITFAIL")]
+
+
+# -- several
+
+
+def test_what_waits_goes_out_together_and_each_gets_its_own(group):
+    first = group.commit(("t", 0, 5), ("t", 1, 5))
+    second = group.commit(("t", 2, 8))
+    group.turn()
+    assert group.asked() == {("t", 0): 5, ("t", 1): 5, ("t", 2): 8}
+    group.answer_commit({1: TOPIC_DENIED})
+    assert (first.code, first.errors) == (TOPIC_DENIED, [0, TOPIC_DENIED])
+    assert (second.code, second.errors) == (0, [0])
+
+
+def test_the_newest_offset_of_a_partition_goes_out(group):
+    tickets = [group.commit(("t", 0, offset), sync=False) for offset in (5, 7, 6)]
+    group.turn()
+    assert group.asked() == {("t", 0): 6}
+    group.answer_commit()
+    assert [ticket.code for ticket in tickets] == [0, 0, 0]
+
+
+def test_one_request_at_a_time_and_in_order(group):
+    first = group.commit(("t", 0, 5))
+    group.turn()
+    second = group.commit(("t", 0, 6))
+    third = group.commit(("t", 1, 1))
+    group.turn()
+    assert group.asked() == {("t", 0): 5}
+    group.answer_commit()
+    assert (first.code, second.code) == (0, None)
+    assert group.asked() == {("t", 0): 6, ("t", 1): 1}
+    group.answer_commit()
+    assert (second.code, third.code) == (0, 0)
+
+
+def test_a_commit_that_waits_for_a_retry_holds_up_no_other(group):
+    first = group.commit(("t", 0, 5), timeout_ms=60_000)
+    group.turn()
+    group.answer_commit(LOADING)
+    second = group.commit(("t", 1, 6))
+    group.turn()
+    assert group.asked() == {("t", 1): 6}
+    group.answer_commit()
+    assert (first.code, second.code) == (None, 0)
+    retry(group)
+    assert group.asked() == {("t", 0): 5}
+    group.answer_commit()
+    assert first.code == 0
+
+
+def test_a_retry_never_overwrites_a_newer_commit(group):
+    older = group.commit(("t", 0, 5), ("t", 1, 5))
+    group.turn()
+    group.answer_commit(LOADING)
+    newer = group.commit(("t", 0, 9))
+    group.turn()
+    assert group.asked() == {("t", 0): 9}
+    group.answer_commit()
+    assert newer.code == 0
+    retry(group)
+    assert group.asked() == {("t", 1): 5}
+    group.answer_commit()
+    assert older.code == 0
+
+
+# -- errors
+
+
+@pytest.mark.parametrize("error", FINAL)
+@pytest.mark.parametrize("sync", [True, False])
+def test_an_error_that_stays(group, error, sync):
+    ticket = group.commit(("t", 0, 5), ("t", 1, 6), sync=sync)
+    group.turn()
+    group.answer_commit({0: error})
+    assert (ticket.code, ticket.errors) == (error, [error, 0])
+    assert "t [0]" in ticket.detail
+    group.advance(60_000)
+    assert group.requests(OFFSET_COMMIT) == []
+    assert not group.busy
+
+
+@pytest.mark.parametrize("error", PASSING)
+def test_one_that_somebody_waits_for_is_retried_until_it_succeeds(group, error):
+    ticket = group.commit(("t", 0, 5), ("t", 1, 6), timeout_ms=60_000)
+    group.turn()
+    for _ in range(3):
+        group.answer_commit({0: error})
+        assert not ticket.done
+        assert group.requests(OFFSET_COMMIT) == []
+        retry(group)
+        assert group.asked() == {("t", 0): 5}
+    group.answer_commit()
+    assert (ticket.code, ticket.errors) == (0, [0, 0])
+
+
+@pytest.mark.parametrize("error", PASSING)
+def test_one_that_somebody_waits_for_ends_at_its_deadline(group, error):
+    ticket = group.commit(("t", 0, 5), ("t", 1, 6), timeout_ms=3000)
+    group.turn()
+    group.answer_commit({0: error})
+    retry(group)
+    group.answer_commit(error)
+    assert not ticket.done
+    group.advance(group.deadline_ms)
+    assert (ticket.code, ticket.errors) == (TIMED_OUT, [TIMED_OUT, 0])
+    assert not group.busy
+
+
+def test_the_deadline_also_ends_what_is_in_flight_and_the_late_answer_means_nothing(group):
+    group.assign(("t", 0, 0))
+    ticket = group.commit(("t", 0, 5), timeout_ms=1000)
+    group.turn()
+    group.advance(1000)
+    assert ticket.code == TIMED_OUT
+    group.answer_commit()
+    assert ticket.offsets == [("t", 0, 5, -1, "", TIMED_OUT)]
+    # The broker has it nevertheless.
+    assert group.partition("t", 0)["committed"] == 5
+
+
+@pytest.mark.parametrize("error", PASSING)
+def test_an_asynchronous_one_is_retried_while_it_is_the_newest(group, error):
+    ticket = group.commit(("t", 0, 5), sync=False)
+    group.turn()
+    group.answer_commit(error)
+    assert not ticket.done
+    retry(group)
+    assert group.asked() == {("t", 0): 5}
+    group.answer_commit()
+    assert ticket.code == 0
+
+
+def test_an_asynchronous_one_ends_with_its_error_when_a_newer_one_waits(group):
+    older = group.commit(("t", 0, 5), ("t", 1, 5), sync=False)
+    group.turn()
+    newer = group.commit(("t", 0, 6), sync=False)
+    group.answer_commit(LOADING)
+    assert older.errors == [LOADING, LOADING]
+    assert older.code is None  # t 1 has no newer one
+    assert group.asked() == {("t", 0): 6}
+    group.answer_commit()
+    assert newer.code == 0
+    retry(group)
+    assert group.asked() == {("t", 1): 5}
+    group.answer_commit()
+    assert (older.code, older.errors) == (LOADING, [LOADING, 0])
+
+
+def test_an_asynchronous_one_ends_with_its_error_when_a_newer_one_comes(group):
+    older = group.commit(("t", 0, 5), sync=False)
+    group.turn()
+    group.answer_commit(NOT_AVAILABLE)
+    newer = group.commit(("t", 0, 6), sync=False)
+    group.turn()
+    group.find()
+    assert group.asked() == {("t", 0): 6}
+    assert older.code == NOT_AVAILABLE
+    group.answer_commit()
+    assert newer.code == 0
+
+
+@pytest.mark.parametrize("code", [LOST, TIMED_OUT])
+def test_a_lost_request_is_sent_again_where_the_coordinator_is_by_then(group, code):
+    ticket = group.commit(("t", 0, 5))
+    group.turn()
+    group.fail(group.one(OFFSET_COMMIT), code)
+    retry(group, node=2)
+    assert group.one(OFFSET_COMMIT)["node"] == 2
+    group.answer_commit()
+    assert ticket.code == 0
+
+
+def test_a_coordinator_that_cannot_be_reached(group):
+    ticket = group.commit(("t", 0, 5), timeout_ms=5000)
+    group.network.set_readiness(1, COORDINATOR_CHANNEL, 2)
+    group.turn()
+    group.network.fail_connection(1, COORDINATOR_CHANNEL)
+    group.turn()
+    group.turn()
+    assert group.node == -1
+    retry(group, node=2)
+    group.answer_commit()
+    assert ticket.code == 0
+
+
+def test_an_authentication_that_fails_ends_it(group):
+    ticket = group.commit(("t", 0, 5))
+    group.turn()
+    group.fail(group.one(OFFSET_COMMIT), AUTHENTICATION)
+    assert (ticket.code, ticket.errors) == (AUTHENTICATION, [AUTHENTICATION])
+
+
+def test_an_answer_that_does_not_parse(group):
+    ticket = group.commit(("t", 0, 5))
+    group.turn()
+    group.network.answer(group.one(OFFSET_COMMIT)["id"], b"\x00\x00")
+    group.turn()
+    assert not ticket.done
+    retry(group)
+    group.answer_commit()
+    assert ticket.code == 0
+
+
+def test_a_partition_that_the_answer_leaves_out_has_failed(group):
+    ticket = group.commit(("t", 0, 5), ("t", 1, 6))
+    group.turn()
+    group.answer_commit(leave_out=[1])
+    assert (ticket.code, ticket.errors) == (-1, [0, -1])
+
+
+def test_partitions_that_nobody_asked_for_mean_nothing(group):
+    ticket = group.commit(("t", 0, 5))
+    group.turn()
+    request = group.one(OFFSET_COMMIT)
+    group.answer(request, {"topics": [
+        {"name": "", "topic_id": bytes(15) + b"\x99", "partitions": [{"partition_index": 0, "error_code": 3}]},
+        {"name": "", "topic_id": request["body"]["topics"][0]["topic_id"],
+         "partitions": [{"partition_index": 9, "error_code": 3}, {"partition_index": 0, "error_code": 0}]}]})
+    assert ticket.code == 0
+
+
+def test_throttled(group):
+    group.commit(("t", 0, 5))
+    group.turn()
+    request = group.one(OFFSET_COMMIT)
+    topic = request["body"]["topics"][0]
+    group.answer(request, {"throttle_time_ms": 1000, "topics": [
+        {"name": "", "topic_id": topic["topic_id"], "partitions": [{"partition_index": 0, "error_code": 0}]}]})
+    later = group.commit(("t", 0, 6))
+    group.turn()
+    assert group.requests(OFFSET_COMMIT) == []
+    group.advance(1000)
+    group.answer_commit()
+    assert later.code == 0
+
+
+# -- members
+
+
+@pytest.mark.parametrize("error", [ILLEGAL_GENERATION, UNKNOWN_MEMBER, FENCED_INSTANCE])
+def test_the_membership_is_told_of_a_fence(member, error):
+    member.commit(("t", 0, 5))
+    member.turn()
+    assert member.take_fence() == 0
+    member.answer_commit(error)
+    assert member.take_fence() == error
+    assert member.take_fence() == 0
+
+
+def test_a_fence_of_a_former_membership_is_none(member):
+    ticket = member.commit(("t", 0, 5))
+    member.turn()
+    member.be_member("m", 6)
+    member.answer_commit(ILLEGAL_GENERATION)
+    assert ticket.code == ILLEGAL_GENERATION
+    assert member.take_fence() == 0
+
+
+def test_a_consumer_that_is_no_member_fences_nobody(group):
+    group.commit(("t", 0, 5))
+    group.turn()
+    group.answer_commit(UNKNOWN_MEMBER)
+    assert group.take_fence() == 0
+
+
+def test_without_membership_a_commit_fails_before_it_is_sent(member):
+    member.be_fenced()
+    ticket = member.commit(("t", 0, 5), notify=True)
+    assert (ticket.code, ticket.errors) == (UNKNOWN_MEMBER, [UNKNOWN_MEMBER])
+    assert member.take_events() == [("commit", UNKNOWN_MEMBER, [("t", 0, 5, -1, "", UNKNOWN_MEMBER)])]
+    member.turn()
+    assert member.requests(OFFSET_COMMIT) == []
+
+
+def test_what_waited_when_the_assignment_was_lost_is_not_sent(member):
+    first = member.commit(("t", 0, 5))
+    member.turn()
+    waiting = member.commit(("t", 0, 6))
+    member.be_fenced()
+    member.lose()
+    assert (waiting.code, waiting.errors) == (ASSIGNMENT_LOST, [ASSIGNMENT_LOST])
+    # What is in flight may have come in time.
+    assert not first.done
+    member.answer_commit()
+    assert first.code == 0
+    assert member.requests(OFFSET_COMMIT) == []
+
+
+def test_what_was_in_flight_when_the_assignment_was_lost_is_not_retried(member):
+    ticket = member.commit(("t", 0, 5))
+    member.turn()
+    member.lose()
+    member.be_member("m", 9)
+    member.answer_commit(NOT_COORDINATOR)
+    assert ticket.code == NOT_COORDINATOR
+    retry(member)
+    assert member.requests(OFFSET_COMMIT) == []
+
+
+def test_a_loss_leaves_alone_what_no_member_committed(group):
+    ticket = group.commit(("t", 0, 5))
+    group.lose()
+    group.turn()
+    group.answer_commit()
+    assert ticket.code == 0
+
+
+def test_a_commit_that_waited_through_a_fence_that_nobody_told(member):
+    ticket = member.commit(("t", 0, 5), timeout_ms=60_000)
+    member.turn()
+    member.answer_commit(LOADING)
+    member.be_fenced()
+    retry(member)
+    assert ticket.code == UNKNOWN_MEMBER
+    assert member.requests(OFFSET_COMMIT) == []
+
+
+def test_a_members_commit_is_not_sent_as_nobodys_after_it_left(member):
+    ticket = member.commit(("t", 0, 5), timeout_ms=60_000)
+    member.turn()
+    member.answer_commit(LOADING)
+    member.be_unsubscribed()
+    retry(member)
+    assert ticket.code == UNKNOWN_MEMBER
+    assert member.requests(OFFSET_COMMIT) == []
+
+
+@pytest.mark.parametrize(("consumer_protocol", "error"), [(False, ILLEGAL_GENERATION), (True, STALE_EPOCH)])
+@pytest.mark.parametrize("how", ["unassigned", "revoking"])
+def test_a_retry_under_a_newer_epoch_leaves_out_what_went_meanwhile(consumer_protocol, error, how):
+    """The broker checks the epoch, not the owner: a blind retry would overwrite the new owner's offset."""
+    member = joined(consumer_protocol=consumer_protocol)
+    ticket = member.commit(("t", 0, 5), ("t", 1, 6), timeout_ms=60_000)
+    member.turn()
+    member.answer_commit(NOT_COORDINATOR)
+    member.be_member("m", 6)
+    if how == "unassigned":
+        member.unassign("t", 0)
+        member.turn()
+    else:
+        member.revoke("t", 0)
+    retry(member)
+    assert member.asked() == {("t", 1): 6}
+    assert member.one(OFFSET_COMMIT)["body"]["generation_id_or_member_epoch"] == 6
+    member.answer_commit()
+    assert (ticket.code, ticket.errors) == (error, [error, 0])
+
+
+def test_a_commit_that_waited_behind_another_leaves_out_what_went_meanwhile(member):
+    member.commit(("t", 2, 5))
+    member.turn()
+    ticket = member.commit(("t", 0, 5))
+    member.be_member("m", 6)
+    member.unassign("t", 0)
+    member.answer_commit()
+    assert ticket.code == ILLEGAL_GENERATION
+    assert member.requests(OFFSET_COMMIT) == []
+
+
+def test_a_stale_epoch_is_retried_with_the_new_one():
+    member = joined(consumer_protocol=True)
+    ticket = member.commit(("t", 0, 5))
+    member.turn()
+    member.answer_commit(STALE_EPOCH)
+    assert not ticket.done
+    member.be_member("m", 6)
+    retry(member)
+    assert member.one(OFFSET_COMMIT)["body"]["generation_id_or_member_epoch"] == 6
+    member.answer_commit()
+    assert ticket.code == 0
+    assert member.take_fence() == 0
+
+
+@pytest.mark.parametrize("sync", [True, False])
+@pytest.mark.parametrize("how", ["unassigned", "revoking"])
+def test_a_stale_epoch_fails_what_this_member_may_have_lost(sync, how):
+    member = joined(consumer_protocol=True)
+    ticket = member.commit(("t", 0, 5), sync=sync)
+    member.turn()
+    if how == "unassigned":
+        member.unassign("t", 0)
+    else:
+        member.revoke("t", 0)
+    member.answer_commit(STALE_EPOCH)
+    assert ticket.code == STALE_EPOCH
+    assert not member.busy
+
+
+# -- revocation and leave
+
+
+def test_a_departing_commit_is_known_until_it_is_answered(member):
+    assert not member.departing
+    member.commit_departing([("t", 0, 5)])
+    assert member.departing
+    member.turn()
+    assert member.asked() == {("t", 0): 5}
+    member.answer_commit()
+    assert not member.departing
+    assert member.take_events() == [("commit", 0, [("t", 0, 5, -1, "", 0)])]
+
+
+def test_a_departing_commit_of_nothing_is_over_at_once(member):
+    member.commit_departing([])
+    member.commit_departing([("t", 0, INVALID)])
+    assert not member.departing
+    assert member.take_events() == []
+
+
+def test_a_departing_commit_is_newer_than_what_waits(member):
+    member.commit(("t", 3, 1))
+    member.turn()
+    waiting = member.commit(("t", 0, 4))
+    member.commit_departing([("t", 0, 5)])
+    member.answer_commit()
+    assert member.asked() == {("t", 0): 5}
+    member.answer_commit()
+    assert waiting.code == 0
+    assert not member.departing
+
+
+@pytest.mark.parametrize("error", PASSING)
+def test_a_departing_commit_is_retried_until_its_deadline(member, error):
+    member.commit_departing([("t", 0, 5)], timeout_ms=2000)
+    member.turn()
+    member.answer_commit(error)
+    assert member.departing
+    retry(member)
+    member.answer_commit(error)
+    member.advance(member.deadline_ms)
+    assert not member.departing
+    assert [event[:2] for event in member.take_events()] == [("commit", TIMED_OUT)]
+
+
+def test_a_departing_commit_is_retried_under_a_newer_epoch_though_its_partitions_have_left():
+    """The coordinator is told of the revocation only after the commit."""
+    member = joined(consumer_protocol=True)
+    member.unassign("t", 0)
+    member.turn()
+    member.commit_departing([("t", 0, 5)], timeout_ms=10_000)
+    member.turn()
+    member.answer_commit(STALE_EPOCH)
+    member.be_member("m", 6)
+    retry(member)
+    assert member.asked() == {("t", 0): 5}
+    member.answer_commit()
+    assert not member.departing
+
+
+@pytest.mark.parametrize("error", FINAL)
+def test_a_departing_commit_ends_with_an_error_that_stays(member, error):
+    member.commit_departing([("t", 0, 5)])
+    member.turn()
+    member.answer_commit(error)
+    assert not member.departing
+    assert [event[:2] for event in member.take_events()] == [("commit", error)]
+
+
+def test_a_loss_ends_a_departing_commit_that_waits(member):
+    member.commit(("t", 3, 1))
+    member.turn()
+    member.commit_departing([("t", 0, 5)])
+    member.lose()
+    assert not member.departing
+
+
+def test_a_departing_commit_without_membership_is_over_at_once(member):
+    member.be_fenced()
+    member.commit_departing([("t", 0, 5)])
+    assert not member.departing
+
+
+# -- the interval
+
+
+def stored(**settings):
+    """A consumer that stores its offsets itself, with t 0 and t 1."""
+    group = Group(auto_commit=True, auto_offset_store=False, **settings)
+    group.assign(("t", 0, 0), ("t", 1, 0))
+    group.turn()
+    return group
+
+
+def test_the_application_is_asked_for_what_it_processed():
+    group = Group(auto_commit=True)
+    group.advance(20_000)
+    assert not group.take_attention()  # nothing is assigned
+    group.assign(("t", 0, 0))
+    group.turn()
+    assert group.wait_ms == 5000
+    group.advance(4999)
+    assert not group.take_attention()
+    group.advance(1)
+    assert group.take_attention()
+    ticket = group.commit(("t", 0, 5), sync=False, automatic=True)
+    group.turn()
+    group.answer_commit()
+    assert ticket.code == 0
+    group.advance(5000)
+    assert group.take_attention()
+
+
+def test_it_is_not_asked_again_before_it_has_answered_and_that_is_committed():
+    group = Group(auto_commit=True)
+    group.assign(("t", 0, 0))
+    group.turn()
+    group.advance(5000)
+    group.advance(5000)
+    assert group.take_attention()
+    group.commit(("t", 0, 5), sync=False, automatic=True)
+    group.turn()
+    group.advance(5000)
+    assert not group.take_attention()
+    group.answer_commit()
+    group.advance(5000)
+    assert group.take_attention()
+
+
+def test_an_answer_without_offsets_is_an_answer():
+    group = Group(auto_commit=True)
+    group.assign(("t", 0, 0))
+    group.turn()
+    group.advance(5000)
+    assert group.take_attention()
+    ticket = group.commit(sync=False, automatic=True, notify=True)
+    assert ticket.code == NO_OFFSET
+    assert group.take_events() == []
+    group.advance(5000)
+    assert group.take_attention()
+
+
+@pytest.mark.parametrize("settings", [{"auto_commit": False}, {"auto_commit": True, "interval_ms": 0}])
+def test_no_interval(settings):
+    group = Group(**settings)
+    group.assign(("t", 0, 0))
+    group.turn()
+    group.advance(60_000)
+    assert not group.take_attention()
+    assert group.wait_ms is None
+
+
+def test_stored_offsets_are_committed_when_they_have_moved():
+    group = stored()
+    group.store("t", 0, 5, 3, "mark")
+    group.advance(5000)
+    assert group.asked() == {("t", 0): 5}
+    (partition,) = group.one(OFFSET_COMMIT)["body"]["topics"][0]["partitions"]
+    assert (partition["committed_leader_epoch"], partition["committed_metadata"]) == (3, "mark")
+    group.answer_commit()
+    assert [event[:2] for event in group.take_events()] == [("commit", 0)]
+    group.advance(5000)
+    assert group.requests(OFFSET_COMMIT) == []
+    group.store("t", 1, 2)
+    group.advance(5000)
+    assert group.asked() == {("t", 1): 2}
+    assert not group.take_attention()
+
+
+@pytest.mark.parametrize("error", PASSING)
+def test_an_interval_commit_that_fails_for_a_while_is_retried(error):
+    group = stored()
+    group.store("t", 0, 5)
+    group.advance(5000)
+    group.answer_commit(error)
+    retry(group)
+    assert group.asked() == {("t", 0): 5}
+    group.answer_commit()
+    assert group.partition("t", 0)["committed"] == 5
+    assert [event[:2] for event in group.take_events()] == [("commit", 0)]
+
+
+def test_the_next_interval_takes_the_place_of_one_that_still_fails():
+    group = stored(interval_ms=500)
+    group.store("t", 0, 5)
+    group.store("t", 1, 1)
+    group.advance(500)
+    group.answer_commit({0: LOADING, 1: LOADING})
+    group.store("t", 0, 8)
+    group.unassign("t", 1)
+    group.advance(500)
+    # What has left the assignment is not forgotten.
+    assert group.asked() == {("t", 0): 8, ("t", 1): 1}
+    group.answer_commit()
+    assert group.partition("t", 0)["committed"] == 8
+    assert [event[:2] for event in group.take_events()] == [("commit", LOADING), ("commit", 0)]
+    assert not group.busy
+
+
+def test_an_interval_commit_that_is_refused_waits_for_the_next():
+    group = stored()
+    group.store("t", 0, 5)
+    group.advance(5000)
+    group.take_log()
+    group.answer_commit(TOPIC_DENIED)
+    assert [event[:2] for event in group.take_events()] == [("commit", TOPIC_DENIED)]
+    assert (4, "COMMITFAIL") in [line[:2] for line in group.take_log()]
+    group.advance(4900)
+    assert group.requests(OFFSET_COMMIT) == []
+    group.advance(100)
+    assert group.asked() == {("t", 0): 5}
+
+
+def test_no_interval_commit_of_a_consumer_that_is_no_member():
+    group = stored()
+    group.be_member("m", 5)
+    group.be_fenced()
+    group.store("t", 0, 5)
+    group.advance(5000)
+    assert not group.busy
+    group.be_member("m", 6)
+    group.advance(5000)
+    assert group.asked() == {("t", 0): 5}
+
+
+def test_after_everything_was_unassigned_the_interval_begins_anew():
+    group = stored()
+    group.advance(3000)
+    group.unassign("t", 0)
+    group.unassign("t", 1)
+    group.turn()
+    assert group.wait_ms is None
+    group.assign(("u", 0, 0))
+    group.store("u", 0, 4)
+    group.turn()
+    group.advance(4000)
+    assert group.requests(OFFSET_COMMIT) == []
+    group.advance(1000)
+    assert group.asked() == {("u", 0): 4}
+
+
+# -- the end
+
+
+def test_every_event_ends_with_the_loop(group):
+    sent = group.commit(("t", 0, 5))
+    group.turn()
+    waiting = group.commit(("t", 1, 6), sync=False, notify=True)
+    question = group.committed(("t", 0))
+    group.end()
+    assert (sent.code, waiting.code, question.code) == (DESTROY, DESTROY, DESTROY)
+    assert not group.busy
+    # The answer finds nobody.
+    group.answer_commit()
+    assert sent.code == DESTROY
+
+
+def test_committed_sees_what_was_committed_before_it(group):
+    group.commit(("t", 0, 5), sync=False)
+    group.turn()
+    group.commit(("t", 0, 6), sync=False)
+    question = group.committed(("t", 0))
+    group.turn()
+    assert group.requests(OFFSET_FETCH) == []  # 6 waits behind 5
+    group.answer_commit()
+    assert group.asked() == {("t", 0): 6}
+    assert len(group.requests(OFFSET_FETCH)) == 1  # on one connection, behind it
+    group.answer_commit()
+    group.answer_fetch({0: 6})
+    assert question.code == 0
+
+
+def test_a_commit_that_is_retried_does_not_hold_up_committed(group):
+    group.commit(("t", 0, 5), timeout_ms=60_000)
+    group.turn()
+    group.answer_commit(LOADING)
+    group.committed(("t", 1))
+    group.turn()
+    assert len(group.requests(OFFSET_FETCH)) == 1

@@ -1,0 +1,822 @@
+"""ConsumerHeartbeatManager, through the loop."""
+
+import base64
+
+import pytest
+from consumer_group_loop import (
+    ALL_FIELDS,
+    COORDINATOR_CHANNEL,
+    FIND_COORDINATOR,
+    HEARTBEAT,
+    INTERVAL_MS,
+    OFFSET_COMMIT,
+    T,
+    U,
+    V,
+    Member,
+    carried,
+    lookups,
+    owned,
+)
+from stepped_loop import METADATA, Topic
+
+NOT_COORDINATOR, NOT_AVAILABLE, LOADING = 16, 15, 14
+UNKNOWN_MEMBER, FENCED_EPOCH, FENCED_INSTANCE, UNRELEASED = 25, 110, 82, 111
+TOPIC_REFUSED, GROUP_REFUSED, INVALID_REQUEST, UNSUPPORTED_VERSION = 29, 30, 42, 35
+GROUP_FULL, UNSUPPORTED_ASSIGNOR, INVALID_REGEX, GROUP_GONE = 81, 112, 128, 69
+UNSUPPORTED_FEATURE, MAX_POLL_EXCEEDED = -165, -147
+FATAL = [GROUP_REFUSED, INVALID_REQUEST, GROUP_FULL, UNSUPPORTED_ASSIGNOR, UNRELEASED, INVALID_REGEX, GROUP_GONE,
+         UNSUPPORTED_VERSION, FENCED_INSTANCE, 9999]
+LEFT, LEFT_FOR_A_WHILE = -1, -2
+
+
+@pytest.fixture
+def member():
+    return Member()
+
+
+# -- joining
+
+
+def test_the_join_carries_every_field(member):
+    member.subscribe("u", "t")
+    member.settle()
+    request = member.beat()
+    assert (request["node"], request["channel"], request["version"]) == (1, COORDINATOR_CHANNEL, 1)
+    assert carried(request) == ALL_FIELDS
+    body = request["body"]
+    assert (body["group_id"], body["member_epoch"], body["instance_id"]) == ("g", 0, None)
+    assert body["subscribed_topic_names"] == ["t", "u"]
+    assert body["rebalance_timeout_ms"] == 300_000
+    assert body["topic_partitions"] == []
+
+
+def test_what_is_configured_is_told():
+    member = Member(group_remote_assignor="range", client_rack="here", group_instance_id="me",
+                    max_poll_interval_ms=7000)
+    member.subscribe("t")
+    member.settle()
+    body = member.beat()["body"]
+    assert (body["server_assignor"], body["rack_id"], body["instance_id"]) == ("range", "here", "me")
+    assert body["rebalance_timeout_ms"] == 7000
+
+
+def test_the_member_id_is_the_clients_own_and_stays(member):
+    member.subscribe("t")
+    member.settle()
+    first = member.beat()["body"]["member_id"]
+    assert len(first) == 22
+    raw = base64.urlsafe_b64decode(first + "==")
+    assert (raw[6] >> 4, raw[8] >> 6) == (4, 2)
+    member.reply(member.beat(), assignment={})
+    assert member.consumer.memberid() == first
+    member.acknowledge()
+    member.advance(INTERVAL_MS)
+    member.refuse(member.beat(), FENCED_EPOCH)
+    assert member.beat()["body"]["member_id"] == first
+    assert member.beat()["body"]["member_epoch"] == 0
+    assert len({Member().consumer is None or fresh_id() for _ in range(20)}) == 20
+
+
+def fresh_id():
+    member = Member()
+    member.subscribe("t")
+    member.settle()
+    return member.beat()["body"]["member_id"]
+
+
+def test_an_id_that_the_coordinator_gives_is_taken(member):
+    member.subscribe("t")
+    member.settle()
+    member.reply(member.beat(), assignment={}, member_id="given")
+    assert member.consumer.memberid() == "given"
+    member.acknowledge()
+    member.advance(INTERVAL_MS)
+    assert member.beat()["body"]["member_id"] == "given"
+
+
+def test_nothing_is_sent_before_a_subscription(member):
+    member.settle()
+    member.advance(20_000)
+    assert member.beats() == []
+    assert member.requests(FIND_COORDINATOR) == []
+
+
+# -- heartbeats in a stable group
+
+
+def test_a_heartbeat_with_no_news_carries_nothing(member):
+    member.join(assignment={T: [0]})
+    member.advance(INTERVAL_MS - 1)
+    assert member.beats() == []
+    member.advance(1)
+    assert carried(member.beat()) == set()
+    assert member.beat()["body"]["member_epoch"] == 1
+
+
+def test_the_interval_is_the_coordinators(member):
+    member.join()
+    member.advance(INTERVAL_MS)
+    member.reply(member.beat(), heartbeat_interval_ms=700)
+    member.advance(699)
+    assert member.beats() == []
+    member.advance(1)
+    assert carried(member.beat()) == set()
+
+
+def test_an_interval_of_nothing_is_no_interval(member):
+    member.join()
+    member.advance(INTERVAL_MS)
+    member.reply(member.beat(), heartbeat_interval_ms=0)
+    member.advance(100)
+    assert member.beats() == []
+
+
+def test_one_heartbeat_at_a_time(member):
+    member.join()
+    member.advance(INTERVAL_MS)
+    member.advance(INTERVAL_MS)
+    assert len(member.beats()) == 1
+
+
+def test_the_loop_wakes_for_the_next_heartbeat(member):
+    member.join()
+    member.advance(1000)
+    assert member.network.timeout_ms <= INTERVAL_MS - 1000
+
+
+def test_a_new_epoch_is_used_from_the_next_heartbeat_on(member):
+    member.join()
+    member.advance(INTERVAL_MS)
+    member.reply(member.beat(), epoch=7)
+    member.advance(INTERVAL_MS)
+    assert member.beat()["body"]["member_epoch"] == 7
+
+
+def test_a_heartbeat_is_counted_and_timed(member):
+    member.join()
+    before = member.consumer.metrics()["heartbeats"] if "heartbeats" in member.consumer.metrics() else None
+    member.advance(INTERVAL_MS)
+    member.clock.advance(30)
+    member.reply(member.beat())
+    if before is not None:
+        assert member.consumer.metrics()["heartbeats"] == before + 1
+
+
+# -- subscription
+
+
+def test_a_changed_subscription_is_told_at_once_and_alone(member):
+    member.join("t")
+    member.subscribe("t", "u")
+    member.settle()
+    request = member.beat()
+    assert carried(request) == {"subscribed_topic_names"}
+    assert request["body"]["subscribed_topic_names"] == ["t", "u"]
+    assert request["body"]["member_epoch"] == 1
+
+
+def test_the_same_subscription_is_not_told_again(member):
+    member.join("t")
+    member.subscribe("t")
+    member.settle()
+    assert member.beats() == []
+
+
+def test_a_change_while_the_join_is_out_follows_it(member):
+    member.subscribe("t")
+    member.settle()
+    join = member.beat()
+    member.subscribe("u")
+    member.settle()
+    assert [r["id"] for r in member.beats()] == [join["id"]]
+    member.reply(join, assignment={})
+    assert member.beat()["body"]["subscribed_topic_names"] == ["u"]
+
+
+def test_one_pattern_goes_as_it_is(member):
+    member.subscribe("^t.*", "u")
+    member.settle()
+    body = member.beat()["body"]
+    assert (body["subscribed_topic_regex"], body["subscribed_topic_names"]) == ("^t.*", ["u"])
+
+
+def test_patterns_become_one_expression(member):
+    member.subscribe("^b|c$", "^a")
+    member.settle()
+    assert member.beat()["body"]["subscribed_topic_regex"] == "(^a)|(^b|c$)"
+    assert member.beat()["body"]["subscribed_topic_names"] == []
+
+
+def test_only_an_empty_pattern_takes_one_back(member):
+    member.join("^t.*")
+    member.subscribe("t")
+    member.settle()
+    request = member.beat()
+    assert carried(request) == {"subscribed_topic_names", "subscribed_topic_regex"}
+    assert request["body"]["subscribed_topic_regex"] == ""
+    member.fail(request)
+    member.advance(200)
+    member.settle()
+    # The answer that was lost may have been an error.
+    assert member.beat()["body"]["subscribed_topic_regex"] == ""
+
+
+def test_a_coordinator_of_v0_gets_the_names_that_match(member):
+    member.network.set_version(HEARTBEAT, 0, 0)
+    member.topics["tt"] = Topic({0: (1, 1)}, V)
+    member.subscribe("^t", "u")
+    member.settle(12)
+    request = member.beat()
+    assert request["version"] == 0
+    assert request["body"]["subscribed_topic_names"] == ["t", "tt", "u"]
+    assert request["body"]["member_epoch"] == 0
+    member.reply(request, assignment={})
+    member.reconcile()
+    member.acknowledge()
+    member.topics["t3"] = Topic({0: (1, 1)}, bytes(15) + b"\x77")
+    member.refresh_metadata()
+    member.settle()
+    news = [r for r in member.beats() if "subscribed_topic_names" in carried(r)]
+    if not news:
+        for _ in range(10):
+            member.acknowledge()
+            member.advance(5000)
+            member.settle()
+            news += [r for r in member.beats() if "subscribed_topic_names" in carried(r)]
+    assert news[0]["body"]["subscribed_topic_names"] == ["t", "t3", "tt", "u"]
+
+
+def test_topics_that_may_not_be_seen_are_left_out(member):
+    member.topics["u"].error = TOPIC_REFUSED
+    member.subscribe("t", "u")
+    member.settle()
+    assert member.beat()["body"]["subscribed_topic_names"] == ["t"]
+    assert member.errors_told() == [TOPIC_REFUSED]
+    member.reply(member.beat(), assignment={})
+    member.acknowledge()
+    member.topics["u"].error = 0
+    for _ in range(30):
+        member.advance(100)
+        member.settle()
+        if member.beats():
+            break
+    assert member.beat()["body"]["subscribed_topic_names"] == ["t", "u"]
+
+
+def test_a_refused_topic_is_told_once_and_the_member_stays(member):
+    member.join("t", assignment={T: [0]})
+    for _ in range(3):
+        for _ in range(60):
+            if member.beats():
+                break
+            member.advance(100)
+            member.settle()
+        member.refuse(member.beat(), TOPIC_REFUSED)
+    assert member.errors_told() == [TOPIC_REFUSED]
+    assert member.assigned == [("t", 0)]
+    member.advance(1300)
+    member.settle()
+    assert carried(member.beat()) == ALL_FIELDS
+    assert owned(member.beat()) == {T: [0]}
+
+
+# -- assignments
+
+
+def test_an_assignment_reaches_the_application_and_is_acknowledged(member):
+    member.subscribe("t")
+    member.settle()
+    member.reply(member.beat(), epoch=3, assignment={T: [1, 0]})
+    assert member.beats() == []
+    member.reconcile()
+    assert member.calls == [("assign", [("t", 0), ("t", 1)])]
+    assert member.assigned == [("t", 0), ("t", 1)]
+    request = member.beat()
+    assert carried(request) == {"topic_partitions"}
+    assert owned(request) == {T: [0, 1]}
+    assert request["body"]["member_epoch"] == 3
+
+
+def test_a_revocation_is_told_once_it_is_committed_and_before_the_rest(member):
+    member.join("t", "u", assignment={T: [0, 1]})
+    member.advance(INTERVAL_MS)
+    member.reply(member.beat(), epoch=2, assignment={T: [0], U: [1]})
+    member.poll()
+    member.settle()
+    assert member.calls[1] == ("revoke", [("t", 1)])
+    request = member.beat()
+    assert carried(request) == {"topic_partitions"}
+    assert owned(request) == {T: [0]}
+    member.reply(request, epoch=2)
+    member.reconcile()
+    assert member.calls[2] == ("assign", [("u", 1)])
+    assert owned(member.beat()) == {T: [0], U: [1]}
+
+
+def test_partitions_that_are_being_revoked_are_still_owned_in_a_full_heartbeat(member):
+    member.join(assignment={T: [0, 1]})
+    member.advance(INTERVAL_MS)
+    member.reply(member.beat(), epoch=2, assignment={T: [0]})
+    member.advance(INTERVAL_MS)
+    member.fail(member.beat())
+    member.advance(200)
+    member.settle()
+    assert carried(member.beat()) == ALL_FIELDS
+    assert owned(member.beat()) == {T: [0, 1]}
+
+
+def test_heartbeats_go_on_while_a_callback_is_awaited(member):
+    member.join(assignment={T: [0]})
+    member.advance(INTERVAL_MS)
+    member.reply(member.beat(), epoch=2, assignment={})
+    for _ in range(4):
+        member.advance(INTERVAL_MS)
+        assert carried(member.beat()) == set()
+        member.reply(member.beat(), epoch=2)
+    assert member.calls[1:] == []
+    member.poll()
+    member.settle()
+    assert owned(member.beat()) == {}
+
+
+def test_the_same_assignment_again_changes_nothing(member):
+    member.join(assignment={T: [0]})
+    member.advance(INTERVAL_MS)
+    member.fail(member.beat())
+    member.advance(200)
+    member.settle()
+    member.reply(member.beat(), epoch=1, assignment={T: [0]})
+    assert member.beats() == []
+    member.poll()
+    assert len(member.calls) == 1
+
+
+def test_a_newer_assignment_waits_for_the_current_one(member):
+    member.join("t", assignment={T: [0]})
+    member.advance(INTERVAL_MS)
+    member.reply(member.beat(), epoch=2, assignment={T: [0, 1]})
+    member.advance(INTERVAL_MS)
+    member.reply(member.beat(), epoch=3, assignment={T: [2]})
+    member.poll()
+    member.settle()
+    # What was assigned meanwhile is acknowledged, with the epoch of today.
+    assert owned(member.beat()) == {T: [0, 1]}
+    assert member.beat()["body"]["member_epoch"] == 3
+    member.acknowledge(3)
+    member.poll()
+    member.settle()
+    assert owned(member.beat()) == {}
+    member.acknowledge(3)
+    member.reconcile()
+    assert owned(member.beat()) == {T: [2]}
+    assert [kind for kind, _ in member.calls] == ["assign", "assign", "revoke", "assign"]
+
+
+def test_a_topic_id_that_is_not_known_is_looked_up_and_the_target_held(member):
+    member.topics["v"] = Topic({0: (1, 1)}, V)
+    member.subscribe("^.*")
+    member.settle()
+    member.reply(member.beat(), assignment={T: [0], V: [0]})
+    (request,) = lookups(member.requests(METADATA))
+    assert sorted(t["topic_id"] for t in request["body"]["topics"]) == [T, V]
+    assert request["version"] >= 12
+    assert not request["body"]["allow_auto_topic_creation"]
+    assert member.poll() is None
+    assert member.calls == []
+    member.answer(request, member.metadata_body(["t", "v"]))
+    member.reconcile()
+    assert member.calls == [("assign", [("t", 0), ("v", 0)])]
+    assert owned(member.beat()) == {T: [0], V: [0]}
+
+
+def unresolved(member, ids, error=100):
+    return member.metadata_body([], topics=[
+        {"error_code": error, "name": None, "topic_id": i, "partitions": []} for i in ids])
+
+
+def test_what_has_a_name_goes_on_and_the_rest_is_asked_again(member):
+    member.subscribe("t")
+    member.settle()
+    member.reply(member.beat(), assignment={T: [0], V: [0]})
+    (request,) = lookups(member.requests(METADATA))
+    assert [t["topic_id"] for t in request["body"]["topics"]] == [V]
+    member.answer(request, unresolved(member, [V]))
+    member.reconcile()
+    assert member.calls == [("assign", [("t", 0)])]
+    assert owned(member.beat()) == {T: [0]}
+    member.acknowledge()
+    member.topics["v"] = Topic({0: (1, 1)}, V)
+    member.advance(130)
+    (request,) = lookups(member.requests(METADATA))
+    member.answer(request, member.metadata_body(["v"]))
+    member.reconcile()
+    assert member.calls[1] == ("assign", [("v", 0)])
+    assert owned(member.beat()) == {T: [0], V: [0]}
+
+
+def test_a_topic_that_stays_unknown_is_asked_for_ever_more_seldom(member):
+    member.subscribe("t")
+    member.settle()
+    member.reply(member.beat(), assignment={V: [0]})
+    asked = 0
+    for _ in range(600):
+        for request in lookups(member.requests(METADATA)):
+            asked += 1
+            member.answer(request, unresolved(member, [V]), 0)
+        for request in member.beats():
+            member.reply(request)
+        member.poll()
+        member.advance(100)
+    assert 8 <= asked <= 16
+    assert member.calls == []
+
+
+def test_a_deleted_topic_leaves_the_target_by_itself(member):
+    member.subscribe("t")
+    member.settle()
+    member.reply(member.beat(), assignment={T: [0], V: [0]})
+    member.answer(lookups(member.requests(METADATA))[0], unresolved(member, [V]))
+    member.reconcile()
+    member.reply(member.beat(), epoch=2, assignment={T: [0]})
+    member.acknowledge(2)
+    member.advance(INTERVAL_MS - 1)
+    assert lookups(member.requests(METADATA)) == []
+    assert member.assigned == [("t", 0)]
+
+
+def test_a_failed_lookup_is_asked_again(member):
+    member.subscribe("t")
+    member.settle()
+    member.reply(member.beat(), assignment={V: [0]})
+    member.fail(lookups(member.requests(METADATA))[0])
+    assert member.poll() is None
+    assert lookups(member.requests(METADATA)) == []
+    member.topics["v"] = Topic({0: (1, 1)}, V)
+    member.advance(130)
+    member.answer(lookups(member.requests(METADATA))[0], member.metadata_body(["v"]))
+    member.reconcile()
+    assert member.calls == [("assign", [("v", 0)])]
+
+
+def test_the_answer_to_an_older_lookup_opens_no_newer_target(member):
+    member.subscribe("t")
+    member.settle()
+    member.reply(member.beat(), assignment={V: [0]})
+    old = lookups(member.requests(METADATA))[0]
+    member.advance(INTERVAL_MS)
+    member.reply(member.beat(), epoch=2, assignment={T: [0], U: [0]})
+    member.answer(old, unresolved(member, [V]))
+    member.poll()
+    assert member.calls == []
+
+
+# -- what goes wrong
+
+
+def test_after_a_lost_answer_everything_is_told_again(member):
+    member.join("t", assignment={T: [0]})
+    member.advance(INTERVAL_MS)
+    member.fail(member.beat())
+    assert member.beats() == []
+    member.advance(130)
+    member.settle()
+    request = member.beat()
+    assert carried(request) == ALL_FIELDS
+    assert owned(request) == {T: [0]}
+    assert request["body"]["member_epoch"] == 1
+    # It may have held an assignment.
+    member.reply(request, epoch=2, assignment={T: [0, 1]})
+    member.reconcile()
+    assert member.assigned == [("t", 0), ("t", 1)]
+
+
+def test_a_lost_connection_looks_for_the_coordinator_again(member):
+    member.join()
+    member.advance(INTERVAL_MS)
+    member.coordinator = 2
+    member.fail(member.beat())
+    member.settle()
+    member.advance(130)
+    member.settle()
+    assert member.beat()["node"] == 2
+    assert carried(member.beat()) == ALL_FIELDS
+
+
+def test_a_heartbeat_without_an_answer_is_given_up(member):
+    member.join()
+    member.advance(INTERVAL_MS)
+    member.advance(60_000)
+    member.advance(1)
+    member.settle()
+    member.advance(130)
+    member.settle()
+    assert carried(member.beat()) == ALL_FIELDS
+
+
+@pytest.mark.parametrize("code", [NOT_COORDINATOR, NOT_AVAILABLE])
+def test_another_coordinator_is_told_everything_at_once(member, code):
+    member.join(assignment={T: [0]})
+    member.advance(INTERVAL_MS)
+    member.coordinator = 2
+    member.refuse(member.beat(), code)
+    request = member.beat()
+    assert request["node"] == 2
+    assert carried(request) == ALL_FIELDS
+    assert owned(request) == {T: [0]}
+    assert member.calls == [("assign", [("t", 0)])]
+
+
+def test_a_coordinator_that_denies_itself_is_asked_with_backoff(member):
+    member.join()
+    member.advance(INTERVAL_MS)
+    member.refuse(member.beat(), NOT_COORDINATOR)
+    member.refuse(member.beat(), NOT_COORDINATOR)
+    assert member.beats() == []
+    member.advance(250)
+    member.settle()
+    assert len(member.beats()) == 1
+
+
+def test_a_coordinator_that_loads_is_asked_again_with_backoff(member):
+    member.join()
+    member.advance(INTERVAL_MS)
+    member.refuse(member.beat(), LOADING)
+    assert member.beats() == []
+    assert member.requests(FIND_COORDINATOR) == []
+    member.advance(130)
+    assert carried(member.beat()) == ALL_FIELDS
+    assert member.beat()["body"]["member_epoch"] == 1
+
+
+@pytest.mark.parametrize("code", [FENCED_EPOCH, UNKNOWN_MEMBER])
+def test_a_fenced_member_loses_its_partitions_and_joins_again(member, code):
+    member.join(assignment={T: [0]})
+    member.advance(INTERVAL_MS)
+    member.refuse(member.beat(), code)
+    member.advance(INTERVAL_MS)
+    # Not before the application has let go of what it had.
+    assert member.beats() == []
+    member.poll()
+    assert member.calls[1:] == [("lost", [("t", 0)])]
+    member.settle()
+    request = member.beat()
+    assert carried(request) == ALL_FIELDS
+    assert (request["body"]["member_epoch"], request["body"]["topic_partitions"]) == (0, [])
+    member.reply(request, epoch=9, assignment={T: [0]})
+    member.reconcile()
+    assert member.assigned == [("t", 0)]
+
+
+def test_a_join_that_is_answered_as_fenced_backs_off(member):
+    member.subscribe("t")
+    member.settle()
+    waits = []
+    for _ in range(4):
+        start = member.clock.ms
+        member.refuse(member.beat(), UNKNOWN_MEMBER)
+        while not member.beats():
+            member.advance(10)
+        waits.append(member.clock.ms - start)
+    for wait, base in zip(waits, [100, 200, 400, 800], strict=True):
+        assert 0.8 * base <= wait <= 1.2 * base + 10
+
+
+@pytest.mark.parametrize("code", FATAL)
+def test_what_the_group_cannot_get_over_ends_it(member, code):
+    member.join(assignment={T: [0]})
+    member.advance(INTERVAL_MS)
+    member.refuse(member.beat(), code, "because")
+    told = member.errors_told() + member.serve()
+    assert code in told
+    assert member.calls[1:] == [("lost", [("t", 0)])]
+    member.settle()
+    member.advance(20_000)
+    assert member.beats() == []
+    assert member.assigned == []
+
+
+def test_a_cluster_without_the_protocol_is_named_with_its_remedy(member):
+    member.network.set_version(HEARTBEAT, 5, 5)
+    member.subscribe("t")
+    member.settle()
+    message = member.poll()
+    assert message.error().code() == UNSUPPORTED_FEATURE
+    assert "group.protocol=classic" in message.error().str()
+    assert member.beats() == []
+
+
+def test_a_protocol_that_is_switched_off_is_named_with_its_remedy(member):
+    member.subscribe("t")
+    member.settle()
+    member.refuse(member.beat(), UNSUPPORTED_VERSION, None)
+    assert "group.protocol=classic" in member.poll().error().str()
+
+
+def test_an_instance_id_in_use_is_named():
+    member = Member(group_instance_id="me")
+    member.subscribe("t")
+    member.settle()
+    member.refuse(member.beat(), UNRELEASED, "Static member me with member id x was fenced")
+    error = member.poll().error()
+    assert error.code() == UNRELEASED
+    assert "group.instance.id me" in error.str()
+
+
+def test_subscribe_starts_anew_after_a_fatal_error(member):
+    member.subscribe("^(")
+    member.settle()
+    member.refuse(member.beat(), INVALID_REGEX)
+    assert member.errors_told() == [INVALID_REGEX]
+    member.subscribe("t")
+    member.settle()
+    assert carried(member.beat()) == ALL_FIELDS | {"subscribed_topic_regex"}
+    assert member.beat()["body"]["subscribed_topic_regex"] == ""
+
+
+def test_without_a_coordinator_for_good_the_group_ends(member):
+    member.subscribe("t")
+    for _ in range(4):
+        member.turn()
+        for request in member.requests(METADATA):
+            member.answer(request, member.metadata_body([t["name"] for t in request["body"]["topics"]]))
+    member.answer(member.one(FIND_COORDINATOR), member.found(error_code=GROUP_REFUSED, node_id=-1))
+    member.turn(2)
+    assert member.errors_told() == [GROUP_REFUSED]
+    assert member.beats() == []
+
+
+def test_an_answer_that_cannot_be_read_is_a_lost_one(member):
+    member.join(assignment={T: [0]})
+    member.advance(INTERVAL_MS)
+    member.network.answer(member.beat()["id"], b"\0\0")
+    member.turn()
+    member.advance(130)
+    member.settle()
+    assert carried(member.beat()) == ALL_FIELDS
+    assert member.assigned == [("t", 0)]
+
+
+def test_throttling_mutes_the_connection(member):
+    member.join()
+    member.advance(INTERVAL_MS)
+    member.reply(member.beat(), throttle_time_ms=9000)
+    member.advance(INTERVAL_MS)
+    assert member.beats() == []
+    member.advance(4001)
+    assert len(member.beats()) == 1
+
+
+# -- late answers
+
+
+def test_an_answer_from_before_the_unsubscribe_means_nothing(member):
+    member.join(assignment={T: [0]})
+    member.advance(INTERVAL_MS)
+    late = member.beat()
+    member.consumer.unsubscribe()
+    member.turn()
+    member.reply(late, epoch=2, assignment={T: [0, 1]})
+    (leave,) = member.beats()
+    assert leave["body"]["member_epoch"] == LEFT
+    member.reply(leave, epoch=LEFT)
+    member.poll()
+    assert member.assigned == []
+    assert member.beats() == []
+
+
+def test_an_error_from_before_a_rejoin_fences_nobody(member):
+    member.join(assignment={T: [0]})
+    member.advance(INTERVAL_MS)
+    late = member.beat()
+    member.consumer.unsubscribe()
+    member.turn()
+    leave = [r for r in member.beats() if r["id"] != late["id"]]
+    member.reply(leave[0], epoch=LEFT)
+    member.subscribe("t")
+    member.settle()
+    (join,) = [r for r in member.beats() if r["id"] != late["id"]]
+    member.reply(join, epoch=5, assignment={T: [1]})
+    member.reconcile()
+    member.refuse(late, FENCED_EPOCH)
+    assert member.assigned == [("t", 1)]
+    assert ("lost", [("t", 1)]) not in member.calls
+
+
+# -- leaving
+
+
+@pytest.mark.parametrize(("instance", "epoch"), [(None, LEFT), ("me", LEFT_FOR_A_WHILE)])
+def test_leaving_says_so(instance, epoch):
+    member = Member(**({} if instance is None else {"group_instance_id": instance}))
+    member.join(assignment={T: [0]})
+    member.consumer.unsubscribe()
+    member.settle()
+    request = member.beat()
+    assert request["body"]["member_epoch"] == epoch
+    assert request["body"]["instance_id"] == instance
+    assert carried(request) == set()
+    member.reply(request, epoch=epoch)
+    member.advance(20_000)
+    assert member.beats() == []
+    assert member.consumer.memberid() is None
+
+
+def test_a_leave_is_sent_once_whatever_becomes_of_it(member):
+    member.join(assignment={T: [0]})
+    member.consumer.unsubscribe()
+    member.settle()
+    member.fail(member.beat())
+    member.advance(20_000)
+    assert member.beats() == []
+
+
+def test_a_group_that_is_gone_is_left(member):
+    member.join()
+    member.consumer.unsubscribe()
+    member.settle()
+    member.refuse(member.beat(), GROUP_GONE)
+    assert member.errors_told() == []
+
+
+def test_commits_go_before_the_leave(member):
+    member.join(assignment={T: [0]})
+    member.consumer.commit(offsets=[], asynchronous=True) if False else None
+    member.consumer.unsubscribe()
+    member.turn()
+    commits = member.requests(OFFSET_COMMIT)
+    assert commits == [] or member.beats() == []
+
+
+def test_a_join_that_was_never_sent_needs_no_leave(member):
+    member.subscribe("t")
+    member.consumer.unsubscribe()
+    member.settle()
+    assert member.beats() == []
+
+
+def test_a_join_that_is_out_is_taken_back(member):
+    member.subscribe("t")
+    member.settle()
+    join = member.beat()
+    member.consumer.unsubscribe()
+    member.turn(2)
+    (leave,) = [r for r in member.beats() if r["id"] != join["id"]]
+    assert leave["body"]["member_epoch"] == LEFT
+    assert leave["body"]["member_id"] == join["body"]["member_id"]
+
+
+def test_subscribe_while_leaving_joins_after_it(member):
+    member.join()
+    member.consumer.unsubscribe()
+    member.turn(2)
+    member.subscribe("u")
+    member.settle()
+    leave = member.beat()
+    assert leave["body"]["member_epoch"] == LEFT
+    member.reply(leave, epoch=LEFT)
+    assert member.beat()["body"]["member_epoch"] == 0
+    assert member.beat()["body"]["subscribed_topic_names"] == ["u"]
+
+
+def test_a_leave_does_not_wait_long_for_a_coordinator(member):
+    member.join()
+    member.advance(INTERVAL_MS)
+    member.answer(member.beat(), {"error_code": NOT_COORDINATOR, "member_id": None, "assignment": None})
+    member.consumer.unsubscribe()
+    member.turn()
+    assert member.beats() == []
+    member.advance(999)
+    member.subscribe("u")
+    assert member.beats() == []
+    member.advance(1)
+    member.settle()
+    assert member.beat()["body"]["member_epoch"] == 0
+
+
+@pytest.mark.parametrize(("instance", "epoch"), [(None, LEFT), ("me", LEFT_FOR_A_WHILE)])
+def test_a_member_that_does_not_poll_leaves_and_comes_back_with_the_next_poll(instance, epoch):
+    member = Member(max_poll_interval_ms=6000, **({} if instance is None else {"group_instance_id": instance}))
+    member.join(assignment={T: [0]})
+    for _ in range(8):
+        for request in member.beats():
+            if request["body"]["member_epoch"] == 1:
+                member.reply(request)
+        member.advance(1000)
+    (leave,) = [r for r in member.beats() if r["body"]["member_epoch"] < 0]
+    assert leave["body"]["member_epoch"] == epoch
+    assert member.calls[1:] == []
+    assert member.errors_told() == [MAX_POLL_EXCEEDED]
+    assert member.calls[1:] == [("lost", [("t", 0)])]
+    member.poll()
+    member.settle()
+    member.advance(200)
+    member.poll()
+    member.settle()
+    (join,) = [r for r in member.beats() if r["body"]["member_epoch"] == 0]
+    assert carried(join) == ALL_FIELDS
+    # The answer to the leave comes after the join was sent, and ends nothing.
+    member.reply(leave, epoch=epoch)
+    member.reply(join, epoch=4, assignment={T: [0]})
+    member.reconcile()
+    assert member.assigned == [("t", 0)]
