@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from kconsumer._core.consumer.group_core import GroupCore
 from kconsumer._core.consumer.message import Message
 from kconsumer.errors import KafkaError, error_for, exception_for
+from kconsumer.patterns import re2_objection
 from kconsumer.topic_partition import OFFSET_INVALID, TopicPartition, coerce_list
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ class GroupConsumer(GroupCore):
 
         Args:
             topics: names, or patterns that begin with ``^``: POSIX extended regular expressions under
-                ``group.protocol=classic``, RE2 under ``consumer``. An empty list is unsubscribe().
+                ``group.protocol=classic``, found anywhere after the ``^``; RE2 under ``consumer``, matched by the broker
+                against whole names (``^logs.*``, not ``^logs``). An empty list is unsubscribe().
             on_assign: called with (consumer, list of TopicPartition) when partitions are given; where it does not call
                 assign() or incremental_assign(), that is done for it.
             on_revoke: called so before partitions go; what it does not unassign is unassigned after it.
@@ -72,9 +74,19 @@ class GroupConsumer(GroupCore):
             return
         if not all(topics):
             raise exception_for(KafkaError._INVALID_ARG, "a topic's name is empty")
+        if self._settings.group_protocol == "consumer":
+            self._refuse_patterns(topics)
         self._subscribe(sorted({t for t in topics if not t.startswith("^")}),
                         sorted({t for t in topics if t.startswith("^")}))
         self._on_assign, self._on_revoke, self._on_lost = on_assign, on_revoke, on_lost
+
+    @staticmethod
+    def _refuse_patterns(topics: list[str]) -> None:
+        for pattern in topics:
+            objection = re2_objection(pattern) if pattern.startswith("^") else None
+            if objection is not None:
+                raise exception_for(KafkaError._INVALID_ARG, f"the topic pattern {pattern!r} is not one that a broker can "
+                                    f"match (group.protocol=consumer): {objection}")
 
     def unsubscribe(self) -> None:
         """Leave the group: on_revoke runs, then what stands to be committed is (``enable.auto.commit``), and the

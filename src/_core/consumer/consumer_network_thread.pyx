@@ -65,7 +65,9 @@ cdef class ConsumerNetworkThread:
 
     cdef int64_t _poll_group(self, int64_t now_ms) noexcept nogil:
         """Membership before its protocol's manager, which acts on its state; the coordinator last, as all ask for it."""
-        cdef int64_t wait = min(self.membership.poll(now_ms), self.protocol.poll(now_ms))
+        # Statements of their own: Cython evaluates the second argument of min() first.
+        cdef int64_t wait = self.membership.poll(now_ms)
+        wait = min(wait, self.protocol.poll(now_ms))
         wait = min(wait, self.commits.poll(now_ms))
         return min(wait, self.coordinator.poll(now_ms))
 

@@ -64,10 +64,13 @@ cdef extern from * nogil:
     """
     #include <algorithm>
     template <class T> static inline bool kc_equal(const T& a, const T& b) { return a == b; }
-    static inline void kc_sort(std::vector<kc::TopicPartition>& v) { std::sort(v.begin(), v.end()); }
+    static inline void kc_sort_unique(std::vector<kc::TopicPartition>& v) {
+      std::sort(v.begin(), v.end());
+      v.erase(std::unique(v.begin(), v.end()), v.end());
+    }
     """
     bint equal "kc_equal"[T](const T& a, const T& b)
-    void sort "kc_sort"(vector[TopicPartition]& v)
+    void sort_unique "kc_sort_unique"(vector[TopicPartition]& v)
 
 cdef enum:
     KIND_HEARTBEAT = 1
@@ -104,6 +107,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     # ---- every turn
 
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
+        cdef int64_t wait
         if self.member.leave_wanted:
             return self._leave(now_ms)
         if not is_active(self.member.state):
@@ -118,7 +122,9 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         if self.shared.rebalances.load() != self.reconciled_seen:
             self.reconciled_seen = self.shared.rebalances.load()
             self.tell_owned = True
-        return min(self._resolve(now_ms), self._heartbeat(now_ms))
+        # Statements of their own: Cython evaluates the second argument of min() first.
+        wait = self._resolve(now_ms)
+        return min(wait, self._heartbeat(now_ms))
 
     cdef void _begin_session(self, int64_t now_ms) noexcept nogil:
         self.session += 1
@@ -265,7 +271,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         if self.member.state == MEMBER_PARTITION_REVOKED:
             for i in range(self.member.revoking.size()):
                 owned.push_back(self.member.revoking[i])
-            sort(owned)
+            sort_unique(owned)
         for i in range(owned.size()):
             it = self.ids.find(owned[i].topic)
             if it == self.ids.end():
@@ -528,16 +534,22 @@ cdef class ConsumerHeartbeatManager(RequestManager):
             return
         self.resolved = topics
         self.target_shown = True
-        sort(target)
+        sort_unique(target)
         self.member.on_target(target, now_ms)
 
     cdef bint _has_name(self, const Uuid& id) noexcept nogil:
         cdef const string* name = self.positions.cluster.name_of(id)
-        if name == NULL:
-            return self.names.count(id) != 0
-        self.names[id] = dereference(name)
-        self.ids[dereference(name)] = id
-        return True
+        cdef TopicEntry* entry
+        if name != NULL:
+            self.names[id] = dereference(name)
+            self.ids[dereference(name)] = id
+            return True
+        it = self.names.find(id)
+        if it == self.names.end():
+            return False
+        # Known from a lookup, or from before; unless the name has gone over to a topic that was made anew.
+        entry = self.positions.cluster.topic(dereference(it).second)
+        return entry == NULL or entry.id.is_zero() or entry.id == id
 
     cdef void _send_lookup(self, int64_t now_ms) noexcept nogil:
         cdef BodyOf[MetadataRequest]* body = new BodyOf[MetadataRequest]()

@@ -13,7 +13,7 @@ from cython.operator cimport dereference, preincrement
 from libc.stdint cimport INT64_MAX
 
 from kconsumer._core.base.cpp cimport to_string
-from kconsumer._core.base.error_codes cimport FENCED_INSTANCE_ID, LEADER_NOT_AVAILABLE
+from kconsumer._core.base.error_codes cimport FENCED_INSTANCE_ID, LEADER_NOT_AVAILABLE, UNKNOWN_TOPIC_OR_PARTITION
 from kconsumer._core.base.log cimport DBG_CGRP
 from kconsumer._core.base.status cimport (
     ERR_DESTROY,
@@ -188,6 +188,9 @@ cdef class MembershipManager:
             if entry == NULL or entry.error == <int>LEADER_NOT_AVAILABLE:
                 continue
             error = entry.error
+            if self.config.consumer_protocol and error == <int>UNKNOWN_TOPIC_OR_PARTITION:
+                # As confluent_kafka: the coordinator assigns it when it is there.
+                continue
             if error == 0:
                 self.told.erase(self.topics[i])
             elif self.told[self.topics[i]] != error:
@@ -333,7 +336,9 @@ cdef class MembershipManager:
         self._tell(REBALANCE_ASSIGN, self.assigning)
 
     cdef void _reconciled(self, int64_t now_ms) noexcept nogil:
-        self.move(MEMBER_STABLE)
+        if self.state != MEMBER_STABLE:
+            # Already so where a new target gives what is owned.
+            self.move(MEMBER_STABLE)
         self.revoking.clear()
         self.assigning.clear()
         self.shared.rebalances.fetch_add(1)

@@ -107,9 +107,11 @@ class Member(Loop):
         return sorted((p.topic, p.partition) for p in self.consumer.assignment())
 
     def errors_told(self) -> list[int]:
-        """Codes of the errors that poll() hands out now."""
-        found = []
+        """Codes of the errors that poll() hands out now; a fatal one, which it hands out for ever, once."""
+        found: list[int] = []
         while (message := self.poll()) is not None:
+            if message.error().fatal() and message.error().code() in found:
+                break
             found.append(message.error().code())
         return found
 
