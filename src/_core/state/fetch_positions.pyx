@@ -125,7 +125,10 @@ cdef class FetchPositions:
         self.interest[p.topic] -= 1
         if self.interest[p.topic] == 0:
             self.interest.erase(self.interest.find(p.topic))
-            self.interest_since_ms.erase(self.interest_since_ms.find(p.topic))
+            since = self.interest_since_ms.find(p.topic)
+            # A topic that was of interest to the subscription before has no entry.
+            if since != self.interest_since_ms.end():
+                self.interest_since_ms.erase(since)
         self.mark_dirty(p)
         p.release()
 
