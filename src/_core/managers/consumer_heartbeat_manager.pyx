@@ -51,6 +51,7 @@ from kconsumer._core.protocol.messages.metadata cimport (
     MetadataResponse,
 )
 from kconsumer._core.state.member_state cimport (
+    MEMBER_ASSIGNING_PARTITIONS,
     MEMBER_JOINING,
     MEMBER_LEAVING,
     MEMBER_PARTITION_REVOKED,
@@ -195,6 +196,8 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     cdef void _send_heartbeat(self, int32_t node, int64_t now_ms) noexcept nogil:
         cdef BodyOf[ConsumerGroupHeartbeatRequest]* body = new BodyOf[ConsumerGroupHeartbeatRequest]()
         body.message.member_epoch = 0 if self.joining else self.membership.epoch
+        if body.message.member_epoch == 0:
+            self.full = True  # a coordinator may answer a join with epoch 0; what has it again is a join again
         self._identify(body.message)
         if self.full:
             body.message.rebalance_timeout_ms = self.config.max_poll_interval_ms
@@ -259,8 +262,8 @@ cdef class ConsumerHeartbeatManager(RequestManager):
             pattern.append(b"(" if i == 0 else b"|(").append(self.member.patterns[i]).append(b")")
 
     cdef void _add_owned(self, ConsumerGroupHeartbeatRequest& message) noexcept nogil:
-        """What the application holds. What is being revoked counts until its offsets are committed: the next owner
-        begins where they say."""
+        """What the application holds or is about to be given: what is not named is free for another member at once. What
+        is being revoked counts until its offsets are committed: the next owner begins where they say."""
         cdef ConsumerGroupHeartbeatRequest_TopicPartitions topic
         cdef vector[TopicPartition] owned
         cdef size_t i
@@ -271,6 +274,10 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         if self.member.state == MEMBER_PARTITION_REVOKED:
             for i in range(self.member.revoking.size()):
                 owned.push_back(self.member.revoking[i])
+            sort_unique(owned)
+        elif self.member.state == MEMBER_ASSIGNING_PARTITIONS:
+            for i in range(self.member.assigning.size()):
+                owned.push_back(self.member.assigning[i])
             sort_unique(owned)
         for i in range(owned.size()):
             it = self.ids.find(owned[i].topic)
