@@ -104,9 +104,12 @@ class Written:
         return self._times[partition][index] if index < len(self._times[partition]) else None
 
 
+_FATAL = ("_FATAL", "FENCED_INSTANCE_ID", "UNRELEASED_INSTANCE_ID")
+
+
 def is_fatal(event: Event) -> bool:
     """Whether an event tells the application that its consumer cannot go on."""
-    return event["e"] == "error" and (event["fatal"] or event["error"] == "_FATAL")
+    return event["e"] == "error" and (event["fatal"] or event["error"] in _FATAL)
 
 
 def judge(lives: list[Life], written: Written, gaps: bool = False, complete: bool = True) -> Verdict:
