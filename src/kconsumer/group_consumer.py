@@ -91,6 +91,7 @@ class GroupConsumer(GroupCore):
     def unsubscribe(self) -> None:
         """Leave the group: on_revoke runs, then what stands to be committed is (``enable.auto.commit``), and the
         assignment ends. Without a subscription nothing happens."""
+        self._reassigned = True  # in a callback: nothing is left to be assigned for it
         self._unsubscribe()
 
     def _on_rebalance(self, kind: str, partitions: list[tuple[str, int]], eager: bool) -> None:

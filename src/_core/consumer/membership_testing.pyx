@@ -42,6 +42,11 @@ def owned(GroupCore core not None):
     return [(text_of(p.topic), p.partition) for p in core.membership.owned]
 
 
+def revoking(GroupCore core not None):
+    """Partitions that are no longer fetched because they are to go."""
+    return sorted((text_of(p.topic), p.partition) for p in core.positions.tracked if p.revoking)
+
+
 def interest(GroupCore core not None):
     """Topics that metadata is asked for."""
     return sorted(text_of(item.first) for item in core.positions.interest)

@@ -93,6 +93,7 @@ cdef class ClassicGroupManager(RequestManager):
     cdef void _send_heartbeat(self, int32_t node, int64_t now_ms) noexcept nogil
     cdef void _on_heartbeat(self, Request* request, Response* response, int64_t now_ms) noexcept nogil
     cdef void _on_rebalance_in_progress(self, int64_t now_ms) noexcept nogil
+    cdef void _heartbeat_failed(self, int64_t now_ms) noexcept nogil
     cdef void _on_heartbeat_error(self, int32_t code, int32_t node_id, int64_t now_ms) noexcept nogil
     cdef void _leave(self, int64_t now_ms) noexcept nogil
     cdef const char* _why_leaving(self) noexcept nogil

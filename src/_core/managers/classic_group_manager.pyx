@@ -90,7 +90,7 @@ cdef enum:
     KIND_SYNC = 2
     KIND_HEARTBEAT = 3
     KIND_LEAVE = 4
-    JOIN_GRACE_MS = 5000                 # of a JoinGroup's answer after the rebalance timeout, as the Java client has it
+    JOIN_GRACE_MS = 5000                 # for the answer after the rebalance timeout, as the Java client has it
     STATIC_MEMBERS_SINCE_JOIN = 5        # versions from which requests carry group.instance.id
     STATIC_MEMBERS_SINCE = 3             # SyncGroup, Heartbeat
 
@@ -333,7 +333,7 @@ cdef class ClassicGroupManager(RequestManager):
         elif request.kind == KIND_HEARTBEAT:
             if request.cookie == self.identity:
                 self._lost_coordinator(request.node_id, status.detail.c_str(), now_ms)
-                self.heartbeat.on_failure(now_ms, dereference(self.backoff), self.jitter)
+                self._heartbeat_failed(now_ms)
         elif request.cookie == self.round:
             if status.code == <int>ERR_UNSUPPORTED_FEATURE:
                 self._fail(status, now_ms)
@@ -541,6 +541,7 @@ cdef class ClassicGroupManager(RequestManager):
 
     cdef void _lost_coordinator(self, int32_t node_id, const char* why, int64_t now_ms) noexcept nogil:
         self.coordinator.mark_unknown(node_id, why, now_ms)
+        self.coordinator.coordinator()
         # A heartbeat that is still in flight there answers nothing any more.
         self.identity += 1
         self.heartbeat.in_flight = False
@@ -563,6 +564,9 @@ cdef class ClassicGroupManager(RequestManager):
             return 0
         if self.heartbeat.in_flight:
             return expires - now_ms
+        if self.membership.commits.take_fence() != 0:
+            # A commit was refused: whether this is a member still is asked at once.
+            self.heartbeat_due_ms = now_ms
         due = max(self.heartbeat_due_ms, self.heartbeat.not_before_ms)
         if now_ms < due:
             return min(due, expires) - now_ms
@@ -626,7 +630,12 @@ cdef class ClassicGroupManager(RequestManager):
                 self._lost_coordinator(node_id, error_text(code), now_ms)
             elif code != <int>COORDINATOR_LOAD_IN_PROGRESS:
                 self.membership.report(Status(code, detail), string())
-            self.heartbeat.on_failure(now_ms, dereference(self.backoff), self.jitter)
+            self._heartbeat_failed(now_ms)
+
+    cdef void _heartbeat_failed(self, int64_t now_ms) noexcept nogil:
+        """The next one waits for the backoff, not for the interval."""
+        self.heartbeat.on_failure(now_ms, dereference(self.backoff), self.jitter)
+        self.heartbeat_due_ms = now_ms
 
     # ---- leaving
 

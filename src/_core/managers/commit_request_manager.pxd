@@ -94,12 +94,13 @@ cdef class CommitRequestManager(RequestManager):
     cdef void fetch_committed(self, FetchCommittedEvent* event, int64_t now_ms) noexcept nogil
     # Commits of a rebalance or a leave, made from what the ACK carried: retried until the deadline. busy: not answered
     # yet.
-    cdef void commit_departing(self, vector[PartitionOffset]& offsets, int64_t deadline_ms, int64_t now_ms) noexcept nogil
+    cdef void commit_departing(self, vector[PartitionOffset]& offsets, int64_t deadline_ms,
+                               int64_t now_ms) noexcept nogil
     cdef bint departing_busy(self) noexcept nogil
     # Any commit that has not ended: close() waits for it.
     cdef bint busy(self) noexcept nogil
-    # The coordinator refused a commit of the present membership for good: ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID or
-    # FENCED_INSTANCE_ID, told once; else 0.
+    # The coordinator refused a commit of the present membership: ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID,
+    # FENCED_INSTANCE_ID or STALE_MEMBER_EPOCH, told once; else 0. The protocol's manager asks by a heartbeat.
     cdef int32_t take_fence(self) noexcept nogil
     # The member is no longer one, or not with these partitions: what has not been sent fails locally.
     cdef void on_lost(self, int64_t now_ms) noexcept nogil

@@ -1,26 +1,29 @@
 """Owns: CommitRequestManager: OffsetCommit in order, and the commits of auto.commit.interval.ms.
 
-thread: N. Never: more than one OffsetCommit in flight; sends for a member that is none; sends again, under a newer epoch,
-the offset of a partition that this member may have lost meanwhile (the broker checks the epoch, not the owner).
+thread: N. Never: more than one OffsetCommit in flight; sends for a member that is none; sends again, under a newer
+epoch, the offset of a partition that this member may have lost meanwhile (the broker checks the epoch, not the owner).
 
 All that waits goes into one request, the newest offset of each partition; every commit gets the results of its own
 partitions. A commit that somebody waits for, and one of a revocation or a leave, is retried until its deadline; another
 one (the interval's, too) while no newer commit names the partition, for at most session.timeout.ms.
 
 Errors per partition of an OffsetCommit response:
-  NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, REQUEST_TIMED_OUT, a lost connection   the coordinator is looked for, retried
+  NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, REQUEST_TIMED_OUT, a lost connection   retried where it is found
   COORDINATOR_LOAD_IN_PROGRESS      retried
-  STALE_MEMBER_EPOCH                retried with the epoch of the next heartbeat while the partition is owned and not being
-                                    revoked (a revocation's own commit: always, as the coordinator has not been told yet),
-                                    else final
+  STALE_MEMBER_EPOCH                retried with the epoch of the next heartbeat while the partition is owned and not
+                                    being revoked (a revocation's own commit: always, as the coordinator has not been
+                                    told yet), else final
   UNKNOWN_TOPIC_ID                  retried by name, as the coordinator may know the topic by that only
-  ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID   final; take_fence() tells the membership
+  UNKNOWN_TOPIC_OR_PARTITION        retried twice, as it may not have heard of a new topic yet; not in a revocation
+  ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID   final
   REBALANCE_IN_PROGRESS             final: the next generation may have given the partition to another member
-  OFFSET_METADATA_TOO_LARGE, INVALID_COMMIT_OFFSET_SIZE, TOPIC_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED,
-  UNKNOWN_TOPIC_OR_PARTITION and every other   final
+  OFFSET_METADATA_TOO_LARGE, INVALID_COMMIT_OFFSET_SIZE, TOPIC_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED
+  and every other                   final
+After STALE_MEMBER_EPOCH, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID and FENCED_INSTANCE_ID a heartbeat goes out at once
+(take_fence); its answer decides.
 Before anything is sent: UNKNOWN_MEMBER_ID for a subscribed consumer that is no member, _ASSIGNMENT_LOST for what waited
-when the assignment was lost, STALE_MEMBER_EPOCH or ILLEGAL_GENERATION for a partition that went while its commit waited,
-_NO_OFFSET where there is nothing to commit.
+when the assignment was lost, STALE_MEMBER_EPOCH or ILLEGAL_GENERATION for a partition that went while its commit
+waited, _NO_OFFSET where there is nothing to commit.
 """
 cimport cython
 from cython.operator cimport dereference, preincrement
@@ -33,14 +36,13 @@ from kconsumer._core.base.error_codes cimport (
     FENCED_INSTANCE_ID,
     ILLEGAL_GENERATION,
     NOT_COORDINATOR,
-    REBALANCE_IN_PROGRESS,
     REQUEST_TIMED_OUT,
     STALE_MEMBER_EPOCH,
     UNKNOWN_MEMBER_ID,
     UNKNOWN_SERVER_ERROR,
     UNKNOWN_TOPIC_ID,
+    UNKNOWN_TOPIC_OR_PARTITION,
 )
-from kconsumer._core.base.log cimport DBG_CGRP
 from kconsumer._core.base.status cimport (
     ERR_ASSIGNMENT_LOST,
     ERR_AUTHENTICATION,
@@ -63,7 +65,6 @@ from kconsumer._core.network.network_client_delegate cimport NetworkClientDelega
 from kconsumer._core.network.request cimport CHANNEL_COORDINATOR, BodyOf, Request, Response
 from kconsumer._core.protocol.messages.offset_commit cimport (
     OffsetCommitRequest,
-    OffsetCommitRequest_max_version,
     OffsetCommitRequest_OffsetCommitRequestPartition,
     OffsetCommitRequest_OffsetCommitRequestTopic,
     OffsetCommitResponse,
@@ -74,6 +75,7 @@ from kconsumer._core.state.partition_state cimport PartitionState, partition_key
 
 cdef enum:
     BY_NAME_VERSION = 9          # the last one that names topics
+    UNKNOWN_TOPIC_RETRIES = 2
     NAMES_MS = 10000             # how long ids are left alone after the broker did not know one
 
 
@@ -81,7 +83,7 @@ cdef bint is_retriable(int32_t code) noexcept nogil:
     """Of a response; a lost request is retried unless is_final says otherwise."""
     return (code == <int>NOT_COORDINATOR or code == <int>COORDINATOR_NOT_AVAILABLE or code == <int>REQUEST_TIMED_OUT
             or code == <int>COORDINATOR_LOAD_IN_PROGRESS or code == <int>STALE_MEMBER_EPOCH
-            or code == <int>UNKNOWN_TOPIC_ID)
+            or code == <int>UNKNOWN_TOPIC_ID or code == <int>UNKNOWN_TOPIC_OR_PARTITION)
 
 
 cdef bint is_final(int32_t code) noexcept nogil:
@@ -222,7 +224,7 @@ cdef class CommitRequestManager(RequestManager):
         return wait
 
     cdef int64_t _poll_interval(self, int64_t now_ms) noexcept nogil:
-        """auto.commit.interval.ms: the application is asked for what it has processed, or what it stored is committed."""
+        """auto.commit.interval.ms: ask the application for what it has processed, or commit what it has stored."""
         if not self.config.auto_commit or self.config.auto_commit_interval_ms <= 0:
             return INT64_MAX
         if self.positions.tracked.empty():
@@ -339,7 +341,7 @@ cdef class CommitRequestManager(RequestManager):
 
     cdef bint _may_retry(self, uint64_t sequence, QueuedCommit* queued, size_t i) noexcept nogil:
         cdef PartitionOffset* offset = &queued.event.offsets[i]
-        if queued.lost:
+        if queued.lost or offset.error == <int>UNKNOWN_TOPIC_OR_PARTITION and queued.departing:
             return False
         if offset.error == <int>STALE_MEMBER_EPOCH and not queued.departing and not self._owns(offset):
             return False
@@ -457,8 +459,8 @@ cdef class CommitRequestManager(RequestManager):
             self.coordinator.mark_unknown(node_id, b"it refused a commit", now_ms)
         elif code == <int>UNKNOWN_TOPIC_ID:
             self.names_until_ms = now_ms + NAMES_MS
-        elif (code == <int>ILLEGAL_GENERATION or code == <int>UNKNOWN_MEMBER_ID
-                or code == <int>FENCED_INSTANCE_ID) and self._is_present_member():
+        elif (code == <int>ILLEGAL_GENERATION or code == <int>UNKNOWN_MEMBER_ID or code == <int>FENCED_INSTANCE_ID
+                or code == <int>STALE_MEMBER_EPOCH) and self._is_present_member():
             self.fenced_by = code
         for i in range(sent.places.size()):
             self._answer_commit(&sent.places[i], code)
@@ -476,8 +478,9 @@ cdef class CommitRequestManager(RequestManager):
             return
         queued = &dereference(it).second
         queued.event.offsets[place.index].error = code
-        if code != 0 and (is_retriable(code) or is_lost_request(code)) and self._may_retry(
-                place.sequence, queued, place.index):
+        if (is_retriable(code) or is_lost_request(code)) and self._may_retry(
+                place.sequence, queued, place.index) and not (
+                code == <int>UNKNOWN_TOPIC_OR_PARTITION and queued.attempts >= UNKNOWN_TOPIC_RETRIES):
             queued.steps[place.index] = COMMIT_OPEN
             queued.failed = True
         else:

@@ -1,12 +1,12 @@
-"""Owns: OffsetsHarness, the managers of the group's offsets over a scripted network, stepped by hand: its methods play the
-application, the metadata and the membership.
+"""Owns: OffsetsHarness, the managers of the group's offsets over a scripted network, stepped by hand: its methods play
+the application, the metadata and the membership.
 
 Threads: the test's own. Never: part of a consumer.
 """
 from libc.stdint cimport INT64_MAX
 
 from kconsumer._core.base.clock cimport ManualClock
-from kconsumer._core.base.cpp cimport deque, int32_t, int64_t, string, uint32_t, uint64_t, vector
+from kconsumer._core.base.cpp cimport deque, int32_t, int64_t, string, uint32_t, vector
 from kconsumer._core.base.log cimport LogLine
 from kconsumer._core.events.application_event cimport (
     ApplicationEvent,
@@ -323,8 +323,8 @@ cdef class OffsetsHarness:
         cdef size_t i
         found = []
         for i in range(self.positions.errors.size()):
-            found.append((text_of(self.positions.errors[i].partition.topic), self.positions.errors[i].partition.partition,
-                          self.positions.errors[i].status.code))
+            found.append((text_of(self.positions.errors[i].partition.topic),
+                          self.positions.errors[i].partition.partition, self.positions.errors[i].status.code))
             self.positions.errors[i].partition.release()
         self.positions.errors.clear()
         return found

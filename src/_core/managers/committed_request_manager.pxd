@@ -69,7 +69,7 @@ cdef class CommittedRequestManager(RequestManager):
     cdef unordered_map[uint64_t, SentFetch] sent      # thread: N (by cookie)
     cdef uint64_t next_cookie                         # thread: N
     cdef uint64_t failures_seen                       # thread: N (of the coordinator)
-    cdef int64_t names_until_ms                       # thread: N (a topic id was not known to the broker: names until then)
+    cdef int64_t names_until_ms                       # thread: N (the broker did not know a topic id: names until then)
     cdef vector[PartitionState*] due                  # thread: N (scratch of poll)
 
     # committed(); takes over one reference.

@@ -5,13 +5,13 @@ thread: N. Never: sets a position that a seek or a new assignment has overtaken 
 failure for "nothing committed": without an answer a position waits, and no policy resets it.
 
 Errors of the group or of a partition of an OffsetFetch response:
-  NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, REQUEST_TIMED_OUT, a lost connection   the coordinator is looked for, asked again
+  NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, REQUEST_TIMED_OUT, a lost connection   asked again where it is found
   COORDINATOR_LOAD_IN_PROGRESS    asked again
   UNSTABLE_OFFSET_COMMIT          asked again: a transaction has still to end (read_committed, KIP-447)
   STALE_MEMBER_EPOCH, UNKNOWN_MEMBER_ID, GROUP_ID_NOT_FOUND (as a member)   asked again as who this consumer is by then
   UNKNOWN_TOPIC_ID                asked again by name, as the coordinator may know the topic by that only
-  GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION and every other   committed() ends with
-                                  it; a position is asked for again, and the application is told once
+  GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION and every other   committed() ends
+                                  with it; a position is asked for again, and the application is told once
 All with backoff; committed() until its deadline.
 """
 cimport cython

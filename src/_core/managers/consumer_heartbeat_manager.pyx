@@ -171,6 +171,9 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         if self.joining and not self.member.subscribed_known:
             # Patterns are matched here, and have not met metadata yet.
             return INT64_MAX
+        if self.member.commits.take_fence() != 0:
+            # A commit was refused: whether this is a member still, and of which epoch, is asked at once.
+            self.next_ms = now_ms
         if not self._has_news() and now_ms < self.next_ms:
             return self.next_ms - now_ms
         self._send_heartbeat(node, now_ms)

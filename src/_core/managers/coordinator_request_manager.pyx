@@ -6,8 +6,8 @@ somebody needs it again.
 Errors of a FindCoordinator response:
   COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR, UNKNOWN_SERVER_ERROR, REQUEST_TIMED_OUT, a
   lost connection, an answer that does not parse or does not name the group   asked again with backoff
-  GROUP_AUTHORIZATION_FAILED, INVALID_GROUP_ID, UNSUPPORTED_VERSION, …   `fatal`: whoever waits fails with it, error_cb is
-                                                  told once; asked again when the coordinator is needed next
+  GROUP_AUTHORIZATION_FAILED, INVALID_GROUP_ID, UNSUPPORTED_VERSION, …   `fatal`: whoever waits fails with it, error_cb
+                                                  is told once; asked again when the coordinator is needed next
 """
 cimport cython
 from cython.operator cimport dereference
@@ -100,7 +100,8 @@ cdef class CoordinatorRequestManager(RequestManager):
         cdef Reader reader = Reader(response.body, response.length)
         cdef size_t i
         message.decode(reader, response.version)
-        if not reader.ok():
+        # librdkafka's mock cluster ends an error with a null host, which no version allows: the error was read before it.
+        if not reader.ok() and (response.version >= 4 or message.error_code == 0):
             self.background.log.push(3, b"COORDINATOR", reader.status().detail)
             self.delegate.network.disconnect(response.node_id, request.channel, now_ms)
             self.state.on_failure(now_ms, dereference(self.backoff), self.jitter)

@@ -8,12 +8,8 @@ cimport cython
 from kconsumer._core.base.cpp cimport uint8_t
 from kconsumer._core.base.error_codes cimport INCONSISTENT_GROUP_PROTOCOL
 from kconsumer._core.base.status cimport ERR_BAD_MSG
-from kconsumer._core.managers.assignors cimport (
-    GroupAssignment,
-    TopicPartitions,
-    assign,
-    find_assignor,
-)
+from kconsumer._core.managers.assignors cimport GroupAssignment, find_assignor
+from kconsumer._core.managers.assignors cimport assign as assign_partitions
 from kconsumer._core.managers.consumer_protocol cimport decode_subscription, encode_assignment
 from kconsumer._core.protocol.types cimport NullableString
 from kconsumer._core.state.metadata cimport ClusterCache, TopicEntry
@@ -119,7 +115,7 @@ cdef class GroupLeader:
                 topic.partition_count = self.counts[self.topics[i]]
                 self._racks_of(topic)
                 inputs.push_back(topic)
-        assign(self.assignor, self.members, inputs, assignment)
+        assign_partitions(self.assignor, self.members, inputs, assignment)
         for i in range(self.members.size()):
             entry.member_id = self.members[i].member_id
             if not encode_assignment(assignment[self.members[i].member_id], no_user_data, entry.assignment):

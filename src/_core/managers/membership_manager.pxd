@@ -1,6 +1,6 @@
 # MembershipManager: the member's state and the reconciliation of what it owns with its target, for both protocols.
-# thread: N. It sends nothing: the manager of the protocol (classic, consumer) is polled every turn, looks at `state`, acts
-# and calls back.
+# thread: N. It sends nothing: the manager of the protocol (classic, consumer) is polled every turn, looks at `state`,
+# acts and calls back.
 from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint64_t, unordered_map, vector
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.events.application_event cimport AckRebalanceEvent, LeaveGroupEvent, SubscribeEvent
@@ -41,7 +41,7 @@ cdef class MembershipManager:
     cdef RebalanceKind awaited_kind              # thread: N
     cdef uint64_t awaited_id                     # thread: N
     cdef bint awaiting_lost                      # thread: N (a LOST has not been acknowledged)
-    cdef bint leave_wanted                       # thread: N (LEAVING, STALE: the protocol's manager has still to say so)
+    cdef bint leave_wanted                       # thread: N (LEAVING, STALE: the protocol's manager has to say so)
     cdef LeaveGroupEvent* leaving                # thread: N (a reference)
     cdef bint closing                            # thread: N (the leave is that of close(): of static members, too)
     cdef bint resubscribed                       # thread: N (subscribe() came while leaving: join again after it)
@@ -50,7 +50,7 @@ cdef class MembershipManager:
     cdef bint in_poll_seen                       # thread: N
     cdef int64_t alive_ms                        # thread: N (when the application was last seen to take records)
     cdef uint64_t metadata_seen                  # thread: N (MetadataRequestManager.updates)
-    cdef bint matches_here                       # thread: N (consumer protocol: its coordinator does not match patterns)
+    cdef bint matches_here                       # thread: N (consumer protocol: the coordinator cannot match patterns)
     cdef TopicPatterns matcher                   # thread: N
     cdef vector[string] held                     # thread: N (sorted; of FetchPositions.interest)
     cdef unordered_map[string, int32_t] told     # thread: N (subscribed topic → error the application was told of)

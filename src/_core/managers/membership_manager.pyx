@@ -1,4 +1,4 @@
-"""Owns: MembershipManager, the state of this member (state/member_state.hpp) and the reconciliation of what it owns with
+"""Owns: MembershipManager, the state of this member (state/member_state.hpp), the reconciliation of what it owns with
 its target, for both group protocols; which topics are subscribed; max.poll.interval.ms.
 
 thread: N. Never: sends a request (the manager of the protocol does, looking at `state`), runs a callback, commits (it
@@ -136,16 +136,11 @@ cdef class MembershipManager:
         cdef vector[string] before
         cdef size_t i
         for i in range(wanted.size()):
-            if self.positions.interest.count(wanted.at(i)) == 0:
-                self.positions.interest[wanted.at(i)] = 0
-                self.positions.interest_changed = True
-            self.positions.interest[wanted.at(i)] = self.positions.interest[wanted.at(i)] + 1
+            self.positions.take_interest(wanted.at(i))
         before.swap(held)
         held = wanted
         for i in range(before.size()):
-            self.positions.interest[before[i]] = self.positions.interest[before[i]] - 1
-            if self.positions.interest[before[i]] == 0:
-                self.positions.interest.erase(self.positions.interest.find(before[i]))
+            self.positions.drop_interest(before[i])
 
     cdef void _take_metadata(self) noexcept nogil:
         """The cluster cache has changed: match the patterns anew, tell of subscribed topics that are not there."""

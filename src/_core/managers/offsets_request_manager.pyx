@@ -257,8 +257,7 @@ cdef class OffsetsRequestManager(RequestManager):
                     again = True
                 elif self.positions.interest.count(query.topic) == 0:
                     # Stays of interest: whoever asks once asks again, and the entry is one name in a request.
-                    self.positions.interest[query.topic] = 1
-                    self.positions.interest_changed = True
+                    self.positions.take_interest(query.topic)
                 else:
                     self.metadata.want_update()
                 continue

@@ -26,8 +26,8 @@ cdef class FetchPositions:
     cdef vector[PartitionState*] dirty           # thread: N (a reference each): FetchSender shall look at it
     cdef vector[PartitionState*] changes         # thread: N (scratch of adopt)
     cdef vector[PartitionError] errors           # thread: N (to be handed to the application in order)
-    cdef unordered_map[string, int32_t] interest  # thread: N (topic → tracked partitions)
-    cdef unordered_map[string, int64_t] interest_since_ms  # thread: N (topic → when it was taken up)
+    cdef unordered_map[string, int32_t] interest  # thread: N (topic → how many want its metadata)
+    cdef unordered_map[string, int64_t] interest_since_ms  # thread: N (topic → when its first partition was assigned)
     cdef bint interest_changed                   # thread: N
 
     cdef void adopt(self, int64_t now_ms) noexcept nogil
@@ -41,6 +41,8 @@ cdef class FetchPositions:
     cdef void activate(self, PartitionState* p, int64_t offset) noexcept nogil
     cdef void stop(self, PartitionState* p, const Status& status, int64_t offset) noexcept nogil
     cdef void report(self, PartitionState* p, const Status& status, int64_t offset) noexcept nogil
+    cdef void take_interest(self, const string& topic) noexcept nogil
+    cdef void drop_interest(self, const string& topic) noexcept nogil
     # CommitRequestManager has read what the group committed (offset < 0: nothing): go on from there, or by the policy.
     cdef void on_committed(self, PartitionState* p, int64_t offset, int32_t leader_epoch) noexcept nogil
     cdef bint forgets_pending(self, PartitionState* p) noexcept nogil

@@ -100,11 +100,9 @@ cdef class FetchPositions:
         p.retain()
         p.tracked_place = self.tracked.size()
         self.tracked.push_back(p)
-        if self.interest.count(p.topic) == 0:
-            self.interest[p.topic] = 0
+        self.take_interest(p.topic)
+        if self.interest_since_ms.count(p.topic) == 0:
             self.interest_since_ms[p.topic] = now_ms
-            self.interest_changed = True
-        self.interest[p.topic] += 1
         entry = self.cluster.partition(p.topic, p.partition)
         if entry != NULL:
             p.leader_id = entry.leader_id
@@ -122,15 +120,24 @@ cdef class FetchPositions:
         self.tracked[p.tracked_place] = last
         last.tracked_place = p.tracked_place
         self.tracked.pop_back()
-        self.interest[p.topic] -= 1
-        if self.interest[p.topic] == 0:
-            self.interest.erase(self.interest.find(p.topic))
-            since = self.interest_since_ms.find(p.topic)
-            # A topic that was of interest to the subscription before has no entry.
-            if since != self.interest_since_ms.end():
-                self.interest_since_ms.erase(since)
+        self.drop_interest(p.topic)
         self.mark_dirty(p)
         p.release()
+
+    cdef void take_interest(self, const string& topic) noexcept nogil:
+        """One more partition, subscription or question wants the metadata of the topic."""
+        if self.interest.count(topic) == 0:
+            self.interest[topic] = 0
+            self.interest_changed = True
+        self.interest[topic] = self.interest[topic] + 1
+
+    cdef void drop_interest(self, const string& topic) noexcept nogil:
+        self.interest[topic] = self.interest[topic] - 1
+        if self.interest[topic] == 0:
+            self.interest.erase(self.interest.find(topic))
+            since = self.interest_since_ms.find(topic)
+            if since != self.interest_since_ms.end():
+                self.interest_since_ms.erase(since)
 
     cdef void mark_dirty(self, PartitionState* p) noexcept nogil:
         if not p.listed_for_fetch:

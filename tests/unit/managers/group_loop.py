@@ -86,11 +86,12 @@ class GroupLoop(Loop):
     """A member of group "g" on a coordinator that is broker 2."""
 
     def __init__(self, **settings: Any) -> None:
+        settings.setdefault("group_id", "g")
         settings.setdefault("partition_assignment_strategy", "range")
         settings.setdefault("heartbeat_interval_ms", HEARTBEAT_MS)
         settings.setdefault("session_timeout_ms", SESSION_MS)
         settings.setdefault("max_poll_interval_ms", POLL_MS)
-        super().__init__(**settings)
+        super().__init__(**{"group_id": "g", **settings})
         self.calls: list[tuple[str, list[tuple[str, int]]]] = []
         self.member_id = "m1"
         self.generation = 0
@@ -151,7 +152,8 @@ class GroupLoop(Loop):
             if self.network.requests(METADATA):
                 request = self.the(METADATA)
                 named = request["body"]["topics"]
-                self.answer(request, self.metadata_body(None if named is None else [t["name"] for t in named], **changes))
+                names = None if named is None else [t["name"] for t in named]
+                self.answer(request, self.metadata_body(names, **changes))
             self.turn()
 
     def find_coordinator(self, node: int = 2, error: int = 0) -> None:
@@ -203,16 +205,31 @@ class GroupLoop(Loop):
     def heartbeat(self, error: int = 0) -> None:
         """The next heartbeat is due, sent, and answered."""
         self.advance(HEARTBEAT_MS)
+        self.settle_metadata()
         self.refuse(HEARTBEAT, error)
 
     def commits(self) -> list[tuple[str, int, int]]:
         """Offsets of the one OffsetCommit in flight, which is answered well."""
         request = self.the(OFFSET_COMMIT)
         topics = request["body"]["topics"]
+        names = {topic.topic_id: name for name, topic in self.topics.items()}
         self.reply(OFFSET_COMMIT, {"topics": [
             {"name": t["name"], "topic_id": t["topic_id"], "partitions": [
                 {"partition_index": p["partition_index"], "error_code": 0} for p in t["partitions"]]} for t in topics]})
-        return [(t["name"], p["partition_index"], p["committed_offset"]) for t in topics for p in t["partitions"]]
+        return [(names[t["topic_id"]], p["partition_index"], p["committed_offset"]) for t in topics
+                for p in t["partitions"]]
+
+    def answer_committed(self) -> None:
+        """Nothing is committed of what OffsetFetch asks for."""
+        for request in self.sent(OFFSET_FETCH):
+            encoded = wire.encode("OffsetFetchResponse", request["version"], to_wire({"groups": [
+                {"group_id": "g", "error_code": 0, "topics": [
+                    {"name": t["name"], "topic_id": t["topic_id"], "partitions": [
+                        {"partition_index": p, "committed_offset": -1, "committed_leader_epoch": -1, "metadata": "",
+                         "error_code": 0} for p in t["partition_indexes"]]} for t in group["topics"]]}
+                for group in request["body"]["groups"]]}))
+            self.network.answer(request["id"], encoded)
+            self.turn()
 
     def stable(self, partitions: dict[str, list[int]] | None = None, *topics: str, **then: Any) -> None:
         """From nothing to STABLE as the group's only member."""
@@ -220,6 +237,7 @@ class GroupLoop(Loop):
         self.joined()
         self.synced({"t": [0, 1, 2]} if partitions is None else partitions)
         self.serve()
+        self.answer_committed()
         assert self.state == "STABLE"
 
     def refresh(self) -> None:

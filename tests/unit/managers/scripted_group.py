@@ -28,7 +28,7 @@ class Group(OffsetsHarness):
     """Broker 1 is the coordinator, and known as one, unless a test asks for another beginning."""
 
     def __init__(self, *, found: bool = True, **settings: Any) -> None:
-        super().__init__(**settings)
+        super().__init__(**{"group_id": "g", **settings})
         self.know_brokers({1: ("one", 9092), 2: ("two", 9092)})
         self.know_topic("t", 8, 0x11)
         self.know_topic("u", 2, 0x22)
@@ -118,8 +118,8 @@ class Group(OffsetsHarness):
 
     def answer_fetch(self, offsets: dict[int, Any] | None = None, *, error: int = 0,
                      request: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Answers an OffsetFetch (the one in flight). `offsets` gives by partition an offset, or fields of the answer; what
-        it does not name has no offset. `error` is of the whole group."""
+        """Answers an OffsetFetch (the one in flight). `offsets` gives by partition an offset, or fields of the answer;
+        what it does not name has no offset. `error` is of the whole group."""
         request = request or self.one(OFFSET_FETCH)
         asked = request["body"]["topics"] if request["version"] < 8 else request["body"]["groups"][0]["topics"]
         topics = []

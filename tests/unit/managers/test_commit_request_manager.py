@@ -1,8 +1,7 @@
-"""CommitRequestManager: OffsetCommit and the interval's commits."""
+"""CommitRequestManager: OffsetCommit of whoever commits; test_commits_of_members.py has what only members do."""
 
 import pytest
 from scripted_group import (
-    ASSIGNMENT_LOST,
     COORDINATOR_CHANNEL,
     DESTROY,
     FENCED_INSTANCE,
@@ -21,7 +20,6 @@ from scripted_group import (
     OFFSET_FETCH,
     REBALANCE_IN_PROGRESS,
     REQUEST_TIMED_OUT,
-    STALE_EPOCH,
     TIMED_OUT,
     TOPIC_DENIED,
     UNKNOWN_MEMBER,
@@ -31,7 +29,7 @@ from scripted_group import (
 )
 
 AUTHENTICATION = -169
-FINAL = [UNKNOWN_TOPIC, METADATA_TOO_LARGE, INVALID_SIZE, TOPIC_DENIED, GROUP_DENIED, REBALANCE_IN_PROGRESS,
+FINAL = [METADATA_TOO_LARGE, INVALID_SIZE, TOPIC_DENIED, GROUP_DENIED, REBALANCE_IN_PROGRESS,
          ILLEGAL_GENERATION, UNKNOWN_MEMBER, FENCED_INSTANCE, -1, 1]
 PASSING = [LOADING, NOT_AVAILABLE, NOT_COORDINATOR, REQUEST_TIMED_OUT]
 
@@ -131,7 +129,7 @@ def test_what_is_committed_of_the_assignment_is_remembered(group):
     group.turn()
     group.commit(("t", 0, 5), ("t", 1, 6), ("t", 2, 7))
     group.turn()
-    group.answer_commit({1: UNKNOWN_TOPIC})
+    group.answer_commit({1: TOPIC_DENIED})
     assert group.partition("t", 0)["committed"] == 5
     assert group.partition("t", 1)["committed"] == INVALID
 
@@ -258,6 +256,21 @@ def test_an_error_that_stays(group, error, sync):
     group.advance(60_000)
     assert group.requests(OFFSET_COMMIT) == []
     assert not group.busy
+
+
+@pytest.mark.parametrize("sync", [True, False])
+@pytest.mark.parametrize("known_at", [1, 2, None])
+def test_a_topic_that_the_coordinator_does_not_know_is_tried_three_times(group, sync, known_at):
+    ticket = group.commit(("new", 0, 5), sync=sync)
+    group.turn()
+    for attempt in range(3):
+        assert not ticket.done
+        group.answer_commit(0 if attempt == known_at else UNKNOWN_TOPIC)
+        retry(group)
+        if attempt == known_at:
+            break
+    assert ticket.code == (UNKNOWN_TOPIC if known_at is None else 0)
+    assert group.requests(OFFSET_COMMIT) == []
 
 
 @pytest.mark.parametrize("error", PASSING)
@@ -413,400 +426,6 @@ def test_throttled(group):
     group.advance(1000)
     group.answer_commit()
     assert later.code == 0
-
-
-# -- members
-
-
-@pytest.mark.parametrize("error", [ILLEGAL_GENERATION, UNKNOWN_MEMBER, FENCED_INSTANCE])
-def test_the_membership_is_told_of_a_fence(member, error):
-    member.commit(("t", 0, 5))
-    member.turn()
-    assert member.take_fence() == 0
-    member.answer_commit(error)
-    assert member.take_fence() == error
-    assert member.take_fence() == 0
-
-
-def test_a_fence_of_a_former_membership_is_none(member):
-    ticket = member.commit(("t", 0, 5))
-    member.turn()
-    member.be_member("m", 6)
-    member.answer_commit(ILLEGAL_GENERATION)
-    assert ticket.code == ILLEGAL_GENERATION
-    assert member.take_fence() == 0
-
-
-def test_a_consumer_that_is_no_member_fences_nobody(group):
-    group.commit(("t", 0, 5))
-    group.turn()
-    group.answer_commit(UNKNOWN_MEMBER)
-    assert group.take_fence() == 0
-
-
-def test_without_membership_a_commit_fails_before_it_is_sent(member):
-    member.be_fenced()
-    ticket = member.commit(("t", 0, 5), notify=True)
-    assert (ticket.code, ticket.errors) == (UNKNOWN_MEMBER, [UNKNOWN_MEMBER])
-    assert member.take_events() == [("commit", UNKNOWN_MEMBER, [("t", 0, 5, -1, "", UNKNOWN_MEMBER)])]
-    member.turn()
-    assert member.requests(OFFSET_COMMIT) == []
-
-
-def test_what_waited_when_the_assignment_was_lost_is_not_sent(member):
-    first = member.commit(("t", 0, 5))
-    member.turn()
-    waiting = member.commit(("t", 0, 6))
-    member.be_fenced()
-    member.lose()
-    assert (waiting.code, waiting.errors) == (ASSIGNMENT_LOST, [ASSIGNMENT_LOST])
-    # What is in flight may have come in time.
-    assert not first.done
-    member.answer_commit()
-    assert first.code == 0
-    assert member.requests(OFFSET_COMMIT) == []
-
-
-def test_what_was_in_flight_when_the_assignment_was_lost_is_not_retried(member):
-    ticket = member.commit(("t", 0, 5))
-    member.turn()
-    member.lose()
-    member.be_member("m", 9)
-    member.answer_commit(NOT_COORDINATOR)
-    assert ticket.code == NOT_COORDINATOR
-    retry(member)
-    assert member.requests(OFFSET_COMMIT) == []
-
-
-def test_a_loss_leaves_alone_what_no_member_committed(group):
-    ticket = group.commit(("t", 0, 5))
-    group.lose()
-    group.turn()
-    group.answer_commit()
-    assert ticket.code == 0
-
-
-def test_a_commit_that_waited_through_a_fence_that_nobody_told(member):
-    ticket = member.commit(("t", 0, 5), timeout_ms=60_000)
-    member.turn()
-    member.answer_commit(LOADING)
-    member.be_fenced()
-    retry(member)
-    assert ticket.code == UNKNOWN_MEMBER
-    assert member.requests(OFFSET_COMMIT) == []
-
-
-def test_a_members_commit_is_not_sent_as_nobodys_after_it_left(member):
-    ticket = member.commit(("t", 0, 5), timeout_ms=60_000)
-    member.turn()
-    member.answer_commit(LOADING)
-    member.be_unsubscribed()
-    retry(member)
-    assert ticket.code == UNKNOWN_MEMBER
-    assert member.requests(OFFSET_COMMIT) == []
-
-
-@pytest.mark.parametrize(("consumer_protocol", "error"), [(False, ILLEGAL_GENERATION), (True, STALE_EPOCH)])
-@pytest.mark.parametrize("how", ["unassigned", "revoking"])
-def test_a_retry_under_a_newer_epoch_leaves_out_what_went_meanwhile(consumer_protocol, error, how):
-    """The broker checks the epoch, not the owner: a blind retry would overwrite the new owner's offset."""
-    member = joined(consumer_protocol=consumer_protocol)
-    ticket = member.commit(("t", 0, 5), ("t", 1, 6), timeout_ms=60_000)
-    member.turn()
-    member.answer_commit(NOT_COORDINATOR)
-    member.be_member("m", 6)
-    if how == "unassigned":
-        member.unassign("t", 0)
-        member.turn()
-    else:
-        member.revoke("t", 0)
-    retry(member)
-    assert member.asked() == {("t", 1): 6}
-    assert member.one(OFFSET_COMMIT)["body"]["generation_id_or_member_epoch"] == 6
-    member.answer_commit()
-    assert (ticket.code, ticket.errors) == (error, [error, 0])
-
-
-def test_a_commit_that_waited_behind_another_leaves_out_what_went_meanwhile(member):
-    member.commit(("t", 2, 5))
-    member.turn()
-    ticket = member.commit(("t", 0, 5))
-    member.be_member("m", 6)
-    member.unassign("t", 0)
-    member.answer_commit()
-    assert ticket.code == ILLEGAL_GENERATION
-    assert member.requests(OFFSET_COMMIT) == []
-
-
-def test_a_stale_epoch_is_retried_with_the_new_one():
-    member = joined(consumer_protocol=True)
-    ticket = member.commit(("t", 0, 5))
-    member.turn()
-    member.answer_commit(STALE_EPOCH)
-    assert not ticket.done
-    member.be_member("m", 6)
-    retry(member)
-    assert member.one(OFFSET_COMMIT)["body"]["generation_id_or_member_epoch"] == 6
-    member.answer_commit()
-    assert ticket.code == 0
-    assert member.take_fence() == 0
-
-
-@pytest.mark.parametrize("sync", [True, False])
-@pytest.mark.parametrize("how", ["unassigned", "revoking"])
-def test_a_stale_epoch_fails_what_this_member_may_have_lost(sync, how):
-    member = joined(consumer_protocol=True)
-    ticket = member.commit(("t", 0, 5), sync=sync)
-    member.turn()
-    if how == "unassigned":
-        member.unassign("t", 0)
-    else:
-        member.revoke("t", 0)
-    member.answer_commit(STALE_EPOCH)
-    assert ticket.code == STALE_EPOCH
-    assert not member.busy
-
-
-# -- revocation and leave
-
-
-def test_a_departing_commit_is_known_until_it_is_answered(member):
-    assert not member.departing
-    member.commit_departing([("t", 0, 5)])
-    assert member.departing
-    member.turn()
-    assert member.asked() == {("t", 0): 5}
-    member.answer_commit()
-    assert not member.departing
-    assert member.take_events() == [("commit", 0, [("t", 0, 5, -1, "", 0)])]
-
-
-def test_a_departing_commit_of_nothing_is_over_at_once(member):
-    member.commit_departing([])
-    member.commit_departing([("t", 0, INVALID)])
-    assert not member.departing
-    assert member.take_events() == []
-
-
-def test_a_departing_commit_is_newer_than_what_waits(member):
-    member.commit(("t", 3, 1))
-    member.turn()
-    waiting = member.commit(("t", 0, 4))
-    member.commit_departing([("t", 0, 5)])
-    member.answer_commit()
-    assert member.asked() == {("t", 0): 5}
-    member.answer_commit()
-    assert waiting.code == 0
-    assert not member.departing
-
-
-@pytest.mark.parametrize("error", PASSING)
-def test_a_departing_commit_is_retried_until_its_deadline(member, error):
-    member.commit_departing([("t", 0, 5)], timeout_ms=2000)
-    member.turn()
-    member.answer_commit(error)
-    assert member.departing
-    retry(member)
-    member.answer_commit(error)
-    member.advance(member.deadline_ms)
-    assert not member.departing
-    assert [event[:2] for event in member.take_events()] == [("commit", TIMED_OUT)]
-
-
-def test_a_departing_commit_is_retried_under_a_newer_epoch_though_its_partitions_have_left():
-    """The coordinator is told of the revocation only after the commit."""
-    member = joined(consumer_protocol=True)
-    member.unassign("t", 0)
-    member.turn()
-    member.commit_departing([("t", 0, 5)], timeout_ms=10_000)
-    member.turn()
-    member.answer_commit(STALE_EPOCH)
-    member.be_member("m", 6)
-    retry(member)
-    assert member.asked() == {("t", 0): 5}
-    member.answer_commit()
-    assert not member.departing
-
-
-@pytest.mark.parametrize("error", FINAL)
-def test_a_departing_commit_ends_with_an_error_that_stays(member, error):
-    member.commit_departing([("t", 0, 5)])
-    member.turn()
-    member.answer_commit(error)
-    assert not member.departing
-    assert [event[:2] for event in member.take_events()] == [("commit", error)]
-
-
-def test_a_loss_ends_a_departing_commit_that_waits(member):
-    member.commit(("t", 3, 1))
-    member.turn()
-    member.commit_departing([("t", 0, 5)])
-    member.lose()
-    assert not member.departing
-
-
-def test_a_departing_commit_without_membership_is_over_at_once(member):
-    member.be_fenced()
-    member.commit_departing([("t", 0, 5)])
-    assert not member.departing
-
-
-# -- the interval
-
-
-def stored(**settings):
-    """A consumer that stores its offsets itself, with t 0 and t 1."""
-    group = Group(auto_commit=True, auto_offset_store=False, **settings)
-    group.assign(("t", 0, 0), ("t", 1, 0))
-    group.turn()
-    return group
-
-
-def test_the_application_is_asked_for_what_it_processed():
-    group = Group(auto_commit=True)
-    group.advance(20_000)
-    assert not group.take_attention()  # nothing is assigned
-    group.assign(("t", 0, 0))
-    group.turn()
-    assert group.wait_ms == 5000
-    group.advance(4999)
-    assert not group.take_attention()
-    group.advance(1)
-    assert group.take_attention()
-    ticket = group.commit(("t", 0, 5), sync=False, automatic=True)
-    group.turn()
-    group.answer_commit()
-    assert ticket.code == 0
-    group.advance(5000)
-    assert group.take_attention()
-
-
-def test_it_is_not_asked_again_before_it_has_answered_and_that_is_committed():
-    group = Group(auto_commit=True)
-    group.assign(("t", 0, 0))
-    group.turn()
-    group.advance(5000)
-    group.advance(5000)
-    assert group.take_attention()
-    group.commit(("t", 0, 5), sync=False, automatic=True)
-    group.turn()
-    group.advance(5000)
-    assert not group.take_attention()
-    group.answer_commit()
-    group.advance(5000)
-    assert group.take_attention()
-
-
-def test_an_answer_without_offsets_is_an_answer():
-    group = Group(auto_commit=True)
-    group.assign(("t", 0, 0))
-    group.turn()
-    group.advance(5000)
-    assert group.take_attention()
-    ticket = group.commit(sync=False, automatic=True, notify=True)
-    assert ticket.code == NO_OFFSET
-    assert group.take_events() == []
-    group.advance(5000)
-    assert group.take_attention()
-
-
-@pytest.mark.parametrize("settings", [{"auto_commit": False}, {"auto_commit": True, "interval_ms": 0}])
-def test_no_interval(settings):
-    group = Group(**settings)
-    group.assign(("t", 0, 0))
-    group.turn()
-    group.advance(60_000)
-    assert not group.take_attention()
-    assert group.wait_ms is None
-
-
-def test_stored_offsets_are_committed_when_they_have_moved():
-    group = stored()
-    group.store("t", 0, 5, 3, "mark")
-    group.advance(5000)
-    assert group.asked() == {("t", 0): 5}
-    (partition,) = group.one(OFFSET_COMMIT)["body"]["topics"][0]["partitions"]
-    assert (partition["committed_leader_epoch"], partition["committed_metadata"]) == (3, "mark")
-    group.answer_commit()
-    assert [event[:2] for event in group.take_events()] == [("commit", 0)]
-    group.advance(5000)
-    assert group.requests(OFFSET_COMMIT) == []
-    group.store("t", 1, 2)
-    group.advance(5000)
-    assert group.asked() == {("t", 1): 2}
-    assert not group.take_attention()
-
-
-@pytest.mark.parametrize("error", PASSING)
-def test_an_interval_commit_that_fails_for_a_while_is_retried(error):
-    group = stored()
-    group.store("t", 0, 5)
-    group.advance(5000)
-    group.answer_commit(error)
-    retry(group)
-    assert group.asked() == {("t", 0): 5}
-    group.answer_commit()
-    assert group.partition("t", 0)["committed"] == 5
-    assert [event[:2] for event in group.take_events()] == [("commit", 0)]
-
-
-def test_the_next_interval_takes_the_place_of_one_that_still_fails():
-    group = stored(interval_ms=500)
-    group.store("t", 0, 5)
-    group.store("t", 1, 1)
-    group.advance(500)
-    group.answer_commit({0: LOADING, 1: LOADING})
-    group.store("t", 0, 8)
-    group.unassign("t", 1)
-    group.advance(500)
-    # What has left the assignment is not forgotten.
-    assert group.asked() == {("t", 0): 8, ("t", 1): 1}
-    group.answer_commit()
-    assert group.partition("t", 0)["committed"] == 8
-    assert [event[:2] for event in group.take_events()] == [("commit", LOADING), ("commit", 0)]
-    assert not group.busy
-
-
-def test_an_interval_commit_that_is_refused_waits_for_the_next():
-    group = stored()
-    group.store("t", 0, 5)
-    group.advance(5000)
-    group.take_log()
-    group.answer_commit(TOPIC_DENIED)
-    assert [event[:2] for event in group.take_events()] == [("commit", TOPIC_DENIED)]
-    assert (4, "COMMITFAIL") in [line[:2] for line in group.take_log()]
-    group.advance(4900)
-    assert group.requests(OFFSET_COMMIT) == []
-    group.advance(100)
-    assert group.asked() == {("t", 0): 5}
-
-
-def test_no_interval_commit_of_a_consumer_that_is_no_member():
-    group = stored()
-    group.be_member("m", 5)
-    group.be_fenced()
-    group.store("t", 0, 5)
-    group.advance(5000)
-    assert not group.busy
-    group.be_member("m", 6)
-    group.advance(5000)
-    assert group.asked() == {("t", 0): 5}
-
-
-def test_after_everything_was_unassigned_the_interval_begins_anew():
-    group = stored()
-    group.advance(3000)
-    group.unassign("t", 0)
-    group.unassign("t", 1)
-    group.turn()
-    assert group.wait_ms is None
-    group.assign(("u", 0, 0))
-    group.store("u", 0, 4)
-    group.turn()
-    group.advance(4000)
-    assert group.requests(OFFSET_COMMIT) == []
-    group.advance(1000)
-    assert group.asked() == {("u", 0): 4}
 
 
 # -- the end

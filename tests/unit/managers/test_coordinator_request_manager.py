@@ -99,6 +99,18 @@ def test_an_answer_that_does_not_parse_is_asked_again(group):
     assert group.node == 1
 
 
+def test_an_error_with_a_null_host_is_that_error(group):
+    """So librdkafka's mock cluster answers."""
+    group.network.set_version(FIND_COORDINATOR, 3, 3)
+    ticket = group.commit(("t", 0, 5))
+    group.turn()
+    group.network.answer(group.one(FIND_COORDINATOR)["id"], b"".join((
+        bytes(4), GROUP_DENIED.to_bytes(2, "big"), b"\x00", b"\xff\xff\xff\xff", b"\x00", bytes(4), b"\x00")))
+    group.turn()
+    group.turn()
+    assert ticket.code == GROUP_DENIED
+
+
 def test_an_answer_about_another_group_is_none(group):
     group.commit(("t", 0, 5))
     group.turn()
@@ -258,7 +270,7 @@ def test_an_asynchronous_commit_does_not_wait_for_ever(group):
     group.turn()
     assert group.deadline_ms == 45_000
     for _ in range(46):
-        for request in group.requests(FIND_COORDINATOR):
+        if group.requests(FIND_COORDINATOR):
             group.find(node=-1, error=NOT_AVAILABLE)
         group.advance(1000)
     assert ticket.code == WAIT_COORD
