@@ -224,7 +224,7 @@ def _records(partition: str, tenures: list[Tenure], commits: list[Any], found: V
     own_commits = [c for c in commits if c[0] == partition]
     for tenure in tenures:
         expected: int | None = None
-        committed = max((c[1] for c in own_commits if c[5] and c[3] <= tenure.start), default=0)
+        committed = _committed(own_commits, tenure.start)
         rewound = [e["t"] for e in tenure.life.events if e["e"] == "rewound" and e["p"] == partition]
         told = tenure.start
         for when, first, last in tenure.reads:
@@ -246,6 +246,17 @@ def _records(partition: str, tenures: list[Tenure], commits: list[Any], found: V
             high = max(high, last + 1)
         if tenure.reads:
             before = tenure
+
+
+def _committed(commits: list[Any], until: float) -> int:
+    """What a tenure that begins must not begin before. Commits of other clients may overtake each other when they are
+    retried, and the last one counts; kconsumer's may not."""
+    found: dict[int, int] = {}
+    for _, offset, _, when, life, ok, _ in sorted(commits, key=lambda commit: commit[3]):
+        if ok and when <= until:
+            least = found.get(id(life), 0) if life.kind == "kconsumer" else 0
+            found[id(life)] = max(least, offset)
+    return max(found.values(), default=0)
 
 
 def _failed(commits: list[Any], tenure: Tenure) -> bool:
