@@ -601,6 +601,10 @@ cdef class ClassicGroupManager(RequestManager):
             self.heard_ms = now_ms
             if message.error_code != 0:
                 self._on_rebalance_in_progress(now_ms)
+        elif self.phase == PHASE_JOIN and self.joining.in_flight:
+            # Sent before the JoinGroup and overtaken by it, on its own connection: the coordinator knows the next
+            # generation already. Whatever is wrong with this member, the JoinGroup is told too.
+            self.heartbeat.on_success()
         else:
             self._on_heartbeat_error(message.error_code, response.node_id, now_ms)
 

@@ -199,6 +199,8 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     cdef void _send_heartbeat(self, int32_t node, int64_t now_ms) noexcept nogil:
         cdef BodyOf[ConsumerGroupHeartbeatRequest]* body = new BodyOf[ConsumerGroupHeartbeatRequest]()
         body.message.member_epoch = 0 if self.joining else self.membership.epoch
+        if body.message.member_epoch == 0:
+            self.full = True  # a coordinator may answer a join with epoch 0; what has it again is a join again
         self._identify(body.message)
         if self.full:
             body.message.rebalance_timeout_ms = self.config.max_poll_interval_ms

@@ -66,10 +66,12 @@ class Children:
         except BrokenPipeError:
             raise ClusterError("the watchdog process of the test cluster was killed") from None
 
-    def spawn(self, command: Sequence[str], log: Path, cwd: Path) -> subprocess.Popen[bytes]:
-        """Run a program; stdout and stderr are appended to ``log``."""
+    def spawn(
+        self, command: Sequence[str], log: Path, cwd: Path, stdin: int = subprocess.DEVNULL
+    ) -> subprocess.Popen[bytes]:
+        """Run a program; stdout and stderr are appended to ``log``. ``stdin`` as for Popen."""
         with open(log, "ab") as out:
-            child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, cwd=cwd,
+            child = subprocess.Popen(command, stdin=stdin, stdout=out, stderr=subprocess.STDOUT, cwd=cwd,
                                      start_new_session=True)
         self._tell(f"+{child.pid}")
         return child

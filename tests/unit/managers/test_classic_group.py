@@ -291,6 +291,26 @@ def test_a_heartbeats_answer_of_a_former_generation_means_nothing(stable):
     assert stable.state == "STABLE"
 
 
+@pytest.mark.parametrize("error", [ILLEGAL_GENERATION, UNKNOWN_MEMBER])
+def test_a_heartbeat_that_a_join_overtook_means_nothing(stable, error):
+    """They go over two connections: the coordinator may be a generation further when it reads the heartbeat."""
+    stable.advance(HEARTBEAT_MS)
+    late = stable.the(HEARTBEAT)
+    stable.consumer.subscribe(["t", "u"])
+    stable.turn()
+    stable.settle_metadata()
+    stable.serve()
+    assert len(stable.sent(JOIN)) == 1
+    stable.network.answer(late["id"], b"\0" + bytes(4) + error.to_bytes(2, "big") + b"\0")
+    stable.turn(2)
+    assert stable.state == "JOINING"
+    stable.joined()
+    stable.synced({"t": [0]})
+    stable.serve()
+    assert "lost" not in [name for name, _ in stable.calls]
+    assert stable.state == "STABLE"
+
+
 # -- errors of JoinGroup and SyncGroup
 
 

@@ -332,6 +332,27 @@ def test_partitions_that_are_being_revoked_are_still_owned_in_a_full_heartbeat(m
     assert owned(member.beat()) == {T: [0, 1]}
 
 
+def test_partitions_that_are_being_assigned_are_owned_in_a_full_heartbeat(member):
+    """Else the coordinator gives them to another member at once, while the application is about to get them too."""
+    member.join(assignment={T: [0]})
+    member.advance(INTERVAL_MS)
+    member.reply(member.beat(), epoch=2, assignment={T: [0, 1]})
+    member.advance(INTERVAL_MS)
+    member.fail(member.beat())
+    member.advance(200)
+    member.settle()
+    assert carried(member.beat()) == ALL_FIELDS
+    assert owned(member.beat()) == {T: [0, 1]}
+
+
+def test_an_epoch_of_zero_carries_every_field_again(member):
+    """A coordinator that has nothing for a member yet may answer its join so (librdkafka's mock cluster does)."""
+    member.join(epoch=0, assignment={})
+    member.advance(INTERVAL_MS)
+    assert member.beat()["body"]["member_epoch"] == 0
+    assert carried(member.beat()) == ALL_FIELDS
+
+
 def test_heartbeats_go_on_while_a_callback_is_awaited(member):
     member.join(assignment={T: [0]})
     member.advance(INTERVAL_MS)

@@ -1,0 +1,226 @@
+"""Owns: what rebalances cost: `python -m benchmarks.groups`, on one real broker.
+
+Rolling bounce: 8 members under a constant rate are closed and started again one after another. Given are the moves of
+partitions, how long records waited in partitions that stayed and in those that moved, side by side for kconsumer,
+confluent-kafka and the Java client (members as in tests/groups). Heartbeats: how late they reach the broker while the
+application holds the GIL for 10 s, stamped by a proxy before the broker. Crowd: how long 200 members need to share
+2,000 partitions, and how long when one more joins.
+
+Threads: the main thread, and one for the proxy. Never: judges a figure; exits with 1 only if a scenario went wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import itertools
+import json
+import statistics
+import struct
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.runner import run_program
+from kconsumer.testing import KafkaCluster
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "groups"))
+
+from scene import BROKER, CLASSIC, CONSUMER, HEARTBEAT_MS, MODULES, Scene  # noqa: E402
+from verdict import Verdict  # noqa: E402
+
+KINDS = ("kconsumer", "confluent", "java")
+CASES = {  # name → (protocol, static)
+    "cooperative-sticky": (CLASSIC, False),
+    "cooperative-sticky, static": (CLASSIC, True),
+    "consumer protocol": (CONSUMER, False),
+    "consumer protocol, static": (CONSUMER, True),
+}
+HEARTBEATS = {CLASSIC: 12, CONSUMER: 68}  # API keys
+GIL_SECONDS = 10.0
+SECTIONS = ("bounce", "heartbeats", "crowd")
+
+
+def bounce(cluster: KafkaCluster, kind: str, case: str, given: argparse.Namespace) -> Verdict:
+    """Every member once; the verdict counts only what happened from the first bounce on."""
+    protocol, static = CASES[case]
+    name = "".join(c if c.isalnum() else "-" for c in f"{kind}-{case}")
+    with Scene(cluster, name, protocol, given.partitions) as scene:
+        scene.write(given.rate)
+        group = [scene.member(kind, f"m{n}", static=static) for n in range(given.members)]
+        scene.stable(group)
+        scene.flowing(group)
+        began = time.monotonic()
+        for n in range(given.members):
+            scene.close(group[n])
+            group[n] = scene.member(kind, f"m{n}", static=static)
+            scene.stable(group)
+            scene.flowing(group)
+            time.sleep(0.5)
+        return scene.verdict(silence_s=None, since=began)
+
+
+def row(kind: str, case: str, found: Verdict) -> dict[str, Any]:
+    kept = list(found.silence.values())
+    moved = sorted(seconds for waits in found.handover.values() for seconds in waits)
+    return {
+        "client": kind, "case": case, "moves": len(found.moves), "repeated": found.repeated,
+        "kept_worst_s": max(found.silence.values(), default=0.0),
+        "kept_median_of_partitions_s": statistics.median(kept) if kept else 0.0,
+        "moved_worst_s": max(moved, default=0.0), "moved_median_s": statistics.median(moved) if moved else 0.0,
+    }
+
+
+class Proxy:
+    """A TCP proxy that notes when each request reached it, by client id and API key. A thread of its own."""
+
+    def __init__(self) -> None:
+        self.seen: dict[tuple[str, int], list[float]] = defaultdict(list)
+        self._target = 0
+        self._loop = asyncio.new_event_loop()
+        self._server = self._loop.run_until_complete(asyncio.start_server(self._serve, "127.0.0.1", 0))
+        self.port: int = self._server.sockets[0].getsockname()[1]
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+
+    def start(self, target: int) -> None:
+        self._target = target
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            back_reader, back_writer = await asyncio.open_connection("127.0.0.1", self._target)
+        except OSError:
+            writer.close()
+            return
+        answers = self._loop.create_task(self._answers(back_reader, writer))
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+            while True:
+                size = await reader.readexactly(4)
+                request = await reader.readexactly(struct.unpack(">i", size)[0])
+                self._note(request)
+                back_writer.write(size + request)
+                await back_writer.drain()
+        answers.cancel()
+        back_writer.close()
+        writer.close()
+
+    async def _answers(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while data := await reader.read(1 << 20):
+                writer.write(data)
+                await writer.drain()
+        writer.close()
+
+    def _note(self, request: bytes) -> None:
+        key, _, _, length = struct.unpack_from(">hhih", request)
+        self.seen[request[10:10 + max(length, 0)].decode(), key].append(time.monotonic())
+
+
+@contextlib.contextmanager
+def proxied_cluster() -> Iterator[tuple[KafkaCluster, Proxy]]:
+    """A broker that names the proxy as its address."""
+    proxy = Proxy()
+    with KafkaCluster(1, config={**BROKER, "advertised.listeners": f"PLAINTEXT://127.0.0.1:{proxy.port}"}) as cluster:
+        proxy.start(int(cluster.bootstrap_servers.rsplit(":", 1)[1]))
+        try:
+            yield cluster, proxy
+        finally:
+            proxy.stop()
+
+
+def heartbeats(kinds: list[str]) -> list[dict[str, Any]]:
+    """The distances of heartbeats during GIL_SECONDS without the GIL, beyond the interval asked for."""
+    found = []
+    with proxied_cluster() as (cluster, proxy):
+        for kind in kinds:
+            for protocol, key in HEARTBEATS.items():
+                with Scene(cluster, f"heartbeats-{kind}-{protocol}", protocol) as scene:
+                    scene.write(600)
+                    name = f"{kind}-{protocol}"
+                    member = scene.member(kind, name)
+                    scene.stable([member])
+                    scene.flowing([member])
+                    time.sleep(2.0)
+                    began = time.monotonic()
+                    member.do("hold_gil", seconds=GIL_SECONDS)
+                    stamps = [t for t in proxy.seen[name, key] if began <= t <= began + GIL_SECONDS]
+                    late = [1000 * (b - a) - HEARTBEAT_MS for a, b in itertools.pairwise(stamps)]
+                    found.append({"client": kind, "protocol": protocol, "heartbeats": len(stamps),
+                                  "late_median_ms": statistics.median(late) if late else None,
+                                  "late_worst_ms": max(late, key=abs) if late else None})
+                    scene.verdict(silence_s=None)
+    return found
+
+
+def crowd(kinds: list[str], members: int, partitions: int) -> list[dict[str, Any]]:
+    """One process of many consumers for each library and protocol."""
+    found = []
+    with KafkaCluster(1, config={"group.consumer.max.size": members + 1}) as cluster:
+        cluster.create_topic("crowd", partitions, config={"segment.index.bytes": 4096})
+        for kind in kinds:
+            for protocol in HEARTBEATS:
+                command = [sys.executable, "-m", "benchmarks.clients.crowd_drop_in", "--bootstrap",
+                           cluster.bootstrap_servers, "--topic", "crowd", "--partitions", str(partitions), "--members",
+                           str(members), "--protocol", protocol, "--library", MODULES[kind]]
+                entry = json.loads(run_program(command, f"crowd {kind}")[0])
+                found.append({"client": kind, "protocol": protocol, **entry})
+                print(found[-1], flush=True)
+    return found
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    heads = list(rows[0])
+    lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
+    for entry in rows:
+        shown = (f"{value:.3f}" if isinstance(value, float) else str(value) for value in entry.values())
+        lines.append("| " + " | ".join(shown) + " |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.groups", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kinds", default=",".join(KINDS), help="clients, separated by commas")
+    parser.add_argument("--cases", default=";".join(CASES), help="separated by semicolons")
+    parser.add_argument("--members", type=int, default=8)
+    parser.add_argument("--partitions", type=int, default=24)
+    parser.add_argument("--rate", type=float, default=10_000, help="records a second")
+    parser.add_argument("--sections", default=",".join(SECTIONS), help="separated by commas")
+    given = parser.parse_args()
+    kinds, results = given.kinds.split(","), {}
+    sections = given.sections.split(",")
+    if "bounce" in sections:
+        rows = []
+        with KafkaCluster(1, config=BROKER) as cluster:
+            for case in given.cases.split(";"):
+                for kind in kinds:
+                    found = bounce(cluster, kind, case, given)
+                    rows.append(row(kind, case, found))
+                    print(rows[-1], flush=True)
+        results["bounce"] = rows
+        print(table(rows))
+    python = [kind for kind in kinds if kind != "java"]
+    if "heartbeats" in sections:
+        results["heartbeats"] = heartbeats(python)
+        print(table(results["heartbeats"]))
+    if "crowd" in sections:
+        results["crowd"] = crowd(python, members=200, partitions=2000)
+        print(table(results["crowd"]))
+    out = ROOT / "build" / "bench"
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "groups.json").write_text(json.dumps(results, indent=1), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,367 @@
+"""Owns: one group member in a process of its own, a kconsumer.Consumer or a confluent_kafka.Consumer by the same code.
+
+Run as ``member.py OPTIONS`` (JSON, see `Options`). What happens to it goes to the trace file as JSON lines, one write
+each, so that nothing is lost when it is killed; commands come as JSON lines on stdin and end with a ``done`` line.
+Threads: the main thread consumes, one reads stdin. Never: judges what it sees (trace.py does), survives its stdin.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import json
+import os
+import queue
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+BATCH = 500
+IDLE_SECONDS = 0.1
+
+
+@dataclass
+class Options:
+    """How the member is told what to be."""
+
+    kind: str  # the module whose Consumer it is: kconsumer or confluent_kafka
+    trace: str
+    topics: list[str]
+    config: dict[str, Any]
+    commit: str = "after"  # "after": commits what it has processed; "auto": the client's; "none"; "transaction"
+    commit_every_s: float = 0.1
+    output: dict[str, str] = field(default_factory=dict)  # "transaction": topic, transactional.id
+
+
+class Trace:
+    """One line an event, with the machine's monotonic time, which all processes share."""
+
+    def __init__(self, path: str) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+
+    def write(self, event: str, **more: Any) -> None:
+        line = {"t": time.monotonic(), "e": event, **more}
+        os.write(self._file, json.dumps(line, separators=(",", ":")).encode() + b"\n")
+
+
+def name_of(partition: Any) -> str:
+    return f"{partition.topic}/{partition.partition}"
+
+
+class Member:
+    """A consumer that reads, commits, and says what it does."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.trace = Trace(options.trace)
+        self.client = importlib.import_module(options.kind)
+        self.commands: queue.Queue[dict[str, Any]] = queue.Queue()
+        self.done: dict[str, int] = {}  # partition → the offset after the last processed record
+        self.epochs: dict[str, int | None] = {}  # partition → the leader epoch of that record
+        self.asked: dict[str, int] = {}  # what was last asked to be committed
+        self.runs: dict[str, list[int]] = {}  # partition → first and last offset processed and not told yet, count
+        self.owned: set[str] = set()
+        self.slow: dict[str, float] = {}  # callback → seconds that its next call takes
+        self.raising: str | None = None  # the callback whose next call raises
+        self.next_commit = 0.0
+        self.sent: dict[tuple[str, int], float] = {}  # (partition, offset) → when its commit was sent
+        self.holding = False
+        self.running = True
+        config = dict(options.config)
+        if options.commit == "after":
+            config |= {"enable.auto.commit": False, "on_commit": self.on_commit}
+        elif options.commit == "auto":
+            config |= {"enable.auto.commit": True, "auto.commit.interval.ms": 200}
+        else:
+            config |= {"enable.auto.commit": False}
+        config["error_cb"] = lambda error: self.trace.write("error_cb", error=error.name(), text=error.str())
+        self.consumer = self.client.Consumer(config)
+        self.output = Output(options.output, self) if options.commit == "transaction" else None
+
+    # Callbacks
+
+    def on_assign(self, consumer: Any, partitions: list[Any]) -> None:
+        names = [name_of(p) for p in partitions]
+        self.tell()
+        self.trace.write("assigned", p=names, id=self.consumer.memberid())
+        self.owned |= set(names)
+        for name in names:
+            self.done.pop(name, None)
+            self.asked.pop(name, None)
+        self.delay("assign")
+
+    def on_revoke(self, consumer: Any, partitions: list[Any]) -> None:
+        names = [name_of(p) for p in partitions]
+        self.tell()
+        self.trace.write("revoking", p=names)
+        self.delay("revoke")
+        if self.output is not None:
+            self.output.finish()
+        self.commit_now("revoke", names)
+        self.drop(names)
+        self.trace.write("revoked", p=names)
+
+    def on_lost(self, consumer: Any, partitions: list[Any]) -> None:
+        names = [name_of(p) for p in partitions]
+        self.tell()
+        self.trace.write("lost", p=names)
+        self.delay("lost")
+        if self.output is not None:
+            self.output.abandon()
+        self.drop(names)
+
+    def drop(self, names: list[str]) -> None:
+        for name in names:
+            self.owned.discard(name)
+            self.done.pop(name, None)
+            self.asked.pop(name, None)
+
+    def delay(self, callback: str) -> None:
+        seconds = self.slow.pop(callback, 0.0)
+        if seconds:
+            time.sleep(seconds)
+        if self.raising == callback:
+            self.raising = None
+            raise RuntimeError(f"on_{callback} was told to raise")
+
+    def on_commit(self, error: Any, partitions: list[Any]) -> None:
+        offsets = {name_of(p): p.offset for p in partitions if p.offset >= 0}
+        if not offsets:
+            return
+        failed = [p.error for p in partitions if p.error is not None]
+        why = error or (failed[0] if failed else None)
+        sent = min(self.sent.pop(item, time.monotonic()) for item in offsets.items())
+        self.trace.write("commit", o=offsets, ok=why is None, error=why.name() if why else None, where="loop",
+                         sent=sent)
+        if why:
+            self.asked = {name: offset for name, offset in self.asked.items() if name not in offsets}
+
+    # Offsets
+
+    def unsaved(self, names: Any) -> dict[str, int]:
+        found = {name: self.done[name] for name in names if name in self.done}
+        return {name: offset for name, offset in found.items() if offset != self.asked.get(name)}
+
+    def positions(self, offsets: dict[str, int]) -> list[Any]:
+        made = []
+        for name, offset in offsets.items():
+            topic, _, partition = name.rpartition("/")
+            epoch = self.epochs.get(name)
+            more = {} if epoch is None else {"leader_epoch": epoch}
+            made.append(self.client.TopicPartition(topic, int(partition), offset, **more))
+        return made
+
+    def commit_in_background(self) -> None:
+        now = time.monotonic()
+        if self.options.commit != "after" or now < self.next_commit:
+            return
+        offsets = self.unsaved(self.done)
+        if offsets:
+            self.next_commit = now + self.options.commit_every_s
+            self.asked |= offsets
+            self.sent |= dict.fromkeys(offsets.items(), now)
+            try:
+                self.consumer.commit(offsets=self.positions(offsets), asynchronous=True)
+            except self.client.KafkaException as error:
+                self.on_commit(error.args[0], self.positions(offsets))
+
+    def commit_now(self, where: str, names: Any) -> None:
+        if self.options.commit != "after":
+            return
+        offsets = {name: self.done[name] for name in names if name in self.done}
+        if not offsets:
+            return
+        sent, why = time.monotonic(), None
+        try:
+            for p in self.consumer.commit(offsets=self.positions(offsets), asynchronous=False):
+                why = why or p.error
+        except self.client.KafkaException as error:
+            why = error.args[0]
+        self.trace.write("commit", o=offsets, ok=why is None, error=why.name() if why else None, where=where, sent=sent)
+
+    # The loop
+
+    def run(self) -> None:
+        threading.Thread(target=self.listen, daemon=True).start()
+        self.trace.write("start", pid=os.getpid())
+        if self.options.topics:
+            self.subscribe(self.options.topics)
+        while self.running:
+            self.obey()
+            if self.running and not self.holding:
+                try:
+                    self.take()
+                    self.commit_in_background()
+                except Exception as error:
+                    self.trace.write("raised", error=type(error).__name__, text=str(error))
+
+    def subscribe(self, topics: list[str]) -> None:
+        self.consumer.subscribe(topics, on_assign=self.on_assign, on_revoke=self.on_revoke, on_lost=self.on_lost)
+
+    def take(self) -> None:
+        first = self.consumer.poll(IDLE_SECONDS)
+        if first is None:
+            return
+        # No `consume` behind it: a rebalance comes between two polls, and its callback tells what was read before.
+        message, left = first, BATCH
+        try:
+            while message is not None and left:
+                if message.error() is not None:
+                    error = message.error()
+                    self.trace.write("error", error=error.name(), text=error.str(), fatal=error.fatal())
+                    break
+                self.process(message)
+                left -= 1
+                message = self.consumer.poll(0) if left else None
+        finally:  # also when a callback raises
+            self.tell()
+        if self.output is not None:
+            self.output.finish()
+
+    def process(self, message: Any) -> None:
+        name = f"{message.topic()}/{message.partition()}"
+        run = self.runs.get(name)
+        if run is None:
+            self.runs[name] = [message.offset(), message.offset(), 1]
+        else:
+            run[1:] = [message.offset(), run[2] + 1]
+        self.done[name] = message.offset() + 1
+        self.epochs[name] = message.leader_epoch()
+        if self.output is not None:
+            self.output.put(message)
+
+    def tell(self) -> None:
+        for name, (first, last, count) in self.runs.items():
+            self.trace.write("read", p=name, o=[first, last], n=count)
+        self.runs.clear()
+
+    # Commands
+
+    def listen(self) -> None:
+        for line in sys.stdin:
+            self.commands.put(json.loads(line))
+        os._exit(3)  # whoever started it is gone
+
+    def obey(self) -> None:
+        while True:
+            try:
+                command = self.commands.get(block=self.holding, timeout=0.05)
+            except queue.Empty:
+                return
+            what = command["do"]
+            try:
+                result = getattr(self, f"do_{what}")(**{k: v for k, v in command.items() if k not in ("do", "n")})
+                self.trace.write("done", do=what, n=command["n"], result=result)
+            except Exception as error:
+                self.trace.write("done", do=what, n=command["n"], raised=f"{type(error).__name__}: {error}")
+
+    def do_commit(self) -> None:
+        self.commit_now("command", list(self.done))
+
+    def do_hold(self) -> None:
+        """Poll no more (nothing but commands) until `go`."""
+        self.holding = True
+
+    def do_go(self) -> None:
+        self.holding = False
+
+    def do_sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def do_hold_gil(self, seconds: float) -> None:
+        """As a long computation in C does: PyDLL calls without releasing the GIL."""
+        libc = ctypes.PyDLL(None)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            libc.usleep(500_000)
+
+    def do_slow(self, callback: str, seconds: float) -> None:
+        self.slow[callback] = seconds
+
+    def do_raise(self, callback: str) -> None:
+        self.raising = callback
+
+    def do_subscribe(self, topics: list[str]) -> None:
+        self.subscribe(topics)
+
+    def do_unsubscribe(self) -> None:
+        self.consumer.unsubscribe()
+
+    def do_assignment(self) -> list[str]:
+        return sorted(name_of(p) for p in self.consumer.assignment())
+
+    def do_close(self) -> None:
+        self.running = False
+        if self.output is not None:
+            self.output.finish()
+        self.commit_now("close", list(self.done))
+        self.consumer.close()
+        self.trace.write("closed")
+
+
+class Output:
+    """The producing half of a consume-transform-produce loop: each batch and its offsets are one transaction."""
+
+    def __init__(self, options: dict[str, str], member: Member) -> None:
+        import confluent_kafka
+
+        self.kafka = confluent_kafka
+        self.member = member
+        self.topic = options["topic"]
+        self.producer = confluent_kafka.Producer({
+            "bootstrap.servers": member.options.config["bootstrap.servers"], "linger.ms": 5,
+            "transactional.id": options["transactional.id"], "transaction.timeout.ms": 10_000})
+        self.producer.init_transactions(60)
+        self.open: dict[str, int] = {}
+
+    def put(self, message: Any) -> None:
+        if not self.open:
+            self.producer.begin_transaction()
+        name = f"{message.topic()}/{message.partition()}"
+        self.open[name] = message.offset() + 1
+        self.producer.produce(self.topic, f"{name}/{message.offset()}".encode(), partition=message.partition())
+
+    def finish(self) -> None:
+        """Commit what was put, with the offsets it came from; on failure go back to what is committed."""
+        if not self.open:
+            return
+        offsets, self.open = self.open, {}
+        made = [self.kafka.TopicPartition(*self.place(name), offset) for name, offset in offsets.items()]
+        try:
+            metadata = self.member.consumer.consumer_group_metadata()
+            self.producer.send_offsets_to_transaction(made, metadata, 10)
+            self.producer.commit_transaction(10)
+            self.member.trace.write("transaction", o=offsets, ok=True)
+        except self.kafka.KafkaException as error:
+            why = error.args[0]
+            self.member.trace.write("transaction", o=offsets, ok=False, error=why.name(), text=why.str())
+            if why.fatal():
+                os._exit(4)
+            self.producer.abort_transaction(10)
+            self.rewind(offsets)
+
+    def abandon(self) -> None:
+        """Abort what was put: its partitions belong to somebody else now."""
+        if self.open:
+            self.member.trace.write("transaction", o=self.open, ok=False, error="lost", text="")
+            self.open = {}
+            self.producer.abort_transaction(10)
+
+    def rewind(self, offsets: dict[str, int]) -> None:
+        still = [name for name in offsets if name in self.member.owned]
+        asked = [self.member.client.TopicPartition(*self.place(name)) for name in still]
+        for found in self.member.consumer.committed(asked, 10) if asked else []:
+            found.offset = max(found.offset, 0)
+            self.member.trace.write("rewound", p=name_of(found), to=found.offset)
+            self.member.consumer.seek(found)
+
+    @staticmethod
+    def place(name: str) -> tuple[str, int]:
+        topic, _, partition = name.rpartition("/")
+        return topic, int(partition)
+
+
+if __name__ == "__main__":
+    Member(Options(**json.loads(sys.argv[1]))).run()

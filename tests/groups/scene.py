@@ -1,0 +1,417 @@
+"""Owns: one scenario's group on a cluster: its topic, writer, members as processes, and the faults done to them.
+
+Threads: one scene, one thread; scenes on one cluster run side by side. Never: leaves a process behind: a scene is a
+context manager, and the watchdog of `Children` kills what a dead test process leaves.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from verdict import Event, Life, Verdict, Written, judge
+
+from kconsumer.testing import KafkaCluster
+from kconsumer.testing._artifacts import DEFAULT_VERSION, class_path, compiled, jdk_program
+from kconsumer.testing._process import Children
+
+HERE = Path(__file__).parent
+KEPT = HERE.parents[1] / "build" / "groups"  # where the traces of a failed scene go
+PATIENCE = 60.0
+SESSION_MS = 6000
+HEARTBEAT_MS = 500
+BROKER = {  # a group's times under the consumer protocol are the broker's to say
+    "group.min.session.timeout.ms": 1000,
+    "group.consumer.min.session.timeout.ms": 1000,
+    "group.consumer.session.timeout.ms": SESSION_MS,
+    "group.consumer.min.heartbeat.interval.ms": 100,
+    "group.consumer.heartbeat.interval.ms": HEARTBEAT_MS,
+}
+CLASSIC, CONSUMER = "classic", "consumer"
+MODULES = {"kconsumer": "kconsumer", "confluent": "confluent_kafka"}
+_JAVA_ASSIGNORS = {
+    "range": "RangeAssignor", "roundrobin": "RoundRobinAssignor", "sticky": "StickyAssignor",
+    "cooperative-sticky": "CooperativeStickyAssignor",
+}
+_creating = threading.Lock()
+_numbers = itertools.count(1)
+
+
+class Member:
+    """One member process: its trace, as far as it has been read, and what it is told."""
+
+    def __init__(self, life: Life, process: subprocess.Popen[bytes], trace: Path, kind: str) -> None:
+        self.life = life
+        self.process = process
+        self.kind = kind
+        self._trace = trace
+        self._read = 0
+        self._asked = 0
+        self._owned: set[str] = set()
+        self._positions: dict[str, int] = {}
+
+    @property
+    def name(self) -> str:
+        return self.life.name
+
+    def events(self) -> list[Event]:
+        """All that it has said."""
+        if self._trace.exists():
+            with open(self._trace, "rb") as file:
+                file.seek(self._read)
+                text = file.read()
+            whole = text.rfind(b"\n") + 1  # a line may be half written
+            self._read += whole
+            for line in text[:whole].splitlines():
+                self._add(json.loads(line))
+        return self.life.events
+
+    def _add(self, event: Event) -> None:
+        self.life.events.append(event)
+        kind = event["e"]
+        if kind == "read":
+            self._positions[event["p"]] = max(self._positions.get(event["p"], 0), event["o"][1] + 1)
+        elif kind == "assigned":
+            self._owned |= set(event["p"])
+        elif kind in ("revoking", "revoked", "lost"):
+            self._owned -= set(event["p"])
+        elif kind == "closed":
+            self._owned = set()
+
+    def said(self, kind: str, since: float = 0.0) -> list[Event]:
+        """Its events of one kind."""
+        return [e for e in self.events() if e["e"] == kind and e["t"] >= since]
+
+    def owned(self) -> set[str]:
+        """What it owns by its callbacks, as far as it has said."""
+        self.events()
+        return set(self._owned)
+
+    def position(self, partition: str) -> int:
+        """The offset after the last record it said it had read."""
+        self.events()
+        return self._positions.get(partition, 0)
+
+    @property
+    def running(self) -> bool:
+        return self.process.poll() is None
+
+    def ask(self, what: str, **more: Any) -> int:
+        """Send a command; `answer` waits for its end."""
+        self._asked += 1
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps({"do": what, "n": self._asked, **more}).encode() + b"\n")
+        self.process.stdin.flush()
+        return self._asked
+
+    def answer(self, number: int, seconds: float = PATIENCE) -> Any:
+        """What a command gave; an exception that it raised there fails the test."""
+        deadline = time.monotonic() + seconds
+        while True:
+            for event in self.said("done"):
+                if event["n"] == number:
+                    assert "raised" not in event, f"{self.name}: {event}"
+                    return event["result"]
+            assert self.running, f"{self.name} ended with {self.process.returncode}"
+            assert time.monotonic() < deadline, f"{self.name} did not answer command {number} within {seconds} s"
+            time.sleep(0.02)
+
+    def do(self, what: str, **more: Any) -> Any:
+        """Command and answer."""
+        return self.answer(self.ask(what, **more))
+
+
+class Writer:
+    """The process that fills a topic."""
+
+    def __init__(self, topic: str, life: Life, process: subprocess.Popen[bytes], trace: Path) -> None:
+        self.topic = topic
+        self._member = Member(life, process, trace, "writer")
+
+    def written(self) -> Written:
+        return Written(self._member.events(), self.topic)
+
+    def count(self) -> int:
+        acked = self._member.said("acked")
+        return sum(acked[-1]["o"]) if acked else 0
+
+    def stop(self, seconds: float = 2 * PATIENCE) -> Written:
+        """End it once everything is acknowledged."""
+        process = self._member.process
+        if process.poll() is None and process.stdin is not None:
+            process.stdin.write(b"stop\n")
+            process.stdin.flush()
+        code = process.wait(seconds)
+        ended = self._member.said("end")
+        assert code == 0 and ended, f"the writer of {self.topic} exited with {code}: {ended}"
+        return self.written()
+
+
+class Scene:
+    """A group at work. Members and writers are made by it and end with it."""
+
+    def __init__(self, cluster: KafkaCluster, name: str, protocol: str = CLASSIC, partitions: int = 6,
+                 topic_config: Mapping[str, object] | None = None) -> None:
+        self.cluster = cluster
+        self.protocol = protocol
+        self.number = next(_numbers)
+        self.name = name
+        self.group = f"{name}-{self.number}"
+        self.partitions = partitions
+        self.topic = ""
+        self.topic_config = dict(topic_config or {})
+        self.members: list[Member] = []
+        self.writers: list[Writer] = []
+        self.directory = Path(tempfile.mkdtemp(prefix="kconsumer-group-"))
+        self.children = Children(self.directory)
+
+    def __enter__(self) -> Scene:
+        try:
+            self.topic = self.make_topic(self.partitions, self.topic_config)
+        except BaseException:
+            self.end(failed=False)
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self.end(failed=error is not None)
+
+    def end(self, failed: bool) -> None:
+        for process in [m.process for m in self.members] + [w._member.process for w in self.writers]:
+            self.children.end(process)
+            if process.stdin is not None:
+                try:
+                    process.stdin.close()
+                except BrokenPipeError:
+                    pass
+        if failed:
+            kept = KEPT / self.name
+            shutil.rmtree(kept, ignore_errors=True)
+            shutil.copytree(self.directory, kept)
+        self.children.close()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    # Making
+
+    def make_topic(self, partitions: int, config: Mapping[str, object] | None = None) -> str:
+        name = f"{self.group}-t{next(_numbers)}"
+        with _creating:
+            self.cluster.create_topic(name, partitions, config=config)
+        return name
+
+    def write(self, rate: float, topic: str = "", partitions: int = 0, **config: Any) -> Writer:
+        """Start to write `rate` records a second, spread over the partitions."""
+        topic = topic or self.topic
+        trace = self.directory / f"writer-{topic}.jsonl"
+        options = {"bootstrap": self.cluster.bootstrap_servers, "topic": topic, "rate": rate, "trace": str(trace),
+                   "partitions": partitions or self.partitions, "config": config}
+        process = self._spawn([sys.executable, str(HERE / "writer.py"), json.dumps(options)], f"writer-{topic}")
+        writer = Writer(topic, Life(f"writer-{topic}"), process, trace)
+        self.writers.append(writer)
+        return writer
+
+    def member(self, kind: str, name: str, *, static: bool = False, assignor: str = "cooperative-sticky",
+               protocol: str = "", topics: list[str] | None = None, commit: str = "after", may_lose: bool = False,
+               output: Mapping[str, str] | None = None, **config: Any) -> Member:
+        """Start a member. `config`: further properties, librdkafka's names with underscores for dots."""
+        protocol = protocol or self.protocol
+        options: dict[str, Any] = {
+            "bootstrap.servers": self.cluster.bootstrap_servers, "group.id": self.group, "client.id": name,
+            "auto.offset.reset": "earliest", "group.protocol": protocol, "reconnect.backoff.max.ms": 500,
+            **{key.replace("_", "."): value for key, value in config.items()},
+        }
+        if protocol == CLASSIC:
+            options = {"partition.assignment.strategy": assignor, "session.timeout.ms": SESSION_MS,
+                       "heartbeat.interval.ms": HEARTBEAT_MS, **options}
+        elif assignor in ("uniform", "range"):
+            options["group.remote.assignor"] = assignor
+        if static:
+            options["group.instance.id"] = name
+        life = Life(name, kind, may_lose=may_lose, auto_commit=commit == "auto")
+        place = self.directory / f"{name}.{1 + sum(m.name == name for m in self.members)}"
+        trace = place.with_suffix(place.suffix + ".jsonl")
+        told = {"trace": str(trace), "topics": [self.topic] if topics is None else topics, "commit": commit,
+                "commit_every_s": 0.1}
+        if kind == "java":
+            command = self._java({**told, "config": _java_config(options)})
+        else:
+            command = [sys.executable, str(HERE / "member.py"), json.dumps(
+                {**told, "kind": MODULES[kind], "config": options, "output": dict(output or {})})]
+        member = Member(life, self._spawn(command, place.name), trace, kind)
+        self.members.append(member)
+        return member
+
+    def _java(self, options: Mapping[str, Any]) -> list[str]:
+        return [jdk_program("java", 17), "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData",
+                "-Dorg.slf4j.simpleLogger.showDateTime=true", "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
+                "-cp", class_path(DEFAULT_VERSION, compiled(HERE / "JavaMember.java")), "JavaMember",
+                json.dumps(options)]
+
+    def _spawn(self, command: list[str], name: str) -> subprocess.Popen[bytes]:
+        return self.children.spawn(command, self.directory / f"{name}.log", self.directory, stdin=subprocess.PIPE)
+
+    # Faults
+
+    def kill(self, member: Member) -> None:
+        """SIGKILL."""
+        self.children.end(member.process)
+        member.life.killed = time.monotonic()
+
+    def stop(self, member: Member) -> None:
+        """SIGSTOP."""
+        member.life.stops.append([time.monotonic(), float("inf")])
+        member.process.send_signal(signal.SIGSTOP)
+
+    def resume(self, member: Member) -> None:
+        """SIGCONT."""
+        member.process.send_signal(signal.SIGCONT)
+        member.life.stops[-1][1] = time.monotonic()
+
+    def close(self, *members: Member) -> None:
+        """Let members leave, all at once, and wait for the end of their processes."""
+        for member in members:
+            member.ask("close")
+        for member in members:
+            code = member.process.wait(PATIENCE)
+            assert code == 0, f"{member.name} exited with {code}{self.log(member)}"
+
+    def log(self, member: Member) -> str:
+        found = sorted(self.directory.glob(f"{member.name}.*.log"))
+        return "".join("\n" + path.read_text(errors="replace")[-2000:] for path in found[-1:])
+
+    # Waiting
+
+    def until(self, condition: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any:
+        """Wait until `condition()` is true; its value."""
+        deadline = time.monotonic() + seconds
+        while True:
+            found = condition()
+            if found:
+                return found
+            for member in self.members:
+                gone = member.process.poll()
+                expected = member.life.killed is not None or member.said("closed")
+                assert gone is None or expected, f"{member.name} exited with {gone}{self.log(member)}"
+            if time.monotonic() > deadline:
+                owners = {m.name: sorted(m.owned()) for m in self.members if m.running}
+                raise AssertionError(f"not within {seconds} s: {what}; owners by then: {owners}")
+            time.sleep(0.03)
+
+    def stable(self, members: Iterable[Member], topics: Mapping[str, int] | None = None, spread: int = 1,
+               seconds: float = PATIENCE) -> None:
+        """Wait until the members own all partitions, each once, and no two differ by more than `spread`."""
+        members = list(members)
+        wanted = {f"{topic}/{n}" for topic, count in (topics or {self.topic: self.partitions}).items()
+                  for n in range(count)}
+
+        def spread_out() -> bool:
+            counts = [len(m.owned()) for m in members]
+            owners = Counter(p for m in members for p in m.owned())
+            return set(owners) == wanted and set(owners.values()) == {1} and max(counts) - min(counts) <= spread
+
+        self.until(spread_out, f"a valid assignment to {[m.name for m in members]}", seconds)
+
+    def flowing(self, members: Iterable[Member], seconds: float = PATIENCE) -> None:
+        """Wait until every partition that a member owns now has given it a record written from now on."""
+        now = {m.name: (m, {p: m.position(p) for p in m.owned()}) for m in members}
+        self.until(lambda: all(m.position(p) > at for m, places in now.values() for p, at in places.items()
+                               if p in m.owned()), "records from every partition", seconds)
+
+    def drained(self, seconds: float = PATIENCE) -> None:
+        """Stop the writers and wait until all they wrote has been read."""
+        for writer in self.writers:
+            written = writer.stop()
+            self.until(lambda written=written: all(
+                max(m.position(p) for m in self.members) >= written.end(p) for p in written.partitions()),
+                f"all of {writer.topic} to be read", seconds)
+
+    # The end
+
+    def read_committed(self, topic: str, count: int, seconds: float = PATIENCE) -> list[str]:
+        """The values of a topic's committed records, once there are `count` or more, by confluent_kafka."""
+        import confluent_kafka
+
+        reader = confluent_kafka.Consumer({"bootstrap.servers": self.cluster.bootstrap_servers, "group.id": topic,
+                                           "isolation.level": "read_committed", "enable.auto.commit": False})
+        found: list[str] = []
+        try:
+            reader.assign([confluent_kafka.TopicPartition(topic, p, 0) for p in range(self.partitions)])
+            deadline, quiet = time.monotonic() + seconds, 0
+            while len(found) < count or not quiet:  # and a little longer, for what should not be there
+                messages = reader.consume(1000, 0.5)
+                found += [m.value().decode() for m in messages if m.error() is None]
+                quiet = not messages
+                assert time.monotonic() < deadline, f"{len(found)} of {count} records in {topic}"
+        finally:
+            reader.close()
+        return found
+
+    def verdict(self, *, silence_s: float | None = 1.0, repeats: Iterable[str] = (), gaps: bool = False,
+                brokers_fail: bool = False, since: float = 0.0) -> Verdict:
+        """Drain, close what runs, and check everything.
+
+        ``silence_s``: the longest that a kept partition of the client under test may be silent, None for no limit; as
+        much more as the writer shows that the machine was busy elsewhere. ``repeats``: after what end of the tenure
+        before records may come again. ``since``: moves and silences before do not count.
+        """
+        self.drained()
+        self.close(*(m for m in self.members if m.running and not m.said("closed")))
+        lives = [m.life for m in self.members]
+        for member in self.members:
+            member.events()
+        written = self.writers[0].written()
+        found = judge(lives, written, gaps).since(since, written)
+        allowed = {"killed", "lost", *repeats} | ({"commit failed"} if brokers_fail else set())
+        for why, count in found.repeated_for.items():
+            if why not in allowed:
+                found.wrong.append(f"{count} records came again after a tenure that ended: {why}")
+        for (kind, partition), silence in found.silence.items():
+            if kind == subject() and silence_s is not None and silence > silence_s + 3 * written.stall:
+                found.wrong.append(f"{partition} was kept, but silent for {silence:.2f} s")
+        for life in lives:
+            wrong = [e for e in life.events if e["e"] in ("raised", "error")]
+            lost = [e for e in life.events if e["e"] == "lost" and e["p"]]
+            if not life.may_lose and not life.stops:
+                found.wrong += [f"{life.name}: {e}" for e in wrong + lost]
+        print(f"{self.name}: {found.summary()}")
+        assert not found.wrong, f"{self.name}: {found.summary()}\n" + "\n".join(found.wrong[:30])
+        return found
+
+
+def _java_config(options: Mapping[str, Any]) -> dict[str, str]:
+    found = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()}
+    names = found.pop("partition.assignment.strategy", "")
+    if names:
+        found["partition.assignment.strategy"] = ",".join(
+            f"org.apache.kafka.clients.consumer.{_JAVA_ASSIGNORS[name]}" for name in names.split(","))
+    return found
+
+
+def config_of_group(cluster: KafkaCluster, group: str, **values: str) -> None:
+    """Set a group's own properties on the broker (KIP-848's and those of an online migration are the broker's)."""
+    from confluent_kafka import admin
+
+    client = admin.AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    resource = admin.ConfigResource(admin.ConfigResource.Type.GROUP, group, incremental_configs=[
+        admin.ConfigEntry(key.replace("_", "."), value,
+                          incremental_operation=admin.AlterConfigOpType.SET) for key, value in values.items()])
+    for future in client.incremental_alter_configs([resource]).values():
+        future.result(PATIENCE)
+
+
+def subject() -> str:
+    """The kind of member under test: kconsumer, unless the environment wants another, to see whose a fault is."""
+    return os.environ.get("KCONSUMER_TEST_MEMBER", "kconsumer")

@@ -1,0 +1,85 @@
+"""The judge of the scenarios, on traces with one fault each: a judge that sees nothing would let everything pass."""
+
+from __future__ import annotations
+
+import pytest
+from verdict import Life, Verdict, Written, judge
+
+P = "t/0"
+
+
+def owner(name: str, start: float, *events: dict, **more) -> Life:
+    return Life(name, "kconsumer", [{"t": start, "e": "assigned", "p": [P]}, *events], **more)
+
+
+def read(t: float, first: int, last: int, n: int | None = None) -> dict:
+    return {"t": t, "e": "read", "p": P, "o": [first, last], "n": last - first + 1 if n is None else n}
+
+
+def ended(t: float, how: str) -> list[dict]:
+    return ([{"t": t, "e": "revoking", "p": [P]}] if how == "revoked" else []) + [{"t": t, "e": how, "p": [P]}]
+
+
+def commit(sent: float, offset: int, ok: bool = True) -> dict:
+    return {"t": sent + 0.01, "e": "commit", "o": {P: offset}, "ok": ok, "error": None if ok else "X", "sent": sent}
+
+
+def verdict(*lives: Life, end: int = 20, **more) -> Verdict:
+    written = Written([{"t": 0.01 * n, "e": "acked", "o": [n]} for n in range(end + 1)], "t")
+    return judge(list(lives), written, **more)
+
+
+def test_a_clean_handover():
+    found = verdict(owner("a", 0, read(1, 0, 9), commit(1.1, 10), *ended(2, "revoked")), owner("b", 3, read(4, 10, 19)))
+    assert found.wrong == []
+    assert (found.records, found.repeated, found.moves) == (20, 0, [3])
+    assert found.handover[P] == [pytest.approx(3.0)]
+
+
+def test_the_tail_of_one_that_was_killed_may_come_again():
+    found = verdict(owner("a", 0, read(1, 0, 4), commit(1.1, 5), read(2, 5, 9), killed=2.5),
+                    owner("b", 3, read(4, 5, 19)))
+    assert found.wrong == []
+    assert dict(found.repeated_for) == {"killed": 5}
+
+
+FAULTS = {
+    "lost: t/0 [10, 11]": [owner("a", 0, read(1, 0, 9), *ended(2, "revoked")), owner("b", 3, read(4, 12, 19))],
+    "was read by nobody": [owner("a", 0, read(1, 0, 9))],
+    "two owners": [owner("a", 0, read(1, 0, 9), *ended(3.5, "revoked")), owner("b", 3, read(4, 10, 19))],
+    "without owning it": [owner("a", 0, read(1, 0, 9), *ended(2, "revoked"), read(3, 10, 19))],
+    "came at 2.000, not 10": [owner("a", 0, read(1, 0, 9), read(2, 11, 19))],
+    "but 10 had been committed": [owner("a", 0, read(1, 0, 9), commit(1, 10), killed=2), owner("b", 3, read(4, 5, 19))],
+    "which was then": [owner("a", 0, read(1, 0, 9), commit(4.5, 10), *ended(5, "lost"), may_lose=True),
+                       owner("b", 3, read(4, 10, 19))],
+    "but only 10 had been read": [owner("a", 0, read(1, 0, 9), killed=2), owner("b", 3, read(4, 12, 19))],
+    "read 9 records": [owner("a", 0, read(1, 0, 19, n=9))],
+    "assigned at 1.000, but it owned it": [owner("a", 0, {"t": 1.0, "e": "assigned", "p": [P]}, read(2, 0, 19))],
+    "but it did not own it": [owner("a", 0, read(1, 0, 19), *ended(2, "revoked"), *ended(3, "lost"))],
+    "after it was told to stop": [owner("a", 0, {"t": 1, "e": "error", "error": "_FATAL", "fatal": False},
+                                        read(2, 0, 19))],
+    "had read up to 10": [owner("a", 0, read(1, 0, 9), *ended(2, "revoked"), auto_commit=True),
+                          owner("b", 3, read(4, 5, 19))],
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_is_wrong_is_found(fault):
+    found = verdict(*FAULTS[fault])
+    assert any(fault in text for text in found.wrong), found.wrong
+
+
+def test_the_reason_of_a_repetition():
+    for how, commits, reason in (("revoked", [commit(1.9, 10, ok=False)], "commit failed"),
+                                 ("revoked", [], "revoked"), ("lost", [], "lost")):
+        found = verdict(owner("a", 0, read(1, 0, 9), *commits, *ended(2, how)), owner("b", 3, read(4, 5, 19)))
+        assert dict(found.repeated_for) == {reason: 5}
+
+
+def test_silences():
+    """From when a record could be had to when it was, while a partition stayed; a stopped member's does not count."""
+    life = owner("a", 0, read(0.5, 0, 4), read(2.5, 5, 19))
+    assert verdict(life).silence == {("kconsumer", P): pytest.approx(2.0)}
+    assert verdict(owner("a", 0, read(0.5, 0, 4), read(2.5, 5, 19), stops=[[1.0, 2.0]])).silence == {}
+    later = owner("a", 0, read(0.03, 0, 4), read(0.11, 5, 19))  # offset 5 was there at 0.06
+    assert verdict(later).silence == {("kconsumer", P): pytest.approx(0.05)}

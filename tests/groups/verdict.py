@@ -1,0 +1,315 @@
+"""Owns: what the traces of a group's members and of its writer say together: who owned what when, and what is wrong.
+
+Threads: none; functions of lists. Never: talks to a broker or a process.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+Event = dict[str, Any]
+
+
+@dataclass
+class Life:
+    """One process of a member: its trace and what was done to it."""
+
+    name: str  # the member's; a member that is started again has another life under the same name
+    kind: str = ""  # the client
+    events: list[Event] = field(default_factory=list)
+    killed: float | None = None
+    stops: list[list[float]] = field(default_factory=list)  # [SIGSTOP, SIGCONT] times
+    may_lose: bool = False  # its partitions may be lost: the test had it fenced, or brokers forget it
+    auto_commit: bool = False
+
+    def was_stopped(self, since: float, until: float) -> bool:
+        return any(stop < until and since < cont for stop, cont in self.stops)
+
+
+@dataclass
+class Tenure:
+    """A partition owned by a life, from the begin of on_assign to the end of on_revoke or on_lost."""
+
+    partition: str
+    life: Life
+    start: float
+    end: float = float("inf")
+    how: str = "open"  # how it ended: revoked, lost, closed, killed
+    revoking: float = float("inf")  # the begin of on_revoke
+    reads: list[tuple[float, int, int]] = field(default_factory=list)  # (when, first offset, last offset)
+
+    def __str__(self) -> str:
+        return f"{self.partition} of {self.life.name} [{self.start:.3f}, {self.end:.3f} {self.how}]"
+
+
+@dataclass
+class Verdict:
+    """What was found."""
+
+    wrong: list[str] = field(default_factory=list)
+    tenures: dict[str, list[Tenure]] = field(default_factory=dict)  # partition → in order of their starts
+    records: int = 0
+    repeated: int = 0
+    repeated_for: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # how the tenure before ended
+    moves: list[float] = field(default_factory=list)  # when partitions came to another member than had them before
+    silence: dict[tuple[str, str], float] = field(default_factory=dict)  # (kind, partition) → longest while it was kept
+    handover: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))  # partition → silence by moves
+
+    def since(self, began: float, written: Written) -> Verdict:
+        """What was found, but moves, silences and handovers only from a time on."""
+        later = Verdict(self.wrong, self.tenures, self.records, self.repeated, self.repeated_for)
+        later.moves = [when for when in self.moves if when >= began]
+        for partition, tenures in self.tenures.items():
+            _silences(partition, tenures, written, later, began)
+        return later
+
+    def summary(self) -> str:
+        silence: dict[str, float] = defaultdict(float)
+        for (kind, _), seconds in self.silence.items():
+            silence[kind] = max(silence[kind], round(seconds, 2))
+        return (f"{self.records} records, {self.repeated} repeated {dict(self.repeated_for)}, {len(self.moves)} moves, "
+                f"longest silence of a kept partition {dict(silence)} s, "
+                f"of a moved one {max((max(h) for h in self.handover.values()), default=0.0):.2f} s")
+
+
+class Written:
+    """When the offsets of each partition were acknowledged."""
+
+    def __init__(self, events: list[Event], topic: str) -> None:
+        self._times: dict[str, list[float]] = defaultdict(list)
+        self._ends: dict[str, list[int]] = defaultdict(list)
+        told = [event["t"] for event in events if event["e"] == "acked"]
+        self.stall = max((b - a for a, b in itertools.pairwise(told)), default=0.0)  # it tells every 50 ms
+        for event in events:
+            if event["e"] == "acked":
+                for number, end in enumerate(event["o"]):
+                    name = f"{topic}/{number}"
+                    self._times[name].append(event["t"])
+                    self._ends[name].append(end)
+
+    def end(self, partition: str) -> int:
+        return self._ends[partition][-1] if self._ends[partition] else 0
+
+    def partitions(self) -> list[str]:
+        return list(self._ends)
+
+    def when(self, partition: str, offset: int) -> float | None:
+        """By when an offset was there to be read; None if it never was."""
+        index = bisect.bisect_right(self._ends[partition], offset)
+        return self._times[partition][index] if index < len(self._times[partition]) else None
+
+
+_FATAL = ("_FATAL", "FENCED_INSTANCE_ID", "UNRELEASED_INSTANCE_ID")
+
+
+def is_fatal(event: Event) -> bool:
+    """Whether an event tells the application that its consumer cannot go on."""
+    return event["e"] == "error" and (event["fatal"] or event["error"] in _FATAL)
+
+
+def judge(lives: list[Life], written: Written, gaps: bool = False, complete: bool = True) -> Verdict:
+    """All checks. ``gaps``: offsets that are no records lie between; ``complete``: all written was to be read."""
+    found = Verdict()
+    for life in lives:
+        for tenure in _tenures(life, found.wrong, gaps):
+            found.tenures.setdefault(tenure.partition, []).append(tenure)
+    for tenures in found.tenures.values():
+        tenures.sort(key=lambda tenure: tenure.start)
+        _owners(tenures, found.wrong)
+    commits = list(_commits(lives))
+    _commits_of_owners(commits, found)
+    for partition, tenures in found.tenures.items():
+        _records(partition, tenures, commits, found, gaps)
+        _silences(partition, tenures, written, found)
+        found.moves += [b.start for a, b in itertools.pairwise(tenures) if a.life.name != b.life.name]
+    if complete:
+        _nothing_lost(found, written)
+    return found
+
+
+def _tenures(life: Life, wrong: list[str], gaps: bool) -> Iterator[Tenure]:
+    owned: dict[str, Tenure] = {}
+    fatal: float | None = None
+
+    def end(partition: str, when: float, how: str) -> Iterator[Tenure]:
+        tenure = owned.pop(partition, None)
+        if tenure is None:
+            wrong.append(f"{life.name}: {partition} {how} at {when:.3f}, but it did not own it")
+        else:
+            tenure.end, tenure.how = when, how
+            yield tenure
+
+    for event in life.events:
+        kind, when = event["e"], event["t"]
+        if kind == "assigned":
+            for partition in event["p"]:
+                if partition in owned:
+                    wrong.append(f"{life.name}: {partition} assigned at {when:.3f}, but it owned it already")
+                else:
+                    owned[partition] = Tenure(partition, life, when)
+        elif kind == "revoking":
+            for partition in event["p"]:
+                if partition in owned:
+                    owned[partition].revoking = when
+        elif kind in ("revoked", "lost"):
+            for partition in event["p"]:
+                yield from end(partition, when, kind)
+        elif kind == "closed":
+            for partition in list(owned):
+                yield from end(partition, when, "closed")
+        elif is_fatal(event):
+            fatal = when
+        elif kind == "read":
+            first, last = event["o"]
+            if fatal is not None:
+                wrong.append(f"{life.name}: read {event['p']} [{first}, {last}] after it was told to stop")
+            if event["p"] not in owned:
+                wrong.append(f"{life.name}: read {event['p']} [{first}, {last}] at {when:.3f} without owning it")
+            else:
+                owned[event["p"]].reads.append((when, first, last))
+            if event["n"] != last - first + 1 and not gaps:
+                wrong.append(f"{life.name}: read {event['n']} records in {event['p']} [{first}, {last}]")
+    for partition in list(owned):
+        if life.killed is not None:
+            yield from end(partition, life.killed, "killed")
+        else:
+            yield owned.pop(partition)
+
+
+def _owners(tenures: list[Tenure], wrong: list[str]) -> None:
+    """Owners never overlap, but for one that was fenced and did not know it yet."""
+    for index, tenure in enumerate(tenures):
+        for other in tenures[index + 1:]:
+            if other.start >= tenure.end:
+                continue
+            fenced = tenure.how == "lost" and (
+                tenure.life.may_lose or tenure.life.was_stopped(tenure.start, tenure.end))
+            stopped = tenure.how == "killed" and (
+                tenure.life.may_lose or tenure.life.was_stopped(tenure.start, tenure.end))
+            if not fenced and not stopped:
+                wrong.append(f"two owners: {tenure} and {other}")
+
+
+def _commits(lives: list[Life]) -> Iterator[tuple[str, int, float, float, Life, bool, str]]:
+    for life in lives:
+        for event in life.events:
+            if event["e"] == "commit":
+                for partition, offset in event["o"].items():
+                    yield partition, offset, event["sent"], event["t"], life, event["ok"], event["error"] or ""
+            elif event["e"] == "transaction":
+                for partition, offset in event["o"].items():
+                    yield partition, offset, event["t"], event["t"], life, event["ok"], event.get("error") or ""
+
+
+def _commits_of_owners(commits: list[Any], found: Verdict) -> None:
+    """No commit succeeds that was sent after somebody else had got the partition."""
+    for partition, offset, sent, _, life, ok, _ in commits:
+        if not ok:
+            continue
+        later = [t for t in found.tenures.get(partition, []) if t.life is not life and t.start < sent]
+        own = [t for t in found.tenures.get(partition, []) if t.life is life and t.start <= sent]
+        if later and (not own or max(t.start for t in later) > max(t.start for t in own)):
+            thief = max(later, key=lambda t: t.start)
+            found.wrong.append(f"{life.name} committed {partition} {offset} at {sent:.3f}, which was then {thief}")
+
+
+def _records(partition: str, tenures: list[Tenure], commits: list[Any], found: Verdict, gaps: bool) -> None:
+    high = 0  # the offset after the highest that anybody has processed
+    before: Tenure | None = None
+    own_commits = [c for c in commits if c[0] == partition]
+    for tenure in tenures:
+        expected: int | None = None
+        committed = _committed(own_commits, tenure.start)
+        rewound = [e["t"] for e in tenure.life.events if e["e"] == "rewound" and e["p"] == partition]
+        told = tenure.start
+        for when, first, last in tenure.reads:
+            jumped = any(told < t <= when for t in rewound)
+            told = when
+            if expected is None:
+                _first(tenure, first, _Known(committed, high, before), found, gaps)
+            elif first != expected and not gaps and not jumped:
+                found.wrong.append(f"{tenure}: {first} came at {when:.3f}, not {expected}")
+            expected = last + 1
+            again = max(0, min(last + 1, high) - first)
+            if again:
+                found.repeated += again
+                why = before.how if before is not None else "rewound"
+                if before is not None and why in ("revoked", "closed") and _failed(own_commits, before):
+                    why = "commit failed"
+                found.repeated_for[why] += again
+            found.records += last + 1 - first
+            high = max(high, last + 1)
+        if tenure.reads:
+            before = tenure
+
+
+def _committed(commits: list[Any], until: float) -> int:
+    """What a tenure that begins must not begin before. Commits of other clients may overtake each other when they are
+    retried, and the last one counts; kconsumer's may not."""
+    found: dict[int, int] = {}
+    for _, offset, _, when, life, ok, _ in sorted(commits, key=lambda commit: commit[3]):
+        if ok and when <= until:
+            least = found.get(id(life), 0) if life.kind == "kconsumer" else 0
+            found[id(life)] = max(least, offset)
+    return max(found.values(), default=0)
+
+
+def _failed(commits: list[Any], tenure: Tenure) -> bool:
+    """Whether the last commit of a tenure failed."""
+    own = [c for c in commits if c[4] is tenure.life and tenure.start <= c[2] <= tenure.end]
+    return bool(own) and not max(own, key=lambda c: c[2])[5]
+
+
+class _Known(NamedTuple):
+    """What is known of a partition when a tenure begins."""
+
+    committed: int
+    high: int
+    before: Tenure | None
+
+
+def _first(tenure: Tenure, first: int, known: _Known, found: Verdict, gaps: bool) -> None:
+    committed, high, before = known
+    if first < committed:
+        found.wrong.append(f"{tenure}: began at {first}, but {committed} had been committed")
+    if first > high and not gaps:
+        found.wrong.append(f"{tenure}: began at {first}, but only {high} had been read")
+    clean = before is not None and before.how in ("revoked", "closed") and before.life.auto_commit
+    if clean and first < high:
+        found.wrong.append(f"{tenure}: began at {first}, but {before} had read up to {high}")
+
+
+def _silences(partition: str, tenures: list[Tenure], written: Written, found: Verdict, began: float = 0.0) -> None:
+    """How long records that were there to be read were not, while the partition stayed and when it moved."""
+    high, since, owner = 0, 0.0, None
+    for tenure in tenures:
+        for when, _, last in tenure.reads:
+            if last < high:
+                continue  # read before: no progress
+            there = written.when(partition, high)
+            silence = when - max(since, there if there is not None else when)
+            if when < began:
+                pass
+            elif owner is not None and owner is not tenure:
+                found.handover[partition].append(silence)
+            elif owner is tenure and not tenure.life.was_stopped(since, when):
+                place = (tenure.life.kind, partition)
+                found.silence[place] = max(silence, found.silence.get(place, 0.0))
+            high, since, owner = last + 1, when, tenure
+
+
+def _nothing_lost(found: Verdict, written: Written) -> None:
+    for partition in written.partitions():
+        reads = sorted((first, last) for t in found.tenures.get(partition, []) for _, first, last in t.reads)
+        reach = 0
+        for first, last in reads:
+            if first > reach:
+                found.wrong.append(f"lost: {partition} [{reach}, {first - 1}] was read by nobody")
+            reach = max(reach, last + 1)
+        if reach < written.end(partition):
+            found.wrong.append(f"lost: {partition} from {reach} to {written.end(partition)} was read by nobody")
