@@ -32,13 +32,13 @@ cdef class ConsumerHeartbeatManager(RequestManager):
 
     cdef string member_id                        # thread: N (our own, for the life of the consumer)
     cdef RequestState state                      # thread: N (of heartbeats but the leave)
-    cdef uint64_t session                        # thread: N (from a join to its end; answers of an older one are dropped)
+    cdef uint64_t session                        # thread: N (from join to end; answers of an older one are dropped)
     cdef bint in_group                           # thread: N (a session is on)
     cdef bint joining                            # thread: N (the join, epoch 0, has not been answered well)
     cdef bint join_sent                          # thread: N (the coordinator may know this member)
     cdef int64_t interval_ms                     # thread: N (as the coordinator last said)
     cdef int64_t next_ms                         # thread: N (when the interval is over)
-    cdef uint64_t failures_seen                  # thread: N (CoordinatorRequestManager.failures when it began to be needed)
+    cdef uint64_t failures_seen                  # thread: N (of the coordinator manager, when it was needed first)
 
     cdef bint full                               # thread: N (the next heartbeat carries every field)
     cdef bint tell_owned                         # thread: N (the next heartbeat carries what is owned)

@@ -1,27 +1,27 @@
-"""Owns: ConsumerHeartbeatManager, this member of a group under group.protocol=consumer (KIP-848): ConsumerGroupHeartbeat
-v0 and v1, the member's id and what the coordinator has been told, topic ids of assignments.
+"""Owns: ConsumerHeartbeatManager, this member of a group under group.protocol=consumer (KIP-848):
+ConsumerGroupHeartbeat v0 and v1, the member's id and what the coordinator has been told, topic ids of assignments.
 
 thread: N. Never: reconciles (MembershipManager does), acts on an answer of an earlier session, keeps two heartbeats in
 flight (the leave apart).
 
-The join (epoch 0), and the heartbeat after any failure or change of the coordinator, carries every field; others only what
-has changed. A heartbeat goes out at once when something is to be told: a subscription, a revocation that is committed, an
-assignment that was acknowledged; else when the coordinator's interval is over.
+The join (epoch 0), and the heartbeat after any failure or change of the coordinator, carries every field; others only
+what has changed. A heartbeat goes out at once when something is to be told: a subscription, a revocation that is
+committed, an assignment that was acknowledged; else when the coordinator's interval is over.
 
 Errors of a ConsumerGroupHeartbeat response, as the Java client (4.3) acts on them:
   NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE    another coordinator is looked for; every field goes to it at once
   COORDINATOR_LOAD_IN_PROGRESS                  again with backoff
   FENCED_MEMBER_EPOCH, UNKNOWN_MEMBER_ID        fenced: partitions are lost, joins again with epoch 0 and the same id
-  TOPIC_AUTHORIZATION_FAILED                    told once; topics that metadata says are refused are left out, again with
-                                                backoff: the member recovers when it is allowed to see them
+  TOPIC_AUTHORIZATION_FAILED                    told once; topics that metadata says are refused are left out, again
+                                                with backoff: the member recovers when it is allowed to see them
   UNSUPPORTED_VERSION (or no common version)    fatal: the cluster has no KIP-848; the message names the remedy
   GROUP_AUTHORIZATION_FAILED, INVALID_REQUEST, GROUP_MAX_SIZE_REACHED, UNSUPPORTED_ASSIGNOR, UNRELEASED_INSTANCE_ID,
   FENCED_INSTANCE_ID, INVALID_REGULAR_EXPRESSION, GROUP_ID_NOT_FOUND, every other   fatal
-A connection lost or a time out: another look for the coordinator, and with backoff every field: the answer that was lost
-may have held an assignment. Any answer to a leave ends it.
+A connection lost or a time out: another look for the coordinator, and with backoff every field: the answer that was
+lost may have held an assignment. Any answer to a leave ends it.
 
-Patterns go to the broker (v1), which matches whole names with RE2; a coordinator that speaks only v0 gets the names that
-MembershipManager matches (POSIX, unanchored at the end).
+Patterns go to the broker (v1), which matches whole names with RE2; a coordinator that speaks only v0 gets the names
+that MembershipManager matches (POSIX, unanchored at the end).
 """
 cimport cython
 from cython.operator cimport dereference, preincrement
@@ -79,7 +79,7 @@ cdef enum:
     KIND_LOOKUP = 3                 # names of topic ids
 
     LEAVE_EPOCH = -1
-    STATIC_LEAVE_EPOCH = -2         # leaves for a while: its partitions wait for the instance until the session times out
+    STATIC_LEAVE_EPOCH = -2         # leaves for a while: its partitions wait until the session times out
     DEFAULT_INTERVAL_MS = 5000      # the broker's default, until it has said its own
     LEAVE_SEARCH_MS = 1000          # how long a leave waits for a coordinator to be found
     LOOKUP_LOWEST_VERSION = 12      # the first Metadata that answers by topic id
@@ -321,8 +321,8 @@ cdef class ConsumerHeartbeatManager(RequestManager):
                 self.leave_until_ms = now_ms + LEAVE_SEARCH_MS
             if now_ms < self.leave_until_ms:
                 return self.leave_until_ms - now_ms
-            self.background.log.write(5, 0, b"LEAVEGROUP", b"group %s: no coordinator is known to leave it at: it drops "
-                                      b"this member when its session times out", self.config.group_id.c_str())
+            self.background.log.write(5, 0, b"LEAVEGROUP", b"group %s: no coordinator is known to leave it at: "
+                                      b"it drops this member when its session times out", self.config.group_id.c_str())
             self._left(now_ms)
             return 0
         self._send_leave(node, now_ms)
@@ -377,8 +377,8 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     cdef void _on_unsupported(self, const Status& status, int64_t now_ms) noexcept nogil:
         """The coordinator does not speak v1, or not this API at all."""
         if not self.sent_pattern.empty():
-            self.background.log.write(5, 0, b"SUBSCRIPTION", b"the group's coordinator does not match patterns: they are "
-                                      b"matched here, as POSIX extended regular expressions")
+            self.background.log.write(5, 0, b"SUBSCRIPTION", b"the group's coordinator does not match patterns: they "
+                                      b"are matched here, as POSIX extended regular expressions")
             self.state = RequestState()
             self.full = True
             self.sent_pattern.clear()
@@ -450,8 +450,8 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         cdef string detail = string(b"group ")
         detail.append(self.config.group_id).append(b": ")
         if code == <int>UNSUPPORTED_VERSION:
-            detail.append(b"the cluster does not support group.protocol=consumer (KIP-848); set group.protocol=classic, "
-                          b"or upgrade the brokers to 4.0 and enable group.version=1")
+            detail.append(b"the cluster does not support group.protocol=consumer (KIP-848); set group.protocol="
+                          b"classic, or upgrade the brokers to 4.0 and enable group.version=1")
         elif code == <int>UNRELEASED_INSTANCE_ID:
             detail.append(b"group.instance.id ").append(self.config.group_instance_id)
             detail.append(b" is used by another member")
@@ -510,8 +510,8 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self._show_target(now_ms)
 
     cdef int64_t _resolve(self, int64_t now_ms) noexcept nogil:
-        """Names for the topic ids of the target. It is held until they were asked for; then what has a name goes on, and
-        the rest is asked again: a topic that is deleted leaves the target by itself."""
+        """Names for the topic ids of the target. It is held until they were asked for; then what has a name goes on,
+        and the rest is asked again: a topic that is deleted leaves the target by itself."""
         if not self.target_open:
             return INT64_MAX
         if self.metadata.updates != self.metadata_seen:
