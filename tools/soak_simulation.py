@@ -1,9 +1,9 @@
 """Owns: the long form of the simulation: histories of every protocol, on and on, where the last run left off.
 
-Usage: python tools/soak_simulation.py [--seconds N] [--histories N] [--state FILE]. Ranges of seeds are run by a process
-per core; what is done is kept in a file (default build/soak-simulation.json), so that the next run goes on from there,
-until every protocol has had its histories (default 200,000). Exit status 1 when a seed failed; each is printed, and is
-run again by `python -m tests.simulation --protocol P --seed N`.
+Usage: python tools/soak_simulation.py [--seconds N] [--histories N] [--state FILE]. Ranges of seeds are run by a
+process per core; what is done is kept in a file (default build/soak-simulation.json), so that the next run goes on from
+there, until every protocol has had its histories (default 200,000). Exit status 1 when a seed failed; each is printed,
+and is run again by `python -m tests.simulation --protocol P --seed N`.
 
 Threads: one a process that it starts. Never: goes on into a range after the time is up.
 """
