@@ -42,6 +42,18 @@ def load(path: Path) -> dict[str, Any]:
     return {"next": dict.fromkeys(PROTOCOLS, 0), "failed": []}
 
 
+def due(done: dict[str, int], histories: int) -> list[tuple[str, int]]:
+    """The next range of each core: of whichever protocol has had the fewest."""
+    ahead = dict(done)
+    ranges = []
+    for _ in range(os.cpu_count() or 1):
+        protocol = min(PROTOCOLS, key=ahead.__getitem__)
+        if ahead[protocol] < histories:
+            ranges.append((protocol, ahead[protocol]))
+            ahead[protocol] += RANGE
+    return ranges
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Run the simulation for a long time.")
     parser.add_argument("--seconds", type=float, default=600)
@@ -53,8 +65,7 @@ def main() -> int:
     failed = 0
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         while time.monotonic() < until:
-            ranges = [(p, state["next"][p] + i * RANGE) for i in range(os.cpu_count() or 1) for p in PROTOCOLS
-                      if state["next"][p] + i * RANGE < options.histories]
+            ranges = due(state["next"], options.histories)
             if not ranges:
                 break
             asked = [pool.submit(run, p, first, min(first + RANGE, options.histories)) for p, first in ranges]
