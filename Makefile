@@ -89,6 +89,7 @@ sanitize: build
 
 soak: build
 	$(PY) tools/soak.py --seconds $(SOAK_SECONDS) $(ARGS)
+	$(PY) tools/soak_simulation.py --seconds $(SOAK_SECONDS)
 
 clean:
 	rm -rf build dist $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks src/*.egg-info

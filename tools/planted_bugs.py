@@ -32,8 +32,8 @@ class Bug:
 
 
 BUGS = (
-    Bug("an older commit is sent again after a newer one", "managers/commit_request_manager",
-        "return self.newest[partition_key(offset.topic, offset.partition)] == sequence", "return True"),
+    Bug("a commit of a partition that has gone is sent again", "managers/commit_request_manager",
+        "cdef bint owned = p != NULL and not p.revoking", "cdef bint owned = True", ("consumer",)),
     Bug("the revocation is acknowledged before its commit has been made", "managers/consumer_heartbeat_manager",
         "if self.member.state == MEMBER_PARTITION_REVOKED and self.member.revocation_committed():",
         "if self.member.state == MEMBER_PARTITION_REVOKED:", ("consumer",)),
@@ -52,7 +52,8 @@ BUGS = (
     Bug("the position to be committed is one too far", "consumer/group_core",
         "p.read_position(offset, epoch)", "p.read_position(offset, epoch); offset += 1"),
     Bug("reading goes on one behind the committed offset", "state/fetch_positions",
-        "self.start_at(p, offset, leader_epoch)\n        else:", "self.start_at(p, offset + 1, leader_epoch)\n        else:"),
+        "            self.start_at(p, offset, leader_epoch)\n        else:",
+        "            self.start_at(p, offset + 1, leader_epoch)\n        else:"),
     Bug("aborted transactions are taken in the order of their ends", "managers/fetch_sender",
         "item.job.add_aborted(aborted)", "item.job.aborted.push_back(aborted)", ("assign",)),
     Bug("the next fetch skips an offset", "managers/fetch_sender",
@@ -62,7 +63,8 @@ BUGS = (
     Bug("a fetch session that failed is continued", "managers/fetch_sender",
         "cdef void _session_failed(self, FetchSession* session, int64_t now_ms) noexcept nogil:\n"
         "        start_again(session)",
-        "cdef void _session_failed(self, FetchSession* session, int64_t now_ms) noexcept nogil:\n        pass", ("assign",)),
+        "cdef void _session_failed(self, FetchSession* session, int64_t now_ms) noexcept nogil:\n"
+        "        pass", ("assign",)),
 )
 
 

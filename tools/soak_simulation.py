@@ -1,9 +1,9 @@
 """Owns: the long form of the simulation: histories of every protocol, on and on, where the last run left off.
 
-Usage: python tools/soak_simulation.py [--seconds N] [--histories N] [--state FILE]. Ranges of seeds are run by a process
-per core; what is done is kept in a file (default build/soak-simulation.json), so that the next run goes on from there,
-until every protocol has had its histories (default 200,000). Exit status 1 when a seed failed; each is printed, and is
-run again by `python -m tests.simulation --protocol P --seed N`.
+Usage: python tools/soak_simulation.py [--seconds N] [--histories N] [--state FILE]. Ranges of seeds are run by a
+process per core; what is done is kept in a file (default build/soak-simulation.json), so that the next run goes on from
+there, until every protocol has had its histories (default 200,000). Exit status 1 when a seed failed; each is printed,
+and is run again by `python -m tests.simulation --protocol P --seed N`.
 
 Threads: one a process that it starts. Never: goes on into a range after the time is up.
 """
@@ -42,6 +42,18 @@ def load(path: Path) -> dict[str, Any]:
     return {"next": dict.fromkeys(PROTOCOLS, 0), "failed": []}
 
 
+def due(done: dict[str, int], histories: int) -> list[tuple[str, int]]:
+    """The next range of each core: of whichever protocol has had the fewest."""
+    ahead = dict(done)
+    ranges = []
+    for _ in range(os.cpu_count() or 1):
+        protocol = min(PROTOCOLS, key=ahead.__getitem__)
+        if ahead[protocol] < histories:
+            ranges.append((protocol, ahead[protocol]))
+            ahead[protocol] += RANGE
+    return ranges
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Run the simulation for a long time.")
     parser.add_argument("--seconds", type=float, default=600)
@@ -53,8 +65,7 @@ def main() -> int:
     failed = 0
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         while time.monotonic() < until:
-            ranges = [(p, state["next"][p] + i * RANGE) for i in range(os.cpu_count() or 1) for p in PROTOCOLS
-                      if state["next"][p] + i * RANGE < options.histories]
+            ranges = due(state["next"], options.histories)
             if not ranges:
                 break
             asked = [pool.submit(run, p, first, min(first + RANGE, options.histories)) for p, first in ranges]

@@ -228,7 +228,9 @@ class History:
             self.step(until)
 
     def settled(self) -> bool:
-        if any(what != self.join_if_unsettled for _, _, what in self.planned) or not all(a.settled() for a in self.applications if a.running and not a.closed):
+        if any(what != self.join_if_unsettled for _, _, what in self.planned):
+            return False
+        if not all(a.settled() for a in self.applications if a.running and not a.closed):
             return False
         if self.protocol == "assign":
             return True
@@ -243,11 +245,11 @@ class History:
         if self.cluster.violated:
             raise Broken(self.cluster.violations[0])
         for commit in self.cluster.take_commits():
-            self.check_commit(*commit)
+            self.check_commit(commit)
 
-    def check_commit(self, time_ms: int, client: int, member_id: str, topic: str, partition: int, offset: int,
-                     before: int) -> None:
+    def check_commit(self, commit: tuple[int, int, str, str, int, int, int]) -> None:
         """Never beyond what was handed out and what is invisible after it; back only after a seek."""
+        time_ms, client, member_id, topic, partition, offset, before = commit
         where = (topic, partition)
         self.committed.setdefault(where, [0]).append(offset)
         application = self.applications[client]

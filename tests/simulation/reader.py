@@ -1,5 +1,5 @@
-"""Owns: Reader, an application that assigns partitions itself: what it asks of its consumer, and whether what it gets is
-right.
+"""Owns: Application, a program with a consumer that checks every record it is given, and Reader, one that assigns
+partitions itself.
 
 Threads: the simulation's one. Never: waits.
 """
@@ -50,7 +50,8 @@ class Application:
         self.network = SimulatedNetwork(self.cluster, self.number)
         self.consumer = self.make_consumer()
         given = {"bootstrap.servers": "broker-1:9092", "client.id": f"client-{self.number}",
-                 "error_cb": self.on_background_error, "logger": _logger, "fetch.wait.max.ms": 500, "retry.backoff.ms": 50,
+                 "error_cb": self.on_background_error, "logger": _logger, "fetch.wait.max.ms": 500,
+                 "retry.backoff.ms": 50,
                  "retry.backoff.max.ms": 500, "topic.metadata.refresh.interval.ms": 5000, **self.settings}
         self.consumer._settings = config.parse(given)
         self.consumer._open(self.consumer._settings, "1.0", self.network, self.simulation.clock)

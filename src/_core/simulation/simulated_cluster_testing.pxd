@@ -54,6 +54,7 @@ cdef extern from "simulation/cluster.hpp" namespace "kc::sim" nogil:
 
     cdef cppclass Topics:
         Topic* by_name(const string&)
+
         @staticmethod
         Partition* part(Topic*, int32_t)
         void create(const string&, int32_t)

@@ -1,10 +1,8 @@
-"""Owns: Simulation, which lets virtual time pass: what befalls brokers and connections, and the turns of every consumer's
-loop, in the one order that their times give.
+"""Owns: Simulation, which lets virtual time pass: what befalls brokers and connections, and the turns of every
+consumer's loop, in the one order that their times give.
 
 Threads: the simulation's one, which plays every consumer's A and N. Never: decides what applications do.
 """
-from libc.stdint cimport INT64_MAX
-
 from kconsumer._core.base.clock cimport ManualClock
 from kconsumer._core.base.cpp cimport int64_t
 from kconsumer._core.consumer.consumer_core cimport ConsumerCore
