@@ -260,13 +260,6 @@ def _check_poll_interval(settings: Settings, given: Mapping[str, _Given]) -> str
     )
 
 
-def _check_assignors(settings: Settings, given: Mapping[str, _Given]) -> str | None:
-    strategies = settings.partition_assignment_strategy
-    if len({strategy.startswith("cooperative") for strategy in strategies}) == 1:
-        return None
-    return f"partition.assignment.strategy ({','.join(strategies)}) mixes eager and cooperative assignors"
-
-
 _NOT_IN_CONSUMER_PROTOCOL: Final = (
     "session.timeout.ms",
     "heartbeat.interval.ms",
@@ -288,7 +281,6 @@ _CHECKS: Final[tuple[Callable[[Settings, Mapping[str, _Given]], str | None], ...
     _check_response_size,
     _check_reconnect,
     _check_poll_interval,
-    _check_assignors,
     _check_consumer_protocol,
 )
 

@@ -124,7 +124,7 @@ class GroupConsumer(GroupCore):
 
     def _cooperative(self) -> bool:
         return (self._settings.group_protocol == "consumer"
-                or any(str(s).startswith("cooperative") for s in self._settings.partition_assignment_strategy))
+                or self._settings.partition_assignment_strategy == ("cooperative-sticky",))
 
     def consumer_group_metadata(self) -> bytes | None:
         """What a transactional producer needs to commit this consumer's offsets

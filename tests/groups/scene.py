@@ -374,7 +374,7 @@ class Scene:
             member.events()
         written = self.writers[0].written()
         found = judge(lives, written, gaps).since(since, written)
-        allowed = {"killed", "lost", *repeats} | ({"commit failed"} if brokers_fail else set())
+        allowed = {"killed", "lost", *repeats} | ({"commit failed", "commit overtaken"} if brokers_fail else set())
         for why, count in found.repeated_for.items():
             if why not in allowed:
                 found.wrong.append(f"{count} records came again after a tenure that ended: {why}")

@@ -239,8 +239,11 @@ def _records(partition: str, tenures: list[Tenure], commits: list[Any], found: V
             if again:
                 found.repeated += again
                 why = before.how if before is not None else "rewound"
-                if before is not None and why in ("revoked", "closed") and _failed(own_commits, before):
-                    why = "commit failed"
+                if before is not None and why in ("revoked", "closed"):
+                    if _failed(own_commits, before):
+                        why = "commit failed"
+                    elif before.life.kind != "kconsumer" and committed < high:
+                        why = "commit overtaken"
                 found.repeated_for[why] += again
             found.records += last + 1 - first
             high = max(high, last + 1)

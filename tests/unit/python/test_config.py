@@ -448,13 +448,18 @@ def test_the_response_limit_follows_the_fetch_size() -> None:
     [
         ({"reconnect.backoff.ms": 11, "reconnect.backoff.max.ms": 10}, "reconnect.backoff.max.ms (10) must be at"),
         ({"max.poll.interval.ms": 10, "session.timeout.ms": 11}, "max.poll.interval.ms (10) must be at least"),
-        ({"partition.assignment.strategy": "range,cooperative-sticky"}, "mixes eager and cooperative assignors"),
         ({"group.protocol": "consumer", "session.timeout.ms": 1}, "session.timeout.ms cannot be set under"),
         ({"group.protocol": "consumer", "group.protocol.type": "x"}, "group.protocol.type cannot be set under"),
     ],
 )
 def test_contradictions(config: dict[str, Any], message: str) -> None:
     assert message in error({"bootstrap.servers": "h", **config})
+
+
+def test_eager_and_cooperative_assignors_may_stand_together() -> None:
+    """As in the Java client: so a group goes from one to the other, member by member (KIP-429)."""
+    given = settings(partition_assignment_strategy="cooperative-sticky,range")
+    assert given.partition_assignment_strategy == ("cooperative-sticky", "range")
 
 
 def test_under_the_consumer_protocol_the_poll_interval_stands_alone() -> None:
