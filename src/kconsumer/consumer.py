@@ -125,8 +125,8 @@ class Consumer(GroupConsumer):
 
     def _refuse_protocol(self, protocol: str, instead: str) -> None:
         if self._is_subscribed() and self.rebalance_protocol() == protocol:
-            raise exception_for(KafkaError._STATE, f"the group's rebalance protocol is {protocol}: change the assignment "
-                                f"by {instead}")
+            raise exception_for(KafkaError._STATE, f"the group's rebalance protocol is {protocol}: change the "
+                                f"assignment by {instead}")
 
     @staticmethod
     def _plain(partitions: Iterable[TopicPartition]) -> list[tuple[str, int, int, int]]:

@@ -1,6 +1,6 @@
 # ConsumerCore: the one class of the core that Python sees. thread: A; it owns everything N works on.
 from kconsumer._core.base.clock cimport Clock
-from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, uint32_t, vector
+from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, uint32_t
 from kconsumer._core.consumer.application_event_processor cimport ApplicationEventProcessor
 from kconsumer._core.consumer.consumer_network_thread cimport ConsumerNetworkThread
 from kconsumer._core.consumer.fetch_buffer cimport FetchBuffer
@@ -9,7 +9,6 @@ from kconsumer._core.consumer.fetch_handler cimport FetchHandler
 from kconsumer._core.consumer.record_batch cimport RecordBatch
 from kconsumer._core.events.application_event cimport ApplicationEvent
 from kconsumer._core.events.application_event_queue cimport ApplicationEventQueue
-from kconsumer._core.events.topic_partition cimport PartitionOffset
 from kconsumer._core.events.background_event cimport BackgroundEvent, BackgroundEventQueue
 from kconsumer._core.managers.fetch_sender cimport FetchSender
 from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
@@ -22,9 +21,6 @@ from kconsumer._core.state.fetch_config cimport FetchConfig, FetchCounters
 from kconsumer._core.state.group cimport Liveness
 from kconsumer._core.state.fetch_positions cimport FetchPositions
 from kconsumer._core.state.subscription_state cimport SubscriptionState
-
-
-cdef list offset_tuples(const vector[PartitionOffset]& offsets)
 
 
 cdef class ConsumerCore:

@@ -15,6 +15,7 @@ from kconsumer._core.base.gil cimport GIL_DISABLED
 from kconsumer._core.base.log cimport LogLine
 from kconsumer._core.base.status cimport ERR_INTR, ERR_PARTITION_EOF, ERR_STATE, ERR_UNSUPPORTED_FEATURE
 from kconsumer._core.base.wakeup_fd cimport WAIT_INTERRUPTED, WaitResult, wait_readable
+from kconsumer._core.consumer.answers cimport metadata_tuple, offset_tuples
 from kconsumer._core.consumer.fetch_buffer cimport ENTRY_END_OF_PARTITION, FetchEntry
 from kconsumer._core.consumer.message cimport Message, error_message
 from kconsumer._core.consumer.record_batch cimport RecordBatch, make_batch
@@ -30,8 +31,6 @@ from kconsumer._core.events.application_event cimport (
     CloseEvent,
     ListOffsetsEvent,
     OffsetQuery,
-    PartitionInfo,
-    TopicInfo,
     TopicMetadataEvent,
 )
 from kconsumer._core.events.background_event cimport (
@@ -48,7 +47,6 @@ from kconsumer._core.events.background_event cimport (
     BACKGROUND_THROTTLE,
     BackgroundEvent,
 )
-from kconsumer._core.events.topic_partition cimport PartitionOffset
 from kconsumer._core.network.network_client cimport NetworkClient
 from kconsumer._core.network.request cimport NetworkConfig
 from kconsumer._core.records.columns cimport Columns
@@ -784,29 +782,3 @@ cdef class ConsumerCore:
 
 cdef extern from "Python.h":
     void leak "Py_INCREF"(object)
-
-
-cdef list offset_tuples(const vector[PartitionOffset]& offsets):
-    """[(topic, partition, offset, leader epoch, metadata, error)]"""
-    cdef size_t i
-    return [(text_of(offsets[i].topic), offsets[i].partition, offsets[i].offset, offsets[i].leader_epoch,
-             text_of(offsets[i].metadata), offsets[i].error) for i in range(offsets.size())]
-
-
-cdef object metadata_tuple(TopicMetadataEvent* event):
-    cdef size_t i
-    brokers = [(event.brokers[i].id, text_of(event.brokers[i].host), event.brokers[i].port,
-                text_of(event.brokers[i].rack)) for i in range(event.brokers.size())]
-    topics = [topic_tuple(&event.found[i]) for i in range(event.found.size())]
-    return (text_of(event.cluster_id), event.controller_id, event.orig_broker_id, text_of(event.orig_broker_name),
-            brokers, topics)
-
-
-cdef object topic_tuple(TopicInfo* topic):
-    cdef size_t i
-    cdef PartitionInfo* p
-    partitions = []
-    for i in range(topic.partitions.size()):
-        p = &topic.partitions[i]
-        partitions.append((p.id, p.leader, [r for r in p.replicas], [r for r in p.isrs], p.error, p.leader_epoch))
-    return (text_of(topic.name), topic.error, topic.internal, partitions)

@@ -10,7 +10,7 @@ from libc.stdint cimport INT64_MAX
 from kconsumer._core.base.cpp cimport string
 from kconsumer._core.base.fork cimport fork_generation
 from kconsumer._core.base.status cimport ERR_STATE, Status
-from kconsumer._core.consumer.consumer_core cimport offset_tuples
+from kconsumer._core.consumer.answers cimport offset_tuples
 from kconsumer._core.consumer.settings cimport configure_group
 from kconsumer._core.consumer.text cimport text_of, utf8
 from kconsumer._core.events.application_event cimport (

@@ -5,7 +5,7 @@ Threads: the test's own, which plays both A and N. Never: part of the consumer, 
 """
 from kconsumer._core.base.cpp cimport deque, string
 from kconsumer._core.base.status cimport Status
-from kconsumer._core.consumer.consumer_core cimport offset_tuples
+from kconsumer._core.consumer.answers cimport offset_tuples
 from kconsumer._core.consumer.group_core cimport GroupCore
 from kconsumer._core.consumer.text cimport text_of, utf8
 from kconsumer._core.events.application_event cimport (
