@@ -32,8 +32,6 @@ class Bug:
 
 
 BUGS = (
-    Bug("a commit of a partition that has gone is sent again", "managers/commit_request_manager",
-        "cdef bint owned = p != NULL and not p.revoking", "cdef bint owned = True", ("consumer",)),
     Bug("the revocation is acknowledged before its commit has been made", "managers/consumer_heartbeat_manager",
         "if self.member.state == MEMBER_PARTITION_REVOKED and self.member.revocation_committed():",
         "if self.member.state == MEMBER_PARTITION_REVOKED:", ("consumer",)),
@@ -56,8 +54,6 @@ BUGS = (
         "p.fetch_offset.store(next_offset)", "p.fetch_offset.store(next_offset + 1)", ("assign",)),
     Bug("records that were fetched before a seek are given", "consumer/fetch_handler",
         "return entry.position_epoch != entry.partition.position_epoch.load()", "return False", ("assign",)),
-    Bug("a fetch session goes on in the epoch of the last answer", "managers/fetch_sender",
-        "            session.epoch += 1\n", "            session.epoch += 0\n", ("assign",)),
 )
 
 
