@@ -32,8 +32,6 @@ class Bug:
 
 
 BUGS = (
-    Bug("a commit of a partition that has gone is sent again", "managers/commit_request_manager",
-        "cdef bint owned = p != NULL and not p.revoking", "cdef bint owned = True", ("consumer",)),
     Bug("the revocation is acknowledged before its commit has been made", "managers/consumer_heartbeat_manager",
         "if self.member.state == MEMBER_PARTITION_REVOKED and self.member.revocation_committed():",
         "if self.member.state == MEMBER_PARTITION_REVOKED:", ("consumer",)),
@@ -43,12 +41,8 @@ BUGS = (
         "self.owned = partitions_without(self.owned, self.revoking)", "pass"),
     Bug("a member that was too slow never comes back", "managers/membership_manager",
         "if polls == self.polls_seen and not self.liveness.in_poll.load():", "if True:"),
-    Bug("a target that comes during a reconciliation is forgotten", "managers/membership_manager",
-        "self.target_pending = True", "self.target_pending = False", ("consumer",)),
     Bug("a rebalance that the coordinator announces is not joined", "managers/classic_group_manager",
         'self._want_rejoin(b"group is already rebalancing")', "pass", ("classic",)),
-    Bug("an assignment of a member that was fenced meanwhile is still given", "consumer/group_core",
-        "elif event.id <= self.shared.lost_rebalance_id.load():", "elif False:"),
     Bug("the position to be committed is one too far", "consumer/group_core",
         "p.read_position(offset, epoch)", "p.read_position(offset, epoch); offset += 1"),
     Bug("reading goes on one behind the committed offset", "state/fetch_positions",
@@ -60,11 +54,6 @@ BUGS = (
         "p.fetch_offset.store(next_offset)", "p.fetch_offset.store(next_offset + 1)", ("assign",)),
     Bug("records that were fetched before a seek are given", "consumer/fetch_handler",
         "return entry.position_epoch != entry.partition.position_epoch.load()", "return False", ("assign",)),
-    Bug("a fetch session that failed is continued", "managers/fetch_sender",
-        "cdef void _session_failed(self, FetchSession* session, int64_t now_ms) noexcept nogil:\n"
-        "        start_again(session)",
-        "cdef void _session_failed(self, FetchSession* session, int64_t now_ms) noexcept nogil:\n"
-        "        pass", ("assign",)),
 )
 
 
