@@ -1,7 +1,7 @@
 """Groups without Java: members in this process on the embedded cluster, both protocols.
 
-Groups of several members are of the consumer protocol: the mock cluster refuses the SyncGroup of a member that comes after
-the leader's (INVALID_REQUEST), where Kafka gives it its assignment. tests/groups has them on a real broker.
+Groups of several members are of the consumer protocol: the mock cluster refuses the SyncGroup of a member that comes
+after the leader's (INVALID_REQUEST), where Kafka gives it its assignment. tests/groups has them on a real broker.
 """
 
 import ctypes
