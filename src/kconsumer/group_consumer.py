@@ -222,11 +222,12 @@ class GroupConsumer(GroupCore):
         if message is None:
             return None
         if isinstance(message, Message):
-            if message.error() is not None:
+            error, topic = message.error(), message.topic()
+            partition, offset, epoch = message.partition(), message.offset(), message.leader_epoch()
+            if error is not None or topic is None or partition is None or offset is None:
                 raise exception_for(KafkaError._INVALID_ARG, f"Cannot {what} offsets for message with error: "
-                                    f"'{message.error().str()}'")
-            epoch = message.leader_epoch()
-            return [(message.topic(), message.partition(), message.offset() + 1, -1 if epoch is None else epoch, None)]
+                                    f"'{error.str() if error else 'no offset'}'")
+            return [(topic, partition, offset + 1, -1 if epoch is None else epoch, None)]
         if hasattr(message, "next_offsets"):
             return [(topic, partition, offset, -1, None)
                     for (topic, partition), offset in message.next_offsets.items()]

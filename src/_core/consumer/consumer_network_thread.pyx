@@ -64,7 +64,7 @@ cdef class ConsumerNetworkThread:
             self.processor.process(event, now_ms)
 
     cdef int64_t _poll_group(self, int64_t now_ms) noexcept nogil:
-        """Membership before its protocol's manager, which acts on its state; the coordinator last, as all ask for it."""
+        """Membership before its protocol's manager, which acts on its state; the coordinator last: all ask for it."""
         # Statements of their own: Cython evaluates the second argument of min() first.
         cdef int64_t wait = self.membership.poll(now_ms)
         wait = min(wait, self.protocol.poll(now_ms))

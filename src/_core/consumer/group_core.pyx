@@ -1,8 +1,8 @@
-"""Owns: GroupCore, the application's side of a consumer group: subscription, rebalance callbacks, stored offsets, commits.
+"""Owns: GroupCore, the application's side of a consumer group: subscription, rebalances, stored offsets, commits.
 
 thread: A. Rebalances are served only by exclusive calls (poll, consume, consume_batch, close) and by unsubscribe();
-all else may come from any thread. Never: waits for a rebalance; the network thread goes on with it when the callback has
-been acknowledged. The callbacks themselves are called by kconsumer/group_consumer.py (`_on_rebalance`).
+all else may come from any thread. Never: waits for a rebalance; the network thread goes on with it when the callback
+has been acknowledged. The callbacks themselves are called by kconsumer/group_consumer.py (`_on_rebalance`).
 """
 cimport cython
 from libc.stdint cimport INT64_MAX
@@ -294,7 +294,8 @@ cdef class GroupCore(ConsumerCore):
 
         Returns it with a reference for the caller, posted even when a callback raises.
         """
-        cdef LeaveGroupEvent* event = new LeaveGroupEvent(deadline_us if deadline_us == INT64_MAX else deadline_us // 1000)
+        cdef LeaveGroupEvent* event = new LeaveGroupEvent(
+            deadline_us if deadline_us == INT64_MAX else deadline_us // 1000)
         cdef vector[PartitionState*] states
         cdef vector[TopicPartition] leaving
         cdef bint lost = self._drop_rebalances()

@@ -1,9 +1,9 @@
-"""Owns: faces on a GroupCore whose network thread does not run: rebalance events put before the application, and what the
-application posts in answer.
+"""Owns: faces on a GroupCore whose network thread does not run: rebalance events put before the application, and what
+the application posts in answer.
 
 Threads: the test's own, which plays both A and N. Never: part of the consumer, used on one whose thread runs.
 """
-from kconsumer._core.base.cpp cimport deque, string
+from kconsumer._core.base.cpp cimport deque
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.consumer.answers cimport offset_tuples
 from kconsumer._core.consumer.group_core cimport GroupCore

@@ -86,13 +86,13 @@ class Member(Loop):
     def refuse(self, request: dict[str, Any], code: int, message: str | None = "refused") -> None:
         self.reply(request, 0, error_code=code, error_message=message, heartbeat_interval_ms=0)
 
-    def join(self, *topics: str, assignment: dict[bytes, list[int]] | None = None) -> None:
-        """Subscribed, joined with epoch 1, its first assignment reconciled and acknowledged."""
+    def join(self, *topics: str, assignment: dict[bytes, list[int]] | None = None, epoch: int = 1) -> None:
+        """Subscribed, joined, its first assignment reconciled and acknowledged."""
         self.subscribe(*(topics or ("t",)))
         self.settle()
-        self.reply(self.beat(), assignment={} if assignment is None else assignment)
+        self.reply(self.beat(), epoch=epoch, assignment={} if assignment is None else assignment)
         self.reconcile()
-        self.acknowledge()
+        self.acknowledge(epoch)
 
     def reconcile(self) -> None:
         """The application takes what the group has for it."""

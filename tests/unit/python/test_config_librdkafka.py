@@ -236,7 +236,6 @@ def theirs_takes(config: dict[str, Any]) -> bool:
         {"group.protocol": "consumer", "heartbeat.interval.ms": 1000},
         {"group.protocol": "consumer", "partition.assignment.strategy": "range"},
         {"partition.assignment.strategy": "foo"},
-        {"partition.assignment.strategy": "range,cooperative-sticky"},
         {"partition.assignment.strategy": "cooperative-sticky"},
         {"builtin.features": "gzip"},
         {"builtin.features": "foo"},
