@@ -305,6 +305,7 @@ def test_a_heartbeat_that_a_join_overtook_means_nothing(stable, error):
     stable.turn(2)
     assert stable.state == "JOINING"
     stable.joined()
+    stable.advance(100)
     stable.settle_metadata()
     stable.synced({"t": [0]})
     stable.serve()
