@@ -286,7 +286,7 @@ def test_a_heartbeats_answer_of_a_former_generation_means_nothing(stable):
     stable.synced({"t": [0]})
     stable.serve()
     assert stable.assigned == [("t", 0)]
-    stable.network.answer(late["id"], b"\0" + bytes(4) + UNKNOWN_MEMBER.to_bytes(2, "big") + b"\0")
+    stable.network.answer(late["id"], bytes(4) + UNKNOWN_MEMBER.to_bytes(2, "big") + b"\0")
     stable.turn(2)
     assert stable.state == "STABLE"
 
@@ -301,7 +301,7 @@ def test_a_heartbeat_that_a_join_overtook_means_nothing(stable, error):
     stable.settle_metadata()
     stable.serve()
     assert len(stable.sent(JOIN)) == 1
-    stable.network.answer(late["id"], b"\0" + bytes(4) + error.to_bytes(2, "big") + b"\0")
+    stable.network.answer(late["id"], bytes(4) + error.to_bytes(2, "big") + b"\0")
     stable.turn(2)
     assert stable.state == "JOINING"
     stable.joined()
