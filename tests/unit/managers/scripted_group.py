@@ -138,3 +138,19 @@ class Group(OffsetsHarness):
             self.answer(request, {"groups": [
                 {"group_id": "g", "topics": [] if error else topics, "error_code": error}]})
         return request
+
+
+def joined(**settings: Any) -> Group:
+    """A member of a classic group that owns t 0 to 3."""
+    group = Group(**settings)
+    group.be_member("m", 5)
+    group.assign(*[("t", n, 0) for n in range(4)])
+    group.turn()
+    return group
+
+
+def retry(group: Group, node: int = 1) -> None:
+    """The backoff is over, and the coordinator is found where it has to be."""
+    group.advance(1300)
+    if group.requests(FIND_COORDINATOR):
+        group.find(node)

@@ -5,7 +5,6 @@ from scripted_group import (
     COORDINATOR_CHANNEL,
     DESTROY,
     FENCED_INSTANCE,
-    FIND_COORDINATOR,
     GROUP_DENIED,
     ILLEGAL_GENERATION,
     INVALID,
@@ -26,6 +25,8 @@ from scripted_group import (
     UNKNOWN_TOPIC,
     UNKNOWN_TOPIC_ID,
     Group,
+    joined,
+    retry,
 )
 
 AUTHENTICATION = -169
@@ -44,21 +45,6 @@ def group():
 def member():
     """A member of a classic group that owns t 0 to 3."""
     return joined()
-
-
-def joined(**settings):
-    group = Group(**settings)
-    group.be_member("m", 5)
-    group.assign(*[("t", n, 0) for n in range(4)])
-    group.turn()
-    return group
-
-
-def retry(group, node=1):
-    """The backoff is over, and the coordinator is found where it has to be."""
-    group.advance(1300)
-    if group.requests(FIND_COORDINATOR):
-        group.find(node)
 
 
 # -- one commit

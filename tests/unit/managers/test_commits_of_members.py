@@ -4,7 +4,6 @@ import pytest
 from scripted_group import (
     ASSIGNMENT_LOST,
     FENCED_INSTANCE,
-    FIND_COORDINATOR,
     GROUP_DENIED,
     ILLEGAL_GENERATION,
     INVALID,
@@ -23,6 +22,8 @@ from scripted_group import (
     UNKNOWN_MEMBER,
     UNKNOWN_TOPIC,
     Group,
+    joined,
+    retry,
 )
 
 FINAL = [UNKNOWN_TOPIC, METADATA_TOO_LARGE, INVALID_SIZE, TOPIC_DENIED, GROUP_DENIED, REBALANCE_IN_PROGRESS,
@@ -40,21 +41,6 @@ def group():
 def member():
     """A member of a classic group that owns t 0 to 3."""
     return joined()
-
-
-def joined(**settings):
-    group = Group(**settings)
-    group.be_member("m", 5)
-    group.assign(*[("t", n, 0) for n in range(4)])
-    group.turn()
-    return group
-
-
-def retry(group, node=1):
-    """The backoff is over, and the coordinator is found where it has to be."""
-    group.advance(1300)
-    if group.requests(FIND_COORDINATOR):
-        group.find(node)
 
 
 # -- members
