@@ -297,7 +297,6 @@ def test_a_heartbeat_that_a_join_overtook_means_nothing(stable, error):
     stable.advance(HEARTBEAT_MS)
     late = stable.the(HEARTBEAT)
     stable.consumer.subscribe(["t", "u"])
-    stable.turn()
     stable.settle_metadata()
     stable.serve()
     assert len(stable.sent(JOIN)) == 1
