@@ -43,6 +43,7 @@ def judged(scenes: list[Scene]) -> None:
         scene.verdict(silence_s=None, brokers_fail=True)
 
 
+@pytest.mark.slow
 def test_rolling_restart(scenes):
     """Each broker shut down in good order and started again, with mixed groups of both protocols."""
     with scenes.faulty("rolling", *BOTH) as (cluster, both):
@@ -67,6 +68,7 @@ def test_the_coordinator_is_killed(scenes):
         judged(both)
 
 
+@pytest.mark.slow
 def test_static_member_persisted_after_rejoin(scenes):
     """The new coordinator knows a static member by the member id of its last rejoin, and fences nobody."""
     with scenes.faulty("persisted", *BOTH) as (cluster, both):

@@ -18,8 +18,8 @@ def config(kafka, group, **settings):
 @pytest.fixture
 def topic(kafka, topic_name):
     name = topic_name()
-    for done in AdminClient({"bootstrap.servers": kafka.bootstrap_servers}).create_topics(
-            [NewTopic(name, 6, 1)]).values():
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})  # lives until the topic is there
+    for done in admin.create_topics([NewTopic(name, 6, 1)]).values():
         done.result()
     return name
 
