@@ -328,8 +328,8 @@ def test_the_coordinator_is_killed(kafka3, topic_name):
 def coordinator_of(cluster, group):
     from confluent_kafka.admin import AdminClient
 
-    found = AdminClient({"bootstrap.servers": cluster.bootstrap_servers}).describe_consumer_groups([group])
-    return found[group].result(30).coordinator.id
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})  # lives until it has answered
+    return admin.describe_consumer_groups([group])[group].result(30).coordinator.id
 
 
 def commit_until_it_works(scene, name):
