@@ -382,3 +382,34 @@ def test_close_in_a_with_block_hands_over(party):
         assert consumer.assignment()
     group.until(lambda: len(second.owned) == 4, "all partitions for the other")
     until(lambda: not first.owned)
+
+
+@pytest.mark.parametrize("how", ["unsubscribe", "raising"])
+def test_close_waits_for_the_leave(cluster, topic_name, how):
+    """A leave that nobody waited for yet: of an unsubscribe(), or of a close() whose on_revoke raised. Were it not sent,
+    the coordinator would keep the partitions for the session timeout."""
+    topic = topic_name()
+    cluster.create_topic(topic, 2)
+    config = {"bootstrap.servers": cluster.bootstrap_servers, "group.id": topic, "group.protocol": "consumer"}
+
+    def fail(consumer, partitions):
+        raise LookupError("from on_revoke")
+
+    def taken(consumer, within_s, on_revoke=None):
+        got = []
+        consumer.subscribe([topic], on_assign=lambda _, partitions: got.extend(partitions), on_revoke=on_revoke)
+        end = time.monotonic() + within_s
+        while len(got) < 2 and time.monotonic() < end:
+            consumer.poll(0.1)
+        return len(got)
+
+    first = Consumer(config)
+    assert taken(first, 30, fail if how == "raising" else None) == 2
+    if how == "raising":
+        with pytest.raises(LookupError, match="from on_revoke"):
+            first.close()
+    else:
+        first.unsubscribe()
+        first.close()
+    with Consumer(config) as second:
+        assert taken(second, 10) == 2

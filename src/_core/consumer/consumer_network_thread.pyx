@@ -72,10 +72,10 @@ cdef class ConsumerNetworkThread:
         return min(wait, self.coordinator.poll(now_ms))
 
     cdef bint _may_close(self) noexcept nogil:
-        """CLOSE waits for the commits before it."""
+        """CLOSE waits for the commits and the leave before it."""
         if self.processor.closing == NULL:
             return False
-        return (not self.has_group or not self.commits.busy()
+        return (not self.has_group or not (self.commits.busy() or self.membership.leaving != NULL)
                 or self.clock.now_ms() >= self.processor.closing.deadline_ms)
 
     cdef int64_t _until_deadline(self, int64_t now_ms) noexcept nogil:

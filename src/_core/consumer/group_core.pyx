@@ -307,6 +307,10 @@ cdef class GroupCore(ConsumerCore):
         try:
             if call_back and not leaving.empty():
                 self._call_back("lost" if lost else "revoke", leaving, True)
+        except BaseException:
+            # Nobody takes the reference that is returned.
+            event.release()
+            raise
         finally:
             if self.group.auto_commit and not lost:
                 self._standing(states, event.offsets)
