@@ -386,8 +386,8 @@ def test_close_in_a_with_block_hands_over(party):
 
 @pytest.mark.parametrize("how", ["unsubscribe", "raising"])
 def test_close_waits_for_the_leave(cluster, topic_name, how):
-    """A leave that nobody waited for yet: of an unsubscribe(), or of a close() whose on_revoke raised. Were it not sent,
-    the coordinator would keep the partitions for the session timeout."""
+    """A leave that nobody waited for yet: of an unsubscribe(), or of a close() whose on_revoke raised. Were it not
+    sent, the coordinator would keep the partitions for the session timeout."""
     topic = topic_name()
     cluster.create_topic(topic, 2)
     config = {"bootstrap.servers": cluster.bootstrap_servers, "group.id": topic, "group.protocol": "consumer"}
