@@ -32,7 +32,7 @@ cdef class ConsumerCore:
     cdef MetadataRequestManager metadata       # thread: N
     cdef OffsetsRequestManager offsets         # thread: N
     cdef FetchSender fetch_sender              # thread: N
-    cdef FetchDecoder decoder                  # thread: N
+    cdef FetchDecoder decoder                  # shared: its gate (N decodes, or A while it waits)
     cdef ApplicationEventProcessor processor   # thread: N
     cdef ApplicationEventQueue application     # shared: its lock
     cdef ConsumerNetworkThread network_thread  # thread: N

@@ -149,6 +149,7 @@ cdef class ConsumerCore:
         self.decoder.pool = self.pool
         self.decoder.config = &self.config
         self.decoder.counters = &self.counters
+        self.decoder.clock = self.clock
         self.processor = ApplicationEventProcessor(self.metadata, self.offsets)
         self.application = ApplicationEventQueue(self.network)
         self.handler = FetchHandler(self.subscription, self.network)
@@ -261,7 +262,7 @@ cdef class ConsumerCore:
         if self.background.attention.clear(<uint32_t>ATTENTION_CONTROL):
             self.handler.revalidate()
         if bits & <uint32_t>ATTENTION_FATAL and self.fatal is None:
-            self.fatal = KafkaError(KafkaError._CRIT_SYS_RESOURCE, "the network thread ran out of memory", fatal=True)
+            self.fatal = KafkaError(KafkaError._CRIT_SYS_RESOURCE, "memory ran out while fetching", fatal=True)
         return 0
 
     cdef int attend_group(self, uint32_t bits) except -1:
@@ -325,20 +326,16 @@ cdef class ConsumerCore:
                 return 0
         # What came since the interpreter last looked, or the wait would outlast it.
         PyErr_CheckSignals()
-        self.background.waiting.store(True)
         if self.callback_lock.locked():
             # Another thread runs callbacks, and wakes this one should it leave any.
             others |= <uint32_t>ATTENTION_EVENTS
-        if self.buffer.empty() and self.background.attention.quiet_but(others):
-            self.liveness.in_poll.store(True)
-            with nogil:
-                result = wait_readable(self.background.wakeup.fd(), -1, left_ms)
-            self.liveness.count()
-            self.liveness.in_poll.store(False)
-            if result == WAIT_INTERRUPTED:
-                PyErr_CheckSignals()
-        self.background.waiting.store(False)
-        self.background.wakeup.drain()
+        self.liveness.in_poll.store(True)
+        with nogil:
+            result = self.decoder.decode_or_sleep(others, left_ms)
+        self.liveness.count()
+        self.liveness.in_poll.store(False)
+        if result == WAIT_INTERRUPTED:
+            PyErr_CheckSignals()
         return 1
 
     cdef object await_event(self, ApplicationEvent* event):

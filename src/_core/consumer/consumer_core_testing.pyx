@@ -166,7 +166,7 @@ def leader(ConsumerCore core not None, str topic, int32_t number):
 
 def undecoded(ConsumerCore core not None):
     """How many things that a Fetch brought wait to be decoded."""
-    return core.fetch_sender.fetched.size()
+    return core.fetch_sender.fetched.size() + core.counters.undecoded.load()
 
 
 def sizes(ConsumerCore core not None):

@@ -206,7 +206,8 @@ cdef class FetchSender(RequestManager):
     # ---- requests
 
     cdef bint nothing_undelivered(self) noexcept nogil:
-        return self.fetched.empty() and self.counters.undelivered_records.load() <= 0
+        return (self.fetched.empty() and self.counters.undecoded.load() <= 0
+                and self.counters.undelivered_records.load() <= 0)
 
     cdef int64_t _poll_session(self, FetchSession* session, int64_t now_ms) noexcept nogil:
         cdef int64_t room

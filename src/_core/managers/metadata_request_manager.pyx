@@ -486,7 +486,7 @@ cdef class MetadataRequestManager(RequestManager):
                 p.preferred_replica = -1
                 p.fetch_leader_epoch = -1
                 p.eof_reported_at = -1
-                p.decode_generation += 1
+                p.drop_fetched()
                 p.request_in_flight = False
                 if p.state == FETCH_AWAIT_RESET or p.state == FETCH_AWAIT_COMMITTED:
                     continue

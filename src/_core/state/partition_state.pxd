@@ -43,9 +43,9 @@ cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
         atomic[int64_t] committed_offset
         atomic[int64_t] start_offset
         atomic[int64_t] undelivered_records
-        int64_t received_records
+        atomic[int64_t] received_records
         int64_t received_bytes
-        bint tracked
+        bint tracked                  # atomic, as are adopted_epoch and decode_generation
         size_t tracked_place
         uint64_t adopted_epoch
         FetchState state
@@ -68,6 +68,7 @@ cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
         int32_t last_error
         void retain()
         void release()
+        void drop_fetched()
         int32_t read_node(int64_t now_ms)
         string name()
         void publish_position(int64_t offset, int32_t epoch)
