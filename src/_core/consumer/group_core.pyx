@@ -11,13 +11,23 @@ from kconsumer._core.base.cpp cimport string
 from kconsumer._core.base.fork cimport fork_generation
 from kconsumer._core.base.status cimport ERR_STATE, Status
 from kconsumer._core.consumer.answers cimport offset_tuples
+from kconsumer._core.consumer.assignor_face cimport (
+    bytes_of,
+    member_tuples,
+    put_assignments,
+    put_user_data,
+    texts,
+    topic_tuples,
+)
 from kconsumer._core.consumer.settings cimport configure_group
 from kconsumer._core.consumer.text cimport text_of, utf8
 from kconsumer._core.events.application_event cimport (
+    AssignorAnswerEvent,
     CommitEvent,
     FetchCommittedEvent,
     SubscribeEvent,
 )
+from kconsumer._core.events.assignor_call cimport AssignorCall
 from kconsumer._core.events.background_event cimport ATTENTION_COMMIT, ATTENTION_REBALANCE
 from kconsumer._core.events.rebalance_event cimport (
     REBALANCE_ASSIGN,
@@ -78,6 +88,9 @@ cdef class GroupCore(ConsumerCore):
         manager.shared = &self.shared
         manager.background = &self.background
         manager.backoff = &self.backoff
+        manager.application.background = &self.background
+        manager.application.shared = &self.shared
+        self.processor.assignors = manager.application
         return manager
 
     def _consumer_protocol(self):
@@ -145,7 +158,11 @@ cdef class GroupCore(ConsumerCore):
             for i in range(self.held.size()):
                 given.push_back(self.held[i])
         try:
-            self._call_back("assign", event.partitions, event.eager)
+            try:
+                if not event.assignor.empty():
+                    self._tell_assignor(event)
+            finally:
+                self._call_back("assign", event.partitions, event.eager)
         finally:
             self.held.clear()
             for i in range(given.size()):
@@ -156,6 +173,31 @@ cdef class GroupCore(ConsumerCore):
             sort_partitions(self.held)
             ack.assignment = self.held
             self.application.add(ack)
+        return 0
+
+    cdef int _tell_assignor(self, RebalanceEvent& event) except -1:
+        cdef size_t i
+        self._on_assignment(text_of(event.assignor), [(text_of(event.target[i].topic), event.target[i].partition)
+                                                      for i in range(event.target.size())],
+                            bytes_of(event.user_data), event.generation)
+        return 0
+
+    cdef int run_assignor(self, BackgroundEvent& event) except -1:
+        """Whatever comes of it, the network thread is answered: the whole group waits for that."""
+        cdef const AssignorCall* call = event.assignor_call.get()
+        cdef AssignorAnswerEvent* answer
+        if not self.subscribed or call.id != self.shared.assignor_call.load():
+            return 0
+        answer = new AssignorAnswerEvent(call.id)
+        try:
+            if call.assignor.empty():
+                put_user_data(answer, self._assignors_user_data(texts(call.subscribed)))
+            else:
+                put_assignments(answer, self._assign_group(text_of(call.assignor), member_tuples(call),
+                                                           topic_tuples(call)))
+            answer.failed = False
+        finally:
+            self.application.add(answer)
         return 0
 
     cdef int _give_up(self, RebalanceKind kind, RebalanceEvent& event) except -1:
