@@ -713,8 +713,7 @@ cdef class ConsumerCore:
             event.release()
 
     def _deadline_ms(self, timeout):
-        cdef int64_t at = self.deadline_us(timeout)
-        return at if at == INT64_MAX else at // 1000
+        return in_ms(self.deadline_us(timeout))
 
     # ---- the end
 
@@ -736,7 +735,7 @@ cdef class ConsumerCore:
                 self.leave_group(deadline)
             except BaseException as raised:
                 failure = raised
-            event = new CloseEvent(deadline if deadline == INT64_MAX else deadline // 1000)
+            event = new CloseEvent(in_ms(deadline))
             event.retain()
             self.application.add(event)
             try:

@@ -5,7 +5,6 @@ all else may come from any thread. Never: waits for a rebalance; the network thr
 has been acknowledged. The callbacks themselves are called by kconsumer/group_consumer.py (`_on_rebalance`).
 """
 cimport cython
-from libc.stdint cimport INT64_MAX
 
 from kconsumer._core.base.cpp cimport string
 from kconsumer._core.base.fork cimport fork_generation
@@ -19,6 +18,7 @@ from kconsumer._core.consumer.assignor_face cimport (
     texts,
     topic_tuples,
 )
+from kconsumer._core.consumer.consumer_core cimport in_ms
 from kconsumer._core.consumer.settings cimport configure_group
 from kconsumer._core.consumer.text cimport text_of, utf8
 from kconsumer._core.events.application_event cimport (
@@ -336,8 +336,7 @@ cdef class GroupCore(ConsumerCore):
 
         Returns it with a reference for the caller, posted even when a callback raises.
         """
-        cdef LeaveGroupEvent* event = new LeaveGroupEvent(
-            deadline_us if deadline_us == INT64_MAX else deadline_us // 1000)
+        cdef LeaveGroupEvent* event = new LeaveGroupEvent(in_ms(deadline_us))
         cdef vector[PartitionState*] states
         cdef vector[TopicPartition] leaving
         cdef bint lost = self._drop_rebalances()
@@ -387,7 +386,7 @@ cdef class GroupCore(ConsumerCore):
             finally:
                 event.release()
         elif self.group.auto_commit:
-            commit = new CommitEvent(deadline_us if deadline_us == INT64_MAX else deadline_us // 1000, False)
+            commit = new CommitEvent(in_ms(deadline_us), False)
             commit.automatic = True
             commit.notify = True
             self._standing_of_all(commit.offsets)

@@ -367,7 +367,8 @@ def test_join_of_an_unknown_member_with_nothing_begins_at_once(member):
 def test_join_that_is_refused_is_told_and_tried_again(member, error):
     member.begin()
     member.refuse(JOIN, error)
-    assert member.serve() == [error]
+    told = member.consumer.poll(0).error()
+    assert (told.code(), told.fatal(), told.retriable()) == (error, False, False)
     assert member.serve() == []
     member.advance(200)
     member.refuse(JOIN, error)
@@ -383,7 +384,8 @@ def test_join_that_can_never_succeed(error):
     member.begin()
     member.refuse(JOIN, error)
     assert member.state == "FATAL"
-    assert member.serve() == [error]
+    told = member.consumer.poll(0).error()
+    assert (told.code(), told.fatal(), told.retriable()) == (error, error == FENCED_INSTANCE, False)
     member.advance(10_000)
     assert member.sent(JOIN) == []
 
