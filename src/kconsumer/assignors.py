@@ -1,9 +1,9 @@
 """Assignors written in Python: who gets which partition of a classic group, decided by the application.
 
 An object of a subclass of Assignor, or the subclass, may stand in `partition.assignment.strategy` beside the names of
-the built-in ones (``range``, ``roundrobin``, ``sticky``, ``cooperative-sticky``). Where the group's members agree on it,
-the group's leader calls its `assign` while the application is in `poll`, `consume` or another call that waits; the group
-waits for it as long as it waits for any member (``max.poll.interval.ms``). See docs/assignors.md.
+the built-in ones (``range``, ``roundrobin``, ``sticky``, ``cooperative-sticky``). Where the group's members agree on
+it, the group's leader calls its `assign` while the application is in `poll`, `consume` or another call that waits; the
+group waits for it as long as it waits for any member (``max.poll.interval.ms``). See docs/assignors.md.
 
 Owns: the types of that interface, the check of what an assignor returns (`run`), and what the consumer calls on its
 assignors (`assign_group`, `user_data_of`, `tell_assignment`). Threads: the application's. Never: talks to a broker;
@@ -244,8 +244,8 @@ def _check_cooperative(group: GroupSubscription, owners: Mapping[tuple[str, int]
         for partition in sorted(partitions):
             owner = owners.get(partition, member_id)
             if owner != member_id and partition not in owned[owner]:
-                raise ValueError(f"{partition[0]} [{partition[1]}] to member {owner}: member {member_id} owns it, and a "
-                                 "cooperative group gives it away only in the next rebalance")
+                raise ValueError(f"{partition[0]} [{partition[1]}] to member {owner}: member {member_id} owns it, and "
+                                 "a cooperative group gives it away only in the next rebalance")
 
 
 # ---- what the consumer calls

@@ -1,9 +1,9 @@
 """Owns: GroupLeader, the leader's part of a classic group: reading the members' subscriptions, having metadata of all
-their topics, calling the assignor (the core's, or through the application its own), noticing that what was assigned is
-no longer what there is.
+their topics, calling the assignor (the core's, or through the application its own), noticing that what was assigned
+is no longer what there is.
 
-thread: N. Never: sends a request (ClassicGroupManager does), knows how partitions are distributed (assignors.hpp), waits
-for the application (it is asked, and polled).
+thread: N. Never: sends a request (ClassicGroupManager does), knows how partitions are distributed (assignors.hpp),
+waits for the application (it is asked, and polled).
 """
 cimport cython
 

@@ -368,8 +368,7 @@ def test_join_that_is_refused_is_told_and_tried_again(member, error):
     member.begin()
     member.refuse(JOIN, error)
     told = member.consumer.poll(0).error()
-    assert (told.code(), told.fatal(), told.retriable()) == (error, False, False)
-    assert member.serve() == []
+    assert (told.code(), told.fatal(), told.retriable(), member.serve()) == (error, False, False, [])
     member.advance(200)
     member.refuse(JOIN, error)
     assert member.serve() == [error]
@@ -696,9 +695,8 @@ def test_unsubscribe_commits_and_leaves(stable):
     assert stable.commits() == [("t", 0, 2)]
     request = stable.the(LEAVE)
     assert (request["node"], request["channel"]) == (2, COORDINATOR_CHANNEL)
-    (identity,) = request["body"]["members"]
-    assert identity == {"member_id": "m1", "group_instance_id": None,
-                        "reason": "the consumer unsubscribed from all topics"}
+    assert request["body"]["members"] == [{"member_id": "m1", "group_instance_id": None,
+                                           "reason": "the consumer unsubscribed from all topics"}]
     assert stable.state == "LEAVING"
     stable.refuse(LEAVE, 0)
     assert stable.state == "UNSUBSCRIBED"
