@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from kconsumer.errors import KafkaError, exception_for
-from kconsumer.topic_partition import TopicPartition
+from kconsumer.topic_partition import TopicPartition, coerce_list
 
 __all__ = [
     "Assignment",
@@ -218,13 +218,11 @@ def run(assignor: Assignor, topics: Mapping[str, Topic], group: GroupSubscriptio
 
 
 def _to_assignment(given: Assigned) -> Assignment:
-    assignment = given if isinstance(given, Assignment) else Assignment(tuple(given))
-    for partition in assignment.partitions:
-        if not isinstance(partition, TopicPartition):
-            raise TypeError(f"a partition must be a TopicPartition, not {type(partition).__name__}")
-    if assignment.user_data is not None and not isinstance(assignment.user_data, bytes):
-        raise TypeError(f"user_data must be bytes or None, not {type(assignment.user_data).__name__}")
-    return assignment
+    user_data: object = given.user_data if isinstance(given, Assignment) else None
+    if user_data is not None and not isinstance(user_data, bytes):
+        raise TypeError(f"user_data must be bytes or None, not {type(user_data).__name__}")
+    partitions = given.partitions if isinstance(given, Assignment) else given
+    return Assignment(tuple(coerce_list(partitions)), user_data=user_data)
 
 
 def _refusal(partition: TopicPartition, member: Member, topics: Mapping[str, Topic],

@@ -403,7 +403,7 @@ def test_an_assignor_that_raises_is_named_and_asked_again(member, noted):
     ({"m1": [TopicPartition("t", 3)]}, r"t \[3\] to member m1: there is no such partition"),
     ({"m1": [TopicPartition("x", 0)]}, "there is no such partition"),
     ({"m1": [TopicPartition("t", 0)], "m2": [TopicPartition("t", 0)]}, "already given to member m1"),
-    ({"m1": [("t", 0)]}, "a partition must be a TopicPartition"),
+    ({"m1": [("t", 0)]}, "element 0: expected a TopicPartition, not tuple"),
     (None, "assign returned NoneType"),
 ])
 def test_assignments_that_are_refused(member, noted, result, reason):

@@ -53,6 +53,7 @@ def outcome(result, *members: Member, protocol=RebalanceProtocol.EAGER):
 
 def test_every_member_gets_an_assignment():
     assert outcome({"y": parts("a0 b0")}) == {"x": Assignment(), "y": Assignment(tuple(parts("a0 b0")))}
+    assert outcome({"y": Assignment(iter(parts("a1")))})["y"] == Assignment(tuple(parts("a1")))
     with_data = Assignment(tuple(parts("a2")), user_data=b"1")
     assert outcome({"x": with_data, "y": iter(parts("a0"))}) == {"x": with_data, "y": Assignment(tuple(parts("a0")))}
 
