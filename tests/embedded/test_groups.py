@@ -221,7 +221,7 @@ def test_an_assignor_written_in_python_assigns(party):
             raised.append(failure.args[0])
         return member.diary
 
-    until(assigned, "an assignment")
+    until(assigned)
     assert member.diary == [("assign", [(group.topic, 0), (group.topic, 2)])]
     assert [(e.code(), e.str()) for e in raised] == [(KafkaError._APPLICATION, "assignor even: LookupError: not yet")]
 
