@@ -1,4 +1,6 @@
 # ConsumerCore: the one class of the core that Python sees. thread: A; it owns everything N works on.
+from libc.stdint cimport INT64_MAX
+
 from kconsumer._core.base.clock cimport Clock
 from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, uint32_t
 from kconsumer._core.consumer.application_event_processor cimport ApplicationEventProcessor
@@ -21,6 +23,11 @@ from kconsumer._core.state.fetch_config cimport FetchConfig, FetchCounters
 from kconsumer._core.state.group cimport Liveness
 from kconsumer._core.state.fetch_positions cimport FetchPositions
 from kconsumer._core.state.subscription_state cimport SubscriptionState
+
+
+cdef inline int64_t in_ms(int64_t deadline_us) noexcept nogil:
+    """A deadline of the application's calls as the network thread has it; INT64_MAX: none."""
+    return deadline_us if deadline_us == INT64_MAX else deadline_us // 1000
 
 
 cdef class ConsumerCore:
@@ -65,6 +72,7 @@ cdef class ConsumerCore:
     cdef object poll_slow(self, object timeout)
     cdef int attend_group(self, uint32_t bits) except -1
     cdef int leave_group(self, int64_t deadline_us) except -1
+    cdef int run_assignor(self, BackgroundEvent& event) except -1
     cdef int await_until(self, ApplicationEvent* event, int64_t deadline_us) except -1
     # private
     cdef void _leave_to_parent(self) noexcept

@@ -41,6 +41,7 @@ from kconsumer._core.events.background_event cimport (
     ATTENTION_FATAL,
     ATTENTION_REBALANCE,
     ATTENTION_WAKEUP,
+    BACKGROUND_ASSIGNOR,
     BACKGROUND_COMMIT,
     BACKGROUND_ERROR,
     BACKGROUND_STATS,
@@ -273,6 +274,10 @@ cdef class ConsumerCore:
         """GroupCore's part of close(): callbacks, the last commit, the leave."""
         return 0
 
+    cdef int run_assignor(self, BackgroundEvent& event) except -1:
+        """GroupCore calls an assignor of the application's here."""
+        return 0
+
     def _serve(self):
         """Run the callbacks of waiting background events and log lines, unless another thread is at it."""
         cdef BackgroundEvent event
@@ -313,6 +318,8 @@ cdef class ConsumerCore:
             self._on_stats(text_of(event.text))
         elif event.type == BACKGROUND_COMMIT:
             self._on_commit(event.status.code, text_of(event.status.detail), offset_tuples(event.offsets))
+        elif event.type == BACKGROUND_ASSIGNOR:
+            self.run_assignor(event)
         return 0
 
     cdef int wait(self, int64_t deadline_us) except -1:
@@ -703,8 +710,7 @@ cdef class ConsumerCore:
             event.release()
 
     def _deadline_ms(self, timeout):
-        cdef int64_t at = self.deadline_us(timeout)
-        return at if at == INT64_MAX else at // 1000
+        return in_ms(self.deadline_us(timeout))
 
     # ---- the end
 
@@ -726,7 +732,7 @@ cdef class ConsumerCore:
                 self.leave_group(deadline)
             except BaseException as raised:
                 failure = raised
-            event = new CloseEvent(deadline if deadline == INT64_MAX else deadline // 1000)
+            event = new CloseEvent(in_ms(deadline))
             event.retain()
             self.application.add(event)
             try:

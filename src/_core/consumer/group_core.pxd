@@ -2,6 +2,7 @@
 from kconsumer._core.base.cpp cimport int32_t, int64_t, uint32_t, uint64_t, vector
 from kconsumer._core.consumer.consumer_core cimport ConsumerCore
 from kconsumer._core.events.application_event cimport AckRebalanceEvent, LeaveGroupEvent
+from kconsumer._core.events.background_event cimport BackgroundEvent
 from kconsumer._core.events.rebalance_event cimport RebalanceEvent, RebalanceKind
 from kconsumer._core.events.topic_partition cimport PartitionOffset, TopicPartition
 from kconsumer._core.managers.commit_request_manager cimport CommitRequestManager
@@ -28,6 +29,8 @@ cdef class GroupCore(ConsumerCore):
     cdef int attend_group(self, uint32_t bits) except -1
     cdef int _serve_rebalances(self) except -1
     cdef int _serve_rebalance(self, RebalanceEvent& event) except -1
+    cdef int _tell_assignor(self, RebalanceEvent& event) except -1
+    cdef int run_assignor(self, BackgroundEvent& event) except -1
     cdef int _take_over(self, RebalanceEvent& event) except -1
     cdef int _give_up(self, RebalanceKind kind, RebalanceEvent& event) except -1
     cdef int _call_back(self, kind, const vector[TopicPartition]& partitions, bint eager) except -1

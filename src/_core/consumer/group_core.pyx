@@ -5,19 +5,29 @@ all else may come from any thread. Never: waits for a rebalance; the network thr
 has been acknowledged. The callbacks themselves are called by kconsumer/group_consumer.py (`_on_rebalance`).
 """
 cimport cython
-from libc.stdint cimport INT64_MAX
 
 from kconsumer._core.base.cpp cimport string
 from kconsumer._core.base.fork cimport fork_generation
 from kconsumer._core.base.status cimport ERR_STATE, Status
 from kconsumer._core.consumer.answers cimport offset_tuples
+from kconsumer._core.consumer.assignor_face cimport (
+    bytes_of,
+    member_tuples,
+    put_assignments,
+    put_user_data,
+    texts,
+    topic_tuples,
+)
+from kconsumer._core.consumer.consumer_core cimport in_ms
 from kconsumer._core.consumer.settings cimport configure_group
 from kconsumer._core.consumer.text cimport text_of, utf8
 from kconsumer._core.events.application_event cimport (
+    AssignorAnswerEvent,
     CommitEvent,
     FetchCommittedEvent,
     SubscribeEvent,
 )
+from kconsumer._core.events.assignor_call cimport AssignorCall
 from kconsumer._core.events.background_event cimport ATTENTION_COMMIT, ATTENTION_REBALANCE
 from kconsumer._core.events.rebalance_event cimport (
     REBALANCE_ASSIGN,
@@ -78,6 +88,9 @@ cdef class GroupCore(ConsumerCore):
         manager.shared = &self.shared
         manager.background = &self.background
         manager.backoff = &self.backoff
+        manager.application.background = &self.background
+        manager.application.shared = &self.shared
+        self.processor.assignors = manager.application
         return manager
 
     def _consumer_protocol(self):
@@ -145,7 +158,11 @@ cdef class GroupCore(ConsumerCore):
             for i in range(self.held.size()):
                 given.push_back(self.held[i])
         try:
-            self._call_back("assign", event.partitions, event.eager)
+            try:
+                if not event.assignor.empty():
+                    self._tell_assignor(event)
+            finally:
+                self._call_back("assign", event.partitions, event.eager)
         finally:
             self.held.clear()
             for i in range(given.size()):
@@ -156,6 +173,31 @@ cdef class GroupCore(ConsumerCore):
             sort_partitions(self.held)
             ack.assignment = self.held
             self.application.add(ack)
+        return 0
+
+    cdef int _tell_assignor(self, RebalanceEvent& event) except -1:
+        cdef size_t i
+        self._on_assignment(text_of(event.assignor), [(text_of(event.target[i].topic), event.target[i].partition)
+                                                      for i in range(event.target.size())],
+                            bytes_of(event.user_data), event.generation)
+        return 0
+
+    cdef int run_assignor(self, BackgroundEvent& event) except -1:
+        """Whatever comes of it, the network thread is answered: the whole group waits for that."""
+        cdef const AssignorCall* call = event.assignor_call.get()
+        cdef AssignorAnswerEvent* answer
+        if not self.subscribed or call.id != self.shared.assignor_call.load():
+            return 0
+        answer = new AssignorAnswerEvent(call.id)
+        try:
+            if call.assignor.empty():
+                put_user_data(answer, self._assignors_user_data(texts(call.subscribed)))
+            else:
+                put_assignments(answer, self._assign_group(text_of(call.assignor), member_tuples(call),
+                                                           topic_tuples(call)))
+            answer.failed = False
+        finally:
+            self.application.add(answer)
         return 0
 
     cdef int _give_up(self, RebalanceKind kind, RebalanceEvent& event) except -1:
@@ -294,8 +336,7 @@ cdef class GroupCore(ConsumerCore):
 
         Returns it with a reference for the caller, posted even when a callback raises.
         """
-        cdef LeaveGroupEvent* event = new LeaveGroupEvent(
-            deadline_us if deadline_us == INT64_MAX else deadline_us // 1000)
+        cdef LeaveGroupEvent* event = new LeaveGroupEvent(in_ms(deadline_us))
         cdef vector[PartitionState*] states
         cdef vector[TopicPartition] leaving
         cdef bint lost = self._drop_rebalances()
@@ -345,7 +386,7 @@ cdef class GroupCore(ConsumerCore):
             finally:
                 event.release()
         elif self.group.auto_commit:
-            commit = new CommitEvent(deadline_us if deadline_us == INT64_MAX else deadline_us // 1000, False)
+            commit = new CommitEvent(in_ms(deadline_us), False)
             commit.automatic = True
             commit.notify = True
             self._standing_of_all(commit.offsets)

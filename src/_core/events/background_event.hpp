@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "base/log.hpp"
 #include "base/status.hpp"
 #include "base/wakeup_fd.hpp"
+#include "events/assignor_call.hpp"
 #include "events/rebalance_event.hpp"
 
 namespace kc {
@@ -20,6 +22,7 @@ enum BackgroundEventType : int32_t {
   BACKGROUND_THROTTLE,  // throttle_cb
   BACKGROUND_STATS,     // stats_cb
   BACKGROUND_COMMIT,    // on_commit
+  BACKGROUND_ASSIGNOR,  // an assignor of the application is to be called; answered by an AssignorAnswerEvent
 };
 
 struct BackgroundEvent {
@@ -30,6 +33,7 @@ struct BackgroundEvent {
   int32_t broker_id = -1;
   int64_t number = 0;     // THROTTLE: ms
   std::vector<PartitionOffset> offsets;  // COMMIT: with the error of each
+  std::shared_ptr<const AssignorCall> assignor_call;  // ASSIGNOR
 };
 
 // Why an exclusive call must leave its fast path. One word, read once per poll().
@@ -68,7 +72,8 @@ class BackgroundEventQueue {
   void add(BackgroundEvent e) {
     {
       std::lock_guard<std::mutex> hold(mutex_);
-      if (events_.size() >= kMax) {
+      // A group waits for its assignor.
+      if (events_.size() >= kMax && e.type != BACKGROUND_ASSIGNOR) {
         dropped.fetch_add(1, std::memory_order_relaxed);
         return;
       }

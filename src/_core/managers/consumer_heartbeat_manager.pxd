@@ -93,7 +93,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     cdef string _detail(self, const string& said, int32_t code) noexcept nogil
     cdef void _on_fenced(self, const string& why, int64_t now_ms) noexcept nogil
     cdef void _on_refused(self, const Status& status, int64_t now_ms) noexcept nogil
-    cdef void _fail(self, const Status& status, int64_t now_ms) noexcept nogil
+    cdef void _fail(self, const Status& status, bint fatal, int64_t now_ms) noexcept nogil
     cdef void _take_target(self, ConsumerGroupHeartbeatResponse& message, int64_t now_ms) noexcept nogil
     cdef int64_t _resolve(self, int64_t now_ms) noexcept nogil
     cdef void _show_target(self, int64_t now_ms) noexcept nogil

@@ -17,6 +17,8 @@ Errors of a ConsumerGroupHeartbeat response, as the Java client (4.3) acts on th
   UNSUPPORTED_VERSION (or no common version)    fatal: the cluster has no KIP-848; the message names the remedy
   GROUP_AUTHORIZATION_FAILED, INVALID_REQUEST, GROUP_MAX_SIZE_REACHED, UNSUPPORTED_ASSIGNOR, UNRELEASED_INSTANCE_ID,
   FENCED_INSTANCE_ID, INVALID_REGULAR_EXPRESSION, GROUP_ID_NOT_FOUND, every other   fatal
+"fatal": for this consumer, as with the Java client and librdkafka. That no coordinator can be found for good (not
+authorized) is none: subscribe() starts anew.
 A connection lost or a time out: another look for the coordinator, and with backoff every field: the answer that was
 lost may have held an assignment. Any answer to a leave ends it.
 
@@ -163,7 +165,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         node = self.coordinator.coordinator()
         if node < 0:
             if self.coordinator.failures != self.failures_seen:
-                self._fail(self.coordinator.fatal, now_ms)
+                self._fail(self.coordinator.fatal, False, now_ms)
             return INT64_MAX
         self.failures_seen = self.coordinator.failures
         if node != self.sent_node:
@@ -384,7 +386,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
             self.sent_pattern.clear()
             self.member.match_here(now_ms)
             return
-        self._fail(Status(status.code, self._detail(status.detail, UNSUPPORTED_VERSION)), now_ms)
+        self._fail(Status(status.code, self._detail(status.detail, UNSUPPORTED_VERSION)), True, now_ms)
 
     cdef void on_response(self, Request* request, Response* response, int64_t now_ms) noexcept nogil:
         cdef ConsumerGroupHeartbeatResponse message
@@ -444,7 +446,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         elif code == <int>TOPIC_AUTHORIZATION_FAILED:
             self._on_refused(Status(code, detail), now_ms)
         else:
-            self._fail(Status(code, detail), now_ms)
+            self._fail(Status(code, detail), True, now_ms)
 
     cdef string _detail(self, const string& said, int32_t code) noexcept nogil:
         cdef string detail = string(b"group ")
@@ -481,9 +483,9 @@ cdef class ConsumerHeartbeatManager(RequestManager):
             self.refused_told = True
             self.member.report(status, string())
 
-    cdef void _fail(self, const Status& status, int64_t now_ms) noexcept nogil:
+    cdef void _fail(self, const Status& status, bint fatal, int64_t now_ms) noexcept nogil:
         self._end_session()
-        self.member.fail(status, now_ms)
+        self.member.fail(status, fatal, now_ms)
 
     # ---- the target
 

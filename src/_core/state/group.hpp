@@ -18,7 +18,8 @@ struct GroupConfig {
   bool consumer_protocol = false;        // group.protocol=consumer (KIP-848)
   bool cooperative = false;              // classic: all strategies are cooperative
   std::string remote_assignor;           // empty: the broker's choice
-  std::vector<std::string> strategies;   // classic, by preference: range, roundrobin, sticky, cooperative-sticky, …
+  std::vector<std::string> strategies;   // classic, by preference: the core's (assignors.hpp) and the application's own
+  bool assignors_have_user_data = false;  // one of the application's own has something to say with each subscription
   std::string client_id;
   std::string rack;
   int32_t session_timeout_ms = 45000;
@@ -47,6 +48,7 @@ struct GroupShared {
   std::atomic<int64_t> heartbeat_latency_us{-1};
   std::atomic<int64_t> commit_latency_us{-1};
   std::atomic<int64_t> heartbeats{0};
+  std::atomic<uint64_t> assignor_call{0};       // the one whose answer is awaited; any other means nothing any more
 
   // For memberid() and consumer_group_metadata().
   void publish(const std::string& member_id, int32_t epoch) {

@@ -11,6 +11,7 @@ cdef extern from "state/group.hpp" namespace "kc" nogil:
         bint cooperative
         string remote_assignor
         vector[string] strategies
+        bint assignors_have_user_data
         string client_id
         string rack
         int32_t session_timeout_ms
@@ -37,6 +38,7 @@ cdef extern from "state/group.hpp" namespace "kc" nogil:
         atomic[int64_t] heartbeat_latency_us
         atomic[int64_t] commit_latency_us
         atomic[int64_t] heartbeats
+        atomic[uint64_t] assignor_call
         void publish(const string& member_id, int32_t epoch)
         void read(string& member_id, int32_t& epoch)
 
