@@ -78,6 +78,8 @@ cdef size_t READ_SHARE_BYTES = 2 << 20
 cdef size_t MAX_IN_FLIGHT = 5
 # A connection attempt that takes longer no longer keeps a request for any node from trying another one.
 cdef int64_t SLOW_CONNECT_MS = 1000
+# The longest wait before a broker that Metadata lists is tried again.
+cdef int64_t LISTED_RETRY_MS = 1000
 
 
 cdef size_t max_in_flight(int channel) noexcept nogil:
@@ -206,6 +208,9 @@ cdef class NetworkClient(Connector):
                 node = deref(it).second
                 node.rack = nodes[i].rack
                 before.erase(it)
+                # Kafka lists the brokers that are up. Not at once: the list may be older than the failure.
+                if node.hurry(now_ms + LISTED_RETRY_MS):
+                    self.arm(now_ms + LISTED_RETRY_MS)
             elif self.nodes.count(node_id) != 0:
                 continue
             else:

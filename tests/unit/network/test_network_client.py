@@ -79,6 +79,35 @@ def test_backoff_starts_over_after_a_success(clock):
     broker.close()
 
 
+def test_a_broker_that_is_back_for_one_channel_is_back_for_all(clock):
+    port = unused_port()
+    driver = refused(port, clock)
+    for _ in range(8):
+        clock.advance(10_000)
+        driver.ready(-2, FETCH)
+        driver.poll_until(lambda: driver.ready(-2, FETCH) == BACKOFF)
+    broker = ScriptedBroker(port=port)
+    clock.advance(1_300)
+    assert driver.ready(-2, FETCH) == BACKOFF
+    broker.negotiate(driver)
+    assert driver.ready(-2, FETCH) == CONNECTING
+    broker.close()
+
+
+def test_a_broker_that_is_listed_is_tried_within_a_second(clock):
+    driver = refused(unused_port(), clock)
+    for _ in range(8):
+        clock.advance(10_000)
+        driver.ready(-2)
+        driver.poll_until(lambda: driver.ready(-2) == BACKOFF)
+    name = driver.stats()[0]["name"].rpartition(":")
+    driver.set_nodes([(1, name[0], int(name[2]))])
+    driver.set_nodes([(1, name[0], int(name[2]))])
+    assert driver.ready(1) == BACKOFF
+    clock.advance(1_000)
+    assert driver.ready(1) == CONNECTING
+
+
 def test_a_failure_is_forgotten_when_the_next_attempt_starts(clock):
     driver = refused(unused_port(), clock)
     clock.advance(1000)
