@@ -211,7 +211,7 @@ class Consumer(GroupConsumer):
 
     def lag(
         self, partitions: TopicPartition | Iterable[TopicPartition] | None = None, timeout: float | None = None
-    ) -> int | None | dict[tuple[str, int], int | None]:
+    ) -> int | dict[tuple[str, int], int | None] | None:
         """Records between the position (where none was returned yet: where reading starts) and the end of the log;
         with ``isolation.level=read_committed`` the end is the last stable offset.
 
@@ -223,8 +223,8 @@ class Consumer(GroupConsumer):
             timeout: seconds to wait for brokers (None: no bound); 0: none is asked.
 
         Returns:
-            int, or of several a dict of (topic, partition) → int; what brokers do not tell in time is as the latest fetch
-            told. None where that is not known, nothing has been read yet, or the partition is not assigned.
+            int, or of several a dict of (topic, partition) → int; what brokers do not tell in time is as the latest
+            fetch told. None where that is not known, no position is yet, or the partition is not assigned.
         """
         if isinstance(partitions, Iterable) or partitions is None:
             wanted = None if partitions is None else [(p.topic, p.partition) for p in coerce_list(partitions)]
@@ -232,7 +232,9 @@ class Consumer(GroupConsumer):
         p = coerce(partitions)
         return self._lags([(p.topic, p.partition)], timeout)[p.topic, p.partition]
 
-    def _lags(self, partitions: list[tuple[str, int]] | None, timeout: float | None) -> dict[tuple[str, int], int | None]:
+    def _lags(
+        self, partitions: list[tuple[str, int]] | None, timeout: float | None
+    ) -> dict[tuple[str, int], int | None]:
         self._check_open()
         found = {(topic, partition): (at, end, just) for topic, partition, at, end, just in _ends(self, partitions)}
         ends = {where: end for where, (at, end, just) in found.items()}
@@ -242,7 +244,8 @@ class Consumer(GroupConsumer):
                 answers = self._list_offsets([(topic, partition, _LATEST) for topic, partition in unsure], timeout)
             except TimeoutError:
                 answers = []
-            ends.update((where, offset) for where, (error, offset, *_) in zip(unsure, answers, strict=False) if not error)
+            told = zip(unsure, answers, strict=False)
+            ends.update((where, offset) for where, (error, offset, *_) in told if not error)
         lags: dict[tuple[str, int], int | None] = dict.fromkeys(found if partitions is None else partitions)
         for where, (at, _, _) in found.items():
             if at >= 0 and ends[where] >= 0:
@@ -381,9 +384,9 @@ class Consumer(GroupConsumer):
         return self
 
     def __exit__(self, exc_type: type[BaseException] | None, *exc_info: object) -> None:
-        """close(). Where an exception ends the block (GeneratorExit and KeyboardInterrupt among them), the records of the
-        latest poll, consume or consume_batch were returned, but nobody knows whether they were processed: automatic
-        commits stop before them, unless the application has committed them itself."""
+        """close(). Where an exception ends the block (GeneratorExit and KeyboardInterrupt among them), the records of
+        the latest poll, consume or consume_batch were returned, but nobody knows whether they were processed: the last
+        commit stops before them, unless the application has committed them itself."""
         self._processed_only = exc_type is not None
         try:
             self.close()

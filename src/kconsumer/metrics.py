@@ -59,8 +59,8 @@ def _timing(what: str, event: str, count: str, java: dict[str, str]) -> tuple[Me
     """The four metrics of something that is counted and timed."""
     return (
         Metric(f"{what}s_total", "count", count, java["count"], counter=True),
-        Metric(f"{what}_latency_us", "µs; −1: none yet", f"How long the latest {event} took.", "kconsumer only"),
-        Metric(f"{what}_latency_max_us", "µs; −1: none yet", f"How long the longest {event} took.", java["max"]),
+        Metric(f"{what}_latency_us", "µs; -1: none yet", f"How long the latest {event} took.", "kconsumer only"),
+        Metric(f"{what}_latency_max_us", "µs; -1: none yet", f"How long the longest {event} took.", java["max"]),
         Metric(f"{what}_latency_us_total", "µs",
                f"How long all of them took together: its rate by that of `{what}s_total` is the average.",
                java["total"], counter=True),
@@ -77,8 +77,8 @@ SECTIONS: tuple[tuple[str, tuple[Metric, ...]], ...] = (
         Metric("fetched_bytes_total", "bytes", "Fetch responses received, as they came (compressed).",
                "Java's `bytes-consumed-total`", counter=True),
         Metric("fetched_records_total", "records", "Records decoded.", "Java's `records-consumed-total`", counter=True),
-        Metric("fetch_stalls_total", "count", "Times that a Fetch was held back because `fetch.buffer.memory` was full.",
-               counter=True),
+        Metric("fetch_stalls_total", "count",
+               "Times that a Fetch was held back because `fetch.buffer.memory` was full.", counter=True),
         Metric("network_turns_total", "count", "Turns of the network thread's loop.", counter=True),
         Metric("application_events_total", "count",
                "Events that calls have posted to the network thread; poll with records at hand posts none.",
@@ -96,15 +96,16 @@ SECTIONS: tuple[tuple[str, tuple[Metric, ...]], ...] = (
     ("Partitions", (
         Metric("assigned_partitions", "count", "Partitions of the assignment.", "Java's `assigned-partitions`"),
         Metric("records_lag", "dict of (topic, partition) → records, or None",
-               "What `lag(timeout=0)` returns: per assigned partition, records between the position and the end, as the "
-               "latest fetch told; None where that is not known yet.", "KIP-223 (`records-lag`)"),
-        Metric("records_lag_max", "records; −1: none is known", "The largest of them.", "Java's `records-lag-max`"),
+               "What `lag(timeout=0)` returns: per assigned partition, records between the position and the end, as "
+               "the latest fetch told; None where that is not known yet.", "KIP-92 (`records-lag`)"),
+        Metric("records_lag_max", "records; -1: none is known", "The largest of them.", "Java's `records-lag-max`"),
     )),
     ("Group", (
-        *_timing("rebalance", "rebalance", "Rebalances that ended with the member owning what it was given, be it nothing.",
+        *_timing("rebalance", "rebalance",
+                 "Rebalances that ended with the member owning what it was given, which may be nothing.",
                  {"count": "KIP-429 (`rebalance-total`)", "max": "KIP-429 (`rebalance-latency-max`)",
                   "total": "KIP-429 (`rebalance-latency-total`)"}),
-        Metric("last_rebalance_ago_ms", "ms; −1: none yet", "How long ago the latest rebalance ended.",
+        Metric("last_rebalance_ago_ms", "ms; -1: none yet", "How long ago the latest rebalance ended.",
                "KIP-429 (`last-rebalance-seconds-ago`)"),
         *_timing("heartbeat", "heartbeat, from sending it to its answer,",
                  "Heartbeats that the coordinator answered.",

@@ -189,3 +189,17 @@ def touched(ConsumerCore core not None):
         "wakeups of the application": core.background.wakes.load(),
         "waits": core.idle.waits(),
     }
+
+
+cdef class Idle:
+    """What poll notes when it waits, by the consumer's clock."""
+    cdef ConsumerCore core
+
+    def __cinit__(self, ConsumerCore core not None):
+        self.core = core
+
+    def begin(self):
+        self.core.idle.begin(self.core.clock.now_us())
+
+    def end(self):
+        self.core.idle.end(self.core.clock.now_us())
