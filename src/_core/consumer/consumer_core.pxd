@@ -8,6 +8,7 @@ from kconsumer._core.consumer.consumer_network_thread cimport ConsumerNetworkThr
 from kconsumer._core.consumer.fetch_buffer cimport FetchBuffer
 from kconsumer._core.consumer.fetch_decoder cimport FetchDecoder
 from kconsumer._core.consumer.fetch_handler cimport FetchHandler
+from kconsumer._core.consumer.poll_idle cimport PollIdle
 from kconsumer._core.consumer.record_batch cimport RecordBatch
 from kconsumer._core.events.application_event cimport ApplicationEvent
 from kconsumer._core.events.application_event_queue cimport ApplicationEventQueue
@@ -57,6 +58,7 @@ cdef class ConsumerCore:
     cdef unsigned long fork_generation         # thread: A
     cdef object callback_lock                  # thread: A
     cdef Liveness liveness                     # shared: atomics
+    cdef PollIdle idle                         # shared: inside
     cdef list told                             # thread: A (consumer errors that poll hands out before records)
     cdef list told_taken                       # thread: A (those that a running consume has taken)
     cdef object fatal                          # thread: A (the KafkaError that ended this consumer)

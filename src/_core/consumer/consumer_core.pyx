@@ -174,6 +174,7 @@ cdef class ConsumerCore:
         n.background = &self.background
         n.counters = &self.counters
         n.client_id = utf8(settings.client_id)
+        self.idle.start(self.clock.now_us())
         n.started_ms = self.clock.now_ms()
         n.statistics_interval_ms = settings.statistics_interval_ms
         n.statistics_due_ms = n.started_ms + n.statistics_interval_ms
@@ -337,8 +338,10 @@ cdef class ConsumerCore:
             # Another thread runs callbacks, and wakes this one should it leave any.
             others |= <uint32_t>ATTENTION_EVENTS
         self.liveness.in_poll.store(True)
+        self.idle.begin(self.clock.now_us())
         with nogil:
             result = self.decoder.decode_or_sleep(others, left_ms)
+        self.idle.end(self.clock.now_us())
         self.liveness.count()
         self.liveness.in_poll.store(False)
         if result == WAIT_INTERRUPTED:
@@ -399,7 +402,9 @@ cdef class ConsumerCore:
 
     cdef object poll_slow(self, object timeout):
         cdef int64_t deadline = self.deadline_us(timeout)
+        cdef Message message
         self.enter()
+        self.handler.begin_call()
         try:
             while True:
                 self.attend()
@@ -408,7 +413,9 @@ cdef class ConsumerCore:
                 if self.told:
                     return error_message(self.told.pop(0), None, -1, -1)
                 if self.handler.row < self.handler.row_end or self.handler.open_next():
-                    return self.handler.next_message()
+                    message = self.handler.next_message()
+                    self.handler.polled = True
+                    return message
                 if self.handler.has_error():
                     return self.take_event()
                 if not self.wait(deadline):
@@ -652,20 +659,6 @@ cdef class ConsumerCore:
 
     def _check_open(self):
         self.check_usable()
-
-    def _counters(self):
-        """What metrics() shows, by name."""
-        self.check_usable()
-        return {
-            "fetch_buffer_bytes": self.pool.live_bytes(),
-            "fetch_reserved_bytes": self.counters.reserved_bytes.load(),
-            "fetch_buffer_records": self.counters.undelivered_records.load(),
-            "fetches_total": self.counters.fetches.load(),
-            "fetched_bytes_total": self.counters.fetched_bytes.load(),
-            "fetched_records_total": self.counters.records.load(),
-            "fetch_stalls_total": self.counters.stalls.load(),
-            "network_turns_total": self.counters.turns.load(),
-        }
 
     # ---- questions to brokers (any thread)
 

@@ -144,3 +144,31 @@ def sizes(ConsumerCore core not None):
             "dirty": core.positions.dirty.size(), "delayed": core.fetch_sender.delayed.size(),
             "interest": core.positions.interest.size(), "contexts": core.offsets.contexts.size(),
             "asked": core.metadata.asked.size(), "waiting": core.metadata.waiting.size()}
+
+
+def touched(ConsumerCore core not None):
+    """How often each thing was done that a poll() with records at hand must not do. With a loop that is stepped by
+    hand and not stepped meanwhile, what is added is the application's alone."""
+    return {
+        "events for the network thread": core.application.added.load(),
+        "locks of their queue": core.application.lock.taken(),
+        "locks of the fetch buffer": core.buffer.locks_taken(),
+        "locks of the subscription": core.subscription.lock.taken(),
+        "locks of the background events": core.background.locks_taken(),
+        "wakeups of the application": core.background.wakes.load(),
+        "waits": core.idle.waits(),
+    }
+
+
+cdef class Idle:
+    """What poll notes when it waits, by the consumer's clock."""
+    cdef ConsumerCore core
+
+    def __cinit__(self, ConsumerCore core not None):
+        self.core = core
+
+    def begin(self):
+        self.core.idle.begin(self.core.clock.now_us())
+
+    def end(self):
+        self.core.idle.end(self.core.clock.now_us())

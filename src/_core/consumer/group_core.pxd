@@ -25,6 +25,7 @@ cdef class GroupCore(ConsumerCore):
     cdef uint64_t subscription_epoch             # thread: A (moves with unsubscribe)
     cdef vector[TopicPartition] held             # thread: A (the exclusive call; sorted: what the group has given)
     cdef bint in_rebalance                       # thread: A (a rebalance callback is running)
+    cdef public bint _processed_only             # thread: A (close() commits nothing that the latest call returned)
     # private
     cdef int attend_group(self, uint32_t bits) except -1
     cdef int _serve_rebalances(self) except -1
@@ -41,3 +42,4 @@ cdef class GroupCore(ConsumerCore):
     cdef LeaveGroupEvent* _leave(self, bint closing, int64_t deadline_us, bint call_back) except NULL
     cdef bint _drop_rebalances(self) except -1
     cdef int leave_group(self, int64_t deadline_us) except -1
+    cdef int _note_named(self, const vector[PartitionOffset]& offsets) except -1

@@ -251,9 +251,11 @@ cdef class GroupCore(ConsumerCore):
         cdef PartitionOffset found
         cdef int64_t offset = 0
         cdef int32_t epoch = 0
+        cdef bint stored
         for p in states:
             self.subscription.lock.lock()
-            if not self.group.auto_offset_store or p.stored_offset >= 0:
+            stored = not self.group.auto_offset_store or p.stored_offset >= 0
+            if stored:
                 offset = p.stored_offset
                 epoch = p.stored_leader_epoch
                 found.metadata = p.stored_metadata
@@ -264,6 +266,9 @@ cdef class GroupCore(ConsumerCore):
                 offset = p.departed_offset
                 epoch = p.departed_leader_epoch
                 found.metadata.clear()
+            if self._processed_only and 0 <= p.unprocessed_offset < offset and not stored:
+                # But not less than the application has committed itself since.
+                offset = min(offset, max(p.unprocessed_offset, p.named_offset))
             self.subscription.lock.unlock()
             if offset >= 0 and offset != p.committed_offset.load():
                 found.topic = p.topic
@@ -379,6 +384,8 @@ cdef class GroupCore(ConsumerCore):
         cdef CommitEvent* commit
         if not self.config.has_group:
             return 0
+        if self._processed_only:
+            self.handler.mark_unprocessed()
         if self.subscribed:
             event = self._leave(True, deadline_us, True)
             try:
@@ -455,6 +462,7 @@ cdef class GroupCore(ConsumerCore):
         try:
             if offsets is None:
                 self._standing_of_all(event.offsets)
+                self._note_named(event.offsets)
             else:
                 for topic, partition, offset, leader_epoch, metadata in offsets:
                     given.topic = utf8(topic)
@@ -463,6 +471,7 @@ cdef class GroupCore(ConsumerCore):
                     given.leader_epoch = leader_epoch
                     given.metadata = utf8(metadata or "")
                     event.offsets.push_back(given)
+                self._note_named(event.offsets)
             event.retain()
             self.application.add(event)
             if not wait:
@@ -472,6 +481,19 @@ cdef class GroupCore(ConsumerCore):
         finally:
             event.release()
             event.release()
+
+    cdef int _note_named(self, const vector[PartitionOffset]& offsets) except -1:
+        """The application says that all before these offsets is processed."""
+        cdef PartitionState* p
+        cdef size_t i
+        for i in range(offsets.size()):
+            p = self.subscription.find(offsets[i].topic, offsets[i].partition)
+            if p != NULL:
+                self.subscription.lock.lock()
+                p.named_offset = offsets[i].offset
+                self.subscription.lock.unlock()
+                p.release()
+        return 0
 
     def _committed(self, partitions, timeout):
         """[(topic, partition)] → offset_tuples()."""
@@ -493,17 +515,6 @@ cdef class GroupCore(ConsumerCore):
         finally:
             event.release()
             event.release()
-
-    def _group_counters(self):
-        """What metrics() shows of the group, by name."""
-        self.check_usable()
-        return {
-            "rebalances_total": self.shared.rebalances.load(),
-            "last_rebalance_ms": self.shared.last_rebalance_ms.load(),
-            "heartbeats_total": self.shared.heartbeats.load(),
-            "heartbeat_latency_us": self.shared.heartbeat_latency_us.load(),
-            "commit_latency_us": self.shared.commit_latency_us.load(),
-        }
 
 
 cdef void release_states(vector[PartitionState*]& states) noexcept nogil:

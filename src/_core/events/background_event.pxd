@@ -62,3 +62,5 @@ cdef extern from "events/background_event.hpp" namespace "kc" nogil:
         void announce()
         void wake()
         void force_wake()
+        atomic[int64_t] wakes
+        int64_t locks_taken()

@@ -62,6 +62,7 @@ cdef class ClassicGroupManager(RequestManager):
     cdef bint waits_for_coordinator              # thread: N
     cdef uint64_t failures_seen                  # thread: N (CoordinatorRequestManager.failures when it began to wait)
     cdef int64_t heartbeat_due_ms                # thread: N
+    cdef int64_t heartbeat_sent_us               # thread: N (of the one in flight, or the last)
     cdef int64_t heard_ms                        # thread: N (the latest sign that the coordinator has us)
     # private
     cdef void _rejoin_if_needed(self, int64_t now_ms) noexcept nogil

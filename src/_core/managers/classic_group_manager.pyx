@@ -628,6 +628,7 @@ cdef class ClassicGroupManager(RequestManager):
             body.message.group_instance_id.set(self.config.group_instance_id)
             body.lowest = STATIC_MEMBERS_SINCE
         self.heartbeat.on_send()
+        self.heartbeat_sent_us = self.delegate.clock.now_us()
         self.heartbeat_due_ms = now_ms + self.config.heartbeat_interval_ms
         self._send(body, node, CHANNEL_COORDINATOR, KIND_HEARTBEAT, self.identity, now_ms, now_ms + min(
             self.backoff.request_timeout_ms, self.config.session_timeout_ms))
@@ -640,8 +641,7 @@ cdef class ClassicGroupManager(RequestManager):
             return
         if request.cookie != self.identity:
             return
-        self.shared.heartbeats.fetch_add(1)
-        self.shared.heartbeat_latency_us.store((now_ms - request.sent_ms) * 1000)
+        self.shared.heartbeats.add(self.delegate.clock.now_us() - self.heartbeat_sent_us)
         if message.error_code == 0 or message.error_code == <int>REBALANCE_IN_PROGRESS:
             self.heartbeat.on_success()
             self.heard_ms = now_ms

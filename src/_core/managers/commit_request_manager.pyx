@@ -414,7 +414,7 @@ cdef class CommitRequestManager(RequestManager):
             self.delegate.network.disconnect(response.node_id, request.channel, now_ms)
             self._answer_rest(<int>ERR_BAD_MSG, now_ms)
             return
-        self.shared.commit_latency_us.store(self.delegate.clock.now_us() - self.sent_us)
+        self.shared.commits.add(self.delegate.clock.now_us() - self.sent_us)
         if message.throttle_time_ms > 0:
             self.delegate.network.throttle(response.node_id, message.throttle_time_ms, now_ms)
         for t in range(message.topics.size()):

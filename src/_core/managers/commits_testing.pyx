@@ -255,7 +255,7 @@ cdef class OffsetsHarness:
 
     @property
     def commit_latency_us(self):
-        return self.shared.commit_latency_us.load()
+        return self.shared.commits.latest_us.load()
 
     @property
     def deadline_ms(self):

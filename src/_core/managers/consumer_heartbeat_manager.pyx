@@ -122,8 +122,8 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         if self.member.state == MEMBER_PARTITION_REVOKED and self.member.revocation_committed():
             self.member.after_revocation(False, now_ms)
             self.tell_owned = True
-        if self.shared.rebalances.load() != self.reconciled_seen:
-            self.reconciled_seen = self.shared.rebalances.load()
+        if self.shared.rebalances.count.load() != self.reconciled_seen:
+            self.reconciled_seen = self.shared.rebalances.count.load()
             self.tell_owned = True
         # Statements of their own: Cython evaluates the second argument of min() first.
         wait = self._resolve(now_ms)
@@ -137,7 +137,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self.full = True
         self.tell_owned = False
         self.refused_told = False
-        self.reconciled_seen = self.shared.rebalances.load()
+        self.reconciled_seen = self.shared.rebalances.count.load()
         self.failures_seen = self.coordinator.failures
 
     cdef void _end_session(self) noexcept nogil:
@@ -220,8 +220,8 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self.sent_node = node
         self.next_ms = now_ms + self.interval_ms
         self.state.on_send()
+        self.sent_us = self.delegate.clock.now_us()
         self._send(body, node, CHANNEL_COORDINATOR, KIND_HEARTBEAT, self.session, now_ms, INT64_MAX)
-        self.shared.heartbeats.fetch_add(1)
 
     cdef void _identify(self, ConsumerGroupHeartbeatRequest& message) noexcept nogil:
         message.group_id = self.config.group_id
@@ -405,9 +405,9 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         if request.kind == KIND_LEAVE:
             self._on_leave_ended(request, b"answered", now_ms)
             return
-        self.shared.heartbeat_latency_us.store(self.delegate.clock.now_us() - request.sent_ms * 1000)
         if request.cookie != self.session or not is_active(self.member.state):
             return
+        self.shared.heartbeats.add(self.delegate.clock.now_us() - self.sent_us)
         if message.error_code != 0:
             self._on_error(request, message, now_ms)
         else:

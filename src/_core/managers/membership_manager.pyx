@@ -344,8 +344,8 @@ cdef class MembershipManager:
             self.move(MEMBER_STABLE)
         self.revoking.clear()
         self.assigning.clear()
-        self.shared.rebalances.fetch_add(1)
-        self.shared.last_rebalance_ms.store(now_ms - self.started_ms)
+        self.shared.rebalances.add((now_ms - self.started_ms) * 1000)
+        self.shared.rebalanced_ms.store(now_ms)
         self.started_ms = -1
         if self.target_pending:
             self._reconcile(now_ms)

@@ -43,6 +43,8 @@ struct PartitionState {
   std::string stored_metadata;
   int64_t departed_offset = OFFSET_INVALID; // returned position when it left the assignment
   int32_t departed_leader_epoch = -1;
+  int64_t named_offset = OFFSET_INVALID;    // by an explicit commit(), which says that all before it is processed; as above
+  int64_t unprocessed_offset = OFFSET_INVALID;  // first record of the latest call, when it counts as not processed
 
   // ---- written on A under SubscriptionState.lock, read anywhere
   std::atomic<uint64_t> position_epoch{0};   // moves with assign, seek and unassign; data of an older one is dropped
@@ -62,6 +64,7 @@ struct PartitionState {
   std::atomic<int64_t> last_stable_offset{OFFSET_INVALID};
   std::atomic<int64_t> fetch_offset{OFFSET_INVALID};  // next to be asked for
   std::atomic<int64_t> committed_offset{OFFSET_INVALID};  // as last committed or read by this consumer
+  std::atomic<const std::atomic<int64_t>*> told_by{nullptr};  // when the fetch session it stands in was last answered
   std::atomic<int64_t> start_offset{OFFSET_INVALID};  // where fetching began, for the lag until a record is returned
 
   // ---- N adds, A subtracts
@@ -104,6 +107,11 @@ struct PartitionState {
   void drop_fetched() { decode_generation.fetch_add(1); }
   int32_t read_node(int64_t now_ms) const {
     return preferred_replica >= 0 && now_ms < preferred_until_ms ? preferred_replica : leader_id;
+  }
+  // Since when the watermarks may be out of date; -1: nobody keeps them. Sessions live as long as their FetchSender.
+  int64_t told_ms() const {
+    const std::atomic<int64_t>* answered = told_by.load(std::memory_order_acquire);
+    return answered == nullptr ? -1 : answered->load(std::memory_order_relaxed);
   }
   // "topic [partition]", as librdkafka writes it.
   std::string name() const { return topic + " [" + std::to_string(partition) + "]"; }

@@ -31,6 +31,8 @@ cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
         string stored_metadata
         int64_t departed_offset
         int32_t departed_leader_epoch
+        int64_t named_offset
+        int64_t unprocessed_offset
         atomic[uint64_t] position_epoch
         atomic[bint] paused
         atomic[int64_t] position
@@ -70,6 +72,7 @@ cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
         void release()
         void drop_fetched()
         int32_t read_node(int64_t now_ms)
+        int64_t told_ms()
         string name()
         void publish_position(int64_t offset, int32_t epoch)
         void read_position(int64_t& offset, int32_t& epoch)

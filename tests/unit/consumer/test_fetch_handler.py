@@ -31,7 +31,7 @@ def position(loop, partition=0):
 
 def settle(loop):
     """Everything was taken: nothing may be counted as waiting."""
-    assert loop.consumer._counters()["fetch_buffer_records"] == 0
+    assert loop.consumer.metrics()["fetch_buffer_records"] == 0
 
 
 def raising(loop, code=NOT_AUTHORIZED):
@@ -311,7 +311,7 @@ def taking_then_failing(loop, during=lambda: None):
         raise Boom(error)
 
     def watch():
-        while loop.consumer._counters()["fetch_buffer_records"]:
+        while loop.consumer.metrics()["fetch_buffer_records"]:
             pass
         inside.tell_error(loop.consumer, -195)
 
