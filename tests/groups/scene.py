@@ -240,6 +240,8 @@ class Scene:
             options["group.remote.assignor"] = assignor
         if static:
             options["group.instance.id"] = name
+        if kind == "kconsumer" and "KCONSUMER_TEST_DEBUG" in os.environ:
+            options["debug"] = os.environ["KCONSUMER_TEST_DEBUG"]
         life = Life(name, kind, may_lose=may_lose, auto_commit=commit == "auto")
         place = self.directory / f"{name}.{1 + sum(m.name == name for m in self.members)}"
         trace = place.with_suffix(place.suffix + ".jsonl")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 
 import pytest
 from confluent_kafka.admin import AdminClient
 from scene import CLASSIC, CONSUMER, PATIENCE, Member, Scene, subject
+
+from kconsumer.testing import KafkaCluster
 
 SUBJECT = subject()
 BOTH = [CLASSIC, CONSUMER]
@@ -19,6 +23,17 @@ def coordinator(scene: Scene) -> int:
     client = AdminClient({"bootstrap.servers": scene.cluster.bootstrap_servers})
     found = client.describe_consumer_groups([scene.group], request_timeout=PATIENCE)[scene.group].result(PATIENCE)
     return found.coordinator.id
+
+
+def shut_down(cluster: KafkaCluster, broker: int) -> None:
+    """In good order: it hands over what it leads before it goes."""
+    pid = cluster.pid(broker)
+    assert pid is not None
+    os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + PATIENCE
+    while cluster.pid(broker) is not None:
+        assert time.monotonic() < deadline, f"broker {broker} does not shut down"
+        time.sleep(0.05)
 
 
 def loaded(scenes: list[Scene], kinds: list[str], static: bool = False) -> list[list[Member]]:
@@ -54,14 +69,19 @@ def test_rolling_restart(scenes):
         judged(both)
 
 
-def test_the_coordinator_is_killed(scenes):
-    """Twice, so that a group also comes back to a broker that read its log anew."""
+@pytest.mark.parametrize("clean", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["killed", "shut-down"])
+def test_the_coordinator_fails(scenes, clean):
+    """It is away until the groups have settled with another. Twice, so that a group also comes back to a broker that
+    read its log anew."""
     with scenes.faulty("coordinator", *BOTH) as (cluster, both):
         groups = loaded(both, [SUBJECT, SUBJECT])
         for _ in range(2):
             for scene in both:
                 victim = coordinator(scene)
-                cluster.kill(victim)
+                if clean:
+                    shut_down(cluster, victim)
+                else:
+                    cluster.kill(victim)
                 settled(both, groups)
                 cluster.restart(victim)
                 settled(both, groups)
