@@ -16,6 +16,7 @@ from verdict import is_fatal
 SUBJECT = subject()
 BOTH = [CLASSIC, CONSUMER]
 RATE = 600
+SOAK_SECONDS = float(os.environ.get("KCONSUMER_SOAK_SECONDS", "240"))
 pytestmark = [pytest.mark.usefixtures("ahead"), pytest.mark.timeout(300)]
 
 
@@ -60,14 +61,14 @@ def test_mixed_group_on_the_older_kafka(scenes):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(SOAK_SECONDS + 600)
 @pytest.mark.parametrize("protocol", BOTH)
 def test_mixed_group_for_minutes(scenes, protocol):
     """`make soak` says for how many seconds."""
     seed = random.SystemRandom().randrange(1 << 32)
     print(f"seed {seed}")
     with scenes(f"minutes-{protocol}", protocol, partitions=12) as scene:
-        wander(scene, random.Random(seed), seconds=float(os.environ.get("KCONSUMER_SOAK_SECONDS", "240")))
+        wander(scene, random.Random(seed), seconds=SOAK_SECONDS)
         scene.verdict(silence_s=2.0)
 
 
