@@ -8,7 +8,7 @@ import time
 
 import pytest
 from confluent_kafka.admin import AdminClient
-from scene import CLASSIC, CONSUMER, PATIENCE, Member, Scene, subject
+from scene import CLASSIC, CONSUMER, PATIENCE, SESSION_MS, Member, Scene, subject
 
 from kconsumer.testing import KafkaCluster
 
@@ -85,6 +85,27 @@ def test_the_coordinator_fails(scenes, clean):
                 settled(both, groups)
                 cluster.restart(victim)
                 settled(both, groups)
+        judged(both)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["paused", "killed"])
+def test_all_brokers_are_away(scenes, how):
+    """For longer than the session timeout. Members may be thrown out for that, but not stay out, nor stay silent."""
+    with scenes.faulty(f"all-{how}", *BOTH) as (cluster, both):
+        groups = loaded(both, [SUBJECT, SUBJECT])
+        for broker in cluster.broker_ids:
+            if how == "paused":
+                cluster.pause(broker)
+            else:
+                cluster.kill(broker)
+        time.sleep(2 * SESSION_MS / 1000)  # the outage
+        for broker in cluster.broker_ids:
+            if how == "paused":
+                cluster.resume(broker)
+            else:
+                cluster.restart(broker, wait=broker == cluster.broker_ids[-1])
+        settled(both, groups)
         judged(both)
 
 
