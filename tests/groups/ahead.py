@@ -71,6 +71,8 @@ class Scenes:
                 for broker in cluster.broker_ids:
                     if cluster.pid(broker) is None:
                         cluster.restart(broker)
+                    else:
+                        cluster.resume(broker)
 
     def close(self) -> None:
         for scene in list(self._running):  # an interrupted session: their threads end as their members do

@@ -15,6 +15,7 @@ from kconsumer.testing import KafkaCluster
 SUBJECT = subject()
 BOTH = [CLASSIC, CONSUMER]
 RATE = 400
+HANG_MS = 5000
 pytestmark = [pytest.mark.usefixtures("ahead"), pytest.mark.timeout(400)]
 
 
@@ -37,11 +38,13 @@ def shut_down(cluster: KafkaCluster, broker: int) -> None:
 
 
 def loaded(scenes: list[Scene], kinds: list[str], static: bool = False) -> list[list[Member]]:
-    """Members that read what a writer writes in each scene."""
+    """Members that read what a writer writes in each scene; all notice soon when a broker answers nothing any more."""
     groups = []
     for scene in scenes:
-        scene.write(RATE)
-        groups.append([scene.member(kind, f"{kind}-{n}", static=static, may_lose=True) for n, kind in enumerate(kinds)])
+        scene.write(RATE, **{"socket.timeout.ms": HANG_MS})
+        groups.append([scene.member(kind, f"{kind}-{n}", static=static, may_lose=True, **(
+            {"request_timeout_ms": HANG_MS} if kind == "java" else {"socket_timeout_ms": HANG_MS}))
+            for n, kind in enumerate(kinds)])
     settled(scenes, groups)
     return groups
 
@@ -69,21 +72,27 @@ def test_rolling_restart(scenes):
         judged(both)
 
 
-@pytest.mark.parametrize("clean", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["killed", "shut-down"])
-def test_the_coordinator_fails(scenes, clean):
+@pytest.mark.parametrize("how", ["killed", pytest.param("shut down", marks=pytest.mark.slow),
+                                 pytest.param("hung", marks=pytest.mark.slow)])
+def test_the_coordinator_fails(scenes, how):
     """It is away until the groups have settled with another. Twice, so that a group also comes back to a broker that
     read its log anew."""
-    with scenes.faulty("coordinator", *BOTH) as (cluster, both):
+    with scenes.faulty(f"coordinator-{how.split()[0]}", *BOTH) as (cluster, both):
         groups = loaded(both, [SUBJECT, SUBJECT])
         for _ in range(2):
             for scene in both:
                 victim = coordinator(scene)
-                if clean:
-                    shut_down(cluster, victim)
-                else:
+                if how == "hung":
+                    cluster.pause(victim)
+                elif how == "killed":
                     cluster.kill(victim)
+                else:
+                    shut_down(cluster, victim)
                 settled(both, groups)
-                cluster.restart(victim)
+                if how == "hung":
+                    cluster.resume(victim)
+                else:
+                    cluster.restart(victim)
                 settled(both, groups)
         judged(both)
 
