@@ -630,8 +630,9 @@ cdef class ClassicGroupManager(RequestManager):
         self.heartbeat.on_send()
         self.heartbeat_sent_us = self.delegate.clock.now_us()
         self.heartbeat_due_ms = now_ms + self.config.heartbeat_interval_ms
+        # A coordinator that hangs is noticed while there is time to find the one that takes over.
         self._send(body, node, CHANNEL_COORDINATOR, KIND_HEARTBEAT, self.identity, now_ms, now_ms + min(
-            self.backoff.request_timeout_ms, self.config.session_timeout_ms))
+            self.backoff.request_timeout_ms, 2 * self.config.session_timeout_ms // 3))
 
     cdef void _on_heartbeat(self, Request* request, Response* response, int64_t now_ms) noexcept nogil:
         cdef HeartbeatResponse message

@@ -83,6 +83,9 @@ cdef enum:
     LEAVE_EPOCH = -1
     STATIC_LEAVE_EPOCH = -2         # leaves for a while: its partitions wait until the session times out
     DEFAULT_INTERVAL_MS = 5000      # the broker's default, until it has said its own
+    # How long a heartbeat may go unanswered: the session timeout is the broker's secret, nine intervals by default.
+    UNANSWERED_INTERVALS = 6
+    UNANSWERED_LEAST_MS = 3000
     LEAVE_SEARCH_MS = 1000          # how long a leave waits for a coordinator to be found
     LOOKUP_LOWEST_VERSION = 12      # the first Metadata that answers by topic id
     LOOKUP_BACKOFF_MAX_MS = 10000
@@ -221,7 +224,9 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self.next_ms = now_ms + self.interval_ms
         self.state.on_send()
         self.sent_us = self.delegate.clock.now_us()
-        self._send(body, node, CHANNEL_COORDINATOR, KIND_HEARTBEAT, self.session, now_ms, INT64_MAX)
+        # A coordinator that hangs is noticed while there is time to find the one that takes over.
+        self._send(body, node, CHANNEL_COORDINATOR, KIND_HEARTBEAT, self.session, now_ms, now_ms + max(
+            <int64_t>UNANSWERED_INTERVALS * self.interval_ms, <int64_t>UNANSWERED_LEAST_MS))
 
     cdef void _identify(self, ConsumerGroupHeartbeatRequest& message) noexcept nogil:
         message.group_id = self.config.group_id

@@ -87,6 +87,7 @@ cdef extern from "network/connection.hpp" namespace "kc" nogil:
         string name
         int64_t throttled_until_ms
         bint retiring
+        bint silent
         NodeStats stats
         Connection* connection(Channel)
         Connection* make_connection(Channel)

@@ -295,6 +295,9 @@ cdef class NetworkClient(Connector):
                 continue
             if node.throttled_until_ms > now_ms:
                 rank = 4000
+            elif node.silent:
+                # It may hang: its other connections look as good as ever, and would swallow the request for as long.
+                rank = 3500
             elif c == NULL or c.state == CONN_DOWN:
                 rank = 2000
             elif c.state == CONN_READY:
@@ -507,6 +510,7 @@ cdef class NetworkClient(Connector):
         c.frame_length = 0
         c.in_flight.pop_front()
         c.timeouts = 0
+        c.node.silent = False
         c.last_used_ms = now_ms
         c.node.stats.rx += 1
         c.node.stats.last_rx_us = now_ms * 1000
@@ -665,6 +669,7 @@ cdef class NetworkClient(Connector):
                            <long long>(now_ms - f.request.sent_ms), api_name(f.api_key))
             c.node.stats.req_timeouts += 1
             c.timeouts += 1
+            c.node.silent = True
             self.finish_failed(f.request, ERR_TIMED_OUT, describe(b"%s: %s", c.node.name.c_str(), why.c_str()))
             f.request = NULL
             f.given_up = True

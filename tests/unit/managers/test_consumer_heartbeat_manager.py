@@ -561,6 +561,13 @@ def test_after_a_lost_answer_everything_is_told_again(member):
     assert member.assigned == [("t", 0), ("t", 1)]
 
 
+def test_a_coordinator_that_hangs_is_noticed_before_the_session_ends(member):
+    member.join()
+    member.advance(INTERVAL_MS)
+    request = member.beat()
+    assert request["deadline_ms"] - request["sent_ms"] == 6 * INTERVAL_MS
+
+
 def test_a_lost_connection_looks_for_the_coordinator_again(member):
     member.join()
     member.advance(INTERVAL_MS)

@@ -419,6 +419,21 @@ def test_least_loaded_node(broker, other_broker, driver, clock):
     assert driver.least_loaded_node() == 2
 
 
+def test_a_node_that_hangs_is_asked_last(broker, other_broker, driver, clock):
+    """What it left unanswered on one connection it would on another, which looks idle."""
+    driver.set_nodes([(1, *broker.address), (2, *other_broker.address)])
+    broker.negotiate(driver, node=1)
+    broker.negotiate(driver, node=1, channel=COORDINATOR)
+    driver.add(3, node=1, channel=COORDINATOR, timeout_ms=1000)
+    driver.poll()
+    assert driver.least_loaded_node() == 1
+    clock.advance(1000)
+    driver.poll_until(lambda: driver.ended)
+    assert driver.least_loaded_node() == 2
+    broker.negotiate(driver, node=1, channel=FETCH)
+    assert driver.least_loaded_node() == 1
+
+
 def test_least_loaded_node_is_none_while_all_are_in_backoff(clock):
     driver = refused(unused_port(), clock)
     assert driver.least_loaded_node() == -1
