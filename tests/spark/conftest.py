@@ -34,9 +34,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     from pyspark.sql import SparkSession
 
     from kconsumer.spark import register
+    from tests.spark.connector import connector_jars
 
     session = (
         SparkSession.builder.master("local[2]").appName("kconsumer tests")
+        .config("spark.jars", ",".join(map(str, connector_jars())))
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.session.timeZone", "UTC")
