@@ -1,4 +1,4 @@
-"""Where Spark finds the data source ``kconsumer``: it imports every module named ``pyspark_…`` and asks for DefaultSource.
+"""Where Spark finds the data source ``kconsumer``: it imports every module ``pyspark_…`` and asks for DefaultSource.
 
 Owns: DefaultSource. Threads: Spark's look-up process. Never: fails to be imported: that would cost the user every other
 Python data source too. What is missing is told when the source is used.

@@ -1,4 +1,4 @@
-"""The same topics through Spark's own Kafka source and through kconsumer: every row and the schema, option by option."""
+"""The same topics through Spark's own Kafka source and through kconsumer: every row and the schema, by option."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ REFUSED: dict[str, dict[str, Any]] = {
     "time no number": {"subscribe": A, "startingTimestamp": "yesterday"},
     "end time no number": {"subscribe": A, "endingTimestamp": "today"},
     "no record that young": {"subscribe": A, "startingTimestamp": str(at(9000))},
-    "unknown strategy": {"subscribe": A, "startingTimestamp": str(at(0)), "startingOffsetsByTimestampStrategy": "first"},
+    "unknown strategy": {"subscribe": A, "startingTimestamp": "1", "startingOffsetsByTimestampStrategy": "first"},
     "offsets no json": {"subscribe": A, "startingOffsets": "23"},
     "headers neither true nor false": {"subscribe": A, "includeHeaders": "maybe"},
     "unknown topic": {"subscribe": "not-there"},
