@@ -30,6 +30,7 @@ class GroupProgress:
         self._changed: threading.Condition | None = None
         self._thread: threading.Thread | None = None
         self._pending: Offsets | None = None
+        self._told: Offsets | None = None
         self._closing = False
 
     def __getstate__(self) -> dict[str, Any]:
@@ -37,8 +38,9 @@ class GroupProgress:
 
     def commit(self, offsets: Offsets) -> None:
         """Commit soon."""
-        if self._group is None:
+        if self._group is None or offsets == self._told:
             return
+        self._told = offsets
         if self._changed is None or self._thread is None:
             self._changed = threading.Condition()
             self._thread = threading.Thread(target=self._run, args=(self._changed,), name="kconsumer-progress",

@@ -59,7 +59,7 @@ class _RangeReading:
 
     def batches(self) -> Iterator[Any]:
         wanted = self._wanted
-        self._consumer.assign([TopicPartition(wanted.topic, wanted.partition, wanted.start)])
+        self._assign()
         while self._position < wanted.end:
             batch = self._consume()
             reached = self._consumer.position([self._place])[0].offset
@@ -83,6 +83,16 @@ class _RangeReading:
         except OffsetOutOfRangeError as error:
             self._go_on_behind_loss(error)
             return ()
+        except KafkaException as error:
+            found = error.args[0]
+            raise exception_for(
+                found.code(), f"{self._wanted}, at offset {self._position}: {found.str()}", fatal=found.fatal(),
+                retriable=found.retriable(), topic=self._wanted.topic, partition=self._wanted.partition,
+                offset=self._position if error.offset is None else error.offset,
+            ) from error
+
+    def _assign(self) -> None:
+        self._consumer.assign([TopicPartition(self._wanted.topic, self._wanted.partition, self._position)])
 
     def _go_on_behind_loss(self, error: OffsetOutOfRangeError) -> None:
         """The position is not, or no longer, in the partition: fail, or begin again where there are records."""
@@ -100,7 +110,7 @@ class _RangeReading:
         loss.report(wanted.place, position, f"{what}; the partition has offsets {low} to {high}",
                     lost=OffsetRange(*wanted.place, position, resumed))
         self._position = resumed
-        self._consumer.assign([TopicPartition(wanted.topic, wanted.partition, resumed)])
+        self._assign()
 
     def _watermarks(self) -> tuple[int, int]:
         found = self._consumer.get_watermark_offsets(self._place, self._options.poll_timeout_s)

@@ -72,6 +72,7 @@ class StreamReader(DataSourceStreamReader):
 
     def _all_available(self, start: Offsets) -> Offsets:
         """The ends of all partitions, and what is known of those that are not in `start`; one round of questions."""
+        self._progress.commit(start)  # who asks what follows has processed that; commit() comes a trigger later
         ends = self._target
         if ends is None:
             ends, beginnings = self._reader.latest(begun=start, known=start)
