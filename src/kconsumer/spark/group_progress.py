@@ -60,14 +60,19 @@ class GroupProgress:
         self._thread.join(_LAST_COMMIT_S)
 
     def _run(self, changed: threading.Condition) -> None:
-        with Consumer(self._config) as consumer:
-            while True:
-                with changed:
-                    changed.wait_for(lambda: self._pending is not None or self._closing)
-                    offsets, self._pending = self._pending, None
-                if offsets is None:
-                    return
-                self._commit(consumer, offsets)
+        try:
+            with Consumer(self._config) as consumer:
+                while (offsets := self._next(changed)) is not None:
+                    self._commit(consumer, offsets)
+        except KafkaException as error:
+            _log.warning("the query's progress is not committed to group %s any more: %s", self._group, error)
+
+    def _next(self, changed: threading.Condition) -> Offsets | None:
+        """What is to be committed next; None: the query is over."""
+        with changed:
+            changed.wait_for(lambda: self._pending is not None or self._closing)
+            offsets, self._pending = self._pending, None
+            return offsets
 
     def _commit(self, consumer: Consumer, offsets: Offsets) -> None:
         given = [TopicPartition(*place, offset) for place, offset in offsets.items()]
