@@ -663,12 +663,14 @@ cdef class ConsumerCore:
     # ---- questions to brokers (any thread)
 
     def _list_topics(self, topic, timeout):
-        """(cluster_id, controller_id, orig_broker_id, orig_broker_name, brokers, topics) as plain tuples."""
+        """(cluster_id, controller_id, orig_broker_id, orig_broker_name, brokers, topics) as plain tuples; of one topic,
+        a list of them (not an empty one), or all (None)."""
         self.check_usable()
         cdef TopicMetadataEvent* event = new TopicMetadataEvent(self._deadline_ms(timeout))
         if topic is not None:
             event.all_topics = False
-            event.topics.push_back(utf8(topic))
+            for name in [topic] if isinstance(topic, str) else topic:
+                event.topics.push_back(utf8(name))
         event.retain()
         self.application.add(event)
         try:
