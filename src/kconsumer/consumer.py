@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from kconsumer import config as _config
 from kconsumer._core.consumer.metrics import core_metrics, group_metrics
@@ -18,9 +18,11 @@ from kconsumer.cluster_metadata import BrokerMetadata, ClusterMetadata, Partitio
 from kconsumer.deserializing_consumer import Deserializing
 from kconsumer.errors import KafkaError, KafkaException, error_for, exception_for
 from kconsumer.group_consumer import GroupConsumer
-from kconsumer.metrics import Metrics
 from kconsumer.throttle_event import ThrottleEvent
 from kconsumer.topic_partition import OFFSET_INVALID, TopicPartition, coerce, coerce_list
+
+if TYPE_CHECKING:
+    from kconsumer.metrics import Metrics
 
 __all__ = ["Consumer", "DeserializingConsumer"]
 
@@ -355,7 +357,7 @@ class Consumer(GroupConsumer):
         """
         self._check_open()
         lags = self._lags(None, 0)
-        return cast(Metrics, {
+        return cast("Metrics", {
             **core_metrics(self), **group_metrics(self), "assigned_partitions": len(lags), "records_lag": lags,
             "records_lag_max": max((lag for lag in lags.values() if lag is not None), default=-1)})
 

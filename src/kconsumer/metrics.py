@@ -5,8 +5,7 @@ Owns: METRICS, the one table (docs/metrics.md is made from it). Threads: any. Ne
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 __all__ = ["METRICS", "Metric", "Metrics"]
 
@@ -44,8 +43,7 @@ class Metrics(TypedDict):
     commit_latency_us_total: int
 
 
-@dataclass(frozen=True)
-class Metric:
+class Metric(NamedTuple):
     """One of them. `counter`: it only grows; else it is what holds at the moment."""
 
     name: str

@@ -231,11 +231,13 @@ def test_the_idle_ratio_forgets_what_is_a_minute_old(loop):
     assert loop.consumer.metrics()["poll_idle_ratio"] == pytest.approx(30 / 45)
 
 
-def test_a_poll_that_waits_is_counted_and_one_with_records_is_not(loop):
+def test_a_poll_that_waits_is_counted_and_one_with_records_is_not(loop, time_passes):
     loop.assign(("t", 0, 0))
     fetch(loop, at(0, 0, 3))
     assert "poll_waits_total" not in changed(loop, lambda: [loop.poll() for _ in range(3)])
-    assert changed(loop, lambda: loop.consumer.poll(0.001))["poll_waits_total"] == (0, 1)
+    with time_passes(loop):
+        moved = changed(loop, lambda: loop.consumer.poll(1))
+    assert moved["poll_waits_total"][1] >= 1
 
 
 # -- a group, both protocols

@@ -130,11 +130,12 @@ def test_once_the_first_is_taken_nothing_is_touched(loop, way):
     assert spent(loop, take) == {}
 
 
-def test_the_counters_count(loop):
+def test_the_counters_count(loop, time_passes):
     """What the others assert would hold for counters that stand still."""
     consumer = loop.consumer
     poll_all(consumer)
-    assert spent(loop, lambda: consumer.poll(0.001))["waits"] == 1
+    with time_passes(loop):
+        assert spent(loop, lambda: consumer.poll(1))["waits"] >= 1
     assert spent(loop, lambda: consumer._set_paused("t", 0, True)) == {
         "locks of the subscription": 1, "wakeups of the network thread": 1}
     assert spent(loop, consumer.wakeup) == {"wakeups of the application": 1}
