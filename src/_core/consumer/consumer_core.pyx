@@ -151,6 +151,7 @@ cdef class ConsumerCore:
         self.decoder.config = &self.config
         self.decoder.counters = &self.counters
         self.decoder.clock = self.clock
+        self.decoder.idle = &self.idle
         self.processor = ApplicationEventProcessor(self.metadata, self.offsets)
         self.application = ApplicationEventQueue(self.network)
         self.handler = FetchHandler(self.subscription, self.network)
@@ -338,10 +339,8 @@ cdef class ConsumerCore:
             # Another thread runs callbacks, and wakes this one should it leave any.
             others |= <uint32_t>ATTENTION_EVENTS
         self.liveness.in_poll.store(True)
-        self.idle.begin(self.clock.now_us())
         with nogil:
             result = self.decoder.decode_or_sleep(others, left_ms)
-        self.idle.end(self.clock.now_us())
         self.liveness.count()
         self.liveness.in_poll.store(False)
         if result == WAIT_INTERRUPTED:

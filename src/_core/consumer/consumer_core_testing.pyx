@@ -161,7 +161,7 @@ def touched(ConsumerCore core not None):
 
 
 cdef class Idle:
-    """What poll notes when it waits, by the consumer's clock."""
+    """What a call notes when it sleeps, by the consumer's clock."""
     cdef ConsumerCore core
 
     def __cinit__(self, ConsumerCore core not None):

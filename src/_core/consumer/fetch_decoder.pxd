@@ -6,6 +6,7 @@ from kconsumer._core.base.status cimport Status
 from kconsumer._core.base.wakeup_fd cimport WaitResult
 from kconsumer._core.consumer.decode_gate cimport DecodeGate
 from kconsumer._core.consumer.fetch_buffer cimport FetchBuffer, FetchEntry
+from kconsumer._core.consumer.poll_idle cimport PollIdle
 from kconsumer._core.events.background_event cimport BackgroundEventQueue
 from kconsumer._core.managers.fetch_sender cimport FetchSender
 from kconsumer._core.managers.fetch_session cimport FetchedItem
@@ -28,6 +29,7 @@ cdef class FetchDecoder:
     cdef FetchBuffer* buffer                  # shared: inside
     cdef BackgroundEventQueue* background     # shared: inside
     cdef BlockPool* pool                      # shared: inside
+    cdef PollIdle* idle                       # shared: inside (A's sleeps)
     cdef FetchConfig* config                  # shared: atomics
     cdef FetchCounters* counters              # shared: atomics
     cdef deque[FetchedItem*] items            # shared: gate (in order; the front is being decoded)

@@ -111,7 +111,9 @@ cdef class FetchDecoder:
             assisted = self.assist()
             if (assisted == ASSIST_NOTHING and self.buffer.empty()
                     and self.background.attention.quiet_but(others)):
+                self.idle.begin(self.clock.now_us())
                 result = wait_readable(self.background.wakeup.fd(), -1, left_ms)
+                self.idle.end(self.clock.now_us())
             self.background.waiting.store(False)
             self.background.wakeup.drain()
         self.leave_wait()

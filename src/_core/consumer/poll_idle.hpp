@@ -1,5 +1,5 @@
 // Owns: PollIdle, which share of its time the application spends waiting for records (poll-idle-ratio of KIP-517).
-// Threads: begin, end A (the exclusive call, which waits anyway); ratio, waits, total any; shared: the mutex.
+// Threads: begin, end A (the exclusive call, which sleeps anyway); ratio, waits, total any; shared: the mutex.
 // Never: touched while records are at hand, sampled by a timer.
 //
 // Between two calls nothing changes but time, so that how long had been waited at any moment since the last call is
