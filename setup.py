@@ -114,7 +114,7 @@ class BuildExt(build_ext):
         self.parallel = self.parallel or JOBS
 
 
-packages = ["kconsumer", "kconsumer._core"]
+packages = ["kconsumer", "kconsumer._core", "pyspark_kconsumer"]
 packages += [f"kconsumer.{p.parent.relative_to('src/kconsumer').as_posix().replace('/', '.')}"
              for p in sorted(Path("src/kconsumer").rglob("*/__init__.py"))]
 packages += [f"kconsumer._core.{p.parent.relative_to(CORE).as_posix().replace('/', '.')}"
@@ -122,7 +122,8 @@ packages += [f"kconsumer._core.{p.parent.relative_to(CORE).as_posix().replace('/
 
 setup(
     packages=packages,
-    package_dir={"kconsumer": "src/kconsumer", "kconsumer._core": "src/_core"},
+    package_dir={"kconsumer": "src/kconsumer", "kconsumer._core": "src/_core",
+                 "pyspark_kconsumer": "src/pyspark_kconsumer"},
     package_data={"kconsumer": ["py.typed", "*.pyi"], "kconsumer._core": ["*.pyi", "**/*.pyi"]},
     include_package_data=False,
     ext_modules=cythonize(

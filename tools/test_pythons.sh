@@ -21,6 +21,7 @@ for minor in 10 11 12 13; do
   "$python" -m venv "$work/3.$minor"
   "$work/3.$minor/bin/python" -m pip install -q --disable-pip-version-check .
   "$work/3.$minor/bin/python" -c 'import kconsumer; print("installed", kconsumer.__version__, "without dependencies")'
+  "$work/3.$minor/bin/python" -c 'import importlib.util as u; assert u.find_spec("pyspark_kconsumer"), "Spark would not find us"'
   "$work/3.$minor/bin/python" -m pip install -q --disable-pip-version-check \
     pytest pytest-timeout hypothesis 'confluent-kafka>=2.16' 'kafka-python>=3.0.12' pyarrow \
     polars duckdb pandas numpy lz4 zstandard python-snappy 'click>=8.1' 'rich>=13'

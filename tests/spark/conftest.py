@@ -26,6 +26,16 @@ def pytest_ignore_collect(config: pytest.Config) -> bool | None:
     return True if "not spark" in config.option.markexpr else None
 
 
+def delete_before(kafka: KafkaCluster, topic: str, offset: int) -> None:
+    """Delete the first records of partition 0, as retention does."""
+    from confluent_kafka import TopicPartition
+    from confluent_kafka.admin import AdminClient
+
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+    for future in admin.delete_records([TopicPartition(topic, 0, offset)]).values():
+        future.result(30)
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A session that knows the source; in UTC, so that collected timestamps are what was written."""
@@ -34,9 +44,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     from pyspark.sql import SparkSession
 
     from kconsumer.spark import register
+    from tests.spark.connector import connector_jars
 
     session = (
         SparkSession.builder.master("local[2]").appName("kconsumer tests")
+        .config("spark.jars", ",".join(map(str, connector_jars())))
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.session.timeZone", "UTC")

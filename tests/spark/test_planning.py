@@ -1,95 +1,19 @@
-"""Options, and how ranges become tasks: what needs neither Spark nor a broker to run."""
+"""How what there is becomes ranges, and ranges become tasks: what needs neither Spark nor a broker to run."""
 
 from __future__ import annotations
 
-import json
-import pickle
-import subprocess
-import sys
+import logging
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kconsumer.errors import ConfigurationError
-from kconsumer.spark.options import ReadOptions
-from kconsumer.spark.planning import OffsetRange, split
+from kconsumer.errors import KafkaException, OffsetOutOfRangeError
+from kconsumer.spark.data_loss import DataLoss
+from kconsumer.spark.offsets import OffsetRange
+from kconsumer.spark.planning import ranges_between, split
 
-BROKER = {"kafka.bootstrap.servers": "127.0.0.1:9092"}
-
-
-def parse(**options: str) -> ReadOptions:
-    return ReadOptions.parse({**BROKER, **options})
-
-
-def test_defaults():
-    options = parse(subscribe=" a, b,a ,")
-    assert (options.topics, options.assigned) == (("a", "b"), ())
-    assert options.starting is None and options.ending is None
-    assert (options.min_partitions, options.max_records_per_partition) == (None, None)
-    assert not options.include_headers
-    assert options.read_committed  # kconsumer's default, as librdkafka's
-    assert options.poll_timeout_s == 120
-    assert options.consumer_config == {
-        "bootstrap.servers": "127.0.0.1:9092", "auto.offset.reset": "error", "enable.auto.commit": "false"}
-
-
-def test_names_come_in_lower_case():
-    options = ReadOptions.parse({
-        "kafka.bootstrap.servers": "h:1", "assign": '{"t": [2, 0]}', "startingoffsets": '{"t": {"0": 5, "2": -2}}',
-        "endingoffsets": '{"t": {"0": -1, "2": 9}}', "minpartitions": "3", "maxrecordsperpartition": " 7 ",
-        "includeheaders": "TRUE", "failondataloss": "true", "kafkaconsumer.polltimeoutms": "1500",
-        "kafka.isolation.level": "read_uncommitted", "kafka.fetch.min.bytes": "10",
-    })
-    assert options.assigned == (("t", 2), ("t", 0))
-    assert options.starting == {("t", 0): 5, ("t", 2): -2}
-    assert options.ending == {("t", 0): -1, ("t", 2): 9}
-    assert (options.min_partitions, options.max_records_per_partition) == (3, 7)
-    assert options.include_headers and not options.read_committed
-    assert options.poll_timeout_s == 1.5
-    assert options.consumer_config["fetch.min.bytes"] == "10"
-
-
-def test_options_travel():
-    options = parse(assign='{"t": [0]}', startingOffsets='{"t": {"0": 1}}')
-    assert pickle.loads(pickle.dumps(options)) == options
-
-
-@pytest.mark.parametrize(("options", "text"), [
-    ({"subscribe": "t", "minPartition": "3"}, "unknown option 'minPartition' (did you mean minPartitions?)"),
-    ({"subscribe": "t", "foo": "1", "bar": "2"}, "unknown options 'bar', 'foo'"),
-    ({}, "exactly one of the options subscribe and assign"),
-    ({"subscribe": "t", "assign": '{"t": [0]}'}, "exactly one of the options subscribe and assign"),
-    ({"subscribe": " , "}, "subscribe names no topic"),
-    ({"assign": "t"}, "assign is to be like"),
-    ({"assign": '["t"]'}, "assign is to be like"),
-    ({"assign": '{"t": 0}'}, "assign is to be like"),
-    ({"assign": '{"t": [-1]}'}, "assign is to be like"),
-    ({"assign": '{"t": [true]}'}, "assign is to be like"),
-    ({"assign": "{}"}, "assign names no partition"),
-    ({"assign": '{"t": [1, 1]}'}, "assign names a partition twice"),
-    ({"subscribe": "t", "startingOffsets": "latest"}, "startingOffsets cannot be latest in a batch read"),
-    ({"subscribe": "t", "endingOffsets": "earliest"}, "endingOffsets cannot be earliest in a batch read"),
-    ({"subscribe": "t", "startingOffsets": '{"t": {"0": -1}}'}, "startingOffsets cannot be -1 (latest)"),
-    ({"subscribe": "t", "endingOffsets": '{"t": {"0": -2}}'}, "endingOffsets cannot be -2 (earliest)"),
-    ({"subscribe": "t", "startingOffsets": '{"t": {"0": -3}}'}, "startingOffsets is to be like"),
-    ({"subscribe": "t", "startingOffsets": '{"t": {"x": 3}}'}, "startingOffsets is to be like"),
-    ({"subscribe": "t", "startingOffsets": '{"t": {"0": "3"}}'}, "startingOffsets is to be like"),
-    ({"subscribe": "t", "startingOffsets": '{"t": [3]}'}, "startingOffsets is to be like"),
-    ({"subscribe": "t", "startingOffsets": "23"}, "startingOffsets is to be like"),
-    ({"subscribe": "t", "minPartitions": "0"}, "minPartitions is to be a whole number above 0; it is '0'"),
-    ({"subscribe": "t", "maxRecordsPerPartition": "many"}, "maxRecordsPerPartition is to be a whole number"),
-    ({"subscribe": "t", "includeHeaders": "yes"}, "includeHeaders is to be true or false; it is 'yes'"),
-    ({"subscribe": "t", "failOnDataLoss": "false"}, "failOnDataLoss=false is not supported"),
-    ({"subscribe": "t", "kafka.auto.offset.reset": "latest"}, "kafka.auto.offset.reset cannot be set: use startingOff"),
-    ({"subscribe": "t", "kafka.fetch.min.byts": "1"}, "fetch.min.bytes"),
-    ({"subscribe": "t", "kafka.fetch.min.bytes": "few"}, "fetch.min.bytes"),
-    ({"subscribe": "t", "kafka.bootstrap.servers": " "}, "kafka.bootstrap.servers is missing"),
-])
-def test_refused(options: dict[str, str], text: str):
-    with pytest.raises(ConfigurationError) as raised:
-        parse(**options)
-    assert text in raised.value.args[0].str()
+FAIL, TELL = DataLoss(True), DataLoss(False)
 
 
 def test_split_by_maximum():
@@ -125,16 +49,45 @@ def test_split_of_nothing():
     assert split([], 4, 4) == []
 
 
-def test_json_examples_in_messages_are_valid():
-    with pytest.raises(ConfigurationError) as raised:
-        parse(subscribe="t", endingOffsets="x")
-    text = raised.value.args[0].str()
-    assert json.loads(text[text.index("{"): text.index("}}") + 2]) == {"topic": {"0": 23, "1": -1}}
+def test_one_partition_a_hundred_times_the_others():
+    sizes = [1_000_000, *[10_000] * 9]
+    parts = split([OffsetRange("t", i, 0, size) for i, size in enumerate(sizes)], 40, None)
+    assert len(parts) == 40
+    assert [sum(part.partition == i for part in parts) for i in range(10)] == [31, *[1] * 9]
+    assert max(part.size for part in parts) <= 1_000_000 // 31 + 1
 
 
-@pytest.mark.parametrize("module", ["pyspark", "pyarrow"])
-def test_what_is_missing_is_named(module: str):
-    code = f"import sys; sys.modules[{module!r}] = None; import kconsumer; import kconsumer.spark"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert "pip install 'kconsumer[spark]'" in done.stderr.splitlines()[-1]
+# ---- a trigger
+
+A, B, C = ("a", 0), ("a", 1), ("b", 0)
+
+
+def test_what_is_new_is_read_from_its_beginning():
+    found = ranges_between({A: 5, B: 7}, {A: 9, B: 7, C: 3}, {C: 0}, FAIL)
+    assert found == [OffsetRange("a", 0, 5, 9), OffsetRange("b", 0, 0, 3)]
+
+
+@pytest.mark.parametrize(("starts", "ends", "beginnings", "text", "left"), [
+    ({A: 5, B: 5}, {A: 9}, {}, "a [1] have gone", [OffsetRange("a", 0, 5, 9)]),
+    ({A: 5}, {A: 9, B: 5}, {}, "a [1] have gone before anything", [OffsetRange("a", 0, 5, 9)]),
+    ({A: 5}, {A: 9, B: 5}, {B: 3}, "a [1] is new and begins at offset 3; not read: a [1] offsets 0 to 3",
+     [OffsetRange("a", 0, 5, 9), OffsetRange("a", 1, 3, 5)]),
+    ({A: 5, B: 8}, {A: 9, B: 2}, {}, "a [1] was read to offset 8 and now ends at 2", [OffsetRange("a", 0, 5, 9)]),
+])
+def test_what_is_missing_fails_or_is_told(
+    caplog: pytest.LogCaptureFixture, *, starts: dict, ends: dict, beginnings: dict, text: str, left: list[OffsetRange]
+):
+    with pytest.raises(KafkaException) as raised:
+        ranges_between(starts, ends, beginnings, FAIL)
+    assert text.partition(";")[0] in raised.value.args[0].str()
+    assert "failOnDataLoss=false" in raised.value.args[0].str()
+    with caplog.at_level(logging.WARNING, "kconsumer.spark"):
+        assert ranges_between(starts, ends, beginnings, TELL) == left
+    assert [text in record.getMessage() for record in caplog.records] == [True]
+
+
+def test_a_loss_names_partition_and_offset():
+    with pytest.raises(OffsetOutOfRangeError) as raised:
+        TELL.report(("t", 3), 7, "nothing")  # tells
+        FAIL.report(("t", 3), 7, "gone")
+    assert (raised.value.topic, raised.value.partition, raised.value.offset) == ("t", 3, 7)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from pathlib import Path
@@ -14,11 +17,13 @@ from pyspark.errors import AnalysisException, PythonException
 from pyspark.sql.types import StructType
 
 from kconsumer.errors import KafkaException, OffsetOutOfRangeError, TimeoutError
+from kconsumer.spark.consumers import close_idle
+from kconsumer.spark.offsets import OffsetRange
 from kconsumer.spark.options import ReadOptions
-from kconsumer.spark.planning import OffsetRange, plan
+from kconsumer.spark.planning import plan
 from kconsumer.spark.reading import read_range
-from kconsumer.spark.source import KconsumerDataSource
 from kconsumer.testing import KafkaCluster
+from tests.spark.conftest import delete_before
 
 BEGAN_MS = 1_714_564_800_123
 Read = Callable[..., Any]
@@ -202,8 +207,8 @@ def test_another_schema_is_refused(spark: Any, kafka: KafkaCluster, topic: str):
     ({"assign": '{"spark-rows": [1]}', "endingOffsets": '{"spark-rows": {"1": 1, "2": 1}}'}, "it names spark-rows [2]"),
     ({"assign": '{"spark-rows": [1]}', "endingOffsets": '{"spark-rows": {"1": 101}}'},
      "spark-rows [1] offsets 0 to 101 cannot be read: the partition has offsets 0 to 100"),
-    ({"assign": '{"spark-rows": [1]}', "startingOffsets": '{"spark-rows": {"1": 9}}',
-      "endingOffsets": '{"spark-rows": {"1": 8}}'}, "spark-rows [1] offsets 9 to 8 cannot be read"),
+    ({"assign": '{"spark-rows": [1]}', "startingOffsets": '{"spark-rows": {"1": 101}}'},
+     "spark-rows [1] offsets 101 to 100 cannot be read"),
 ])
 def test_what_is_not_there_fails_the_planning(read: Read, topic: str, options: dict[str, str], text: str):
     with pytest.raises(AnalysisException) as raised:
@@ -211,22 +216,12 @@ def test_what_is_not_there_fails_the_planning(read: Read, topic: str, options: d
     assert text in str(raised.value)
 
 
-def delete_before(kafka: KafkaCluster, topic: str, offset: int) -> None:
-    from confluent_kafka import TopicPartition
-    from confluent_kafka.admin import AdminClient
-
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
-    for future in admin.delete_records([TopicPartition(topic, 0, offset)]).values():
-        future.result(30)
-
-
 def parsed(kafka: KafkaCluster, topic: str, **options: str) -> ReadOptions:
     return ReadOptions.parse({"kafka.bootstrap.servers": kafka.bootstrap_servers, "subscribe": topic, **options})
 
 
 def read_all(options: ReadOptions, wanted: OffsetRange) -> list[Any]:
-    schema = KconsumerDataSource({"kafka.bootstrap.servers": "h:1", "subscribe": wanted.topic}).schema()
-    return list(read_range(options, wanted, schema))
+    return list(read_range(options, wanted))
 
 
 def test_records_that_aged_out(read: Read, kafka: KafkaCluster, topic_name: Names):
@@ -293,8 +288,6 @@ def _is_network_thread(comm: Path) -> bool:
 
 
 def _is_ours(process: int) -> bool:
-    import os
-
     while process > 1:
         if process == os.getpid():
             return True
@@ -303,25 +296,32 @@ def _is_ours(process: int) -> bool:
 
 
 @pytest.fixture
-def reading(kafka: KafkaCluster, topic: str) -> Iterator[Any]:
-    """A read of a range that has given its first batch."""
-    schema = KconsumerDataSource({"kafka.bootstrap.servers": "h:1", "subscribe": topic}).schema()
-    generator = read_range(parsed(kafka, topic), OffsetRange(topic, 0, 0, 100), schema)
-    next(generator)
-    yield generator
-    generator.close()
+def no_consumer_here() -> Iterator[None]:
+    """What earlier tests read in this process has left a consumer to be used again."""
+    close_idle()
+    yield
+    close_idle()
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are looked for under /proc (Linux)")
-def test_limit_closes_the_consumer(read: Read, kafka: KafkaCluster, topic_name: Names, reading: Any):
-    assert len(network_threads()) == 1  # so that the test would see one
+@pytest.mark.skipif(sys.platform != "linux", reason="threads are looked for under /proc, which is Linux's")
+@pytest.mark.usefixtures("no_consumer_here")
+def test_a_worker_keeps_one_consumer(read: Read, kafka: KafkaCluster, topic: str, topic_name: Names):
+    """However many tasks it has run, and whether a limit cut them off."""
+    reading = read_range(parsed(kafka, topic), OffsetRange(topic, 0, 0, 100))
+    next(reading)
+    assert by_process(network_threads())[os.getpid()] == 1  # so that the test would see one
     reading.close()
     name = topic_name()
     kafka.create_topic(name, 2)
     kafka.produce(name, ({"value": b"x" * 1000, "partition": n % 2} for n in range(50_000)), {"linger.ms": 50})
     for _ in range(3):
         assert len(read(subscribe=name).limit(5).collect()) == 5
+        assert read(subscribe=name, minPartitions=6).count() == 50_000
     deadline = time.monotonic() + 10  # Spark does not wait for the end of what a limit cuts off
-    while network_threads() and time.monotonic() < deadline:
+    while max(by_process(network_threads()).values()) > 1 and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert network_threads() == set()
+    assert set(by_process(network_threads()).values()) == {1}
+
+
+def by_process(threads: set[Path]) -> Counter[int]:
+    return Counter(int(thread.parts[2]) for thread in threads)

@@ -1,6 +1,9 @@
 """Owns: the headers column, list<struct<key: utf8, value: binary>>, made from the raw headers that Columns refer to.
 
 thread: A. Never: touches Python, trusts that a header key is UTF-8. Lengths were checked when the record was decoded.
+
+A taker that allows null lists gets null where a record has no headers, as Spark's own source has it; any other an empty
+list.
 """
 from libc.stdint cimport INT32_MAX
 from libc.string cimport memcpy, memset
@@ -175,19 +178,47 @@ cdef Status open_values(Columns* columns, const ArrowField* field, const Totals*
     return Status()
 
 
+cdef bint has_headers(const Columns* columns, int32_t row) noexcept nogil:
+    return columns.headers != NULL and columns.headers[row].count > 0
+
+
+cdef bint put_nulls(const ArrowSource* source, ArrowArray* out) noexcept nogil:
+    """The validity of the rows: none of those without headers. False when memory is out."""
+    cdef size_t bytes = <size_t>(out.length + 7) / 8
+    cdef uint8_t* bits
+    cdef int32_t row
+    cdef int64_t at
+    for row in range(source.row_start, source.row_end):
+        out.null_count += not has_headers(source.columns, row)
+    if out.null_count == 0:
+        add_buffer(out, NULL)
+        return True
+    bits = <uint8_t*>own_buffer(out, bytes)
+    if bits == NULL:
+        return False
+    memset(bits, 0, bytes)
+    for at in range(out.length):
+        if has_headers(source.columns, source.row_start + <int32_t>at):
+            bits[at >> 3] |= <uint8_t>(1 << (at & 7))
+    return True
+
+
 cdef Status open_list(const ArrowSource* source, const ArrowField* field, ArrowArray* out, Totals* totals,
                       int32_t** offsets) noexcept nogil:
     cdef Columns* columns = source.columns
     cdef int64_t n = source.row_end - source.row_start
     cdef int32_t row
     open_array(out, n, 0, 0, NULL)
-    add_buffer(out, NULL)
+    if not field.nullable:
+        add_buffer(out, NULL)
+    elif not put_nulls(source, out):
+        return out_of_memory()
     offsets[0] = <int32_t*>own_buffer(out, <size_t>(n + 1) * 4)
     if offsets[0] == NULL:
         return out_of_memory()
     for row in range(source.row_start, source.row_end):
         offsets[0][row - source.row_start] = <int32_t>totals.headers
-        if columns.headers != NULL and columns.headers[row].count > 0:
+        if has_headers(columns, row):
             count_headers(columns, &columns.headers[row], totals)
             if totals.headers > INT32_MAX:
                 return too_long(field.name)

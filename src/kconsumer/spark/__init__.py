@@ -2,9 +2,10 @@
 
 Owns: register() and the import guard. Threads: the driver's. Never: is imported by the rest of kconsumer.
 
-    from kconsumer.spark import register
-    register(spark)
     spark.read.format("kconsumer").option("kafka.bootstrap.servers", "...").option("subscribe", "flights").load()
+
+Spark finds the source by itself where the wheel is installed (pyspark_kconsumer); register() is for where it is not, as
+in a source tree.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ from typing import TYPE_CHECKING
 
 try:
     import pyarrow  # noqa: F401
-    import pyspark.sql.datasource  # noqa: F401
+
+    from kconsumer.spark.compat import require_data_sources
+
+    require_data_sources()
 except ImportError as error:
     raise ImportError(
-        f"kconsumer.spark needs pyspark >= 4.0 and pyarrow ({error}): pip install 'kconsumer[spark]'"
+        f"kconsumer.spark needs PySpark >= 4.0 and pyarrow ({error}): pip install 'kconsumer[spark]'"
     ) from error
 
 from kconsumer.spark.source import KconsumerDataSource

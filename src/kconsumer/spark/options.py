@@ -5,52 +5,93 @@ Owns: every option's name, default and rules. Threads: any; immutable. Never: co
 
 from __future__ import annotations
 
-import json
+import logging
+import re
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Final
 
 from kconsumer import config as _config
 from kconsumer.config_values import configuration_error
-
-EARLIEST: Final = -2
-LATEST: Final = -1
+from kconsumer.spark import option_values as values
+from kconsumer.spark.offsets import (
+    EARLIEST,
+    LATEST,
+    AtOffsets,
+    AtTime,
+    AtTimes,
+    Bound,
+    Everywhere,
+    Offsets,
+    Place,
+    names,
+)
 
 _KAFKA: Final = "kafka."
 _OPTIONS: Final = (
-    "subscribe", "assign", "startingOffsets", "endingOffsets", "minPartitions", "maxRecordsPerPartition",
-    "includeHeaders", "failOnDataLoss", "kafkaConsumer.pollTimeoutMs",
+    "subscribe", "assign", "subscribePattern", "startingOffsets", "endingOffsets", "startingTimestamp",
+    "endingTimestamp", "startingOffsetsByTimestamp", "endingOffsetsByTimestamp", "startingOffsetsByTimestampStrategy",
+    "minPartitions", "maxRecordsPerPartition", "includeHeaders", "failOnDataLoss", "kafkaConsumer.pollTimeoutMs",
+    "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "groupIdPrefix", "maxOffsetsPerTrigger",
+    "minOffsetsPerTrigger", "maxTriggerDelay", "maxBytesPerTrigger", "commitOffsetsToGroup", "columns", "rackAware",
 )
 _CANONICAL: Final = {name.lower(): name for name in _OPTIONS}
+_STRATEGIES: Final = ("assign", "subscribe", "subscribePattern")
+_ENDING: Final = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp")
+TRIGGER_OPTIONS: Final = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", "maxBytesPerTrigger")
+_STREAM_ONLY: Final = (*TRIGGER_OPTIONS, "commitOffsetsToGroup")
 # Properties that a read decides itself, and what to use in their place.
 _OURS: Final = {
-    "auto.offset.reset": "use startingOffsets",
-    "enable.auto.commit": "a read commits nothing",
+    "auto.offset.reset": "use startingOffsets, and failOnDataLoss for records that are gone",
+    "enable.auto.commit": "a read commits nothing; commitOffsetsToGroup tells a group the progress of a stream",
     "enable.auto.offset.store": "a read commits nothing",
     "enable.partition.eof": "a read ends at endingOffsets",
     "key.deserializer": "keys are always read as binary",
     "value.deserializer": "values are always read as binary",
+    "key.serializer": "keys are always read as binary",
+    "value.serializer": "values are always read as binary",
     "interceptor.classes": "there are no interceptors",
 }
 _DEFAULT_POLL_TIMEOUT_MS: Final = 120_000
+_BASE_COLUMNS: Final = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
+_HEADERS: Final = "headers"
 
-Offsets = dict[tuple[str, int], int]
+_log = logging.getLogger("kconsumer.spark")
+
+
+@dataclass(frozen=True)
+class Subscription:
+    """What is read: one of the three."""
+
+    topics: tuple[str, ...] = ()
+    assigned: tuple[Place, ...] = ()
+    pattern: str | None = None  #: a regular expression to be found in a topic's name
 
 
 @dataclass(frozen=True)
 class ReadOptions:
     """The options of one read. Travels to the executors."""
 
-    consumer_config: dict[str, str]  #: kconsumer's configuration, complete
-    topics: tuple[str, ...]  #: to subscribe; empty with `assigned`
-    assigned: tuple[tuple[str, int], ...]  #: (topic, partition)
-    starting: Offsets | None  #: per partition, EARLIEST among them; None: all at the earliest
-    ending: Offsets | None  #: per partition, LATEST among them; None: all at the latest
+    given: dict[str, str]  #: our options as they were given, under their own names
+    consumer_config: dict[str, str]  #: of the executors' consumers, complete
+    driver_config: dict[str, str]  #: of the driver's
+    subscription: Subscription
+    columns: tuple[str, ...]
+    fail_on_data_loss: bool
     min_partitions: int | None
     max_records_per_partition: int | None
-    include_headers: bool
     poll_timeout_s: float
+    offset_attempts: int
+    offset_retry_interval_s: float
+    latest_if_no_match: bool  #: startingOffsetsByTimestampStrategy
+    max_offsets: int | None  #: of the four, per trigger
+    min_offsets: int | None
+    max_bytes: int | None
+    max_delay_s: float
+    commit_group: str | None
+    rack_aware: bool
     read_committed: bool
 
     @classmethod
@@ -61,30 +102,72 @@ class ReadOptions:
             ConfigurationError: see KconsumerDataSource.
         """
         given, properties = _sort_out(options)
-        consumer_config = {**properties, "auto.offset.reset": "error", "enable.auto.commit": "false"}
-        settings = _config.parse(consumer_config)
-        if _flag(given, "failOnDataLoss", True) is False:
-            raise configuration_error("failOnDataLoss=false is not supported: lost records always fail the read")
-        topics, assigned = _what(given)
+        # Spark's source has the Java client's default, which is not ours.
+        properties.setdefault("isolation.level", "read_uncommitted")
+        fixed = {**properties, "auto.offset.reset": "error", "enable.auto.commit": "false"}
+        settings = _config.parse(fixed)
+        subscription = _subscription(given)
+        minimum, maximum = _triggers(given)
+        driver, executor = _configurations(fixed, given)
         return cls(
-            consumer_config=consumer_config,
-            topics=topics,
-            assigned=assigned,
-            starting=_offsets(given, "startingOffsets", "earliest", refused=LATEST),
-            ending=_offsets(given, "endingOffsets", "latest", refused=EARLIEST),
-            min_partitions=_positive(given, "minPartitions"),
-            max_records_per_partition=_positive(given, "maxRecordsPerPartition"),
-            include_headers=_flag(given, "includeHeaders", False),
-            poll_timeout_s=(_positive(given, "kafkaConsumer.pollTimeoutMs") or _DEFAULT_POLL_TIMEOUT_MS) / 1000,
+            given=given,
+            consumer_config=executor,
+            driver_config=driver,
+            subscription=subscription,
+            columns=_columns(given),
+            fail_on_data_loss=values.flag(given, "failOnDataLoss", True),
+            min_partitions=values.positive(given, "minPartitions"),
+            max_records_per_partition=values.positive(given, "maxRecordsPerPartition"),
+            poll_timeout_s=(values.positive(given, "kafkaConsumer.pollTimeoutMs") or _DEFAULT_POLL_TIMEOUT_MS) / 1000,
+            offset_attempts=values.positive(given, "fetchOffset.numRetries") or 3,
+            offset_retry_interval_s=_interval_ms(given) / 1000,
+            latest_if_no_match=_strategy(given) == "latest",
+            max_offsets=maximum,
+            min_offsets=minimum,
+            max_bytes=values.positive(given, "maxBytesPerTrigger"),
+            max_delay_s=values.duration_s(given, "maxTriggerDelay", "15m"),
+            commit_group=_commit_group(given),
+            rack_aware=values.flag(given, "rackAware", False),
             read_committed=settings.isolation_level == "read_committed",
         )
+
+    @property
+    def limited(self) -> bool:
+        """Whether a trigger may take less than all there is."""
+        return not (self.max_offsets is None and self.min_offsets is None and self.max_bytes is None)
+
+    def batch_bounds(self) -> tuple[Bound, Bound]:
+        """Where a batch read begins and ends.
+
+        Raises:
+            ConfigurationError: as latest as a start, earliest as an end, and a start behind its end.
+        """
+        start = _bound(self.given, "starting", EARLIEST)
+        end = _bound(self.given, "ending", LATEST)
+        _refuse("startingOffsets", start, LATEST, "latest")
+        _refuse("endingOffsets", end, EARLIEST, "earliest")
+        _check_pair(start, end)
+        for option in _STREAM_ONLY:
+            if option in self.given:
+                _log.warning("option %s has no effect on a batch read", option)
+        return start, end
+
+    def stream_start(self) -> Bound:
+        """Where a new query begins.
+
+        Raises:
+            ConfigurationError: an end is given, which a stream has not.
+        """
+        for option in _ENDING:
+            if option in self.given:
+                raise configuration_error(f"option {option} cannot be set: a streaming query has no end")
+        return _bound(self.given, "starting", LATEST)
 
 
 def _sort_out(options: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
     """Our options under their own names, and the consumer's properties without ``kafka.``."""
     given: dict[str, str] = {}
     properties: dict[str, str] = {}
-    unknown: list[str] = []
     for key, value in options.items():
         name = key.lower()
         if name in _CANONICAL:
@@ -92,10 +175,8 @@ def _sort_out(options: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str
         elif name.startswith(_KAFKA):
             properties[name.removeprefix(_KAFKA)] = value
         else:
-            unknown.append(key)
-    if unknown:
-        names = ", ".join(map(_suggest, sorted(unknown)))
-        raise configuration_error(f"unknown option{'s' if len(unknown) > 1 else ''} {names}")
+            _refuse_misspelt(key)
+            _log.warning("option %s is not known and has no effect", key)
     for name in sorted(properties):
         if name in _OURS:
             raise configuration_error(f"option {_KAFKA}{name} cannot be set: {_OURS[name]}")
@@ -104,85 +185,138 @@ def _sort_out(options: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str
     return given, properties
 
 
-def _suggest(name: str) -> str:
-    near = get_close_matches(name.lower(), [*_CANONICAL, "kafka.bootstrap.servers"], 1)
-    return f"{name!r} (did you mean {_CANONICAL.get(near[0], near[0])}?)" if near else repr(name)
+def _refuse_misspelt(name: str) -> None:
+    """Spark's own source takes any option; one that was meant to be ours must not go unnoticed."""
+    near = get_close_matches(name.lower(), [*_CANONICAL, "kafka.bootstrap.servers"], 1, 0.75)
+    if near:
+        raise configuration_error(f"unknown option {name!r} (did you mean {_CANONICAL.get(near[0], near[0])}?)")
 
 
-def _what(given: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[tuple[str, int], ...]]:
-    if ("subscribe" in given) == ("assign" in given):
-        raise configuration_error("exactly one of the options subscribe and assign is needed")
-    if "subscribe" in given:
-        topics = tuple(dict.fromkeys(name.strip() for name in given["subscribe"].split(",") if name.strip()))
+def _subscription(given: Mapping[str, str]) -> Subscription:
+    chosen = [option for option in _STRATEGIES if option in given]
+    if len(chosen) != 1:
+        what = f"; given are {', '.join(chosen)}" if chosen else ""
+        raise configuration_error(f"exactly one of the options {', '.join(_STRATEGIES)} is needed{what}")
+    option, text = chosen[0], given[chosen[0]].strip()
+    if option == "assign":
+        return Subscription(assigned=values.assigned(option, text))
+    if option == "subscribe":
+        topics = values.words(text)
         if not topics:
-            raise configuration_error(f"option subscribe names no topic: {given['subscribe']!r}")
-        return topics, ()
-    example = '{"topic": [0, 1]}'
-    found = _json(given["assign"], "assign", example)
-    assigned: list[tuple[str, int]] = []
-    for topic, partitions in found.items():
-        if not isinstance(partitions, list) or not all(_is_count(p) for p in partitions):
-            raise _not_like("assign", given["assign"], example)
-        assigned.extend((topic, p) for p in partitions)
-    if not assigned:
-        raise configuration_error(f"option assign names no partition: {given['assign']!r}")
-    if len(set(assigned)) < len(assigned):
-        raise configuration_error(f"option assign names a partition twice: {given['assign']!r}")
-    return (), tuple(assigned)
-
-
-def _offsets(given: Mapping[str, str], option: str, everywhere: str, refused: int) -> Offsets | None:
-    """None for `everywhere`; else the offset of each partition, of which none may be `refused`."""
-    text = given.get(option, everywhere).strip()
-    if text.lower() == everywhere:
-        return None
-    other = "latest" if refused == LATEST else "earliest"
-    if text.lower() == other:
-        raise configuration_error(f"option {option} cannot be {other} in a batch read")
-    example = f'{everywhere}, or {{"topic": {{"0": 23, "1": {LATEST + EARLIEST - refused}}}}}'
-    offsets: Offsets = {}
-    for topic, partitions in _json(text, option, example).items():
-        if not isinstance(partitions, dict):
-            raise _not_like(option, text, example)
-        for number, offset in partitions.items():
-            if not number.isdecimal() or not isinstance(offset, int) or isinstance(offset, bool) or offset < EARLIEST:
-                raise _not_like(option, text, example)
-            if offset == refused:
-                raise configuration_error(f"option {option} cannot be {refused} ({other}) in a batch read: "
-                                          f"{topic} [{number}]")
-            offsets[(topic, int(number))] = offset
-    return offsets
-
-
-def _json(text: str, option: str, example: str) -> dict[str, Any]:
+            raise configuration_error(f"option subscribe names no topic: {given[option]!r}")
+        return Subscription(topics=topics)
+    if not text:
+        raise configuration_error("option subscribePattern is empty")
     try:
-        found = json.loads(text)
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise _not_like(option, text, example)
-    return found
+        re.compile(text)
+    except re.error as error:
+        raise configuration_error(f"option subscribePattern is no regular expression: {error}: {text!r}") from None
+    return Subscription(pattern=text)
 
 
-def _not_like(option: str, text: str, example: str) -> Exception:
-    return configuration_error(f"option {option} is to be like {example}; it is {text!r}")
+def _bound(given: Mapping[str, str], which: str, default: int) -> Bound:
+    """By Spark's precedence: one timestamp, timestamps by partition, offsets. What is overruled is not looked at."""
+    option = f"{which}Timestamp"
+    if option in given:
+        return AtTime(values.integer(given, option))
+    option = f"{which}OffsetsByTimestamp"
+    if option in given:
+        return AtTimes(values.timestamps(option, given[option]))
+    option = f"{which}Offsets"
+    text = given.get(option, "").strip()
+    if option not in given:
+        return Everywhere(default)
+    word = {"earliest": EARLIEST, "latest": LATEST}.get(text.lower())
+    if word is not None:
+        return Everywhere(word)
+    return AtOffsets(values.offsets(option, text, f"earliest, latest or {values.OFFSETS_EXAMPLE}"))
 
 
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+def _refuse(option: str, bound: Bound, offset: int, word: str) -> None:
+    if bound == Everywhere(offset):
+        raise configuration_error(f"option {option} cannot be {word} in a batch read")
+    if isinstance(bound, AtOffsets):
+        wrong = [place for place, at in bound.offsets.items() if at == offset]
+        if wrong:
+            raise configuration_error(f"option {option} cannot be {offset} ({word}) in a batch read: {names(wrong)}")
 
 
-def _positive(given: Mapping[str, str], option: str) -> int | None:
-    text = given.get(option)
-    if text is None:
-        return None
-    if not text.strip().isdecimal() or int(text) == 0:
-        raise configuration_error(f"option {option} is to be a whole number above 0; it is {text!r}")
-    return int(text)
+def _check_pair(start: Bound, end: Bound) -> None:
+    """Both ends by partition: of the same partitions, and none begins behind its end."""
+    if isinstance(start, AtOffsets) and isinstance(end, AtOffsets):
+        _check_ordered("startingOffsets", start.offsets, "endingOffsets", end.offsets)
+    elif isinstance(start, AtTimes) and isinstance(end, AtTimes):
+        _check_ordered("startingOffsetsByTimestamp", start.timestamps, "endingOffsetsByTimestamp", end.timestamps)
 
 
-def _flag(given: Mapping[str, str], option: str, default: bool) -> bool:
-    text = given.get(option, str(default)).strip().lower()
-    if text not in ("true", "false"):
-        raise configuration_error(f"option {option} is to be true or false; it is {given[option]!r}")
-    return text == "true"
+def _check_ordered(first: str, starts: Offsets, second: str, ends: Offsets) -> None:
+    different = starts.keys() ^ ends.keys()
+    if different:
+        raise configuration_error(
+            f"options {first} and {second} are to name the same partitions; only one of them has {names(different)}")
+    for place, start in starts.items():
+        if 0 <= ends[place] < start:
+            raise configuration_error(
+                f"option {first} of {names([place])} is {start}, behind its {second} {ends[place]}")
+
+
+def _strategy(given: Mapping[str, str]) -> str:
+    text = given.get("startingOffsetsByTimestampStrategy", "error").strip().lower()
+    if text not in ("error", "latest"):
+        raise configuration_error(f"option startingOffsetsByTimestampStrategy is to be error or latest; it is {text!r}")
+    return text
+
+
+def _interval_ms(given: Mapping[str, str]) -> int:
+    option = "fetchOffset.retryIntervalMs"
+    interval = values.integer(given, option) if option in given else 1000
+    if interval < 0:
+        raise configuration_error(f"option {option} is to be 0 or above; it is {interval}")
+    return interval
+
+
+def _triggers(given: Mapping[str, str]) -> tuple[int | None, int | None]:
+    """minOffsetsPerTrigger and maxOffsetsPerTrigger."""
+    least, most = values.positive(given, "minOffsetsPerTrigger"), values.positive(given, "maxOffsetsPerTrigger")
+    if least is not None and most is not None and least > most:
+        raise configuration_error(f"option minOffsetsPerTrigger ({least}) is above maxOffsetsPerTrigger ({most})")
+    return least, most
+
+
+def _commit_group(given: Mapping[str, str]) -> str | None:
+    group = given.get("commitOffsetsToGroup")
+    if group is not None and not group.strip():
+        raise configuration_error("option commitOffsetsToGroup names no group")
+    return group and group.strip()
+
+
+def _columns(given: Mapping[str, str]) -> tuple[str, ...]:
+    """The columns of the frame, in its order."""
+    with_headers = values.flag(given, "includeHeaders", False)
+    present = (*_BASE_COLUMNS, _HEADERS) if with_headers else _BASE_COLUMNS
+    if "columns" not in given:
+        return present
+    known = {name.lower(): name for name in (*_BASE_COLUMNS, _HEADERS)}
+    chosen = []
+    for name in values.words(given["columns"]):
+        if name.lower() not in known:
+            raise configuration_error(f"option columns names {name!r}; there are {', '.join(known.values())}")
+        if known[name.lower()] not in present:
+            raise configuration_error("option columns names headers, which need includeHeaders=true")
+        chosen.append(known[name.lower()])
+    if not chosen:
+        raise configuration_error("option columns names no column")
+    return tuple(dict.fromkeys(chosen))
+
+
+def _configurations(properties: dict[str, str], given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The driver's and the executors'. They join no group: an id only serves a broker's ACLs and quotas."""
+    driver, executor = dict(properties), dict(properties)
+    prefix = given.get("groupIdPrefix")
+    if "group.id" in properties:
+        if prefix is not None:
+            _log.warning("option groupIdPrefix has no effect: kafka.group.id is set")
+    elif prefix is not None:
+        unique = f"{prefix}-{uuid.uuid4()}"
+        driver["group.id"], executor["group.id"] = f"{unique}-driver", f"{unique}-executor"
+    return driver, executor

@@ -1,45 +1,36 @@
-"""Planning a read on the driver: which partitions there are, from where to where, and how they become tasks.
+"""Planning a read: from where to where each partition is read, and how that becomes tasks.
 
-Owns: OffsetRange, plan, split. Threads: the driver's planner; it has a process of its own. Never: reads records,
-leaves a consumer open.
+Owns: plan (a batch read), ranges_between (a trigger), split. Threads: the driver's. Never: reads records.
 """
 
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 
-from kconsumer.consumer import Consumer
-from kconsumer.errors import KafkaError, exception_for
-from kconsumer.spark.options import EARLIEST, LATEST, ReadOptions
-from kconsumer.topic_partition import TopicPartition
-
-Place = tuple[str, int]
-
-
-@dataclass(frozen=True, order=True)
-class OffsetRange:
-    """The offsets [start, end) of a partition."""
-
-    topic: str
-    partition: int
-    start: int
-    end: int
-
-    def __str__(self) -> str:
-        return f"{self.topic} [{self.partition}] offsets {self.start} to {self.end}"
+from kconsumer.errors import KafkaError
+from kconsumer.spark.data_loss import DataLoss
+from kconsumer.spark.offset_reader import OffsetReader
+from kconsumer.spark.offsets import EARLIEST, LATEST, AtTime, AtTimes, Bound, OffsetRange, Offsets, Place, names
+from kconsumer.spark.options import ReadOptions
+from kconsumer.spark.pruning import Pruning
 
 
-def plan(options: ReadOptions) -> list[OffsetRange]:
-    """What each task reads; empty when there is nothing to read.
+def plan(options: ReadOptions, pruning: Pruning | None = None) -> list[OffsetRange]:
+    """What each task of a batch read reads; empty when there is nothing to read.
 
     Raises:
         ConfigurationError: the offsets given do not fit the partitions that there are.
         KafkaException: a topic is unknown, offsets asked for are not there, no broker answers.
     """
-    with Consumer(options.consumer_config) as consumer:
-        places = _partitions(consumer, options)
-        ranges = _ranges(consumer, options, places)
+    reader = OffsetReader(options)
+    try:
+        ranges = _batch_ranges(options, reader)
+        if pruning is not None:
+            ranges = pruning.apply(ranges, reader)
+    finally:
+        reader.close()
     return split(ranges, options.min_partitions, options.max_records_per_partition)
 
 
@@ -50,7 +41,7 @@ def split(
 
     Parts of one partition stay in order, partitions in theirs.
     """
-    sizes = [found.end - found.start for found in ranges]
+    sizes = [found.size for found in ranges]
     parts = [-(-size // max_records_per_partition) if max_records_per_partition else 1 for size in sizes]
     missing = (min_partitions or 0) - sum(parts)
     # Always cut where the parts are longest.
@@ -69,70 +60,81 @@ def split(
     ]
 
 
-def _partitions(consumer: Consumer, options: ReadOptions) -> list[Place]:
-    """The partitions to read, in order."""
-    found: list[Place] = []
-    for topic in options.topics or dict.fromkeys(name for name, _ in options.assigned):
-        metadata = consumer.list_topics(topic, options.poll_timeout_s).topics.get(topic)
-        error = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART) if metadata is None else metadata.error
-        if metadata is None or error is not None:
-            assert error is not None
-            raise exception_for(error.code(), f"topic {topic}: {error.str()}", topic=topic)
-        found.extend((topic, partition) for partition in sorted(metadata.partitions))
-    if not options.assigned:
-        return found
-    known = set(found)
-    for topic, partition in options.assigned:
-        if (topic, partition) not in known:
-            raise exception_for(KafkaError._UNKNOWN_PARTITION, f"{topic} [{partition}]: there is no such partition",
-                                topic=topic, partition=partition)
-    return sorted(options.assigned)
-
-
-def _ranges(consumer: Consumer, options: ReadOptions, places: list[Place]) -> list[OffsetRange]:
-    """The ranges that are not empty; both ends of all partitions are asked for at once."""
-    _check_cover("startingOffsets", options.starting, places)
-    _check_cover("endingOffsets", options.ending, places)
-    ends = [TopicPartition(*place, end) for end in (EARLIEST, LATEST) for place in places]
-    answers = consumer.offsets_for_times(ends, options.poll_timeout_s)
-    for p in answers:
-        if p.error is not None:
-            raise exception_for(p.error.code(), f"{p.topic} [{p.partition}]: its offsets cannot be had: "
-                                                f"{p.error.str()}", topic=p.topic, partition=p.partition)
-    offsets = [p.offset for p in answers]
+def _batch_ranges(options: ReadOptions, reader: OffsetReader) -> list[OffsetRange]:
+    """The ranges that are not empty."""
+    start, end = options.batch_bounds()
+    places = reader.places()
+    starts = reader.resolve(start, option_of("starting", start), places, start=True)
+    ends = reader.resolve(end, option_of("ending", end), places, start=False)
+    there = reader.watermarks(places)
+    loss = DataLoss(options.fail_on_data_loss)
     ranges = []
-    for place, low, high in zip(places, offsets[: len(places)], offsets[len(places):], strict=True):
-        start = EARLIEST if options.starting is None else options.starting[place]
-        end = LATEST if options.ending is None else options.ending[place]
-        asked = OffsetRange(*place, low if start == EARLIEST else start, high if end == LATEST else end)
-        _check_range(asked, low, high)
-        if asked.start < asked.end:
-            ranges.append(asked)
+    for place in places:
+        low, high = there[place]
+        found = OffsetRange(*place, _at(starts[place], low, high), _at(ends[place], low, high))
+        found = _clamped(found, low, high, loss)
+        if found.size > 0:
+            ranges.append(found)
     return ranges
 
 
-def _check_cover(option: str, offsets: dict[Place, int] | None, places: list[Place]) -> None:
-    if offsets is None or set(offsets) == set(places):
-        return
-    from kconsumer.config_values import configuration_error
-
-    for what, wrong in (("lacks", set(places) - set(offsets)), ("names", set(offsets) - set(places))):
-        if wrong:
-            names = ", ".join(f"{topic} [{partition}]" for topic, partition in sorted(wrong))
-            rest = "" if what == "lacks" else ", which the read does not have"
-            raise configuration_error(f"option {option} is to name exactly the partitions that are read; "
-                                      f"it {what} {names}{rest}")
+def option_of(which: str, bound: Bound) -> str:
+    """The option that said it; `which` is starting or ending."""
+    if isinstance(bound, AtTime):
+        return f"{which}Timestamp"
+    return f"{which}OffsetsByTimestamp" if isinstance(bound, AtTimes) else f"{which}Offsets"
 
 
-def _check_range(asked: OffsetRange, low: int, high: int) -> None:
+def _at(offset: int, low: int, high: int) -> int:
+    return {EARLIEST: low, LATEST: high}.get(offset, offset)
+
+
+def _clamped(wanted: OffsetRange, low: int, high: int, loss: DataLoss) -> OffsetRange:
+    """What of a range there is."""
     there = f"the partition has offsets {low} to {high}"
-    if asked.start > asked.end:
-        problem = "the start is behind the end"
-    elif asked.start < low and asked.start < asked.end:
-        problem = f"records before {low} are gone, {there}"
-    elif asked.end > high:
-        problem = there
-    else:
-        return
-    raise exception_for(KafkaError.OFFSET_OUT_OF_RANGE, f"{asked} cannot be read: {problem}",
-                        topic=asked.topic, partition=asked.partition, offset=asked.start)
+    if wanted.start > wanted.end:
+        loss.report(wanted.place, wanted.start, f"{wanted} cannot be read: the start is behind the end")
+    elif wanted.start < low and wanted.start < wanted.end:
+        gone = f"{wanted} cannot be read: records before {low} are gone, {there}"
+        loss.report(wanted.place, wanted.start, gone, lost=replace(wanted, end=min(low, wanted.end)))
+    elif wanted.end > high:
+        loss.report(wanted.place, wanted.start, f"{wanted} cannot be read: {there}",
+                    lost=replace(wanted, start=max(high, wanted.start)))
+    start = max(wanted.start, low)
+    return replace(wanted, start=start, end=max(start, min(wanted.end, high)))
+
+
+def ranges_between(starts: Offsets, ends: Offsets, beginnings: Offsets, loss: DataLoss) -> list[OffsetRange]:
+    """What a trigger reads, as Spark's source has it: partitions that have gone are passed over, new ones are read
+    from their beginning.
+
+    Args:
+        starts, ends: of the trigger.
+        beginnings: the first offsets of the partitions that are in `ends` only; one that is missing has gone.
+        loss: is told what the query misses.
+    """
+    _report_gone(starts.keys() - ends.keys(), "have gone", loss)
+    _report_gone(ends.keys() - starts.keys() - beginnings.keys(), "have gone before anything of them was read", loss)
+    ranges = []
+    for place in sorted(ends):
+        if place in starts:
+            start = starts[place]
+        elif place in beginnings:
+            start = beginnings[place]
+            if start > 0:
+                loss.report(place, 0, f"{names([place])} is new and begins at offset {start}",
+                            lost=OffsetRange(*place, 0, start))
+        else:
+            continue
+        if ends[place] < start:
+            loss.report(place, start, f"{names([place])} was read to offset {start} and now ends at {ends[place]}: "
+                                      "it has been truncated or made anew")
+        elif ends[place] > start:
+            ranges.append(OffsetRange(*place, start, ends[place]))
+    return ranges
+
+
+def _report_gone(places: Iterable[Place], what: str, loss: DataLoss) -> None:
+    gone = sorted(places)
+    if gone:
+        loss.report(gone[0], -1, f"{names(gone)} {what}", code=KafkaError._UNKNOWN_PARTITION)

@@ -1,71 +1,42 @@
 """KconsumerDataSource: what Spark sees of the data source, in each of its processes.
 
-Owns: the name, the schema, the hand-over from Spark to planning (driver) and reading (executors). Threads: the one of
-whichever Python process Spark runs it in. Never: keeps a consumer between two calls; each may be in another process.
+Owns: the name, the schema, the hand-over from Spark to planning and streaming (driver) and reading (executors).
+Threads: the one of whichever Python process Spark runs it in. Never: keeps a consumer between two calls; each may be in
+another process.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import sys
+from collections.abc import Iterable, Iterator, MutableMapping
+from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.types import StructType
 
 from kconsumer.config_values import configuration_error
-from kconsumer.spark.options import ReadOptions
-from kconsumer.spark.planning import OffsetRange, plan
-from kconsumer.spark.reading import read_range
+from kconsumer.spark import compat
+from kconsumer.spark.options import TRIGGER_OPTIONS, ReadOptions
+from kconsumer.spark.partition import RangePartition, read_partition
+from kconsumer.spark.planning import plan
+from kconsumer.spark.pruning import Pruning
+from kconsumer.spark.schema import spark_schema
+from kconsumer.spark.stream import UnlimitedStreamReader
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# As Spark's own Kafka source has it, every field nullable.
-_COLUMNS = [
-    StructField("key", BinaryType()),
-    StructField("value", BinaryType()),
-    StructField("topic", StringType()),
-    StructField("partition", IntegerType()),
-    StructField("offset", LongType()),
-    StructField("timestamp", TimestampType()),
-    StructField("timestampType", IntegerType()),
-]
-_HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
-_HEADERS = StructField("headers", ArrayType(_HEADER))
+# Where Spark plans with pushdown; the planner without it refuses any reader that has a pushFilters().
+_PUSHDOWN_WORKER: Final = "pyspark.sql.worker.data_source_pushdown_filters"
 
 
 class KconsumerDataSource(DataSource):
-    """The data source ``kconsumer``: a batch read of offset ranges, with the options of Spark's Kafka source.
+    """The data source ``kconsumer``: Kafka topics in batch and streaming, with the options of Spark's Kafka source.
 
-    ========================= ==========================================================================================
-    kafka.bootstrap.servers   required
-    subscribe                 topics, separated by commas; or
-    assign                    ``{"topic": [0, 1]}``
-    startingOffsets           ``earliest`` (default) or ``{"topic": {"0": 23, "1": -2}}`` (-2 earliest)
-    endingOffsets             ``latest`` (default) or ``{"topic": {"0": 42, "1": -1}}`` (-1 latest), exclusive
-    minPartitions             at least so many tasks, as long as there are so many offsets
-    maxRecordsPerPartition    at most so many offsets a task
-    includeHeaders            ``true``: the column headers
-    kafkaConsumer.pollTimeoutMs  how long a broker may give no answer and no record, ms (default 120000)
-    kafka.*                   any property of kconsumer (docs/configuration.md)
-    ========================= ==========================================================================================
-
-    Records that are no longer, or not, in a partition although the offsets asked for include them fail the query
-    (``failOnDataLoss=true``). Unlike Spark's source, which has the Java client's defaults, records of aborted
-    transactions are not read unless ``kafka.isolation.level`` is ``read_uncommitted``.
+    The options are described in docs/spark.md. Those of Spark's own source mean here what they mean there.
 
     Raises:
-        ConfigurationError: an option is unknown, missing, contradicts another one, or has an invalid value.
+        ConfigurationError: an option is missing, misspelt, contradicts another one, or has an invalid value.
     """
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
@@ -77,30 +48,55 @@ class KconsumerDataSource(DataSource):
         return "kconsumer"
 
     def schema(self) -> StructType:
-        return StructType([*_COLUMNS, _HEADERS] if self._read_options.include_headers else _COLUMNS)
+        return spark_schema(self._read_options.columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:
+        self._check(schema)
+        main = getattr(sys.modules.get("__main__"), "__spec__", None)
+        pushdown = _PUSHDOWN_WORKER in sys.modules or getattr(main, "name", "") == _PUSHDOWN_WORKER
+        return _PruningReader(self._read_options) if pushdown else _RangeReader(self._read_options)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        self._check(schema)
+        if compat.has_admission_control():
+            from kconsumer.spark.limited_stream import LimitedStreamReader
+
+            return LimitedStreamReader(self._read_options)
+        for option in TRIGGER_OPTIONS:
+            if option in self._read_options.given:
+                raise configuration_error(f"option {option} needs PySpark 4.2 or newer, which asks a source how much a "
+                                          f"trigger may read; this is {compat.VERSION}")
+        return UnlimitedStreamReader(self._read_options)
+
+    def _check(self, schema: StructType) -> None:
         if schema != self.schema():
             raise configuration_error(f"the schema of a Kafka topic is fixed: {self.schema().simpleString()}")
-        return _RangeReader(self._read_options, schema)
-
-
-@dataclass
-class _RangePartition(InputPartition):
-    """What one task reads."""
-
-    range: OffsetRange
 
 
 class _RangeReader(DataSourceReader):
-    def __init__(self, options: ReadOptions, schema: StructType) -> None:
+    """A batch read."""
+
+    def __init__(self, options: ReadOptions) -> None:
         self._options = options
-        self._schema = schema
+        options.batch_bounds()  # what is wrong with them is known without a broker
 
     def partitions(self) -> list[InputPartition]:
-        return [_RangePartition(found) for found in plan(self._options)]
+        return [RangePartition(found) for found in plan(self._options)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        if not isinstance(partition, _RangePartition):  # how Spark says that nothing was planned
-            return iter(())
-        return read_range(self._options, partition.range, self._schema)
+        return read_partition(self._options, partition)
+
+
+class _PruningReader(_RangeReader):
+    """A batch read whose filters shorten the ranges (``spark.sql.python.filterPushdown.enabled``)."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        super().__init__(options)
+        self._pruning = Pruning()
+
+    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:
+        self._pruning.push(filters)
+        return filters  # all are evaluated again, which costs nothing beside reading what they exclude
+
+    def partitions(self) -> list[InputPartition]:
+        return [RangePartition(found) for found in plan(self._options, self._pruning)]

@@ -88,6 +88,15 @@ def test_headers():
     ]
 
 
+@pytest.mark.parametrize(("nullable", "none"), [(True, None), (False, [])])
+def test_headers_are_null_where_the_taker_allows_it(nullable, none):
+    arena = decoded(batch([(n, *RECORDS[n % 5][1:]) for n in range(22)]))
+    schema = pa.schema([SPARK.field("headers").with_nullable(nullable)])
+    for start in range(9):
+        rows = read(Batch(arena, ["t"], [(0, 0)], headers=True, start=start, stop=22), schema).column(0).to_pylist()
+        assert [row == none for row in rows] == [not RECORDS[n % 5][4] for n in range(start, 22)]
+
+
 def test_headers_where_no_record_has_any():
     out = read(exported(batch([(0, 0, b"k", b"v", [])]), headers=True))
     assert out.column("headers").to_pylist() == [[]]

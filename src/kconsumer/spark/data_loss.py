@@ -1,0 +1,44 @@
+"""DataLoss: what happens when records that a query was to read are gone.
+
+Owns: the decision between failing and telling (failOnDataLoss). Threads: the one of whoever found it. Never: decides
+what is read instead.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from kconsumer.errors import KafkaError, exception_for
+from kconsumer.spark.offsets import OffsetRange, Place
+
+_log = logging.getLogger("kconsumer.spark")
+
+
+@dataclass(frozen=True)
+class DataLoss:
+    """Where a loss is told."""
+
+    fail: bool  #: failOnDataLoss
+
+    def report(
+        self, place: Place, offset: int, what: str, *, lost: OffsetRange | None = None,
+        code: int = KafkaError.OFFSET_OUT_OF_RANGE, cause: BaseException | None = None,
+    ) -> None:
+        """Fail the query, or log what it misses.
+
+        Args:
+            place: the partition, or one of several.
+            offset: the first offset that is missing; -1: not known.
+            what: what has happened, naming partition and offsets.
+            lost: exactly what is not read.
+            code: of the exception.
+            cause: the broker's error.
+
+        Raises:
+            KafkaException: `what`, with failOnDataLoss.
+        """
+        if self.fail:
+            raise exception_for(code, f"{what}. With failOnDataLoss=false the query goes on with what there is",
+                                topic=place[0], partition=place[1], offset=offset if offset >= 0 else None) from cause
+        _log.warning("records are lost: %s%s", what, f"; not read: {lost}" if lost is not None else "")

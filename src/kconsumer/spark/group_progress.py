@@ -1,0 +1,85 @@
+"""GroupProgress: the progress of a streaming query as a consumer group's offsets, for tools that show lag.
+
+Owns: a consumer of its own and the thread that commits with it. Threads: commit() and close() the driver's. Never:
+holds the query up or fails it: a commit that fails is a warning, and offsets that are overtaken are not committed.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Any, Final
+
+from kconsumer.consumer import Consumer
+from kconsumer.errors import KafkaException
+from kconsumer.spark.offsets import Offsets
+from kconsumer.spark.options import ReadOptions
+from kconsumer.topic_partition import TopicPartition
+
+_LAST_COMMIT_S: Final = 5.0  # what the end of the query waits for
+
+_log = logging.getLogger("kconsumer.spark")
+
+
+class GroupProgress:
+    """Commits to ``commitOffsetsToGroup``, a group without members; without that option does nothing."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._group = options.commit_group
+        self._config = {**options.driver_config, "group.id": options.commit_group or ""}
+        self._changed: threading.Condition | None = None
+        self._thread: threading.Thread | None = None
+        self._pending: Offsets | None = None
+        self._told: Offsets | None = None
+        self._closing = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_changed": None, "_thread": None, "_pending": None}
+
+    def commit(self, offsets: Offsets) -> None:
+        """Commit soon."""
+        if self._group is None or offsets == self._told:
+            return
+        self._told = offsets
+        if self._changed is None or self._thread is None:
+            self._changed = threading.Condition()
+            self._thread = threading.Thread(target=self._run, args=(self._changed,), name="kconsumer-progress",
+                                            daemon=True)
+            self._thread.start()
+        with self._changed:
+            self._pending = offsets
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Commit what is left, within a few seconds."""
+        if self._changed is None or self._thread is None:
+            return
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        self._thread.join(_LAST_COMMIT_S)
+
+    def _run(self, changed: threading.Condition) -> None:
+        try:
+            with Consumer(self._config) as consumer:
+                while (offsets := self._next(changed)) is not None:
+                    self._commit(consumer, offsets)
+        except KafkaException as error:
+            _log.warning("the query's progress is not committed to group %s any more: %s", self._group, error)
+
+    def _next(self, changed: threading.Condition) -> Offsets | None:
+        """What is to be committed next; None: the query is over."""
+        with changed:
+            changed.wait_for(lambda: self._pending is not None or self._closing)
+            offsets, self._pending = self._pending, None
+            return offsets
+
+    def _commit(self, consumer: Consumer, offsets: Offsets) -> None:
+        given = [TopicPartition(*place, offset) for place, offset in offsets.items()]
+        try:
+            done = consumer.commit(offsets=given, asynchronous=False) or []
+            failed = [f"{p.topic} [{p.partition}]: {p.error.str()}" for p in done if p.error is not None]
+        except KafkaException as error:
+            failed = [str(error)]
+        if failed:
+            _log.warning("the query's progress was not committed to group %s: %s", self._group, "; ".join(failed[:5]))

@@ -1,0 +1,113 @@
+"""Reading the values of options: numbers, flags, durations, and the JSON forms of partitions and offsets.
+
+Owns: one function a form. Threads: any. Never: knows which option means what (options.py does).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kconsumer.config_values import configuration_error
+from kconsumer.errors import ConfigurationError
+from kconsumer.spark.offsets import EARLIEST, Offsets, Place
+
+ASSIGN_EXAMPLE: Final = '{"topic": [0, 1]}'
+OFFSETS_EXAMPLE: Final = '{"topic": {"0": 23, "1": -2}}'
+TIMESTAMPS_EXAMPLE: Final = '{"topic": {"0": 1000, "1": 2000}}'
+
+# As in Spark's configuration; a number alone is milliseconds.
+_UNITS_MS: Final = {
+    "us": 0.001, "ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000, "": 1,
+}
+_DURATION: Final = re.compile(r"(\d+)\s*([a-z]*)", re.ASCII)
+_INTEGER: Final = re.compile(r"[+-]?\d{1,19}", re.ASCII)
+
+
+def not_like(option: str, text: str, example: str) -> ConfigurationError:
+    return configuration_error(f"option {option} is to be like {example}; it is {text!r}")
+
+
+def positive(given: Mapping[str, str], option: str) -> int | None:
+    """A whole number above 0; None where the option is not given."""
+    text = given.get(option)
+    if text is None:
+        return None
+    if not text.strip().isdecimal() or int(text) == 0:
+        raise configuration_error(f"option {option} is to be a whole number above 0; it is {text!r}")
+    return int(text)
+
+
+def integer(given: Mapping[str, str], option: str) -> int:
+    """A whole number of 64 bits."""
+    text = given[option].strip()
+    if not _INTEGER.fullmatch(text):
+        raise configuration_error(f"option {option} is to be one whole number; it is {given[option]!r}")
+    return int(text)
+
+
+def flag(given: Mapping[str, str], option: str, default: bool) -> bool:
+    text = given.get(option, str(default)).strip().lower()
+    if text not in ("true", "false"):
+        raise configuration_error(f"option {option} is to be true or false; it is {given[option]!r}")
+    return text == "true"
+
+
+def duration_s(given: Mapping[str, str], option: str, default: str) -> float:
+    """Seconds, from a text like ``500ms``, ``30s``, ``15m`` or ``1h``."""
+    text = given.get(option, default)
+    found = _DURATION.fullmatch(text.strip().lower())
+    if found is None or found[2] not in _UNITS_MS:
+        raise not_like(option, text, "500ms, 30s, 15m, 1h or 1d")
+    return int(found[1]) * _UNITS_MS[found[2]] / 1000
+
+
+def words(text: str) -> tuple[str, ...]:
+    """What stands between commas, each once."""
+    return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+
+
+def assigned(option: str, text: str) -> tuple[Place, ...]:
+    places: list[Place] = []
+    for topic, partitions in _object(option, text, ASSIGN_EXAMPLE).items():
+        if not isinstance(partitions, list) or not all(_is_integer(p) and p >= 0 for p in partitions):
+            raise not_like(option, text, ASSIGN_EXAMPLE)
+        places.extend((topic, p) for p in partitions)
+    if not places:
+        raise configuration_error(f"option {option} names no partition: {text!r}")
+    if len(set(places)) < len(places):
+        raise configuration_error(f"option {option} names a partition twice: {text!r}")
+    return tuple(places)
+
+
+def offsets(option: str, text: str, example: str = OFFSETS_EXAMPLE, least: int = EARLIEST) -> Offsets:
+    """A number of each partition, none below `least`."""
+    found: Offsets = {}
+    for topic, partitions in _object(option, text, example).items():
+        if not isinstance(partitions, dict):
+            raise not_like(option, text, example)
+        for number, offset in partitions.items():
+            if not (number.isascii() and number.isdecimal() and _is_integer(offset) and offset >= least):
+                raise not_like(option, text, example)
+            found[(topic, int(number))] = offset
+    return found
+
+
+def timestamps(option: str, text: str) -> Offsets:
+    return offsets(option, text, TIMESTAMPS_EXAMPLE, 0)
+
+
+def _object(option: str, text: str, example: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise not_like(option, text, example)
+    return found
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

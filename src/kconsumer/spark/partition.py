@@ -1,0 +1,33 @@
+"""What Spark carries from the driver to a task.
+
+Owns: RangePartition, read_partition. Threads: any; plain data. Never: holds more than a task needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import InputPartition
+
+from kconsumer.spark.offsets import OffsetRange
+from kconsumer.spark.options import ReadOptions
+from kconsumer.spark.reading import read_range
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass
+class RangePartition(InputPartition):
+    """What one task reads."""
+
+    range: OffsetRange
+
+
+def read_partition(options: ReadOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    """The task's batches."""
+    if not isinstance(partition, RangePartition):  # how Spark says that nothing was planned
+        return iter(())
+    return read_range(options, partition.range)

@@ -1,0 +1,118 @@
+"""Filters of a query on partition, offset, timestamp and topic, as ranges that need not be read.
+
+Owns: Pruning. Threads: the driver's planner. Never: decides what a row is: Spark evaluates every filter again.
+
+A timestamp prunes only from below: ListOffsets finds the first record of a time or a later one, so nothing before it
+is that young. Behind a record there may be older ones, as producers set timestamps as they like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta, timezone
+from typing import Any, Final
+
+from kconsumer.spark.offset_reader import OffsetReader
+from kconsumer.spark.offsets import OffsetRange
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_Test = tuple[str, Any]  # the name of a comparison, and what is compared with
+
+
+@dataclass
+class Pruning:
+    """What the filters that were pushed leave."""
+
+    topics: list[_Test] = field(default_factory=list)
+    partitions: list[_Test] = field(default_factory=list)
+    first_offset: int = 0
+    end_offset: int | None = None
+    since_ms: int | None = None  #: no record with an earlier timestamp is wanted
+
+    def push(self, filters: Iterable[Any]) -> None:
+        """Take what is of use of filters that all hold; pyspark.sql.datasource's classes."""
+        for pushed in filters:
+            kind = type(pushed).__name__
+            column: tuple[str, ...] = getattr(pushed, "attribute", ())
+            value = getattr(pushed, "value", None)
+            if len(column) != 1 or value is None:
+                continue
+            name = column[0].lower()
+            if name in ("topic", "partition"):
+                self._push_test(self.topics if name == "topic" else self.partitions, kind, value)
+            elif name == "offset":
+                self._push_offset(kind, value)
+            elif name == "timestamp":
+                self._push_timestamp(kind, value)
+
+    @staticmethod
+    def _push_test(tests: list[_Test], kind: str, value: Any) -> None:
+        if kind in _COMPARISONS:
+            tests.append((kind, value))
+
+    def _push_offset(self, kind: str, value: Any) -> None:
+        low, high = _span(kind, [at for at in (value if kind == "In" else (value,)) if isinstance(at, int)])
+        if low is not None:
+            self.first_offset = max(self.first_offset, low)
+        if high is not None:
+            self.end_offset = high + 1 if self.end_offset is None else min(self.end_offset, high + 1)
+
+    def _push_timestamp(self, kind: str, value: Any) -> None:
+        values = value if kind == "In" else (value,)
+        times = [_milliseconds(when, kind == "GreaterThan") for when in values
+                 if isinstance(when, datetime) and when.tzinfo is not None]
+        if kind in _LOWER_BOUNDS and times and len(times) == len(values):
+            since = min(times)
+            self.since_ms = since if self.since_ms is None else max(self.since_ms, since)
+
+    def apply(self, ranges: Iterable[OffsetRange], reader: OffsetReader) -> list[OffsetRange]:
+        """What is left of the ranges. A timestamp costs one round of ListOffsets."""
+        left = [self._shortened(found) for found in ranges
+                if _passes(found.topic, self.topics) and _passes(found.partition, self.partitions)]
+        left = [found for found in left if found.size > 0]
+        if self.since_ms is None or not left:
+            return left
+        firsts = reader.at_times({found.place: max(self.since_ms, 0) for found in left})
+        young = []
+        for found in left:
+            first = firsts[found.place]
+            if first is not None and first < found.end:
+                young.append(replace(found, start=max(found.start, first)))
+        return young
+
+    def _shortened(self, found: OffsetRange) -> OffsetRange:
+        end = found.end if self.end_offset is None else min(found.end, self.end_offset)
+        return replace(found, start=max(found.start, self.first_offset), end=end)
+
+
+_COMPARISONS: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "EqualTo": lambda found, value: bool(found == value),
+    "EqualNullSafe": lambda found, value: bool(found == value),
+    "GreaterThan": lambda found, value: bool(found > value),
+    "GreaterThanOrEqual": lambda found, value: bool(found >= value),
+    "LessThan": lambda found, value: bool(found < value),
+    "LessThanOrEqual": lambda found, value: bool(found <= value),
+    "In": lambda found, values: found in values,
+}
+_LOWER_BOUNDS: Final = ("EqualTo", "EqualNullSafe", "GreaterThan", "GreaterThanOrEqual", "In")
+
+
+def _passes(found: Any, tests: Iterable[_Test]) -> bool:
+    return all(_COMPARISONS[kind](found, value) for kind, value in tests)
+
+
+def _span(kind: str, values: list[int]) -> tuple[int | None, int | None]:
+    """The least and the greatest offset that a filter lets through, each None where it has no say."""
+    if not values:
+        return None, None
+    least, greatest = min(values), max(values)
+    return {"EqualTo": (least, greatest), "EqualNullSafe": (least, greatest), "In": (least, greatest),
+            "GreaterThan": (least + 1, None), "GreaterThanOrEqual": (least, None),
+            "LessThan": (None, least - 1), "LessThanOrEqual": (None, least)}.get(kind, (None, None))
+
+
+def _milliseconds(when: datetime, after: bool) -> int:
+    """The least timestamp in ms that is not before (or is after) an instant, which has microseconds."""
+    microseconds = (when - _EPOCH) // timedelta(microseconds=1)
+    return microseconds // 1000 + 1 if after else -(-microseconds // 1000)

@@ -1,0 +1,59 @@
+"""How many bytes an offset is worth, for maxBytesPerTrigger: brokers tell offsets, never bytes.
+
+Owns: SizeEstimate. Threads: the streaming driver's. Never: reads more than the beginnings of a few partitions.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from kconsumer.consumer import Consumer
+from kconsumer.spark.offsets import Offsets, Place
+from kconsumer.topic_partition import TopicPartition
+
+_SAMPLED: Final = 8  # partitions, those with most to read
+_RECORDS: Final = 500  # of each
+_SECONDS: Final = 5.0
+_UNKNOWN: Final = 1024.0  # bytes an offset, where no sample could be had
+
+
+class SizeEstimate:
+    """Samples where each trigger begins; what was found holds on where a sample yields nothing."""
+
+    def __init__(self) -> None:
+        self._mean = _UNKNOWN
+
+    def offsets_of(self, size_bytes: int, consumer: Consumer, starts: Mapping[Place, int], ends: Offsets) -> int:
+        """About how many offsets, taken in proportion from the partitions, hold so many bytes of keys and values; at
+        least 1."""
+        backlog = {place: ends[place] - start for place, start in starts.items() if ends.get(place, 0) > start}
+        if not backlog:
+            return 1
+        largest = sorted(backlog, key=lambda place: (-backlog[place], place))[:_SAMPLED]
+        found = _sample(consumer, {place: starts[place] for place in largest}, ends)
+        weight = sum(backlog[place] for place in found)
+        if weight:
+            self._mean = sum(backlog[place] * mean for place, mean in found.items()) / weight
+        return max(int(size_bytes / max(self._mean, 1.0)), 1)
+
+
+def _sample(consumer: Consumer, starts: Mapping[Place, int], ends: Offsets) -> dict[Place, float]:
+    """Bytes of an offset at the beginning of each partition, gaps counted; those that answered in time."""
+    found: dict[Place, float] = {}
+    deadline = time.monotonic() + _SECONDS
+    consumer.assign([TopicPartition(*place, start) for place, start in starts.items()])
+    try:
+        while len(found) < len(starts) and time.monotonic() < deadline:
+            batch = consumer.consume_batch(_RECORDS, max(deadline - time.monotonic(), 0.0))
+            for place, reached in (batch.next_offsets.items() if len(batch) else ()):
+                if place in found:
+                    continue
+                # A batch of several partitions counts for each of them: they are of one query.
+                covered = max(min(reached, ends[place]) - starts[place], 1)
+                found[place] = batch.nbytes / max(len(batch), 1) * min(len(batch) / covered, 1.0)
+                consumer.pause([TopicPartition(*place)])
+    finally:
+        consumer.unassign()
+    return found

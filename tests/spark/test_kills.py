@@ -1,0 +1,271 @@
+"""Exactly once into files: a query under load whose driver, executors, Python workers and broker are killed.
+
+After each kill what has died is started again; in the end every record is in the Parquet files once.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kconsumer.testing import KafkaCluster
+
+PARTITIONS = 3
+JOB = Path(__file__).with_name("ingest_job.py")
+Kill = Callable[["Query"], None]
+
+
+class Load:
+    """A thread that writes numbered records until it is stopped; the producer retries over the broker's restarts."""
+
+    def __init__(self, cluster: KafkaCluster, topic: str) -> None:
+        from confluent_kafka import Producer
+
+        self._producer = Producer({
+            "bootstrap.servers": cluster.bootstrap_servers, "enable.idempotence": True, "linger.ms": 20,
+            "message.timeout.ms": 120_000, "compression.type": "lz4"})
+        self._topic = topic
+        self._stop = threading.Event()
+        self._failed: list[str] = []
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.count = 0
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._stop.wait(0.02):
+            for _ in range(200):
+                self._producer.produce(self._topic, b"%d" % self.count, partition=self.count % PARTITIONS,
+                                       on_delivery=self._on_delivery)
+                self.count += 1
+            self._producer.poll(0)
+
+    def _on_delivery(self, error: Any, _message: Any) -> None:
+        if error is not None:
+            self._failed.append(str(error))
+
+    def end(self) -> int:
+        """How many records there are."""
+        self._stop.set()
+        self._thread.join()
+        assert self._producer.flush(120) == 0
+        assert self._failed == []
+        return self.count
+
+
+class Query:
+    """The job's process and what belongs to it."""
+
+    def __init__(self, cluster: KafkaCluster, topic: str, folder: Path, master: str) -> None:
+        self.cluster = cluster
+        self.topic = topic
+        self.folder = folder
+        self._master = master
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, trigger: str = "forever") -> None:
+        environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+        with open(self.folder / "job.log", "ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, str(JOB), self._master, self.cluster.bootstrap_servers, self.topic, str(self.folder),
+                 trigger], stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment, start_new_session=True)
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        assert self._process is not None
+        return self._process
+
+    def committed(self) -> int:
+        """How many triggers are over, in all runs."""
+        return sum(1 for _ in (self.folder / "checkpoint/commits").glob("[0-9]*"))
+
+    def wait_for_triggers(self, more: int, seconds: float = 120.0) -> None:
+        """Until so many more triggers are over; a query that died is started again."""
+        wanted, deadline = self.committed() + more, time.monotonic() + seconds
+        while self.committed() < wanted:
+            assert time.monotonic() < deadline, self.tail()
+            if self.process.poll() is not None:
+                self.start()
+            time.sleep(0.1)
+
+    def finish(self) -> None:
+        """Read the rest in a run that is left alone."""
+        self.kill()
+        self.start("all")
+        assert self.process.wait(180) == 0, self.tail()
+
+    def kill(self) -> None:
+        """SIGKILL to the driver: its Python process and its JVM."""
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait(30)
+
+    def descendants(self, contains: str) -> list[int]:
+        """Processes below the driver whose command line has the text."""
+        return [pid for pid, command in processes() if contains in command and self.process.pid in ancestors(pid)]
+
+    def tail(self) -> str:
+        return "\n".join((self.folder / "job.log").read_text(errors="replace").splitlines()[-40:])
+
+
+def processes() -> Iterator[tuple[int, str]]:
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            yield int(entry.name), (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:  # it has just ended
+            continue
+
+
+def ancestors(pid: int) -> Iterator[int]:
+    while pid > 1:
+        try:
+            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            return
+        yield pid
+
+
+# ---- kills
+
+def kill_driver(query: Query) -> None:
+    query.kill()
+    query.start()
+
+
+def kill_worker(query: Query) -> None:
+    """A Python worker of an executor: of the daemon's children the one that has run longest."""
+    _kill_one(query.descendants("pyspark.daemon")[1:])
+
+
+def kill_broker(query: Query) -> None:
+    query.cluster.kill(1)
+    query.cluster.restart(1)
+
+
+def _kill_one(pids: list[int]) -> None:
+    """What is to be killed may just have ended by itself."""
+    for pid in pids[:1]:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+
+
+def kill_executor(query: Query) -> None:
+    """An executor of the standalone cluster."""
+    _kill_one([pid for pid, command in processes()
+               if "CoarseGrainedExecutorBackend" in command and "java" in command and str(query.folder) in command])
+
+
+def survive(query: Query, kills: list[Kill], spark: Any, noise: random.Random) -> None:
+    load = Load(query.cluster, query.topic)
+    query.start()
+    try:
+        for kill in kills:
+            query.wait_for_triggers(2)
+            time.sleep(noise.random() * 2)
+            kill(query)
+        query.wait_for_triggers(1)
+        count = load.end()
+        query.finish()
+    finally:
+        query.kill()
+    rows = spark.read.parquet(str(query.folder / "rows"))
+    found = rows.selectExpr("partition", "offset", "cast(value AS STRING) AS n").cache()
+    assert found.count() == count
+    assert found.select("n").distinct().count() == count
+    assert found.select("partition", "offset").distinct().count() == count
+    assert found.where(f"cast(n AS LONG) < 0 OR cast(n AS LONG) >= {count}").count() == 0
+    found.unpersist()
+
+
+@pytest.fixture
+def cluster() -> Iterator[KafkaCluster]:
+    """A broker to be killed."""
+    with KafkaCluster(1) as cluster:
+        cluster.create_topic("killed", PARTITIONS)
+        yield cluster
+
+
+@pytest.mark.timeout(600)
+def test_driver_worker_and_broker(spark: Any, cluster: KafkaCluster, tmp_path: Path):
+    survive(Query(cluster, "killed", tmp_path, "local[2,20]"), [kill_driver, kill_worker, kill_broker], spark,
+            random.Random(1))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("seed", [1])
+def test_ten_kills(spark: Any, cluster: KafkaCluster, tmp_path: Path, seed: int):
+    noise = random.Random(seed)
+    kills = [noise.choice([kill_driver, kill_worker, kill_broker]) for _ in range(10)]
+    survive(Query(cluster, "killed", tmp_path, "local[2,20]"), kills, spark, noise)
+
+
+# ---- a standalone cluster
+
+class Standalone:
+    """A Spark master and two workers of one core, each a process."""
+
+    def __init__(self, folder: Path) -> None:
+        import pyspark
+
+        self._folder = folder
+        self._home = Path(pyspark.__file__).parent
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self.master = ""
+
+    def __enter__(self) -> Standalone:
+        self._launch("master", "org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", "0",
+                     "--webui-port", "0")
+        self.master = self._wait_for("master", "Starting Spark master at ").split()[0]
+        for n in (1, 2):
+            self._launch(f"worker-{n}", "org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "--cores", "1",
+                         "--memory", "1g", "--webui-port", "0", "--work-dir", str(self._folder / f"work-{n}"),
+                         self.master)
+            self._wait_for(f"worker-{n}", "Successfully registered with master")
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        for process in reversed(self._processes):
+            process.terminate()
+        for process in self._processes:
+            process.wait(30)
+
+    def _launch(self, name: str, *command: str) -> None:
+        environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_HOME": str(self._home),
+                       "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_NO_DAEMONIZE": "1", "SPARK_DAEMON_MEMORY": "256m"}
+        with open(self._folder / f"{name}.log", "wb") as log:
+            self._processes.append(subprocess.Popen(
+                [str(self._home / "bin" / "spark-class"), *command], stdout=log, stderr=log,
+                stdin=subprocess.DEVNULL, env=environment))
+
+    def _wait_for(self, name: str, text: str) -> str:
+        """What follows the text in a process's log."""
+        deadline = time.monotonic() + 60
+        while True:
+            found = (self._folder / f"{name}.log").read_text(errors="replace")
+            if text in found:
+                return found.partition(text)[2].splitlines()[0] if found.partition(text)[2] else ""
+            assert time.monotonic() < deadline, found
+            time.sleep(0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_ten_kills_on_a_standalone_cluster(spark: Any, cluster: KafkaCluster, tmp_path: Path):
+    noise = random.Random(2)
+    kills = [noise.choice([kill_driver, kill_executor, kill_broker]) for _ in range(10)]
+    with Standalone(tmp_path) as standalone:
+        survive(Query(cluster, "killed", tmp_path, standalone.master), kills, spark, noise)

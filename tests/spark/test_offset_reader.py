@@ -1,0 +1,136 @@
+"""What the driver asks brokers, how often, and what it makes of failures; on the embedded cluster."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from kconsumer.errors import ConfigurationError, KafkaError, KafkaException
+from kconsumer.spark.limited_stream import LimitedStreamReader
+from kconsumer.spark.offset_reader import OffsetReader
+from kconsumer.spark.offsets import EARLIEST, LATEST, AtOffsets, AtTime, Everywhere
+from kconsumer.spark.options import ReadOptions
+from kconsumer.testing import EmbeddedCluster
+
+LIST_OFFSETS, METADATA = 2, 3
+
+
+@pytest.fixture
+def cluster() -> Iterator[EmbeddedCluster]:
+    """Of one broker, so that it leads every partition; with faults of its own."""
+    with EmbeddedCluster(1) as cluster:
+        cluster.create_topic("t", 3)
+        cluster.create_topic("u", 1)
+        cluster.produce("t", [{"value": b"x", "partition": p, "timestamp": 1000 * n} for n in range(5) for p in (0, 1)])
+        yield cluster
+
+
+@pytest.fixture
+def asking(cluster: EmbeddedCluster) -> Iterator[Callable[..., OffsetReader]]:
+    made: list[OffsetReader] = []
+
+    def make(**options: str) -> OffsetReader:
+        made.append(OffsetReader(parsed(cluster, **options)))
+        return made[-1]
+
+    yield make
+    for reader in made:
+        reader.close()
+
+
+def parsed(cluster: EmbeddedCluster, **options: str) -> ReadOptions:
+    what = {} if {"assign", "subscribePattern"} & options.keys() else {"subscribe": "t"}
+    return ReadOptions.parse({"kafka.bootstrap.servers": cluster.bootstrap_servers,
+                              "fetchOffset.retryIntervalMs": "1", **what, **options})
+
+
+T = [("t", 0), ("t", 1), ("t", 2)]
+
+
+@pytest.mark.parametrize(("options", "places"), [
+    ({"subscribe": "u,t"}, [*T, ("u", 0)]),
+    ({"subscribePattern": "^[tu]$"}, [*T, ("u", 0)]),
+    ({"subscribePattern": "x"}, []),
+    ({"assign": '{"u": [0], "t": [2, 1]}'}, [("t", 1), ("t", 2), ("u", 0)]),
+])
+def test_what_there_is(asking: Callable[..., OffsetReader], options: dict[str, str], places: list[tuple[str, int]]):
+    assert asking(**options).places() == places
+
+
+@pytest.mark.parametrize(("options", "text"), [
+    ({"subscribe": "t,not-there"}, "topic not-there: "),
+    ({"assign": '{"t": [1, 7, 9]}'}, "t [7], t [9]: there is no such partition"),
+])
+def test_what_is_named_and_not_there(asking: Callable[..., OffsetReader], options: dict[str, str], text: str):
+    with pytest.raises(KafkaException) as raised:
+        asking(**options).places()
+    assert text in raised.value.args[0].str()
+
+
+def test_ends_and_the_beginnings_of_what_is_new(asking: Callable[..., OffsetReader]):
+    ends, beginnings = asking().latest(begun=[("t", 0), ("t", 2)])
+    assert ends == {("t", 0): 5, ("t", 1): 5, ("t", 2): 0}
+    assert beginnings == {("t", 1): 0}
+
+
+def test_a_broker_that_is_behind_is_asked_again(cluster: EmbeddedCluster, asking: Callable[..., OffsetReader]):
+    cluster.track_requests()
+    ends, _ = asking(**{"fetchOffset.numRetries": "4"}).latest(begun=T, known={("t", 0): 6})
+    assert ends[("t", 0)] == 5
+    assert Counter(request.api_key for request in cluster.requests())[LIST_OFFSETS] == 4
+
+
+def test_bounds(asking: Callable[..., OffsetReader]):
+    reader = asking()
+    assert reader.resolve(Everywhere(EARLIEST), "o", T, start=True) == dict.fromkeys(T, EARLIEST)
+    given = {("t", 0): 3, ("t", 1): LATEST, ("t", 2): EARLIEST}
+    assert reader.look_up(reader.resolve(AtOffsets(given), "o", T, start=True)) == {
+        ("t", 0): 3, ("t", 1): 5, ("t", 2): 0}
+    with pytest.raises(ConfigurationError, match=r"option o is to name exactly the partitions .* it names t \[0\]"):
+        reader.resolve(AtOffsets(given), "o", T[1:], start=True)
+    with pytest.raises(ConfigurationError, match=r"it lacks t \[2\]"):
+        reader.resolve(AtOffsets(dict.fromkeys(T[:2], 0)), "o", T, start=True)
+
+
+def test_no_record_that_young(asking: Callable[..., OffsetReader]):
+    with pytest.raises(ConfigurationError, match=r"option o: no record of t \[2\] has a timestamp of 0 or later"):
+        asking().resolve(AtTime(0), "o", T, start=True)
+    assert asking(startingOffsetsByTimestampStrategy="latest").resolve(AtTime(0), "o", T, start=True)[T[2]] == LATEST
+    assert asking().resolve(AtTime(0), "o", T, start=False)[T[2]] == LATEST
+
+
+def test_a_failure_is_asked_again_so_often(cluster: EmbeddedCluster, asking: Callable[..., OffsetReader]):
+    denied = KafkaError.INVALID_REQUEST
+    cluster.push_request_errors(LIST_OFFSETS, [denied, denied])
+    assert asking().latest(begun=T)[0][("t", 0)] == 5
+    cluster.push_request_errors(LIST_OFFSETS, [denied] * 3)
+    with pytest.raises(KafkaException, match="its offsets cannot be had"):
+        asking().latest(begun=T)
+
+
+def test_it_travels_without_its_consumer(asking: Callable[..., OffsetReader]):
+    reader = asking()
+    assert reader.places() == T
+    copy = pickle.loads(pickle.dumps(reader))
+    assert copy.places() == T
+    assert copy.consumer is not reader.consumer
+    copy.close()
+
+
+def test_one_round_of_questions_a_trigger(cluster: EmbeddedCluster):
+    """One Metadata request for the whole subscription, one ListOffsets to the broker that leads all of it."""
+    stream = LimitedStreamReader(parsed(cluster, subscribe="t,u", startingOffsets="earliest"))
+    at = stream.initialOffset()
+    at = stream.latestOffset(at, stream.getDefaultReadLimit())
+    consumer = stream._reader.consumer
+    cluster.track_requests()
+    for _ in range(10):
+        at = stream.latestOffset(at, stream.getDefaultReadLimit())
+        assert stream.partitions(at, at) == []
+        assert stream.reportLatestOffset() == at
+    assert Counter(request.api_key for request in cluster.requests()) == {METADATA: 10, LIST_OFFSETS: 10}
+    assert stream._reader.consumer is consumer
+    stream.stop()

@@ -1,0 +1,133 @@
+"""Filters that shorten what is read: what each of them leaves, and that a query's rows stay the same."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from pyspark.sql.datasource import (
+    EqualTo,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    IsNotNull,
+    LessThan,
+    LessThanOrEqual,
+    Not,
+    StringStartsWith,
+)
+
+from kconsumer.spark.offset_reader import OffsetReader
+from kconsumer.spark.offsets import OffsetRange, Offsets, Place
+from kconsumer.spark.options import ReadOptions
+from kconsumer.spark.pruning import Pruning
+from kconsumer.testing import KafkaCluster
+
+BEGAN = datetime(2024, 5, 1, 12, tzinfo=timezone.utc)
+SETTING = "spark.sql.python.filterPushdown.enabled"
+RANGES = [OffsetRange("t", 0, 0, 10), OffsetRange("t", 1, 5, 10), OffsetRange("u", 0, 0, 10)]
+
+
+class Times(OffsetReader):
+    """A record a second, from BEGAN on; the last one is number 9."""
+
+    def __init__(self) -> None:
+        super().__init__(ReadOptions.parse({"kafka.bootstrap.servers": "h:1", "subscribe": "t"}))
+        self.asked: list[Offsets] = []
+
+    def at_times(self, timestamps: Offsets) -> dict[Place, int | None]:
+        self.asked.append(timestamps)
+        found = {place: -(-(at - int(BEGAN.timestamp()) * 1000) // 1000) for place, at in timestamps.items()}
+        return {place: None if offset > 9 else max(offset, 0) for place, offset in found.items()}
+
+
+def left(*filters: Any) -> list[tuple[str, int, int, int]]:
+    pruning = Pruning()
+    pruning.push(filters)
+    pruning = pickle.loads(pickle.dumps(pruning))
+    return [(r.topic, r.partition, r.start, r.end) for r in pruning.apply(RANGES, Times())]
+
+
+def at(seconds: float) -> datetime:
+    return BEGAN + timedelta(seconds=seconds)
+
+
+ALL = [("t", 0, 0, 10), ("t", 1, 5, 10), ("u", 0, 0, 10)]
+
+
+@pytest.mark.parametrize(("filters", "expected"), [
+    ([], ALL),
+    ([EqualTo(("partition",), 1)], ALL[1:2]),
+    ([In(("partition",), (1, 2))], ALL[1:2]),
+    ([GreaterThan(("partition",), 0)], ALL[1:2]),
+    ([LessThanOrEqual(("PARTITION",), 0)], [ALL[0], ALL[2]]),
+    ([EqualTo(("topic",), "u")], ALL[2:]),
+    ([EqualTo(("topic",), "t"), LessThan(("partition",), 1)], ALL[:1]),
+    ([EqualTo(("offset",), 6)], [("t", 0, 6, 7), ("t", 1, 6, 7), ("u", 0, 6, 7)]),
+    ([GreaterThan(("offset",), 6), LessThanOrEqual(("offset",), 8)], [("t", 0, 7, 9), ("t", 1, 7, 9), ("u", 0, 7, 9)]),
+    ([GreaterThanOrEqual(("offset",), 6), LessThan(("offset",), 8)], [("t", 0, 6, 8), ("t", 1, 6, 8), ("u", 0, 6, 8)]),
+    ([In(("offset",), (2, 4))], [("t", 0, 2, 5), ("u", 0, 2, 5)]),
+    ([EqualTo(("offset",), -1)], []),
+    ([GreaterThanOrEqual(("timestamp",), at(3))], [("t", 0, 3, 10), ("t", 1, 5, 10), ("u", 0, 3, 10)]),
+    ([GreaterThan(("timestamp",), at(3))], [("t", 0, 4, 10), ("t", 1, 5, 10), ("u", 0, 4, 10)]),
+    ([GreaterThanOrEqual(("timestamp",), at(3.000001))], [("t", 0, 4, 10), ("t", 1, 5, 10), ("u", 0, 4, 10)]),
+    ([EqualTo(("timestamp",), at(7))], [("t", 0, 7, 10), ("t", 1, 7, 10), ("u", 0, 7, 10)]),
+    ([In(("timestamp",), (at(8), at(7)))], [("t", 0, 7, 10), ("t", 1, 7, 10), ("u", 0, 7, 10)]),
+    ([GreaterThan(("timestamp",), at(9))], []),
+    ([LessThan(("timestamp",), at(3))], ALL),  # an older record may come after a younger one
+    ([GreaterThan(("timestamp",), datetime(1960, 1, 1, tzinfo=timezone.utc))], ALL),
+    ([Not(EqualTo(("partition",), 1)), IsNotNull(("offset",)), StringStartsWith(("topic",), "t")], ALL),
+    ([EqualTo(("key",), b"x"), EqualTo(("headers", "key"), "x"), EqualTo(("partition",), None)], ALL),
+])
+def test_what_filters_leave(filters: list[Any], expected: list[tuple[str, int, int, int]]):
+    assert left(*filters) == expected
+
+
+def test_a_time_is_asked_for_what_is_left_only():
+    pruning, times = Pruning(), Times()
+    pruning.push([EqualTo(("topic",), "u"), GreaterThan(("timestamp",), at(3))])
+    pruning.apply(RANGES, times)
+    assert [list(asked) for asked in times.asked] == [[("u", 0)]]
+
+
+# ---- in a query
+
+@pytest.fixture(params=["true", "false"])
+def pushdown(spark: Any, request: pytest.FixtureRequest) -> Iterator[bool]:
+    spark.conf.set(SETTING, request.param)
+    yield request.param == "true"
+    spark.conf.unset(SETTING)
+
+
+@pytest.fixture(scope="module")
+def topic(kafka: KafkaCluster) -> str:
+    """50 offsets on each of four partitions, ten seconds apart."""
+    kafka.create_topic("pruned", 4, config={"retention.ms": -1})
+    kafka.produce("pruned", [{"value": b"%d" % n, "partition": n % 4,
+                              "timestamp": int((BEGAN + timedelta(seconds=10 * (n // 4))).timestamp() * 1000)}
+                             for n in range(200)])
+    return "pruned"
+
+
+@pytest.mark.parametrize(("condition", "rows", "tasks"), [
+    ("partition = 2", 50, 5),
+    ("partition IN (0, 3) AND offset >= 40", 20, 2),
+    ("offset BETWEEN 10 AND 12", 12, 4),
+    ("timestamp >= '2024-05-01 12:08:00Z'", 8, 4),
+    ("timestamp < '2024-05-01 12:00:20Z'", 8, 20),
+    ("topic = 'other'", 0, 1),  # Spark has no scan without a task
+    ("partition = 1 OR offset = 3", 53, 20),
+])
+def test_a_query_gives_the_same_whether_filters_are_pushed_or_not(
+    read: Callable[..., Any], topic: str, pushdown: bool, *, condition: str, rows: int, tasks: int
+):
+    frame = read(subscribe=topic, maxRecordsPerPartition=10).where(condition)  # a task is ten offsets
+    assert frame.count() == rows
+    assert frame.rdd.getNumPartitions() == (tasks if pushdown else 20)
+
+
+def test_a_query_without_filters(read: Callable[..., Any], topic: str, pushdown: bool):
+    assert read(subscribe=topic).count() == 200
