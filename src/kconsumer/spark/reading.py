@@ -92,7 +92,9 @@ class _RangeReading:
             ) from error
 
     def _assign(self) -> None:
-        self._consumer.assign([TopicPartition(self._wanted.topic, self._wanted.partition, self._position)])
+        wanted = self._wanted
+        self._consumer.assign([TopicPartition(wanted.topic, wanted.partition, self._position)])
+        self._consumer._stop_at(wanted.topic, wanted.partition, wanted.end)
 
     def _go_on_behind_loss(self, error: OffsetOutOfRangeError) -> None:
         """The position is not, or no longer, in the partition: fail, or begin again where there are records."""
