@@ -43,7 +43,7 @@ def _transactions(cluster: KafkaCluster, java_produce: Callable[..., Any], codec
     topic, noise = f"ranges-{codec}", random.Random(codec)
     cluster.create_topic(topic, config={"retention.ms": -1})
     records: list[dict[str, Any]] = []
-    for _ in range(30):
+    for _ in range(20):
         records.append({"transaction": "begin"})
         for _ in range(noise.randrange(1, 25)):
             records.append(_record(noise, len(records)))

@@ -33,7 +33,8 @@ class Pruning:
     def push(self, filters: Iterable[Any]) -> None:
         """Take what is of use of filters that all hold; pyspark.sql.datasource's classes."""
         for pushed in filters:
-            kind, column = type(pushed).__name__, getattr(pushed, "attribute", ())
+            kind = type(pushed).__name__
+            column: tuple[str, ...] = getattr(pushed, "attribute", ())
             value = getattr(pushed, "value", None)
             if len(column) != 1 or value is None:
                 continue
