@@ -90,6 +90,7 @@ sanitize: build
 soak: build
 	$(PY) tools/soak.py --seconds $(SOAK_SECONDS) $(ARGS)
 	$(PY) tools/soak_simulation.py --seconds $(SOAK_SECONDS)
+	KCONSUMER_SOAK_SECONDS=$(SOAK_SECONDS) $(PY) -m pytest tests/groups -s -m slow -k for_minutes
 
 clean:
 	rm -rf build dist $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks src/*.egg-info

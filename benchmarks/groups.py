@@ -59,6 +59,8 @@ def bounce(cluster: KafkaCluster, kind: str, case: str, given: argparse.Namespac
         began = time.monotonic()
         for n in range(given.members):
             scene.close(group[n])
+            if not static:  # the others take over, however long a client needs to start
+                scene.stable(group[:n] + group[n + 1:])
             group[n] = scene.member(kind, f"m{n}", static=static)
             scene.stable(group)
             scene.flowing(group)

@@ -1,10 +1,11 @@
-"""Writes docs/configuration.md from the table of properties.
+"""Writes docs/configuration.md from the table of properties and docs/metrics.md from that of metrics.
 
-Owns: the form of that page. Threads: one. Never: states what a property is (src/kconsumer/config_properties.py).
+Owns: the form of those pages. Threads: one. Never: states what a property is (src/kconsumer/config_properties.py) or
+what a metric counts (src/kconsumer/metrics.py).
 
 Usage (with kconsumer installed):
-    python tools/generate_docs.py            write the page
-    python tools/generate_docs.py --check    fail if the page is not up to date
+    python tools/generate_docs.py            write the pages
+    python tools/generate_docs.py --check    fail if a page is not up to date
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ import argparse
 import sys
 from pathlib import Path
 
+from kconsumer import metrics
 from kconsumer.config_properties import SECTIONS, OffsetReset
 from kconsumer.config_property import ABSENT, SAME, Kind, Property, Scope, Status
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "configuration.md"
+DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 INTRODUCTION = """\
 # Configuration
@@ -39,6 +41,21 @@ A property is
 Properties marked *live* can be changed on a running consumer with `set_config({...})`.
 
 Defaults are librdkafka 2.16's, and where that one or the Java consumer of Kafka 4.3 has another one it is given.
+"""
+
+METRICS_INTRODUCTION = """\
+# Metrics
+
+<!-- Written by tools/generate_docs.py from src/kconsumer/metrics.py. Do not edit. -->
+
+`Consumer.metrics()` returns a dict of these, from any thread, without asking the network thread or a broker. Names that
+end in `_total` only grow as long as the consumer lives: a rate is their difference by the time between two calls, an
+average the rate of one by that of another. The rest is what holds at the moment. Without a `group.id` the group's are
+0 and -1. The same table is `kconsumer.metrics.METRICS`; where the Java consumer has a counterpart it is named.
+
+`Consumer.lag()` asks: the brokers, with a bound of time, of the partitions whose end no fetch has just told (paused
+ones, those of a broker that is gone, all of them while the buffer is full). Of a partition that is being read a fetch
+tells it, and nobody is asked.
 """
 
 
@@ -127,19 +144,31 @@ def page() -> str:
     return "\n".join(parts)
 
 
+def metrics_page() -> str:
+    """The page of metrics()."""
+    parts = [METRICS_INTRODUCTION]
+    for title, listed in metrics.SECTIONS:
+        parts.append(f"## {title}\n\n| Metric | Unit | Kind | What it is | Source |\n|---|---|---|---|---|")
+        parts += [f"| `{m.name}` | {m.unit} | {'counter' if m.counter else 'gauge'} | {m.doc} | {m.source} |"
+                  for m in listed]
+        parts.append("")
+    return "\n".join(parts)
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Write docs/configuration.md from the table of properties.")
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if the page is not up to date")
+    parser = argparse.ArgumentParser(description="Write docs/configuration.md and docs/metrics.md.")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a page is not up to date")
     arguments = parser.parse_args()
-    text = page()
-    if not arguments.check:
-        PAGE.parent.mkdir(exist_ok=True)
-        PAGE.write_text(text, encoding="utf-8")
-        return 0
-    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == text:
-        return 0
-    print("docs/configuration.md is not up to date: run python tools/generate_docs.py", file=sys.stderr)
-    return 1
+    stale = False
+    for name, text in (("configuration.md", page()), ("metrics.md", metrics_page())):
+        written = DOCS / name
+        if not arguments.check:
+            DOCS.mkdir(exist_ok=True)
+            written.write_text(text, encoding="utf-8")
+        elif not written.exists() or written.read_text(encoding="utf-8") != text:
+            print(f"docs/{name} is not up to date: run python tools/generate_docs.py", file=sys.stderr)
+            stale = True
+    return 1 if stale else 0
 
 
 if __name__ == "__main__":

@@ -4,6 +4,10 @@
 docs/migrating.md for the differences.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from kconsumer._core.consumer.message import Message
 from kconsumer._core.consumer.record_batch import RecordBatch
 from kconsumer._version import __version__
@@ -36,6 +40,9 @@ from kconsumer.topic_partition import (
     offset_tail,
 )
 
+if TYPE_CHECKING:
+    from kconsumer.assignors import Assignment, Assignor, GroupSubscription, RebalanceProtocol
+
 __all__ = [
     "OFFSET_BEGINNING",
     "OFFSET_END",
@@ -44,6 +51,8 @@ __all__ = [
     "TIMESTAMP_CREATE_TIME",
     "TIMESTAMP_LOG_APPEND_TIME",
     "TIMESTAMP_NOT_AVAILABLE",
+    "Assignment",
+    "Assignor",
     "AuthenticationError",
     "AuthorizationError",
     "ConfigurationError",
@@ -51,11 +60,13 @@ __all__ = [
     "CorruptRecordError",
     "DeserializingConsumer",
     "FencedError",
+    "GroupSubscription",
     "IllegalStateError",
     "KafkaError",
     "KafkaException",
     "Message",
     "OffsetOutOfRangeError",
+    "RebalanceProtocol",
     "RecordBatch",
     "ThrottleEvent",
     "TimeoutError",
@@ -66,3 +77,14 @@ __all__ = [
     "__version__",
     "offset_tail",
 ]
+
+_OF_ASSIGNORS = frozenset(("Assignment", "Assignor", "GroupSubscription", "RebalanceProtocol"))
+
+
+def __getattr__(name: str) -> Any:
+    """What only an application with an assignor of its own needs is loaded for that one."""
+    if name in _OF_ASSIGNORS:
+        from kconsumer import assignors
+
+        return getattr(assignors, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,23 +1,26 @@
 """Assignors written in Python: who gets which partition of a classic group, decided by the application.
 
-An object of a subclass of Assignor may stand in `partition.assignment.strategy` beside the names of the built-in ones
-(``range``, ``roundrobin``, ``sticky``, ``cooperative-sticky``). Where the group's members agree on it, the group's
-leader calls its `assign` while the application is in `poll`, `consume` or another call that runs callbacks; the group
-waits for it as long as it waits for any member (``max.poll.interval.ms``).
+An object of a subclass of Assignor, or the subclass, may stand in `partition.assignment.strategy` beside the names of
+the built-in ones (``range``, ``roundrobin``, ``sticky``, ``cooperative-sticky``). Where the group's members agree on
+it, the group's leader calls its `assign` while the application is in `poll`, `consume` or another call that waits; the
+group waits for it as long as it waits for any member (``max.poll.interval.ms``). See docs/assignors.md.
 
-Owns: the types of that interface, and the check of what an assignor returns (`run`). Threads: the application's.
-Never: talks to a broker; trusts an assignor's result.
+Owns: the types of that interface, the check of what an assignor returns (`run`), and what the consumer calls on its
+assignors (`assign_group`, `user_data_of`, `tell_assignment`). Threads: the application's. Never: talks to a broker;
+trusts an assignor's result.
 """
 
 from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from kconsumer.topic_partition import TopicPartition
+from kconsumer.errors import KafkaError, exception_for
+from kconsumer.topic_partition import TopicPartition, coerce_list
 
 __all__ = [
     "Assignment",
@@ -26,8 +29,13 @@ __all__ = [
     "Member",
     "RebalanceProtocol",
     "Topic",
+    "as_assignor",
+    "assign_group",
     "check_assignor",
+    "has_user_data",
     "run",
+    "tell_assignment",
+    "user_data_of",
 ]
 
 BUILT_IN = frozenset(("range", "roundrobin", "sticky", "cooperative-sticky"))
@@ -65,7 +73,7 @@ class Member:
         owned: what it says that it owns. Under EAGER usually empty: it has given everything up.
         generation: the generation in which it owned that; -1 for none.
         rack: its ``client.rack``, or None.
-        user_data: what its own assignor's `user_data` returned, or None.
+        user_data: what its own assignor's `subscription_user_data` returned, or None.
     """
 
     member_id: str
@@ -123,20 +131,27 @@ class Assignor(ABC):
             group: the members, this one among them.
 
         Returns:
-            For each member id its partitions, or an Assignment. Members left out get nothing. An exception, or a result
-            that `run` refuses, fails the rebalance: it is raised by the call in which the assignor ran.
+            For each member id its partitions, or an Assignment. Members left out get nothing.
+
+        An exception, or a result that `run` refuses, fails the rebalance: the call in which the assignor ran raises a
+        KafkaException (``_APPLICATION``) that names the assignor, with the exception as its cause; the group joins
+        again, with backoff, and asks again.
         """
 
-    def user_data(self, topics: frozenset[str]) -> bytes | None:
-        """What goes along with this member's subscription to `topics`, for the leader; asked for at every join."""
+    def subscription_user_data(self, topics: frozenset[str]) -> bytes | None:
+        """What goes along with this member's subscription to `topics`, for the leader; called before every join of a
+        class that overrides it. An exception is raised as that of `assign` is, and the join tried again."""
         return None
 
     def on_assignment(self, assignment: Assignment, generation: int) -> None:
-        """Called on every member when it has got its assignment, before `on_assign`. Does nothing here."""
+        """Called on every member when it has got its assignment, all of it, before `on_assign`. Does nothing here.
+
+        An exception is raised by the call in which it ran, as that of `assign` is; the assignment stands.
+        """
         return None
 
 
-def check_assignor(assignor: Assignor) -> None:
+def check_assignor(assignor: object) -> None:
     """Refuses an assignor that a group could not agree on.
 
     Raises:
@@ -146,7 +161,7 @@ def check_assignor(assignor: Assignor) -> None:
     """
     if not isinstance(assignor, Assignor):
         raise TypeError(f"an assignor must be a name or an Assignor, not {type(assignor).__name__}")
-    name = getattr(assignor, "name", None)
+    name: object = getattr(assignor, "name", None)
     if not isinstance(name, str):
         raise TypeError(f"{type(assignor).__name__}.name must be a str, not {type(name).__name__}")
     if not name or len(name.encode()) > 0x7FFF:
@@ -156,6 +171,18 @@ def check_assignor(assignor: Assignor) -> None:
     protocols = assignor.supported_protocols
     if not protocols or not all(isinstance(protocol, RebalanceProtocol) for protocol in protocols):
         raise ValueError(f"{name}: supported_protocols must be one or more of RebalanceProtocol")
+
+
+def as_assignor(given: object) -> Assignor:
+    """The assignor that stands in a configuration as an object or as a class, which is called without arguments.
+
+    Raises:
+        TypeError, ValueError: as `check_assignor`; the class cannot be called so.
+    """
+    assignor = given() if isinstance(given, type) and issubclass(given, Assignor) else given
+    check_assignor(assignor)
+    assert isinstance(assignor, Assignor)
+    return assignor
 
 
 def run(assignor: Assignor, topics: Mapping[str, Topic], group: GroupSubscription,
@@ -173,34 +200,29 @@ def run(assignor: Assignor, topics: Mapping[str, Topic], group: GroupSubscriptio
     """
     result = assignor.assign(topics, group)
     if not isinstance(result, Mapping):
-        raise TypeError(f"assignor {assignor.name}: assign returned {type(result).__name__}, not a mapping")
+        raise TypeError(f"assign returned {type(result).__name__}, not a mapping")
     checked = {member_id: Assignment() for member_id in group.members}
     owners: dict[tuple[str, int], str] = {}
     for member_id, given in result.items():
         if member_id not in group.members:
-            raise ValueError(f"assignor {assignor.name}: {member_id!r} is no member of the group")
-        checked[member_id] = assignment = _to_assignment(assignor, given)
+            raise ValueError(f"{member_id!r} is no member of the group")
+        checked[member_id] = assignment = _to_assignment(given)
         for partition in assignment.partitions:
             reason = _refusal(partition, group.members[member_id], topics, owners)
             if reason:
-                raise ValueError(f"assignor {assignor.name}: {partition.topic} [{partition.partition}] to member "
-                                 f"{member_id}: {reason}")
+                raise ValueError(f"{partition.topic} [{partition.partition}] to member {member_id}: {reason}")
             owners[partition.topic, partition.partition] = member_id
     if protocol is RebalanceProtocol.COOPERATIVE:
-        _check_cooperative(assignor, group, owners)
+        _check_cooperative(group, owners)
     return checked
 
 
-def _to_assignment(assignor: Assignor, given: Assigned) -> Assignment:
-    assignment = given if isinstance(given, Assignment) else Assignment(tuple(given))
-    for partition in assignment.partitions:
-        if not isinstance(partition, TopicPartition):
-            raise TypeError(f"assignor {assignor.name}: a partition must be a TopicPartition, "
-                            f"not {type(partition).__name__}")
-    if assignment.user_data is not None and not isinstance(assignment.user_data, bytes):
-        raise TypeError(f"assignor {assignor.name}: user_data must be bytes or None, "
-                        f"not {type(assignment.user_data).__name__}")
-    return assignment
+def _to_assignment(given: Assigned) -> Assignment:
+    user_data: object = given.user_data if isinstance(given, Assignment) else None
+    if user_data is not None and not isinstance(user_data, bytes):
+        raise TypeError(f"user_data must be bytes or None, not {type(user_data).__name__}")
+    partitions = given.partitions if isinstance(given, Assignment) else given
+    return Assignment(tuple(coerce_list(partitions)), user_data=user_data)
 
 
 def _refusal(partition: TopicPartition, member: Member, topics: Mapping[str, Topic],
@@ -214,12 +236,90 @@ def _refusal(partition: TopicPartition, member: Member, topics: Mapping[str, Top
     return None if owner is None else f"already given to member {owner}"
 
 
-def _check_cooperative(assignor: Assignor, group: GroupSubscription, owners: Mapping[tuple[str, int], str]) -> None:
+def _check_cooperative(group: GroupSubscription, owners: Mapping[tuple[str, int], str]) -> None:
     owned = {member_id: {(p.topic, p.partition) for p in member.owned} for member_id, member in group.members.items()}
     for member_id, partitions in owned.items():
         for partition in sorted(partitions):
             owner = owners.get(partition, member_id)
             if owner != member_id and partition not in owned[owner]:
-                raise ValueError(f"assignor {assignor.name}: {partition[0]} [{partition[1]}] to member {owner}: "
-                                 f"member {member_id} owns it, and a cooperative group gives it away only in the next "
-                                 "rebalance")
+                raise ValueError(f"{partition[0]} [{partition[1]}] to member {owner}: member {member_id} owns it, and "
+                                 "a cooperative group gives it away only in the next rebalance")
+
+
+# ---- what the consumer calls
+
+
+@contextmanager
+def _naming(assignor: Assignor) -> Iterator[None]:
+    """An exception says whose it is."""
+    try:
+        yield
+    except Exception as raised:
+        raise exception_for(KafkaError._APPLICATION,
+                            f"assignor {assignor.name}: {type(raised).__name__}: {raised}") from raised
+
+
+def assign_group(assignor: Assignor, members: Iterable[tuple[Any, ...]], topics: Iterable[tuple[Any, ...]],
+                 cooperative: bool) -> list[tuple[str, list[tuple[str, list[int]]], bytes | None]]:
+    """`run` with what the core knows of the group, as its tuples.
+
+    Args:
+        members: (member id, instance id, topics, [(topic, partition)] owned, generation, rack, user data) of each.
+        topics: (name, number of partitions, racks of each one's replicas) of each.
+
+    Returns:
+        (member id, [(topic, partition numbers)], user data) of each member.
+
+    Raises:
+        KafkaException: (_APPLICATION) whatever `run` raises is its cause.
+    """
+    known = {name: Topic(count, racks) for name, count, racks in topics}
+    group = GroupSubscription({
+        member_id: Member(member_id, frozenset(wanted), instance, tuple(TopicPartition(*p) for p in owned), generation,
+                          rack or None, user_data)
+        for member_id, instance, wanted, owned, generation, rack, user_data in members})
+    with _naming(assignor):
+        protocol = RebalanceProtocol.COOPERATIVE if cooperative else RebalanceProtocol.EAGER
+        result = run(assignor, known, group, protocol)
+    return [(member_id, _by_topic(assignment.partitions), assignment.user_data)
+            for member_id, assignment in result.items()]
+
+
+def _by_topic(partitions: Iterable[TopicPartition]) -> list[tuple[str, list[int]]]:
+    found: dict[str, list[int]] = {}
+    for p in partitions:
+        found.setdefault(p.topic, []).append(p.partition)
+    return list(found.items())
+
+
+def has_user_data(assignor: Assignor) -> bool:
+    """Whether it is to be asked for user data at all."""
+    return type(assignor).subscription_user_data is not Assignor.subscription_user_data
+
+
+def user_data_of(assignors: Iterable[Assignor], topics: Iterable[str]) -> list[tuple[str, bytes | None]]:
+    """(name, subscription_user_data) of each that has any.
+
+    Raises:
+        KafkaException: (_APPLICATION) what an assignor raises is its cause, or that it returned something else.
+    """
+    found: list[tuple[str, bytes | None]] = []
+    for assignor in filter(has_user_data, assignors):
+        with _naming(assignor):
+            user_data: object = assignor.subscription_user_data(frozenset(topics))
+            if user_data is not None and not isinstance(user_data, bytes):
+                raise TypeError(f"subscription_user_data must be bytes or None, not {type(user_data).__name__}")
+        found.append((assignor.name, user_data))
+    return found
+
+
+def tell_assignment(assignor: Assignor, partitions: Iterable[tuple[str, int]], user_data: bytes | None,
+                    generation: int) -> None:
+    """`on_assignment` with what the core knows.
+
+    Raises:
+        KafkaException: (_APPLICATION) what it raises is its cause.
+    """
+    with _naming(assignor):
+        assignor.on_assignment(Assignment(tuple(TopicPartition(*p) for p in partitions), user_data=user_data),
+                               generation)

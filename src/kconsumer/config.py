@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kconsumer.config_properties import BY_NAME, PROPERTIES, OffsetReset
 from kconsumer.config_property import Alias, Kind, Property, Scope, Status
 from kconsumer.config_values import NONE_IS_UNSET, Endpoint, configuration_error, read_value
+
+if TYPE_CHECKING:
+    from kconsumer.assignors import Assignor
 
 __all__ = ["Endpoint", "OffsetReset", "Settings", "parse", "parse_update"]
 
@@ -77,7 +80,7 @@ class Settings:
     group_instance_id: str | None
     group_protocol: str
     group_remote_assignor: str | None
-    partition_assignment_strategy: tuple[str, ...]
+    partition_assignment_strategy: tuple[str | Assignor, ...]
     session_timeout_ms: int
     heartbeat_interval_ms: int
     max_poll_interval_ms: int
@@ -102,12 +105,44 @@ class Settings:
         return Settings(**{**self.__dict__, **values})
 
     @property
+    def own_assignors(self) -> list[Assignor]:
+        """The assignors that the application gave as objects."""
+        return [given for given in self.partition_assignment_strategy if not isinstance(given, str)]
+
+    @property
+    def assignor_names(self) -> list[str]:
+        """What the assignors are called, in order of preference."""
+        return [given if isinstance(given, str) else given.name for given in self.partition_assignment_strategy]
+
+    @property
+    def assignors_have_user_data(self) -> bool:
+        """Whether one of the application's assignors has something to say with each subscription."""
+        own = self.own_assignors
+        if not own:
+            return False
+        from kconsumer.assignors import has_user_data
+
+        return any(map(has_user_data, own))
+
+    @property
+    def cooperative(self) -> bool:
+        """Whether all assignors are cooperative: then the members of a classic group keep what they own (KIP-429)."""
+        return all(_supports(given, "cooperative") for given in self.partition_assignment_strategy)
+
+    @property
     def metadata_refresh_ms(self) -> int:
         """Time in ms after which metadata is fetched again without cause; 0 means never."""
         interval = self.topic_metadata_refresh_interval_ms
         if interval > 0:
             return min(interval, self.metadata_max_age_ms)
         return self.metadata_max_age_ms if "metadata.max.age.ms" in self.explicit else 0
+
+
+def _supports(assignor: str | Assignor, protocol: str) -> bool:
+    """Of the built-in assignors all are eager, and one is cooperative too."""
+    if isinstance(assignor, str):
+        return protocol == "eager" or assignor == "cooperative-sticky"
+    return any(supported.value == protocol for supported in assignor.supported_protocols)
 
 
 class _Given(NamedTuple):
@@ -260,6 +295,16 @@ def _check_poll_interval(settings: Settings, given: Mapping[str, _Given]) -> str
     )
 
 
+def _check_assignors(settings: Settings, given: Mapping[str, _Given]) -> str | None:
+    if settings.cooperative:
+        return None
+    for assignor in settings.own_assignors:
+        if not _supports(assignor, "eager"):
+            return (f"partition.assignment.strategy: {assignor.name} is cooperative only, and cannot stand beside one "
+                    "that is eager only")
+    return None
+
+
 _NOT_IN_CONSUMER_PROTOCOL: Final = (
     "session.timeout.ms",
     "heartbeat.interval.ms",
@@ -281,6 +326,7 @@ _CHECKS: Final[tuple[Callable[[Settings, Mapping[str, _Given]], str | None], ...
     _check_response_size,
     _check_reconnect,
     _check_poll_interval,
+    _check_assignors,
     _check_consumer_protocol,
 )
 

@@ -169,8 +169,9 @@ _GROUP = (
     string("group.remote.assignor", None, "Assignor on the broker, under `group.protocol=consumer`; the "
            "broker's choice if not set."),
     Property("partition.assignment.strategy", Kind.ASSIGNORS, ("range", "roundrobin"), "Assignors in order of "
-             "preference, under `group.protocol=classic`; all eager or all cooperative. The Java consumer's "
-             "class names are understood.", choices=_ASSIGNORS),
+             "preference, under `group.protocol=classic`: names, and objects or subclasses of `kconsumer.Assignor` "
+             "(docs/assignors.md), alone or in a list. The group rebalances cooperatively if all are cooperative. The "
+             "Java consumer's class names are understood.", choices=_ASSIGNORS),
     integer("session.timeout.ms", 1, 3_600_000, 45_000, "Time in ms without heartbeats after which the "
             "coordinator drops the member, under `group.protocol=classic`."),
     integer("heartbeat.interval.ms", 1, 3_600_000, 3000, "Time in ms between heartbeats, under "

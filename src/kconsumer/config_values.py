@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kconsumer.config_properties import OffsetReset
 from kconsumer.config_property import Alias, Kind, Property
 from kconsumer.errors import ConfigurationError, KafkaError
+
+if TYPE_CHECKING:
+    from kconsumer.assignors import Assignor
 
 DEFAULT_PORT: Final = 9092
 
@@ -120,17 +123,41 @@ def _read_flags(prop: Property, name: str, value: object) -> frozenset[str]:
     return frozenset(flags)
 
 
-def _read_assignors(prop: Property, name: str, value: object) -> tuple[str, ...]:
-    assignors: list[str] = []
-    for word in _words_of(prop, name, value):
-        assignor = prop.choices.get(word)
+def _read_assignors(prop: Property, name: str, value: object) -> tuple[str | Assignor, ...]:
+    found: list[str | Assignor] = []
+    for given in _assignors_of(prop, name, value):
+        assignor = prop.choices.get(given) if isinstance(given, str) else _own_assignor(name, given)
         if assignor is None:
-            raise _wrong(prop, name, word, f"words of {prop.allowed}, separated by commas")
-        if assignor not in assignors:
-            assignors.append(assignor)
-    if not assignors:
+            raise _wrong(prop, name, given, f"words of {prop.allowed}, separated by commas")
+        if assignor not in found:
+            found.append(assignor)
+    if not found:
         raise _wrong(prop, name, value, "at least one assignor")
-    return tuple(assignors)
+    names = [assignor for assignor in found if isinstance(assignor, str)]
+    for assignor in found:
+        if not isinstance(assignor, str):
+            if assignor.name in names:
+                raise configuration_error(f"{name}: two assignors have the name {assignor.name!r}")
+            names.append(assignor.name)
+    return tuple(found)
+
+
+def _assignors_of(prop: Property, name: str, value: object) -> list[object]:
+    """Words and objects, alone or in a list."""
+    if isinstance(value, str):
+        return list(_words_of(prop, name, value))
+    if isinstance(value, (list, tuple)):
+        return [given.strip() if isinstance(given, str) else given for given in value]
+    return [value]
+
+
+def _own_assignor(name: str, given: object) -> Assignor:
+    from kconsumer.assignors import as_assignor
+
+    try:
+        return as_assignor(given)
+    except (TypeError, ValueError) as wrong:
+        raise configuration_error(f"{name}: {given!r} is not valid: {wrong}") from wrong
 
 
 def parse_duration_ms(text: str) -> int:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from kconsumer import config as _config
+from kconsumer._core.consumer.metrics import core_metrics, group_metrics
+from kconsumer._core.consumer.metrics import ends as _ends
 from kconsumer._version import __version__
 from kconsumer.cluster_metadata import BrokerMetadata, ClusterMetadata, PartitionMetadata, TopicMetadata
 from kconsumer.deserializing_consumer import Deserializing
@@ -18,6 +20,9 @@ from kconsumer.errors import KafkaError, KafkaException, error_for, exception_fo
 from kconsumer.group_consumer import GroupConsumer
 from kconsumer.throttle_event import ThrottleEvent
 from kconsumer.topic_partition import OFFSET_INVALID, TopicPartition, coerce, coerce_list
+
+if TYPE_CHECKING:
+    from kconsumer.metrics import Metrics
 
 __all__ = ["Consumer", "DeserializingConsumer"]
 
@@ -198,23 +203,55 @@ class Consumer(GroupConsumer):
         for p in coerce_list(partitions):
             self._set_paused(p.topic, p.partition, paused)
 
-    def lag(self, partitions: Iterable[TopicPartition] | None = None) -> dict[tuple[str, int], int | None]:
-        """Records between the position (else where reading starts) and the end, as the last fetch told; no request is
-        made. With ``isolation.level=read_committed`` the end is the last stable offset.
+    @overload
+    def lag(self, partitions: TopicPartition, timeout: float | None = None) -> int | None: ...
+
+    @overload
+    def lag(
+        self, partitions: Iterable[TopicPartition] | None = None, timeout: float | None = None
+    ) -> dict[tuple[str, int], int | None]: ...
+
+    def lag(
+        self, partitions: TopicPartition | Iterable[TopicPartition] | None = None, timeout: float | None = None
+    ) -> int | dict[tuple[str, int], int | None] | None:
+        """Records between the position (where none was returned yet: where reading starts) and the end of the log;
+        with ``isolation.level=read_committed`` the end is the last stable offset.
+
+        Where a fetch has just told the end, nobody is asked: so it is while the partition is being read. Of the others
+        (paused, its broker gone, the buffer full for a while) the brokers are asked, in one request each.
+
+        Args:
+            partitions: one TopicPartition, several, or None: all that are assigned.
+            timeout: seconds to wait for brokers (None: no bound); 0: none is asked.
 
         Returns:
-            dict of (topic, partition) → int, or None where it is not known yet.
+            int, or of several a dict of (topic, partition) → int; what brokers do not tell in time is as the latest
+            fetch told. None where that is not known, no position is yet, or the partition is not assigned.
         """
-        lags: dict[tuple[str, int], int | None] = {}
-        for p in self.assignment() if partitions is None else coerce_list(partitions):
-            known = self._position(p.topic, p.partition)
-            lags[(p.topic, p.partition)] = None
-            if known is not None:
-                position, _, _, high, stable, start = known
-                end = stable if self._settings.isolation_level == "read_committed" else high
-                at = position if position >= 0 else start
-                if end >= 0 and at >= 0:
-                    lags[(p.topic, p.partition)] = max(end - at, 0)
+        if isinstance(partitions, Iterable) or partitions is None:
+            wanted = None if partitions is None else [(p.topic, p.partition) for p in coerce_list(partitions)]
+            return self._lags(wanted, timeout)
+        p = coerce(partitions)
+        return self._lags([(p.topic, p.partition)], timeout)[p.topic, p.partition]
+
+    def _lags(
+        self, partitions: list[tuple[str, int]] | None, timeout: float | None
+    ) -> dict[tuple[str, int], int | None]:
+        self._check_open()
+        found = {(topic, partition): (at, end, just) for topic, partition, at, end, just in _ends(self, partitions)}
+        ends = {where: end for where, (at, end, just) in found.items()}
+        unsure = [where for where, (at, _, just) in found.items() if at >= 0 and not just]
+        if unsure and timeout != 0:
+            try:
+                answers = self._list_offsets([(topic, partition, _LATEST) for topic, partition in unsure], timeout)
+            except TimeoutError:
+                answers = []
+            told = zip(unsure, answers, strict=False)
+            ends.update((where, offset) for where, (error, offset, *_) in told if not error)
+        lags: dict[tuple[str, int], int | None] = dict.fromkeys(found if partitions is None else partitions)
+        for where, (at, _, _) in found.items():
+            if at >= 0 and ends[where] >= 0:
+                lags[where] = max(ends[where] - at, 0)
         return lags
 
     # ---- questions to brokers
@@ -313,9 +350,16 @@ class Consumer(GroupConsumer):
         self._settings = _config.parse_update(self._settings, changes)
         self._set_fetch_config(self._settings)
 
-    def metrics(self) -> dict[str, int]:
-        """Counters and gauges of the fetch path, by name; bytes, records or counts as the name says."""
-        return {**self._counters(), **self._group_counters()}
+    def metrics(self) -> Metrics:
+        """Counters and gauges by name, with units and sources in docs/metrics.md and ``kconsumer.metrics.METRICS``.
+
+        From any thread, without asking the network thread or a broker. Names that end in ``_total`` only grow.
+        """
+        self._check_open()
+        lags = self._lags(None, 0)
+        return cast("Metrics", {
+            **core_metrics(self), **group_metrics(self), "assigned_partitions": len(lags), "records_lag": lags,
+            "records_lag_max": max((lag for lag in lags.values() if lag is not None), default=-1)})
 
     # ---- callbacks of the core; they run inside the application's calls
 
@@ -341,8 +385,15 @@ class Consumer(GroupConsumer):
     def __enter__(self: Self) -> Self:
         return self
 
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()
+    def __exit__(self, exc_type: type[BaseException] | None, *exc_info: object) -> None:
+        """close(). Where an exception ends the block (GeneratorExit and KeyboardInterrupt among them), the records of
+        the latest poll, consume or consume_batch were returned, but nobody knows whether they were processed: the last
+        commit stops before them, unless the application has committed them itself."""
+        self._processed_only = exc_type is not None
+        try:
+            self.close()
+        finally:
+            self._processed_only = False
 
     def __reduce__(self) -> Any:
         raise TypeError("a Consumer cannot be pickled")

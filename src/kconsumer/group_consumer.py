@@ -17,6 +17,7 @@ from kconsumer.patterns import re2_objection
 from kconsumer.topic_partition import OFFSET_INVALID, TopicPartition, coerce_list
 
 if TYPE_CHECKING:
+    from kconsumer.assignors import Assignor
     from kconsumer.config import Settings
 
 __all__ = ["GroupConsumer"]
@@ -123,8 +124,7 @@ class GroupConsumer(GroupCore):
         return "COOPERATIVE" if self._cooperative() else "EAGER"
 
     def _cooperative(self) -> bool:
-        return (self._settings.group_protocol == "consumer"
-                or self._settings.partition_assignment_strategy == ("cooperative-sticky",))
+        return self._settings.group_protocol == "consumer" or self._settings.cooperative
 
     def consumer_group_metadata(self) -> bytes | None:
         """What a transactional producer needs to commit this consumer's offsets
@@ -234,6 +234,25 @@ class GroupConsumer(GroupCore):
         raise TypeError(f"expected Message or RecordBatch, not {type(message).__name__}")
 
     # ---- callbacks of the core
+
+    def _assign_group(self, name: str, members: list[Any], topics: list[Any]) -> list[Any]:
+        """This member leads the group, which agreed on one of the application's assignors."""
+        from kconsumer.assignors import assign_group
+
+        return assign_group(self._own_assignor(name), members, topics, self._settings.cooperative)
+
+    def _assignors_user_data(self, topics: list[str]) -> list[Any]:
+        from kconsumer.assignors import user_data_of
+
+        return user_data_of(self._settings.own_assignors, topics)
+
+    def _on_assignment(self, name: str, partitions: list[Any], user_data: bytes | None, generation: int) -> None:
+        from kconsumer.assignors import tell_assignment
+
+        tell_assignment(self._own_assignor(name), partitions, user_data, generation)
+
+    def _own_assignor(self, name: str) -> Assignor:
+        return next(assignor for assignor in self._settings.own_assignors if assignor.name == name)
 
     def _on_commit(self, code: int, detail: str, offsets: list[Any]) -> None:
         if self._settings.on_commit is not None:

@@ -639,7 +639,7 @@ def test_close_fails_the_questions_of_other_threads():
 
         thread = threading.Thread(target=ask)
         thread.start()
-        time.sleep(0.2)
+        until(lambda: consumer.metrics()["application_events_total"] == 1)
         consumer.close(1)
         thread.join(5)
         assert not thread.is_alive()

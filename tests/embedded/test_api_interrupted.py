@@ -64,9 +64,10 @@ def signal_after(seconds, number):
 
 @pytest.mark.parametrize("name", [*EXCLUSIVE, "close"])
 def test_a_second_thread_inside_is_refused(drained, name):
+    before = drained.metrics()["poll_waits_total"]
     waiting = threading.Thread(target=lambda: drained.poll(PATIENCE))
     waiting.start()
-    time.sleep(0.2)
+    until(lambda: drained.metrics()["poll_waits_total"] > before)
     call = EXCLUSIVE.get(name, lambda c: c.close())
     with pytest.raises(kconsumer.IllegalStateError):
         call(drained)

@@ -11,7 +11,7 @@ import time
 import pytest
 from api_helpers import PATIENCE, settings, until
 
-from kconsumer import Consumer, KafkaError, KafkaException, TopicPartition
+from kconsumer import Assignor, Consumer, KafkaError, KafkaException, TopicPartition
 from kconsumer.testing import EmbeddedCluster
 
 CLASSIC, CONSUMER = "classic", "consumer"
@@ -190,6 +190,40 @@ def test_an_eager_group_gives_all_back_and_gets_all_anew(party, cluster):
     cluster.push_request_errors(HEARTBEAT_KEYS[CLASSIC], [REBALANCE_IN_PROGRESS])
     group.until(lambda: len(member.diary) == 3, "another assignment")
     assert member.diary == [("assign", everything), ("revoke", everything), ("assign", everything)]
+
+
+def test_an_assignor_written_in_python_assigns(party):
+    class Even(Assignor):
+        """The partitions with an even number, to the member that calls itself a reader."""
+
+        name = "even"
+        calls = 0
+
+        def subscription_user_data(self, topics):
+            return b"reader"
+
+        def assign(self, topics, group):
+            Even.calls += 1
+            if Even.calls == 1:
+                raise LookupError("not yet")
+            (member,) = [m for m in group.members.values() if m.user_data == b"reader"]
+            return {member.member_id: [TopicPartition(name, n) for name, topic in topics.items()
+                                       for n in range(0, topic.partition_count, 2)]}
+
+    group = party(CLASSIC)
+    member = group.join(partition_assignment_strategy=Even)
+    raised = []
+
+    def assigned():
+        try:
+            member.turn()
+        except KafkaException as failure:
+            raised.append(failure.args[0])
+        return member.diary
+
+    until(assigned)
+    assert member.diary == [("assign", [(group.topic, 0), (group.topic, 2)])]
+    assert [(e.code(), e.str()) for e in raised] == [(KafkaError._APPLICATION, "assignor even: LookupError: not yet")]
 
 
 def test_unsubscribe_leaves_and_subscribe_comes_back(party):

@@ -6,6 +6,7 @@ were selected start, in order; each test then gives the result of its own. Never
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
-from scene import BROKER, Scene
+from scene import BROKER, KEPT, Scene
 
 from kconsumer.testing import KafkaCluster
 
@@ -61,10 +62,17 @@ class Scenes:
                       for protocol in protocols]
             try:
                 yield cluster, scenes
+            except BaseException:
+                KEPT.mkdir(parents=True, exist_ok=True)
+                for broker in cluster.broker_ids:
+                    shutil.copy(cluster.log_path(broker), KEPT / f"{name}-broker-{broker}.log")
+                raise
             finally:
                 for broker in cluster.broker_ids:
                     if cluster.pid(broker) is None:
                         cluster.restart(broker)
+                    else:
+                        cluster.resume(broker)
 
     def close(self) -> None:
         for scene in list(self._running):  # an interrupted session: their threads end as their members do

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import importlib
 import json
+import logging
 import os
 import queue
 import sys
@@ -185,7 +186,7 @@ class Member:
 
     def run(self) -> None:
         threading.Thread(target=self.listen, daemon=True).start()
-        self.trace.write("start", pid=os.getpid())
+        self.trace.write("start", pid=os.getpid(), wall=time.time())  # to find what the log says of a moment
         if self.options.topics:
             self.subscribe(self.options.topics)
         while self.running:
@@ -364,4 +365,5 @@ class Output:
 
 
 if __name__ == "__main__":
+    logging.basicConfig(level=logging.DEBUG, format="%(asctime)s.%(msecs)03d %(message)s", datefmt="%H:%M:%S")
     Member(Options(**json.loads(sys.argv[1]))).run()

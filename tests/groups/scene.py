@@ -240,7 +240,10 @@ class Scene:
             options["group.remote.assignor"] = assignor
         if static:
             options["group.instance.id"] = name
-        life = Life(name, kind, may_lose=may_lose, auto_commit=commit == "auto")
+        if kind == "kconsumer" and "KCONSUMER_TEST_DEBUG" in os.environ:
+            options["debug"] = os.environ["KCONSUMER_TEST_DEBUG"]
+        life = Life(name, kind, may_lose=may_lose, auto_commit=commit == "auto",
+                    gives_early=kind == "confluent" and protocol == CONSUMER)
         place = self.directory / f"{name}.{1 + sum(m.name == name for m in self.members)}"
         trace = place.with_suffix(place.suffix + ".jsonl")
         told = {"trace": str(trace), "topics": [self.topic] if topics is None else topics, "commit": commit,
@@ -374,7 +377,9 @@ class Scene:
             member.events()
         written = self.writers[0].written()
         found = judge(lives, written, gaps).since(since, written)
-        allowed = {"killed", "lost", *repeats} | ({"commit failed", "commit overtaken"} if brokers_fail else set())
+        allowed = {"killed", "lost", "given early", *repeats}
+        if brokers_fail:
+            allowed |= {"commit failed", "commit overtaken"}
         for why, count in found.repeated_for.items():
             if why not in allowed:
                 found.wrong.append(f"{count} records came again after a tenure that ended: {why}")

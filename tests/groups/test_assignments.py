@@ -36,14 +36,16 @@ def test_every_assignor(scenes, protocol, assignor):
         scene.verdict(silence_s=1.0 if "cooperative" in assignor or protocol == CONSUMER else None)
 
 
-def test_rolling_upgrade_from_eager_to_cooperative(scenes):
-    """Members of range learn cooperative-sticky beside it, one by one, then forget range, one by one (KIP-429)."""
-    with scenes("upgrade", CLASSIC) as scene:
+@pytest.mark.parametrize("new", ["cooperative-sticky", pytest.param("roundrobin", marks=pytest.mark.slow)])
+def test_rolling_upgrade_from_range(scenes, new):
+    """Members of range learn another assignor beside it, one by one, then forget range, one by one; the cooperative one
+    brings another protocol with it (KIP-429)."""
+    with scenes(f"upgrade-{new}", CLASSIC) as scene:
         scene.write(RATE)
         kinds = [SUBJECT, "java", SUBJECT]
         members = [scene.member(kind, f"m{n}", assignor="range") for n, kind in enumerate(kinds)]
         settled(scene, members)
-        for assignor in ("cooperative-sticky,range", "cooperative-sticky"):
+        for assignor in (f"{new},range", new):
             for n, kind in enumerate(kinds):
                 scene.close(members[n])
                 members[n] = scene.member(kind, f"m{n}", assignor=assignor)

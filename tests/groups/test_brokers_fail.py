@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 
 import pytest
 from confluent_kafka.admin import AdminClient
-from scene import CLASSIC, CONSUMER, PATIENCE, Member, Scene, subject
+from scene import CLASSIC, CONSUMER, PATIENCE, SESSION_MS, Member, Scene, subject
+
+from kconsumer.testing import KafkaCluster
 
 SUBJECT = subject()
 BOTH = [CLASSIC, CONSUMER]
 RATE = 400
+HANG_MS = 5000
 pytestmark = [pytest.mark.usefixtures("ahead"), pytest.mark.timeout(400)]
 
 
@@ -21,12 +26,25 @@ def coordinator(scene: Scene) -> int:
     return found.coordinator.id
 
 
+def shut_down(cluster: KafkaCluster, broker: int) -> None:
+    """In good order: it hands over what it leads before it goes."""
+    pid = cluster.pid(broker)
+    assert pid is not None
+    os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + PATIENCE
+    while cluster.pid(broker) is not None:
+        assert time.monotonic() < deadline, f"broker {broker} does not shut down"
+        time.sleep(0.05)
+
+
 def loaded(scenes: list[Scene], kinds: list[str], static: bool = False) -> list[list[Member]]:
-    """Members that read what a writer writes in each scene."""
+    """Members that read what a writer writes in each scene; all notice soon when a broker answers nothing any more."""
     groups = []
     for scene in scenes:
-        scene.write(RATE)
-        groups.append([scene.member(kind, f"{kind}-{n}", static=static, may_lose=True) for n, kind in enumerate(kinds)])
+        scene.write(RATE, **{"socket.timeout.ms": HANG_MS})
+        groups.append([scene.member(kind, f"{kind}-{n}", static=static, may_lose=True, **(
+            {"request_timeout_ms": HANG_MS} if kind == "java" else {"socket_timeout_ms": HANG_MS}))
+            for n, kind in enumerate(kinds)])
     settled(scenes, groups)
     return groups
 
@@ -54,17 +72,49 @@ def test_rolling_restart(scenes):
         judged(both)
 
 
-def test_the_coordinator_is_killed(scenes):
-    """Twice, so that a group also comes back to a broker that read its log anew."""
-    with scenes.faulty("coordinator", *BOTH) as (cluster, both):
+@pytest.mark.parametrize("how", ["killed", pytest.param("shut down", marks=pytest.mark.slow),
+                                 pytest.param("hung", marks=pytest.mark.slow)])
+def test_the_coordinator_fails(scenes, how):
+    """It is away until the groups have settled with another. Twice, so that a group also comes back to a broker that
+    read its log anew."""
+    with scenes.faulty(f"coordinator-{how.split()[0]}", *BOTH) as (cluster, both):
         groups = loaded(both, [SUBJECT, SUBJECT])
         for _ in range(2):
             for scene in both:
                 victim = coordinator(scene)
-                cluster.kill(victim)
+                if how == "hung":
+                    cluster.pause(victim)
+                elif how == "killed":
+                    cluster.kill(victim)
+                else:
+                    shut_down(cluster, victim)
                 settled(both, groups)
-                cluster.restart(victim)
+                if how == "hung":
+                    cluster.resume(victim)
+                else:
+                    cluster.restart(victim)
                 settled(both, groups)
+        judged(both)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["paused", "killed"])
+def test_all_brokers_are_away(scenes, how):
+    """For longer than the session timeout. Members may be thrown out for that, but not stay out, nor stay silent."""
+    with scenes.faulty(f"all-{how}", *BOTH) as (cluster, both):
+        groups = loaded(both, [SUBJECT, SUBJECT])
+        for broker in cluster.broker_ids:
+            if how == "paused":
+                cluster.pause(broker)
+            else:
+                cluster.kill(broker)
+        time.sleep(2 * SESSION_MS / 1000)  # the outage
+        for broker in cluster.broker_ids:
+            if how == "paused":
+                cluster.resume(broker)
+            else:
+                cluster.restart(broker, wait=broker == cluster.broker_ids[-1])
+        settled(both, groups)
         judged(both)
 
 

@@ -76,6 +76,16 @@ def test_the_reason_of_a_repetition():
         assert dict(found.repeated_for) == {reason: 5}
 
 
+def test_another_client_that_gives_early_is_not_held_against_the_group():
+    def group(**more) -> Verdict:
+        return verdict(owner("a", 0, read(1, 0, 9), commit(3.4, 10), *ended(3.5, "revoked"), **more),
+                       owner("b", 3, read(4, 5, 19)))
+
+    found = group(gives_early=True)
+    assert found.wrong == [] and dict(found.repeated_for) == {"given early": 5}
+    assert len(group().wrong) == 2
+
+
 def test_silences():
     """From when a record could be had to when it was, while a partition stayed; a stopped member's does not count."""
     life = owner("a", 0, read(0.5, 0, 4), read(2.5, 5, 19))

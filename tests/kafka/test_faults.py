@@ -231,6 +231,14 @@ def test_deleted_records_follow_the_policy(kafka, topic_name):
         read_until(by_poll, consumer, ledger, lambda: len(ledger) == 100)
 
 
+def buffer_fills(consumer):
+    """Until the fetcher stands still for want of room."""
+    deadline = time.monotonic() + PATIENCE
+    while consumer.metrics()["fetch_stalls_total"] == 0:
+        assert time.monotonic() < deadline, "the buffer does not fill"
+        time.sleep(0.01)
+
+
 def test_records_deleted_under_a_slow_reader(kafka, topic_name):
     """What was fetched before is still returned, what was not is skipped to the new beginning."""
     topic, count = topic_name(), 20_000
@@ -240,7 +248,7 @@ def test_records_deleted_under_a_slow_reader(kafka, topic_name):
                      max_partition_fetch_bytes=65536) as consumer:
         first = consumer.poll(PATIENCE)
         assert first.offset() == 0
-        time.sleep(0.3)
+        buffer_fills(consumer)
         delete_records(kafka, topic, {0: count - 10})
         seen = [0]
         deadline = time.monotonic() + PATIENCE
@@ -384,7 +392,7 @@ def test_paused_data_does_not_starve_the_others(kafka, topic_name):
     ledger = Ledger([0, 1])
     with open_reader(kafka, topic, [0], fetch_buffer_memory=SMALL_BUFFER) as consumer:
         read_until(by_poll, consumer, ledger, lambda: ledger.next[0] == 5)
-        time.sleep(0.3)  # the buffer fills with partition 0
+        buffer_fills(consumer)
         consumer.pause([TopicPartition(topic, 0)])
         consumer.incremental_assign([TopicPartition(topic, 1, 0)])
         read_until(by_poll, consumer, ledger, lambda: ledger.next[1] == count)

@@ -13,12 +13,13 @@ from collections.abc import Callable
 from kconsumer._core.simulation.simulated_cluster_testing import SimulatedCluster
 from kconsumer._core.simulation.simulation_testing import Simulation
 
+from .assignor import OWN
 from .member import Member
 from .reader import Application, Broken, Reader, Where
 
 LONGEST_SETTLING_MS = 120_000
 DEEPEST = 3  # calls that wait within calls that wait; then only brokers and loops go on
-ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
+ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky", *OWN)
 DEEDS = ("commit_async", "commit_sync", "seek_back", "pause_one", "be_slow", "change_subscription", "unsubscribe",
          "stand", "crash", "leave")
 
@@ -124,6 +125,8 @@ class History:
     def replace(self, gone: Member) -> None:
         """Another process takes the place of one that is gone, under its instance id if it had one."""
         settings = {name: value for name, value in gone.settings.items() if name != "on_commit"}
+        if gone.assignor is not None:
+            settings["partition.assignment.strategy"] = gone.assignor.name
         self.applications.append(Member(self, next(self.numbers), settings))
 
     def grow(self) -> None:

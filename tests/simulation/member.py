@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from kconsumer import Consumer, KafkaError, KafkaException, TopicPartition
 
+from .assignor import OWN
 from .reader import Application, Where
 
 if TYPE_CHECKING:
@@ -49,6 +50,10 @@ class Member(Application):
         self.due_error: CallbackError | None = None
         self.dead = False
         self.slow_until = 0
+        own = OWN.get(str(settings.get("partition.assignment.strategy")))
+        self.assignor = None if own is None else own(self)
+        if self.assignor is not None:
+            settings = {**settings, "partition.assignment.strategy": self.assignor}
         super().__init__(history, number, {"on_commit": self.on_commit, **settings})
         self.auto_store = settings.get("enable.auto.offset.store", True)
         self.auto_commit = settings.get("enable.auto.commit", True)
@@ -105,6 +110,7 @@ class Member(Application):
             self.consumer.commit(asynchronous=False)
         except KafkaException as e:
             self.say(f"commit failed: {e.args[0]}")
+            self.is_assignors(e.args[0])
 
     def can_commit(self) -> bool:
         return bool(self.last_given) and bool(self.expected)
@@ -208,6 +214,9 @@ class Member(Application):
             self.take(most)
         except CallbackError as e:
             self.forgive(e)
+        except KafkaException as e:
+            if not self.is_assignors(e.args[0]):
+                raise
         if self.due_error is not None:
             raise self.broken("what its callback raised has not left the call")
         if not self.auto_store and self.last_given and not self.closed:
@@ -223,6 +232,9 @@ class Member(Application):
         if error is not self.due_error:
             raise self.broken(f"another error than the one of its callback: {error!r}")
         self.due_error = None
+
+    def is_assignors(self, error: KafkaError) -> bool:
+        return self.assignor is not None and self.assignor.told(error)
 
     # -- what it is told
 
@@ -292,6 +304,8 @@ class Member(Application):
 
     def on_error(self, error) -> None:
         self.say(f"is told: {error}")
+        if self.is_assignors(error):
+            return
         self.expect(error, *EXPECTED_ERRORS)
         if error.fatal() or error.code() in FATAL_ERRORS:
             self.fatal()

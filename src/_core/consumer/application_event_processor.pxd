@@ -1,6 +1,7 @@
 # ApplicationEventProcessor: one branch per kind of application event. thread: N.
 from kconsumer._core.base.cpp cimport int64_t
 from kconsumer._core.events.application_event cimport ApplicationEvent, CloseEvent
+from kconsumer._core.managers.application_assignors cimport ApplicationAssignors
 from kconsumer._core.managers.commit_request_manager cimport CommitRequestManager
 from kconsumer._core.managers.membership_manager cimport MembershipManager
 from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
@@ -12,6 +13,7 @@ cdef class ApplicationEventProcessor:
     cdef OffsetsRequestManager offsets       # thread: N
     cdef MembershipManager membership        # thread: N (None without group.id; no such event comes then)
     cdef CommitRequestManager commits        # thread: N (None without group.id)
+    cdef ApplicationAssignors assignors      # thread: N (None but under group.protocol=classic)
     cdef CloseEvent* closing                 # thread: N (a reference; set by CLOSE)
 
     cdef void process(self, ApplicationEvent* event, int64_t now_ms) noexcept nogil

@@ -6,6 +6,7 @@ cimport cython
 
 from kconsumer._core.events.application_event cimport (
     EVENT_ACK_REBALANCE,
+    EVENT_ASSIGNOR_ANSWER,
     EVENT_CLOSE,
     EVENT_COMMIT,
     EVENT_FETCH_COMMITTED,
@@ -14,6 +15,7 @@ from kconsumer._core.events.application_event cimport (
     EVENT_SUBSCRIBE,
     EVENT_TOPIC_METADATA,
     AckRebalanceEvent,
+    AssignorAnswerEvent,
     CommitEvent,
     FetchCommittedEvent,
     LeaveGroupEvent,
@@ -47,6 +49,8 @@ cdef class ApplicationEventProcessor:
             self.membership.on_subscribe(<SubscribeEvent*>event, now_ms)
         elif event.type == EVENT_ACK_REBALANCE:
             self.membership.on_ack(<AckRebalanceEvent*>event, now_ms)
+        elif event.type == EVENT_ASSIGNOR_ANSWER:
+            self.assignors.on_answer(<AssignorAnswerEvent*>event)
         elif event.type == EVENT_LEAVE_GROUP:
             self.membership.on_leave(<LeaveGroupEvent*>event, now_ms)
         elif event.type == EVENT_CLOSE and self.closing == NULL:

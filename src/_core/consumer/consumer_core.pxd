@@ -1,4 +1,6 @@
 # ConsumerCore: the one class of the core that Python sees. thread: A; it owns everything N works on.
+from libc.stdint cimport INT64_MAX
+
 from kconsumer._core.base.clock cimport Clock
 from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, uint32_t
 from kconsumer._core.consumer.application_event_processor cimport ApplicationEventProcessor
@@ -6,6 +8,7 @@ from kconsumer._core.consumer.consumer_network_thread cimport ConsumerNetworkThr
 from kconsumer._core.consumer.fetch_buffer cimport FetchBuffer
 from kconsumer._core.consumer.fetch_decoder cimport FetchDecoder
 from kconsumer._core.consumer.fetch_handler cimport FetchHandler
+from kconsumer._core.consumer.poll_idle cimport PollIdle
 from kconsumer._core.consumer.record_batch cimport RecordBatch
 from kconsumer._core.events.application_event cimport ApplicationEvent
 from kconsumer._core.events.application_event_queue cimport ApplicationEventQueue
@@ -23,6 +26,11 @@ from kconsumer._core.state.fetch_positions cimport FetchPositions
 from kconsumer._core.state.subscription_state cimport SubscriptionState
 
 
+cdef inline int64_t in_ms(int64_t deadline_us) noexcept nogil:
+    """A deadline of the application's calls as the network thread has it; INT64_MAX: none."""
+    return deadline_us if deadline_us == INT64_MAX else deadline_us // 1000
+
+
 cdef class ConsumerCore:
     cdef Clock clock                           # thread: any
     cdef Network network                       # thread: N (wakeup: any)
@@ -32,7 +40,7 @@ cdef class ConsumerCore:
     cdef MetadataRequestManager metadata       # thread: N
     cdef OffsetsRequestManager offsets         # thread: N
     cdef FetchSender fetch_sender              # thread: N
-    cdef FetchDecoder decoder                  # thread: N
+    cdef FetchDecoder decoder                  # shared: its gate (N decodes, or A while it waits)
     cdef ApplicationEventProcessor processor   # thread: N
     cdef ApplicationEventQueue application     # shared: its lock
     cdef ConsumerNetworkThread network_thread  # thread: N
@@ -50,6 +58,7 @@ cdef class ConsumerCore:
     cdef unsigned long fork_generation         # thread: A
     cdef object callback_lock                  # thread: A
     cdef Liveness liveness                     # shared: atomics
+    cdef PollIdle idle                         # shared: inside
     cdef list told                             # thread: A (consumer errors that poll hands out before records)
     cdef list told_taken                       # thread: A (those that a running consume has taken)
     cdef object fatal                          # thread: A (the KafkaError that ended this consumer)
@@ -65,6 +74,7 @@ cdef class ConsumerCore:
     cdef object poll_slow(self, object timeout)
     cdef int attend_group(self, uint32_t bits) except -1
     cdef int leave_group(self, int64_t deadline_us) except -1
+    cdef int run_assignor(self, BackgroundEvent& event) except -1
     cdef int await_until(self, ApplicationEvent* event, int64_t deadline_us) except -1
     # private
     cdef void _leave_to_parent(self) noexcept

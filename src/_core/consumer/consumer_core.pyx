@@ -41,6 +41,7 @@ from kconsumer._core.events.background_event cimport (
     ATTENTION_FATAL,
     ATTENTION_REBALANCE,
     ATTENTION_WAKEUP,
+    BACKGROUND_ASSIGNOR,
     BACKGROUND_COMMIT,
     BACKGROUND_ERROR,
     BACKGROUND_STATS,
@@ -149,6 +150,8 @@ cdef class ConsumerCore:
         self.decoder.pool = self.pool
         self.decoder.config = &self.config
         self.decoder.counters = &self.counters
+        self.decoder.clock = self.clock
+        self.decoder.idle = &self.idle
         self.processor = ApplicationEventProcessor(self.metadata, self.offsets)
         self.application = ApplicationEventQueue(self.network)
         self.handler = FetchHandler(self.subscription, self.network)
@@ -172,6 +175,7 @@ cdef class ConsumerCore:
         n.background = &self.background
         n.counters = &self.counters
         n.client_id = utf8(settings.client_id)
+        self.idle.start(self.clock.now_us())
         n.started_ms = self.clock.now_ms()
         n.statistics_interval_ms = settings.statistics_interval_ms
         n.statistics_due_ms = n.started_ms + n.statistics_interval_ms
@@ -261,7 +265,7 @@ cdef class ConsumerCore:
         if self.background.attention.clear(<uint32_t>ATTENTION_CONTROL):
             self.handler.revalidate()
         if bits & <uint32_t>ATTENTION_FATAL and self.fatal is None:
-            self.fatal = KafkaError(KafkaError._CRIT_SYS_RESOURCE, "the network thread ran out of memory", fatal=True)
+            self.fatal = KafkaError(KafkaError._CRIT_SYS_RESOURCE, "memory ran out while fetching", fatal=True)
         return 0
 
     cdef int attend_group(self, uint32_t bits) except -1:
@@ -270,6 +274,10 @@ cdef class ConsumerCore:
 
     cdef int leave_group(self, int64_t deadline_us) except -1:
         """GroupCore's part of close(): callbacks, the last commit, the leave."""
+        return 0
+
+    cdef int run_assignor(self, BackgroundEvent& event) except -1:
+        """GroupCore calls an assignor of the application's here."""
         return 0
 
     def _serve(self):
@@ -312,6 +320,8 @@ cdef class ConsumerCore:
             self._on_stats(text_of(event.text))
         elif event.type == BACKGROUND_COMMIT:
             self._on_commit(event.status.code, text_of(event.status.detail), offset_tuples(event.offsets))
+        elif event.type == BACKGROUND_ASSIGNOR:
+            self.run_assignor(event)
         return 0
 
     cdef int wait(self, int64_t deadline_us) except -1:
@@ -325,20 +335,16 @@ cdef class ConsumerCore:
                 return 0
         # What came since the interpreter last looked, or the wait would outlast it.
         PyErr_CheckSignals()
-        self.background.waiting.store(True)
         if self.callback_lock.locked():
             # Another thread runs callbacks, and wakes this one should it leave any.
             others |= <uint32_t>ATTENTION_EVENTS
-        if self.buffer.empty() and self.background.attention.quiet_but(others):
-            self.liveness.in_poll.store(True)
-            with nogil:
-                result = wait_readable(self.background.wakeup.fd(), -1, left_ms)
-            self.liveness.count()
-            self.liveness.in_poll.store(False)
-            if result == WAIT_INTERRUPTED:
-                PyErr_CheckSignals()
-        self.background.waiting.store(False)
-        self.background.wakeup.drain()
+        self.liveness.in_poll.store(True)
+        with nogil:
+            result = self.decoder.decode_or_sleep(others, left_ms)
+        self.liveness.count()
+        self.liveness.in_poll.store(False)
+        if result == WAIT_INTERRUPTED:
+            PyErr_CheckSignals()
         return 1
 
     cdef object await_event(self, ApplicationEvent* event):
@@ -395,7 +401,9 @@ cdef class ConsumerCore:
 
     cdef object poll_slow(self, object timeout):
         cdef int64_t deadline = self.deadline_us(timeout)
+        cdef Message message
         self.enter()
+        self.handler.begin_call()
         try:
             while True:
                 self.attend()
@@ -404,7 +412,9 @@ cdef class ConsumerCore:
                 if self.told:
                     return error_message(self.told.pop(0), None, -1, -1)
                 if self.handler.row < self.handler.row_end or self.handler.open_next():
-                    return self.handler.next_message()
+                    message = self.handler.next_message()
+                    self.handler.polled = True
+                    return message
                 if self.handler.has_error():
                     return self.take_event()
                 if not self.wait(deadline):
@@ -660,20 +670,6 @@ cdef class ConsumerCore:
     def _check_open(self):
         self.check_usable()
 
-    def _counters(self):
-        """What metrics() shows, by name."""
-        self.check_usable()
-        return {
-            "fetch_buffer_bytes": self.pool.live_bytes(),
-            "fetch_reserved_bytes": self.counters.reserved_bytes.load(),
-            "fetch_buffer_records": self.counters.undelivered_records.load(),
-            "fetches_total": self.counters.fetches.load(),
-            "fetched_bytes_total": self.counters.fetched_bytes.load(),
-            "fetched_records_total": self.counters.records.load(),
-            "fetch_stalls_total": self.counters.stalls.load(),
-            "network_turns_total": self.counters.turns.load(),
-        }
-
     # ---- questions to brokers (any thread)
 
     def _list_topics(self, topic, timeout):
@@ -719,8 +715,7 @@ cdef class ConsumerCore:
             event.release()
 
     def _deadline_ms(self, timeout):
-        cdef int64_t at = self.deadline_us(timeout)
-        return at if at == INT64_MAX else at // 1000
+        return in_ms(self.deadline_us(timeout))
 
     # ---- the end
 
@@ -742,7 +737,7 @@ cdef class ConsumerCore:
                 self.leave_group(deadline)
             except BaseException as raised:
                 failure = raised
-            event = new CloseEvent(deadline if deadline == INT64_MAX else deadline // 1000)
+            event = new CloseEvent(in_ms(deadline))
             event.retain()
             self.application.add(event)
             try:

@@ -5,15 +5,11 @@ Threads: the test's own, which plays both A and N. Never: part of the consumer, 
 """
 from libc.stdint cimport INT64_MAX
 
-from kconsumer._core.base.cpp cimport int32_t, int64_t, string
+from kconsumer._core.base.cpp cimport int32_t, int64_t
 from kconsumer._core.consumer.consumer_core cimport ConsumerCore
-from kconsumer._core.events.application_event cimport (
-    ApplicationEvent,
-    ListOffsetsEvent,
-    OffsetQuery,
-    TopicMetadataEvent,
-)
+from kconsumer._core.events.application_event cimport ListOffsetsEvent, OffsetQuery, TopicMetadataEvent
 from kconsumer._core.events.background_event cimport BACKGROUND_ERROR, BackgroundEvent
+from kconsumer._core.events.ticket_testing cimport Ticket, text_of, utf8
 from kconsumer._core.network.scripted_network_testing cimport ScriptedNetwork
 from kconsumer._core.state.metadata cimport PartitionEntry
 from kconsumer._core.state.partition_state cimport PartitionState
@@ -21,36 +17,9 @@ from kconsumer._core.state.partition_state cimport PartitionState
 STATES = ("NONE", "AWAIT_COMMITTED", "AWAIT_RESET", "AWAIT_VALIDATION", "ACTIVE", "STOPPED")
 
 
-cdef string utf8(str text):
-    cdef bytes raw = text.encode()
-    return string(<const char*>raw, <size_t>len(raw))
-
-
-cdef str text_of(const string& raw):
-    return raw.data()[:raw.size()].decode()
-
-
-cdef class Question:
-    """A completable event on its way; ``result()`` once it is done."""
-    cdef ApplicationEvent* event
+cdef class Question(Ticket):
+    """A question to brokers on its way; ``result()`` once it is done."""
     cdef bint about_topics
-
-    def __dealloc__(self):
-        if self.event != NULL:
-            self.event.release()
-
-    @property
-    def done(self):
-        return self.event.done()
-
-    @property
-    def code(self):
-        """How it ended (0: well); None while it has not."""
-        return self.event.status.code if self.event.done() else None
-
-    @property
-    def detail(self):
-        return text_of(self.event.status.detail)
 
     def result(self):
         """Topics: {name: (error, {partition: leader})}; offsets: [(error, offset, timestamp, leader_epoch)]."""
@@ -166,7 +135,7 @@ def leader(ConsumerCore core not None, str topic, int32_t number):
 
 def undecoded(ConsumerCore core not None):
     """How many things that a Fetch brought wait to be decoded."""
-    return core.fetch_sender.fetched.size()
+    return core.fetch_sender.fetched.size() + core.counters.undecoded.load()
 
 
 def sizes(ConsumerCore core not None):
@@ -175,3 +144,31 @@ def sizes(ConsumerCore core not None):
             "dirty": core.positions.dirty.size(), "delayed": core.fetch_sender.delayed.size(),
             "interest": core.positions.interest.size(), "contexts": core.offsets.contexts.size(),
             "asked": core.metadata.asked.size(), "waiting": core.metadata.waiting.size()}
+
+
+def touched(ConsumerCore core not None):
+    """How often each thing was done that a poll() with records at hand must not do. With a loop that is stepped by
+    hand and not stepped meanwhile, what is added is the application's alone."""
+    return {
+        "events for the network thread": core.application.added.load(),
+        "locks of their queue": core.application.lock.taken(),
+        "locks of the fetch buffer": core.buffer.locks_taken(),
+        "locks of the subscription": core.subscription.lock.taken(),
+        "locks of the background events": core.background.locks_taken(),
+        "wakeups of the application": core.background.wakes.load(),
+        "waits": core.idle.waits(),
+    }
+
+
+cdef class Idle:
+    """What a call notes when it sleeps, by the consumer's clock."""
+    cdef ConsumerCore core
+
+    def __cinit__(self, ConsumerCore core not None):
+        self.core = core
+
+    def begin(self):
+        self.core.idle.begin(self.core.clock.now_us())
+
+    def end(self):
+        self.core.idle.end(self.core.clock.now_us())

@@ -15,7 +15,6 @@ from kconsumer._core.events.background_event cimport (
 )
 
 cdef enum:
-    DECODE_SLICE_BYTES = 1048576
     MAX_WAIT_MS = 60000
     CLOSE_GRACE_MS = 50
 
@@ -25,7 +24,8 @@ cdef class ConsumerNetworkThread:
     cdef void run_once(self, int64_t now_ms) noexcept nogil:
         """One turn: application events, managers, network, one decode slice, deadlines."""
         cdef int64_t wait
-        cdef bint had_records
+        cdef bint decodes
+        self.decoder.settle()
         self._process_events(now_ms)
         if self._may_close():
             return
@@ -36,14 +36,14 @@ cdef class ConsumerNetworkThread:
         wait = min(wait, min(self.offsets.poll(now_ms), self.fetch_sender.poll(now_ms)))
         # After those that ask it for news, so that it asks in this turn.
         wait = min(wait, self.metadata.poll(now_ms))
-        had_records = self.decoder.has_work()
-        if had_records and not self.decoder.blocked:
-            wait = 0
+        self.decoder.take_over()
+        decodes = self.decoder.network_decodes(&wait)
         wait = min(wait, self._until_deadline(now_ms))
         self.delegate.poll(max(wait, <int64_t>0), now_ms)
-        # What has just arrived waits a turn: the next Fetch goes out first.
-        if had_records:
-            self.decoder.step(DECODE_SLICE_BYTES)
+        # What has just arrived waits a turn here: the next Fetch goes out first.
+        if decodes:
+            self.decoder.decode_on_network()
+        self.decoder.take_over()
         now_ms = self.clock.now_ms()
         self.metadata.on_losses(now_ms)
         self.metadata.expire(now_ms)

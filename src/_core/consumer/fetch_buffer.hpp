@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/counted_mutex.hpp"
 #include "records/columns.hpp"
 #include "state/partition_state.hpp"
 
@@ -41,7 +42,7 @@ class FetchBuffer {
     for (auto& e : entries_) e.release();
   }
   void put(std::vector<FetchEntry>& entries) {
-    std::lock_guard<std::mutex> hold(mutex_);
+    std::lock_guard<CountedMutex> hold(mutex_);
     for (auto& e : entries) entries_.push_back(std::move(e));
     entries.clear();
     filled_.store(true, std::memory_order_release);
@@ -49,7 +50,7 @@ class FetchBuffer {
   bool empty() const { return !filled_.load(std::memory_order_acquire); }
   // Appends everything to `out`.
   void take(std::deque<FetchEntry>& out) {
-    std::lock_guard<std::mutex> hold(mutex_);
+    std::lock_guard<CountedMutex> hold(mutex_);
     if (out.empty()) {
       out.swap(entries_);
     } else {
@@ -58,9 +59,10 @@ class FetchBuffer {
     }
     filled_.store(false, std::memory_order_release);
   }
+  int64_t locks_taken() const { return mutex_.taken(); }
 
  private:
-  std::mutex mutex_;
+  CountedMutex mutex_;
   std::deque<FetchEntry> entries_;
   std::atomic<bool> filled_{false};
 };

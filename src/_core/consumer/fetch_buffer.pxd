@@ -29,3 +29,4 @@ cdef extern from "consumer/fetch_buffer.hpp" namespace "kc" nogil:
         void put(vector[FetchEntry]& entries)
         bint empty()
         void take(deque[FetchEntry]& out)
+        int64_t locks_taken()

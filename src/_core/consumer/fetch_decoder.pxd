@@ -1,7 +1,12 @@
-# FetchDecoder: fetched bytes → columns → FetchBuffer, in bounded slices. thread: N.
-from kconsumer._core.base.cpp cimport int32_t, int64_t, vector
+# FetchDecoder: fetched bytes → columns → FetchBuffer, in bounded slices. thread: N, or A while it waits; D stands for
+# whichever of the two has passed the gate.
+from kconsumer._core.base.clock cimport Clock
+from kconsumer._core.base.cpp cimport atomic, deque, int32_t, int64_t, uint32_t, vector
 from kconsumer._core.base.status cimport Status
+from kconsumer._core.base.wakeup_fd cimport WaitResult
+from kconsumer._core.consumer.decode_gate cimport DecodeGate
 from kconsumer._core.consumer.fetch_buffer cimport FetchBuffer, FetchEntry
+from kconsumer._core.consumer.poll_idle cimport PollIdle
 from kconsumer._core.events.background_event cimport BackgroundEventQueue
 from kconsumer._core.managers.fetch_sender cimport FetchSender
 from kconsumer._core.managers.fetch_session cimport FetchedItem
@@ -10,21 +15,37 @@ from kconsumer._core.state.fetch_config cimport FetchConfig, FetchCounters
 from kconsumer._core.state.fetch_positions cimport FetchPositions
 
 
-cdef class FetchDecoder:
-    cdef FetchSender sender                   # thread: N
-    cdef FetchPositions positions             # thread: N
-    cdef FetchBuffer* buffer                  # thread: N (shared inside)
-    cdef BackgroundEventQueue* background     # thread: N (shared inside)
-    cdef BlockPool* pool                      # thread: N (shared inside)
-    cdef FetchConfig* config                  # thread: N
-    cdef FetchCounters* counters              # thread: N (atomics)
-    cdef Columns* columns                     # thread: N (the arena being filled, or NULL)
-    cdef vector[FetchEntry] entries           # thread: N (not yet published)
-    cdef bint blocked                         # thread: N (the last step ended for want of room)
+cdef enum AssistResult:
+    ASSIST_NOTHING        # nothing to do here, or the network thread is at it
+    ASSIST_DONE           # look at the buffer again
+    ASSIST_OUT_OF_MEMORY
 
+
+cdef class FetchDecoder:
+    cdef FetchSender sender                   # thread: N (wakeup: any)
+    cdef FetchPositions positions             # thread: N
+    cdef Clock clock                          # shared: reads only
+    cdef DecodeGate gate                      # shared: inside
+    cdef FetchBuffer* buffer                  # shared: inside
+    cdef BackgroundEventQueue* background     # shared: inside
+    cdef BlockPool* pool                      # shared: inside
+    cdef PollIdle* idle                       # shared: inside (A's sleeps)
+    cdef FetchConfig* config                  # shared: atomics
+    cdef FetchCounters* counters              # shared: atomics
+    cdef deque[FetchedItem*] items            # shared: gate (in order; the front is being decoded)
+    cdef Columns* columns                     # shared: gate (the arena being filled, or NULL)
+    cdef vector[FetchEntry] entries           # shared: gate (not yet published)
+    cdef atomic[bint] progressed              # written by D: the last step did something
+    cdef atomic[bint] blocked                 # written by D: the last step ended for want of room
+
+    cdef void take_over(self) noexcept nogil
+    cdef bint network_decodes(self, int64_t* wait_ms) noexcept nogil
+    cdef void decode_on_network(self) noexcept nogil
+    cdef void settle(self) noexcept nogil
+    cdef AssistResult assist(self) noexcept nogil
+    cdef WaitResult decode_or_sleep(self, uint32_t others, int64_t left_ms) noexcept nogil
+    cdef void leave_wait(self) noexcept nogil
     cdef void step(self, int64_t budget_bytes) noexcept nogil
-    # Something to decode, and room for it as far as the last step knows.
-    cdef bint has_work(self) noexcept nogil
     # private
     cdef bint _is_stale(self, FetchedItem* item) noexcept nogil
     cdef bint _must_wait(self) noexcept nogil

@@ -1,14 +1,22 @@
 """Owns: FetchDecoder, which turns what FetchSender received into columns and publishes them to the FetchBuffer.
 
-thread: N. Never: decodes more than its budget in one turn, decodes while memory is over its bound and the application
-has something to take, hands out data of a partition whose position has moved.
+thread: N, or A while it waits for records: whoever passes the DecodeGate. Never: decodes more than its budget in one
+step, decodes while memory is over its bound and the application has something to take, hands out data of a partition
+whose position has moved, changes what is N's while A decodes (a failure is put down for N to settle).
+
+Who decodes: an application that waits in an exclusive call has nothing else to do, and N goes on receiving meanwhile.
+While the application works on what it was given, N decodes ahead of it. The bytes of one response are mostly worth
+several steps, and an application that takes whole batches comes back within microseconds: so N leaves it that long.
 """
 cimport cython
 
 from kconsumer._core.base.status cimport ERR_CRIT_SYS_RESOURCE, Status
-from kconsumer._core.base.cpp cimport string, to_string
+from kconsumer._core.base.cpp cimport string, to_string, uint32_t
 from kconsumer._core.base.error_codes cimport MESSAGE_TOO_LARGE
+from kconsumer._core.base.wakeup_fd cimport WAIT_READY, WaitResult, wait_readable
+from kconsumer._core.consumer.decode_gate cimport GATE_OUT_OF_MEMORY, DecodeFailure, GateResult
 from kconsumer._core.consumer.fetch_buffer cimport ENTRY_END_OF_PARTITION, ENTRY_ERROR, ENTRY_RECORDS
+from kconsumer._core.events.background_event cimport ATTENTION_FATAL
 from kconsumer._core.managers.fetch_session cimport (
     FETCHED_ERROR,
     FETCHED_RECORDS,
@@ -19,6 +27,13 @@ from kconsumer._core.state.partition_state cimport FETCH_STOPPED, OFFSET_INVALID
 
 cdef enum:
     MAX_ROWS = 32768
+    SLICE_BYTES = 1048576
+    # How long after its wait the application may be expected back.
+    BACK_SOON_US = 200
+
+
+cdef void step_of(void* decoder) noexcept nogil:
+    (<FetchDecoder>decoder).step(SLICE_BYTES)
 
 
 @cython.no_gc
@@ -29,25 +44,115 @@ cdef class FetchDecoder:
 
     def __dealloc__(self):
         cdef size_t i
-        while not self.sender.fetched.empty():
+        self.gate.give(self.sender.fetched)
+        self.gate.take(self.items)
+        while not self.items.empty():
             self._drop_front()
         for i in range(self.entries.size()):
             self.entries[i].release()
         if self.columns != NULL:
             self.columns.release()
 
-    cdef bint has_work(self) noexcept nogil:
-        return not self.sender.fetched.empty()
+    # ---- N: who decodes
+
+    cdef void take_over(self) noexcept nogil:
+        """What FetchSender has received may be decoded from now on; an application that waits is told."""
+        if self.sender.fetched.empty():
+            return
+        self.counters.undecoded.fetch_add(<int64_t>self.sender.fetched.size())
+        self.gate.give(self.sender.fetched)
+        if self.gate.waits.load():
+            self.background.wake()
+
+    cdef bint network_decodes(self, int64_t* wait_ms) noexcept nogil:
+        """Whether N decodes in this turn. Sets *wait_ms to 0 where it must look again soon."""
+        self.gate.left_to_application.store(False)
+        if self.counters.undecoded.load() <= 0:
+            return False
+        if self.gate.waits.load():
+            # Before looking again: an application that leaves its wait meanwhile sees that N may sleep.
+            self.gate.left_to_application.store(True)
+            self.background.wake()
+            if self.gate.waits.load():
+                return False
+        if not self.blocked.load():
+            wait_ms[0] = 0
+        return self.clock.now_us() - self.gate.left_us.load() >= BACK_SOON_US
+
+    cdef void decode_on_network(self) noexcept nogil:
+        """One slice, unless the application is at it."""
+        self.gate.passing(step_of, <void*>self)
+
+    cdef void settle(self) noexcept nogil:
+        """Partitions in whose data something is wrong stop: before FetchSender looks at them in this turn."""
+        cdef vector[DecodeFailure] failures
+        cdef PartitionState* p
+        cdef size_t i
+        self.gate.take_failures(failures)
+        for i in range(failures.size()):
+            p = failures[i].partition
+            if p.tracked and p.adopted_epoch == failures[i].position_epoch:
+                p.state = FETCH_STOPPED
+                self.positions.mark_dirty(p)
+            p.release()
+
+    # ---- A: while it waits
+
+    cdef WaitResult decode_or_sleep(self, uint32_t others, int64_t left_ms) noexcept nogil:
+        """Decode what has been received; where nothing has, sleep until records, events but for `others`, a wakeup or
+        a signal come, or the time is up (negative: never)."""
+        cdef WaitResult result = WAIT_READY
+        cdef AssistResult assisted
+        self.gate.waits.store(True)
+        assisted = self.assist() if self.buffer.empty() else ASSIST_DONE
+        if assisted == ASSIST_NOTHING:
+            self.background.waiting.store(True)
+            # Once more: what came before the flag was raised has woken nobody.
+            assisted = self.assist()
+            if (assisted == ASSIST_NOTHING and self.buffer.empty()
+                    and self.background.attention.quiet_but(others)):
+                self.idle.begin(self.clock.now_us())
+                result = wait_readable(self.background.wakeup.fd(), -1, left_ms)
+                self.idle.end(self.clock.now_us())
+            self.background.waiting.store(False)
+            self.background.wakeup.drain()
+        self.leave_wait()
+        if assisted == ASSIST_OUT_OF_MEMORY:
+            self.background.attention.set(<uint32_t>ATTENTION_FATAL)
+        return result
+
+    cdef AssistResult assist(self) noexcept nogil:
+        """One slice on the waiting thread, if there is something and N is not at it."""
+        cdef GateResult result
+        if self.counters.undecoded.load() <= 0:
+            return ASSIST_NOTHING
+        self.progressed.store(False)
+        result = self.gate.pass_caught(step_of, <void*>self)
+        if self.gate.has_failures():
+            self.sender.delegate.network.wakeup()
+        if result == GATE_OUT_OF_MEMORY:
+            return ASSIST_OUT_OF_MEMORY
+        return ASSIST_DONE if self.progressed.load() else ASSIST_NOTHING
+
+    cdef void leave_wait(self) noexcept nogil:
+        """The application goes; what it has not decoded is N's again."""
+        self.gate.left_us.store(self.clock.now_us())
+        self.gate.waits.store(False)
+        if self.counters.undecoded.load() > 0 and self.gate.left_to_application.exchange(False):
+            self.sender.delegate.network.wakeup()
+
+    # ---- whoever has passed the gate
 
     cdef void step(self, int64_t budget_bytes) noexcept nogil:
         """One slice: at most about budget_bytes of (inflated) records, then publish."""
         cdef FetchedItem* item
         cdef int64_t before
-        self.blocked = False
-        while not self.sender.fetched.empty():
+        cdef bint blocked = False
+        self.gate.take(self.items)
+        while not self.items.empty():
             if budget_bytes <= 0:
                 break
-            item = self.sender.fetched.front()
+            item = self.items.front()
             if self._is_stale(item):
                 self._drop_front()
                 continue
@@ -56,14 +161,16 @@ cdef class FetchDecoder:
                 self._drop_front()
                 continue
             if self._must_wait():
-                self.blocked = True
+                blocked = True
                 break
+            self.progressed.store(True)
             before = item.job.bytes + <int64_t>item.job.position
             if self._decode(item, budget_bytes):
                 budget_bytes -= <int64_t>item.job.length - before + item.job.bytes
                 self._drop_front()
-            elif self.sender.fetched.front() == item:
+            elif self.items.front() == item:
                 budget_bytes -= max(item.job.bytes + <int64_t>item.job.position - before, <int64_t>4096)
+        self.blocked.store(blocked)
         self._publish()
 
     cdef bint _is_stale(self, FetchedItem* item) noexcept nogil:
@@ -80,8 +187,10 @@ cdef class FetchDecoder:
         return self.pool.live_bytes() >= self.config.buffer_memory.load()
 
     cdef void _drop_front(self) noexcept nogil:
-        cdef FetchedItem* item = self.sender.fetched.front()
-        self.sender.fetched.pop_front()
+        cdef FetchedItem* item = self.items.front()
+        self.items.pop_front()
+        self.counters.undecoded.fetch_sub(1)
+        self.progressed.store(True)
         decode_release(&item.job)
         item.partition.release()
         del item
@@ -113,9 +222,9 @@ cdef class FetchDecoder:
     cdef int32_t _estimate_rows(self) noexcept nogil:
         cdef int64_t rows = 0
         cdef size_t i
-        for i in range(self.sender.fetched.size()):
-            if self.sender.fetched[i].kind == FETCHED_RECORDS:
-                rows += decode_estimate_rows(&self.sender.fetched[i].job)
+        for i in range(self.items.size()):
+            if self.items[i].kind == FETCHED_RECORDS:
+                rows += decode_estimate_rows(&self.items[i].job)
             if rows >= MAX_ROWS:
                 return MAX_ROWS
         return <int32_t>rows
@@ -138,7 +247,7 @@ cdef class FetchDecoder:
         self.entries.push_back(entry)
         self.counters.undelivered_records.fetch_add(rows)
         item.partition.undelivered_records.fetch_add(rows)
-        item.partition.received_records += rows
+        item.partition.received_records.fetch_add(rows)
         self.counters.records.fetch_add(rows)
 
     cdef void _add_event(self, FetchedItem* item) noexcept nogil:
@@ -154,6 +263,7 @@ cdef class FetchDecoder:
     cdef void _fail(self, FetchedItem* item, const Status& status, int64_t offset) noexcept nogil:
         """A batch that cannot be read stops its partition; nothing behind it is handed out until a seek."""
         cdef FetchEntry entry
+        cdef DecodeFailure failure
         cdef PartitionState* p = item.partition
         entry.kind = ENTRY_ERROR
         entry.partition = p
@@ -169,9 +279,12 @@ cdef class FetchDecoder:
             entry.status.detail.append(b" (seek to ").append(to_string(<long long>item.job.error_next_offset))
             entry.status.detail.append(b" to go on behind it)")
         self.entries.push_back(entry)
-        p.state = FETCH_STOPPED
-        p.decode_generation += 1
-        self.positions.mark_dirty(p)
+        # What else was fetched under this generation is stale at once; the rest is N's to do.
+        p.drop_fetched()
+        failure.partition = p
+        failure.position_epoch = item.position_epoch
+        p.retain()
+        self.gate.add_failure(failure)
 
     cdef void _fail_oversized(self, FetchedItem* item) noexcept nogil:
         cdef Status status

@@ -10,6 +10,11 @@ from kconsumer._core.state.partition_state cimport PartitionState
 from kconsumer._core.state.subscription_state cimport SubscriptionState
 
 
+cdef struct Returned:
+    PartitionState* partition   # holds a reference
+    int64_t offset              # of the first record
+
+
 cdef class FetchHandler:
     cdef SubscriptionState subscription       # thread: A (its lock guards what is shared)
     cdef FetchBuffer* buffer                  # thread: A (shared inside)
@@ -45,12 +50,18 @@ cdef class FetchHandler:
     cdef vector[int32_t] used_from            # thread: A
     cdef int32_t opened_at                    # thread: A
 
+    # what the latest call returned: it is not known to be processed before the next call begins
+    cdef bint polled                          # thread: A (one record: the row before `row`)
+    cdef vector[Returned] returned            # thread: A (of a list or a batch, in order)
+
     cdef bint open_next(self)
     cdef Message next_message(self)
     cdef void revalidate(self) noexcept nogil
     cdef bint has_error(self) noexcept nogil
     cdef FetchEntry* front_event(self) noexcept nogil
     cdef void drop_front(self) noexcept nogil
+    cdef void begin_call(self) noexcept nogil
+    cdef void mark_unprocessed(self) noexcept nogil
     cdef void begin(self) noexcept nogil
     cdef void commit(self) noexcept nogil
     cdef void rollback(self) noexcept nogil

@@ -29,6 +29,7 @@ cdef class FetchHandler:
         if self.buffer == NULL:
             return
         self.commit()
+        self.begin_call()
         if not self.buffer.empty():
             self.buffer.take(self.ready)
         while not self.ready.empty():
@@ -274,10 +275,36 @@ cdef class FetchHandler:
             self._drop(&self.ready.front())
         self.ready.pop_front()
 
+    # ---- what the latest call returned
+
+    cdef void begin_call(self) noexcept nogil:
+        """poll, consume or consume_batch begins: whatever was returned has been processed."""
+        cdef size_t i
+        self.polled = False
+        for i in range(self.returned.size()):
+            self.returned[i].partition.release()
+        self.returned.clear()
+
+    cdef void mark_unprocessed(self) noexcept nogil:
+        """What the latest call returned may not have been processed: its partitions' `unprocessed_offset`.
+
+        Behind a poll its entry is open still: the fast path has nothing to note.
+        """
+        cdef size_t i = self.returned.size()
+        self.subscription.lock.lock()
+        if self.polled:
+            self.partition.unprocessed_offset = self.columns.offsets[self.row - 1]
+        while i > 0:
+            # Backwards, that the first of a partition stands in the end.
+            i -= 1
+            self.returned[i].partition.unprocessed_offset = self.returned[i].offset
+        self.subscription.lock.unlock()
+
     # ---- calls that may fail after they took records
 
     cdef void begin(self) noexcept nogil:
         """From here to commit() or rollback() no position moves."""
+        self.begin_call()
         if self.is_open:
             self._close_entry()
         self.transactional = True
@@ -286,11 +313,17 @@ cdef class FetchHandler:
     cdef void commit(self) noexcept nogil:
         """The call returns its records: positions move."""
         cdef size_t i
+        cdef Returned first
         if self.is_open:
             self._close_entry()
         for i in range(self.used.size()):
             if self.used[i].kind == ENTRY_RECORDS:
                 self._publish(&self.used[i], self.used[i].row)
+                if self.used_from[i] < self.used[i].row:
+                    first.partition = self.used[i].partition
+                    first.partition.retain()
+                    first.offset = self.used[i].columns.offsets[self.used_from[i]]
+                    self.returned.push_back(first)
             self.used[i].release()
         self.used.clear()
         self.used_from.clear()

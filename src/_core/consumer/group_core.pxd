@@ -2,6 +2,7 @@
 from kconsumer._core.base.cpp cimport int32_t, int64_t, uint32_t, uint64_t, vector
 from kconsumer._core.consumer.consumer_core cimport ConsumerCore
 from kconsumer._core.events.application_event cimport AckRebalanceEvent, LeaveGroupEvent
+from kconsumer._core.events.background_event cimport BackgroundEvent
 from kconsumer._core.events.rebalance_event cimport RebalanceEvent, RebalanceKind
 from kconsumer._core.events.topic_partition cimport PartitionOffset, TopicPartition
 from kconsumer._core.managers.commit_request_manager cimport CommitRequestManager
@@ -24,10 +25,13 @@ cdef class GroupCore(ConsumerCore):
     cdef uint64_t subscription_epoch             # thread: A (moves with unsubscribe)
     cdef vector[TopicPartition] held             # thread: A (the exclusive call; sorted: what the group has given)
     cdef bint in_rebalance                       # thread: A (a rebalance callback is running)
+    cdef public bint _processed_only             # thread: A (close() commits nothing that the latest call returned)
     # private
     cdef int attend_group(self, uint32_t bits) except -1
     cdef int _serve_rebalances(self) except -1
     cdef int _serve_rebalance(self, RebalanceEvent& event) except -1
+    cdef int _tell_assignor(self, RebalanceEvent& event) except -1
+    cdef int run_assignor(self, BackgroundEvent& event) except -1
     cdef int _take_over(self, RebalanceEvent& event) except -1
     cdef int _give_up(self, RebalanceKind kind, RebalanceEvent& event) except -1
     cdef int _call_back(self, kind, const vector[TopicPartition]& partitions, bint eager) except -1
@@ -38,3 +42,4 @@ cdef class GroupCore(ConsumerCore):
     cdef LeaveGroupEvent* _leave(self, bint closing, int64_t deadline_us, bint call_back) except NULL
     cdef bint _drop_rebalances(self) except -1
     cdef int leave_group(self, int64_t deadline_us) except -1
+    cdef int _note_named(self, const vector[PartitionOffset]& offsets) except -1

@@ -5,19 +5,29 @@ all else may come from any thread. Never: waits for a rebalance; the network thr
 has been acknowledged. The callbacks themselves are called by kconsumer/group_consumer.py (`_on_rebalance`).
 """
 cimport cython
-from libc.stdint cimport INT64_MAX
 
 from kconsumer._core.base.cpp cimport string
 from kconsumer._core.base.fork cimport fork_generation
 from kconsumer._core.base.status cimport ERR_STATE, Status
 from kconsumer._core.consumer.answers cimport offset_tuples
+from kconsumer._core.consumer.assignor_face cimport (
+    bytes_of,
+    member_tuples,
+    put_assignments,
+    put_user_data,
+    texts,
+    topic_tuples,
+)
+from kconsumer._core.consumer.consumer_core cimport in_ms
 from kconsumer._core.consumer.settings cimport configure_group
 from kconsumer._core.consumer.text cimport text_of, utf8
 from kconsumer._core.events.application_event cimport (
+    AssignorAnswerEvent,
     CommitEvent,
     FetchCommittedEvent,
     SubscribeEvent,
 )
+from kconsumer._core.events.assignor_call cimport AssignorCall
 from kconsumer._core.events.background_event cimport ATTENTION_COMMIT, ATTENTION_REBALANCE
 from kconsumer._core.events.rebalance_event cimport (
     REBALANCE_ASSIGN,
@@ -78,6 +88,9 @@ cdef class GroupCore(ConsumerCore):
         manager.shared = &self.shared
         manager.background = &self.background
         manager.backoff = &self.backoff
+        manager.application.background = &self.background
+        manager.application.shared = &self.shared
+        self.processor.assignors = manager.application
         return manager
 
     def _consumer_protocol(self):
@@ -145,7 +158,11 @@ cdef class GroupCore(ConsumerCore):
             for i in range(self.held.size()):
                 given.push_back(self.held[i])
         try:
-            self._call_back("assign", event.partitions, event.eager)
+            try:
+                if not event.assignor.empty():
+                    self._tell_assignor(event)
+            finally:
+                self._call_back("assign", event.partitions, event.eager)
         finally:
             self.held.clear()
             for i in range(given.size()):
@@ -156,6 +173,31 @@ cdef class GroupCore(ConsumerCore):
             sort_partitions(self.held)
             ack.assignment = self.held
             self.application.add(ack)
+        return 0
+
+    cdef int _tell_assignor(self, RebalanceEvent& event) except -1:
+        cdef size_t i
+        self._on_assignment(text_of(event.assignor), [(text_of(event.target[i].topic), event.target[i].partition)
+                                                      for i in range(event.target.size())],
+                            bytes_of(event.user_data), event.generation)
+        return 0
+
+    cdef int run_assignor(self, BackgroundEvent& event) except -1:
+        """Whatever comes of it, the network thread is answered: the whole group waits for that."""
+        cdef const AssignorCall* call = event.assignor_call.get()
+        cdef AssignorAnswerEvent* answer
+        if not self.subscribed or call.id != self.shared.assignor_call.load():
+            return 0
+        answer = new AssignorAnswerEvent(call.id)
+        try:
+            if call.assignor.empty():
+                put_user_data(answer, self._assignors_user_data(texts(call.subscribed)))
+            else:
+                put_assignments(answer, self._assign_group(text_of(call.assignor), member_tuples(call),
+                                                           topic_tuples(call)))
+            answer.failed = False
+        finally:
+            self.application.add(answer)
         return 0
 
     cdef int _give_up(self, RebalanceKind kind, RebalanceEvent& event) except -1:
@@ -209,9 +251,11 @@ cdef class GroupCore(ConsumerCore):
         cdef PartitionOffset found
         cdef int64_t offset = 0
         cdef int32_t epoch = 0
+        cdef bint stored
         for p in states:
             self.subscription.lock.lock()
-            if not self.group.auto_offset_store or p.stored_offset >= 0:
+            stored = not self.group.auto_offset_store or p.stored_offset >= 0
+            if stored:
                 offset = p.stored_offset
                 epoch = p.stored_leader_epoch
                 found.metadata = p.stored_metadata
@@ -222,6 +266,9 @@ cdef class GroupCore(ConsumerCore):
                 offset = p.departed_offset
                 epoch = p.departed_leader_epoch
                 found.metadata.clear()
+            if self._processed_only and 0 <= p.unprocessed_offset < offset and not stored:
+                # But not less than the application has committed itself since.
+                offset = min(offset, max(p.unprocessed_offset, p.named_offset))
             self.subscription.lock.unlock()
             if offset >= 0 and offset != p.committed_offset.load():
                 found.topic = p.topic
@@ -294,8 +341,7 @@ cdef class GroupCore(ConsumerCore):
 
         Returns it with a reference for the caller, posted even when a callback raises.
         """
-        cdef LeaveGroupEvent* event = new LeaveGroupEvent(
-            deadline_us if deadline_us == INT64_MAX else deadline_us // 1000)
+        cdef LeaveGroupEvent* event = new LeaveGroupEvent(in_ms(deadline_us))
         cdef vector[PartitionState*] states
         cdef vector[TopicPartition] leaving
         cdef bint lost = self._drop_rebalances()
@@ -338,6 +384,8 @@ cdef class GroupCore(ConsumerCore):
         cdef CommitEvent* commit
         if not self.config.has_group:
             return 0
+        if self._processed_only:
+            self.handler.mark_unprocessed()
         if self.subscribed:
             event = self._leave(True, deadline_us, True)
             try:
@@ -345,7 +393,7 @@ cdef class GroupCore(ConsumerCore):
             finally:
                 event.release()
         elif self.group.auto_commit:
-            commit = new CommitEvent(deadline_us if deadline_us == INT64_MAX else deadline_us // 1000, False)
+            commit = new CommitEvent(in_ms(deadline_us), False)
             commit.automatic = True
             commit.notify = True
             self._standing_of_all(commit.offsets)
@@ -414,6 +462,7 @@ cdef class GroupCore(ConsumerCore):
         try:
             if offsets is None:
                 self._standing_of_all(event.offsets)
+                self._note_named(event.offsets)
             else:
                 for topic, partition, offset, leader_epoch, metadata in offsets:
                     given.topic = utf8(topic)
@@ -422,6 +471,7 @@ cdef class GroupCore(ConsumerCore):
                     given.leader_epoch = leader_epoch
                     given.metadata = utf8(metadata or "")
                     event.offsets.push_back(given)
+                self._note_named(event.offsets)
             event.retain()
             self.application.add(event)
             if not wait:
@@ -431,6 +481,19 @@ cdef class GroupCore(ConsumerCore):
         finally:
             event.release()
             event.release()
+
+    cdef int _note_named(self, const vector[PartitionOffset]& offsets) except -1:
+        """The application says that all before these offsets is processed."""
+        cdef PartitionState* p
+        cdef size_t i
+        for i in range(offsets.size()):
+            p = self.subscription.find(offsets[i].topic, offsets[i].partition)
+            if p != NULL:
+                self.subscription.lock.lock()
+                p.named_offset = offsets[i].offset
+                self.subscription.lock.unlock()
+                p.release()
+        return 0
 
     def _committed(self, partitions, timeout):
         """[(topic, partition)] → offset_tuples()."""
@@ -452,17 +515,6 @@ cdef class GroupCore(ConsumerCore):
         finally:
             event.release()
             event.release()
-
-    def _group_counters(self):
-        """What metrics() shows of the group, by name."""
-        self.check_usable()
-        return {
-            "rebalances_total": self.shared.rebalances.load(),
-            "last_rebalance_ms": self.shared.last_rebalance_ms.load(),
-            "heartbeats_total": self.shared.heartbeats.load(),
-            "heartbeat_latency_us": self.shared.heartbeat_latency_us.load(),
-            "commit_latency_us": self.shared.commit_latency_us.load(),
-        }
 
 
 cdef void release_states(vector[PartitionState*]& states) noexcept nogil:

@@ -54,11 +54,12 @@ cdef int configure_group(GroupConfig* config, settings) except -1:
     config.group_id = utf8(settings.group_id or "")
     config.group_instance_id = utf8(settings.group_instance_id or "")
     config.consumer_protocol = settings.group_protocol == "consumer"
-    config.cooperative = settings.partition_assignment_strategy == ("cooperative-sticky",)
+    config.cooperative = settings.cooperative
     config.remote_assignor = utf8(settings.group_remote_assignor or "")
     config.strategies.clear()
-    for name in settings.partition_assignment_strategy:
+    for name in settings.assignor_names:
         config.strategies.push_back(utf8(name))
+    config.assignors_have_user_data = settings.assignors_have_user_data
     config.client_id = utf8(settings.client_id)
     config.rack = utf8(settings.client_rack or "")
     config.session_timeout_ms = settings.session_timeout_ms

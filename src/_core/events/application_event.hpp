@@ -10,6 +10,7 @@
 
 #include "base/status.hpp"
 #include "base/wakeup_fd.hpp"
+#include "events/assignor_call.hpp"
 #include "events/rebalance_event.hpp"
 
 namespace kc {
@@ -23,6 +24,7 @@ enum ApplicationEventType : int32_t {
   EVENT_ACK_REBALANCE,
   EVENT_COMMIT,
   EVENT_FETCH_COMMITTED,
+  EVENT_ASSIGNOR_ANSWER,
 };
 
 struct ApplicationEvent {
@@ -134,6 +136,15 @@ struct AckRebalanceEvent : ApplicationEvent {
   std::vector<PartitionOffset> offsets;      // REVOKE: what stood to be committed of the revoked (auto-commit)
   std::vector<TopicPartition> assignment;    // ASSIGN: what the application now has of the group's partitions
   explicit AckRebalanceEvent(RebalanceKind k) : ApplicationEvent(EVENT_ACK_REBALANCE), kind(k) {}
+};
+
+// What the application's assignors say to an AssignorCall.
+struct AssignorAnswerEvent : ApplicationEvent {
+  const uint64_t id;
+  bool failed = true;                        // it raised, and the application knows
+  std::vector<MemberAssignment> assignments;  // assign(): of every member
+  std::vector<AssignorData> user_data;        // user data: of every assignor of the application's
+  explicit AssignorAnswerEvent(uint64_t i) : ApplicationEvent(EVENT_ASSIGNOR_ANSWER), id(i) {}
 };
 
 struct CommitEvent : ApplicationEvent {

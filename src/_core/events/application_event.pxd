@@ -1,6 +1,7 @@
 # Declares events/application_event.hpp for Cython. thread: see there.
 from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint64_t, vector
 from kconsumer._core.base.status cimport Status
+from kconsumer._core.events.assignor_call cimport AssignorData, MemberAssignment
 from kconsumer._core.events.rebalance_event cimport RebalanceKind
 from kconsumer._core.events.topic_partition cimport PartitionOffset, TopicPartition
 
@@ -15,6 +16,7 @@ cdef extern from "events/application_event.hpp" namespace "kc" nogil:
         EVENT_ACK_REBALANCE
         EVENT_COMMIT
         EVENT_FETCH_COMMITTED
+        EVENT_ASSIGNOR_ANSWER
 
     cdef cppclass ApplicationEvent:
         ApplicationEvent(ApplicationEventType)
@@ -98,6 +100,13 @@ cdef extern from "events/application_event.hpp" namespace "kc" nogil:
         uint64_t rebalance_id
         vector[PartitionOffset] offsets
         vector[TopicPartition] assignment
+
+    cdef cppclass AssignorAnswerEvent(ApplicationEvent):
+        AssignorAnswerEvent(uint64_t)
+        uint64_t id
+        bint failed
+        vector[MemberAssignment] assignments
+        vector[AssignorData] user_data
 
     cdef cppclass CommitEvent(ApplicationEvent):
         CommitEvent(int64_t, bint)

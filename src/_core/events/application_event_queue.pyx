@@ -28,6 +28,7 @@ cdef class ApplicationEventQueue:
             return False
         was_empty = self.events.empty()
         self.events.push_back(event)
+        self.added.fetch_add(1)
         self.lock.unlock()
         if was_empty:
             self.network.wakeup()

@@ -4,13 +4,16 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/counted_mutex.hpp"
 #include "base/log.hpp"
 #include "base/status.hpp"
 #include "base/wakeup_fd.hpp"
+#include "events/assignor_call.hpp"
 #include "events/rebalance_event.hpp"
 
 namespace kc {
@@ -20,6 +23,7 @@ enum BackgroundEventType : int32_t {
   BACKGROUND_THROTTLE,  // throttle_cb
   BACKGROUND_STATS,     // stats_cb
   BACKGROUND_COMMIT,    // on_commit
+  BACKGROUND_ASSIGNOR,  // an assignor of the application is to be called; answered by an AssignorAnswerEvent
 };
 
 struct BackgroundEvent {
@@ -30,6 +34,7 @@ struct BackgroundEvent {
   int32_t broker_id = -1;
   int64_t number = 0;     // THROTTLE: ms
   std::vector<PartitionOffset> offsets;  // COMMIT: with the error of each
+  std::shared_ptr<const AssignorCall> assignor_call;  // ASSIGNOR
 };
 
 // Why an exclusive call must leave its fast path. One word, read once per poll().
@@ -64,11 +69,13 @@ class BackgroundEventQueue {
   std::atomic<bool> waiting{false};      // an exclusive call is about to wait or waits on `wakeup`
   WakeupFd events_ready;                 // readable while events wait: for the other waits, which serve them too
   std::atomic<int64_t> dropped{0};
+  std::atomic<int64_t> wakes{0};         // writes to `wakeup`
 
   void add(BackgroundEvent e) {
     {
-      std::lock_guard<std::mutex> hold(mutex_);
-      if (events_.size() >= kMax) {
+      std::lock_guard<CountedMutex> hold(mutex_);
+      // A group waits for its assignor.
+      if (events_.size() >= kMax && e.type != BACKGROUND_ASSIGNOR) {
         dropped.fetch_add(1, std::memory_order_relaxed);
         return;
       }
@@ -77,7 +84,7 @@ class BackgroundEventQueue {
     announce();
   }
   bool take(BackgroundEvent& out) {
-    std::lock_guard<std::mutex> hold(mutex_);
+    std::lock_guard<CountedMutex> hold(mutex_);
     if (events_.empty()) return false;
     out = std::move(events_.front());
     events_.pop_front();
@@ -85,21 +92,21 @@ class BackgroundEventQueue {
   }
   void add_rebalance(RebalanceEvent e) {
     {
-      std::lock_guard<std::mutex> hold(mutex_);
+      std::lock_guard<CountedMutex> hold(mutex_);
       rebalances_.push_back(std::move(e));
     }
     attention.set(ATTENTION_REBALANCE);
     wake();
   }
   bool take_rebalance(RebalanceEvent& out) {
-    std::lock_guard<std::mutex> hold(mutex_);
+    std::lock_guard<CountedMutex> hold(mutex_);
     if (rebalances_.empty()) return false;
     out = std::move(rebalances_.front());
     rebalances_.pop_front();
     return true;
   }
   size_t size() {
-    std::lock_guard<std::mutex> hold(mutex_);
+    std::lock_guard<CountedMutex> hold(mutex_);
     return events_.size();
   }
   // Events or log lines are there.
@@ -110,17 +117,23 @@ class BackgroundEventQueue {
   }
   // Ends the wait of the exclusive call, if it waits: one write per idle → ready edge.
   void wake() {
-    if (waiting.load(std::memory_order_seq_cst) && waiting.exchange(false)) wakeup.signal();
+    if (waiting.load(std::memory_order_seq_cst) && waiting.exchange(false)) signal();
   }
   void force_wake() {
     waiting.store(false);
-    wakeup.signal();
+    signal();
   }
+  int64_t locks_taken() const { return mutex_.taken(); }
 
  private:
-  std::mutex mutex_;
+  CountedMutex mutex_;
   std::deque<BackgroundEvent> events_;
   std::deque<RebalanceEvent> rebalances_;
+
+  void signal() {
+    wakes.fetch_add(1, std::memory_order_relaxed);
+    wakeup.signal();
+  }
 };
 
 }  // namespace kc

@@ -3,6 +3,7 @@ from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, string, uint32_t
 from kconsumer._core.base.log cimport LogQueue
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.base.wakeup_fd cimport WakeupFd
+from kconsumer._core.events.assignor_call cimport AssignorCall
 from kconsumer._core.events.rebalance_event cimport RebalanceEvent
 from kconsumer._core.events.topic_partition cimport PartitionOffset
 
@@ -13,6 +14,11 @@ cdef extern from "events/background_event.hpp" namespace "kc" nogil:
         BACKGROUND_THROTTLE
         BACKGROUND_STATS
         BACKGROUND_COMMIT
+        BACKGROUND_ASSIGNOR
+
+    cdef cppclass AssignorCallHold "std::shared_ptr<const kc::AssignorCall>":
+        const AssignorCall* get()
+        void reset(const AssignorCall*)
 
     cdef cppclass BackgroundEvent:
         BackgroundEvent()
@@ -23,6 +29,7 @@ cdef extern from "events/background_event.hpp" namespace "kc" nogil:
         int32_t broker_id
         int64_t number
         vector[PartitionOffset] offsets
+        AssignorCallHold assignor_call
 
     cdef enum Attention:
         ATTENTION_CONTROL
@@ -55,3 +62,5 @@ cdef extern from "events/background_event.hpp" namespace "kc" nogil:
         void announce()
         void wake()
         void force_wake()
+        atomic[int64_t] wakes
+        int64_t locks_taken()

@@ -7,6 +7,7 @@
 
 #include "base/status.hpp"
 #include "events/topic_partition.hpp"
+#include "protocol/types.hpp"
 
 namespace kc {
 
@@ -24,6 +25,11 @@ struct RebalanceEvent {
   bool eager = false;               // assign() and unassign() are the calls to make, else the incremental ones
   std::vector<TopicPartition> partitions;
   Status status;
+  // ASSIGN: where an assignor of the application's made the assignment it is told of all of it, before on_assign.
+  std::string assignor;             // empty: none
+  int32_t generation = -1;
+  std::vector<TopicPartition> target;
+  NullableString user_data;
 };
 
 }  // namespace kc

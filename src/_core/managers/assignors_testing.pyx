@@ -11,12 +11,10 @@ import time
 
 from kconsumer._core.base.cpp cimport int32_t, string, uint8_t, unordered_map, vector
 from kconsumer._core.base.status cimport Status
+from kconsumer._core.events.assignor_call cimport GroupMember, TopicInput, TopicPartitions
 from kconsumer._core.managers.assignors cimport (
     AssignorKind,
     GroupAssignment,
-    GroupMember,
-    TopicInput,
-    TopicPartitions,
     assign as core_assign,
     assignor_name,
     find_assignor,

@@ -3,7 +3,8 @@ from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint64_t, vector
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.events.background_event cimport BackgroundEventQueue
 from kconsumer._core.events.topic_partition cimport TopicPartition
-from kconsumer._core.managers.assignors cimport TopicPartitions
+from kconsumer._core.events.assignor_call cimport TopicPartitions
+from kconsumer._core.managers.application_assignors cimport ApplicationAssignors
 from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager
 from kconsumer._core.managers.group_leader cimport GroupLeader
 from kconsumer._core.managers.membership_manager cimport MembershipManager
@@ -15,6 +16,7 @@ from kconsumer._core.protocol.messages.sync_group cimport (
     SyncGroupRequest_SyncGroupRequestAssignment,
     SyncGroupResponse,
 )
+from kconsumer._core.protocol.types cimport NullableString
 from kconsumer._core.protocol.wire cimport Reader
 from kconsumer._core.state.group cimport GroupConfig, GroupShared
 
@@ -22,7 +24,7 @@ from kconsumer._core.state.group cimport GroupConfig, GroupShared
 cdef enum JoinPhase:
     PHASE_OUT           # no rebalance of ours is under way
     PHASE_JOIN          # JoinGroup to be sent, or in flight
-    PHASE_ASSIGN        # leader: metadata of the group's topics is awaited
+    PHASE_ASSIGN        # leader: metadata of the group's topics is awaited, or the application's assignor
     PHASE_SYNC          # SyncGroup to be sent, or in flight
     PHASE_IN            # synced; MembershipManager reconciles
 
@@ -35,6 +37,7 @@ cdef class ClassicGroupManager(RequestManager):
     cdef MembershipManager membership            # thread: N
     cdef CoordinatorRequestManager coordinator   # thread: N
     cdef GroupLeader leader                      # thread: N
+    cdef ApplicationAssignors application        # thread: N (its assignors)
     cdef Jitter jitter                           # thread: N
     cdef JoinPhase phase                         # thread: N
     cdef RequestState joining                    # thread: N (JoinGroup or SyncGroup)
@@ -52,12 +55,14 @@ cdef class ClassicGroupManager(RequestManager):
     cdef bint rejoin_wanted                      # thread: N
     cdef const char* rejoin_reason               # thread: N (a literal; KIP-800)
     cdef bint rejoining                          # thread: N (what is being revoked is so in order to join again)
-    cdef bint skip_assignment                    # thread: N (leader, KIP-814)
+    cdef uint64_t fresh_from                     # thread: N (metadata updates that a join waits for; 0: not asked)
+    cdef uint64_t asked_version                  # thread: N (subscription_version whose user data was asked for)
     cdef int32_t join_node                       # thread: N (whom JoinGroup or SyncGroup went to)
     cdef bint leave_in_flight                    # thread: N
     cdef bint waits_for_coordinator              # thread: N
     cdef uint64_t failures_seen                  # thread: N (CoordinatorRequestManager.failures when it began to wait)
     cdef int64_t heartbeat_due_ms                # thread: N
+    cdef int64_t heartbeat_sent_us               # thread: N (of the one in flight, or the last)
     cdef int64_t heard_ms                        # thread: N (the latest sign that the coordinator has us)
     # private
     cdef void _rejoin_if_needed(self, int64_t now_ms) noexcept nogil
@@ -66,6 +71,10 @@ cdef class ClassicGroupManager(RequestManager):
     cdef int64_t _join(self, int64_t now_ms) noexcept nogil
     cdef int32_t _find_coordinator(self, int64_t now_ms) noexcept nogil
     cdef void _send_join(self, int32_t node, int64_t now_ms) noexcept nogil
+    cdef bint _patterns_fresh(self, int64_t now_ms) noexcept nogil
+    cdef bint _user_data_known(self, int64_t now_ms) noexcept nogil
+    cdef void _ask_user_data(self) noexcept nogil
+    cdef NullableString _user_data(self, const string& name) noexcept nogil
     cdef void _add_strategy(self, BodyOf[JoinGroupRequest]* body, const string& name) noexcept nogil
     cdef void _assign(self, int64_t now_ms) noexcept nogil
     cdef void _send_sync(self, int32_t node, int64_t now_ms) noexcept nogil

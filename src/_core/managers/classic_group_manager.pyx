@@ -48,7 +48,9 @@ from kconsumer._core.base.error_codes cimport (
 )
 from kconsumer._core.base.log cimport DBG_CGRP
 from kconsumer._core.base.status cimport ERR_BAD_MSG, ERR_INTR, ERR_UNSUPPORTED_FEATURE
-from kconsumer._core.managers.assignors cimport AssignorKind, GroupMember, find_assignor
+from kconsumer._core.events.assignor_call cimport AssignorCall, GroupMember
+from kconsumer._core.managers.application_assignors cimport CALL_ANSWERED, CALL_FAILED, CALL_NONE
+from kconsumer._core.managers.assignors cimport AssignorKind, find_assignor
 from kconsumer._core.managers.consumer_protocol cimport (
     assignor_user_data,
     decode_assignment,
@@ -74,7 +76,6 @@ from kconsumer._core.protocol.messages.leave_group cimport (
     LeaveGroupResponse,
 )
 from kconsumer._core.protocol.messages.sync_group cimport SyncGroupRequest
-from kconsumer._core.protocol.types cimport NullableString
 from kconsumer._core.protocol.wire cimport Reader
 from kconsumer._core.state.member_state cimport (
     MEMBER_FATAL,
@@ -139,7 +140,8 @@ cdef class ClassicGroupManager(RequestManager):
     def __cinit__(self, MembershipManager membership not None, CoordinatorRequestManager coordinator not None):
         self.membership = membership
         self.coordinator = coordinator
-        self.leader = GroupLeader(membership)
+        self.application = ApplicationAssignors()
+        self.leader = GroupLeader(membership, self.application)
         self.generation = -1
         self.last_generation = -1
         self.rejoin_reason = b""
@@ -215,11 +217,47 @@ cdef class ClassicGroupManager(RequestManager):
         node = self._find_coordinator(now_ms)
         if node < 0:
             return self.joining.wait_ms(now_ms) if self.joining.not_before_ms > now_ms else INT64_MAX
-        if self.phase == PHASE_JOIN:
-            self._send_join(node, now_ms)
-        else:
+        if self.phase == PHASE_SYNC:
             self._send_sync(node, now_ms)
+        elif self._patterns_fresh(now_ms) and self._user_data_known(now_ms):
+            self._send_join(node, now_ms)
+        elif self.joining.not_before_ms > now_ms:
+            return self.joining.wait_ms(now_ms)
         return INT64_MAX
+
+    cdef bint _patterns_fresh(self, int64_t now_ms) noexcept nogil:
+        """As the Java client, a member with patterns looks for new topics before each join: where one came, the members
+        would otherwise meet it one by one, each with a rebalance of all."""
+        if self.membership.matcher.empty():
+            return True
+        if self.fresh_from == 0:
+            self.fresh_from = self.membership.metadata.want_news(now_ms)
+        return self.membership.metadata.updates >= self.fresh_from
+
+    cdef bint _user_data_known(self, int64_t now_ms) noexcept nogil:
+        """The application's assignors say anew at every join what the leader shall know of this member."""
+        if not self.config.assignors_have_user_data:
+            return True
+        if self.application.state == CALL_FAILED:
+            self.application.drop()
+            self.joining.on_failure(now_ms, dereference(self.backoff), self.jitter)
+        elif self.application.state == CALL_NONE or self.asked_version != self.membership.subscription_version:
+            self._ask_user_data()
+        return self.application.state == CALL_ANSWERED
+
+    cdef void _ask_user_data(self) noexcept nogil:
+        cdef AssignorCall* call = new AssignorCall()
+        call.subscribed = self.membership.subscribed
+        self.asked_version = self.membership.subscription_version
+        self.application.ask(call)
+
+    cdef NullableString _user_data(self, const string& name) noexcept nogil:
+        cdef size_t i
+        if self.application.state == CALL_ANSWERED:
+            for i in range(self.application.answer.user_data.size()):
+                if self.application.answer.user_data[i].assignor == name:
+                    return self.application.answer.user_data[i].user_data
+        return NullableString()
 
     cdef int32_t _find_coordinator(self, int64_t now_ms) noexcept nogil:
         """-1 while it is looked for; that none can be found is told, and it is asked again with backoff."""
@@ -250,6 +288,8 @@ cdef class ClassicGroupManager(RequestManager):
             body.message.reason.set(string(self.rejoin_reason))
         for i in range(self.config.strategies.size()):
             self._add_strategy(body, self.config.strategies[i])
+        self.application.drop()
+        self.fresh_from = 0
         self.joined_version = self.membership.subscription_version
         self.joining.on_send()
         # The coordinator answers when all members have joined, at the latest after the rebalance timeout.
@@ -261,14 +301,15 @@ cdef class ClassicGroupManager(RequestManager):
         cdef JoinGroupRequest_JoinGroupRequestProtocol protocol
         cdef GroupMember member
         cdef AssignorKind kind
-        if not find_assignor(name, &kind):
-            return
         protocol.name = name
         member.topics = self.membership.subscribed
         group_by_topic(self.membership.owned, member.owned)
         member.generation = self.generation
         member.rack = self.config.rack
-        member.user_data = assignor_user_data(kind, &self.last if self.has_last else NULL, self.last_generation)
+        if find_assignor(name, &kind):
+            member.user_data = assignor_user_data(kind, &self.last if self.has_last else NULL, self.last_generation)
+        else:
+            member.user_data = self._user_data(name)
         if encode_subscription(member, protocol.metadata):
             body.message.protocols.push_back(protocol)
 
@@ -276,10 +317,11 @@ cdef class ClassicGroupManager(RequestManager):
         """The leader knows all it needs: decide, or (KIP-814) leave it as it was."""
         cdef Status status
         self.made.clear()
-        self.phase = PHASE_SYNC
-        if self.skip_assignment:
-            self.leader.watch()
+        if self.leader.failed():
+            self.rejoin_reason = b"the application's assignor failed"
+            self._join_again(now_ms)
             return
+        self.phase = PHASE_SYNC
         status = self.leader.assign(self.made)
         if not status.ok():
             self._refused(status, now_ms)
@@ -396,7 +438,6 @@ cdef class ClassicGroupManager(RequestManager):
             if not status.ok():
                 self._refused(status, now_ms)
                 return
-            self.skip_assignment = message.skip_assignment
             self.phase = PHASE_ASSIGN
         else:
             self.leader.resign()
@@ -482,6 +523,7 @@ cdef class ClassicGroupManager(RequestManager):
         self.last_generation = self.generation
         self.has_last = True
         flatten(assigned, target)
+        self.membership.made_by(self.protocol_name, user_data)
         self.rejoin_wanted = False
         self.rejoin_reason = b""
         self.phase = PHASE_IN
@@ -499,6 +541,7 @@ cdef class ClassicGroupManager(RequestManager):
     cdef void _join_again(self, int64_t now_ms) noexcept nogil:
         self.joining.on_failure(now_ms, dereference(self.backoff), self.jitter)
         self.round += 1
+        self.application.drop()
         self.phase = PHASE_JOIN
 
     cdef void _refused(self, const Status& status, int64_t now_ms) noexcept nogil:
@@ -513,7 +556,8 @@ cdef class ClassicGroupManager(RequestManager):
 
     cdef void _fail(self, const Status& status, int64_t now_ms) noexcept nogil:
         self._reset(True, now_ms)
-        self.membership.fail(status, now_ms)
+        # As librdkafka: of this protocol only the member whose place another one has taken is fatal.
+        self.membership.fail(status, status.code == <int>FENCED_INSTANCE_ID, now_ms)
 
     cdef void _reset(self, bint forget_id, int64_t now_ms) noexcept nogil:
         """No member of any generation; what is in flight means nothing any more."""
@@ -584,9 +628,11 @@ cdef class ClassicGroupManager(RequestManager):
             body.message.group_instance_id.set(self.config.group_instance_id)
             body.lowest = STATIC_MEMBERS_SINCE
         self.heartbeat.on_send()
+        self.heartbeat_sent_us = self.delegate.clock.now_us()
         self.heartbeat_due_ms = now_ms + self.config.heartbeat_interval_ms
+        # A coordinator that hangs is noticed while there is time to find the one that takes over.
         self._send(body, node, CHANNEL_COORDINATOR, KIND_HEARTBEAT, self.identity, now_ms, now_ms + min(
-            self.backoff.request_timeout_ms, self.config.session_timeout_ms))
+            self.backoff.request_timeout_ms, 2 * self.config.session_timeout_ms // 3))
 
     cdef void _on_heartbeat(self, Request* request, Response* response, int64_t now_ms) noexcept nogil:
         cdef HeartbeatResponse message
@@ -596,8 +642,7 @@ cdef class ClassicGroupManager(RequestManager):
             return
         if request.cookie != self.identity:
             return
-        self.shared.heartbeats.fetch_add(1)
-        self.shared.heartbeat_latency_us.store((now_ms - request.sent_ms) * 1000)
+        self.shared.heartbeats.add(self.delegate.clock.now_us() - self.heartbeat_sent_us)
         if message.error_code == 0 or message.error_code == <int>REBALANCE_IN_PROGRESS:
             self.heartbeat.on_success()
             self.heard_ms = now_ms
@@ -614,8 +659,9 @@ cdef class ClassicGroupManager(RequestManager):
         if self.phase == PHASE_IN:
             self._want_rejoin(b"group is already rebalancing")
         elif self.phase == PHASE_ASSIGN:
-            # Metadata took too long: the group goes on without this assignment.
+            # Metadata or the application's assignor took too long: the group goes on without this assignment.
             self.round += 1
+            self.application.drop()
             self.phase = PHASE_JOIN
 
     cdef void _on_heartbeat_error(self, int32_t code, int32_t node_id, int64_t now_ms) noexcept nogil:

@@ -1,5 +1,5 @@
 // Owns: QueuedCommit, a commit that has not ended; SentCommit, the OffsetCommit in flight; QueuedQuestion, a committed()
-// that has not ended; SentFetch, an OffsetFetch in flight. thread: N.
+// that has not ended; SentFetch, an OffsetFetch in flight; and what the two requests have in common. thread: N.
 // Never: sends or decides anything; commit_request_manager.pyx and committed_request_manager.pyx do.
 #pragma once
 #include <cstdint>
@@ -7,11 +7,23 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/status.hpp"
 #include "events/application_event.hpp"
 #include "protocol/types.hpp"
 #include "state/partition_state.hpp"
 
 namespace kc {
+
+constexpr int16_t BY_NAME_VERSION = 9;  // the last one of OffsetCommit and OffsetFetch that names topics
+constexpr int64_t NAMES_MS = 10000;     // how long ids are left alone after the coordinator did not know one
+
+// Of a request that got no response: another one would not either.
+inline bool is_final(int32_t code) {
+  return code == ERR_UNSUPPORTED_FEATURE || code == ERR_AUTHENTICATION || code == ERR_SSL || code == ERR_DESTROY;
+}
+
+// A request that got no response, and may have better luck: local codes are below all of a broker's.
+inline bool is_lost_request(int32_t code) { return code < -1 && !is_final(code); }
 
 enum CommitStep : uint8_t { COMMIT_OPEN, COMMIT_SENT, COMMIT_DONE };
 

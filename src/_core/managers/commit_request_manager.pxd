@@ -4,6 +4,7 @@ from kconsumer._core.base.status cimport Status
 from kconsumer._core.events.application_event cimport CommitEvent, FetchCommittedEvent
 from kconsumer._core.events.background_event cimport BackgroundEventQueue
 from kconsumer._core.events.topic_partition cimport PartitionOffset
+from kconsumer._core.managers.commit_context cimport CommitPlace, QueuedCommit, SentCommit, SentOffset
 from kconsumer._core.managers.committed_request_manager cimport CommittedRequestManager
 from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager
 from kconsumer._core.managers.request_manager cimport RequestManager
@@ -14,52 +15,6 @@ from kconsumer._core.protocol.messages.offset_commit cimport OffsetCommitRequest
 from kconsumer._core.protocol.types cimport Uuid
 from kconsumer._core.state.fetch_positions cimport FetchPositions
 from kconsumer._core.state.group cimport GroupConfig, GroupShared, Membership
-
-
-cdef extern from "managers/commit_context.hpp" namespace "kc" nogil:
-    cdef enum CommitStep:
-        COMMIT_OPEN
-        COMMIT_SENT
-        COMMIT_DONE
-
-    cdef cppclass QueuedCommit:
-        QueuedCommit()
-        CommitEvent* event
-        vector[CommitStep] steps
-        size_t left
-        int64_t deadline_ms
-        int64_t retry_at_ms
-        int32_t attempts
-        bint failed
-        uint64_t coordinator_failures
-        int32_t epoch
-        bint as_member
-        bint departing
-        bint lost
-
-    cdef cppclass CommitPlace:
-        CommitPlace()
-        uint64_t sequence
-        size_t index
-
-    cdef cppclass SentOffset:
-        SentOffset()
-        string topic
-        int32_t partition
-        int64_t offset
-        int32_t leader_epoch
-        string metadata
-        bint answered
-        vector[CommitPlace] places
-
-    cdef cppclass SentCommit:
-        SentCommit()
-        vector[SentOffset] offsets
-        unordered_map[string, size_t] places
-        unordered_map[Uuid, string] names
-        bint as_member
-        string member_id
-        int32_t epoch
 
 
 cdef class CommitRequestManager(RequestManager):

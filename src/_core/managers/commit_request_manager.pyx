@@ -45,13 +45,10 @@ from kconsumer._core.base.error_codes cimport (
 )
 from kconsumer._core.base.status cimport (
     ERR_ASSIGNMENT_LOST,
-    ERR_AUTHENTICATION,
     ERR_BAD_MSG,
     ERR_DESTROY,
     ERR_NO_OFFSET,
-    ERR_SSL,
     ERR_TIMED_OUT,
-    ERR_UNSUPPORTED_FEATURE,
     ERR_WAIT_COORD,
     Status,
 )
@@ -59,6 +56,15 @@ from kconsumer._core.events.background_event cimport (
     ATTENTION_COMMIT,
     BACKGROUND_COMMIT,
     BackgroundEvent,
+)
+from kconsumer._core.managers.commit_context cimport (
+    BY_NAME_VERSION,
+    COMMIT_DONE,
+    COMMIT_OPEN,
+    COMMIT_SENT,
+    NAMES_MS,
+    is_final,
+    is_lost_request,
 )
 from kconsumer._core.managers.request_state cimport backoff_ms
 from kconsumer._core.network.network_client_delegate cimport NetworkClientDelegate
@@ -74,22 +80,14 @@ from kconsumer._core.state.metadata cimport TopicEntry
 from kconsumer._core.state.partition_state cimport PartitionState, partition_key
 
 cdef enum:
-    BY_NAME_VERSION = 9          # the last one that names topics
     UNKNOWN_TOPIC_RETRIES = 2
-    NAMES_MS = 10000             # how long ids are left alone after the broker did not know one
 
 
 cdef bint is_retriable(int32_t code) noexcept nogil:
-    """Of a response; a lost request is retried unless is_final says otherwise."""
+    """Of a response."""
     return (code == <int>NOT_COORDINATOR or code == <int>COORDINATOR_NOT_AVAILABLE or code == <int>REQUEST_TIMED_OUT
             or code == <int>COORDINATOR_LOAD_IN_PROGRESS or code == <int>STALE_MEMBER_EPOCH
             or code == <int>UNKNOWN_TOPIC_ID or code == <int>UNKNOWN_TOPIC_OR_PARTITION)
-
-
-cdef bint is_final(int32_t code) noexcept nogil:
-    """Of a request that got no response."""
-    return (code == <int>ERR_UNSUPPORTED_FEATURE or code == <int>ERR_AUTHENTICATION or code == <int>ERR_SSL
-            or code == <int>ERR_DESTROY)
 
 
 @cython.no_gc
@@ -416,7 +414,7 @@ cdef class CommitRequestManager(RequestManager):
             self.delegate.network.disconnect(response.node_id, request.channel, now_ms)
             self._answer_rest(<int>ERR_BAD_MSG, now_ms)
             return
-        self.shared.commit_latency_us.store(self.delegate.clock.now_us() - self.sent_us)
+        self.shared.commits.add(self.delegate.clock.now_us() - self.sent_us)
         if message.throttle_time_ms > 0:
             self.delegate.network.throttle(response.node_id, message.throttle_time_ms, now_ms)
         for t in range(message.topics.size()):
@@ -599,11 +597,6 @@ cdef class CommitRequestManager(RequestManager):
 
     cdef void fetch_committed(self, FetchCommittedEvent* event, int64_t now_ms) noexcept nogil:
         self.committed.ask(event)
-
-
-cdef bint is_lost_request(int32_t code) noexcept nogil:
-    """A request that may have better luck."""
-    return code < <int>UNKNOWN_SERVER_ERROR and not is_final(code)
 
 
 cdef string describe_offset(PartitionOffset& offset) noexcept nogil:

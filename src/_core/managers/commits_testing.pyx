@@ -8,17 +8,14 @@ from libc.stdint cimport INT64_MAX
 from kconsumer._core.base.clock cimport ManualClock
 from kconsumer._core.base.cpp cimport deque, int32_t, int64_t, string, uint32_t, vector
 from kconsumer._core.base.log cimport LogLine
-from kconsumer._core.events.application_event cimport (
-    ApplicationEvent,
-    CommitEvent,
-    FetchCommittedEvent,
-)
+from kconsumer._core.events.application_event cimport CommitEvent, FetchCommittedEvent
 from kconsumer._core.events.background_event cimport (
     ATTENTION_COMMIT,
     BACKGROUND_COMMIT,
     BackgroundEvent,
     BackgroundEventQueue,
 )
+from kconsumer._core.events.ticket_testing cimport Ticket, text_of, utf8
 from kconsumer._core.events.topic_partition cimport PartitionOffset
 from kconsumer._core.managers.commit_request_manager cimport CommitRequestManager
 from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager
@@ -35,15 +32,6 @@ from kconsumer._core.state.partition_state cimport PartitionState
 from kconsumer._core.state.subscription_state cimport SubscriptionState
 
 STATES = ("NONE", "AWAIT_COMMITTED", "AWAIT_RESET", "AWAIT_VALIDATION", "ACTIVE", "STOPPED")
-
-
-cdef string utf8(str text):
-    cdef bytes raw = text.encode()
-    return string(<const char*>raw, <size_t>len(raw))
-
-
-cdef str text_of(const string& raw):
-    return raw.data()[:raw.size()].decode()
 
 
 cdef vector[PartitionOffset] offsets_of(given):
@@ -70,27 +58,9 @@ cdef list tuples_of(const vector[PartitionOffset]& offsets):
              text_of(offsets[i].metadata), offsets[i].error) for i in range(offsets.size())]
 
 
-cdef class Ticket:
-    """An event on its way."""
-    cdef ApplicationEvent* event
+cdef class OffsetsTicket(Ticket):
+    """A commit() or committed() on its way."""
     cdef bint is_commit
-
-    def __dealloc__(self):
-        if self.event != NULL:
-            self.event.release()
-
-    @property
-    def done(self):
-        return self.event.done()
-
-    @property
-    def code(self):
-        """How it ended (0: well); None while it has not."""
-        return self.event.status.code if self.event.done() else None
-
-    @property
-    def detail(self):
-        return text_of(self.event.status.detail)
 
     @property
     def offsets(self):
@@ -250,7 +220,7 @@ cdef class OffsetsHarness:
     def commit(self, *offsets, timeout_ms=None, sync=True, notify=False, automatic=False):
         cdef CommitEvent* event = new CommitEvent(
             INT64_MAX if timeout_ms is None else self.clock.now_ms() + <int64_t>timeout_ms, sync)
-        cdef Ticket ticket = Ticket()
+        cdef OffsetsTicket ticket = OffsetsTicket()
         event.offsets = offsets_of(offsets)
         event.notify = notify
         event.automatic = automatic
@@ -262,7 +232,7 @@ cdef class OffsetsHarness:
 
     def committed(self, *partitions, timeout_ms=10000):
         cdef FetchCommittedEvent* event = new FetchCommittedEvent(self.clock.now_ms() + <int64_t>timeout_ms)
-        cdef Ticket ticket = Ticket()
+        cdef OffsetsTicket ticket = OffsetsTicket()
         event.partitions = offsets_of(partitions)
         event.retain()
         ticket.event = event
@@ -285,7 +255,7 @@ cdef class OffsetsHarness:
 
     @property
     def commit_latency_us(self):
-        return self.shared.commit_latency_us.load()
+        return self.shared.commits.latest_us.load()
 
     @property
     def deadline_ms(self):

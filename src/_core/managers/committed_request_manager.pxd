@@ -3,6 +3,7 @@ from kconsumer._core.base.cpp cimport int32_t, int64_t, map, string, uint8_t, ui
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.events.application_event cimport FetchCommittedEvent
 from kconsumer._core.events.background_event cimport BackgroundEventQueue
+from kconsumer._core.managers.commit_context cimport AskedCommitted, QueuedQuestion, SentFetch
 from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager
 from kconsumer._core.managers.request_manager cimport RequestManager
 from kconsumer._core.managers.request_state cimport BackoffConfig, Jitter
@@ -16,37 +17,6 @@ from kconsumer._core.protocol.types cimport Uuid
 from kconsumer._core.state.fetch_positions cimport FetchPositions
 from kconsumer._core.state.group cimport GroupConfig, Membership
 from kconsumer._core.state.partition_state cimport PartitionState
-
-
-cdef extern from "managers/commit_context.hpp" namespace "kc" nogil:
-    cdef cppclass QueuedQuestion:
-        QueuedQuestion()
-        FetchCommittedEvent* event
-        vector[uint8_t] answered
-        size_t left
-        bint in_flight
-        int64_t retry_at_ms
-        int32_t attempts
-        int32_t last_error
-        uint64_t coordinator_failures
-
-    cdef cppclass AskedCommitted:
-        AskedCommitted()
-        PartitionState* partition
-        uint64_t position_epoch
-        size_t index
-        bint answered
-        int64_t twin
-
-    cdef cppclass SentFetch:
-        SentFetch()
-        uint64_t question
-        vector[AskedCommitted] asked
-        unordered_map[string, size_t] places
-        unordered_map[Uuid, string] names
-        bint as_member
-        string member_id
-        int32_t epoch
 
 
 # What a response says of one partition, whatever the version that said it.

@@ -27,21 +27,13 @@ from kconsumer._core.base.error_codes cimport (
     REQUEST_TIMED_OUT,
     STALE_MEMBER_EPOCH,
     UNKNOWN_MEMBER_ID,
-    UNKNOWN_SERVER_ERROR,
     UNKNOWN_TOPIC_ID,
     UNSTABLE_OFFSET_COMMIT,
 )
 from kconsumer._core.base.log cimport DBG_CGRP
-from kconsumer._core.base.status cimport (
-    ERR_AUTHENTICATION,
-    ERR_BAD_MSG,
-    ERR_DESTROY,
-    ERR_SSL,
-    ERR_TIMED_OUT,
-    ERR_UNSUPPORTED_FEATURE,
-    Status,
-)
+from kconsumer._core.base.status cimport ERR_BAD_MSG, ERR_DESTROY, ERR_TIMED_OUT, Status
 from kconsumer._core.events.topic_partition cimport PartitionOffset
+from kconsumer._core.managers.commit_context cimport BY_NAME_VERSION, NAMES_MS, is_lost_request
 from kconsumer._core.managers.request_state cimport backoff_ms
 from kconsumer._core.network.request cimport CHANNEL_COORDINATOR, BodyOf, Request, Response
 from kconsumer._core.protocol.messages.offset_fetch cimport (
@@ -63,18 +55,14 @@ from kconsumer._core.state.partition_state cimport (
 
 cdef enum:
     GROUPS_VERSION = 8           # the first that asks for groups
-    BY_NAME_VERSION = 9          # the last that names topics
-    NAMES_MS = 10000             # how long ids are left alone after the broker did not know one
 
 
 cdef bint is_retriable(int32_t code) noexcept nogil:
     """Asked again without a word. Local codes are those of a request that got no answer."""
-    if code < <int>UNKNOWN_SERVER_ERROR:
-        return (code != <int>ERR_UNSUPPORTED_FEATURE and code != <int>ERR_AUTHENTICATION and code != <int>ERR_SSL
-                and code != <int>ERR_DESTROY)
-    return (code == <int>NOT_COORDINATOR or code == <int>COORDINATOR_NOT_AVAILABLE or code == <int>REQUEST_TIMED_OUT
-            or code == <int>COORDINATOR_LOAD_IN_PROGRESS or code == <int>UNSTABLE_OFFSET_COMMIT
-            or code == <int>STALE_MEMBER_EPOCH or code == <int>UNKNOWN_MEMBER_ID or code == <int>UNKNOWN_TOPIC_ID)
+    return (is_lost_request(code) or code == <int>NOT_COORDINATOR or code == <int>COORDINATOR_NOT_AVAILABLE
+            or code == <int>REQUEST_TIMED_OUT or code == <int>COORDINATOR_LOAD_IN_PROGRESS
+            or code == <int>UNSTABLE_OFFSET_COMMIT or code == <int>STALE_MEMBER_EPOCH
+            or code == <int>UNKNOWN_MEMBER_ID or code == <int>UNKNOWN_TOPIC_ID)
 
 
 @cython.no_gc

@@ -44,6 +44,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     cdef bint tell_owned                         # thread: N (the next heartbeat carries what is owned)
     cdef int64_t reconciled_seen                 # thread: N (GroupShared.rebalances)
     cdef int32_t sent_node                       # thread: N (whom the latest heartbeat went to)
+    cdef int64_t sent_us                         # thread: N (when)
     cdef uint64_t sent_version                   # thread: N (MembershipManager.subscription_version when it was sent)
     cdef vector[string] sent_names               # thread: N (sorted)
     cdef string sent_pattern                     # thread: N
@@ -93,7 +94,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     cdef string _detail(self, const string& said, int32_t code) noexcept nogil
     cdef void _on_fenced(self, const string& why, int64_t now_ms) noexcept nogil
     cdef void _on_refused(self, const Status& status, int64_t now_ms) noexcept nogil
-    cdef void _fail(self, const Status& status, int64_t now_ms) noexcept nogil
+    cdef void _fail(self, const Status& status, bint fatal, int64_t now_ms) noexcept nogil
     cdef void _take_target(self, ConsumerGroupHeartbeatResponse& message, int64_t now_ms) noexcept nogil
     cdef int64_t _resolve(self, int64_t now_ms) noexcept nogil
     cdef void _show_target(self, int64_t now_ms) noexcept nogil

@@ -17,6 +17,8 @@ Errors of a ConsumerGroupHeartbeat response, as the Java client (4.3) acts on th
   UNSUPPORTED_VERSION (or no common version)    fatal: the cluster has no KIP-848; the message names the remedy
   GROUP_AUTHORIZATION_FAILED, INVALID_REQUEST, GROUP_MAX_SIZE_REACHED, UNSUPPORTED_ASSIGNOR, UNRELEASED_INSTANCE_ID,
   FENCED_INSTANCE_ID, INVALID_REGULAR_EXPRESSION, GROUP_ID_NOT_FOUND, every other   fatal
+"fatal": for this consumer, as with the Java client and librdkafka. That no coordinator can be found for good (not
+authorized) is none: subscribe() starts anew.
 A connection lost or a time out: another look for the coordinator, and with backoff every field: the answer that was
 lost may have held an assignment. Any answer to a leave ends it.
 
@@ -81,6 +83,9 @@ cdef enum:
     LEAVE_EPOCH = -1
     STATIC_LEAVE_EPOCH = -2         # leaves for a while: its partitions wait until the session times out
     DEFAULT_INTERVAL_MS = 5000      # the broker's default, until it has said its own
+    # How long a heartbeat may go unanswered: the session timeout is the broker's secret, nine intervals by default.
+    UNANSWERED_INTERVALS = 6
+    UNANSWERED_LEAST_MS = 3000
     LEAVE_SEARCH_MS = 1000          # how long a leave waits for a coordinator to be found
     LOOKUP_LOWEST_VERSION = 12      # the first Metadata that answers by topic id
     LOOKUP_BACKOFF_MAX_MS = 10000
@@ -120,8 +125,8 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         if self.member.state == MEMBER_PARTITION_REVOKED and self.member.revocation_committed():
             self.member.after_revocation(False, now_ms)
             self.tell_owned = True
-        if self.shared.rebalances.load() != self.reconciled_seen:
-            self.reconciled_seen = self.shared.rebalances.load()
+        if self.shared.rebalances.count.load() != self.reconciled_seen:
+            self.reconciled_seen = self.shared.rebalances.count.load()
             self.tell_owned = True
         # Statements of their own: Cython evaluates the second argument of min() first.
         wait = self._resolve(now_ms)
@@ -135,7 +140,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self.full = True
         self.tell_owned = False
         self.refused_told = False
-        self.reconciled_seen = self.shared.rebalances.load()
+        self.reconciled_seen = self.shared.rebalances.count.load()
         self.failures_seen = self.coordinator.failures
 
     cdef void _end_session(self) noexcept nogil:
@@ -163,7 +168,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         node = self.coordinator.coordinator()
         if node < 0:
             if self.coordinator.failures != self.failures_seen:
-                self._fail(self.coordinator.fatal, now_ms)
+                self._fail(self.coordinator.fatal, False, now_ms)
             return INT64_MAX
         self.failures_seen = self.coordinator.failures
         if node != self.sent_node:
@@ -218,8 +223,10 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self.sent_node = node
         self.next_ms = now_ms + self.interval_ms
         self.state.on_send()
-        self._send(body, node, CHANNEL_COORDINATOR, KIND_HEARTBEAT, self.session, now_ms, INT64_MAX)
-        self.shared.heartbeats.fetch_add(1)
+        self.sent_us = self.delegate.clock.now_us()
+        # A coordinator that hangs is noticed while there is time to find the one that takes over.
+        self._send(body, node, CHANNEL_COORDINATOR, KIND_HEARTBEAT, self.session, now_ms, now_ms + max(
+            <int64_t>UNANSWERED_INTERVALS * self.interval_ms, <int64_t>UNANSWERED_LEAST_MS))
 
     cdef void _identify(self, ConsumerGroupHeartbeatRequest& message) noexcept nogil:
         message.group_id = self.config.group_id
@@ -384,7 +391,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
             self.sent_pattern.clear()
             self.member.match_here(now_ms)
             return
-        self._fail(Status(status.code, self._detail(status.detail, UNSUPPORTED_VERSION)), now_ms)
+        self._fail(Status(status.code, self._detail(status.detail, UNSUPPORTED_VERSION)), True, now_ms)
 
     cdef void on_response(self, Request* request, Response* response, int64_t now_ms) noexcept nogil:
         cdef ConsumerGroupHeartbeatResponse message
@@ -403,9 +410,9 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         if request.kind == KIND_LEAVE:
             self._on_leave_ended(request, b"answered", now_ms)
             return
-        self.shared.heartbeat_latency_us.store(self.delegate.clock.now_us() - request.sent_ms * 1000)
         if request.cookie != self.session or not is_active(self.member.state):
             return
+        self.shared.heartbeats.add(self.delegate.clock.now_us() - self.sent_us)
         if message.error_code != 0:
             self._on_error(request, message, now_ms)
         else:
@@ -444,7 +451,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         elif code == <int>TOPIC_AUTHORIZATION_FAILED:
             self._on_refused(Status(code, detail), now_ms)
         else:
-            self._fail(Status(code, detail), now_ms)
+            self._fail(Status(code, detail), True, now_ms)
 
     cdef string _detail(self, const string& said, int32_t code) noexcept nogil:
         cdef string detail = string(b"group ")
@@ -481,9 +488,9 @@ cdef class ConsumerHeartbeatManager(RequestManager):
             self.refused_told = True
             self.member.report(status, string())
 
-    cdef void _fail(self, const Status& status, int64_t now_ms) noexcept nogil:
+    cdef void _fail(self, const Status& status, bint fatal, int64_t now_ms) noexcept nogil:
         self._end_session()
-        self.member.fail(status, now_ms)
+        self.member.fail(status, fatal, now_ms)
 
     # ---- the target
 

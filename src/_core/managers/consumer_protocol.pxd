@@ -1,7 +1,8 @@
 # Declares managers/consumer_protocol.hpp for Cython. thread: N.
 from kconsumer._core.base.cpp cimport int32_t, string, uint8_t, vector
 from kconsumer._core.base.status cimport Status
-from kconsumer._core.managers.assignors cimport AssignorKind, GroupMember, TopicPartitions
+from kconsumer._core.events.assignor_call cimport GroupMember, TopicPartitions
+from kconsumer._core.managers.assignors cimport AssignorKind
 from kconsumer._core.protocol.types cimport NullableString
 
 

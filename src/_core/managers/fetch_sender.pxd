@@ -60,10 +60,11 @@ cdef class FetchSender(RequestManager):
     cdef void _advance_session(self, FetchSession* session, int32_t session_id) noexcept nogil
     cdef void _throttled(self, int32_t node_id, int32_t throttle_ms, int64_t now_ms) noexcept nogil
     cdef void _on_topic(self, FetchSession* session, FetchResponse& message,
-                        FetchResponse_FetchableTopicResponse& topic, Response* response,
-                        int64_t now_ms) noexcept nogil
+                        FetchResponse_FetchableTopicResponse& topic, Response* response, int64_t now_ms) noexcept nogil
     cdef void _on_partition(self, FetchSession* session, FetchResponse& message, SessionPartition* entry,
                             FetchResponse_PartitionData* data, Response* response, int64_t now_ms) noexcept nogil
+    cdef void _take_watermarks(self, FetchSession* session, PartitionState* p,
+                               FetchResponse_PartitionData* data) noexcept nogil
     cdef void _take_data(self, FetchSession* session, SessionPartition* entry, PartitionState* p,
                          FetchResponse_PartitionData* data, Response* response, int64_t now_ms) noexcept nogil
     cdef void _queue_records(self, SessionPartition* entry, PartitionState* p, FetchResponse_PartitionData* data,

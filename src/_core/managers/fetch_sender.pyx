@@ -207,7 +207,8 @@ cdef class FetchSender(RequestManager):
     # ---- requests
 
     cdef bint nothing_undelivered(self) noexcept nogil:
-        return self.fetched.empty() and self.counters.undelivered_records.load() <= 0
+        return (self.fetched.empty() and self.counters.undecoded.load() <= 0
+                and self.counters.undelivered_records.load() <= 0)
 
     cdef int64_t _poll_session(self, FetchSession* session, int64_t now_ms) noexcept nogil:
         cdef int64_t room
@@ -493,6 +494,7 @@ cdef class FetchSender(RequestManager):
         session.attempts = 0
         session.not_before_ms = 0
         session.unsupported_reported = False
+        session.answered_ms.store(now_ms)
         self._advance_session(session, message.session_id)
         for t in range(message.responses.size()):
             self._on_topic(session, message, message.responses[t], response, now_ms)
@@ -545,6 +547,9 @@ cdef class FetchSender(RequestManager):
                             FetchResponse_PartitionData* data, Response* response, int64_t now_ms) noexcept nogil:
         cdef PartitionState* p
         p = entry.partition
+        if data.error_code == 0:
+            # Even where the records are no longer wanted: the broker tells a watermark once.
+            self._take_watermarks(session, p, data)
         if (entry.position_epoch != p.adopted_epoch or entry.generation != p.decode_generation
                 or p.state != FETCH_ACTIVE or entry.fetch_offset != p.fetch_offset.load()):
             # A seek, a reset or a pause came between: what was asked is no longer wanted.
@@ -555,18 +560,22 @@ cdef class FetchSender(RequestManager):
             return
         self._take_data(session, entry, p, data, response, now_ms)
 
+    cdef void _take_watermarks(self, FetchSession* session, PartitionState* p,
+                               FetchResponse_PartitionData* data) noexcept nogil:
+        if data.high_watermark >= 0:
+            p.high_watermark.store(data.high_watermark)
+            session.keeps_told(p)
+        if data.last_stable_offset >= 0:
+            p.last_stable_offset.store(data.last_stable_offset)
+        if data.log_start_offset >= 0:
+            p.low_watermark.store(data.log_start_offset)
+
     cdef void _take_data(self, FetchSession* session, SessionPartition* entry, PartitionState* p,
                          FetchResponse_PartitionData* data, Response* response, int64_t now_ms) noexcept nogil:
         cdef int64_t next_offset = entry.fetch_offset
         cdef int64_t end
         p.attempts = 0
         p.last_error = 0
-        if data.high_watermark >= 0:
-            p.high_watermark.store(data.high_watermark)
-        if data.last_stable_offset >= 0:
-            p.last_stable_offset.store(data.last_stable_offset)
-        if data.log_start_offset >= 0:
-            p.low_watermark.store(data.log_start_offset)
         if data.preferred_read_replica >= 0 and data.preferred_read_replica != session.node_id:
             p.preferred_replica = data.preferred_read_replica
             p.preferred_until_ms = now_ms + self.config.metadata_max_age_ms

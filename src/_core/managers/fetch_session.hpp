@@ -2,6 +2,7 @@
 // thread: N. Never: decides anything; fetch_sender.pyx does.
 #pragma once
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -51,6 +52,7 @@ struct FetchSession {
   int64_t not_before_ms = 0;
   int64_t reserved_bytes = 0;
   int64_t sent_ms = 0;
+  std::atomic<int64_t> answered_ms{-1}; // shared: atomic; what is known of its partitions held at least until then
   int64_t fastest_ms = 100;             // shortest time from request to response seen
   int64_t urgent_ms = 0;                // since when a new partition waits behind the Fetch in flight; 0: none
   int64_t grace_ms = 0;                 // how long the answer in flight may keep it waiting
@@ -114,8 +116,11 @@ struct FetchSession {
     named = &topics[entry.partition->topic];
     named->ids.push_back(id);
   }
+  // The broker told the watermarks of p; from now on it tells when they change.
+  void keeps_told(PartitionState* p) { p->told_by.store(&answered_ms, std::memory_order_release); }
   void leave(SessionPartition& entry) {
     PartitionState* p = entry.partition;
+    p->told_by.store(nullptr, std::memory_order_release);
     auto topic = topics.find(p->topic);
     if (entry.place >= 0) to_send[static_cast<size_t>(entry.place)] = nullptr;
     if (entry.topic_id.is_zero()) partitions_without_id -= 1;

@@ -1,5 +1,5 @@
 # Declares managers/fetch_session.hpp for Cython. thread: N.
-from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint8_t, uint64_t, unordered_map, vector
+from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, string, uint8_t, uint64_t, unordered_map, vector
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.protocol.types cimport Uuid
 from kconsumer._core.records.decode cimport DecodeJob
@@ -41,6 +41,7 @@ cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
         int64_t not_before_ms
         int64_t reserved_bytes
         int64_t sent_ms
+        atomic[int64_t] answered_ms
         int64_t fastest_ms
         int64_t urgent_ms
         int64_t grace_ms
@@ -56,6 +57,7 @@ cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
         SessionTopic* topic_of(const Uuid& id)
         SessionPartition& join(PartitionState* p)
         void set_topic_id(SessionPartition& entry, const Uuid& id)
+        void keeps_told(PartitionState* p)
         void leave(SessionPartition& entry)
         void want(SessionPartition& entry)
         void start_again()

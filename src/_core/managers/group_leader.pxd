@@ -1,19 +1,26 @@
 # GroupLeader: what the leader of a classic group does beyond being a member: the assignment. thread: N.
 from kconsumer._core.base.cpp cimport int32_t, string, uint64_t, unordered_map, vector
 from kconsumer._core.base.status cimport Status
-from kconsumer._core.managers.assignors cimport AssignorKind, GroupMember, TopicInput
+from kconsumer._core.events.assignor_call cimport GroupMember, TopicInput, TopicPartitions
+from kconsumer._core.managers.application_assignors cimport ApplicationAssignors
+from kconsumer._core.managers.assignors cimport AssignorKind
 from kconsumer._core.managers.membership_manager cimport MembershipManager
 from kconsumer._core.protocol.messages.join_group cimport JoinGroupResponse
 from kconsumer._core.protocol.messages.sync_group cimport SyncGroupRequest_SyncGroupRequestAssignment
+from kconsumer._core.protocol.types cimport NullableString
 from kconsumer._core.state.fetch_positions cimport FetchPositions
 
 
 cdef class GroupLeader:
     cdef MembershipManager membership            # thread: N (for metadata of the group's topics)
     cdef FetchPositions positions                # thread: N (cluster cache)
+    cdef ApplicationAssignors application        # thread: N
     cdef bint leading                            # thread: N
     cdef vector[GroupMember] members             # thread: N (of the rebalance that is being completed)
-    cdef AssignorKind assignor                   # thread: N
+    cdef string assignor_name                    # thread: N
+    cdef bint by_application                     # thread: N (it is one of the application's own)
+    cdef AssignorKind assignor                   # thread: N (else)
+    cdef bint skip_assignment                    # thread: N (KIP-814: the group keeps what it had)
     cdef vector[string] topics                   # thread: N (sorted; what the group's members subscribe)
     cdef uint64_t fresh_from                     # thread: N (MetadataRequestManager.updates that `ready` waits for)
     cdef uint64_t metadata_seen                  # thread: N (MetadataRequestManager.updates)
@@ -22,16 +29,23 @@ cdef class GroupLeader:
 
     # Elected: reads the members. An error fails the rebalance.
     cdef Status elect(self, JoinGroupResponse& message) noexcept nogil
-    # Whether metadata knows, or knows not to exist, every topic of the group.
+    # Whether metadata knows, or knows not to exist, every topic of the group, and the application's assignor, which is
+    # called then, has answered.
     cdef bint ready(self) noexcept nogil
-    # The assignment of each member, encoded.
+    # When ready: the application's assignor gave no assignment, and the application has had the error.
+    cdef bint failed(self) noexcept nogil
+    # The assignment of each member, encoded; nothing where the group keeps what it had.
     cdef Status assign(self, vector[SyncGroupRequest_SyncGroupRequestAssignment]& out) noexcept nogil
-    # Assigned by somebody before (KIP-814): only watch.
-    cdef void watch(self) noexcept nogil
     # Whether topics appeared, disappeared or grew since they were assigned; asked every turn.
     cdef bint changed(self) noexcept nogil
     cdef void resign(self) noexcept nogil
     # private
+    cdef void _ask(self) noexcept nogil
+    cdef void _inputs(self, vector[TopicInput]& out) noexcept nogil
+    cdef void _watch(self) noexcept nogil
+    cdef bint _encode(self, const string& member_id, const vector[TopicPartitions]& partitions,
+                      const NullableString& user_data,
+                      vector[SyncGroupRequest_SyncGroupRequestAssignment]& out) noexcept nogil
     cdef int32_t _count(self, const string& topic) noexcept nogil
     cdef uint64_t _place(self, const string& topic) noexcept nogil
     cdef void _racks_of(self, TopicInput& topic) noexcept nogil

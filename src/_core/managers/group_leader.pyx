@@ -1,17 +1,20 @@
 """Owns: GroupLeader, the leader's part of a classic group: reading the members' subscriptions, having metadata of all
-their topics, calling the assignor, noticing that what was assigned is no longer what there is.
+their topics, calling the assignor (the core's, or through the application its own), noticing that what was assigned
+is no longer what there is.
 
-thread: N. Never: sends a request (ClassicGroupManager does), knows how partitions are distributed (assignors.hpp).
+thread: N. Never: sends a request (ClassicGroupManager does), knows how partitions are distributed (assignors.hpp),
+waits for the application (it is asked, and polled).
 """
 cimport cython
 
 from kconsumer._core.base.cpp cimport uint8_t
 from kconsumer._core.base.error_codes cimport INCONSISTENT_GROUP_PROTOCOL
 from kconsumer._core.base.status cimport ERR_BAD_MSG
+from kconsumer._core.events.assignor_call cimport AssignorCall
+from kconsumer._core.managers.application_assignors cimport CALL_ASKED, CALL_FAILED, CALL_NONE
 from kconsumer._core.managers.assignors cimport GroupAssignment, find_assignor
 from kconsumer._core.managers.assignors cimport assign as assign_partitions
 from kconsumer._core.managers.consumer_protocol cimport decode_subscription, encode_assignment
-from kconsumer._core.protocol.types cimport NullableString
 from kconsumer._core.state.metadata cimport ClusterCache, TopicEntry
 
 
@@ -21,6 +24,9 @@ cdef extern from * nogil:
     static inline void kc_sort_unique_names(std::vector<std::string>& v) {
       std::sort(v.begin(), v.end());
       v.erase(std::unique(v.begin(), v.end()), v.end());
+    }
+    static inline bool kc_offers(const std::vector<std::string>& names, const std::string& name) {
+      return std::find(names.begin(), names.end(), name) != names.end();
     }
     // Per partition the racks of its replicas.
     static inline void kc_racks_of(kc::ClusterCache& cluster, const std::string& topic,
@@ -53,14 +59,16 @@ cdef extern from * nogil:
     }
     """
     void racks_of "kc_racks_of"(ClusterCache& cluster, const string& topic, vector[vector[string]]& out)
+    bint offers "kc_offers"(const vector[string]& names, const string& name)
     uint64_t hash_of_racks "kc_hash_of_racks"(ClusterCache& cluster, const string& topic)
     void sort_unique "kc_sort_unique_names"(vector[string]& v)
 
 
 @cython.no_gc
 cdef class GroupLeader:
-    def __cinit__(self, MembershipManager membership not None):
+    def __cinit__(self, MembershipManager membership not None, ApplicationAssignors application not None):
         self.membership = membership
+        self.application = application
         self.positions = membership.positions
 
     cdef Status elect(self, JoinGroupResponse& message) noexcept nogil:
@@ -69,10 +77,14 @@ cdef class GroupLeader:
         cdef GroupMember member
         cdef size_t i, j
         self.members.clear()
-        if message.protocol_name.is_null or not find_assignor(message.protocol_name.value, &self.assignor):
+        self.application.drop()
+        self.skip_assignment = message.skip_assignment
+        self.assignor_name = message.protocol_name.value
+        self.by_application = not find_assignor(self.assignor_name, &self.assignor)
+        if not offers(self.membership.config.strategies, self.assignor_name):
             status.code = <int>INCONSISTENT_GROUP_PROTOCOL
             status.detail.assign(b"the coordinator chose an assignor that was not offered: ")
-            status.detail.append(message.protocol_name.value)
+            status.detail.append(self.assignor_name)
             return status
         for i in range(message.members.size()):
             member = GroupMember()
@@ -99,32 +111,71 @@ cdef class GroupLeader:
         for i in range(self.topics.size()):
             if self.positions.cluster.topic(self.topics[i]) == NULL:
                 return False
-        return True
+        if not self.by_application or self.skip_assignment:
+            return True
+        if self.application.state == CALL_NONE:
+            self._ask()
+        return self.application.state != CALL_ASKED
+
+    cdef void _ask(self) noexcept nogil:
+        cdef AssignorCall* call = new AssignorCall()
+        call.assignor = self.assignor_name
+        call.members.swap(self.members)
+        self._watch()
+        self._inputs(call.topics)
+        self.application.ask(call)
+
+    cdef bint failed(self) noexcept nogil:
+        return self.application.state == CALL_FAILED
 
     cdef Status assign(self, vector[SyncGroupRequest_SyncGroupRequestAssignment]& out) noexcept nogil:
         cdef vector[TopicInput] inputs
-        cdef TopicInput topic
         cdef GroupAssignment assignment
-        cdef SyncGroupRequest_SyncGroupRequestAssignment entry
         cdef NullableString no_user_data
+        cdef bint fits = True
         cdef size_t i
-        self.watch()
+        if self.skip_assignment:
+            # Assigned by an earlier leader: only to be watched.
+            self._watch()
+        elif self.by_application:
+            for i in range(self.application.answer.assignments.size()):
+                fits = fits and self._encode(self.application.answer.assignments[i].member_id,
+                                             self.application.answer.assignments[i].partitions,
+                                             self.application.answer.assignments[i].user_data, out)
+            self.application.drop()
+        else:
+            self._watch()
+            self._inputs(inputs)
+            assign_partitions(self.assignor, self.members, inputs, assignment)
+            for i in range(self.members.size()):
+                fits = fits and self._encode(self.members[i].member_id, assignment[self.members[i].member_id],
+                                             no_user_data, out)
+        self.members.clear()
+        if not fits:
+            return Status(<int>ERR_BAD_MSG, string(b"the assignment does not fit the wire format"))
+        return Status()
+
+    cdef bint _encode(self, const string& member_id, const vector[TopicPartitions]& partitions,
+                      const NullableString& user_data,
+                      vector[SyncGroupRequest_SyncGroupRequestAssignment]& out) noexcept nogil:
+        cdef SyncGroupRequest_SyncGroupRequestAssignment entry
+        entry.member_id = member_id
+        if not encode_assignment(partitions, user_data, entry.assignment):
+            return False
+        out.push_back(entry)
+        return True
+
+    cdef void _inputs(self, vector[TopicInput]& out) noexcept nogil:
+        cdef TopicInput topic
+        cdef size_t i
         for i in range(self.topics.size()):
             if self.counts[self.topics[i]] > 0:
                 topic.topic = self.topics[i]
                 topic.partition_count = self.counts[self.topics[i]]
                 self._racks_of(topic)
-                inputs.push_back(topic)
-        assign_partitions(self.assignor, self.members, inputs, assignment)
-        for i in range(self.members.size()):
-            entry.member_id = self.members[i].member_id
-            if not encode_assignment(assignment[self.members[i].member_id], no_user_data, entry.assignment):
-                return Status(<int>ERR_BAD_MSG, string(b"the assignment does not fit the wire format"))
-            out.push_back(entry)
-        self.members.clear()
-        return Status()
+                out.push_back(topic)
 
-    cdef void watch(self) noexcept nogil:
+    cdef void _watch(self) noexcept nogil:
         cdef size_t i
         self.counts.clear()
         self.places.clear()
@@ -164,6 +215,7 @@ cdef class GroupLeader:
     cdef void resign(self) noexcept nogil:
         cdef vector[string] nothing
         self.leading = False
+        self.application.drop()
         self.members.clear()
         self.counts.clear()
         self.places.clear()

@@ -10,6 +10,7 @@ from kconsumer._core.events.topic_partition cimport TopicPartition
 from kconsumer._core.managers.commit_request_manager cimport CommitRequestManager
 from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
 from kconsumer._core.managers.topic_patterns cimport TopicPatterns
+from kconsumer._core.protocol.types cimport NullableString
 from kconsumer._core.state.fetch_positions cimport FetchPositions
 from kconsumer._core.state.group cimport GroupConfig, GroupShared, Liveness, Membership
 from kconsumer._core.state.member_state cimport MemberState
@@ -32,6 +33,8 @@ cdef class MembershipManager:
     cdef uint64_t subscription_version           # thread: N (moves when topics, patterns or what they match change)
     cdef vector[TopicPartition] owned            # thread: N (sorted; what the application holds, as acknowledged)
     cdef vector[TopicPartition] target           # thread: N (sorted; the newest target)
+    cdef string target_assignor                  # thread: N (the application's own that made it; empty: another)
+    cdef NullableString target_user_data         # thread: N (what that told this member with it)
     cdef bint target_pending                     # thread: N (it came while a reconciliation was under way)
     cdef vector[TopicPartition] revoking         # thread: N (sorted; of the current reconciliation)
     cdef vector[TopicPartition] assigning        # thread: N (sorted; of the current reconciliation)
@@ -66,6 +69,8 @@ cdef class MembershipManager:
     # ---- from the protocol's manager
     # A member now: identity for commits and for the application.
     cdef void on_joined(self, const string& member_id, int32_t epoch, int64_t now_ms) noexcept nogil
+    # Classic, before on_target: which assignor made it, and what it has to say to the one of its name here.
+    cdef void made_by(self, const string& assignor, const NullableString& user_data) noexcept nogil
     # A new target (sorted); while another is being reconciled it waits. Starts with PREPARE_REVOCATION or
     # ASSIGNING_PARTITIONS. Consumer protocol: nothing to change leads to STABLE without a callback.
     cdef void on_target(self, vector[TopicPartition]& target, int64_t now_ms) noexcept nogil
@@ -82,8 +87,9 @@ cdef class MembershipManager:
     cdef void rejoin(self, int64_t now_ms) noexcept nogil
     # Epoch or generation is lost: everything owned is lost; JOINING once the application has taken that.
     cdef void fence(self, const char* why, int64_t now_ms) noexcept nogil
-    # The group cannot go on: partitions are lost, the application gets the error. Only subscribe() starts anew.
-    cdef void fail(self, const Status& status, int64_t now_ms) noexcept nogil
+    # The group cannot go on: partitions are lost, the application gets the error. Fatal: so it is for this consumer,
+    # for ever; else subscribe() starts anew.
+    cdef void fail(self, const Status& status, bint fatal, int64_t now_ms) noexcept nogil
     # A consumer error for poll() that changes nothing here; `topic` may be empty.
     cdef void report(self, const Status& status, const string& topic) noexcept nogil
     # The leave has been sent, or need not be.

@@ -13,7 +13,7 @@ from cython.operator cimport dereference, preincrement
 from libc.stdint cimport INT64_MAX
 
 from kconsumer._core.base.cpp cimport to_string
-from kconsumer._core.base.error_codes cimport FENCED_INSTANCE_ID, LEADER_NOT_AVAILABLE, UNKNOWN_TOPIC_OR_PARTITION
+from kconsumer._core.base.error_codes cimport LEADER_NOT_AVAILABLE, UNKNOWN_TOPIC_OR_PARTITION
 from kconsumer._core.base.log cimport DBG_CGRP
 from kconsumer._core.base.status cimport (
     ERR_DESTROY,
@@ -30,6 +30,7 @@ from kconsumer._core.events.rebalance_event cimport (
     RebalanceEvent,
 )
 from kconsumer._core.events.topic_partition cimport partitions_without
+from kconsumer._core.managers.assignors cimport AssignorKind, find_assignor
 from kconsumer._core.state.member_state cimport (
     MEMBER_ASSIGNING_PARTITIONS,
     MEMBER_FATAL,
@@ -264,6 +265,13 @@ cdef class MembershipManager:
         self.membership.epoch = epoch
         self.shared.publish(member_id, epoch)
 
+    cdef void made_by(self, const string& assignor, const NullableString& user_data) noexcept nogil:
+        cdef AssignorKind kind
+        self.target_assignor.clear()
+        if not find_assignor(assignor, &kind):
+            self.target_assignor = assignor
+            self.target_user_data = user_data
+
     cdef void on_target(self, vector[TopicPartition]& target, int64_t now_ms) noexcept nogil:
         if self.state == MEMBER_JOINING or self.state == MEMBER_STABLE:
             self.target = target
@@ -336,8 +344,8 @@ cdef class MembershipManager:
             self.move(MEMBER_STABLE)
         self.revoking.clear()
         self.assigning.clear()
-        self.shared.rebalances.fetch_add(1)
-        self.shared.last_rebalance_ms.store(now_ms - self.started_ms)
+        self.shared.rebalances.add((now_ms - self.started_ms) * 1000)
+        self.shared.rebalanced_ms.store(now_ms)
         self.started_ms = -1
         if self.target_pending:
             self._reconcile(now_ms)
@@ -406,7 +414,7 @@ cdef class MembershipManager:
         else:
             self.move(MEMBER_JOINING)
 
-    cdef void fail(self, const Status& status, int64_t now_ms) noexcept nogil:
+    cdef void fail(self, const Status& status, bint fatal, int64_t now_ms) noexcept nogil:
         cdef BackgroundEvent event
         cdef bint losing = not self.owned.empty() or self.awaiting
         if self.state == MEMBER_UNSUBSCRIBED or self.state == MEMBER_FATAL:
@@ -420,7 +428,7 @@ cdef class MembershipManager:
         self.leave_wanted = False
         if losing and not self.awaiting_lost:
             self._lose()
-        if status.code == <int>FENCED_INSTANCE_ID or status.code == <int>ERR_FATAL:
+        if fatal:
             event.type = BACKGROUND_ERROR
             event.status = status
             event.fatal = True
@@ -541,6 +549,11 @@ cdef class MembershipManager:
         event.epoch = self.epoch
         event.eager = not self.config.consumer_protocol and not self.config.cooperative
         event.partitions = partitions
+        if kind == REBALANCE_ASSIGN and not self.target_assignor.empty():
+            event.assignor = self.target_assignor
+            event.generation = self.membership.epoch
+            event.target = self.target
+            event.user_data = self.target_user_data
         self.background.add_rebalance(event)
 
     cdef void report(self, const Status& status, const string& topic) noexcept nogil:

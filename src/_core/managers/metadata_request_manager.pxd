@@ -41,6 +41,8 @@ cdef class MetadataRequestManager(RequestManager):
     cdef uint64_t next_cookie                                  # thread: N
 
     cdef void want_update(self) noexcept nogil
+    # Asks for news unless there were some within retry.backoff.ms; the value of `updates` that brings them.
+    cdef uint64_t want_news(self, int64_t now_ms) noexcept nogil
     # Ask for all topics from now on (at once), or only for those of interest again.
     cdef void want_all_topics(self, bint wanted) noexcept nogil
     cdef void on_losses(self, int64_t now_ms) noexcept nogil

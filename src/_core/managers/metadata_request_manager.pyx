@@ -76,6 +76,12 @@ cdef class MetadataRequestManager(RequestManager):
         if not self.state.in_flight:
             self.update_wanted = True
 
+    cdef uint64_t want_news(self, int64_t now_ms) noexcept nogil:
+        if self.has_metadata and now_ms - self.updated_ms < self.backoff.retry_backoff_ms:
+            return self.updates
+        self.want_update()
+        return self.updates + 1
+
     cdef void want_all_topics(self, bint wanted) noexcept nogil:
         """For patterns that are matched here. A request that is on its way does not count: it may be older."""
         self.all_topics_wanted = wanted
@@ -486,7 +492,7 @@ cdef class MetadataRequestManager(RequestManager):
                 p.preferred_replica = -1
                 p.fetch_leader_epoch = -1
                 p.eof_reported_at = -1
-                p.decode_generation += 1
+                p.drop_fetched()
                 p.request_in_flight = False
                 if p.state == FETCH_AWAIT_RESET or p.state == FETCH_AWAIT_COMMITTED:
                     continue

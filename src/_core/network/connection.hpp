@@ -195,6 +195,7 @@ struct Node {
   std::string name;                // host:port
   int64_t throttled_until_ms = 0;
   bool retiring = false;           // no longer listed: what is in flight may end, then it goes
+  bool silent = false;             // a request has timed out, and nothing has come since, over any connection
   std::unique_ptr<Connection> connections[kChannels];
   NodeStats stats;
 
@@ -228,6 +229,17 @@ struct Node {
     stats.state_since_ms = other.stats.state_since_ms;
     stats.last_tx_us = other.stats.last_tx_us;
     stats.last_rx_us = other.stats.last_rx_us;
+  }
+  // The broker is known to be there: no connection to it waits beyond `latest_ms` for its next attempt. False where none
+  // did.
+  bool hurry(int64_t latest_ms) {
+    bool any = false;
+    for (auto& c : connections) {
+      if (!c || c->state != CONN_DOWN || c->next_attempt_ms <= latest_ms) continue;
+      c->next_attempt_ms = latest_ms;
+      any = true;
+    }
+    return any;
   }
   bool at(const NodeAddress& a) const { return host == a.host && port == a.port; }
 };

@@ -87,11 +87,13 @@ cdef extern from "network/connection.hpp" namespace "kc" nogil:
         string name
         int64_t throttled_until_ms
         bint retiring
+        bint silent
         NodeStats stats
         Connection* connection(Channel)
         Connection* make_connection(Channel)
         void adopt_connection(Node& other, Channel)
         bint at(const NodeAddress&)
+        bint hurry(int64_t latest_ms)
         void enter(Connection& c, ConnectionState state, int64_t now_ms)
         int furthest()
 

@@ -195,6 +195,9 @@ cdef class Connector(Network):
         c.failures = 0
         c.failure = Status()
         c.last_used_ms = now_ms
+        # A broker that is back for one channel is back for all: none sits out a back-off that grew while it was away.
+        if c.node.hurry(now_ms):
+            self.arm(now_ms)
         if self.config.connections_max_idle_ms > 0:
             self.arm(now_ms + self.config.connections_max_idle_ms)
         self.watch(c, now_ms)

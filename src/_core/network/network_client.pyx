@@ -78,6 +78,8 @@ cdef size_t READ_SHARE_BYTES = 2 << 20
 cdef size_t MAX_IN_FLIGHT = 5
 # A connection attempt that takes longer no longer keeps a request for any node from trying another one.
 cdef int64_t SLOW_CONNECT_MS = 1000
+# The longest wait before a broker that Metadata lists is tried again.
+cdef int64_t LISTED_RETRY_MS = 1000
 
 
 cdef size_t max_in_flight(int channel) noexcept nogil:
@@ -206,6 +208,9 @@ cdef class NetworkClient(Connector):
                 node = deref(it).second
                 node.rack = nodes[i].rack
                 before.erase(it)
+                # Kafka lists the brokers that are up. Not at once: the list may be older than the failure.
+                if node.hurry(now_ms + LISTED_RETRY_MS):
+                    self.arm(now_ms + LISTED_RETRY_MS)
             elif self.nodes.count(node_id) != 0:
                 continue
             else:
@@ -290,6 +295,9 @@ cdef class NetworkClient(Connector):
                 continue
             if node.throttled_until_ms > now_ms:
                 rank = 4000
+            elif node.silent:
+                # It may hang: its other connections look as good as ever, and would swallow the request for as long.
+                rank = 3500
             elif c == NULL or c.state == CONN_DOWN:
                 rank = 2000
             elif c.state == CONN_READY:
@@ -502,6 +510,7 @@ cdef class NetworkClient(Connector):
         c.frame_length = 0
         c.in_flight.pop_front()
         c.timeouts = 0
+        c.node.silent = False
         c.last_used_ms = now_ms
         c.node.stats.rx += 1
         c.node.stats.last_rx_us = now_ms * 1000
@@ -660,6 +669,7 @@ cdef class NetworkClient(Connector):
                            <long long>(now_ms - f.request.sent_ms), api_name(f.api_key))
             c.node.stats.req_timeouts += 1
             c.timeouts += 1
+            c.node.silent = True
             self.finish_failed(f.request, ERR_TIMED_OUT, describe(b"%s: %s", c.node.name.c_str(), why.c_str()))
             f.request = NULL
             f.given_up = True

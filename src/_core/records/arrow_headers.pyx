@@ -2,7 +2,8 @@
 
 thread: A. Never: touches Python, trusts that a header key is UTF-8. Lengths were checked when the record was decoded.
 
-A taker that allows null lists gets null where a record has no headers, as from Spark's own source; else an empty list.
+A taker that allows null lists gets null where a record has no headers, as Spark's own source has it; any other an empty
+list.
 """
 from libc.stdint cimport INT32_MAX
 from libc.string cimport memcpy, memset

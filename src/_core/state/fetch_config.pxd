@@ -32,6 +32,7 @@ cdef extern from "state/fetch_config.hpp" namespace "kc" nogil:
         FetchCounters()
         atomic[int64_t] reserved_bytes
         atomic[int64_t] undelivered_bytes
+        atomic[int64_t] undecoded
         atomic[int64_t] undelivered_records
         atomic[int64_t] fetches
         atomic[int64_t] fetched_bytes

@@ -79,7 +79,7 @@ cdef class FetchPositions:
                     self._track(p, now_ms)
                 if p.adopted_epoch != epoch:
                     p.adopted_epoch = epoch
-                    p.decode_generation += 1
+                    p.drop_fetched()
                     p.attempts = 0
                     p.retry_at_ms = 0
                     p.request_in_flight = False
@@ -114,7 +114,7 @@ cdef class FetchPositions:
             return
         p.tracked = False
         p.state = FETCH_NONE
-        p.decode_generation += 1
+        p.drop_fetched()
         p.adopted_epoch = p.position_epoch.load()
         last = self.tracked.back()
         self.tracked[p.tracked_place] = last

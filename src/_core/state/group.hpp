@@ -18,7 +18,8 @@ struct GroupConfig {
   bool consumer_protocol = false;        // group.protocol=consumer (KIP-848)
   bool cooperative = false;              // classic: all strategies are cooperative
   std::string remote_assignor;           // empty: the broker's choice
-  std::vector<std::string> strategies;   // classic, by preference: range, roundrobin, sticky, cooperative-sticky, …
+  std::vector<std::string> strategies;   // classic, by preference: the core's (assignors.hpp) and the application's own
+  bool assignors_have_user_data = false;  // one of the application's own has something to say with each subscription
   std::string client_id;
   std::string rack;
   int32_t session_timeout_ms = 45000;
@@ -38,15 +39,29 @@ struct Membership {
   int32_t epoch = -1;           // generation (classic) or member epoch (consumer protocol)
 };
 
+// How long something that happens again and again takes. Written on N, read anywhere.
+struct Timing {
+  std::atomic<int64_t> count{0};
+  std::atomic<int64_t> latest_us{-1};
+  std::atomic<int64_t> longest_us{-1};
+  std::atomic<int64_t> total_us{0};
+  void add(int64_t us) {
+    latest_us.store(us, std::memory_order_relaxed);
+    if (us > longest_us.load(std::memory_order_relaxed)) longest_us.store(us, std::memory_order_relaxed);
+    total_us.store(total_us.load(std::memory_order_relaxed) + us, std::memory_order_relaxed);
+    count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }
+};
+
 // Written on N, read on A.
 struct GroupShared {
   std::atomic<int32_t> state{MEMBER_UNSUBSCRIBED};
   std::atomic<uint64_t> lost_rebalance_id{0};   // REVOKE and ASSIGN events up to this id mean nothing any more
-  std::atomic<int64_t> rebalances{0};           // reconciliations that ended
-  std::atomic<int64_t> last_rebalance_ms{0};    // how long the latest one took
-  std::atomic<int64_t> heartbeat_latency_us{-1};
-  std::atomic<int64_t> commit_latency_us{-1};
-  std::atomic<int64_t> heartbeats{0};
+  Timing rebalances;                            // reconciliations that ended
+  std::atomic<int64_t> rebalanced_ms{-1};       // when the latest one ended
+  Timing heartbeats;                            // that were answered
+  Timing commits;                               // OffsetCommit requests that were answered
+  std::atomic<uint64_t> assignor_call{0};       // the one whose answer is awaited; any other means nothing any more
 
   // For memberid() and consumer_group_metadata().
   void publish(const std::string& member_id, int32_t epoch) {

@@ -11,6 +11,7 @@ cdef extern from "state/group.hpp" namespace "kc" nogil:
         bint cooperative
         string remote_assignor
         vector[string] strategies
+        bint assignors_have_user_data
         string client_id
         string rack
         int32_t session_timeout_ms
@@ -28,15 +29,23 @@ cdef extern from "state/group.hpp" namespace "kc" nogil:
         string member_id
         int32_t epoch
 
+    cdef cppclass Timing:
+        Timing()
+        atomic[int64_t] count
+        atomic[int64_t] latest_us
+        atomic[int64_t] longest_us
+        atomic[int64_t] total_us
+        void add(int64_t us)
+
     cdef cppclass GroupShared:
         GroupShared()
         atomic[int32_t] state
         atomic[uint64_t] lost_rebalance_id
-        atomic[int64_t] rebalances
-        atomic[int64_t] last_rebalance_ms
-        atomic[int64_t] heartbeat_latency_us
-        atomic[int64_t] commit_latency_us
-        atomic[int64_t] heartbeats
+        Timing rebalances
+        atomic[int64_t] rebalanced_ms
+        Timing heartbeats
+        Timing commits
+        atomic[uint64_t] assignor_call
         void publish(const string& member_id, int32_t epoch)
         void read(string& member_id, int32_t& epoch)
 

@@ -43,6 +43,8 @@ struct PartitionState {
   std::string stored_metadata;
   int64_t departed_offset = OFFSET_INVALID; // returned position when it left the assignment
   int32_t departed_leader_epoch = -1;
+  int64_t named_offset = OFFSET_INVALID;    // by an explicit commit(), which says that all before it is processed; as above
+  int64_t unprocessed_offset = OFFSET_INVALID;  // first record of the latest call, when it counts as not processed
 
   // ---- written on A under SubscriptionState.lock, read anywhere
   std::atomic<uint64_t> position_epoch{0};   // moves with assign, seek and unassign; data of an older one is dropped
@@ -63,17 +65,23 @@ struct PartitionState {
   std::atomic<int64_t> last_stable_offset{OFFSET_INVALID};
   std::atomic<int64_t> fetch_offset{OFFSET_INVALID};  // next to be asked for
   std::atomic<int64_t> committed_offset{OFFSET_INVALID};  // as last committed or read by this consumer
+  std::atomic<const std::atomic<int64_t>*> told_by{nullptr};  // when the fetch session it stands in was last answered
   std::atomic<int64_t> start_offset{OFFSET_INVALID};  // where fetching began, for the lag until a record is returned
 
   // ---- N adds, A subtracts
   std::atomic<int64_t> undelivered_records{0};        // decoded and not yet taken
 
+  // ---- written by whoever decodes, read anywhere
+  std::atomic<int64_t> received_records{0};           // decoded since the assignment
+
+  // ---- written on N, read by whoever decodes: together they say whether fetched data still mean anything
+  std::atomic<bool> tracked{false};           // stands in the network thread's set of assigned partitions
+  std::atomic<uint64_t> adopted_epoch{0};     // position_epoch that fetch_offset belongs to
+  std::atomic<uint64_t> decode_generation{0};  // moves when fetched data must be thrown away; a decoder may move it too
+
   // ---- thread: N
-  int64_t received_records = 0;        // decoded since the assignment
   int64_t received_bytes = 0;          // of their batches, as they came
-  bool tracked = false;                // stands in the network thread's set of assigned partitions
   size_t tracked_place = 0;            // where in FetchPositions.tracked
-  uint64_t adopted_epoch = 0;          // position_epoch that fetch_offset belongs to
   FetchState state = FETCH_NONE;
   int64_t reset_timestamp = 0;         // for FETCH_AWAIT_RESET: -1, -2 or a time in ms
   int64_t reset_tail = 0;              // OFFSET_TAIL: so many below the latest
@@ -90,7 +98,6 @@ struct PartitionState {
   bool revoking = false;               // on its way out of the assignment: no longer fetched
   bool listed_for_fetch = false;       // stands in FetchSender's list of partitions to look at
   int64_t eof_reported_at = -1;        // high watermark for which _PARTITION_EOF was given
-  uint64_t decode_generation = 0;      // moves when fetched data of this partition must be thrown away by N
   int32_t last_error = 0;
 
   PartitionState(std::string t, int32_t p) : topic(std::move(t)), partition(p) {}
@@ -98,8 +105,14 @@ struct PartitionState {
   void release() {
     if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
+  void drop_fetched() { decode_generation.fetch_add(1); }
   int32_t read_node(int64_t now_ms) const {
     return preferred_replica >= 0 && now_ms < preferred_until_ms ? preferred_replica : leader_id;
+  }
+  // Since when the watermarks may be out of date; -1: nobody keeps them. Sessions live as long as their FetchSender.
+  int64_t told_ms() const {
+    const std::atomic<int64_t>* answered = told_by.load(std::memory_order_acquire);
+    return answered == nullptr ? -1 : answered->load(std::memory_order_relaxed);
   }
   // "topic [partition]", as librdkafka writes it.
   std::string name() const { return topic + " [" + std::to_string(partition) + "]"; }

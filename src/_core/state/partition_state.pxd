@@ -31,6 +31,8 @@ cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
         string stored_metadata
         int64_t departed_offset
         int32_t departed_leader_epoch
+        int64_t named_offset
+        int64_t unprocessed_offset
         atomic[uint64_t] position_epoch
         atomic[bint] paused
         atomic[int64_t] end_offset
@@ -44,9 +46,9 @@ cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
         atomic[int64_t] committed_offset
         atomic[int64_t] start_offset
         atomic[int64_t] undelivered_records
-        int64_t received_records
+        atomic[int64_t] received_records
         int64_t received_bytes
-        bint tracked
+        bint tracked                  # atomic, as are adopted_epoch and decode_generation
         size_t tracked_place
         uint64_t adopted_epoch
         FetchState state
@@ -69,7 +71,9 @@ cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
         int32_t last_error
         void retain()
         void release()
+        void drop_fetched()
         int32_t read_node(int64_t now_ms)
+        int64_t told_ms()
         string name()
         void publish_position(int64_t offset, int32_t epoch)
         void read_position(int64_t& offset, int32_t& epoch)

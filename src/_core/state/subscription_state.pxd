@@ -1,10 +1,11 @@
 # What is assigned, where it stands and what is paused. thread: A writes under lock, N adopts through take_changes.
-from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, mutex, string, uint64_t, unordered_map, vector
+from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, string, uint64_t, unordered_map, vector
+from kconsumer._core.base.counted_mutex cimport CountedMutex
 from kconsumer._core.state.partition_state cimport PartitionState
 
 
 cdef class SubscriptionState:
-    cdef mutex lock                                       # shared: lock
+    cdef CountedMutex lock                                # shared: lock
     cdef unordered_map[string, PartitionState*] assigned  # shared: lock
     cdef vector[PartitionState*] order                    # shared: lock (assignment in the order it was given)
     cdef vector[PartitionState*] changed                  # shared: lock (each holds a reference)

@@ -116,6 +116,7 @@ cdef class SubscriptionState:
         p.position_epoch.store(self.next_epoch)
         self.next_epoch += 1
         p.stored_offset = OFFSET_INVALID
+        p.named_offset = OFFSET_INVALID
         # As in confluent_kafka, position() is what was returned: none since the seek.
         p.publish_position(OFFSET_INVALID, -1)
         self.note(p)

@@ -60,7 +60,7 @@ class Progress:
     def lag(self) -> int | None:
         """Offsets up to where reading stops, else to the end of the partitions; None while one is not known."""
         total = 0
-        lags = self._consumer.lag()
+        lags = self._consumer.lag(timeout=0)
         for p in self._consumer.position(self._consumer.assignment()):
             span = self._spans[p.partition]
             left = lags[(p.topic, p.partition)]

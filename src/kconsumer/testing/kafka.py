@@ -28,7 +28,7 @@ from kconsumer.testing._process import Children, Ports
 from kconsumer.testing._records import Record
 
 EXTERNAL = "KCONSUMER_BOOTSTRAP_SERVERS"
-_READY_SECONDS = 60.0
+_READY_SECONDS = 120.0  # three of them on two busy cores take their time
 _LOG_TAIL_LINES = 40
 _QUIET = ("-Dorg.slf4j.simpleLogger.showDateTime=true", "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
           "-Dorg.slf4j.simpleLogger.log.org.apache.kafka.common.config.AbstractConfig=warn",

@@ -5,6 +5,8 @@ import threading
 import pytest
 from stepped_loop import FETCH, Topic, batch, commit_marker, inside, records
 
+from kconsumer import WakeupError
+
 INVALID = -1001
 PARTITION_EOF, NOT_AUTHORIZED, BAD_MSG = -191, 29, -199
 
@@ -29,7 +31,7 @@ def position(loop, partition=0):
 
 def settle(loop):
     """Everything was taken: nothing may be counted as waiting."""
-    assert loop.consumer._counters()["fetch_buffer_records"] == 0
+    assert loop.consumer.metrics()["fetch_buffer_records"] == 0
 
 
 def raising(loop, code=NOT_AUTHORIZED):
@@ -309,7 +311,7 @@ def taking_then_failing(loop, during=lambda: None):
         raise Boom(error)
 
     def watch():
-        while loop.consumer._counters()["fetch_buffer_records"]:
+        while loop.consumer.metrics()["fetch_buffer_records"]:
             pass
         inside.tell_error(loop.consumer, -195)
 
@@ -318,6 +320,7 @@ def taking_then_failing(loop, during=lambda: None):
     watcher.start()
     with pytest.raises(Boom):
         loop.consumer.consume(1000, 30)
+    loop.advance(1)  # the network thread leaves it a moment to an application that has just waited
     watcher.join()
 
 
@@ -434,3 +437,84 @@ def test_many_partitions_are_served_in_turn(loop):
     for n in range(50):
         assert [o for p, o in got if p == n] == list(range(20))
     settle(loop)
+
+
+# -- an application that waits decodes what has been received; here nobody else could: the loop stands still
+
+
+def received(loop, parts):
+    """Answers have come, and nothing of them is decoded."""
+    serve(loop, parts, times=0)
+    loop.turn()
+    assert inside.undecoded(loop.consumer) == len(parts)
+
+
+@pytest.mark.parametrize("take", [
+    lambda consumer: [consumer.poll(10).offset() for _ in range(5)],
+    lambda consumer: [m.offset() for m in consumer.consume(5, 10)],
+    lambda consumer: [m.offset() for m in consumer.consume_batch(5, 10)],
+])
+def test_who_waits_decodes(loop, take):
+    loop.assign(("t", 0, 0))
+    received(loop, {0: {"records": records(0, 5)}})
+    assert take(loop.consumer) == list(range(5))
+    assert inside.undecoded(loop.consumer) == 0
+    assert position(loop)[0] == 5
+
+
+def test_who_does_not_wait_decodes_nothing(loop):
+    loop.assign(("t", 0, 0))
+    received(loop, {0: {"records": records(0, 5)}})
+    assert loop.consumer.poll(0) is None
+    assert inside.undecoded(loop.consumer) == 1
+
+
+def test_who_waits_drops_what_a_seek_has_overtaken(loop):
+    loop.assign(("t", 0, 0))
+    received(loop, {0: {"records": records(0, 5)}})
+    loop.consumer._seek("t", 0, 2, -1)
+
+    def watch():
+        while inside.undecoded(loop.consumer):
+            pass
+        loop.consumer.wakeup()
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    with pytest.raises(WakeupError):
+        loop.consumer.poll(30)
+    watcher.join()
+    loop.turn(2)
+    received(loop, {0: {"records": records(2, 5)}})
+    assert [m.offset() for m in loop.consumer.consume(3, 10)] == [2, 3, 4]
+
+
+def test_a_corrupt_batch_found_while_waiting_stops_its_partition(loop):
+    loop.assign(("t", 0, 0))
+    received(loop, {0: {"records": records(0, 2) + batch(2, [b"x"], spoil=True)}})
+    assert [loop.consumer.poll(10).offset() for _ in range(2)] == [0, 1]
+    assert loop.consumer.poll(10).error().code() == BAD_MSG
+    loop.advance(1)
+    loop.turn()
+    assert inside.partition(loop.consumer, "t", 0)["state"] == "STOPPED"
+    # The Fetch that was out meanwhile asked for what lies behind.
+    serve(loop, {0: {"records": records(3, 6)}})
+    assert loop.offsets() == []
+    loop.consumer._seek("t", 0, 3, -1)
+    loop.turn(2)
+    serve(loop, {0: {"records": records(3, 6)}})
+    assert loop.offsets() == [3, 4, 5]
+
+
+def test_the_network_thread_leaves_it_a_moment_to_who_has_just_waited(loop):
+    loop.assign(("t", 0, 0))
+    received(loop, {0: {"records": records(0, 5)}})
+    assert len(loop.consumer.consume(5, 10)) == 5
+    loop.turn()
+    received(loop, {0: {"records": records(5, 9)}})
+    loop.turn()
+    assert inside.undecoded(loop.consumer) == 1
+    loop.advance(1)
+    loop.turn()
+    assert inside.undecoded(loop.consumer) == 0
+    assert loop.offsets() == list(range(5, 9))

@@ -195,7 +195,7 @@ def test_a_history(loops, seed):
     assert application.next == brokers.high
     assert application.read > 200
     assert loop.poll() is None
-    assert loop.consumer._counters()["fetch_buffer_records"] == 0
+    assert loop.consumer.metrics()["fetch_buffer_records"] == 0
     loop.consumer._assign([], True)
     for _ in range(5):
         brokers.serve()

@@ -561,6 +561,13 @@ def test_after_a_lost_answer_everything_is_told_again(member):
     assert member.assigned == [("t", 0), ("t", 1)]
 
 
+def test_a_coordinator_that_hangs_is_noticed_before_the_session_ends(member):
+    member.join()
+    member.advance(INTERVAL_MS)
+    request = member.beat()
+    assert request["deadline_ms"] - request["sent_ms"] == 6 * INTERVAL_MS
+
+
 def test_a_lost_connection_looks_for_the_coordinator_again(member):
     member.join()
     member.advance(INTERVAL_MS)
@@ -664,6 +671,19 @@ def test_what_the_group_cannot_get_over_ends_it(member, code):
     member.advance(20_000)
     assert member.beats() == []
     assert member.assigned == []
+    error = member.poll().error()
+    assert (error.code(), error.fatal(), error.retriable()) == (code, True, False)  # as in librdkafka
+
+
+@pytest.mark.parametrize("code", [LOADING, NOT_AVAILABLE, NOT_COORDINATOR, FENCED_EPOCH, UNKNOWN_MEMBER, TOPIC_REFUSED])
+def test_what_the_group_gets_over_is_not_fatal(member, code):
+    member.join(assignment={T: [0]})
+    member.advance(INTERVAL_MS)
+    member.refuse(member.beat(), code)
+    for _ in range(3):
+        message = member.poll()
+        assert message is None or not message.error().fatal()
+        member.turn()
 
 
 def test_a_cluster_without_the_protocol_is_named_with_its_remedy(member):
@@ -672,6 +692,7 @@ def test_a_cluster_without_the_protocol_is_named_with_its_remedy(member):
     member.settle()
     message = member.poll()
     assert message.error().code() == UNSUPPORTED_FEATURE
+    assert message.error().fatal()
     assert "group.protocol=classic" in message.error().str()
     assert member.beats() == []
 
@@ -690,18 +711,18 @@ def test_an_instance_id_in_use_is_named():
     member.refuse(member.beat(), UNRELEASED, "Static member me with member id x was fenced")
     error = member.poll().error()
     assert error.code() == UNRELEASED
+    assert error.fatal()
     assert "group.instance.id me" in error.str()
 
 
-def test_subscribe_starts_anew_after_a_fatal_error(member):
+def test_a_fatal_error_is_told_for_ever(member):
     member.subscribe("^[z-a]")
     member.settle()
     member.refuse(member.beat(), INVALID_REGEX)
-    assert member.errors_told() == [INVALID_REGEX]
-    member.subscribe("t")
-    member.settle()
-    assert carried(member.beat()) == ALL_FIELDS
-    assert member.beat()["body"]["subscribed_topic_regex"] == ""
+    assert [member.poll().error().code() for _ in range(3)] == [INVALID_REGEX] * 3
+    with pytest.raises(KafkaException) as raised:
+        member.consumer.consume_batch(timeout=0)
+    assert raised.value.args[0].fatal()
 
 
 def test_without_a_coordinator_for_good_the_group_ends(member):
@@ -712,8 +733,14 @@ def test_without_a_coordinator_for_good_the_group_ends(member):
             member.answer(request, member.metadata_body([t["name"] for t in request["body"]["topics"]]))
     member.answer(member.one(FIND_COORDINATOR), member.found(error_code=GROUP_REFUSED, node_id=-1))
     member.turn(2)
-    assert member.errors_told() == [GROUP_REFUSED]
+    error = member.poll().error()
+    assert (error.code(), error.fatal()) == (GROUP_REFUSED, False)
+    assert member.poll() is None
     assert member.beats() == []
+    member.subscribe("t")  # starts anew
+    member.turn()
+    member.advance(1000)
+    assert len(member.requests(FIND_COORDINATOR)) == 1
 
 
 def test_an_answer_that_cannot_be_read_is_a_lost_one(member):

@@ -351,4 +351,4 @@ def test_nonsense_for_records_harms_only_its_partition(loop, data):
         if found := [m.offset() for m in loop.consumer.consume(100, 0) if m.error() is None and m.partition() == 0]:
             break
     assert found == [7, 8]
-    assert loop.consumer._counters()["fetch_buffer_records"] == 0
+    assert loop.consumer.metrics()["fetch_buffer_records"] == 0

@@ -88,7 +88,7 @@ def test_the_next_fetch_goes_out_before_the_last_is_decoded(loop):
     loop.fetched(loop.one(FETCH), {0: {"records": records(0, 10)}}, turns=1)
     # Sent in the turn that the answer came in or at the start of the next, which decodes only at its end.
     assert inside.undecoded(loop.consumer) == 1
-    assert loop.consumer._counters()["fetched_records_total"] == 0
+    assert loop.consumer.metrics()["fetched_records_total"] == 0
     loop.turn()
     assert loop.asked(loop.one(FETCH)) == {("t", 0): 10}
     assert loop.offsets() == list(range(10))
@@ -293,7 +293,7 @@ def test_an_unreadable_answer_ends_the_connection_and_the_session(loop):
     loop.advance(130)
     assert session_of(loop.one(FETCH)) == (77, 0)
     assert loop.offsets() == [0, 1, 2, 3, 4]
-    assert loop.consumer._counters()["fetch_reserved_bytes"] == loop.one(FETCH)["body"]["max_bytes"]
+    assert loop.consumer.metrics()["fetch_reserved_bytes"] == loop.one(FETCH)["body"]["max_bytes"]
 
 
 def test_the_epoch_of_a_session_wraps_past_zero(loop):
@@ -455,7 +455,7 @@ def test_records_decoded_before_a_seek_are_dropped(loop):
     loop.fetched(loop.one(FETCH), {})
     loop.fetched(loop.one(FETCH), {0: {"records": records(3, 5)}})
     assert loop.offsets() == [3, 4]
-    assert loop.consumer._counters()["fetch_buffer_records"] == 0
+    assert loop.consumer.metrics()["fetch_buffer_records"] == 0
 
 
 def test_a_seek_to_where_it_already_fetches_drops_what_was_asked_before(loop):
@@ -522,7 +522,7 @@ def test_a_fetch_asks_for_no_more_than_there_is_room_for(loops):
     loop.assign(("t", 0, 0), ("t", 2, 0))
     asked = [r["body"]["max_bytes"] for r in loop.requests(FETCH)]
     assert sum(asked) <= 2_000_000 + 500_000  # the second asks for a worthwhile least
-    assert loop.consumer._counters()["fetch_reserved_bytes"] == sum(asked)
+    assert loop.consumer.metrics()["fetch_reserved_bytes"] == sum(asked)
 
 
 @pytest.mark.parametrize("memory", [1024, 200_000])
@@ -552,7 +552,7 @@ def test_a_full_buffer_holds_the_fetch_back_until_there_is_room(loops):
         loop.fetched(loop.one(FETCH), {0: {"records": batch(at, [b"z" * 100_000] * 3)}})
         at += 3
         assert at < 30
-    assert loop.consumer._counters()["fetch_stalls_total"] > 0
+    assert loop.consumer.metrics()["fetch_stalls_total"] > 0
     loop.advance(10_000)
     assert loop.requests(FETCH) == []
     wakeups = loop.network.calls["wakeup"]
@@ -576,7 +576,7 @@ def test_what_the_application_keeps_does_not_stop_the_fetcher(loops):
         kept.append(loop.consumer.consume_batch(1000, 0))
         assert len(kept[-1]) == 3
         assert len(loop.consumer.consume_batch(1000, 0)) == 0
-    assert loop.consumer._counters()["fetch_buffer_bytes"] > 1_000_000
+    assert loop.consumer.metrics()["fetch_buffer_bytes"] > 1_000_000
 
 
 def test_partitions_longest_unserved_come_first_in_a_full_request(loop):
@@ -593,7 +593,7 @@ def test_nothing_of_a_closed_fetch_stays_reserved(loop):
     loop.assign(("t", 0, 0), ("t", 2, 0))
     for request in loop.requests(FETCH):
         loop.fail(request)
-    assert loop.consumer._counters()["fetch_reserved_bytes"] == 0
+    assert loop.consumer.metrics()["fetch_reserved_bytes"] == 0
 
 
 # -- ends of partitions

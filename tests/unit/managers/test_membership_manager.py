@@ -257,6 +257,35 @@ def test_a_topic_that_went_no_longer_matches(member):
     assert topics_joined(member) == ["t"]
 
 
+def test_a_member_with_patterns_looks_for_new_topics_before_it_joins_again(member):
+    """Or every member would bring another rebalance of all when it meets the new topic by itself."""
+    member.stable(None, "^t")
+    member.heartbeat(REBALANCE)
+    member.topics["tab"] = Topic({0: (1, 5)}, bytes(15) + b"b")
+    member.serve()
+    assert member.state == "JOINING"
+    assert member.sent(JOIN) == []
+    assert member.the(METADATA)["body"]["topics"] is None
+    member.settle_metadata()
+    assert topics_joined(member) == ["t", "tab"]
+
+
+def test_news_of_a_moment_ago_are_fresh_enough(member):
+    member.stable(None, "^t")
+    member.topics["tab"] = Topic({0: (1, 5)}, bytes(15) + b"b")
+    member.refresh()
+    member.serve()
+    assert member.sent(METADATA) == []
+    assert topics_joined(member) == ["t", "tab"]
+
+
+def test_without_patterns_a_join_waits_for_no_news(stable):
+    stable.heartbeat(REBALANCE)
+    stable.serve()
+    assert stable.sent(METADATA) == []
+    assert len(stable.sent(JOIN)) == 1
+
+
 def test_internal_topics_do_not_match(member):
     member.begin("^.")
     assert topics_joined(member) == ["t"]

@@ -79,6 +79,35 @@ def test_backoff_starts_over_after_a_success(clock):
     broker.close()
 
 
+def test_a_broker_that_is_back_for_one_channel_is_back_for_all(clock):
+    port = unused_port()
+    driver = refused(port, clock)
+    for _ in range(8):
+        clock.advance(10_000)
+        driver.ready(-2, FETCH)
+        driver.poll_until(lambda: driver.ready(-2, FETCH) == BACKOFF)
+    broker = ScriptedBroker(port=port)
+    clock.advance(1_300)
+    assert driver.ready(-2, FETCH) == BACKOFF
+    broker.negotiate(driver)
+    assert driver.ready(-2, FETCH) == CONNECTING
+    broker.close()
+
+
+def test_a_broker_that_is_listed_is_tried_within_a_second(clock):
+    driver = refused(unused_port(), clock)
+    for _ in range(8):
+        clock.advance(10_000)
+        driver.ready(-2)
+        driver.poll_until(lambda: driver.ready(-2) == BACKOFF)
+    name = driver.stats()[0]["name"].rpartition(":")
+    driver.set_nodes([(1, name[0], int(name[2]))])
+    driver.set_nodes([(1, name[0], int(name[2]))])
+    assert driver.ready(1) == BACKOFF
+    clock.advance(1_000)
+    assert driver.ready(1) == CONNECTING
+
+
 def test_a_failure_is_forgotten_when_the_next_attempt_starts(clock):
     driver = refused(unused_port(), clock)
     clock.advance(1000)
@@ -388,6 +417,21 @@ def test_least_loaded_node(broker, other_broker, driver, clock):
     assert driver.least_loaded_node() == 1
     clock.advance(100)
     assert driver.least_loaded_node() == 2
+
+
+def test_a_node_that_hangs_is_asked_last(broker, other_broker, driver, clock):
+    """What it left unanswered on one connection it would on another, which looks idle."""
+    driver.set_nodes([(1, *broker.address), (2, *other_broker.address)])
+    broker.negotiate(driver, node=1)
+    broker.negotiate(driver, node=1, channel=COORDINATOR)
+    driver.add(3, node=1, channel=COORDINATOR, timeout_ms=1000)
+    driver.poll()
+    assert driver.least_loaded_node() == 1
+    clock.advance(1000)
+    driver.poll_until(lambda: driver.ended)
+    assert driver.least_loaded_node() == 2
+    broker.negotiate(driver, node=1, channel=FETCH)
+    assert driver.least_loaded_node() == 1
 
 
 def test_least_loaded_node_is_none_while_all_are_in_backoff(clock):

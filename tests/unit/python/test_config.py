@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kconsumer import config
+from kconsumer import Assignor, RebalanceProtocol, config
 from kconsumer.config import Endpoint, OffsetReset, Settings, parse, parse_update
 from kconsumer.config_properties import BY_NAME, PROPERTIES, SECTIONS
 from kconsumer.config_property import ABSENT, Kind, Property, Scope, Status
@@ -460,6 +460,71 @@ def test_eager_and_cooperative_assignors_may_stand_together() -> None:
     """As in the Java client: so a group goes from one to the other, member by member (KIP-429)."""
     given = settings(partition_assignment_strategy="cooperative-sticky,range")
     assert given.partition_assignment_strategy == ("cooperative-sticky", "range")
+
+
+class Own(Assignor):
+    """An assignor of the application's."""
+
+    name = "own"
+
+    def assign(self, topics: Any, group: Any) -> Any:
+        return {}
+
+
+class Cooperative(Own):
+    name = "cooperative"
+    supported_protocols = (RebalanceProtocol.COOPERATIVE,)
+
+
+class Both(Own):
+    name = "both"
+    supported_protocols = (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
+
+    def subscription_user_data(self, topics: frozenset[str]) -> bytes | None:
+        return b""
+
+
+def test_assignors_may_be_objects_classes_and_names() -> None:
+    own = Own()
+    given = settings(partition_assignment_strategy=[own, "range", Both, own, " sticky "])
+    first, second, both, last = given.partition_assignment_strategy
+    assert (first, second, last) == (own, "range", "sticky")
+    assert isinstance(both, Both)
+    assert given.own_assignors == [own, both]
+    assert given.assignor_names == ["own", "range", "both", "sticky"]
+    assert settings(partition_assignment_strategy=own).partition_assignment_strategy == (own,)
+    assert settings(partition_assignment_strategy=Own).assignor_names == ["own"]
+    assert settings().own_assignors == []
+
+
+@pytest.mark.parametrize(("strategy", "cooperative", "user_data"), [
+    ("range,roundrobin", False, False),
+    ("cooperative-sticky", True, False),
+    ([Own], False, False),
+    ([Cooperative, "cooperative-sticky"], True, False),
+    ([Both, "cooperative-sticky"], True, True),
+    ([Both, "range"], False, True),
+])
+def test_what_the_assignors_say_of_the_group(strategy: Any, cooperative: bool, user_data: bool) -> None:
+    given = settings(partition_assignment_strategy=strategy)
+    assert (given.cooperative, given.assignors_have_user_data) == (cooperative, user_data)
+
+
+@pytest.mark.parametrize(("strategy", "message"), [
+    (5, "partition.assignment.strategy: 5 is not valid: an assignor must be a name or an Assignor, not int"),
+    ([Own(), 5], "5 is not valid"),
+    ([None], "None is not valid"),
+    ([], "expected at least one assignor"),
+    ([int], "an assignor must be a name or an Assignor, not type"),
+    ([Assignor], "is not valid"),
+    ([type("Nameless", (Own,), {"name": None})], "Nameless.name must be a str"),
+    ([type("Range", (Own,), {"name": "range"})], "Range.name is that of a built-in assignor: range"),
+    ([Own(), Own()], "two assignors have the name 'own'"),
+    ([Cooperative, "range"], "cooperative is cooperative only, and cannot stand beside one that is eager only"),
+    ([Own(), "uniform"], "'uniform' is not valid"),
+])
+def test_assignors_that_are_refused(strategy: Any, message: str) -> None:
+    assert message in error({"bootstrap.servers": "h", "partition.assignment.strategy": strategy})
 
 
 def test_under_the_consumer_protocol_the_poll_interval_stands_alone() -> None:

@@ -1,4 +1,4 @@
-"""docs/configuration.md is what tools/generate_docs.py writes, and holds the whole table."""
+"""docs/configuration.md and docs/metrics.md are what tools/generate_docs.py writes, and hold the whole tables."""
 
 from __future__ import annotations
 
@@ -32,9 +32,12 @@ def test_the_page_is_up_to_date(tool: ModuleType, monkeypatch: pytest.MonkeyPatc
     assert run(tool, monkeypatch, "--check") == 0
 
 
-def test_check_finds_a_page_that_is_not(tool: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    page = tmp_path / "docs" / "configuration.md"
-    monkeypatch.setattr(tool, "PAGE", page)
+@pytest.mark.parametrize("name", ["configuration.md", "metrics.md"])
+def test_check_finds_a_page_that_is_not(
+    tool: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    monkeypatch.setattr(tool, "DOCS", tmp_path / "docs")
+    page = tmp_path / "docs" / name
     assert run(tool, monkeypatch, "--check") == 1 and not page.exists()
     assert run(tool, monkeypatch) == 0 and run(tool, monkeypatch, "--check") == 0
     page.write_text(page.read_text(encoding="utf-8") + "\n", encoding="utf-8")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from kconsumer import TopicPartition
@@ -12,6 +15,7 @@ from kconsumer.assignors import (
     Member,
     RebalanceProtocol,
     Topic,
+    as_assignor,
     check_assignor,
     run,
 )
@@ -49,6 +53,7 @@ def outcome(result, *members: Member, protocol=RebalanceProtocol.EAGER):
 
 def test_every_member_gets_an_assignment():
     assert outcome({"y": parts("a0 b0")}) == {"x": Assignment(), "y": Assignment(tuple(parts("a0 b0")))}
+    assert outcome({"y": Assignment(iter(parts("a1")))})["y"] == Assignment(tuple(parts("a1")))
     with_data = Assignment(tuple(parts("a2")), user_data=b"1")
     assert outcome({"x": with_data, "y": iter(parts("a0"))}) == {"x": with_data, "y": Assignment(tuple(parts("a0")))}
 
@@ -63,7 +68,7 @@ def test_every_member_gets_an_assignment():
     ({"x": parts("a0 a0")}, "already given to member x"),
 ])
 def test_what_is_refused(result, reason):
-    with pytest.raises(ValueError, match=f"assignor given: .*{reason}"):
+    with pytest.raises(ValueError, match=reason):
         outcome(result)
 
 
@@ -110,7 +115,7 @@ def test_a_whole_assignor():
 
     assignor = OneForAll()
     check_assignor(assignor)
-    assert assignor.user_data(frozenset("a")) is None
+    assert assignor.subscription_user_data(frozenset("a")) is None
     assert assignor.supported_protocols == (RebalanceProtocol.EAGER,)
     assignments = run(assignor, TOPICS, group(Y, X), RebalanceProtocol.EAGER)
     assert assignments == {"x": Assignment(tuple(parts("a0 a1 a2"))), "y": Assignment(tuple(parts("b0")))}
@@ -129,3 +134,21 @@ def test_no_assignors():
     for bad in ("range", type("Nameless", (Given,), {"name": None})({})):
         with pytest.raises(TypeError):
             check_assignor(bad)
+
+
+@pytest.mark.parametrize("given", [Given, type("Wanting", (Given,), {"__init__": lambda self, a, b: None})])
+def test_a_class_that_needs_arguments_is_no_assignor(given):
+    with pytest.raises(TypeError):
+        as_assignor(given)
+
+
+def test_the_example_in_the_documentation():
+    page = (Path(__file__).parents[3] / "docs" / "assignors.md").read_text()
+    (example,) = re.findall(r"```python\n(.*?)```", page, re.S)
+    names = {}
+    exec(example, names)
+    names["consumer"].close()
+    given = run(as_assignor(names["Weighted"](3)), {"a": Topic(8)}, group(
+        Member("x", frozenset("a"), user_data=names["Weighted"](3).subscription_user_data(frozenset("a"))),
+        Member("y", frozenset("a"))), RebalanceProtocol.EAGER)
+    assert [len(given[name].partitions) for name in "xy"] == [6, 2]

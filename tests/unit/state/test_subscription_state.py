@@ -177,4 +177,4 @@ def test_a_seek_does_not_wait_behind_a_parked_fetch(loop):
     assert waited < 50
     assert loop.network.calls["renew"] == 1
     assert loop.one(FETCH)["body"]["session_epoch"] == 0
-    assert loop.consumer._counters()["fetch_reserved_bytes"] == loop.one(FETCH)["body"]["max_bytes"]
+    assert loop.consumer.metrics()["fetch_reserved_bytes"] == loop.one(FETCH)["body"]["max_bytes"]

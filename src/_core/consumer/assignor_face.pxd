@@ -1,0 +1,13 @@
+# What an AssignorCall asks and is answered, as plain tuples. thread: A.
+from kconsumer._core.base.cpp cimport int32_t, string, vector
+from kconsumer._core.events.application_event cimport AssignorAnswerEvent
+from kconsumer._core.events.assignor_call cimport AssignorCall
+from kconsumer._core.protocol.types cimport NullableString
+
+
+cdef list texts(const vector[string]& raw)
+cdef list member_tuples(const AssignorCall* call)
+cdef list topic_tuples(const AssignorCall* call)
+cdef object bytes_of(const NullableString& data)
+cdef int put_assignments(AssignorAnswerEvent* answer, found) except -1
+cdef int put_user_data(AssignorAnswerEvent* answer, found) except -1

@@ -1,0 +1,90 @@
+"""Owns: the numbers behind Consumer.metrics() and Consumer.lag(), read from where each part keeps its own.
+
+thread: A, any; nothing is asked of the network thread. Never: writes anything, names what is not in
+kconsumer/metrics.py.
+"""
+from kconsumer._core.base.cpp cimport int32_t, int64_t, vector
+from kconsumer._core.consumer.consumer_core cimport ConsumerCore
+from kconsumer._core.consumer.group_core cimport GroupCore
+from kconsumer._core.consumer.text cimport text_of, utf8
+from kconsumer._core.state.group cimport Timing
+from kconsumer._core.state.partition_state cimport PartitionState
+
+cdef enum:
+    # A broker answers a Fetch within fetch.wait.max.ms, and when a watermark moves; longer than this beyond it, and
+    # nobody has told for a while.
+    JUST_MS = 1000
+
+
+def core_metrics(ConsumerCore core not None):
+    """What any consumer has, by name."""
+    cdef int64_t now_us = core.clock.now_us()
+    return {
+        "fetch_buffer_bytes": core.pool.live_bytes(),
+        "fetch_reserved_bytes": core.counters.reserved_bytes.load(),
+        "fetch_buffer_records": core.counters.undelivered_records.load(),
+        "fetches_total": core.counters.fetches.load(),
+        "fetched_bytes_total": core.counters.fetched_bytes.load(),
+        "fetched_records_total": core.counters.records.load(),
+        "fetch_stalls_total": core.counters.stalls.load(),
+        "network_turns_total": core.counters.turns.load(),
+        "application_events_total": core.application.added.load(),
+        "poll_waits_total": core.idle.waits(),
+        "poll_idle_us_total": core.idle.total_us(now_us),
+        "poll_idle_ratio": core.idle.ratio(now_us),
+    }
+
+
+def group_metrics(GroupCore core not None):
+    """What a member of a group has, by name."""
+    cdef int64_t rebalanced = core.shared.rebalanced_ms.load()
+    return {
+        **timing("rebalance", &core.shared.rebalances),
+        "last_rebalance_ago_ms": core.clock.now_ms() - rebalanced if rebalanced >= 0 else -1,
+        **timing("heartbeat", &core.shared.heartbeats),
+        **timing("commit", &core.shared.commits),
+    }
+
+
+cdef dict timing(str what, Timing* found):
+    return {
+        f"{what}s_total": found.count.load(),
+        f"{what}_latency_us": found.latest_us.load(),
+        f"{what}_latency_max_us": found.longest_us.load(),
+        f"{what}_latency_us_total": found.total_us.load(),
+    }
+
+
+def ends(ConsumerCore core not None, partitions=None):
+    """[(topic, partition)] (None: the assignment) → [(topic, partition, at, end, just)] of those that are assigned.
+
+    `at` is the position, else where fetching begins; `end` the high watermark or, under read_committed, the last stable
+    offset, as the latest Fetch told; each negative where it is not known. `just`: a Fetch has just told the end.
+    """
+    cdef vector[PartitionState*] found
+    cdef PartitionState* p
+    cdef int64_t now_ms = core.clock.now_ms()
+    cdef int64_t until_ms = now_ms - core.config.wait_max_ms.load() - JUST_MS
+    cdef list out = []
+    if partitions is None:
+        core.subscription.snapshot(found)
+    else:
+        for topic, partition in partitions:
+            p = core.subscription.find(utf8(topic), <int32_t>partition)
+            if p != NULL:
+                found.push_back(p)
+    for p in found:
+        out.append(end_of(p, core.config.read_committed, until_ms))
+        p.release()
+    return out
+
+
+cdef tuple end_of(PartitionState* p, bint stable, int64_t until_ms):
+    cdef int64_t at = 0
+    cdef int64_t end = p.last_stable_offset.load() if stable else p.high_watermark.load()
+    cdef int64_t told = p.told_ms()
+    cdef int32_t leader_epoch = 0
+    p.read_position(at, leader_epoch)
+    if at < 0:
+        at = p.start_offset.load()
+    return text_of(p.topic), p.partition, at, end, end >= 0 and told >= 0 and told >= until_ms

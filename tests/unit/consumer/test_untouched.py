@@ -1,0 +1,144 @@
+"""With records at hand poll, consume and consume_batch touch nothing that the network thread touches: counted.
+
+The loop is stepped by hand and stands still while records are taken, so that every count is the application's. What the
+design allows is one lock of the fetch buffer for all that has been published since the last one: it is taken per call
+that finds nothing in hand, never per record or per block.
+"""
+
+import consumer_group_loop
+import pytest
+from group_loop import GroupLoop
+from stepped_loop import FETCH, LIST_OFFSETS, T1, Loop, records
+
+from kconsumer._core.consumer import consumer_core_testing as inside
+
+BLOCKS, ROWS = 5, 200  # per partition: so many Fetch responses, of so many records
+PARTITIONS = 2
+COUNT = PARTITIONS * BLOCKS * ROWS
+BUFFER = "locks of the fetch buffer"
+
+
+def assigned() -> Loop:
+    loop = Loop()
+    loop.assign(("t", 0, 0), ("t", 1, 0))
+    return loop
+
+
+def classic() -> Loop:
+    loop = GroupLoop()
+    loop.stable({"t": [0, 1]})
+    return begun(loop)
+
+
+def consumer_protocol() -> Loop:
+    loop = consumer_group_loop.Member()
+    loop.join("t", assignment={T1: [0, 1]})
+    return begun(loop)
+
+
+def begun(loop):
+    """Nothing is committed: the group's partitions begin at their first offset."""
+    loop.turn(2)
+    for request in loop.requests(LIST_OFFSETS):
+        loop.answer_offsets(request, lambda topic, partition, timestamp: {"offset": 0})
+    loop.turn(2)
+    return loop
+
+
+@pytest.fixture(params=[assigned, classic, consumer_protocol])
+def loop(request):
+    """A consumer with COUNT records at hand, which were published block by block."""
+    made = request.param()
+    for block in range(BLOCKS):
+        (fetch,) = made.requests(FETCH, 1)
+        first = block * ROWS
+        made.fetched(fetch, {p: {"records": records(first, first + ROWS)} for p in range(PARTITIONS)}, turns=4)
+    assert made.consumer.metrics()["fetch_buffer_records"] == COUNT
+    return made
+
+
+def touched(loop):
+    return {**inside.touched(loop.consumer), "wakeups of the network thread": loop.network.calls["wakeup"]}
+
+
+def spent(loop, take):
+    """What is counted while `take` runs, without what stayed as it was."""
+    before = touched(loop)
+    take()
+    return {name: after - before[name] for name, after in touched(loop).items() if after != before[name]}
+
+
+def poll_all(consumer):
+    found = [consumer.poll(5) for _ in range(COUNT)]
+    assert [m.error() for m in found] == [None] * COUNT
+    assert {(m.partition(), m.offset()) for m in found} == {
+        (p, n) for p in range(PARTITIONS) for n in range(BLOCKS * ROWS)}
+
+
+def iterate_all(consumer):
+    assert sum(1 for _, _ in zip(range(COUNT), consumer, strict=False)) == COUNT
+
+
+def consume_all(consumer):
+    assert len(consumer.consume(COUNT, 5)) == COUNT
+
+
+def consume_bits(consumer):
+    assert sum(len(consumer.consume(7, 5)) for _ in range(COUNT // 7)) == COUNT // 7 * 7
+
+
+def batch_all(consumer):
+    taken = 0
+    while taken < COUNT:
+        taken += len(consumer.consume_batch(COUNT, 5))
+    assert taken == COUNT
+
+
+def batch_bits(consumer):
+    taken = 0
+    while taken < COUNT:
+        taken += len(consumer.consume_batch(9, 5))
+    assert taken == COUNT
+
+
+ways = pytest.mark.parametrize("way", [poll_all, iterate_all, consume_all, consume_bits, batch_all, batch_bits])
+
+
+@ways
+def test_taking_records_at_hand_takes_one_lock_for_all(loop, way):
+    assert spent(loop, lambda: way(loop.consumer)) == {BUFFER: 1}
+
+
+@ways
+def test_once_the_first_is_taken_nothing_is_touched(loop, way):
+    """All that was published is in the handler's own hands by then."""
+    consumer = loop.consumer
+    assert consumer.poll(5).offset() == 0
+    rest = COUNT - 1
+
+    def take():
+        taken = 0
+        while taken < rest:
+            if way in (poll_all, iterate_all):
+                assert consumer.poll(5).error() is None
+                taken += 1
+            elif way in (consume_all, consume_bits):
+                taken += len(consumer.consume(min(rest - taken, rest if way is consume_all else 7), 5))
+            else:
+                taken += len(consumer.consume_batch(rest if way is batch_all else 9, 5))
+
+    assert spent(loop, take) == {}
+
+
+def test_the_counters_count(loop, time_passes):
+    """What the others assert would hold for counters that stand still."""
+    consumer = loop.consumer
+    poll_all(consumer)
+    with time_passes(loop):
+        assert spent(loop, lambda: consumer.poll(1))["waits"] >= 1
+    assert spent(loop, lambda: consumer._set_paused("t", 0, True)) == {
+        "locks of the subscription": 1, "wakeups of the network thread": 1}
+    assert spent(loop, consumer.wakeup) == {"wakeups of the application": 1}
+    assert spent(loop, lambda: inside.tell_error(consumer, -195)) == {"locks of the background events": 1}
+    assert spent(loop, lambda: inside.ask_topics(consumer)) == {
+        "events for the network thread": 1, "locks of their queue": 1, "wakeups of the network thread": 1}
