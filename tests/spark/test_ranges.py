@@ -20,6 +20,8 @@ from kconsumer.testing import KafkaCluster
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 LEVELS = ("read_committed", "read_uncommitted")
 BEGAN_MS = 1_714_564_800_000
+# The topics are written by a Java producer for each codec, and then a compaction is waited for.
+pytestmark = pytest.mark.timeout(600)
 Row = tuple[int, bytes | None, bytes | None, int, list[tuple[str, bytes | None]] | None]
 
 
