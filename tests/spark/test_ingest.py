@@ -133,6 +133,16 @@ def test_a_pattern_and_a_topic_that_comes_later(job: Job):
     assert sorted(bytes(row.value) for row in job.rows().collect()) == [b"1", b"2"]
 
 
+@pytest.mark.parametrize(("decoding", "jar"), [
+    (Decoding("avro", '{"type": "record", "name": "R", "fields": [{"name": "n", "type": "int"}]}'), "spark-avro"),
+    (Decoding("protobuf", descriptors=b"", message="M"), "spark-protobuf"),
+])
+def test_a_jar_that_is_missing_is_named(job: Job, decoding: Decoding, jar: str):
+    job.write(b"1")
+    with pytest.raises(ConfigurationError, match=f"{jar} is missing in the session: .*org.apache.spark:{jar}_2.13:"):
+        job.run(decoding=decoding)
+
+
 # ---- bad records
 
 def test_bad_records_in_a_column(job: Job):
