@@ -1,4 +1,4 @@
-"""The ingestion job on a real Kafka and a real local Spark: decodings, bad records, restarts, metrics, contradictions."""
+"""The ingestion job on a real Kafka and a real local Spark: decodings, bad records, restarts, metrics."""
 
 from __future__ import annotations
 

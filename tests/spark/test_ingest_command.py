@@ -1,4 +1,4 @@
-"""`kconsumer ingest` as a process: what it prints, how it ends, signals, and that a run after a signal goes on exactly."""
+"""`kconsumer ingest` as a process: what it prints, how it ends, and that a run after a signal goes on exactly."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def numbers(spark: Any, folder: Path) -> list[int]:
     return sorted(row.n for row in rows.collect())
 
 
-def test_a_run_with_metrics_on_standard_output(spark: Any, embedded: EmbeddedCluster, topic_name: Names, tmp_path: Path):
+def test_metrics_on_standard_output(spark: Any, embedded: EmbeddedCluster, topic_name: Names, tmp_path: Path):
     name = topic_name()
     embedded.create_topic(name, 2)
     embedded.produce(name, [{"value": b"%d" % n, "partition": n % 2} for n in range(100)])
@@ -77,7 +77,7 @@ def test_a_run_with_metrics_on_standard_output(spark: Any, embedded: EmbeddedClu
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_a_signal_in_the_middle_and_a_run_after_it(
     spark: Any, kafka: KafkaCluster, topic_name: Names, tmp_path: Path, running: Callable[..., subprocess.Popen[str]],
-    number: signal.Signals, code: int,
+    *, number: signal.Signals, code: int,
 ):
     """The trigger that runs at the signal ends, none is begun and left; the next run reads the rest, nothing twice."""
     count = 20_000

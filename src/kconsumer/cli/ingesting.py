@@ -23,7 +23,7 @@ from kconsumer.cli.ingest_progress import IngestProgress
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from kconsumer.spark.ingest import IngestOptions, Ingestion
+    from kconsumer.spark.ingest import Ingestion, IngestOptions
 
 _SIGINT_EXIT = 130
 _START = {"beginning": "earliest", "end": "latest"}
@@ -58,7 +58,7 @@ def _text_or_file(ctx: click.Context, param: click.Parameter, given: str | None)
               help='Where a new checkpoint begins: beginning, end, or {"TOPIC": {"0": 123}}.')
 @click.option("--checkpoint", required=True, metavar="PATH", help="Where the progress is kept.")
 @click.option("--trigger", default="available-now", show_default=True, metavar="WHEN",
-              help="available-now: what there is, then end; once: the same in one trigger; 10s: go on, every ten seconds.")
+              help="available-now: what there is, then end; once: in one trigger; 10s: go on every ten seconds.")
 @click.option("-o", "--path", metavar="PATH", help="Where the output goes.")
 @click.option("--table", metavar="NAME", help="A table in place of --path.")
 @click.option("--format", "format_", default="parquet", show_default=True, metavar="FORMAT",
@@ -66,7 +66,7 @@ def _text_or_file(ctx: click.Context, param: click.Parameter, given: str | None)
 @click.option("--partition-by", multiple=True, metavar="NAME[=SQL]",
               help="A column to partition the output by, or a new one: 'day=to_date(timestamp)'; may be repeated.")
 @click.option("--select", multiple=True, metavar="SQL",
-              help="A column of the output, as 'value.*' or 'cast(key as string) as key'; may be repeated. Default: all.")
+              help="A column of the output, as 'value.*' or 'cast(key as string) as key'; repeatable. Default: all.")
 @click.option("--value", "kind", type=click.Choice(["raw", "json", "avro", "protobuf"]), default="raw",
               show_default=True, help="What the values are.")
 @click.option("--schema", metavar="TEXT|@FILE", callback=_text_or_file,
@@ -122,7 +122,8 @@ def _options(
 ) -> IngestOptions:
     from kconsumer.spark.ingest import Decoding, IngestOptions
 
-    decoding = Decoding(kind, schema, sample, descriptors and descriptors.read_bytes(), message, skip_bytes)
+    decoding = Decoding(kind, schema, sample, None if descriptors is None else descriptors.read_bytes(), message,
+                        skip_bytes)
     if dead_letter is not None and bad_records is None:
         bad_records = "dead-letter"
     return IngestOptions(decoding=decoding, format=format_, start=_START.get(start, start), dead_letters=dead_letter,

@@ -83,7 +83,7 @@ def record_of(options: IngestOptions, path: str | None, dead_letters: str | None
     """What a restart must agree with; the paths qualified."""
     decoding = options.decoding
     given = {name.lower(): value for name, value in options.source.items()}
-    avro = json.dumps(json.loads(decoding.schema), sort_keys=True) if decoding.kind == "avro" else None
+    avro = json.dumps(json.loads(decoding.schema or ""), sort_keys=True) if decoding.kind == "avro" else None
     return {
         "version": _VERSION,
         "topics": sorted(options.topics) or None,
@@ -134,8 +134,8 @@ def check_foreign(document: str, topics: tuple[str, ...], where: str) -> None:
     except (ValueError, IndexError, TypeError):
         raise configuration_error(f"the checkpoint {where} is not one of a query over Kafka topics") from None
     if topics and not known <= set(topics):
-        raise configuration_error(f"the checkpoint {where} is of a query that reads other topics: {_shown(sorted(known))} "
-                                  f"there, {_shown(sorted(topics))} now")
+        raise configuration_error(f"the checkpoint {where} is of a query that reads other topics: "
+                                  f"{_shown(sorted(known))} there, {_shown(sorted(topics))} now")
 
 
 def _fits(name: str, old: Any, new: Any) -> bool:

@@ -104,7 +104,7 @@ def parse_schema(spark: SparkSession, text: str) -> StructType:
 
     try:
         if text.lstrip().startswith("{"):
-            found: Any = StructType.fromJson(json.loads(text))
+            found = StructType.fromJson(json.loads(text))
         else:
             found = spark.createDataFrame([], text).schema
     except (PySparkException, ValueError, KeyError, TypeError, AttributeError) as error:

@@ -17,7 +17,7 @@ from kconsumer.config_values import configuration_error
 from kconsumer.spark.ingest.decoding import RAW, REASON, decoded, parse_schema
 from kconsumer.spark.ingest.options import IngestOptions
 from kconsumer.spark.offset_reader import OffsetReader
-from kconsumer.spark.offsets import LATEST, from_json, to_json
+from kconsumer.spark.offsets import to_json
 from kconsumer.spark.options import ReadOptions
 from kconsumer.spark.stream import StreamReader, UnlimitedStreamReader
 

@@ -103,7 +103,7 @@ class IngestOptions:
             if not topic.strip() or "," in topic:
                 raise configuration_error(f"{topic!r} is no topic")
         if not self.checkpoint.strip():
-            raise configuration_error("a checkpoint is needed: it is what makes a restart go on where the last run ended")
+            raise configuration_error("a checkpoint is needed: by it a restart goes on where the last run ended")
         self._check_target()
         self._check_bad_records()
         for name, _ in self.partitions:
