@@ -16,7 +16,7 @@ from kconsumer.testing import KafkaCluster
 
 Names = Callable[[], str]
 JSON = Decoding("json", "n INT, text STRING")
-GOOD = [b'{"n": 1, "text": "one"}', b'{"n": 2}', b' {"text": "three", "n": null}\n']
+GOOD = [b'{"n": 1, "text": "one } {"}', b'{"n": 2}', b' {"text": "three", "n": null}\n']
 BAD = {
     b"": "the value is not a JSON object",
     b"\xff\xfe{}": "the value is not UTF-8",
@@ -24,6 +24,7 @@ BAD = {
     b'[{"n": 1}, {"n": 2}]': "the value is not a JSON object",
     b'{"n": 1, "text"}': "the value is not well-formed JSON",
     b'{"n": 1} {"n": 2}': "the value is not well-formed JSON",
+    b'{"n": 1} rest }': "the value is not well-formed JSON",
     b'{"n": "many", "text": "x"}': "the value does not fit the schema: n is no int",
 }
 
@@ -87,7 +88,7 @@ def test_json_with_a_schema(job: Job):
     job.run(decoding=JSON)
     rows = job.rows()
     assert rows.select("value.*", "bad_record").collect() == [
-        (1, "one", None), (2, None, None), (None, "three", None), (None, None, None)]
+        (1, "one } {", None), (2, None, None), (None, "three", None), (None, None, None)]
     assert rows.where("value is null").count() == 1  # the tombstone
 
 

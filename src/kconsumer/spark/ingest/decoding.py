@@ -70,19 +70,26 @@ def _marks(frame: DataFrame) -> list[str]:
 # ---- JSON
 
 def _json(data: Column, schema: StructType) -> tuple[Column, Column]:
-    """Spark's parser takes the first of several objects, and an empty text for nothing: both are bad here."""
+    """Spark's parser takes the first of several values, and an empty text for nothing: both are bad here."""
     text = data.cast("string")
     marked = StructType([*schema.fields, StructField(_CORRUPT, StringType())])
     found = f.from_json(text, marked, {**_ANY, "columnNameOfCorruptRecord": _CORRUPT})
     trimmed = f.trim(text, f.lit(_BLANK))
     is_object = f.startswith(trimmed, f.lit("{")) & f.endswith(trimmed, f.lit("}"))
+    fits = f.col(_DECODED)[_CORRUPT].isNull() & f.col(_DECODED).isNotNull()
+    # The parser does not look at what follows the first value. To have it read all costs as much again, so that is done
+    # only where a brace closes before what may not follow it (in a string it may).
+    goes_on = text.rlike(r"\}\s*[^\s,}\]]")
+    well_formed = f.coalesce(f.size(f.from_json(f.concat(f.lit("["), text, f.lit("]")), "array<string>")) == 1,
+                             f.lit(False))
     misfits = f.concat_ws(", ", *[_misfit(text, item) for item in schema.fields])
     reason = (
         f.when(~f.is_valid_utf8(text), "the value is not UTF-8")
         .when(~is_object, "the value is not a JSON object")
-        .when(f.col(_DECODED)[_CORRUPT].isNull() & f.col(_DECODED).isNotNull(), None)
-        .when(f.try_parse_json(text).isNull(), "the value is not well-formed JSON")
-        .otherwise(f.concat(f.lit("the value does not fit the schema: "), misfits))
+        .when(fits & ~goes_on, None)
+        .when(~well_formed, "the value is not well-formed JSON")
+        .when(fits, None)
+        .otherwise(f.concat_ws(": ", f.lit("the value does not fit the schema"), f.nullif(misfits, f.lit(""))))
     )
     return found, reason
 
