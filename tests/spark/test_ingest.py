@@ -189,6 +189,13 @@ def test_a_restart_goes_on_exactly(job: Job):
     assert sorted(int(bytes(row.value)) for row in job.rows().collect()) == list(range(300))
 
 
+def test_once_is_one_trigger(job: Job):
+    for part in range(2):
+        job.write(*[b"%d" % n for n in range(part * 50, part * 50 + 50)])
+        assert [one.rows for one in job.run(trigger="once", source={"maxOffsetsPerTrigger": "20"})] == [50]
+    assert sorted(int(bytes(row.value)) for row in job.rows().collect()) == list(range(100))
+
+
 def test_further_topics_are_read_from_their_beginning(job: Job):
     job.write(b"1")
     job.run()
