@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import AnalysisException, StreamingQueryException
 
 from kconsumer.errors import ConfigurationError
 from kconsumer.spark.ingest import Decoding, Ingestion, IngestOptions, TriggerMetrics
@@ -136,7 +136,7 @@ def test_a_pattern_and_a_topic_that_comes_later(job: Job):
 
 @pytest.mark.parametrize(("decoding", "jar"), [
     (Decoding("avro", '{"type": "record", "name": "R", "fields": [{"name": "n", "type": "int"}]}'), "spark-avro"),
-    (Decoding("protobuf", descriptors=b"", message="M"), "spark-protobuf"),
+    (Decoding("protobuf", descriptors=b"x", message="M"), "spark-protobuf"),
 ])
 def test_a_jar_that_is_missing_is_named(job: Job, decoding: Decoding, jar: str):
     job.write(b"1")
@@ -175,6 +175,19 @@ def test_a_bad_record_that_fails_the_run_is_named(job: Job):
     with pytest.raises(StreamingQueryException) as caught:
         job.run(decoding=JSON, bad_records="fail")
     assert f"bad record: {job.topic} [0] at offset 3: the value is not a JSON object" in str(caught.value)
+    # The same run goes on once they have somewhere to go.
+    told = job.run(decoding=JSON, bad_records="dead-letter", dead_letters=str(job.folder / "dead"))
+    assert [(one.rows, one.bad) for one in told] == [(4, 1)]
+    assert job.rows().count() == len(GOOD)
+    assert job.dead() == [(3, b"nonsense", "the value is not a JSON object")]
+
+
+def test_options_may_change_until_a_trigger_has_begun(job: Job):
+    job.write(*GOOD)
+    with pytest.raises(AnalysisException):
+        job.run(select=("no_such_column",))
+    job.run(decoding=JSON)
+    assert job.rows().count() == len(GOOD)
 
 
 # ---- restarts

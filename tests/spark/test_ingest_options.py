@@ -144,6 +144,13 @@ def test_restarts_that_contradict(old: dict[str, Any], new: dict[str, Any], said
     assert said in str(caught.value)
 
 
+def test_bad_records_that_failed_the_runs_may_go_elsewhere():
+    failing = record(decoding=Decoding("json"), bad_records="fail")
+    checkpoint.check(failing, record(decoding=Decoding("json")), "state")
+    checkpoint.check(failing, record(decoding=Decoding("json"), bad_records="dead-letter", dead_letters="d",
+                                     dead="file:/d"), "state")
+
+
 def test_an_avro_schema_may_be_laid_out_otherwise():
     other = json.dumps(json.loads(AVRO), indent=4)
     checkpoint.check(record(decoding=Decoding("avro", AVRO)), record(decoding=Decoding("avro", other)), "state")

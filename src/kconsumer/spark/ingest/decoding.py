@@ -9,7 +9,7 @@ A value that is null (a tombstone) is no bad record: it decodes to null.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as f
 from pyspark.sql.types import StringType, StructField, StructType
@@ -49,8 +49,7 @@ def decoded(frame: DataFrame, decoding: Decoding, schema: StructType | None) -> 
     else:
         found, reason = _protobuf(data, decoding)
     names = [name for name in frame.columns if name != "value"]
-    # Two steps, so that a value is decoded once.
-    parsed = raw.withColumn(_DECODED, found)
+    parsed = _with(raw, found, f"spark-{decoding.kind}")
     judged = parsed.withColumn(REASON, f.when(f.col("value").isNull(), None).otherwise(reason))
     value = f.when(f.col(REASON).isNull() & f.col("value").isNotNull(), _without_marks(judged))
     order = ["value" if name == "value" else name for name in frame.columns]
@@ -132,24 +131,31 @@ def _avro(data: Column, schema: str) -> tuple[Column, Column]:
     writer = json.loads(schema)
     mark = {"name": _MARK, "type": ["boolean", "null"], "default": True}
     reader = {**writer, "fields": [*writer["fields"], mark]}
-    found = _call("spark-avro", from_avro, data, schema, {**_ANY, "avroSchema": json.dumps(reader)})
+    found = from_avro(data, schema, {**_ANY, "avroSchema": json.dumps(reader)})
     return found, f.when(f.col(_DECODED)[_MARK].isNull(), "the value does not fit the Avro schema")
 
 
 def _protobuf(data: Column, decoding: Decoding) -> tuple[Column, Column]:
     from pyspark.sql.protobuf.functions import from_protobuf
 
-    found = _call("spark-protobuf", from_protobuf, data, decoding.message, None, _ANY, decoding.descriptors)
+    found = from_protobuf(data, decoding.message or "", None, _ANY, decoding.descriptors)
     return found, f.when(f.col(_DECODED).isNull(), f"the value is no {decoding.message}")
 
 
-def _call(jar: str, function: Any, *arguments: Any) -> Any:
-    try:
-        return function(*arguments)
-    except TypeError as error:  # py4j takes a class that is not there for a package
-        if "JavaPackage" not in str(error):
-            raise
-    import pyspark
+def _with(frame: DataFrame, found: Column, jar: str) -> DataFrame:
+    """The frame and what was decoded.
 
-    raise configuration_error(f"{jar} is missing in the session: give it with "
-                              f"spark.jars.packages=org.apache.spark:{jar}_2.13:{pyspark.__version__}")
+    Raises:
+        ConfigurationError: Spark lacks the jar that decodes.
+    """
+    from pyspark.errors import AnalysisException
+
+    try:
+        return frame.withColumn(_DECODED, found)
+    except AnalysisException as error:
+        if "NOT_LOADED_SQL_FUNCTIONS_UNUSABLE" not in (error.getCondition() or ""):
+            raise
+        import pyspark
+
+        raise configuration_error(f"{jar} is missing in the session: give it with spark.jars.packages="
+                                  f"org.apache.spark:{jar}_2.13:{pyspark.__version__}") from None

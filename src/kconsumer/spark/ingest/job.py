@@ -50,10 +50,12 @@ def plan(spark: SparkSession, options: IngestOptions) -> Plan:
         schema = parse_schema(spark, options.decoding.schema)
     start = options.start
     inferred = options.decoding.kind == "json" and schema is None
-    if options.dead_letters is not None or inferred:
+    # The query of the dead letters begins at the same record; where bad ones fail the run, a later one may have it.
+    fixed = options.bad in ("dead-letter", "fail")
+    if fixed or inferred:
         reader = UnlimitedStreamReader(options.read_options())
         try:
-            if options.dead_letters is not None:  # both queries begin at the same record
+            if fixed:
                 start = json.dumps(reader.initialOffset())
             if inferred:
                 schema = _infer(spark, options, reader)

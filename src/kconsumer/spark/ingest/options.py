@@ -51,7 +51,7 @@ class Decoding:
             raise configuration_error(f"descriptors and a message mean nothing for {self.kind} values")
         if self.kind == "avro" and self.schema is None:
             raise configuration_error("avro values need their schema")
-        if self.kind == "protobuf" and (self.descriptors is None or not self.message):
+        if self.kind == "protobuf" and (not self.descriptors or not self.message):
             raise configuration_error("protobuf values need the descriptors and the name of their message")
         if self.skip_bytes < 0 or (self.skip_bytes and self.kind == "raw"):
             raise configuration_error("bytes to skip are 0 or more, and of values that are decoded")

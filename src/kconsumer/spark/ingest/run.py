@@ -117,10 +117,10 @@ class Ingestion:
     def _prepare(self) -> job.Plan:
         """What the checkpoint says the run is to begin with, or a new plan, which it then says."""
         folder = checkpoint.Folder(self._spark, self._options.checkpoint)
-        text = folder.read(checkpoint.FILE)
+        logs = [name for name in folder.names("offsets") if name.isdecimal()]
+        text = folder.read(checkpoint.FILE) if logs else None  # before its first trigger nothing holds a query to it
         document = json.loads(text) if text is not None else None
         if document is None:
-            logs = [name for name in folder.names("offsets") if name.isdecimal()]
             if logs:
                 newest = folder.read(f"offsets/{max(logs, key=int)}") or ""
                 checkpoint.check_foreign(newest, self._options.topics, str(folder))
