@@ -20,8 +20,8 @@ def ended(t: float, how: str) -> list[dict]:
     return ([{"t": t, "e": "revoking", "p": [P]}] if how == "revoked" else []) + [{"t": t, "e": how, "p": [P]}]
 
 
-def commit(sent: float, offset: int, ok: bool = True) -> dict:
-    return {"t": sent + 0.01, "e": "commit", "o": {P: offset}, "ok": ok, "error": None if ok else "X", "sent": sent}
+def commit(sent: float, offset: int, ok: bool = True, error: str = "X") -> dict:
+    return {"t": sent + 0.01, "e": "commit", "o": {P: offset}, "ok": ok, "error": None if ok else error, "sent": sent}
 
 
 def verdict(*lives: Life, end: int = 20, **more) -> Verdict:
@@ -102,3 +102,15 @@ def test_silences():
     assert verdict(owner("a", 0, read(0.5, 0, 4), read(2.5, 5, 19), stops=[[1.0, 2.0]])).silence == {}
     later = owner("a", 0, read(0.03, 0, 4), read(0.11, 5, 19))  # offset 5 was there at 0.06
     assert verdict(later).silence == {("kconsumer", P): pytest.approx(0.05)}
+
+
+@pytest.mark.parametrize(("error", "first", "right"), [
+    ("_TRANSPORT", 5, True), ("_TIMED_OUT", 5, True),
+    ("_TRANSPORT", 4, False),  # that offset nobody has sent
+    ("UNKNOWN_MEMBER_ID", 5, False),  # this one was answered
+])
+def test_a_commit_that_nobody_answered_may_be_done_after_a_later_one(error, first, right):
+    found = verdict(
+        owner("a", 0, read(1, 0, 9), commit(1.1, 5, False, error), commit(1.2, 10), *ended(2, "lost")),
+        owner("b", 3, read(4, first, 19)))
+    assert ([wrong for wrong in found.wrong if "had been committed" in wrong] == []) is right

@@ -107,6 +107,8 @@ class Written:
         return self._times[partition][index] if index < len(self._times[partition]) else None
 
 
+UNANSWERED = ("_TRANSPORT", "_TIMED_OUT")
+LATE_S = 30.0  # within which what nobody answered has been done, or never will be
 _FATAL = ("_FATAL", "FENCED_INSTANCE_ID", "UNRELEASED_INSTANCE_ID")
 
 
@@ -278,13 +280,19 @@ def _repeated(tenure: Tenure, span: tuple[int, int], earlier: list[Tenure],
 
 def _committed(commits: list[Any], until: float) -> int:
     """What a tenure that begins must not begin before. Commits of other clients may overtake each other when they are
-    retried, and the last one counts; kconsumer's may not."""
+    retried, and the last one counts; kconsumer's may not. One that nobody answered may: what was sent on a connection
+    that was given up lies in the broker's socket until the request before it has ended there, and is done then."""
     found: dict[int, int] = {}
-    for _, offset, _, when, life, ok, _ in sorted(commits, key=lambda commit: commit[3]):
-        if ok and when <= until:
+    late: dict[int, list[int]] = {}
+    for _, offset, _, when, life, ok, error in sorted(commits, key=lambda commit: commit[3]):
+        if when > until:
+            continue
+        if ok:
             least = found.get(id(life), 0) if life.kind == "kconsumer" else 0
             found[id(life)] = max(least, offset)
-    return max(found.values(), default=0)
+        elif error in UNANSWERED and until - when < LATE_S:
+            late.setdefault(id(life), []).append(offset)
+    return max((min([offset, *late.get(life, [])]) for life, offset in found.items()), default=0)
 
 
 def _failed(commits: list[Any], tenure: Tenure) -> bool:
