@@ -27,9 +27,10 @@ class Crowd:
         self.topic = topic
         self.owned: list[set[int]] = []
         self.consumers: list[Any] = []
-        self.changed = time.monotonic()
+        self.began = self.changed = time.monotonic()
 
     def join(self, count: int) -> None:
+        self.began = time.monotonic()
         for _ in range(count):
             mine: set[int] = set()
             consumer = self.library.Consumer(self.config)
@@ -46,8 +47,8 @@ class Crowd:
         return callback
 
     def settle(self, partitions: int) -> float:
-        """Seconds until the last callback after which all is assigned once."""
-        began = self.changed = time.monotonic()
+        """Seconds from before join() until the last callback, after which all is assigned once."""
+        self.changed = time.monotonic()
         while True:
             for consumer in self.consumers:
                 message = consumer.poll(0)
@@ -56,8 +57,8 @@ class Crowd:
             now = time.monotonic()
             if now - self.changed > QUIET_SECONDS and sum(map(len, self.owned)) == partitions:
                 if len(set().union(*self.owned)) == partitions:
-                    return self.changed - began
-            if now - began > GIVEN_UP_SECONDS:
+                    return self.changed - self.began
+            if now - self.began > GIVEN_UP_SECONDS:
                 fail(f"{sum(map(len, self.owned))} of {partitions} partitions assigned after {GIVEN_UP_SECONDS:.0f} s")
             time.sleep(0.01)
 

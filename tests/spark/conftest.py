@@ -18,7 +18,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.spark)
-            item.add_marker(pytest.mark.timeout(300))  # Spark's first query is slow where the machine is busy
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(300))  # Spark's first query is slow where the machine is busy
 
 
 def pytest_ignore_collect(config: pytest.Config) -> bool | None:

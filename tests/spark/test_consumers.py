@@ -60,6 +60,15 @@ def test_after_an_error_it_is_closed():
         assert second is not first
 
 
+def test_a_fresh_one():
+    with borrowed(HERE) as first:
+        assert first.tasks == 1
+    with borrowed(HERE) as second:
+        assert second is first and second.tasks == 2
+    with borrowed(HERE, fresh=True) as third:
+        assert third is not first and third.tasks == 1
+
+
 def test_a_limit_keeps_it():
     def reading() -> Iterator[object]:
         with borrowed(HERE) as consumer:

@@ -43,11 +43,14 @@ class Load:
 
     def _run(self) -> None:
         while not self._stop.wait(0.02):
-            for _ in range(200):
-                self._producer.produce(self._topic, b"%d" % self.count, partition=self.count % PARTITIONS,
-                                       on_delivery=self._on_delivery)
-                self.count += 1
             self._producer.poll(0)
+            for _ in range(200):
+                try:
+                    self._producer.produce(self._topic, b"%d" % self.count, partition=self.count % PARTITIONS,
+                                           on_delivery=self._on_delivery)
+                except BufferError:  # the broker is away
+                    break
+                self.count += 1
 
     def _on_delivery(self, error: Any, _message: Any) -> None:
         if error is not None:

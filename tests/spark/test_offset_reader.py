@@ -13,7 +13,7 @@ from kconsumer.spark.limited_stream import LimitedStreamReader
 from kconsumer.spark.offset_reader import OffsetReader
 from kconsumer.spark.offsets import EARLIEST, LATEST, AtOffsets, AtTime, Everywhere
 from kconsumer.spark.options import ReadOptions
-from kconsumer.testing import EmbeddedCluster
+from kconsumer.testing import EmbeddedCluster, KafkaCluster
 
 LIST_OFFSETS, METADATA = 2, 3
 
@@ -95,11 +95,20 @@ def test_bounds(asking: Callable[..., OffsetReader]):
         reader.resolve(AtOffsets(dict.fromkeys(T[:2], 0)), "o", T, start=True)
 
 
-def test_no_record_that_young(asking: Callable[..., OffsetReader]):
-    with pytest.raises(ConfigurationError, match=r"option o: no record of t \[2\] has a timestamp of 0 or later"):
-        asking().resolve(AtTime(0), "o", T, start=True)
-    assert asking(startingOffsetsByTimestampStrategy="latest").resolve(AtTime(0), "o", T, start=True)[T[2]] == LATEST
-    assert asking().resolve(AtTime(0), "o", T, start=False)[T[2]] == LATEST
+def test_no_record_that_young(kafka: KafkaCluster):
+    """A real Kafka, as the embedded one does not look up times."""
+    kafka.create_topic("young", 2, config={"retention.ms": -1})
+    kafka.produce("young", [{"value": b"x", "timestamp": 1000 * n, "partition": 0} for n in range(1, 6)])
+    old, young = ("young", 0), ("young", 1)
+    options = {"kafka.bootstrap.servers": kafka.bootstrap_servers, "subscribe": "young"}
+    reader = OffsetReader(ReadOptions.parse(options))
+    lenient = OffsetReader(ReadOptions.parse({**options, "startingOffsetsByTimestampStrategy": "latest"}))
+    with pytest.raises(ConfigurationError, match=r"no record of young \[1\] has a timestamp of 1500 or later"):
+        reader.resolve(AtTime(1500), "o", [old, young], start=True)
+    assert lenient.resolve(AtTime(1500), "o", [old, young], start=True) == {old: 1, young: LATEST}
+    assert reader.resolve(AtTime(1500), "o", [old, young], start=False) == {old: 1, young: LATEST}
+    reader.close()
+    lenient.close()
 
 
 def test_a_failure_is_asked_again_so_often(cluster: EmbeddedCluster, asking: Callable[..., OffsetReader]):

@@ -32,9 +32,10 @@ def test_defaults():
     assert not options.read_committed  # as Spark's source
     assert (options.poll_timeout_s, options.offset_attempts, options.offset_retry_interval_s) == (120, 3, 1)
     assert options.commit_group is None
-    assert options.consumer_config == options.driver_config == {
+    assert options.consumer_config == {
         "bootstrap.servers": "127.0.0.1:9092", "isolation.level": "read_uncommitted", "auto.offset.reset": "error",
         "enable.auto.commit": "false"}
+    assert options.driver_config == {**options.consumer_config, "max.partition.fetch.bytes": "65536"}
 
 
 def test_names_come_in_lower_case():

@@ -119,6 +119,16 @@ def test_assign(read: Read, topic: str):
     assert offsets(frame) == [(0, 0), (2, 0), (2, 1)]
 
 
+@pytest.mark.parametrize("columns", ["value", "offset,key", "headers,timestampType,topic,PARTITION"])
+def test_only_some_columns(read: Read, topic: str, columns: str):
+    everything = read(subscribe=topic, includeHeaders=True)
+    frame = read(subscribe=topic, includeHeaders=True, columns=columns)
+    wanted = everything.select(*frame.columns)
+    assert frame.schema == wanted.schema
+    assert [name.lower() for name in frame.columns] == columns.lower().split(",")
+    assert sorted(map(repr, frame.collect())) == sorted(map(repr, wanted.collect()))
+
+
 @pytest.mark.parametrize(("options", "tasks"), [
     ({}, 3), ({"minPartitions": 7}, 7), ({"maxRecordsPerPartition": 40}, 9),
     ({"minPartitions": 12, "maxRecordsPerPartition": 60}, 12),

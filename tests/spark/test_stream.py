@@ -12,6 +12,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 from kconsumer.spark.limited_stream import LimitedStreamReader
+from kconsumer.spark.offsets import OffsetRange
 from kconsumer.spark.options import ReadOptions
 from kconsumer.testing import KafkaCluster
 from tests.spark.conftest import delete_before
@@ -241,6 +242,14 @@ def test_a_query_starts_at_the_latest_by_default(files: Files, kafka: KafkaClust
     assert files.rows() == [(name, 1, 5, b"new")]
 
 
+def test_all_there_is_from_the_latest_on(files: Files, kafka: KafkaCluster, filled: Callable[..., str]):
+    name = filled(5, 5)
+    assert files.run(subscribe=name, startingOffsets="latest") == []
+    add(kafka, name, 2, 1)
+    files.run(subscribe=name, startingOffsets="latest")
+    assert files.offsets() == [(0, 5), (0, 6), (1, 5)]
+
+
 def test_a_start_in_time(files: Files, kafka: KafkaCluster, topic_name: Names):
     name = topic_name()
     kafka.create_topic(name, config={"retention.ms": -1})
@@ -353,4 +362,20 @@ def test_a_query_that_began_at_the_latest_and_was_killed_at_once(
     following = second.latestOffset(end, second.getDefaultReadLimit())
     assert [(part.range.start, part.range.end) for part in second.partitions(end, following)] == [(3, 5), (1, 3)]
     first.stop()
+    second.stop()
+
+
+def test_a_partition_made_while_the_first_trigger_is_read_again(
+    kafka: KafkaCluster, filled: Callable[..., str], grow: Callable[[str, int], None]
+):
+    """The checkpoint has only the trigger's end; that the new partition is not in it is no loss."""
+    name = filled(3)
+    first = reader(kafka, name, startingOffsets="earliest")
+    end = first.latestOffset(first.initialOffset(), first.getDefaultReadLimit())
+    first.stop()
+    grow(name, 2)
+    second = reader(kafka, name, startingOffsets="earliest")
+    start = second.initialOffset()
+    assert start == {name: {"0": 0, "1": 0}}
+    assert [part.range for part in second.partitions(start, end)] == [OffsetRange(name, 0, 0, 3)]
     second.stop()

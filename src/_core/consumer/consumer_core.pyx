@@ -642,6 +642,17 @@ cdef class ConsumerCore:
             self.changed()
         return done
 
+    def _stop_at(self, topic, int32_t partition, int64_t offset):
+        """Ask for nothing from this offset on, until the partition is assigned anew; what a broker sends beyond it is
+        returned all the same. False: not assigned."""
+        self.check_usable()
+        cdef PartitionState* p = self.subscription.find(utf8(topic), partition)
+        if p == NULL:
+            return False
+        p.end_offset.store(offset)
+        p.release()
+        return True
+
     def _position(self, topic, int32_t partition):
         """None: not assigned; else (position, leader epoch, low, high, last stable offset, start offset)."""
         cdef int64_t offset = 0

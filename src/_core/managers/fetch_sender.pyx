@@ -152,7 +152,8 @@ cdef class FetchSender(RequestManager):
         for p in dirty:
             p.listed_for_fetch = False
             node = -1
-            if p.tracked and p.state == FETCH_ACTIVE and not p.user_paused_seen and not p.revoking:
+            if (p.tracked and p.state == FETCH_ACTIVE and not p.user_paused_seen and not p.revoking
+                    and p.fetch_offset.load() < p.end_offset.load()):
                 if p.retry_at_ms > now_ms:
                     p.retain()
                     self.delayed.push_back(p)
@@ -589,6 +590,8 @@ cdef class FetchSender(RequestManager):
             if next_offset > entry.fetch_offset:
                 p.fetch_offset.store(next_offset)
                 session.want(dereference(entry))
+                if next_offset >= p.end_offset.load():
+                    self.positions.mark_dirty(p)
         if self.config.partition_eof:
             end = data.last_stable_offset if self.config.read_committed and data.last_stable_offset >= 0 \
                 else data.high_watermark

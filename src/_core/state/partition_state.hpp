@@ -49,6 +49,7 @@ struct PartitionState {
   // ---- written on A under SubscriptionState.lock, read anywhere
   std::atomic<uint64_t> position_epoch{0};   // moves with assign, seek and unassign; data of an older one is dropped
   std::atomic<bool> paused{false};
+  std::atomic<int64_t> end_offset{INT64_MAX};  // from here on nothing is asked for
 
   // ---- returned position; written on A (exclusive call, or under SubscriptionState.lock by seek), read anywhere
   std::atomic<int64_t> position{OFFSET_INVALID};

@@ -35,6 +35,7 @@ cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
         int64_t unprocessed_offset
         atomic[uint64_t] position_epoch
         atomic[bint] paused
+        atomic[int64_t] end_offset
         atomic[int64_t] position
         atomic[int32_t] position_leader_epoch
         int32_t parked

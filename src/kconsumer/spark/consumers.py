@@ -21,10 +21,16 @@ IDLE_S: Final = 60.0  # then the consumer, its thread and its connections go
 _Key = tuple[tuple[str, str], ...]
 
 
+class WorkerConsumer(Consumer):
+    """A consumer that serves one task after the other."""
+
+    tasks = 0  #: so many, the present one included
+
+
 @dataclass
 class _Idle:
     key: _Key
-    consumer: Consumer
+    consumer: WorkerConsumer
     timer: threading.Timer
 
 
@@ -44,10 +50,18 @@ os.register_at_fork(after_in_child=_forget)
 
 
 @contextmanager
-def borrowed(config: Mapping[str, str]) -> Iterator[Consumer]:
-    """A consumer without an assignment, to be used by this task alone. After an error it is closed, not kept."""
+def borrowed(config: Mapping[str, str], fresh: bool = False) -> Iterator[WorkerConsumer]:
+    """A consumer without an assignment, to be used by this task alone. After an error it is closed, not kept.
+
+    Args:
+        config: the consumer's configuration.
+        fresh: it must not have served another task.
+    """
     key = tuple(sorted(config.items()))
-    consumer = _take(key) or Consumer(config)
+    if fresh:
+        close_idle()
+    consumer = _take(key) or WorkerConsumer(config)
+    consumer.tasks += 1
     try:
         yield consumer
     except GeneratorExit:  # a limit has been reached
@@ -72,7 +86,7 @@ def _swap(new: _Idle | None) -> _Idle | None:
     return old
 
 
-def _take(key: _Key) -> Consumer | None:
+def _take(key: _Key) -> WorkerConsumer | None:
     found = _swap(None)
     if found is None:
         return None
@@ -83,7 +97,7 @@ def _take(key: _Key) -> Consumer | None:
     return None
 
 
-def _keep(key: _Key, consumer: Consumer) -> None:
+def _keep(key: _Key, consumer: WorkerConsumer) -> None:
     consumer.unassign()
     kept = _Idle(key, consumer, threading.Timer(IDLE_S, _expire, (consumer,)))
     kept.timer.daemon = True

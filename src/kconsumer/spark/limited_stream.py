@@ -41,6 +41,7 @@ class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         starts = from_json(start)
+        self._progress.commit(starts)  # who asks what follows has processed that; commit() comes a trigger later
         ends = self._all_available(starts)
         if self._holds_initial(starts):
             return start

@@ -55,6 +55,8 @@ _OURS: Final = {
     "interceptor.classes": "there are no interceptors",
 }
 _DEFAULT_POLL_TIMEOUT_MS: Final = 120_000
+_FETCH_SIZE: Final = {"max.partition.fetch.bytes", "fetch.message.max.bytes"}
+_SAMPLE_BYTES: Final = "65536"  # all that the driver ever fetches is samples, for maxBytesPerTrigger
 _BASE_COLUMNS: Final = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
 _HEADERS: Final = "headers"
 
@@ -319,4 +321,6 @@ def _configurations(properties: dict[str, str], given: Mapping[str, str]) -> tup
     elif prefix is not None:
         unique = f"{prefix}-{uuid.uuid4()}"
         driver["group.id"], executor["group.id"] = f"{unique}-driver", f"{unique}-executor"
+    if not _FETCH_SIZE & driver.keys():
+        driver["max.partition.fetch.bytes"] = _SAMPLE_BYTES
     return driver, executor

@@ -12,9 +12,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from kconsumer.consumer import Consumer
 from kconsumer.errors import KafkaError, KafkaException, OffsetOutOfRangeError, exception_for
-from kconsumer.spark.consumers import borrowed
+from kconsumer.spark.consumers import WorkerConsumer, borrowed
 from kconsumer.spark.data_loss import DataLoss
 from kconsumer.spark.offsets import OffsetRange
 from kconsumer.spark.options import ReadOptions
@@ -40,16 +39,30 @@ def read_range(options: ReadOptions, wanted: OffsetRange) -> Iterator[pa.RecordB
     """
     schema = arrow_schema(options.columns)
     with_headers = "headers" in options.columns
-    with borrowed(with_rack(options)) as consumer:
-        for batch in _RangeReading(consumer, options, wanted).batches():
-            for part in _good_sizes(batch):
-                yield pa.record_batch(part.with_headers() if with_headers else part, schema=schema)
+    for batch in _batches(options, wanted):
+        for part in _good_sizes(batch):
+            yield pa.record_batch(part.with_headers() if with_headers else part, schema=schema)
+
+
+def _batches(options: ReadOptions, wanted: OffsetRange) -> Iterator[Any]:
+    config = with_rack(options)
+    try:
+        with borrowed(config) as consumer:
+            yield from _RangeReading(consumer, options, wanted).batches()
+    except _Stale:
+        with borrowed(config, fresh=True) as consumer:
+            yield from _RangeReading(consumer, options, wanted).batches()
+
+
+class _Stale(Exception):
+    """A consumer that had served other tasks failed before the first record. It may be because of what it remembers,
+    such as the id of a topic that has been made anew since."""
 
 
 class _RangeReading:
     """The way through a range."""
 
-    def __init__(self, consumer: Consumer, options: ReadOptions, wanted: OffsetRange) -> None:
+    def __init__(self, consumer: WorkerConsumer, options: ReadOptions, wanted: OffsetRange) -> None:
         self._consumer = consumer
         self._options = options
         self._wanted = wanted
@@ -80,19 +93,27 @@ class _RangeReading:
         try:
             # Also when only records that are not shown came: the range may end with them.
             return self._consumer._consume_batch_or_moved(_MAX_RECORDS, max(self._deadline - time.monotonic(), 0.0))
-        except OffsetOutOfRangeError as error:
+        except KafkaException as error:
+            if self._consumer.tasks > 1 and self._position == self._wanted.start:
+                raise _Stale from error
+            if not isinstance(error, OffsetOutOfRangeError):
+                raise self._named(error) from error
             self._go_on_behind_loss(error)
             return ()
-        except KafkaException as error:
-            found = error.args[0]
-            raise exception_for(
-                found.code(), f"{self._wanted}, at offset {self._position}: {found.str()}", fatal=found.fatal(),
-                retriable=found.retriable(), topic=self._wanted.topic, partition=self._wanted.partition,
-                offset=self._position if error.offset is None else error.offset,
-            ) from error
+
+    def _named(self, error: KafkaException) -> KafkaException:
+        """The same error, with the range that was read."""
+        found, wanted = error.args[0], self._wanted
+        return exception_for(
+            found.code(), f"{wanted}, at offset {self._position}: {found.str()}", fatal=found.fatal(),
+            retriable=found.retriable(), topic=wanted.topic, partition=wanted.partition,
+            offset=self._position if error.offset is None else error.offset,
+        )
 
     def _assign(self) -> None:
-        self._consumer.assign([TopicPartition(self._wanted.topic, self._wanted.partition, self._position)])
+        wanted = self._wanted
+        self._consumer.assign([TopicPartition(wanted.topic, wanted.partition, self._position)])
+        self._consumer._stop_at(wanted.topic, wanted.partition, wanted.end)
 
     def _go_on_behind_loss(self, error: OffsetOutOfRangeError) -> None:
         """The position is not, or no longer, in the partition: fail, or begin again where there are records."""

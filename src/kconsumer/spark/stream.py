@@ -52,8 +52,11 @@ class StreamReader(DataSourceStreamReader):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         starts, ends = from_json(start), from_json(end)
-        if self._is_replay_of_nothing(starts, ends):
-            return []
+        if starts == self._initial:
+            # The first trigger, perhaps again: what has been created since it was planned is the next one's.
+            starts = {place: offset for place, offset in starts.items() if place in ends}
+            if self._initial_is_latest and all(place in starts and end <= starts[place] for place, end in ends.items()):
+                return []  # see _holds_initial(): the latest offsets have moved on
         ranges = ranges_between(starts, ends, self._first_offsets(starts, ends), self._loss)
         parts = split(ranges, self._options.min_partitions, self._options.max_records_per_partition)
         return [RangePartition(part) for part in parts]
@@ -72,7 +75,6 @@ class StreamReader(DataSourceStreamReader):
 
     def _all_available(self, start: Offsets) -> Offsets:
         """The ends of all partitions, and what is known of those that are not in `start`; one round of questions."""
-        self._progress.commit(start)  # who asks what follows has processed that; commit() comes a trigger later
         ends = self._target
         if ends is None:
             ends, beginnings = self._reader.latest(begun=start, known=start)
@@ -94,11 +96,6 @@ class StreamReader(DataSourceStreamReader):
         self._initial_held = True
         return True
 
-    def _is_replay_of_nothing(self, starts: Offsets, ends: Offsets) -> bool:
-        """Whether this is that first trigger again: it was interrupted, and the latest offsets have moved on."""
-        return (self._initial_is_latest and starts == self._initial
-                and all(place in starts and end <= starts[place] for place, end in ends.items()))
-
     def _first_offsets(self, starts: Offsets, ends: Offsets) -> Offsets:
         """Of the partitions that a trigger is the first to read; those that have gone are missing."""
         new = ends.keys() - starts.keys()
@@ -111,7 +108,7 @@ class UnlimitedStreamReader(StreamReader):
     """For PySpark 4.0 and 4.1, which give latestOffset() neither a start nor a limit."""
 
     def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]
-        start = self._latest if self._latest is not None else self._initial or {}
-        if self._holds_initial(start):
-            return to_json(start)
-        return to_json(self._all_available(start))
+        known = self._latest if self._latest is not None else self._initial or {}
+        if self._holds_initial(known):
+            return to_json(known)
+        return to_json(self._all_available(known))
