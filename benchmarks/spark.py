@@ -158,7 +158,9 @@ def show(topic: Topic, took: dict[str, float], console: Console) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.spark", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.spark",
+        description="Reads the same topics with Spark's own source, kconsumer, and ready-made batches.")
     parser.add_argument("--quick", action="store_true", help="a tenth of the records, one round, the first two topics")
     parser.add_argument("--rounds", type=int, help="default 3; --quick: 1")
     parser.add_argument("--topics", help="names, separated by commas; default: all of " +

@@ -57,6 +57,7 @@ def numbers(spark: Any, folder: Path) -> list[int]:
     return sorted(row.n for row in rows.collect())
 
 
+@pytest.mark.timeout(600)
 def test_metrics_on_standard_output(spark: Any, embedded: EmbeddedCluster, topic_name: Names, tmp_path: Path):
     name = topic_name()
     embedded.create_topic(name, 2)
@@ -75,6 +76,7 @@ def test_metrics_on_standard_output(spark: Any, embedded: EmbeddedCluster, topic
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+@pytest.mark.timeout(600)
 def test_a_signal_in_the_middle_and_a_run_after_it(
     spark: Any, kafka: KafkaCluster, topic_name: Names, tmp_path: Path, running: Callable[..., subprocess.Popen[str]],
     *, number: signal.Signals, code: int,
@@ -105,6 +107,7 @@ def test_a_signal_in_the_middle_and_a_run_after_it(
     assert sum(rows) == count - len(read)
 
 
+@pytest.mark.timeout(600)
 def test_a_run_without_an_end(
     spark: Any, kafka: KafkaCluster, topic_name: Names, tmp_path: Path, running: Callable[..., subprocess.Popen[str]],
 ):
@@ -139,6 +142,7 @@ def avro(carrier: bytes | None, miles: int) -> bytes:
     return text + bytes([2 * miles])
 
 
+@pytest.mark.timeout(600)
 def test_avro(spark: Any, kafka: KafkaCluster, topic_name: Names, tmp_path: Path):
     """With a schema registry's header; a record of nulls alone is no bad one."""
     name = topic_name()
