@@ -14,7 +14,7 @@ PIP := $(PY) -m pip install -q --disable-pip-version-check
 SOURCES := $(wildcard src tests tools benchmarks setup.py)
 
 .DEFAULT_GOAL := build
-.PHONY: setup build debug test test-full quicktest lint generate demo bench fuzz sanitize soak clean
+.PHONY: setup build debug test test-full quicktest lint generate demo bench bench-spark fuzz sanitize soak clean
 
 # A venv with the development tools and an editable install. The stamps make the second time quick.
 setup: $(STAMPS)/setup
@@ -75,6 +75,10 @@ demo: build $(STAMPS)/extra-demo
 
 bench: build $(STAMPS)/extra-bench
 	$(PY) -m benchmarks $(ARGS)
+
+# Against Spark's own source, whose jars are fetched with Maven.
+bench-spark: build $(STAMPS)/extra-demo
+	$(PY) -m benchmarks.spark $(ARGS)
 
 $(STAMPS)/system-fuzz: tools/setup_system.sh
 	@mkdir -p $(STAMPS)

@@ -1,4 +1,4 @@
-"""The ingestion job on real input: flight records in Kafka become Parquet through PySpark, read by kconsumer.
+"""The ingestion job on real input: flight records in Kafka become Parquet, streamed by Spark and read by kconsumer.
 
 Owns: the demo: it loads the topic, runs the job, and compares what is in the Parquet files with the source, row by row
 counted and summed. Threads: one; Spark and the embedded cluster have theirs. Never: installs anything (`make demo`
@@ -37,6 +37,7 @@ from kconsumer.testing import EmbeddedCluster, KafkaCluster
 
 PARTITIONS = 12
 ROWS = 336_776
+PER_TRIGGER = 120_000
 # The schema of flights.csv; all that is not text is a whole number, empty where it is not known.
 TEXTS = ("carrier", "tailnum", "origin", "dest", "time_hour")
 NUMBERS = ("year", "month", "day", "dep_time", "sched_dep_time", "dep_delay", "arr_time", "sched_arr_time", "arr_delay",
@@ -149,39 +150,34 @@ def spark_session(directory: Path) -> Iterator[Any]:
         spark.stop()
 
 
-def ingest(spark: Any, bootstrap_servers: str, topic: str, out: Path) -> None:
-    """The job: read the topic with kconsumer, parse the JSON, write Parquet."""
-    from pyspark.sql import functions as f
-    from pyspark.sql.types import IntegerType, StringType, StructField, StructType
+def ingest(spark: Any, bootstrap_servers: str, topic: str, out: Path, checkpoint: Path) -> None:
+    """What `kconsumer ingest` does: all there is in the topic, in a few triggers, parsed, into Parquet."""
+    from kconsumer.spark.ingest import Decoding, Ingestion, IngestOptions, TriggerMetrics
 
-    from kconsumer.spark import register
+    def tell(trigger: TriggerMetrics) -> None:
+        console.print(f"trigger {trigger.batch} {trigger.rows:,} records, {trigger.bytes / 1e6:.1f} MB in "
+                      f"{trigger.seconds:.1f} s: {trigger.rows_per_second:,.0f} records/s, lag {trigger.lag:,}")
 
-    register(spark)
-    topic_frame = (
-        spark.read.format("kconsumer")
-        .option("kafka.bootstrap.servers", bootstrap_servers)
-        .option("subscribe", topic)
-        .load()
-    )
-    flight = StructType([StructField(name, StringType() if name in TEXTS else IntegerType())
-                         for name in (*NUMBERS, *TEXTS)])
+    schema = ", ".join([*(f"{name} INT" for name in NUMBERS), *(f"{name} STRING" for name in TEXTS)])
+    run = Ingestion(spark, IngestOptions(
+        bootstrap_servers=bootstrap_servers, topics=(topic,), path=str(out), checkpoint=str(checkpoint),
+        decoding=Decoding("json", schema), bad_records="fail", source={"maxOffsetsPerTrigger": str(PER_TRIGGER)},
+        select=("topic", "partition", "offset", "timestamp", "crc32(raw) as value_crc32",
+                "cast(key as string) as key", "value.*")))
     began = time.monotonic()
-    (
-        topic_frame
-        .select("topic", "partition", "offset", "timestamp", f.crc32("value").alias("value_crc32"),
-                f.col("key").cast("string").alias("key"),
-                f.from_json(f.col("value").cast("string"), flight, {"mode": "FAILFAST"}).alias("flight"))
-        .select("topic", "partition", "offset", "timestamp", "value_crc32", "key", "flight.*")
-        .write.parquet(str(out))
-    )
+    run.start()
+    run.wait(tell)
     took = time.monotonic() - began
     size = sum(file.stat().st_size for file in out.glob("*.parquet"))
     console.print(f"ingested  {ROWS:,} records to {size / 1e6:.1f} MB of Parquet in {took:.1f} s: "
                   f"[bold]{ROWS / took:,.0f} records/s[/], the start of Spark's Python workers included")
+    topic_frame = spark.read.format("kconsumer").options(
+        **{"kafka.bootstrap.servers": bootstrap_servers, "subscribe": topic}).load()
     began = time.monotonic()
     topic_frame.write.format("noop").mode("overwrite").save()
     took = time.monotonic() - began
-    console.print(f"read      the topic once more, into nothing, by workers that run: {ROWS / took:,.0f} records/s")
+    console.print(f"read      the topic once more, as a batch into nothing, by workers that run: {ROWS / took:,.0f} "
+                  "records/s")
 
 
 def read_back(spark: Any, out: Path) -> tuple[dict[str, Totals], list[str]]:
@@ -264,7 +260,7 @@ def main() -> int:
         try:
             source = load(cluster, topic)
             with spark_session(Path(scratch)) as spark:
-                ingest(spark, cluster.bootstrap_servers, topic, out)
+                ingest(spark, cluster.bootstrap_servers, topic, out, Path(scratch) / "checkpoint")
                 found, wrong = read_back(spark, out)
         finally:
             cluster.delete_topic(topic)

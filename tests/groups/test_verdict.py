@@ -76,6 +76,15 @@ def test_the_reason_of_a_repetition():
         assert dict(found.repeated_for) == {reason: 5}
 
 
+def test_what_a_member_read_that_was_fenced_and_did_not_know_is_not_held_against_those_after_it():
+    zombie = owner("z", 0, read(0.5, 0, 4), read(6, 5, 19), *ended(6.1, "lost"), stops=[[0.6, 5.9]])
+    found = verdict(zombie, owner("a", 1, read(2, 0, 9), commit(2.1, 10), *ended(2.5, "revoked")),
+                    owner("b", 3, read(7, 10, 19)))
+    assert found.wrong == [] and dict(found.repeated_for) == {"lost": 20}
+    found = verdict(zombie, owner("a", 1, read(2, 0, 9), *ended(2.5, "revoked")), owner("b", 3, read(7, 5, 19)))
+    assert dict(found.repeated_for) == {"lost": 20, "revoked": 5}
+
+
 def test_another_client_that_gives_early_is_not_held_against_the_group():
     def group(**more) -> Verdict:
         return verdict(owner("a", 0, read(1, 0, 9), commit(3.4, 10), *ended(3.5, "revoked"), **more),

@@ -225,6 +225,7 @@ def _commits_of_owners(commits: list[Any], found: Verdict) -> None:
 def _records(partition: str, tenures: list[Tenure], commits: list[Any], found: Verdict, gaps: bool) -> None:
     high = 0  # the offset after the highest that anybody has processed
     before: Tenure | None = None
+    earlier: list[Tenure] = []
     own_commits = [c for c in commits if c[0] == partition]
     for tenure in tenures:
         expected: int | None = None
@@ -239,22 +240,40 @@ def _records(partition: str, tenures: list[Tenure], commits: list[Any], found: V
             elif first != expected and not gaps and not jumped:
                 found.wrong.append(f"{tenure}: {first} came at {when:.3f}, not {expected}")
             expected = last + 1
-            again = max(0, min(last + 1, high) - first)
-            if again:
-                found.repeated += again
-                why = before.how if before is not None else "rewound"
-                if before is not None and before.life.gives_early and before.end > tenure.start:
-                    why = "given early"
-                elif before is not None and why in ("revoked", "closed"):
-                    if _failed(own_commits, before):
-                        why = "commit failed"
-                    elif before.life.kind != "kconsumer" and committed < high:
-                        why = "commit overtaken"
-                found.repeated_for[why] += again
+            for count, why in _repeated(tenure, (first, min(last + 1, high)), earlier, own_commits):
+                found.repeated += count
+                found.repeated_for[why] += count
             found.records += last + 1 - first
             high = max(high, last + 1)
         if tenure.reads:
             before = tenure
+            earlier.append(tenure)
+
+
+def _repeated(tenure: Tenure, span: tuple[int, int], earlier: list[Tenure],
+              commits: list[Any]) -> Iterator[tuple[int, str]]:
+    """(how many, why) of records that came again: by the end of the tenure that had read them. One that gave the
+    partition up in good order comes first: that a member which did not know that it was fenced has read them, too, is
+    no excuse for it."""
+    left = [span] if span[0] < span[1] else []
+    committed = _committed(commits, tenure.start)
+    for before in sorted(earlier, key=lambda t: t.how not in ("revoked", "closed")):
+        begin, end = before.reads[0][1], max(last for _, _, last in before.reads) + 1
+        count = sum(max(0, min(b, end) - max(a, begin)) for a, b in left)
+        if not count:
+            continue
+        left = [(a, b) for low, high in left for a, b in ((low, min(high, begin)), (max(low, end), high)) if a < b]
+        why = before.how
+        if before.life.gives_early and before.end > tenure.start:
+            why = "given early"
+        elif why in ("revoked", "closed"):
+            if _failed(commits, before):
+                why = "commit failed"
+            elif before.life.kind != "kconsumer" and committed < end:
+                why = "commit overtaken"
+        yield count, why
+    if left:
+        yield sum(b - a for a, b in left), "rewound"
 
 
 def _committed(commits: list[Any], until: float) -> int:

@@ -1,4 +1,4 @@
-"""The command `kconsumer`, for a look into topics: `consume`, `topics`, `watermarks`.
+"""The command `kconsumer`: `consume`, `topics` and `watermarks` for a look into topics, `ingest` for Spark's job.
 
 Owns: main, and what is said when the extra is missing. Threads: the main one. Never: is imported by the rest of
 kconsumer.
@@ -7,12 +7,13 @@ kconsumer.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 __all__ = ["main"]
 
 
-def main() -> None:
-    """Run the command with the process's arguments; does not return."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command with these arguments, or the process's; does not return."""
     try:
         import click  # noqa: F401
         import rich  # noqa: F401
@@ -20,4 +21,4 @@ def main() -> None:
         sys.exit(f"kconsumer: the command needs click and rich ({error}): pip install 'kconsumer[cli]'")
     from kconsumer.cli.app import cli
 
-    cli(prog_name="kconsumer")
+    cli(arguments, prog_name="kconsumer")

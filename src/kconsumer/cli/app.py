@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import click
 
 from kconsumer._version import __version__
-from kconsumer.cli import connect, consuming, inspecting, output
+from kconsumer.cli import connect, consuming, ingesting, inspecting, output
 from kconsumer.cli.positions import BEGINNING, END, PartitionsType, PositionType
 from kconsumer.errors import ConfigurationError, KafkaException
 
@@ -76,7 +76,7 @@ def _connection(command: F) -> F:
 @click.group(cls=_Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, "-V", "--version", prog_name="kconsumer")
 def cli() -> None:
-    """A look into Kafka topics."""
+    """A look into Kafka topics, and their ingestion with Spark."""
 
 
 @cli.command()
@@ -166,3 +166,6 @@ def watermarks(*, names: tuple[str, ...], bootstrap_servers: str, properties: di
     """
     with connect.consumer(bootstrap_servers, properties) as consumer:
         inspecting.show_watermarks(consumer, names, timeout, kind)
+
+
+cli.add_command(ingesting.ingest)

@@ -1,0 +1,109 @@
+"""What `kconsumer ingest` tells while it runs: a line on the terminal, and a line of JSON for each trigger.
+
+Owns: the line on standard error, and the file of metrics. Threads: the main one. Never: writes to standard output but
+for `--metrics -`.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, TextIO
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from kconsumer.spark.ingest import TriggerMetrics
+
+_EVERY_S = 0.5
+_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+
+
+class IngestProgress:
+    """A context manager; shows a line only where `shown`, and leaves the last one when it ends.
+
+    Raises:
+        OSError: the file of metrics cannot be written.
+    """
+
+    def __init__(self, shown: bool, metrics: str | None) -> None:
+        self._live = Live(console=Console(stderr=True), auto_refresh=False) if shown else None
+        self._path = metrics
+        self._stack = ExitStack()
+        self._lines: TextIO | None = None
+        self._began = self._drawn = time.monotonic()
+        self._last: TriggerMetrics | None = None
+        self._triggers = self._bytes = self._bad = 0
+        self._ending = False
+
+    def __enter__(self) -> IngestProgress:
+        if self._path == "-":
+            self._lines = sys.stdout
+        elif self._path is not None:
+            self._lines = self._stack.enter_context(open(self._path, "a", encoding="utf-8"))
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        if self._live is not None:
+            self._live.update(Text(self.summary()), refresh=True)
+            self._live.stop()
+        self._stack.close()
+
+    def trigger(self, metrics: TriggerMetrics) -> None:
+        """A trigger is over."""
+        self._last = metrics
+        self._triggers += 1
+        self._bytes += metrics.bytes
+        self._bad += metrics.bad
+        if self._lines is not None:
+            self._lines.write(metrics.as_json() + "\n")
+            self._lines.flush()
+        self._draw()
+
+    def look(self) -> None:
+        """Time has passed."""
+        if time.monotonic() - self._drawn >= _EVERY_S:
+            self._draw()
+
+    def ending(self) -> None:
+        """The run ends after the trigger that is running."""
+        self._ending = True
+
+    def line(self) -> str:
+        """How it stands."""
+        last = self._last
+        if last is None:
+            text = f"waiting for the first trigger, {time.monotonic() - self._began:.0f} s"
+        else:
+            text = (f"trigger {last.batch}: {last.rows:,} records, {last.rows_per_second:,.0f}/s, "
+                    f"{size(last.bytes_per_second)}/s; {last.total_rows:,} in all")
+            text += "" if last.lag is None else f", lag {last.lag:,}"
+            text += f", {self._bad:,} bad" if self._bad else ""
+        return f"{text}; ends after this trigger" if self._ending else text
+
+    def summary(self) -> str:
+        """What was done in all."""
+        took = time.monotonic() - self._began
+        rows = self._last.total_rows if self._last is not None else 0
+        bad = f", {self._bad:,} bad" if self._bad else ""
+        lag = "" if self._last is None or self._last.lag is None else f", lag {self._last.lag:,}"
+        return (f"{rows:,} records, {size(self._bytes)} in {self._triggers:,} triggers and {took:.1f} s, "
+                f"{rows / took:,.0f}/s{lag}{bad}")
+
+    def _draw(self) -> None:
+        if self._live is not None:
+            self._drawn = time.monotonic()
+            self._live.update(Text(self.line()), refresh=True)
+
+
+def size(number: float) -> str:
+    """Bytes as people read them."""
+    for unit, name in _UNITS:
+        if number >= unit:
+            return f"{number / unit:.1f} {name}"
+    return f"{number:.0f} B"

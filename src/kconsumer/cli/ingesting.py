@@ -1,0 +1,182 @@
+"""`kconsumer ingest`: the face of the ingestion job.
+
+Owns: the command's options, Spark's session, and the signals. Threads: the main one. Never: imports PySpark before the
+command runs; `--help` works without it.
+
+SIGTERM and SIGINT end the run after the trigger that is running, a second one at once.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kconsumer.cli.connect import read_properties
+from kconsumer.cli.ingest_progress import IngestProgress
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from kconsumer.spark.ingest import Ingestion, IngestOptions
+
+_SIGINT_EXIT = 130
+_START = {"beginning": "earliest", "end": "latest"}
+
+
+class _JobFailure(click.ClickException):
+    exit_code = 1
+
+    def show(self, file: Any = None) -> None:
+        click.echo(f"kconsumer: {self.format_message()}", file=file, err=True)
+
+
+def _pairs(*names: str, help: str) -> Callable[[Any], Any]:
+    return click.option(*names, multiple=True, metavar="NAME=VALUE", callback=read_properties, help=help)
+
+
+def _text_or_file(ctx: click.Context, param: click.Parameter, given: str | None) -> str | None:
+    if given is None or not given.startswith("@"):
+        return given
+    try:
+        return Path(given[1:]).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.BadParameter(str(error), ctx, param) from error
+
+
+@click.command()
+@click.option("-b", "--bootstrap-servers", required=True, metavar="HOST:PORT,…",
+              envvar="KCONSUMER_BOOTSTRAP_SERVERS", show_envvar=True, help="Brokers to begin with.")
+@click.option("-t", "--topic", "topics", multiple=True, metavar="TOPIC", help="What to read; may be repeated.")
+@click.option("--pattern", metavar="REGEX", help="Read every topic whose name matches, new ones too.")
+@click.option("--from", "start", default="beginning", show_default=True, metavar="POSITION",
+              help='Where a new checkpoint begins: beginning, end, or {"TOPIC": {"0": 123}}.')
+@click.option("--checkpoint", required=True, metavar="PATH", help="Where the progress is kept.")
+@click.option("--trigger", default="available-now", show_default=True, metavar="WHEN",
+              help="available-now: what there is, then end; once: in one trigger; 10s: go on every ten seconds.")
+@click.option("-o", "--path", metavar="PATH", help="Where the output goes.")
+@click.option("--table", metavar="NAME", help="A table in place of --path.")
+@click.option("--format", "format_", default="parquet", show_default=True, metavar="FORMAT",
+              help="Any that Spark writes as a stream; delta and iceberg need their jars.")
+@click.option("--partition-by", multiple=True, metavar="NAME[=SQL]",
+              help="A column to partition the output by, or a new one: 'day=to_date(timestamp)'; may be repeated.")
+@click.option("--select", multiple=True, metavar="SQL",
+              help="A column of the output, as 'value.*' or 'cast(key as string) as key'; repeatable. Default: all.")
+@click.option("--value", "kind", type=click.Choice(["raw", "json", "avro", "protobuf"]), default="raw",
+              show_default=True, help="What the values are.")
+@click.option("--schema", metavar="TEXT|@FILE", callback=_text_or_file,
+              help="JSON: Spark's schema, as 'carrier STRING, miles INT' or in its JSON form; without, it is inferred "
+                   "from a sample. Avro: the schema.")
+@click.option("--sample", type=click.IntRange(min=1), default=1000, show_default=True, metavar="N",
+              help="Records that a schema is inferred from.")
+@click.option("--descriptors", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+              help="Protobuf: what protoc --descriptor_set_out --include_imports wrote.")
+@click.option("--message", metavar="NAME", help="Protobuf: the full name of the message.")
+@click.option("--skip-bytes", type=click.IntRange(min=0), default=0, metavar="N",
+              help="So many bytes precede the record in a value: 5 with a schema registry's Avro.")
+@click.option("--bad-records", type=click.Choice(["column", "dead-letter", "fail"]),
+              help="Values that cannot be decoded: a column with the reason, --dead-letter, or the run's failure. "
+                   "Default: column.")
+@click.option("--dead-letter", metavar="PATH", help="Parquet of the bad records, each with its reason.")
+@_pairs("-X", "--kafka", help="A property of the consumers, as in docs/configuration.md; may be repeated.")
+@_pairs("--option", "source", help="An option of the source, as maxOffsetsPerTrigger=1000000; may be repeated.")
+@_pairs("--sink-option", "sink", help="An option of the output's format; may be repeated.")
+@_pairs("--conf", help="Spark's configuration, as spark.master='local[4]'; may be repeated.")
+@click.option("--metrics", type=click.Path(dir_okay=False, allow_dash=True), metavar="FILE",
+              help="Append a line of JSON for each trigger; - is standard output.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.pass_context
+def ingest(ctx: click.Context, /, *, conf: dict[str, str], metrics: str | None, quiet: bool, **given: Any) -> None:
+    """Write topics as Parquet, or another format of Spark's, each record once.
+
+    A run that is started again with the same --checkpoint goes on where the last one ended, however that ended.
+    SIGTERM and Ctrl-C end it after the trigger that is running.
+    """
+    try:
+        from kconsumer.spark import ingest as _job  # noqa: F401
+    except ImportError as error:
+        raise click.UsageError(str(error)) from error
+    from pyspark.errors import PySparkException
+
+    options = _options(**given)
+    shown = not quiet and sys.stderr.isatty()
+    try:
+        with _session(conf) as spark:
+            stopped = _run(spark, options, shown, metrics)
+    except PySparkException as error:
+        raise _JobFailure(_reason(error)) from error
+    except OSError as error:
+        raise _JobFailure(str(error)) from error
+    if stopped == signal.SIGINT:
+        ctx.exit(_SIGINT_EXIT)
+
+
+def _options(
+    *, format_: str, kind: str, schema: str | None, sample: int, descriptors: Path | None, message: str | None,
+    skip_bytes: int, start: str, dead_letter: str | None, bad_records: str | None, **given: Any,
+) -> IngestOptions:
+    from kconsumer.spark.ingest import Decoding, IngestOptions
+
+    decoding = Decoding(kind, schema, sample, None if descriptors is None else descriptors.read_bytes(), message,
+                        skip_bytes)
+    if dead_letter is not None and bad_records is None:
+        bad_records = "dead-letter"
+    return IngestOptions(decoding=decoding, format=format_, start=_START.get(start, start), dead_letters=dead_letter,
+                         bad_records=bad_records, **given)
+
+
+@contextmanager
+def _session(conf: Mapping[str, str]) -> Iterator[SparkSession]:
+    """The session that spark-submit has prepared, or one of our own."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName("kconsumer ingest").config("spark.ui.showConsoleProgress", "false")
+    for name, value in conf.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def _run(spark: SparkSession, options: IngestOptions, shown: bool, metrics: str | None) -> int | None:
+    """Returns the signal that has ended the run; None: it has ended by itself."""
+    from kconsumer.spark.ingest import Ingestion
+
+    run = Ingestion(spark, options)
+    with IngestProgress(shown, metrics) as progress, _signals(run, progress) as received:
+        run.start()
+        run.wait(progress.trigger, progress.look)
+    return received[0] if received else None
+
+
+@contextmanager
+def _signals(run: Ingestion, progress: IngestProgress) -> Iterator[list[int]]:
+    """SIGTERM and SIGINT end the run; the ones that came."""
+    received: list[int] = []
+
+    def handle(number: int, _frame: Any) -> None:
+        received.append(number)
+        progress.ending()
+        run.stop()
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _reason(error: Exception) -> str:
+    """What Spark says, without the stacks of its processes."""
+    lines = str(error).splitlines()
+    kept = [line for line in lines[: next((n for n, line in enumerate(lines) if "JVM stacktrace" in line), len(lines))]
+            if not line.lstrip().startswith("at ")]
+    return "\n".join(kept[:20]).strip() or type(error).__name__

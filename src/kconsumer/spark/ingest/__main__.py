@@ -1,0 +1,13 @@
+"""`python -m kconsumer.spark.ingest`, and what spark-submit runs: the command `kconsumer ingest`.
+
+Owns: nothing. Threads: the main one. Never: has options of its own.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from kconsumer.cli import main
+
+if __name__ == "__main__":
+    main(["ingest", *sys.argv[1:]])

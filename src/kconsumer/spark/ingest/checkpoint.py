@@ -1,0 +1,154 @@
+"""The guard of a checkpoint: what an ingestion was begun with, and whether a restart fits it.
+
+Owns: the file kconsumer-ingest.json in the checkpoint, and the comparison. Threads: the driver's. Never: changes what
+Spark keeps there.
+
+A checkpoint holds offsets and the number of the next trigger, nothing of where the records went. With another path the
+first records would be missing there; with other topics or another schema the output would be a mixture.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from kconsumer.config_values import configuration_error
+from kconsumer.spark.ingest.options import IngestOptions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+FILE: Final = "kconsumer-ingest.json"
+_VERSION: Final = 1
+_LABELS: Final = {
+    "topics": "topics", "pattern": "pattern", "format": "format", "path": "path", "table": "table",
+    "partition_by": "partitioning", "select": "selection", "headers": "includeHeaders", "decoding": "decoding",
+    "schema": "schema", "message": "message", "descriptors": "descriptors", "skip_bytes": "bytes to skip",
+    "bad_records": "bad records", "dead_letters": "path of dead letters",
+}
+
+Record = dict[str, Any]
+
+
+class Folder:
+    """A directory on any file system that Spark's JVM reaches; makes paths comparable."""
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        self._jvm: Any = spark.sparkContext._jvm
+        self._conf: Any = spark.sparkContext._jsc.hadoopConfiguration()  # type: ignore[union-attr]
+        self._path = self._qualified(path)
+
+    def _qualified(self, path: str) -> Any:
+        found = self._jvm.org.apache.hadoop.fs.Path(path)
+        self._fs = found.getFileSystem(self._conf)
+        return self._fs.makeQualified(found)
+
+    def __str__(self) -> str:
+        return str(self._path.toString())
+
+    def names(self, child: str) -> list[str]:
+        """What is in a directory of it; nothing where that is not there."""
+        path = self._jvm.org.apache.hadoop.fs.Path(self._path, child)
+        return [entry.getPath().getName() for entry in self._fs.listStatus(path)] if self._fs.exists(path) else []
+
+    def read(self, child: str) -> str | None:
+        """A file's text; None where it is not there."""
+        path = self._jvm.org.apache.hadoop.fs.Path(self._path, child)
+        if not self._fs.exists(path):
+            return None
+        stream = self._fs.open(path)
+        try:
+            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        finally:
+            stream.close()
+
+    def write(self, child: str, text: str) -> None:
+        """A file as a whole: who reads it sees the old one or the new."""
+        path = self._jvm.org.apache.hadoop.fs.Path(self._path, child)
+        new = self._jvm.org.apache.hadoop.fs.Path(self._path, f".{child}.new")
+        stream = self._fs.create(new, True)
+        try:
+            stream.write(bytearray(text.encode()))
+        finally:
+            stream.close()
+        self._fs.delete(path, False)
+        if not self._fs.rename(new, path):
+            raise OSError(f"{path.toString()} cannot be written")
+
+
+def record_of(options: IngestOptions, path: str | None, dead_letters: str | None, schema: StructType | None) -> Record:
+    """What a restart must agree with; the paths qualified."""
+    decoding = options.decoding
+    given = {name.lower(): value for name, value in options.source.items()}
+    avro = json.dumps(json.loads(decoding.schema or ""), sort_keys=True) if decoding.kind == "avro" else None
+    return {
+        "version": _VERSION,
+        "topics": sorted(options.topics) or None,
+        "pattern": options.pattern,
+        "format": options.format.lower(),
+        "path": path,
+        "table": options.table,
+        "partition_by": list(options.partition_by),
+        "select": list(options.select),
+        "headers": given.get("includeheaders", "false").strip().lower(),
+        "decoding": decoding.kind,
+        "schema": schema.simpleString() if schema is not None else avro,
+        "message": decoding.message,
+        "descriptors": None if decoding.descriptors is None else hashlib.sha256(decoding.descriptors).hexdigest(),
+        "skip_bytes": decoding.skip_bytes,
+        "bad_records": options.bad or None,
+        "dead_letters": dead_letters,
+    }
+
+
+def check(recorded: Mapping[str, Any], wanted: Mapping[str, Any], where: str) -> None:
+    """Compare two records.
+
+    Further topics are no contradiction: they are read from their beginning. Neither is another way with bad records
+    where they failed the runs until now: nothing that was written has one.
+
+    Raises:
+        ConfigurationError: the restart contradicts the checkpoint; names both.
+    """
+    if recorded.get("version") != _VERSION:
+        raise configuration_error(f"the checkpoint {where} is of another version of kconsumer: {FILE} has version "
+                                  f"{recorded.get('version')!r}, this one writes {_VERSION}")
+    open_now = ("bad_records", "dead_letters") if recorded.get("bad_records") == "fail" else ()
+    wrong = [name for name in _LABELS if name not in open_now and not _fits(name, recorded.get(name), wanted.get(name))]
+    if wrong:
+        said = "; ".join(f"{_LABELS[name]}: {_shown(recorded.get(name))} there, {_shown(wanted.get(name))} now"
+                         for name in wrong)
+        raise configuration_error(f"the checkpoint {where} was begun with other options: {said}. Go on with the old "
+                                  "ones, or begin anew with another checkpoint and another place to write to")
+
+
+def check_foreign(document: str, topics: tuple[str, ...], where: str) -> None:
+    """The checkpoint of a query that this job has not begun: its topics are all that it tells.
+
+    Args:
+        document: the newest file of its log of offsets.
+        topics: that are wanted; none with a pattern.
+        where: the checkpoint.
+    """
+    try:
+        known = set(json.loads(document.splitlines()[2]))
+    except (ValueError, IndexError, TypeError):
+        raise configuration_error(f"the checkpoint {where} is not one of a query over Kafka topics") from None
+    if topics and not known <= set(topics):
+        raise configuration_error(f"the checkpoint {where} is of a query that reads other topics: "
+                                  f"{_shown(sorted(known))} there, {_shown(sorted(topics))} now")
+
+
+def _fits(name: str, old: Any, new: Any) -> bool:
+    if name == "topics" and old and new:
+        return set(old) <= set(new)
+    return bool(old == new)
+
+
+def _shown(value: Any) -> str:
+    if value is None or value == []:
+        return "none"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,161 @@
+"""Values as columns: bytes become JSON, Avro or Protobuf records, and those that do not, get a reason.
+
+Owns: decoded(), and the rules of what is a bad record. Threads: the driver's, which builds expressions only. Never:
+reads a record, drops one.
+
+A value that is null (a tombstone) is no bad record: it decodes to null.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as f
+from pyspark.sql.types import StringType, StructField, StructType
+
+from kconsumer.config_values import configuration_error
+from kconsumer.spark.ingest.options import Decoding
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+RAW: Final = "raw"  #: the value's bytes, as they came
+REASON: Final = "reason"  #: why a value could not be decoded; null where it was
+_CORRUPT: Final = "_kconsumer_corrupt"
+_DECODED: Final = "_kconsumer_decoded"
+_MARK: Final = "_kconsumer_ok"
+_BLANK: Final = " \t\r\n"
+_ANY: Final = {"mode": "PERMISSIVE"}
+
+
+def decoded(frame: DataFrame, decoding: Decoding, schema: StructType | None) -> DataFrame:
+    """The frame with its `value` decoded, and besides it RAW and REASON; with raw values as it is, and RAW.
+
+    Args:
+        frame: with the columns of the source.
+        decoding: what the values are.
+        schema: of JSON.
+    """
+    raw = frame.withColumn(RAW, f.col("value"))
+    if decoding.kind == "raw":
+        return raw
+    data = f.col("value") if not decoding.skip_bytes else f.expr(f"substring(value, {decoding.skip_bytes + 1})")
+    if decoding.kind == "json":
+        assert schema is not None
+        found, reason = _json(data, schema)
+    elif decoding.kind == "avro":
+        found, reason = _avro(data, decoding.schema or "")
+    else:
+        found, reason = _protobuf(data, decoding)
+    names = [name for name in frame.columns if name != "value"]
+    parsed = _with(raw, found, f"spark-{decoding.kind}")
+    judged = parsed.withColumn(REASON, f.when(f.col("value").isNull(), None).otherwise(reason))
+    value = f.when(f.col(REASON).isNull() & f.col("value").isNotNull(), _without_marks(judged))
+    order = ["value" if name == "value" else name for name in frame.columns]
+    return judged.select(*names, value.alias("value"), RAW, REASON).select(*order, RAW, REASON)
+
+
+def _without_marks(frame: DataFrame) -> Column:
+    return f.col(_DECODED).dropFields(*marks) if (marks := _marks(frame)) else f.col(_DECODED)
+
+
+def _marks(frame: DataFrame) -> list[str]:
+    """The fields of the decoded struct that are ours."""
+    names = frame.schema[_DECODED].dataType.names  # type: ignore[attr-defined]
+    return [name for name in (_CORRUPT, _MARK) if name in names]
+
+
+# ---- JSON
+
+def _json(data: Column, schema: StructType) -> tuple[Column, Column]:
+    """Spark's parser takes the first of several values, and an empty text for nothing: both are bad here."""
+    text = data.cast("string")
+    marked = StructType([*schema.fields, StructField(_CORRUPT, StringType())])
+    found = f.from_json(text, marked, {**_ANY, "columnNameOfCorruptRecord": _CORRUPT})
+    trimmed = f.trim(text, f.lit(_BLANK))
+    is_object = f.startswith(trimmed, f.lit("{")) & f.endswith(trimmed, f.lit("}"))
+    fits = f.col(_DECODED)[_CORRUPT].isNull() & f.col(_DECODED).isNotNull()
+    # The parser does not look at what follows the first value. To have it read all costs as much again, so that is done
+    # only where a brace closes before what may not follow it (in a string it may).
+    goes_on = text.rlike(r"\}\s*[^\s,}\]]")
+    well_formed = f.coalesce(f.size(f.from_json(f.concat(f.lit("["), text, f.lit("]")), "array<string>")) == 1,
+                             f.lit(False))
+    misfits = f.concat_ws(", ", *[_misfit(text, item) for item in schema.fields])
+    reason = (
+        f.when(~f.is_valid_utf8(text), "the value is not UTF-8")
+        .when(~is_object, "the value is not a JSON object")
+        .when(fits & ~goes_on, None)
+        .when(~well_formed, "the value is not well-formed JSON")
+        .when(fits, None)
+        .otherwise(f.concat_ws(": ", f.lit("the value does not fit the schema"), f.nullif(misfits, f.lit(""))))
+    )
+    return found, reason
+
+
+def _misfit(text: Column, item: StructField) -> Column:
+    """The field and its type, where the text has it and the record has not."""
+    path = "$['" + item.name.replace("'", "\\'") + "']"
+    there = f.get_json_object(text, path).isNotNull()
+    return f.when(there & f.col(_DECODED)[item.name].isNull(), f"{item.name} is no {item.dataType.simpleString()}")
+
+
+def parse_schema(spark: SparkSession, text: str) -> StructType:
+    """Spark's schema from DDL (``carrier STRING, miles INT``) or from its JSON form.
+
+    Raises:
+        ConfigurationError: it is neither.
+    """
+    from pyspark.errors import PySparkException
+
+    try:
+        if text.lstrip().startswith("{"):
+            found = StructType.fromJson(json.loads(text))
+        else:
+            found = spark.createDataFrame([], text).schema
+    except (PySparkException, ValueError, KeyError, TypeError, AttributeError) as error:
+        why = str(error).strip().splitlines()
+        raise configuration_error(f"the schema is neither DDL nor Spark's JSON: {why[0] if why else error!r}") from None
+    if not found.fields:
+        raise configuration_error("the schema has no field")
+    return found
+
+
+# ---- Avro, Protobuf
+
+def _avro(data: Column, schema: str) -> tuple[Column, Column]:
+    """A record that cannot be decoded comes back with all its fields null, as one whose fields are: a field with a
+    default that only what was decoded has tells them apart."""
+    from pyspark.sql.avro.functions import from_avro
+
+    writer = json.loads(schema)
+    mark = {"name": _MARK, "type": ["boolean", "null"], "default": True}
+    reader = {**writer, "fields": [*writer["fields"], mark]}
+    found = from_avro(data, schema, {**_ANY, "avroSchema": json.dumps(reader)})
+    return found, f.when(f.col(_DECODED)[_MARK].isNull(), "the value does not fit the Avro schema")
+
+
+def _protobuf(data: Column, decoding: Decoding) -> tuple[Column, Column]:
+    from pyspark.sql.protobuf.functions import from_protobuf
+
+    found = from_protobuf(data, decoding.message or "", None, _ANY, decoding.descriptors)
+    return found, f.when(f.col(_DECODED).isNull(), f"the value is no {decoding.message}")
+
+
+def _with(frame: DataFrame, found: Column, jar: str) -> DataFrame:
+    """The frame and what was decoded.
+
+    Raises:
+        ConfigurationError: Spark lacks the jar that decodes.
+    """
+    from pyspark.errors import AnalysisException
+
+    try:
+        return frame.withColumn(_DECODED, found)
+    except AnalysisException as error:
+        if "NOT_LOADED_SQL_FUNCTIONS_UNUSABLE" not in (error.getCondition() or ""):
+            raise
+        import pyspark
+
+        raise configuration_error(f"{jar} is missing in the session: give it with spark.jars.packages="
+                                  f"org.apache.spark:{jar}_2.13:{pyspark.__version__}") from None

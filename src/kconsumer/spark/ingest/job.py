@@ -1,0 +1,160 @@
+"""The job as DataFrames: from the options to what each of its queries writes, and to the queries.
+
+Owns: the columns of the output and of the dead letters, and which of them a record goes to. Threads: the driver's.
+Never: waits for a query.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql import functions as f
+from pyspark.sql.types import StructType
+
+from kconsumer.config_values import configuration_error
+from kconsumer.spark.ingest.decoding import RAW, REASON, decoded, parse_schema
+from kconsumer.spark.ingest.options import IngestOptions
+from kconsumer.spark.offset_reader import OffsetReader
+from kconsumer.spark.offsets import to_json
+from kconsumer.spark.options import ReadOptions
+from kconsumer.spark.stream import StreamReader, UnlimitedStreamReader
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+OBSERVED: Final = "kconsumer"  #: the name of what is counted on the way: bytes, bad
+BAD_RECORD: Final = "bad_record"  #: the column with the reason and the bytes of a value that could not be decoded
+DEAD_LETTER_CHECKPOINT: Final = "dead-letters"  #: below the checkpoint
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a first run decides and every later one keeps."""
+
+    start: str  #: startingOffsets
+    schema: StructType | None  #: of JSON
+
+
+def plan(spark: SparkSession, options: IngestOptions) -> Plan:
+    """Look up what a new checkpoint begins with.
+
+    Raises:
+        ConfigurationError: the schema is not one, or there is no record to infer one from.
+        KafkaException: the brokers do not tell.
+    """
+    schema = None
+    if options.decoding.kind == "json" and options.decoding.schema is not None:
+        schema = parse_schema(spark, options.decoding.schema)
+    start = options.start
+    inferred = options.decoding.kind == "json" and schema is None
+    # The query of the dead letters begins at the same record; where bad ones fail the run, a later one may have it.
+    fixed = options.bad in ("dead-letter", "fail")
+    if fixed or inferred:
+        reader = UnlimitedStreamReader(options.read_options())
+        try:
+            if fixed:
+                start = json.dumps(reader.initialOffset())
+            if inferred:
+                schema = _infer(spark, options, reader)
+        finally:
+            reader.stop()
+    return Plan(start, schema)
+
+
+def _infer(spark: SparkSession, options: IngestOptions, reader: StreamReader) -> StructType:
+    """The schema of the first records of every partition that is there."""
+    sampled = ReadOptions.parse(options.source_options("earliest"))
+    offsets = OffsetReader(sampled)
+    try:
+        ends, starts = offsets.latest(begun={}, known={})
+    finally:
+        offsets.close()
+    filled = {place: end - starts[place] for place, end in ends.items() if end > starts.get(place, end)}
+    if not filled:
+        raise configuration_error("there is no record to infer a schema from: give the schema")
+    each = -(-options.decoding.sample // len(filled))
+    first = {place: starts[place] for place in filled}
+    last = {place: starts[place] + min(size, each) for place, size in filled.items()}
+    given = {key: value for key, value in options.source_options().items()
+             if key not in ("subscribe", "subscribePattern", "startingOffsets") and not key.startswith("max")}
+    frame = spark.read.format("kconsumer").options(
+        **given, assign=json.dumps(_assignment(first)), startingOffsets=json.dumps(to_json(first)),
+        endingOffsets=json.dumps(to_json(last))).load()
+    skip = options.decoding.skip_bytes
+    rows = frame.select(f.expr(f"cast(substring(value, {skip + 1}) as string)").alias("text")).collect()
+    texts = [row.text for row in rows if row.text is not None]
+    # What is no object has nothing to tell, and would become a column of its own.
+    found = spark.read.json(spark.sparkContext.parallelize(texts, 1), mode="DROPMALFORMED").schema
+    if not found.fields:
+        raise configuration_error(f"no schema could be inferred from a sample of {len(rows)} records: give the schema")
+    return found
+
+
+def _assignment(offsets: Any) -> dict[str, list[int]]:
+    return {topic: [int(p) for p in partitions] for topic, partitions in to_json(offsets).items()}
+
+
+def rows(spark: SparkSession, options: IngestOptions, made: Plan) -> DataFrame:
+    """The records as they stream in, decoded, with RAW and (but for raw values) REASON."""
+    frame = spark.readStream.format("kconsumer").options(**options.source_options(made.start)).load()
+    return decoded(frame, options.decoding, made.schema)
+
+
+def output(frame: DataFrame, options: IngestOptions) -> DataFrame:
+    """What the target gets of rows()."""
+    length = f.coalesce(f.octet_length(RAW), f.lit(0)) + f.coalesce(f.octet_length("key"), f.lit(0))
+    bad = f.count(REASON) if options.bad else f.lit(0).cast("long")
+    found = frame.observe(OBSERVED, f.sum(length).alias("bytes"), bad.alias("bad"))
+    columns = [name for name in frame.columns if name not in (RAW, REASON)]
+    if options.bad == "dead-letter":
+        found = found.where(f.col(REASON).isNull())
+    elif options.bad == "column":
+        bad_record = f.struct(f.col(REASON).alias("reason"), f.col(RAW).alias("value"))
+        found = found.withColumn(BAD_RECORD, f.when(f.col(REASON).isNotNull(), bad_record))
+    elif options.bad == "fail":
+        found = found.withColumn("value", f.when(f.col(REASON).isNull(), f.col("value")).otherwise(_failure()))
+    wanted = list(options.select) or columns
+    added = [f.expr(text).alias(name) for name, text in options.partitions if text is not None]
+    result = found.select(*map(f.expr, wanted), *added)
+    if options.bad == "column" and BAD_RECORD not in result.columns:
+        result = found.select(*map(f.expr, wanted), *added, BAD_RECORD)
+    return result
+
+
+def _failure() -> Any:
+    where = f.concat(f.lit("bad record: "), f.col("topic"), f.lit(" ["), f.col("partition"), f.lit("] at offset "),
+                     f.col("offset"), f.lit(": "), f.col(REASON))
+    return f.raise_error(where)
+
+
+def dead_letters(frame: DataFrame) -> DataFrame:
+    """The bad ones of rows(): the source's columns with the value as it came, and the reason."""
+    columns = [f.col(RAW).alias("value") if name == "value" else f.col(name) for name in frame.columns if name != RAW]
+    return frame.where(f.col(REASON).isNotNull()).select(*columns)
+
+
+def start_output(spark: SparkSession, options: IngestOptions, made: Plan) -> StreamingQuery:
+    """The query that writes the target."""
+    writer = (output(rows(spark, options, made), options).writeStream.format(options.format)
+              .outputMode("append").options(**options.sink).option("checkpointLocation", options.checkpoint)
+              .queryName("kconsumer ingest").trigger(**options.trigger_arguments()))
+    names = [name for name, _ in options.partitions]
+    if names:
+        writer = writer.partitionBy(*names)
+    if options.table is not None:
+        return writer.toTable(options.table)
+    return writer.start(options.path) if options.path is not None else writer.start()
+
+
+def start_dead_letters(spark: SparkSession, options: IngestOptions, made: Plan) -> StreamingQuery:
+    """The query that writes the dead letters, from the same offsets on, with progress of its own."""
+    assert options.dead_letters is not None
+    source = {name: value for name, value in options.source.items() if name.lower() != "commitoffsetstogroup"}
+    own = IngestOptions(**{**vars(options), "source": source})
+    checkpoint = f"{options.checkpoint.rstrip('/')}/{DEAD_LETTER_CHECKPOINT}"
+    return (dead_letters(rows(spark, own, made)).writeStream.format("parquet").outputMode("append")
+            .option("checkpointLocation", checkpoint).queryName("kconsumer ingest, dead letters")
+            .trigger(**options.trigger_arguments()).start(options.dead_letters))

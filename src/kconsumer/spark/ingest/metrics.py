@@ -1,0 +1,73 @@
+"""TriggerMetrics: what one trigger did, from the progress that Spark reports of it.
+
+Owns: the reading of Spark's progress, and the form of the JSON lines. Threads: any. Never: asks Spark or a broker.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from kconsumer.spark.ingest.job import OBSERVED
+
+
+@dataclass(frozen=True)
+class TriggerMetrics:
+    """One trigger of the query that writes the output."""
+
+    time: str  #: when it began, ISO 8601
+    batch: int  #: its number in the checkpoint
+    rows: int  #: records read
+    bytes: int  #: of their keys and values
+    bad: int  #: records that could not be decoded
+    seconds: float  #: that it took
+    rows_per_second: float
+    bytes_per_second: float
+    lag: int | None  #: offsets that were there and not read when it ended; None: not known
+    total_rows: int  #: in this run
+
+    def as_json(self) -> str:
+        return json.dumps(asdict(self))
+
+
+def metrics_of(progress: Mapping[str, Any], rows_before: int) -> TriggerMetrics:
+    """From a StreamingQueryProgress's JSON; `rows_before` were read in earlier triggers of the run."""
+    rows = int(progress.get("numInputRows") or 0)
+    seconds = (progress.get("durationMs") or {}).get("triggerExecution", 0) / 1000
+    observed = (progress.get("observedMetrics") or {}).get(OBSERVED) or {}
+    size = int(observed.get("bytes") or 0)
+    return TriggerMetrics(
+        time=progress["timestamp"],
+        batch=int(progress["batchId"]),
+        rows=rows,
+        bytes=size,
+        bad=int(observed.get("bad") or 0),
+        seconds=seconds,
+        rows_per_second=round(rows / seconds, 1) if seconds else 0.0,
+        bytes_per_second=round(size / seconds, 1) if seconds else 0.0,
+        lag=_lag(progress.get("sources") or []),
+        total_rows=rows_before + rows,
+    )
+
+
+def _lag(sources: list[Mapping[str, Any]]) -> int | None:
+    """What is between the end of the trigger and the latest offsets that the source knew."""
+    total = 0
+    for source in sources:
+        latest, end = (_offsets(source.get(name)) for name in ("latestOffset", "endOffset"))
+        if latest is None or end is None:
+            return None
+        total += sum(max(offset - end.get(place, 0), 0) for place, offset in latest.items())
+    return total
+
+
+def _offsets(document: Any) -> dict[tuple[str, str], int] | None:
+    """Spark has them as an object or as its text."""
+    if isinstance(document, str):
+        document = json.loads(document)
+    if not isinstance(document, dict):
+        return None
+    return {(topic, partition): offset for topic, partitions in document.items()
+            for partition, offset in partitions.items()}

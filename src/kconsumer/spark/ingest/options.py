@@ -1,0 +1,164 @@
+"""IngestOptions: what an ingestion is to do, checked as far as that goes without Spark's session and without a broker.
+
+Owns: every option's default and rules. Threads: any; immutable. Never: connects to anything.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kconsumer.config_values import configuration_error
+from kconsumer.spark.option_values import duration_s
+from kconsumer.spark.options import ReadOptions
+
+DECODINGS: Final = ("raw", "json", "avro", "protobuf")
+BAD_RECORDS: Final = ("column", "dead-letter", "fail")
+_FILE_FORMATS: Final = ("parquet", "json", "orc", "csv", "text", "avro")
+# What the job decides itself, and what to use in its place.
+_OURS: Final = {
+    "subscribe": "give the topics", "subscribepattern": "give the pattern", "assign": "give the topics",
+    "startingoffsets": "give the start", "columns": "choose with the selection", "path": "give the path",
+    "checkpointlocation": "give the checkpoint",
+}
+_NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """What the values are.
+
+    Raises:
+        ConfigurationError: something is missing, or means nothing for the kind.
+    """
+
+    kind: str = "raw"  #: one of DECODINGS
+    schema: str | None = None  #: json: Spark's, as DDL or JSON (None: inferred); avro: Avro's
+    sample: int = 1000  #: records that a schema is inferred from
+    descriptors: bytes | None = None  #: protobuf: a FileDescriptorSet
+    message: str | None = None  #: protobuf: the full name of the message
+    skip_bytes: int = 0  #: what precedes the record in each value, as a schema registry's header
+
+    def __post_init__(self) -> None:
+        if self.kind not in DECODINGS:
+            raise configuration_error(f"values are decoded as one of {', '.join(DECODINGS)}, not {self.kind!r}")
+        if self.schema is not None and self.kind not in ("json", "avro"):
+            raise configuration_error(f"a schema means nothing for {self.kind} values")
+        if (self.descriptors is not None or self.message is not None) and self.kind != "protobuf":
+            raise configuration_error(f"descriptors and a message mean nothing for {self.kind} values")
+        if self.kind == "avro" and self.schema is None:
+            raise configuration_error("avro values need their schema")
+        if self.kind == "protobuf" and (not self.descriptors or not self.message):
+            raise configuration_error("protobuf values need the descriptors and the name of their message")
+        if self.skip_bytes < 0 or (self.skip_bytes and self.kind == "raw"):
+            raise configuration_error("bytes to skip are 0 or more, and of values that are decoded")
+        if self.sample < 1:
+            raise configuration_error(f"a sample has at least 1 record, not {self.sample}")
+        if self.kind == "avro":
+            _check_avro(self.schema or "")
+
+
+def _check_avro(schema: str) -> None:
+    try:
+        found = json.loads(schema)
+    except ValueError as error:
+        raise configuration_error(f"the Avro schema is no JSON: {error}") from None
+    if not isinstance(found, dict) or found.get("type") != "record" or not isinstance(found.get("fields"), list):
+        raise configuration_error("the Avro schema is to be that of a record")
+
+
+@dataclass(frozen=True)
+class IngestOptions:
+    """The options of an ingestion.
+
+    Raises:
+        ConfigurationError: one is missing, contradicts another one, or has an invalid value.
+    """
+
+    bootstrap_servers: str
+    checkpoint: str  #: a directory on any file system that Spark knows
+    topics: tuple[str, ...] = ()
+    pattern: str | None = None  #: in place of topics: a regular expression that their names match
+    start: str = "earliest"  #: of a new checkpoint: earliest, latest, or {"topic": {"0": 123}}
+    kafka: Mapping[str, str] = field(default_factory=dict)  #: properties of the consumers
+    source: Mapping[str, str] = field(default_factory=dict)  #: further options of the source
+    decoding: Decoding = field(default_factory=Decoding)
+    bad_records: str | None = None  #: one of BAD_RECORDS where values are decoded; None: column
+    dead_letters: str | None = None  #: the directory for bad_records="dead-letter"
+    select: tuple[str, ...] = ()  #: SQL expressions over the columns, `raw` among them; none: all but `raw`
+    partition_by: tuple[str, ...] = ()  #: NAME, or NAME=SQL expression, which adds the column
+    format: str = "parquet"
+    path: str | None = None
+    table: str | None = None
+    sink: Mapping[str, str] = field(default_factory=dict)  #: options of the format
+    trigger: str = "available-now"  #: or once, or an interval like 10s
+
+    def __post_init__(self) -> None:
+        if bool(self.topics) == (self.pattern is not None):
+            raise configuration_error("give either topics or a pattern")
+        for topic in self.topics:
+            if not topic.strip() or "," in topic:
+                raise configuration_error(f"{topic!r} is no topic")
+        if not self.checkpoint.strip():
+            raise configuration_error("a checkpoint is needed: by it a restart goes on where the last run ended")
+        self._check_target()
+        self._check_bad_records()
+        for name, _ in self.partitions:
+            if not _NAME.fullmatch(name):
+                raise configuration_error(f"partition by a column name, or NAME=EXPRESSION; {name!r} is no name")
+        for key in (*self.source, *self.sink):
+            if key.lower() in _OURS:
+                raise configuration_error(f"option {key} cannot be set: {_OURS[key.lower()]}")
+        self.trigger_arguments()
+        self.read_options().stream_start()
+
+    def _check_target(self) -> None:
+        if self.path is not None and self.table is not None:
+            raise configuration_error("give either a path or a table")
+        if self.path is None and self.table is None and self.format in _FILE_FORMATS:
+            raise configuration_error(f"{self.format} needs a path to write to, or a table")
+
+    def _check_bad_records(self) -> None:
+        if self.bad_records is not None and self.bad_records not in BAD_RECORDS:
+            raise configuration_error(f"bad records go to one of {', '.join(BAD_RECORDS)}, not {self.bad_records!r}")
+        if self.bad_records is not None and self.decoding.kind == "raw":
+            raise configuration_error("raw values are not decoded, so that no record is a bad one")
+        if (self.dead_letters is not None) != (self.bad_records == "dead-letter"):
+            raise configuration_error("bad records as dead letters and a path for them go together")
+
+    @property
+    def bad(self) -> str:
+        """One of BAD_RECORDS, or empty where none can be bad."""
+        return "" if self.decoding.kind == "raw" else self.bad_records or "column"
+
+    @property
+    def partitions(self) -> tuple[tuple[str, str | None], ...]:
+        """The columns of partition_by, and the expressions of those that are added."""
+        found = [text.partition("=") for text in self.partition_by]
+        return tuple((name.strip(), expression if equals else None) for name, equals, expression in found)
+
+    def source_options(self, start: str | None = None) -> dict[str, str]:
+        """Those of the data source; `start` in place of the one given."""
+        what = {"subscribePattern": self.pattern} if self.pattern is not None else {"subscribe": ",".join(self.topics)}
+        return {
+            **self.source, **what, **{f"kafka.{name}": value for name, value in self.kafka.items()},
+            "kafka.bootstrap.servers": self.bootstrap_servers, "startingOffsets": start or self.start,
+        }
+
+    def read_options(self) -> ReadOptions:
+        return ReadOptions.parse(self.source_options())
+
+    @property
+    def ends(self) -> bool:
+        """Whether a run ends by itself."""
+        return self.trigger in ("available-now", "once")
+
+    def trigger_arguments(self) -> dict[str, Any]:
+        """What DataStreamWriter.trigger() takes."""
+        if self.ends:
+            return {"availableNow": True} if self.trigger == "available-now" else {"once": True}
+        seconds = duration_s({"trigger": self.trigger}, "trigger", "")
+        return {"processingTime": f"{round(seconds * 1000)} milliseconds"}

@@ -1,0 +1,273 @@
+"""The ingestion job on a real Kafka and a real local Spark: decodings, bad records, restarts, metrics."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import AnalysisException, StreamingQueryException
+
+from kconsumer.errors import ConfigurationError
+from kconsumer.spark.ingest import Decoding, Ingestion, IngestOptions, TriggerMetrics
+from kconsumer.testing import KafkaCluster
+
+Names = Callable[[], str]
+JSON = Decoding("json", "n INT, text STRING")
+GOOD = [b'{"n": 1, "text": "one } {"}', b'{"n": 2}', b' {"text": "three", "n": null}\n']
+BAD = {
+    b"": "the value is not a JSON object",
+    b"\xff\xfe{}": "the value is not UTF-8",
+    b"[1, 2]": "the value is not a JSON object",
+    b'[{"n": 1}, {"n": 2}]': "the value is not a JSON object",
+    b'{"n": 1, "text"}': "the value is not well-formed JSON",
+    b'{"n": 1} {"n": 2}': "the value is not well-formed JSON",
+    b'{"n": 1} rest }': "the value is not well-formed JSON",
+    b'{"n": "many", "text": "x"}': "the value does not fit the schema: n is no int",
+}
+
+
+class Job:
+    """An ingestion into files of a topic of its own, which may be run again."""
+
+    def __init__(self, spark: Any, kafka: KafkaCluster, topic: str, folder: Path) -> None:
+        self.spark = spark
+        self.kafka = kafka
+        self.topic = topic
+        self.folder = folder
+
+    def options(self, **given: Any) -> IngestOptions:
+        if "pattern" not in given:
+            given.setdefault("topics", (self.topic,))
+        return IngestOptions(**{
+            "bootstrap_servers": self.kafka.bootstrap_servers, "checkpoint": str(self.folder / "state"),
+            "path": str(self.folder / "rows"), **given})
+
+    def run(self, **given: Any) -> list[TriggerMetrics]:
+        """Read all there is; what each trigger did."""
+        told: list[TriggerMetrics] = []
+        run = Ingestion(self.spark, self.options(**given))
+        run.start()
+        run.wait(told.append)
+        return told
+
+    def write(self, *values: bytes | None, partitions: int = 1) -> None:
+        self.kafka.produce(self.topic, [{"value": value, "partition": n % partitions}
+                                        for n, value in enumerate(values)])
+
+    def rows(self, folder: str = "rows") -> Any:
+        return self.spark.read.parquet(str(self.folder / folder)).orderBy("partition", "offset")
+
+    def dead(self) -> list[tuple[int, bytes, str]]:
+        return [(row.offset, bytes(row.value), row.reason) for row in self.rows("dead").collect()]
+
+
+@pytest.fixture
+def job(spark: Any, kafka: KafkaCluster, topic_name: Names, tmp_path: Path) -> Job:
+    name = topic_name()
+    kafka.create_topic(name, 2)
+    return Job(spark, kafka, name, tmp_path)
+
+
+# ---- decoding
+
+def test_raw_values_and_headers(job: Job):
+    job.kafka.produce(job.topic, [{"key": b"k", "value": b"\x00\xff", "headers": [("h", b"1")], "partition": 1}])
+    job.run(source={"includeHeaders": "true"})
+    rows = job.rows()
+    assert rows.columns == ["key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers"]
+    row = rows.collect()[0]
+    assert (bytes(row.key), bytes(row.value), row.topic, row.partition) == (b"k", b"\x00\xff", job.topic, 1)
+    assert [(header.key, bytes(header.value)) for header in row.headers] == [("h", b"1")]
+
+
+def test_json_with_a_schema(job: Job):
+    job.write(*GOOD, None)
+    job.run(decoding=JSON)
+    rows = job.rows()
+    assert rows.select("value.*", "bad_record").collect() == [
+        (1, "one } {", None), (2, None, None), (None, "three", None), (None, None, None)]
+    assert rows.where("value is null").count() == 1  # the tombstone
+
+
+def test_json_with_a_schema_in_sparks_own_form(job: Job):
+    from pyspark.sql.types import LongType, StructField, StructType
+
+    job.write(b'{"n": 12345678901}')
+    job.run(decoding=Decoding("json", StructType([StructField("n", LongType())]).json()))
+    assert job.rows().select("value.n").collect() == [(12345678901,)]
+
+
+def test_json_whose_schema_is_inferred_from_every_partition(job: Job):
+    job.write(b'{"a": 1}', b'{"b": {"c": "x"}}', b'{"a": 2.5}', b"no json", partitions=2)
+    job.run(decoding=Decoding("json"))
+    assert job.rows().select("value").schema.simpleString() == (
+        "struct<value:struct<a:double,b:struct<c:string>>>")
+    assert [row.bad_record and row.bad_record.reason for row in job.rows().collect()] == [
+        None, None, None, "the value is not a JSON object"]
+    # What was inferred holds for later runs, whatever comes.
+    job.write(b'{"a": 3, "d": true}')
+    job.run(decoding=Decoding("json"))
+    assert job.rows().select("value.a").where("a = 3").count() == 1
+    assert "d" not in job.rows().select("value.*").columns
+
+
+def test_a_selection_and_new_columns_to_partition_by(job: Job):
+    job.write(*GOOD)
+    job.run(decoding=JSON, bad_records="fail", select=("offset", "partition as place", "value.*", "crc32(raw) as sum"),
+            partition_by=("parity=value.n % 2", "place"))
+    found = job.spark.read.parquet(str(job.folder / "rows"))
+    assert found.columns == ["offset", "n", "text", "sum", "parity", "place"]
+    assert sorted(path.name for path in (job.folder / "rows").glob("parity=*")) == [
+        "parity=0", "parity=1", "parity=__HIVE_DEFAULT_PARTITION__"]
+    assert found.where("sum is null").count() == 0
+
+
+def test_a_pattern_and_a_topic_that_comes_later(job: Job):
+    job.write(b"1")
+    job.run(pattern=f"{job.topic}.*")
+    job.kafka.create_topic(f"{job.topic}-more", 1)
+    job.kafka.produce(f"{job.topic}-more", [b"2"])
+    job.run(pattern=f"{job.topic}.*")
+    assert sorted(bytes(row.value) for row in job.rows().collect()) == [b"1", b"2"]
+
+
+@pytest.mark.parametrize(("decoding", "jar"), [
+    (Decoding("avro", '{"type": "record", "name": "R", "fields": [{"name": "n", "type": "int"}]}'), "spark-avro"),
+    (Decoding("protobuf", descriptors=b"x", message="M"), "spark-protobuf"),
+])
+def test_a_jar_that_is_missing_is_named(job: Job, decoding: Decoding, jar: str):
+    job.write(b"1")
+    with pytest.raises(ConfigurationError, match=f"{jar} is missing in the session: .*org.apache.spark:{jar}_2.13:"):
+        job.run(decoding=decoding)
+
+
+# ---- bad records
+
+def test_bad_records_in_a_column(job: Job):
+    job.write(*GOOD, *BAD)
+    told = job.run(decoding=JSON)
+    bad = job.rows().where("bad_record is not null").collect()
+    assert {bytes(row.bad_record.value): row.bad_record.reason for row in bad} == BAD
+    assert all(row.value is None for row in bad)
+    assert job.rows().count() == len(GOOD) + len(BAD)
+    assert sum(one.bad for one in told) == len(BAD)
+
+
+def test_bad_records_as_dead_letters(job: Job):
+    first, second = dict(list(BAD.items())[:4]), dict(list(BAD.items())[4:])
+    given = {"decoding": JSON, "bad_records": "dead-letter", "dead_letters": str(job.folder / "dead")}
+    job.write(*GOOD, *first)
+    job.run(**given)
+    assert job.dead() == [(len(GOOD) + n, *item) for n, item in enumerate(first.items())]
+    job.write(*second, *GOOD)
+    job.run(**given)
+    assert [letter[1:] for letter in job.dead()] == list(BAD.items())
+    rows = job.rows()
+    assert "bad_record" not in rows.columns
+    assert rows.select("value.n").collect() == [(1,), (2,), (None,)] * 2
+
+
+def test_a_bad_record_that_fails_the_run_is_named(job: Job):
+    job.write(*GOOD, b"nonsense")
+    with pytest.raises(StreamingQueryException) as caught:
+        job.run(decoding=JSON, bad_records="fail")
+    assert f"bad record: {job.topic} [0] at offset 3: the value is not a JSON object" in str(caught.value)
+    # The same run goes on once they have somewhere to go.
+    told = job.run(decoding=JSON, bad_records="dead-letter", dead_letters=str(job.folder / "dead"))
+    assert [(one.rows, one.bad) for one in told] == [(4, 1)]
+    assert job.rows().count() == len(GOOD)
+    assert job.dead() == [(3, b"nonsense", "the value is not a JSON object")]
+
+
+def test_options_may_change_until_a_trigger_has_begun(job: Job):
+    job.write(*GOOD)
+    with pytest.raises(AnalysisException):
+        job.run(select=("no_such_column",))
+    job.run(decoding=JSON)
+    assert job.rows().count() == len(GOOD)
+
+
+# ---- restarts
+
+def test_a_restart_goes_on_exactly(job: Job):
+    values = [b"%d" % n for n in range(300)]
+    for part in range(3):
+        job.write(*values[part * 100:][:100], partitions=2)
+        told = job.run(source={"maxOffsetsPerTrigger": "40"})
+        assert [one.rows for one in told] == [40, 40, 20]
+        assert [one.lag for one in told] == [60, 20, 0]
+    assert sorted(int(bytes(row.value)) for row in job.rows().collect()) == list(range(300))
+
+
+def test_once_is_one_trigger(job: Job):
+    for part in range(2):
+        job.write(*[b"%d" % n for n in range(part * 50, part * 50 + 50)])
+        assert [one.rows for one in job.run(trigger="once", source={"maxOffsetsPerTrigger": "20"})] == [50]
+    assert sorted(int(bytes(row.value)) for row in job.rows().collect()) == list(range(100))
+
+
+def test_further_topics_are_read_from_their_beginning(job: Job):
+    job.write(b"1")
+    job.run()
+    job.kafka.create_topic(f"{job.topic}-b", 1)
+    job.kafka.produce(f"{job.topic}-b", [b"2"])
+    job.run(topics=(job.topic, f"{job.topic}-b"))
+    assert sorted(bytes(row.value) for row in job.rows().collect()) == [b"1", b"2"]
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    ({"topics": ("another",)}, ["topics: {topic} there, another now"]),
+    ({"pattern": "a.*"}, ["topics: {topic} there, none now", "pattern: none there, a.* now"]),
+    ({"path": "{folder}/elsewhere"}, ["path: file:{folder}/rows there, file:{folder}/elsewhere now"]),
+    ({"format": "orc"}, ["format: parquet there, orc now"]),
+    ({"decoding": Decoding("json", "n BIGINT")},
+     ["schema: struct<n:int,text:string> there, struct<n:bigint> now"]),
+    ({"decoding": Decoding()}, ["decoding: json there, raw now"]),
+    ({"bad_records": "fail"}, ["bad records: column there, fail now"]),
+    ({"partition_by": ("partition",)}, ["partitioning: none there, partition now"]),
+    ({"source": {"includeHeaders": "true"}}, ["includeHeaders: false there, true now"]),
+])
+def test_a_restart_that_contradicts_the_checkpoint(job: Job, given: dict[str, Any], said: list[str]):
+    job.write(*GOOD)
+    job.run(decoding=JSON)
+    names = {"topic": job.topic, "folder": str(job.folder)}
+    texts = {name: value.format(**names) if isinstance(value, str) else value for name, value in given.items()}
+    run = Ingestion(job.spark, job.options(**{"decoding": JSON, **texts}))
+    with pytest.raises(ConfigurationError) as caught:
+        run.start()
+    for text in said:
+        assert text.format(**names) in str(caught.value)
+    assert not job.spark.streams.active
+    job.run(decoding=Decoding("json", "n INT, text STRING"))  # the checkpoint is as it was
+    assert job.rows().count() == len(GOOD)
+
+
+def test_the_checkpoint_of_a_query_that_was_not_this_job(job: Job):
+    """One that Spark's source began is gone on with, if its topics are the same."""
+    job.write(b"1", b"2")
+    frame = job.spark.readStream.format("kafka").options(**{
+        "kafka.bootstrap.servers": job.kafka.bootstrap_servers, "subscribe": job.topic,
+        "startingOffsets": "earliest"}).load()
+    frame.writeStream.format("parquet").option("checkpointLocation", str(job.folder / "state")).trigger(
+        availableNow=True).start(str(job.folder / "rows")).awaitTermination()
+    with pytest.raises(ConfigurationError, match=f"reads other topics: {job.topic} there, another now"):
+        job.run(topics=("another",))
+    job.write(b"3")
+    job.run()
+    assert [bytes(row.value) for row in job.rows().collect()] == [b"1", b"2", b"3"]
+
+
+# ---- metrics
+
+def test_metrics(job: Job):
+    job.write(*[b"x" * 100] * 50)
+    told = job.run()
+    assert len(told) == 1
+    line = json.loads(told[0].as_json())
+    assert {name: line[name] for name in ("batch", "rows", "bytes", "bad", "lag", "total_rows")} == {
+        "batch": 0, "rows": 50, "bytes": 5000, "bad": 0, "lag": 0, "total_rows": 50}
+    assert line["rows_per_second"] > 0
+    assert line["bytes_per_second"] == pytest.approx(5000 / line["seconds"], rel=0.01)

@@ -1,0 +1,205 @@
+"""The options of an ingestion, the guard of its checkpoint, and the reading of Spark's progress; no Spark runs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pyspark.sql.types import IntegerType, StructField, StructType
+
+from kconsumer.errors import ConfigurationError
+from kconsumer.spark.ingest import Decoding, IngestOptions, checkpoint
+from kconsumer.spark.ingest.metrics import metrics_of
+
+AVRO = '{"type": "record", "name": "R", "fields": [{"name": "n", "type": "int"}]}'
+
+
+def options(**given: Any) -> IngestOptions:
+    needed = {"bootstrap_servers": "localhost:1", "checkpoint": "state", "path": "out"}
+    return IngestOptions(**{**needed, **({} if "pattern" in given else {"topics": ("t",)}), **given})
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    ({"topics": ()}, "either topics or a pattern"),
+    ({"topics": ("t",), "pattern": "t.*"}, "either topics or a pattern"),
+    ({"topics": ("a,b",)}, "'a,b' is no topic"),
+    ({"pattern": "("}, "no regular expression"),
+    ({"checkpoint": " "}, "a checkpoint is needed"),
+    ({"path": None}, "parquet needs a path to write to"),
+    ({"table": "t"}, "either a path or a table"),
+    ({"start": "middle"}, "startingOffsets"),
+    ({"trigger": "often"}, "trigger"),
+    ({"bad_records": "column"}, "raw values are not decoded"),
+    ({"decoding": Decoding("json"), "bad_records": "away"}, "one of column, dead-letter, fail"),
+    ({"decoding": Decoding("json"), "bad_records": "dead-letter"}, "a path for them go together"),
+    ({"decoding": Decoding("json"), "dead_letters": "dead"}, "a path for them go together"),
+    ({"partition_by": ("to_date(timestamp)",)}, "partition by a column name"),
+    ({"source": {"startingOffsets": "latest"}}, "option startingOffsets cannot be set: give the start"),
+    ({"source": {"Subscribe": "x"}}, "option Subscribe cannot be set: give the topics"),
+    ({"source": {"columns": "value"}}, "option columns cannot be set"),
+    ({"source": {"endingOffsets": "latest"}}, "a streaming query has no end"),
+    ({"source": {"maxOffsetPerTrigger": "1"}}, "did you mean maxOffsetsPerTrigger"),
+    ({"sink": {"checkpointLocation": "x"}}, "option checkpointLocation cannot be set"),
+    ({"kafka": {"auto.offset.reset": "latest"}}, "kafka.auto.offset.reset cannot be set"),
+    ({"kafka": {"no.such": "1"}}, "no.such"),
+    ({"bootstrap_servers": ""}, "kafka.bootstrap.servers is missing"),
+])
+def test_options_that_are_refused(given: dict[str, Any], said: str):
+    with pytest.raises(ConfigurationError) as caught:
+        options(**given)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    ({"kind": "xml"}, "one of raw, json, avro, protobuf"),
+    ({"kind": "raw", "schema": "n INT"}, "a schema means nothing for raw"),
+    ({"kind": "protobuf", "schema": "n INT"}, "a schema means nothing for protobuf"),
+    ({"kind": "json", "message": "M"}, "mean nothing for json"),
+    ({"kind": "avro"}, "avro values need their schema"),
+    ({"kind": "avro", "schema": "n INT"}, "the Avro schema is no JSON"),
+    ({"kind": "avro", "schema": '"int"'}, "that of a record"),
+    ({"kind": "protobuf", "message": "M"}, "need the descriptors"),
+    ({"kind": "protobuf", "descriptors": b"x"}, "the name of their message"),
+    ({"kind": "raw", "skip_bytes": 5}, "bytes to skip"),
+    ({"kind": "json", "skip_bytes": -1}, "bytes to skip"),
+    ({"kind": "json", "sample": 0}, "at least 1 record"),
+])
+def test_decodings_that_are_refused(given: dict[str, Any], said: str):
+    with pytest.raises(ConfigurationError) as caught:
+        Decoding(**given)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(("trigger", "arguments", "ends"), [
+    ("available-now", {"availableNow": True}, True),
+    ("once", {"once": True}, True),
+    ("10s", {"processingTime": "10000 milliseconds"}, False),
+    ("0s", {"processingTime": "0 milliseconds"}, False),
+    ("5m", {"processingTime": "300000 milliseconds"}, False),
+])
+def test_triggers(trigger: str, arguments: dict[str, Any], ends: bool):
+    found = options(trigger=trigger)
+    assert (found.trigger_arguments(), found.ends) == (arguments, ends)
+
+
+def test_the_sources_options():
+    found = options(kafka={"client.id": "c"}, source={"maxOffsetsPerTrigger": "5"}, topics=("a", "b")).source_options()
+    assert found == {"kafka.bootstrap.servers": "localhost:1", "kafka.client.id": "c", "subscribe": "a,b",
+                     "startingOffsets": "earliest", "maxOffsetsPerTrigger": "5"}
+    assert options(pattern="a.*").source_options("latest")["startingOffsets"] == "latest"
+    assert options(pattern="a.*").source_options()["subscribePattern"] == "a.*"
+
+
+def test_columns_to_partition_by():
+    assert options(partition_by=("topic", "day = to_date(timestamp) = x")).partitions == (
+        ("topic", None), ("day", " to_date(timestamp) = x"))
+
+
+# ---- the guard
+
+SCHEMA = StructType([StructField("n", IntegerType())])
+
+
+def record(schema: StructType | None = None, path: str = "file:/out", dead: str | None = None, **given: Any
+           ) -> checkpoint.Record:
+    made = checkpoint.record_of(options(**given), path, dead, schema)
+    found: checkpoint.Record = json.loads(json.dumps(made))  # as it comes back from the file
+    return found
+
+
+@pytest.mark.parametrize("given", [
+    {}, {"trigger": "10s"}, {"start": "latest"}, {"bootstrap_servers": "other:9092"}, {"kafka": {"client.id": "x"}},
+    {"source": {"maxOffsetsPerTrigger": "1", "INCLUDEHEADERS": "FALSE"}}, {"format": "PARQUET"},
+    {"topics": ("u", "t")}, {"sink": {"compression": "zstd"}},
+])
+def test_restarts_that_agree(given: dict[str, Any]):
+    checkpoint.check(record(), record(**given), "state")
+
+
+@pytest.mark.parametrize(("old", "new", "said"), [
+    ({}, {"topics": ("u",)}, "topics: t there, u now"),
+    ({"topics": ("t", "u")}, {"topics": ("u",)}, "topics: t, u there, u now"),
+    ({"pattern": "a"}, {"pattern": "b"}, "pattern: a there, b now"),
+    ({"pattern": "a"}, {}, "topics: none there, t now; pattern: a there, none now"),
+    ({}, {"path": "file:/new"}, "path: file:/out there, file:/new now"),
+    ({}, {"format": "delta"}, "format: parquet there, delta now"),
+    ({"partition_by": ("topic",)}, {}, "partitioning: topic there, none now"),
+    ({}, {"select": ("value.*",)}, "selection: none there, value.* now"),
+    ({"decoding": Decoding("json")}, {}, "decoding: json there, raw now"),
+    ({"decoding": Decoding("json"), "schema": SCHEMA}, {"decoding": Decoding("json"), "schema": StructType()},
+     "schema: struct<n:int> there, struct<> now"),
+    ({"decoding": Decoding("avro", AVRO)}, {"decoding": Decoding("avro", AVRO.replace("int", "long"))}, "schema: {"),
+    ({"decoding": Decoding("protobuf", descriptors=b"1", message="M")},
+     {"decoding": Decoding("protobuf", descriptors=b"2", message="N")}, "message: M there, N now; descriptors: "),
+    ({"decoding": Decoding("json", skip_bytes=5)}, {"decoding": Decoding("json")}, "bytes to skip: 5 there, 0 now"),
+    ({"decoding": Decoding("json"), "bad_records": "dead-letter", "dead_letters": "d", "dead": "file:/d"},
+     {"decoding": Decoding("json"), "bad_records": "dead-letter", "dead_letters": "e", "dead": "file:/e"},
+     "path of dead letters: file:/d there, file:/e now"),
+])
+def test_restarts_that_contradict(old: dict[str, Any], new: dict[str, Any], said: str):
+    with pytest.raises(ConfigurationError) as caught:
+        checkpoint.check(record(**old), record(**new), "file:/state")
+    assert "the checkpoint file:/state was begun with other options: " in str(caught.value)
+    assert said in str(caught.value)
+
+
+def test_bad_records_that_failed_the_runs_may_go_elsewhere():
+    failing = record(decoding=Decoding("json"), bad_records="fail")
+    checkpoint.check(failing, record(decoding=Decoding("json")), "state")
+    checkpoint.check(failing, record(decoding=Decoding("json"), bad_records="dead-letter", dead_letters="d",
+                                     dead="file:/d"), "state")
+
+
+def test_an_avro_schema_may_be_laid_out_otherwise():
+    other = json.dumps(json.loads(AVRO), indent=4)
+    checkpoint.check(record(decoding=Decoding("avro", AVRO)), record(decoding=Decoding("avro", other)), "state")
+
+
+def test_a_record_of_another_version():
+    with pytest.raises(ConfigurationError, match="another version of kconsumer"):
+        checkpoint.check({**record(), "version": 99}, record(), "state")
+
+
+LOG = 'v1\n{"batchWatermarkMs":0}\n{"a":{"0":5},"b":{"0":7}}'
+
+
+def test_the_log_of_another_query():
+    checkpoint.check_foreign(LOG, ("b", "a", "c"), "state")
+    checkpoint.check_foreign(LOG, (), "state")
+    with pytest.raises(ConfigurationError, match="reads other topics: a, b there, a now"):
+        checkpoint.check_foreign(LOG, ("a",), "state")
+
+
+@pytest.mark.parametrize("log", ["", "v1\n{}", "v1\n{}\n17", "v1\n{}\nnonsense"])
+def test_the_log_of_a_query_over_something_else(log: str):
+    with pytest.raises(ConfigurationError, match="not one of a query over Kafka topics"):
+        checkpoint.check_foreign(log, ("a",), "state")
+
+
+# ---- metrics
+
+PROGRESS = {
+    "timestamp": "2026-01-01T00:00:00.000Z", "batchId": 3, "numInputRows": 1000,
+    "durationMs": {"triggerExecution": 500}, "observedMetrics": {"kconsumer": {"bytes": 5000, "bad": 2}},
+    "sources": [{"endOffset": {"t": {"0": 10, "1": 5}}, "latestOffset": '{"t": {"0": 12, "1": 5, "2": 4}}'}],
+}
+
+
+def test_the_metrics_of_a_trigger():
+    found = metrics_of(PROGRESS, 500)
+    assert json.loads(found.as_json()) == {
+        "time": "2026-01-01T00:00:00.000Z", "batch": 3, "rows": 1000, "bytes": 5000, "bad": 2, "seconds": 0.5,
+        "rows_per_second": 2000.0, "bytes_per_second": 10000.0, "lag": 6, "total_rows": 1500}
+
+
+@pytest.mark.parametrize("without", ["numInputRows", "durationMs", "observedMetrics", "sources"])
+def test_metrics_that_spark_does_not_tell(without: str):
+    found = metrics_of({name: value for name, value in PROGRESS.items() if name != without}, 0)
+    assert found.rows == (0 if without == "numInputRows" else 1000)
+    assert found.bytes == (0 if without == "observedMetrics" else 5000)
+
+
+def test_a_lag_that_is_not_known():
+    sources = [{"endOffset": {"t": {"0": 10}}, "latestOffset": None}]
+    assert metrics_of({**PROGRESS, "sources": sources}, 0).lag is None

@@ -1,0 +1,103 @@
+"""`kconsumer ingest` as far as it goes without Spark: its help, its usage errors, and the extra that is missing."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from kconsumer.cli import ingest_progress
+from kconsumer.cli.app import cli
+
+NEEDED = ["ingest", "-b", "localhost:1", "--checkpoint", "state", "-t", "flights", "-o", "out"]
+WITHOUT_PYSPARK = "import sys; sys.modules['pyspark'] = None; "
+
+
+def test_help_needs_no_spark():
+    code = WITHOUT_PYSPARK + "from kconsumer.cli import main; main(['ingest', '--help'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "--checkpoint" in done.stdout
+
+
+@pytest.mark.parametrize("module", ["kconsumer", "kconsumer.spark.ingest"])
+def test_a_missing_extra_is_named(module: str):
+    code = (WITHOUT_PYSPARK + f"import runpy; sys.argv = {['kconsumer', *NEEDED]!r}; "
+            f"{'' if module == 'kconsumer' else 'del sys.argv[1]; '}runpy.run_module({module!r}, run_name='__main__')")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    last = done.stderr.splitlines()[-1]
+    assert "kconsumer.spark needs PySpark >= 4.0 and pyarrow" in last
+    assert "pip install 'kconsumer[spark]'" in last
+    assert ("Traceback" in done.stderr) == (module != "kconsumer")
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    (["--checkpoint"], "requires an argument"),
+    (["--kafka", "nonsense"], "'nonsense' is not PROPERTY=VALUE"),
+    (["--value", "xml"], "'xml' is not one of"),
+    (["--schema", "@not-there"], "not-there"),
+    (["--sample", "0"], "0 is not in the range"),
+    (["--descriptors", "not-there"], "not-there"),
+])
+def test_usage(arguments: list[str], said: str):
+    result = CliRunner().invoke(cli, [*NEEDED, *arguments])
+    assert result.exit_code == 2
+    assert said in result.output
+
+
+def test_a_checkpoint_is_needed():
+    result = CliRunner().invoke(cli, [argument for argument in NEEDED if argument not in ("--checkpoint", "state")])
+    assert result.exit_code == 2
+    assert "--checkpoint" in result.output
+
+
+@pytest.mark.parametrize(("number", "shown"), [
+    (0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (12_345_678, "12.3 MB"), (5e9, "5.0 GB")])
+def test_sizes(number: float, shown: str):
+    assert ingest_progress.size(number) == shown
+
+
+class Metrics:
+    """Stands for TriggerMetrics, which needs PySpark's package."""
+
+    batch = 7
+    rows = 1000
+    bytes = 50_000
+    bad = 3
+    rows_per_second = 2000.0
+    bytes_per_second = 100_000.0
+    lag = 12_345
+    total_rows = 4000
+
+    def as_json(self) -> str:
+        return '{"batch": 7}'
+
+
+def test_progress(tmp_path: Path):
+    path = tmp_path / "metrics"
+    path.write_text("{}\n")
+    with ingest_progress.IngestProgress(False, str(path)) as progress:
+        assert progress.line().startswith("waiting for the first trigger")
+        progress.trigger(Metrics())  # type: ignore[arg-type]
+        assert progress.line() == "trigger 7: 1,000 records, 2,000/s, 100.0 kB/s; 4,000 in all, lag 12,345, 3 bad"
+        assert progress.summary().startswith("4,000 records, 50.0 kB in 1 triggers and ")
+        progress.ending()
+        assert progress.line().endswith("; ends after this trigger")
+    assert path.read_text() == '{}\n{"batch": 7}\n'  # appended
+
+
+def test_metrics_on_standard_output(monkeypatch: pytest.MonkeyPatch):
+    out = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", out)
+    with ingest_progress.IngestProgress(False, "-") as progress:
+        progress.trigger(Metrics())  # type: ignore[arg-type]
+    assert out.getvalue() == '{"batch": 7}\n'
+
+
+def test_a_file_of_metrics_that_cannot_be_written(tmp_path: Path):
+    with pytest.raises(OSError), ingest_progress.IngestProgress(False, str(tmp_path / "no" / "such")):
+        pass
