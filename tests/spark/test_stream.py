@@ -41,7 +41,13 @@ class Files:
     def run(self, **options: Any) -> list[dict[str, Any]]:
         """Read all there is; the progress of each trigger that read something."""
         query = self.start(**options)
-        query.awaitTermination()
+        try:
+            query.awaitTermination()
+        except StreamingQueryException as error:
+            # Spark gives a Python worker ten seconds to start, whatever else the machine does.
+            if "failed to connect back" not in str(error):
+                raise
+            return self.run(**options)
         return [found for found in map(as_json, query.recentProgress) if found["numInputRows"]]
 
     def rows(self) -> list[tuple[str, int, int, bytes]]:
