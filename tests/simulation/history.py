@@ -256,7 +256,7 @@ class History:
         where = (topic, partition)
         self.committed.setdefault(where, [0]).append(offset)
         application = self.applications[client]
-        given = application.last_given.get(where, -1)
+        given = application.given_by_now(where, time_ms)
         begin = max(given + 1, before, self.cluster.log_start(*where))
         most = self.cluster.next_visible(*where, begin, application.read_committed)
         what = f"at {time_ms / 1000:.3f} s, app {client} ({member_id}) commits {where} at {offset} after {before}"

@@ -21,6 +21,7 @@ EXPECTED_ERRORS = frozenset((
     KafkaError._MAX_POLL_EXCEEDED, KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC,
     KafkaError._UNKNOWN_PARTITION, KafkaError.FENCED_INSTANCE_ID, KafkaError.UNRELEASED_INSTANCE_ID,
 ))
+LATE_COMMIT_MS = 10_000  # no commit is on its way for longer
 FATAL_ERRORS = frozenset((KafkaError.FENCED_INSTANCE_ID, KafkaError.UNRELEASED_INSTANCE_ID))
 
 
@@ -46,6 +47,7 @@ class Member(Application):
         self.commits = 0           # async commits asked for
         self.told_commits = 0      # on_commit calls; those of automatic commits too
         self.last_given: dict[Where, int] = {}
+        self.left_by_seek: dict[Where, tuple[int, int]] = {}  # when a seek left which last record behind
         self.subscription: list[str] = []
         self.due_error: CallbackError | None = None
         self.dead = False
@@ -122,8 +124,15 @@ class Member(Application):
             at = max(self.cluster.log_start(*where), self.expected[where] - self.chance.randrange(10))
             self.say(f"seeks {where} to {at}")
             self.history.sought.add(where)
+            self.left_by_seek[where] = (self.simulation.now_ms, self.given_by_now(where, self.simulation.now_ms))
             self.consumer.seek(TopicPartition(*where, at))
             self.expected[where] = at
+
+    def given_by_now(self, where: Where, now_ms: int) -> int:
+        """The last record that a commit which arrives now may be of: it may have been sent before a seek."""
+        when, offset = self.left_by_seek.get(where, (0, -1))
+        last = self.last_given.get(where, -1)
+        return max(last, offset) if now_ms - when < LATE_COMMIT_MS else last
 
     def pause_one(self) -> None:
         if self.expected:
