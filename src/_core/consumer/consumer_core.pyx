@@ -743,6 +743,9 @@ cdef class ConsumerCore:
             try:
                 self.await_until(event, deadline)
             finally:
+                if not self.threaded and not event.done():
+                    # Who turns the loop itself has not come to CLOSE in time: what the thread does at its end.
+                    self.network_thread.end()
                 event.release()
                 self.closed = True
                 self.background.attention.set(<uint32_t>ATTENTION_CLOSED)
