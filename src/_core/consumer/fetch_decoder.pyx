@@ -14,7 +14,7 @@ from kconsumer._core.base.status cimport ERR_CRIT_SYS_RESOURCE, Status
 from kconsumer._core.base.cpp cimport string, to_string, uint32_t
 from kconsumer._core.base.error_codes cimport MESSAGE_TOO_LARGE
 from kconsumer._core.base.wakeup_fd cimport WAIT_READY, WaitResult, wait_readable
-from kconsumer._core.consumer.decode_gate cimport GATE_OUT_OF_MEMORY, DecodeFailure, GateResult
+from kconsumer._core.consumer.decode_gate cimport GATE_OUT_OF_MEMORY, GATE_PASSED, DecodeFailure, GateResult
 from kconsumer._core.consumer.fetch_buffer cimport ENTRY_END_OF_PARTITION, ENTRY_ERROR, ENTRY_RECORDS
 from kconsumer._core.events.background_event cimport ATTENTION_FATAL
 from kconsumer._core.managers.fetch_session cimport (
@@ -126,13 +126,12 @@ cdef class FetchDecoder:
         cdef GateResult result
         if self.counters.undecoded.load() <= 0:
             return ASSIST_NOTHING
-        self.progressed.store(False)
         result = self.gate.pass_caught(step_of, <void*>self)
         if self.gate.has_failures():
             self.sender.delegate.network.wakeup()
         if result == GATE_OUT_OF_MEMORY:
             return ASSIST_OUT_OF_MEMORY
-        return ASSIST_DONE if self.progressed.load() else ASSIST_NOTHING
+        return ASSIST_DONE if result == GATE_PASSED and self.progressed.load() else ASSIST_NOTHING
 
     cdef void leave_wait(self) noexcept nogil:
         """The application goes; what it has not decoded is N's again."""
@@ -148,6 +147,7 @@ cdef class FetchDecoder:
         cdef FetchedItem* item
         cdef int64_t before
         cdef bint blocked = False
+        self.progressed.store(False)
         self.gate.take(self.items)
         while not self.items.empty():
             if budget_bytes <= 0:
