@@ -5,42 +5,15 @@ thread: A, any. Never: keeps one: the bytes go straight into a SaslCredentials, 
 """
 from kconsumer._core.base.cpp cimport int64_t, pair, string, vector
 from kconsumer._core.consumer.consumer_core cimport ConsumerCore
+from kconsumer._core.consumer.sasl_settings cimport put_password
 from kconsumer._core.consumer.text cimport utf8
 from kconsumer._core.events.background_event cimport BACKGROUND_ERROR, BackgroundEvent
 from kconsumer._core.network.network_client cimport NetworkClient
 from kconsumer._core.network.sasl_session cimport (
-    SaslCredentials,
     Secret,
     credentials_of,
-    make_credentials,
-    set_password,
-    set_token as put_token,
+    set_token,
 )
-
-
-cdef int configure_sasl(SecurityConfig& config, settings) except -1:
-    cdef SaslCredentials* made
-    if not config.use_sasl:
-        return 0
-    config.sasl = make_credentials()
-    made = credentials_of(config.sasl)
-    made.mechanism = utf8(settings.sasl_mechanism)
-    made.asks_for_tokens = settings.oauth_cb is not None
-    made.kerberos.service = utf8(settings.sasl_kerberos_service_name)
-    made.kerberos.principal = utf8(settings.sasl_kerberos_principal or "")
-    made.kerberos.keytab = utf8(settings.sasl_kerberos_keytab or "")
-    if settings.sasl_password is not None:
-        put_password(made, settings.sasl_username, settings.sasl_password)
-    return 0
-
-
-cdef int put_password(SaslCredentials* to, str username, str password) except -1:
-    cdef bytes name = username.encode()
-    cdef bytes word = password.encode()
-    cdef Secret first = Secret(<const char*>name, <size_t>len(name))
-    cdef Secret second = Secret(<const char*>word, <size_t>len(word))
-    set_password(to, first, second)
-    return 0
 
 
 cdef NetworkClient client_of(ConsumerCore core):
@@ -66,7 +39,7 @@ def give_token(ConsumerCore core not None, str token not None, dict extensions n
         one.first = utf8(key)
         one.second = utf8(value)
         pairs.push_back(one)
-    put_token(credentials_of(client.config.security.sasl), bytes_, pairs, life_ms, core.clock.now_ms())
+    set_token(credentials_of(client.config.security.sasl), bytes_, pairs, life_ms, core.clock.now_ms())
     client.wakeup()
 
 
