@@ -305,6 +305,22 @@ def _check_assignors(settings: Settings, given: Mapping[str, _Given]) -> str | N
     return None
 
 
+def _check_security(settings: Settings, given: Mapping[str, _Given]) -> str | None:
+    if settings.security_protocol in ("ssl", "sasl_ssl"):
+        return f"security.protocol={settings.security_protocol}: TLS is not part of this version yet"
+    if settings.security_protocol == "sasl_plaintext":
+        return "security.protocol=sasl_plaintext: SASL is not part of this version yet"
+    return None
+
+
+def _check_endpoints(settings: Settings, given: Mapping[str, _Given]) -> str | None:
+    for host, port, protocol in settings.bootstrap_servers:
+        if protocol not in ("", settings.security_protocol):
+            return (f"bootstrap.servers: {protocol}://{host}:{port} asks for {protocol}, but security.protocol is "
+                    f"{settings.security_protocol}")
+    return None
+
+
 _NOT_IN_CONSUMER_PROTOCOL: Final = (
     "session.timeout.ms",
     "heartbeat.interval.ms",
@@ -328,6 +344,8 @@ _CHECKS: Final[tuple[Callable[[Settings, Mapping[str, _Given]], str | None], ...
     _check_poll_interval,
     _check_assignors,
     _check_consumer_protocol,
+    _check_endpoints,
+    _check_security,
 )
 
 

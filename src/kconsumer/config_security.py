@@ -25,11 +25,9 @@ def _java(name: str) -> Property:
 
 
 SECURITY: Final[tuple[Property, ...]] = (
-    refused(
-        enum("security.protocol", words("plaintext", "ssl", "sasl_plaintext", "sasl_ssl"), "plaintext",
-             "Protocol of the connections to brokers."),
-        _REASON, "plaintext", in_settings=True,
-    ),
+    enum("security.protocol", words("plaintext", "ssl", "sasl_plaintext", "sasl_ssl"), "plaintext",
+         "Protocol of the connections to brokers: TLS with `ssl` and `sasl_ssl`, SASL with `sasl_plaintext` and "
+         "`sasl_ssl`."),
     _later("ssl.cipher.suites", "Cipher suites for TLS up to 1.2."),
     _later("ssl.curves.list", "Curves offered in the TLS handshake."),
     _later("ssl.sigalgs.list", "Signature algorithms offered in the TLS handshake."),

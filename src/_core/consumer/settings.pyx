@@ -108,4 +108,6 @@ cdef int configure_network(NetworkConfig& config, settings, version) except -1:
     config.log_connection_close = settings.log_connection_close
     config.api_version_request_timeout_ms = settings.api_version_request_timeout_ms
     config.receive_message_max_bytes = settings.receive_message_max_bytes
+    config.security.use_tls = settings.security_protocol in ("ssl", "sasl_ssl")
+    config.security.use_sasl = settings.security_protocol in ("sasl_plaintext", "sasl_ssl")
     return 0

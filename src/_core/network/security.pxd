@@ -1,0 +1,6 @@
+# Declares network/security.hpp for Cython. thread: N.
+cdef extern from "network/security.hpp" namespace "kc" nogil:
+    cdef cppclass SecurityConfig:
+        SecurityConfig()
+        bint use_tls
+        bint use_sasl
