@@ -25,6 +25,11 @@ JOBS = int(os.environ.get("KCONSUMER_JOBS", os.cpu_count() or 1))
 LIBRARIES = {
     "kconsumer._core.records.compression": ["z", "lz4", "zstd", "snappy"],
     "kconsumer._core.records.message_set": ["z"],
+    "kconsumer._core.network.authenticator": ["crypto"],
+    "kconsumer._core.network.network_client": ["crypto"],
+    "kconsumer._core.network.sasl_testing": ["crypto"],
+    "kconsumer._core.consumer.credentials": ["crypto"],
+    "kconsumer._core.consumer.sasl_settings": ["crypto"],
 }
 
 DIRECTIVES = {

@@ -10,12 +10,16 @@ from kconsumer._core.records.columns cimport Block, BlockPool
 
 
 cdef extern from "network/connection.hpp" namespace "kc" nogil:
+    cdef cppclass SaslSessionPtr "std::shared_ptr<kc::SaslSession>":
+        void reset()
+
     cdef enum ConnectionState:
         CONN_DOWN
         CONN_RESOLVING
         CONN_CONNECTING
         CONN_HANDSHAKE
         CONN_API_VERSIONS
+        CONN_SASL
         CONN_READY
 
     const int kChannels
@@ -28,6 +32,7 @@ cdef extern from "network/connection.hpp" namespace "kc" nogil:
         int16_t version
         int16_t response_header_version
         bint internal
+        bint bare
         bint given_up
         int64_t deadline_ms
         int64_t sent_us
@@ -50,6 +55,7 @@ cdef extern from "network/connection.hpp" namespace "kc" nogil:
         int32_t failures
         int64_t next_attempt_ms
         Status failure
+        bint refused
         int64_t last_used_ms
         string logged_detail
         int64_t logged_ms
@@ -63,6 +69,7 @@ cdef extern from "network/connection.hpp" namespace "kc" nogil:
         size_t frame_length
         Block* frame
         ApiVersionTable api_versions
+        SaslSessionPtr sasl
         int32_t take_correlation_id()
         void use_plaintext()
         Transport* wire()
@@ -93,7 +100,7 @@ cdef extern from "network/connection.hpp" namespace "kc" nogil:
         Connection* make_connection(Channel)
         void adopt_connection(Node& other, Channel)
         bint at(const NodeAddress&)
-        bint hurry(int64_t latest_ms)
+        bint hurry(int64_t latest_ms, bint refused)
         void enter(Connection& c, ConnectionState state, int64_t now_ms)
         int furthest()
 

@@ -47,7 +47,7 @@ cdef bint start_frame(Connection* c, BlockPool* pool, int64_t receive_max_bytes,
     cdef int32_t length = <int32_t>raw
     cdef size_t capacity
     cdef const char* hint = looks_like(c.size_bytes)
-    if length < <int32_t>MIN_FRAME_BYTES:
+    if length < (0 if not c.in_flight.empty() and c.in_flight.front().bare else <int32_t>MIN_FRAME_BYTES):
         set_status(why, ERR_BAD_MSG, describe(b"invalid response size %d%s", length, hint))
         return False
     if length > receive_max_bytes:
@@ -60,7 +60,7 @@ cdef bint start_frame(Connection* c, BlockPool* pool, int64_t receive_max_bytes,
         return False
     capacity = c.in_flight.front().expected_bytes + UNEARNED_BYTES
     c.frame_length = <size_t>length
-    c.frame = pool.take(min(capacity, c.frame_length))
+    c.frame = pool.take(max(min(capacity, c.frame_length), <size_t>1))
     if c.frame == NULL:
         set_status(why, ERR_CRIT_SYS_RESOURCE, describe(b"out of memory for a response of %d bytes", length))
         return False
@@ -103,8 +103,11 @@ cdef IoOutcome receive(Connection* c, BlockPool* pool, int64_t receive_max_bytes
                 return IO_FRAME
         else:
             c.size_have += result.bytes
-            if c.size_have == 4 and not start_frame(c, pool, receive_max_bytes, why):
-                return IO_BROKEN
+            if c.size_have == 4:
+                if not start_frame(c, pool, receive_max_bytes, why):
+                    return IO_BROKEN
+                if c.frame_length == 0:
+                    return IO_FRAME
         # A short read has emptied the socket: the selector tells when there is more, asking now would be wasted.
         if result.bytes < wanted and not c.wire().pending():
             return IO_AGAIN

@@ -11,7 +11,7 @@ from libc.stdint cimport INT64_MAX
 from posix.unistd cimport close as close_descriptor
 
 from kconsumer._core.base.log cimport DBG_BROKER, DBG_FEATURE, DBG_PROTOCOL
-from kconsumer._core.base.status cimport ERR_CRIT_SYS_RESOURCE, ERR_INTR, ERR_TRANSPORT
+from kconsumer._core.base.status cimport ERR_AUTHENTICATION, ERR_CRIT_SYS_RESOURCE, ERR_INTR, ERR_SSL, ERR_TRANSPORT
 from kconsumer._core.network.api_exchange cimport (
     API_VERSIONS_FIRST_TRY,
     api_versions_header_version,
@@ -45,6 +45,8 @@ from kconsumer._core.protocol.messages.api_versions cimport ApiVersionsRequest
 
 # How long an identical connection failure stays untold.
 cdef int64_t REPEAT_LOG_MS = 30000
+# The least pause after a broker has refused us, or we it.
+cdef int64_t REFUSED_RETRY_MS = 1000
 # Losses kept for whoever asks; more of them say nothing new.
 cdef size_t MAX_LOSSES = 100
 
@@ -159,7 +161,11 @@ cdef class Connector(Network):
             self.arm(c.setup_deadline_ms)
             self.ask_api_versions(c, now_ms)
         else:
-            self.become_ready(c, now_ms)
+            self.introduced(c, now_ms)
+
+    cdef void introduced(self, Connection* c, int64_t now_ms) noexcept nogil:
+        """Versions are known, as far as they are asked for; Authenticator says who we are first."""
+        self.become_ready(c, now_ms)
 
     cdef void ask_api_versions(self, Connection* c, int64_t now_ms) noexcept nogil:
         cdef InFlight asked
@@ -183,7 +189,7 @@ cdef class Connector(Network):
         cdef Status why
         cdef ApiVersionsOutcome outcome = c.api_versions.accept(body.current(), body.remaining(), asked.version, &why)
         if outcome == API_VERSIONS_READY:
-            self.become_ready(c, now_ms)
+            self.introduced(c, now_ms)
         elif outcome == API_VERSIONS_ASK_V0:
             c.api_versions_version = 0
             self.ask_api_versions(c, now_ms)
@@ -194,9 +200,10 @@ cdef class Connector(Network):
         c.node.enter(c[0], CONN_READY, now_ms)
         c.failures = 0
         c.failure = Status()
+        c.refused = False
         c.last_used_ms = now_ms
         # A broker that is back for one channel is back for all: none sits out a back-off that grew while it was away.
-        if c.node.hurry(now_ms):
+        if c.node.hurry(now_ms, True):
             self.arm(now_ms)
         if self.config.connections_max_idle_ms > 0:
             self.arm(now_ms + self.config.connections_max_idle_ms)
@@ -207,14 +214,11 @@ cdef class Connector(Network):
 
     cdef void lose(self, Connection* c, const Status& why, int64_t now_ms) noexcept nogil:
         """The connection, or the attempt to make one, has ended: fails what was in flight and sets the back-off."""
-        cdef Status told = Status(why.code, describe(
-            b"%s: %s%s", c.node.name.c_str(), why.detail.c_str(),
-            # A listener that speaks TLS or wants SASL hangs up on the first plaintext request.
-            b" while versions were negotiated (does this port want TLS or SASL?)" if c.state == CONN_API_VERSIONS
-            and why.code == ERR_TRANSPORT and not c.in_flight.empty() else b""))
+        cdef Status told = self.judge(c, why)
         cdef bint was_ready = c.state == CONN_READY
         cdef bint was_idle = was_ready and c.in_flight.empty() and why.code == ERR_TRANSPORT
         cdef bint deliberate = why.code == ERR_INTR
+        cdef bint refused = told.code == ERR_AUTHENTICATION or told.code == ERR_SSL
         cdef bint rested = was_idle and now_ms - c.last_used_ms >= self.config.reconnect_backoff_max_ms
         if c.state == CONN_RESOLVING:
             self.resolving_count -= 1
@@ -224,6 +228,8 @@ cdef class Connector(Network):
             c.failures += 1
             c.failure = told
             c.next_address()
+        c.refused = refused
+        self.forget_identity(c, told, now_ms)
         self.note_loss(c, told, was_ready, self.log_loss(c, told, was_ready, was_idle or deliberate, now_ms))
         if c.wire() != NULL:
             c.wire().close()
@@ -233,13 +239,27 @@ cdef class Connector(Network):
         c.reset_io()
         # Brokers close what is idle; coming back from that is no retry.
         c.next_attempt_ms = now_ms if rested or deliberate else now_ms + self.backoff_ms(c.failures)
+        if refused:
+            # Whom a broker refuses it refuses again, and each time costs it a key derivation or a signature.
+            c.next_attempt_ms = max(c.next_attempt_ms, now_ms + REFUSED_RETRY_MS)
         self.arm(c.next_attempt_ms)
+
+    cdef Status judge(self, Connection* c, const Status& why) noexcept nogil:
+        """The loss in the words in which it is told."""
+        return Status(why.code, describe(
+            b"%s: %s%s", c.node.name.c_str(), why.detail.c_str(),
+            # A listener that speaks TLS or wants SASL hangs up on the first plaintext request.
+            b" while versions were negotiated (does this port want TLS or SASL?)" if c.state == CONN_API_VERSIONS
+            and why.code == ERR_TRANSPORT and not c.in_flight.empty() else b""))
+
+    cdef void forget_identity(self, Connection* c, const Status& told, int64_t now_ms) noexcept nogil:
+        """The connection has ended: Authenticator forgets what it has of it."""
 
     cdef bint log_loss(self, Connection* c, const Status& told, bint was_ready, bint was_idle,
                        int64_t now_ms) noexcept nogil:
         """Whether it was told as news: the same failure is told once in a while, under debug=broker at every turn."""
         cdef bint repeated = c.logged_detail == told.detail and now_ms - c.logged_ms < REPEAT_LOG_MS
-        cdef bint unwanted = was_ready and not self.config.log_connection_close
+        cdef bint unwanted = was_ready and not self.config.log_connection_close and told.code != ERR_AUTHENTICATION
         cdef bint quiet = was_idle or repeated or unwanted or c.node.retiring
         if not quiet:
             c.logged_detail = told.detail

@@ -1,6 +1,10 @@
 # Declares network/security.hpp for Cython. thread: N.
 cdef extern from "network/security.hpp" namespace "kc" nogil:
+    cdef cppclass SaslCredentialsPtr "std::shared_ptr<kc::SaslCredentials>":
+        SaslCredentialsPtr()
+
     cdef cppclass SecurityConfig:
         SecurityConfig()
         bint use_tls
         bint use_sasl
+        SaslCredentialsPtr sasl
