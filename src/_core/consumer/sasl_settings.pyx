@@ -3,7 +3,13 @@
 thread: A, before N starts (put_password: any). Never: knows a default, keeps a secret.
 """
 from kconsumer._core.consumer.text cimport utf8
-from kconsumer._core.network.sasl_session cimport SaslCredentials, Secret, credentials_of, make_credentials, set_password
+from kconsumer._core.network.sasl_session cimport (
+    SaslCredentials,
+    Secret,
+    credentials_of,
+    make_credentials,
+    set_password,
+)
 
 
 cdef int configure_sasl(SecurityConfig& config, settings) except -1:

@@ -12,20 +12,18 @@ from libc.stdint cimport INT64_MAX
 
 from kconsumer._core.base.log cimport DBG_PROTOCOL, DBG_SECURITY
 from kconsumer._core.base.status cimport ERR_AUTHENTICATION, ERR_TRANSPORT, ERR_UNSUPPORTED_FEATURE
-from kconsumer._core.network.connection cimport CONN_READY, CONN_SASL
+from kconsumer._core.network.connection cimport CONN_SASL
 from kconsumer._core.network.sasl_session cimport (
     SASL_AWAITS_ANSWER,
     SASL_AWAITS_STEP,
     SASL_AWAITS_TOKEN,
     SASL_BARE_TOKENS,
     SASL_DONE,
-    SASL_FAILED,
     SASL_IDLE,
     SASL_MAX_CHALLENGE,
     SASL_MAX_ROUNDS,
     SASL_SEND,
     SaslMechanism,
-    SaslStep,
     SaslStepPtr,
     credentials_of,
     listed,

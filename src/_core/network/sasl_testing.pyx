@@ -6,7 +6,6 @@ from kconsumer._core.base.cpp cimport int64_t, pair, string, uint8_t, vector
 from kconsumer._core.network.sasl_session cimport (
     SASL_DONE,
     SASL_SEND,
-    SaslCredentials,
     SaslCredentialsPtr,
     SaslMechanismPtr,
     SaslOutcome,
