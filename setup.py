@@ -25,6 +25,7 @@ JOBS = int(os.environ.get("KCONSUMER_JOBS", os.cpu_count() or 1))
 LIBRARIES = {
     "kconsumer._core.records.compression": ["z", "lz4", "zstd", "snappy"],
     "kconsumer._core.records.message_set": ["z"],
+    "kconsumer._core.network.tls": ["ssl", "crypto"],
     "kconsumer._core.network.authenticator": ["crypto"],
     "kconsumer._core.network.network_client": ["crypto"],
     "kconsumer._core.network.sasl_testing": ["crypto"],

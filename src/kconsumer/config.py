@@ -90,6 +90,22 @@ class Settings:
     on_commit: Callable[..., Any] | None
     exclude_internal_topics: bool
     security_protocol: str
+    ssl_cipher_suites: str | None
+    ssl_curves_list: str | None
+    ssl_sigalgs_list: str | None
+    ssl_enabled_protocols: frozenset[str]
+    ssl_key_location: str | None
+    ssl_key_password: str | None
+    ssl_key_pem: str | None
+    ssl_certificate_location: str | None
+    ssl_certificate_pem: str | None
+    ssl_ca_location: str | None
+    ssl_ca_pem: str | None
+    ssl_crl_location: str | None
+    ssl_keystore_location: str | None
+    ssl_keystore_password: str | None
+    ssl_endpoint_identification_algorithm: str
+    enable_ssl_certificate_verification: bool
     https_ca_location: str | None
     https_ca_pem: str | None
     sasl_mechanism: str
@@ -342,19 +358,24 @@ def _check_assignors(settings: Settings, given: Mapping[str, _Given]) -> str | N
     return None
 
 
-def _check_security(settings: Settings, given: Mapping[str, _Given]) -> str | None:
-    if settings.security_protocol in ("ssl", "sasl_ssl"):
-        return f"security.protocol={settings.security_protocol}: TLS is not part of this version yet"
-    return None
-
-
 def _check_sasl(settings: Settings, given: Mapping[str, _Given]) -> str | None:
-    if settings.security_protocol == "plaintext" and not any(
+    if not settings.security_protocol.startswith("sasl") and not any(
             name.startswith("sasl.") or "oauth" in name for name in settings.explicit):
         return None
     from kconsumer.sasl import check_sasl
 
     return check_sasl(settings)
+
+
+def _check_tls(settings: Settings, given: Mapping[str, _Given], warnings: list[str]) -> None:
+    if not any(BY_NAME[name][0].name.startswith(("ssl.", "enable.ssl.")) for name in given if name in BY_NAME):
+        return
+    from kconsumer.tls import check_tls, tls_warnings
+
+    problem = check_tls(settings)
+    if problem is not None:
+        raise configuration_error(problem)
+    warnings += tls_warnings(settings)
 
 
 def _check_endpoints(settings: Settings, given: Mapping[str, _Given]) -> str | None:
@@ -389,7 +410,6 @@ _CHECKS: Final[tuple[Callable[[Settings, Mapping[str, _Given]], str | None], ...
     _check_assignors,
     _check_consumer_protocol,
     _check_endpoints,
-    _check_security,
     _check_sasl,
 )
 
@@ -400,6 +420,7 @@ def _check(settings: Settings, given: Mapping[str, _Given], warnings: list[str])
         problem = check(settings, given)
         if problem is not None:
             raise configuration_error(problem)
+    _check_tls(settings, given, warnings)
     if "retry.backoff.ms" in given and settings.retry_backoff_ms > settings.retry_backoff_max_ms:
         warnings.append(
             f"retry.backoff.ms ({settings.retry_backoff_ms}) is greater than retry.backoff.max.ms "

@@ -11,6 +11,7 @@ from kconsumer.config_property import (
     ABSENT,
     SAME,
     Alias,
+    Kind,
     Property,
     accepted,
     boolean,
@@ -22,14 +23,9 @@ from kconsumer.config_property import (
     words,
 )
 
-_REASON = "TLS is not part of this version yet"
+_WINDOWS = "Windows' certificate stores are not there on this system: set `ssl.ca.location`"
+_PROVIDERS = "OpenSSL's engines and providers are not loaded: set `ssl.key.location` or `ssl.keystore.location`"
 _JAVA = "it configures Java's security classes"
-
-
-def _later(name: str, doc: str, default: object = None, *aliases: str, secret: bool = False) -> Property:
-    """A property whose value is checked by the security layer when that is there."""
-    others = tuple(Alias(alias) for alias in aliases)
-    return refused(string(name, default, doc, aliases=others, secret=secret), _REASON)  # type: ignore[arg-type]
 
 
 def _java(name: str) -> Property:
@@ -47,25 +43,49 @@ SECURITY: Final[tuple[Property, ...]] = (
     enum("security.protocol", words("plaintext", "ssl", "sasl_plaintext", "sasl_ssl"), "plaintext",
          "Protocol of the connections to brokers: TLS with `ssl` and `sasl_ssl`, SASL with `sasl_plaintext` and "
          "`sasl_ssl`."),
-    _later("ssl.cipher.suites", "Cipher suites for TLS up to 1.2."),
-    _later("ssl.curves.list", "Curves offered in the TLS handshake."),
-    _later("ssl.sigalgs.list", "Signature algorithms offered in the TLS handshake."),
-    _later("ssl.key.location", "File of the client's private key (PEM)."),
-    _later("ssl.key.password", "Passphrase of the private key.", secret=True),
-    _later("ssl.key.pem", "The client's private key (PEM).", secret=True),
-    _later("ssl.certificate.location", "File of the client's certificate (PEM)."),
-    _later("ssl.certificate.pem", "The client's certificate (PEM)."),
-    _later("ssl.ca.location", "File or folder of the certificates that are trusted."),
-    _later("ssl.ca.pem", "Certificates that are trusted (PEM)."),
-    _later("ssl.ca.certificate.stores", "Windows certificate stores.", "Root"),
-    _later("ssl.crl.location", "File of revoked certificates."),
-    _later("ssl.keystore.location", "File of the client's key and certificate (PKCS#12)."),
-    _later("ssl.keystore.password", "Passphrase of the keystore.", secret=True),
-    _later("ssl.providers", "OpenSSL providers to load."),
-    _later("ssl.engine.location", "OpenSSL engine to load; deprecated in librdkafka."),
-    _later("ssl.engine.id", "Id of the OpenSSL engine.", "dynamic"),
-    _later("ssl.endpoint.identification.algorithm", "How the broker's host name is checked: none or https.", "https"),
-    _later("enable.ssl.certificate.verification", "Whether the broker's certificate is checked.", True),
+    string("ssl.cipher.suites", None, "Cipher suites, separated by colons or commas, in OpenSSL's names or the "
+           "standard's. Those of TLS 1.3 and those before are chosen apart: what is not named stays at its default, but "
+           "where only suites of TLS 1.3 are named it is the only version."),
+    string("ssl.curves.list", None, "Curves (groups) offered in the TLS handshake, separated by colons."),
+    string("ssl.sigalgs.list", None, "Signature algorithms offered in the TLS handshake, separated by colons."),
+    Property("ssl.enabled.protocols", Kind.FLAGS, frozenset({"TLSv1.2", "TLSv1.3"}), "Versions of TLS.",
+             choices={"tlsv1.2": "TLSv1.2", "tlsv1.3": "TLSv1.3"}, librdkafka_default=ABSENT, java_default=SAME),
+    string("ssl.key.location", None, "File of the client's private key (PEM)."),
+    string("ssl.key.password", None, "Passphrase of the private key.", secret=True),
+    string("ssl.key.pem", None, "The client's private key (PEM).", secret=True,
+           aliases=(Alias("ssl.keystore.key", "Java"),)),
+    string("ssl.certificate.location", None, "File of the client's certificate and those of the CAs between it and one "
+           "that brokers know (PEM)."),
+    string("ssl.certificate.pem", None, "The client's certificate, as in `ssl.certificate.location`.",
+           aliases=(Alias("ssl.keystore.certificate.chain", "Java"),)),
+    string("ssl.ca.location", None, "File of the certificates that are trusted (PEM), a folder of such files, or "
+           "`probe`. Where neither this nor `ssl.ca.pem` is set, and with `probe`: what `SSL_CERT_FILE` and "
+           "`SSL_CERT_DIR` name, else the system's."),
+    string("ssl.ca.pem", None, "Certificates that are trusted (PEM).",
+           aliases=(Alias("ssl.truststore.certificates", "Java"),)),
+    refused(string("ssl.ca.certificate.stores", "Root", "Windows certificate stores."), _WINDOWS),
+    string("ssl.crl.location", None, "File of lists of revoked certificates (PEM), one of each CA that signs brokers' "
+           "certificates."),
+    string("ssl.keystore.location", None, "File of the client's key and certificate (PKCS#12)."),
+    string("ssl.keystore.password", None, "Passphrase of the keystore.", secret=True),
+    refused(string("ssl.providers", None, "OpenSSL providers to load."), _PROVIDERS),
+    refused(string("ssl.engine.location", None, "OpenSSL engine to load; deprecated in librdkafka."), _PROVIDERS),
+    refused(string("ssl.engine.id", "dynamic", "Id of the OpenSSL engine."), _PROVIDERS),
+    enum("ssl.endpoint.identification.algorithm", words("none", "https") | {"": "none"}, "https",
+         "Whether the broker's certificate must be for the name by which it is connected to: `https`, or `none` (the Java "
+         "client's empty string)."),
+    boolean("enable.ssl.certificate.verification", True, "Whether the broker's certificate is checked."),
+    refused(string("ssl.keystore.type", None, "Format of the Java client's keystore.", librdkafka_default=ABSENT,
+                   java_default="JKS"), "a keystore is PKCS12: convert it with keytool -importkeystore", "PKCS12", "PEM"),
+    refused(string("ssl.truststore.type", None, "Format of the Java client's truststore.", librdkafka_default=ABSENT,
+                   java_default="JKS"), "give the trusted certificates as PEM in `ssl.ca.location`", "PEM"),
+    refused(string("ssl.truststore.location", None, "The Java client's truststore.", librdkafka_default=ABSENT,
+                   java_default=SAME), "give the trusted certificates as PEM in `ssl.ca.location`"),
+    refused(string("ssl.truststore.password", None, "Password of the Java client's truststore.",
+                   librdkafka_default=ABSENT, java_default=SAME, secret=True),
+            "give the trusted certificates as PEM in `ssl.ca.location`"),
+    refused(string("ssl.protocol", None, "Version of TLS.", librdkafka_default=ABSENT, java_default="TLSv1.3"),
+            "set `ssl.enabled.protocols`", "TLS", "TLSv1.3"),
     string("https.ca.location", None, "File or folder of the certificates trusted for HTTPS, when tokens are fetched; "
            "none or `probe`: the system's."),
     string("https.ca.pem", None, "Certificates trusted for HTTPS (PEM)."),
@@ -133,8 +153,6 @@ SECURITY: Final[tuple[Property, ...]] = (
         "sasl.oauthbearer.jwks.endpoint.refresh.ms", "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
         "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms", "sasl.oauthbearer.jwks.endpoint.url",
         "sasl.oauthbearer.jwt.retriever.class", "sasl.oauthbearer.jwt.validator.class",
-        "sasl.oauthbearer.scope.claim.name", "ssl.enabled.protocols", "ssl.engine.factory.class",
-        "ssl.keymanager.algorithm", "ssl.keystore.certificate.chain", "ssl.keystore.key", "ssl.keystore.type",
-        "ssl.protocol", "ssl.provider", "ssl.secure.random.implementation", "ssl.trustmanager.algorithm",
-        "ssl.truststore.certificates", "ssl.truststore.location", "ssl.truststore.password", "ssl.truststore.type")),
+        "sasl.oauthbearer.scope.claim.name", "ssl.engine.factory.class", "ssl.keymanager.algorithm", "ssl.provider",
+        "ssl.secure.random.implementation", "ssl.trustmanager.algorithm")),
 )  # fmt: skip

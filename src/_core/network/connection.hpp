@@ -127,6 +127,7 @@ struct Connection {
   std::string attempt_errors;    // what each address answered
   int64_t attempt_started_ms = 0;
   int64_t setup_deadline_ms = 0;
+  uint64_t credentials = 0;      // the look at the TLS credentials that this attempt waits for
   int16_t api_versions_version = 0;
 
   // Between attempts.
@@ -161,7 +162,7 @@ struct Connection {
     for (auto& f : in_flight) delete f.request;
     if (frame) BlockPool::release(frame);
   }
-  void use_plaintext() { transport.reset(new PlaintextTransport(fd)); }
+  void use(Transport* made) { transport.reset(made); }
   int32_t take_correlation_id() {
     int32_t id = next_correlation_id;
     next_correlation_id = id == INT32_MAX ? 1 : id + 1;

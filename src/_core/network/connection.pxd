@@ -1,5 +1,5 @@
 # Declares network/connection.hpp for Cython, and the byte side of a connection. thread: N.
-from kconsumer._core.base.cpp cimport deque, int16_t, int32_t, int64_t, string, uint8_t, vector
+from kconsumer._core.base.cpp cimport deque, int16_t, int32_t, int64_t, string, uint8_t, uint64_t, vector
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.network.request cimport Channel, NetworkConfig, NodeAddress, NodeStats, Request
 from kconsumer._core.network.socket cimport SocketAddress
@@ -51,6 +51,7 @@ cdef extern from "network/connection.hpp" namespace "kc" nogil:
         string attempt_errors
         int64_t attempt_started_ms
         int64_t setup_deadline_ms
+        uint64_t credentials
         int16_t api_versions_version
         int32_t failures
         int64_t next_attempt_ms
@@ -71,7 +72,7 @@ cdef extern from "network/connection.hpp" namespace "kc" nogil:
         ApiVersionTable api_versions
         SaslSessionPtr sasl
         int32_t take_correlation_id()
-        void use_plaintext()
+        void use(Transport* made)
         Transport* wire()
         void reset_io()
         const SocketAddress& address()

@@ -25,7 +25,10 @@ cdef void io_failure(Connection* c, const IoResult& result, const char* doing, S
     if result.state == IO_CLOSED:
         set_status(why, ERR_TRANSPORT, string(b"closed by the broker"))
         return
-    text = error_text(result.error) if result.error != 0 else c.wire().error_text()
+    if result.error == 0:
+        set_status(why, c.wire().error_code(), c.wire().error_text())
+        return
+    text = error_text(result.error)
     set_status(why, ERR_TRANSPORT, describe(b"%s failed: %s", doing, text.c_str()))
 
 
@@ -108,7 +111,8 @@ cdef IoOutcome receive(Connection* c, BlockPool* pool, int64_t receive_max_bytes
                     return IO_BROKEN
                 if c.frame_length == 0:
                     return IO_FRAME
-        # A short read has emptied the socket: the selector tells when there is more, asking now would be wasted.
+        # A short read has emptied the socket, unless the transport says that it gives less than it has (a TLS record at a
+        # time): the selector tells when there is more, asking now would be wasted.
         if result.bytes < wanted and not c.wire().pending():
             return IO_AGAIN
     return IO_SPENT

@@ -10,7 +10,7 @@ from libc.errno cimport EINPROGRESS
 from libc.stdint cimport INT64_MAX
 from posix.unistd cimport close as close_descriptor
 
-from kconsumer._core.base.log cimport DBG_BROKER, DBG_FEATURE, DBG_PROTOCOL
+from kconsumer._core.base.log cimport DBG_BROKER, DBG_FEATURE, DBG_PROTOCOL, DBG_SECURITY
 from kconsumer._core.base.status cimport ERR_AUTHENTICATION, ERR_CRIT_SYS_RESOURCE, ERR_INTR, ERR_SSL, ERR_TRANSPORT
 from kconsumer._core.network.api_exchange cimport (
     API_VERSIONS_FIRST_TRY,
@@ -36,7 +36,11 @@ from kconsumer._core.network.transport cimport (
     HANDSHAKE_FAILED,
     HANDSHAKE_WANTS_WRITE,
     HandshakeState,
+    PlaintextTransport,
+    kReadWantsWrite,
+    kWriteWantsRead,
 )
+from kconsumer._core.network.tls_client cimport TlsClient, tls_of
 from kconsumer._core.protocol.api_keys cimport API_API_VERSIONS, api_name
 from kconsumer._core.protocol.api_versions cimport API_VERSIONS_ASK_V0, API_VERSIONS_READY, ApiVersionsOutcome
 from kconsumer._core.protocol.frame cimport encode_frame
@@ -87,11 +91,15 @@ cdef class Connector(Network):
         c.attempt_started_ms = now_ms
         c.setup_deadline_ms = now_ms + self.config.connection_setup_timeout_ms
         self.arm(c.setup_deadline_ms)
+        if self.config.security.use_tls:
+            c.credentials = tls_of(self.config.security.tls).check()
         self.log.write(7, DBG_BROKER, b"CONNECT", b"%s: connecting (channel %d)", c.node.name.c_str(), <int>c.channel)
         self.resolve(c, now_ms)
 
     cdef void resolve(self, Connection* c, int64_t now_ms) noexcept nogil:
         cdef Resolution found
+        if not self.credentials_checked(c):
+            return
         if self.resolver.lookup(c.node.host, c.node.port, self.config.address_family, False, now_ms,
                                 &found) == LOOKUP_PENDING:
             return
@@ -102,6 +110,20 @@ cdef class Connector(Network):
             return
         c.adopt_addresses(found.addresses, self.config.use_all_dns_ips)
         self.connect_next(c, now_ms)
+
+    cdef bint credentials_checked(self, Connection* c) noexcept nogil:
+        """Whether the TLS credentials have been looked at, which a helper thread does: their files may have changed."""
+        cdef TlsClient* tls = tls_of(self.config.security.tls)
+        cdef string news
+        cdef int level
+        if tls == NULL:
+            return True
+        if not tls.checked(c.credentials):
+            return False
+        level = tls.take_news(&news)
+        if level != 0:
+            self.log.write(level, 0, b"SSL", b"%s", news.c_str())
+        return True
 
     cdef void connect_next(self, Connection* c, int64_t now_ms) noexcept nogil:
         """Tries address after address until one is under way; the attempt has failed when none is left."""
@@ -142,7 +164,10 @@ cdef class Connector(Network):
         c.next_address()
 
     cdef void connected(self, Connection* c, int64_t now_ms) noexcept nogil:
-        c.use_plaintext()
+        if self.config.security.use_tls:
+            c.use(tls_of(self.config.security.tls).connect(c.fd, c.node.host, c.node.port, c.channel == CHANNEL_FETCH))
+        else:
+            c.use(new PlaintextTransport(c.fd))
         c.node.enter(c[0], CONN_HANDSHAKE, now_ms)
         self.log.write(7, DBG_BROKER, b"CONNECTED", b"%s: connected to %s", c.node.name.c_str(),
                        c.address().text().c_str())
@@ -151,10 +176,14 @@ cdef class Connector(Network):
     cdef void advance_handshake(self, Connection* c, int64_t now_ms) noexcept nogil:
         cdef HandshakeState state = c.wire().handshake()
         if state == HANDSHAKE_FAILED:
-            self.lose(c, Status(ERR_TRANSPORT, c.wire().error_text()), now_ms)
-        elif state != HANDSHAKE_DONE:
+            self.lose(c, Status(c.wire().error_code(), c.wire().error_text()), now_ms)
+            return
+        if state != HANDSHAKE_DONE:
             self.watch_for(c, SELECT_WRITE if state == HANDSHAKE_WANTS_WRITE else SELECT_READ, now_ms)
-        elif self.config.api_version_request:
+            return
+        if self.config.security.use_tls:
+            self.log.write(7, DBG_SECURITY, b"SSL", b"%s: %s", c.node.name.c_str(), c.wire().description().c_str())
+        if self.config.api_version_request:
             c.node.enter(c[0], CONN_API_VERSIONS, now_ms)
             c.api_versions_version = API_VERSIONS_FIRST_TRY
             c.setup_deadline_ms = min(c.setup_deadline_ms, now_ms + self.config.api_version_request_timeout_ms)
@@ -335,9 +364,11 @@ cdef class Connector(Network):
         self.watch(c, now_ms)
 
     cdef void watch(self, Connection* c, int64_t now_ms) noexcept nogil:
-        """Write interest stands only while something is queued: a writable socket would wake every turn."""
+        """Write interest stands only while something is queued: a writable socket would wake every turn. A transport may
+        want the one direction for the other."""
         cdef int wanted = SELECT_READ
-        if c.out_sent < c.out.size():
+        cdef int crossed = c.wire().crossed()
+        if crossed & kReadWantsWrite or (c.out_sent < c.out.size() and not crossed & kWriteWantsRead):
             wanted |= SELECT_WRITE
         self.watch_for(c, wanted, now_ms)
 

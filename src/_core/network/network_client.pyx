@@ -20,6 +20,7 @@ from kconsumer._core.base.status cimport (
     ERR_INTR,
     ERR_INVALID_ARG,
     ERR_RESOLVE,
+    ERR_SSL,
     ERR_TIMED_OUT,
     ERR_TRANSPORT,
     ERR_UNSUPPORTED_FEATURE,
@@ -67,6 +68,8 @@ from kconsumer._core.network.socket cimport (
     error_text,
     finish_connect,
 )
+from kconsumer._core.network.tls_client cimport tls_of
+from kconsumer._core.network.transport cimport kReadWantsWrite, kWriteWantsRead
 from kconsumer._core.protocol.api_keys cimport API_API_VERSIONS, api_name
 from kconsumer._core.protocol.frame cimport decode_response_header, encode_frame
 from kconsumer._core.protocol.wire cimport Reader
@@ -121,6 +124,8 @@ cdef class NetworkClient(Authenticator):
             return rc
         self.resolver.open(&self.selector, config.broker_address_ttl_ms)
         self.worker.open(&self.selector)
+        if config.security.use_tls:
+            tls_of(config.security.tls).open(&self.selector)
         self.use_bootstrap()
         return 0
 
@@ -130,6 +135,8 @@ cdef class NetworkClient(Authenticator):
         if not self.abandoned:
             self.resolver.close()
             self.worker.close()
+            if self.config.security.use_tls:
+                tls_of(self.config.security.tls).close()
             self.descriptors.close_all()
             it = self.nodes.begin()
             while it != self.nodes.end():
@@ -150,6 +157,8 @@ cdef class NetworkClient(Authenticator):
         self.selector.abandon()
         self.resolver.abandon()
         self.worker.abandon()
+        leak(self.config.security.tls)
+        leak(self.config.security.sasl)
         leak(self.nodes)
         leak(self.retired)
         leak(self.finished)
@@ -432,6 +441,8 @@ cdef class NetworkClient(Authenticator):
         self.worker.close()
         if self.config.security.use_sasl:
             self.credentials().wipe()
+        if self.config.security.use_tls:
+            tls_of(self.config.security.tls).close()
         self.next_timer_ms = INT64_MAX
 
     cdef int32_t in_flight(self) noexcept nogil:
@@ -502,8 +513,12 @@ cdef class NetworkClient(Authenticator):
                 c.node.stats.rx_errors += 1
                 self.lose(c, why, now_ms)
         c.node.stats.rx_bytes += <int64_t>(READ_SHARE_BYTES - share)
-        if c.fd >= 0 and c.wire().pending():
+        if c.fd < 0:
+            return
+        if c.wire().pending():
             self.reads_pending = True
+        if c.wire().crossed() & kReadWantsWrite:
+            self.watch(c, now_ms)
 
     cdef void take_frame(self, Connection* c, int64_t now_ms) noexcept nogil:
         """A whole response: matches it with the oldest request in flight."""
@@ -553,7 +568,7 @@ cdef class NetworkClient(Authenticator):
     # -- the turn ------------------------------------------------------------------------------------------------------
 
     cdef void handle_event(self, Connection* c, int ready, int64_t now_ms) noexcept nogil:
-        cdef int rc
+        cdef int rc, crossed
         if c.fd < 0:
             return
         c.node.stats.wakeups += 1
@@ -567,10 +582,13 @@ cdef class NetworkClient(Authenticator):
                 self.connect_next(c, now_ms)
         elif c.state == CONN_HANDSHAKE:
             self.advance_handshake(c, now_ms)
+            if c.fd >= 0 and c.wire().pending():  # what came with the end of the handshake, unknown to the selector
+                self.reads_pending = True
         else:
-            if ready & SELECT_WRITE:
+            crossed = c.wire().crossed()
+            if ready & SELECT_WRITE or crossed & kWriteWantsRead:
                 self.write_out(c, now_ms)
-            if ready & SELECT_READ and c.fd >= 0:
+            if c.fd >= 0 and (ready & SELECT_READ or crossed & kReadWantsWrite):
                 self.read_in(c, now_ms)
 
     cdef void poll(self, int64_t timeout_ms, int64_t now_ms, vector[Completion]& done) noexcept nogil:
@@ -686,6 +704,9 @@ cdef class NetworkClient(Authenticator):
             return
         elif c.setup_deadline_ms > now_ms:
             self.arm(c.setup_deadline_ms)
+        elif c.state == CONN_RESOLVING and not self.credentials_checked(c):
+            self.lose(c, Status(ERR_SSL, describe(b"the TLS credentials could not be looked at on disk within %d ms",
+                                                  self.config.connection_setup_timeout_ms)), now_ms)
         elif c.state == CONN_RESOLVING:
             self.lose(c, Status(ERR_RESOLVE, describe(b"'%s' was not resolved within %d ms", c.node.host.c_str(),
                                                       self.config.connection_setup_timeout_ms)), now_ms)
@@ -693,10 +714,14 @@ cdef class NetworkClient(Authenticator):
             self.close_socket(c)
             self.address_failed(c, describe(b"no answer within %d ms", self.config.connection_setup_timeout_ms))
             self.connect_next(c, now_ms)
+        elif c.state == CONN_HANDSHAKE:
+            self.lose(c, Status(ERR_TRANSPORT, describe(
+                b"connected to %s, but the TLS handshake did not end within %d ms: does this port speak TLS?",
+                c.address().text().c_str(), self.config.connection_setup_timeout_ms)), now_ms)
         else:
             self.lose(c, Status(ERR_TRANSPORT, describe(
-                b"connected to %s, but no answer to %s within the set-up timeout", c.address().text().c_str(),
-                b"ApiVersions" if c.state == CONN_API_VERSIONS else b"the handshake")), now_ms)
+                b"connected to %s, but no answer to ApiVersions within the set-up timeout",
+                c.address().text().c_str())), now_ms)
 
     cdef void expire_in_flight(self, Connection* c, int64_t now_ms) noexcept nogil:
         cdef size_t i

@@ -83,9 +83,9 @@ class KafkaCluster:
             are told to connect to (127.0.0.1). The plain listener stays, for the cluster's own use.
         java_options: further options of each broker's JVM.
 
-    If the environment names a running cluster in ``KCONSUMER_BOOTSTRAP_SERVERS`` and the call asks for nothing that
-    only an own one can give (version, config, racks, listeners), that one is used: topics and records as usual, but kill(),
-    restart(), pause(), resume() and log_path() raise ClusterError.
+    If the environment names a running cluster in ``KCONSUMER_BOOTSTRAP_SERVERS`` and the call asks for nothing
+    that only an own one can give (version, config, racks, listeners), that one is used: topics and records as usual, but
+    kill(), restart(), pause(), resume() and log_path() raise ClusterError.
 
     Raises ValueError for impossible arguments; MissingToolError and ClusterError (both RuntimeError) from start().
     """
