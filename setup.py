@@ -29,6 +29,7 @@ LIBRARIES = {
     "kconsumer._core.network.authenticator": ["crypto"],
     "kconsumer._core.network.network_client": ["crypto"],
     "kconsumer._core.network.sasl_testing": ["crypto"],
+    "kconsumer._core.network.network_testing": ["crypto"],
     "kconsumer._core.consumer.credentials": ["crypto"],
     "kconsumer._core.consumer.sasl_settings": ["crypto"],
 }

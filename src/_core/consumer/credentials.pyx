@@ -4,6 +4,7 @@ thread: A, any. Never: keeps one: the bytes go straight into a SaslCredentials, 
 (kconsumer/sasl.py).
 """
 from kconsumer._core.base.cpp cimport int64_t, pair, string, vector
+from kconsumer._core.base.status cimport ERR_AUTHENTICATION
 from kconsumer._core.consumer.consumer_core cimport ConsumerCore
 from kconsumer._core.consumer.sasl_settings cimport put_password
 from kconsumer._core.consumer.text cimport utf8
@@ -43,20 +44,17 @@ def give_token(ConsumerCore core not None, str token not None, dict extensions n
     client.wakeup()
 
 
-def token_failed(ConsumerCore core not None):
-    """oauth_cb has not given a token: it is asked again in a while."""
+def token_failed(ConsumerCore core not None, str why not None):
+    """No token could be had: connections fail by `why` until one is given, oauth_cb is asked again in a while, and
+    error_cb is told wherever callbacks are served."""
     cdef NetworkClient client = client_of(core)
-    credentials_of(client.config.security.sasl).token_failed(core.clock.now_ms())
-    client.wakeup()
-
-
-def report(ConsumerCore core not None, int code, str text not None):
-    """An error from a thread of the Python side: told wherever callbacks are served."""
     cdef BackgroundEvent event
     event.type = BACKGROUND_ERROR
-    event.status.code = code
-    event.status.detail = utf8(text)
+    event.status.code = <int>ERR_AUTHENTICATION
+    event.status.detail = utf8(why)
+    credentials_of(client.config.security.sasl).token_failed(event.status.detail, core.clock.now_ms())
     core.background.add(event)
+    client.wakeup()
 
 
 def tell(ConsumerCore core not None, error):

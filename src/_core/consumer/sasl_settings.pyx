@@ -2,8 +2,16 @@
 
 thread: A, before N starts (put_password: any). Never: knows a default, keeps a secret.
 """
+import os
+
 from kconsumer._core.consumer.text cimport utf8
-from kconsumer._core.network.sasl_session cimport SaslCredentials, Secret, credentials_of, make_credentials, set_password
+from kconsumer._core.network.sasl_session cimport (
+    SaslCredentials,
+    Secret,
+    credentials_of,
+    make_credentials,
+    set_password,
+)
 
 
 cdef int configure_sasl(SecurityConfig& config, settings) except -1:
@@ -17,6 +25,8 @@ cdef int configure_sasl(SecurityConfig& config, settings) except -1:
     made.kerberos.service = utf8(settings.sasl_kerberos_service_name)
     made.kerberos.principal = utf8(settings.sasl_kerberos_principal or "")
     made.kerberos.keytab = utf8(settings.sasl_kerberos_keytab or "")
+    # One for all connections of this consumer: the library renews its tickets by the keytab.
+    made.kerberos.cache = utf8(f"MEMORY:kconsumer-{os.urandom(8).hex()}")
     if settings.sasl_password is not None:
         put_password(made, settings.sasl_username, settings.sasl_password)
     return 0

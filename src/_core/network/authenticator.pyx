@@ -12,20 +12,18 @@ from libc.stdint cimport INT64_MAX
 
 from kconsumer._core.base.log cimport DBG_PROTOCOL, DBG_SECURITY
 from kconsumer._core.base.status cimport ERR_AUTHENTICATION, ERR_TRANSPORT, ERR_UNSUPPORTED_FEATURE
-from kconsumer._core.network.connection cimport CONN_READY, CONN_SASL
+from kconsumer._core.network.connection cimport CONN_SASL
 from kconsumer._core.network.sasl_session cimport (
     SASL_AWAITS_ANSWER,
     SASL_AWAITS_STEP,
     SASL_AWAITS_TOKEN,
     SASL_BARE_TOKENS,
     SASL_DONE,
-    SASL_FAILED,
     SASL_IDLE,
     SASL_MAX_CHALLENGE,
     SASL_MAX_ROUNDS,
     SASL_SEND,
     SaslMechanism,
-    SaslStep,
     SaslStepPtr,
     credentials_of,
     listed,
@@ -86,6 +84,7 @@ cdef class Authenticator(Connector):
 
     cdef void introduced(self, Connection* c, int64_t now_ms) noexcept nogil:
         if not self.config.security.use_sasl:
+            self.latest_refusal = Status()
             self.become_ready(c, now_ms)
             return
         c.node.enter(c[0], CONN_SASL, now_ms)
@@ -96,13 +95,16 @@ cdef class Authenticator(Connector):
 
     cdef void begin_authentication(self, Connection* c, int64_t now_ms) noexcept nogil:
         cdef SaslSession* s = session_of(c)
+        cdef string why
         s.rounds = 0
         s.lifetime_ms = 0
         s.mechanism = self.credentials().begin(c.node.host, now_ms)
-        if s.mechanism.get() == NULL:
-            self.enter_stage(s, SASL_AWAITS_TOKEN)
-        else:
+        if s.mechanism.get() != NULL:
             self.ask_for_mechanism(c, now_ms)
+        elif self.credentials().failure(&why):
+            self.refuse(c, why, now_ms)
+        else:
+            self.enter_stage(s, SASL_AWAITS_TOKEN)
 
     cdef void ask_for_mechanism(self, Connection* c, int64_t now_ms) noexcept nogil:
         cdef SaslSession* s = session_of(c)
@@ -300,9 +302,10 @@ cdef class Authenticator(Connector):
                                          why.detail.c_str(), self.credentials().mechanism.c_str()))
 
     cdef void forget_identity(self, Connection* c, const Status& told, int64_t now_ms) noexcept nogil:
-        if told.code == ERR_AUTHENTICATION:
+        if c.refused:
             self.latest_refusal = told
-            self.credentials().refused(now_ms)
+            if self.config.security.use_sasl:
+                self.credentials().refused(now_ms)
         if session_of(c) == NULL:
             return
         wipe_written(c)

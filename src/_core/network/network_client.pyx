@@ -158,6 +158,7 @@ cdef class NetworkClient(Authenticator):
         self.resolver.abandon()
         self.worker.abandon()
         leak(self.config.security.tls)
+        leak(self.config.security.sasl)
         leak(self.nodes)
         leak(self.retired)
         leak(self.finished)

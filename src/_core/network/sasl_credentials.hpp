@@ -45,11 +45,13 @@ class SaslCredentials {
     expires_ms_ = now_ms + life_ms;
     refresh_ms_ = now_ms + life_ms / 10 * 8;
     asked_ = false;
+    failure_.clear();
     generation.fetch_add(1);
   }
-  // oauth_cb failed: it is asked again in a while.
-  void token_failed(int64_t now_ms) {
+  // No token could be had; oauth_cb is asked again in a while.
+  void token_failed(const std::string& why, int64_t now_ms) {
     std::lock_guard<std::mutex> hold(mutex_);
+    failure_ = why;
     refresh_ms_ = now_ms + TOKEN_RETRY_MS;
     asked_ = false;
   }
@@ -61,6 +63,12 @@ class SaslCredentials {
     expires_ms_ = 0;
   }
 
+  // Why there is no token, if somebody has tried to get one.
+  bool failure(std::string* why) {
+    std::lock_guard<std::mutex> hold(mutex_);
+    *why = failure_;
+    return !failure_.empty();
+  }
   // The broker refused a token: the next one is wanted before its time, but not at every attempt.
   void refused(int64_t now_ms) {
     std::lock_guard<std::mutex> hold(mutex_);
@@ -95,6 +103,7 @@ class SaslCredentials {
   Secret password_;                                               // shared: mutex_
   Secret token_;                                                  // shared: mutex_
   std::vector<std::pair<std::string, std::string>> extensions_;   // shared: mutex_
+  std::string failure_;                                           // shared: mutex_
   int64_t set_ms_ = 0, expires_ms_ = 0, refresh_ms_ = 0;          // shared: mutex_; monotonic
   bool asked_ = false;                                            // shared: mutex_
 };

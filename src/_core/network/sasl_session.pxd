@@ -77,7 +77,8 @@ cdef extern from "network/sasl_credentials.hpp" namespace "kc" nogil:
         KerberosSettings kerberos
         bint asks_for_tokens
         atomic[uint64_t] generation
-        void token_failed(int64_t now_ms)
+        void token_failed(const string& why, int64_t now_ms)
+        bint failure(string* why)
         void wipe()
         void refused(int64_t now_ms)
         int64_t token_due_ms()

@@ -3,9 +3,6 @@
 // Never: makes N wait; outlives a close with a thread that anybody must join: H is detached and owns the state and the
 // step it works on through shared_ptrs.
 #pragma once
-#include <pthread.h>
-#include <signal.h>
-
 #include <atomic>
 #include <deque>
 #include <memory>
@@ -13,6 +10,7 @@
 #include <new>
 #include <string>
 
+#include "base/detached_thread.hpp"
 #include "network/sasl_mechanism.hpp"
 #include "network/selector.hpp"
 
@@ -66,7 +64,9 @@ class SaslWorker {
     std::lock_guard<std::mutex> hold(state_->mutex);
     state_->waiting.push_back(step);
     if (state_->threads >= kMaxThreads) return 0;
-    const int rc = start_thread();
+    auto* argument = new std::shared_ptr<SaslWorkerState>(state_);
+    const int rc = start_detached(&SaslWorker::run, argument);
+    if (rc != 0) delete argument;
     if (rc == 0) {
       state_->threads++;
     } else if (state_->threads == 0) {
@@ -77,22 +77,6 @@ class SaslWorker {
   }
 
  private:
-  int start_thread() {
-    auto* argument = new std::shared_ptr<SaslWorkerState>(state_);
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    pthread_t thread;
-    const int rc = pthread_create(&thread, &attributes, &SaslWorker::run, argument);
-    pthread_sigmask(SIG_SETMASK, &old, nullptr);
-    pthread_attr_destroy(&attributes);
-    if (rc != 0) delete argument;
-    return rc;
-  }
-
   // thread: H. Works until no step is left.
   static void* run(void* argument) {
     std::shared_ptr<SaslWorkerState> state(std::move(*static_cast<std::shared_ptr<SaslWorkerState>*>(argument)));
