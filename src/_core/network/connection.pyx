@@ -116,8 +116,8 @@ cdef IoOutcome receive(Connection* c, BlockPool* pool, int64_t receive_max_bytes
                     return IO_BROKEN
                 if c.frame_length == 0:
                     return IO_FRAME
-        # A short read has emptied the socket, unless the transport says that it gives less than it has (a TLS record at a
-        # time): the selector tells when there is more, asking now would be wasted.
+        # A short read has emptied the socket, unless the transport says that it gives less than it has (a TLS record at
+        # a time): the selector tells when there is more, asking now would be wasted.
         if result.bytes < wanted and not c.wire().pending():
             return IO_AGAIN
     return IO_SPENT

@@ -364,8 +364,8 @@ cdef class Connector(Network):
         self.watch(c, now_ms)
 
     cdef void watch(self, Connection* c, int64_t now_ms) noexcept nogil:
-        """Write interest stands only while something is queued: a writable socket would wake every turn. A transport may
-        want the one direction for the other."""
+        """Write interest stands only while something is queued: a writable socket would wake every turn. A transport
+        may want one direction for the other."""
         cdef int wanted = SELECT_READ
         cdef int crossed = c.wire().crossed()
         if crossed & kReadWantsWrite or (c.out_sent < c.out.size() and not crossed & kWriteWantsRead):
