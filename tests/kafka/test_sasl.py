@@ -10,10 +10,12 @@ import threading
 import time
 import urllib.parse
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import confluent_kafka
 import pytest
+from certificates import Authority
 from oidc_provider import AUDIENCE, CLIENT_ID, CLIENT_SECRET, OidcProvider
 from sasl_cluster import (
     MECHANISMS,
@@ -43,8 +45,22 @@ def provider() -> Iterator[OidcProvider]:
 
 
 @pytest.fixture(scope="module")
-def secured(provider: OidcProvider) -> Iterator[KafkaCluster]:
+def tls_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A CA (ca.pem) and the certificate of a broker (broker.pem)."""
+    folder = tmp_path_factory.mktemp("tls")
+    authority = Authority()
+    authority.write(folder / "ca.pem")
+    authority.issue("broker").write_both(folder / "broker.pem")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def secured(provider: OidcProvider, tls_folder: Path) -> Iterator[KafkaCluster]:
     listeners = {
+        "ENCRYPTED": {
+            **sasl_listener(), "security.protocol": "SASL_SSL", "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(tls_folder / "broker.pem"),
+        },
         "OIDC": {
             **sasl_listener(),
             "sasl.enabled.mechanisms": "OAUTHBEARER",
@@ -102,6 +118,22 @@ def test_groups_and_commits_through_each_mechanism(secured: KafkaCluster, topic:
         assert [m.value() for m in consumer.consume(2, 30)] == [b"a", b"b"]
         consumer.commit(asynchronous=False)
         assert [p.offset for p in consumer.committed([TopicPartition(topic, 0)], 20)] == [2]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_each_mechanism_inside_tls(secured: KafkaCluster, tls_folder: Path, topic: str, mechanism: str) -> None:
+    tls = {"security.protocol": "sasl_ssl", "ssl.ca.location": str(tls_folder / "ca.pem"), "group.id": topic,
+           "auto.offset.reset": "earliest"}
+    with kconsumer.Consumer(at(secured, client(mechanism), tls, listener="ENCRYPTED")) as consumer:
+        consumer.subscribe([topic])
+        assert [m.value() for m in consumer.consume(2, 30)] == [b"a", b"b"]
+        consumer.commit(asynchronous=False)
+
+
+def test_a_wrong_password_inside_tls(secured: KafkaCluster, tls_folder: Path) -> None:
+    tls = {"security.protocol": "sasl_ssl", "ssl.ca.location": str(tls_folder / "ca.pem")}
+    with kconsumer.Consumer(at(secured, client("PLAIN", password="wrong"), tls, listener="ENCRYPTED")) as consumer:
+        raised_soon(lambda: consumer.list_topics(timeout=30), kconsumer.AuthenticationError)
 
 
 def test_javas_name_for_user_and_password(secured: KafkaCluster, topic: str) -> None:

@@ -103,7 +103,7 @@ def test_an_example_works(
     monkeypatch.setitem(sys.modules, "aws_msk_iam_sasl_signer", signer)
     stand_in = types.SimpleNamespace(Consumer=consumer)
     code = examples()[title].replace("import kconsumer\n", "")
-    exec(compile(code, f"{DOCUMENT.name}: {title}", "exec"),  # noqa: S102 (the document's own)
+    exec(compile(code, f"{DOCUMENT.name}: {title}", "exec"),
          {"kconsumer": stand_in, "time": time, "my_identity_provider": Provider})
     assert len(made) == 1
     with made[0] as one:

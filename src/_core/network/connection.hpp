@@ -202,6 +202,7 @@ struct Node {
   std::string name;                // host:port
   int64_t throttled_until_ms = 0;
   bool retiring = false;           // no longer listed: what is in flight may end, then it goes
+  std::string refusal;             // the latest told, of any connection, until one is accepted
   bool silent = false;             // a request has timed out, and nothing has come since, over any connection
   std::unique_ptr<Connection> connections[kChannels];
   NodeStats stats;

@@ -95,6 +95,7 @@ cdef extern from "network/connection.hpp" namespace "kc" nogil:
         string name
         int64_t throttled_until_ms
         bint retiring
+        string refusal
         bint silent
         NodeStats stats
         Connection* connection(Channel)

@@ -230,6 +230,7 @@ cdef class Connector(Network):
         c.failures = 0
         c.failure = Status()
         c.refused = False
+        c.node.refusal.clear()
         c.last_used_ms = now_ms
         # A broker that is back for one channel is back for all: none sits out a back-off that grew while it was away.
         if c.node.hurry(now_ms, True):
@@ -299,6 +300,10 @@ cdef class Connector(Network):
 
     cdef void note_loss(self, Connection* c, const Status& told, bint was_ready, bint is_news) noexcept nogil:
         cdef NodeLoss loss
+        if c.refused:
+            # Every connection to a broker meets it, again and again.
+            is_news = not (c.node.refusal == told.detail)
+            c.node.refusal = told.detail
         if c.node.retiring or self.losses.size() >= MAX_LOSSES or (was_ready and not is_news):
             return
         loss.node_id = c.node.id

@@ -104,7 +104,8 @@ class SaslCredentials {
   Secret token_;                                                  // shared: mutex_
   std::vector<std::pair<std::string, std::string>> extensions_;   // shared: mutex_
   std::string failure_;                                           // shared: mutex_
-  int64_t set_ms_ = 0, expires_ms_ = 0, refresh_ms_ = 0;          // shared: mutex_; monotonic
+  int64_t set_ms_ = 0, expires_ms_ = 0;                           // shared: mutex_; monotonic
+  int64_t refresh_ms_ = INT64_MAX;                                // shared: mutex_; the first is given unasked
   bool asked_ = false;                                            // shared: mutex_
 };
 
