@@ -28,8 +28,8 @@ def certificate(folder: Path) -> tuple[Path, Path]:
     """(the certificate, and a file of it and its key as Kafka wants them). Raises RuntimeError without openssl."""
     key, crt, both = folder / "key.pem", folder / "crt.pem", folder / "both.pem"
     command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-               "-days", "30", "-subj", f"/CN={HOST}", "-addext", f"subjectAltName=DNS:{HOST}", "-keyout", str(key), "-out",
-               str(crt)]
+               "-days", "30", "-subj", f"/CN={HOST}", "-addext", f"subjectAltName=DNS:{HOST}", "-keyout", str(key),
+               "-out", str(crt)]
     try:
         subprocess.run(command, check=True, capture_output=True, timeout=60)
     except (OSError, subprocess.SubprocessError) as error:

@@ -7,6 +7,8 @@ import logging
 import os
 import pickle
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -139,6 +141,43 @@ def test_certificates_change_while_it_reads(
         write(cluster, topic, partitions, 10, first=count)
         read_until(WAYS["consume"], consumer, ledger, lambda: len(ledger) == 2 * (count + 10))
     assert [error for error in ledger.errors if error.code() == KafkaError._SSL] == []
+
+
+FORKED = """
+import os, sys
+from kconsumer import Consumer, TopicPartition
+config = {"bootstrap.servers": sys.argv[1], "security.protocol": "ssl", "ssl.ca.location": sys.argv[2]}
+consumer = Consumer(config)
+consumer.assign([TopicPartition(sys.argv[3], 0, 0)])
+assert [consumer.poll(20).offset() for _ in range(3)] == [0, 1, 2]
+child = os.fork()
+if child == 0:
+    consumer.close()
+    del consumer
+    own = Consumer(config)
+    own.assign([TopicPartition(sys.argv[3], 0, 9)])
+    code = 0 if own.poll(20).offset() == 9 else 6
+    own.close()
+    os._exit(code)
+_, status = os.waitpid(child, 0)
+assert [consumer.poll(20).offset() for _ in range(97)] == list(range(3, 100))
+# Over the connection that stood when the child was made: it has said no goodbye on it.
+assert consumer.list_topics(timeout=20).topics
+consumer.close()
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+def test_a_child_says_no_goodbye_on_its_parents_connections(
+    cluster: KafkaCluster, authorities: SimpleNamespace, topic_name: Callable[[], str]
+) -> None:
+    topic = topic_name()
+    cluster.create_topic(topic)
+    write(cluster, topic, [0], 100)
+    program = [sys.executable, "-W", "ignore", "-c", FORKED, cluster.bootstrap("SSL"), authorities.ca, topic]
+    done = subprocess.run(program, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "cut off" not in done.stderr and "closed by the broker" not in done.stderr
 
 
 # -- what goes wrong ---------------------------------------------------------------------------------------------------
