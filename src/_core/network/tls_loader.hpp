@@ -71,7 +71,9 @@ class TlsLoader {
     ERR_clear_error();
     return Status(ERR_INVALID_ARG, property + " " + why);
   }
-  static Bio over(const void* bytes, size_t length) { return Bio(BIO_new_mem_buf(bytes, static_cast<int>(length))); }
+  static Bio over(const void* bytes, size_t length) {
+    return Bio(BIO_new_mem_buf(length ? bytes : "", static_cast<int>(length)));
+  }
   static std::string quoted(const std::string& path) { return "'" + path + "'"; }
   // Whether the latest PEM_read_bio_* only found no further block.
   static bool at_end() {
