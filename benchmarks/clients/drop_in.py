@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from benchmarks.clients.measure import CHUNK, SILENCE_SECONDS, Watch, arguments, fail
+from benchmarks.clients.measure import CHUNK, SILENCE_SECONDS, Watch, arguments, connection, fail
 
 TUNED = {"fetch.queue.backoff.ms": 10}
 BATCH_ROWS = 65_536  # consume_batch's own default
@@ -92,7 +92,7 @@ def main() -> None:
     if given.method == "arrow":
         import pyarrow.compute  # noqa: F401 - its import is not what is measured
     library = importlib.import_module(given.library)
-    consumer = library.Consumer({"bootstrap.servers": given.bootstrap, "group.id": "benchmarks",
+    consumer = library.Consumer({**connection(given), "group.id": "benchmarks",
                                  "enable.auto.commit": False, **(TUNED if given.tuned else {})})
     try:
         consumer.list_topics(given.topic, timeout=SILENCE_SECONDS)

@@ -44,8 +44,8 @@ SECURITY: Final[tuple[Property, ...]] = (
          "Protocol of the connections to brokers: TLS with `ssl` and `sasl_ssl`, SASL with `sasl_plaintext` and "
          "`sasl_ssl`."),
     string("ssl.cipher.suites", None, "Cipher suites, separated by colons or commas, in OpenSSL's names or the "
-           "standard's. Those of TLS 1.3 and those before are chosen apart: what is not named stays at its default, but "
-           "where only suites of TLS 1.3 are named it is the only version."),
+           "standard's. Those of TLS 1.3 and those before are chosen apart: what is not named stays at its default, "
+           "but where only suites of TLS 1.3 are named it is the only version."),
     string("ssl.curves.list", None, "Curves (groups) offered in the TLS handshake, separated by colons."),
     string("ssl.sigalgs.list", None, "Signature algorithms offered in the TLS handshake, separated by colons."),
     Property("ssl.enabled.protocols", Kind.FLAGS, frozenset({"TLSv1.2", "TLSv1.3"}), "Versions of TLS.",
@@ -72,11 +72,12 @@ SECURITY: Final[tuple[Property, ...]] = (
     refused(string("ssl.engine.location", None, "OpenSSL engine to load; deprecated in librdkafka."), _PROVIDERS),
     refused(string("ssl.engine.id", "dynamic", "Id of the OpenSSL engine."), _PROVIDERS),
     enum("ssl.endpoint.identification.algorithm", words("none", "https") | {"": "none"}, "https",
-         "Whether the broker's certificate must be for the name by which it is connected to: `https`, or `none` (the Java "
-         "client's empty string)."),
+         "Whether the broker's certificate must be for the name by which it is connected to: `https`, or `none` (the "
+         "Java client's empty string)."),
     boolean("enable.ssl.certificate.verification", True, "Whether the broker's certificate is checked."),
     refused(string("ssl.keystore.type", None, "Format of the Java client's keystore.", librdkafka_default=ABSENT,
-                   java_default="JKS"), "a keystore is PKCS12: convert it with keytool -importkeystore", "PKCS12", "PEM"),
+                   java_default="JKS"),
+            "a keystore is PKCS12: convert it with keytool -importkeystore", "PKCS12", "PEM"),
     refused(string("ssl.truststore.type", None, "Format of the Java client's truststore.", librdkafka_default=ABSENT,
                    java_default="JKS"), "give the trusted certificates as PEM in `ssl.ca.location`", "PEM"),
     refused(string("ssl.truststore.location", None, "The Java client's truststore.", librdkafka_default=ABSENT,

@@ -91,7 +91,8 @@ def tls_warnings(settings: Settings) -> list[str]:
     given = sorted(name for name in _OF_TLS if name in settings.explicit)
     if not given:
         return []
-    return [f"{', '.join(given)}: no effect, security.protocol is {settings.security_protocol}: set it to ssl or sasl_ssl"]
+    protocol = settings.security_protocol
+    return [f"{', '.join(given)}: no effect, security.protocol is {protocol}: set it to ssl or sasl_ssl"]
 
 
 def _given(settings: Settings, name: str) -> bool:

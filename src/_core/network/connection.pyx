@@ -4,7 +4,7 @@ thread: N. Never: opens or closes a socket, knows what a frame means, allocates 
 """
 from libc.stdint cimport uint32_t
 
-from kconsumer._core.base.status cimport ERR_BAD_MSG, ERR_CRIT_SYS_RESOURCE, ERR_TRANSPORT
+from kconsumer._core.base.status cimport ERR_BAD_MSG, ERR_CRIT_SYS_RESOURCE, ERR_SSL, ERR_TRANSPORT
 from kconsumer._core.network.socket cimport describe, error_text
 from kconsumer._core.network.transport cimport IO_CLOSED, IO_DONE, IO_WOULD_BLOCK, IoResult
 
@@ -32,10 +32,14 @@ cdef void io_failure(Connection* c, const IoResult& result, const char* doing, S
     set_status(why, ERR_TRANSPORT, describe(b"%s failed: %s", doing, text.c_str()))
 
 
+cdef bint is_tls_alert(const uint8_t* size_bytes) noexcept nogil:
+    return size_bytes[0] == 0x15 and size_bytes[1] == 3
+
+
 cdef const char* looks_like(const uint8_t* size_bytes) noexcept nogil:
     """What a peer that does not speak Kafka most likely speaks, from its first four bytes; empty for no idea."""
-    if size_bytes[0] == 0x15 and size_bytes[1] == 3:
-        return b" (a TLS alert: the broker expects TLS on this port)"
+    if is_tls_alert(size_bytes):
+        return b" (a TLS alert: the broker expects TLS on this port: set security.protocol to ssl or sasl_ssl)"
     if size_bytes[0] == 0x16 and size_bytes[1] == 3:
         return b" (a TLS handshake)"
     if size_bytes[0] == b'H' and size_bytes[1] == b'T' and size_bytes[2] == b'T' and size_bytes[3] == b'P':
@@ -54,8 +58,9 @@ cdef bint start_frame(Connection* c, BlockPool* pool, int64_t receive_max_bytes,
         set_status(why, ERR_BAD_MSG, describe(b"invalid response size %d%s", length, hint))
         return False
     if length > receive_max_bytes:
-        set_status(why, ERR_BAD_MSG, describe(b"response size %d exceeds receive.message.max.bytes (%lld)%s", length,
-                                              <long long>receive_max_bytes, hint))
+        set_status(why, ERR_SSL if is_tls_alert(c.size_bytes) and c.state != CONN_READY else ERR_BAD_MSG,
+                   describe(b"response size %d exceeds receive.message.max.bytes (%lld)%s", length,
+                            <long long>receive_max_bytes, hint))
         return False
     if c.in_flight.empty():
         set_status(why, ERR_BAD_MSG, describe(b"a response of %d bytes that nobody asked for%s", length,
@@ -111,8 +116,8 @@ cdef IoOutcome receive(Connection* c, BlockPool* pool, int64_t receive_max_bytes
                     return IO_BROKEN
                 if c.frame_length == 0:
                     return IO_FRAME
-        # A short read has emptied the socket, unless the transport says that it gives less than it has (a TLS record at a
-        # time): the selector tells when there is more, asking now would be wasted.
+        # A short read has emptied the socket, unless the transport says that it gives less than it has (a TLS record at
+        # a time): the selector tells when there is more, asking now would be wasted.
         if result.bytes < wanted and not c.wire().pending():
             return IO_AGAIN
     return IO_SPENT

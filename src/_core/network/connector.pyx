@@ -276,11 +276,14 @@ cdef class Connector(Network):
 
     cdef Status judge(self, Connection* c, const Status& why) noexcept nogil:
         """The loss in the words in which it is told."""
+        cdef bint at_first_request = (c.state == CONN_API_VERSIONS and why.code == ERR_TRANSPORT
+                                      and not c.in_flight.empty())
+        if not at_first_request:
+            return Status(why.code, describe(b"%s: %s", c.node.name.c_str(), why.detail.c_str()))
+        # A listener that speaks TLS or wants SASL hangs up on the first plaintext request.
         return Status(why.code, describe(
-            b"%s: %s%s", c.node.name.c_str(), why.detail.c_str(),
-            # A listener that speaks TLS or wants SASL hangs up on the first plaintext request.
-            b" while versions were negotiated (does this port want TLS or SASL?)" if c.state == CONN_API_VERSIONS
-            and why.code == ERR_TRANSPORT and not c.in_flight.empty() else b""))
+            b"%s: %s while versions were negotiated (does this port want SASL%s?)", c.node.name.c_str(),
+            why.detail.c_str(), b"" if self.config.security.use_tls else b" or TLS"))
 
     cdef void forget_identity(self, Connection* c, const Status& told, int64_t now_ms) noexcept nogil:
         """The connection has ended: Authenticator forgets what it has of it."""
@@ -369,8 +372,8 @@ cdef class Connector(Network):
         self.watch(c, now_ms)
 
     cdef void watch(self, Connection* c, int64_t now_ms) noexcept nogil:
-        """Write interest stands only while something is queued: a writable socket would wake every turn. A transport may
-        want the one direction for the other."""
+        """Write interest stands only while something is queued: a writable socket would wake every turn. A transport
+        may want one direction for the other."""
         cdef int wanted = SELECT_READ
         cdef int crossed = c.wire().crossed()
         if crossed & kReadWantsWrite or (c.out_sent < c.out.size() and not crossed & kWriteWantsRead):

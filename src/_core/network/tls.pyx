@@ -4,7 +4,7 @@ thread: A (what it makes: N). Never: is loaded by a consumer without TLS; keeps 
 """
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 
-from kconsumer._core.base.cpp cimport string, uint8_t
+from kconsumer._core.base.cpp cimport string
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.network.tls_client cimport TlsClientPtr
 

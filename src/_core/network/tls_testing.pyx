@@ -6,10 +6,10 @@ cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.pycapsule cimport PyCapsule_GetPointer
 
-from kconsumer._core.base.cpp cimport int32_t, string, uint8_t, uint64_t
+from kconsumer._core.base.cpp cimport string, uint8_t, uint64_t, vector
 from kconsumer._core.network.security cimport TlsClientPtr
 from kconsumer._core.network.selector cimport Selector, SelectorEvent
-from kconsumer._core.network.tls_client cimport TlsClient, tls_of
+from kconsumer._core.network.tls_client cimport tls_of
 from kconsumer._core.network.transport cimport (
     HANDSHAKE_DONE,
     HANDSHAKE_WANTS_READ,
@@ -21,7 +21,6 @@ from kconsumer._core.network.transport cimport (
     IoResult,
     Transport,
 )
-from kconsumer._core.base.cpp cimport vector
 from kconsumer._core.network.tls import open_client
 
 
@@ -84,7 +83,8 @@ cdef class TransportFace:
         cdef HandshakeState state
         with nogil:
             state = self.transport.handshake()
-        return {HANDSHAKE_DONE: "done", HANDSHAKE_WANTS_READ: "read", HANDSHAKE_WANTS_WRITE: "write"}.get(state, "failed")
+        words = {HANDSHAKE_DONE: "done", HANDSHAKE_WANTS_READ: "read", HANDSHAKE_WANTS_WRITE: "write"}
+        return words.get(state, "failed")
 
     def read(self, size_t most):
         """Bytes; None where there are none now, b"" at the end; raises OSError with the transport's words."""

@@ -84,8 +84,8 @@ class KafkaCluster:
         java_options: further options of each broker's JVM.
 
     If the environment names a running cluster in ``KCONSUMER_BOOTSTRAP_SERVERS`` and the call asks for nothing
-    that only an own one can give (version, config, racks, listeners), that one is used: topics and records as usual, but
-    kill(), restart(), pause(), resume() and log_path() raise ClusterError.
+    that only an own one can give (version, config, racks, listeners), that one is used: topics and records as
+    usual, but kill(), restart(), pause(), resume() and log_path() raise ClusterError.
 
     Raises ValueError for impossible arguments; MissingToolError and ClusterError (both RuntimeError) from start().
     """
@@ -97,6 +97,7 @@ class KafkaCluster:
         config: Mapping[str, object] | None = None,
         racks: Sequence[str] | None = None,
         heap: str = "512m",
+        *,
         listeners: Mapping[str, Mapping[str, object]] | None = None,
         java_options: Sequence[str] = (),
     ) -> None:
