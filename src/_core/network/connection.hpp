@@ -145,6 +145,7 @@ struct Connection {
   std::deque<InFlight> in_flight;
   int32_t next_correlation_id = 1;
   int32_t timeouts = 0;          // since the last response, for socket.max.fails
+  bool served = false;           // a request has been answered
 
   // Receiving: the 4-byte size, then the frame in `frame`.
   uint8_t size_bytes[4] = {};
@@ -181,6 +182,7 @@ struct Connection {
     if (frame) BlockPool::release(frame);
     frame = nullptr;
     timeouts = 0;
+    served = false;
     api_versions.clear();
     sasl.reset();
   }

@@ -65,6 +65,7 @@ cdef extern from "network/connection.hpp" namespace "kc" nogil:
         deque[InFlight] in_flight
         int32_t next_correlation_id
         int32_t timeouts
+        bint served
         uint8_t* size_bytes
         size_t size_have
         size_t frame_length

@@ -278,8 +278,12 @@ cdef class Connector(Network):
         """The loss in the words in which it is told."""
         cdef bint at_first_request = (c.state == CONN_API_VERSIONS and why.code == ERR_TRANSPORT
                                       and not c.in_flight.empty())
+        # One that wants SASL answers ApiVersions and hangs up on whatever comes next.
+        cdef bint unnamed = (c.state == CONN_READY and not c.served and not self.config.security.use_sasl
+                             and not c.in_flight.empty() and why.detail == b"closed by the broker")
         if not at_first_request:
-            return Status(why.code, describe(b"%s: %s", c.node.name.c_str(), why.detail.c_str()))
+            return Status(why.code, describe(b"%s: %s%s", c.node.name.c_str(), why.detail.c_str(),
+                                             b" at the first request (does this port want SASL?)" if unnamed else b""))
         # A listener that speaks TLS or wants SASL hangs up on the first plaintext request.
         return Status(why.code, describe(
             b"%s: %s while versions were negotiated (does this port want SASL%s?)", c.node.name.c_str(),

@@ -555,6 +555,7 @@ cdef class NetworkClient(Authenticator):
         if asked.request == NULL:
             BlockPool.release(frame)
             return
+        c.served = True
         ended.request = asked.request
         ended.response.block = frame
         ended.response.body = reader.current()

@@ -75,6 +75,24 @@ def test_a_listener_that_hangs_up_on_the_first_request(broker, driver):
     assert "TLS or SASL" in detail
 
 
+def test_a_listener_that_hangs_up_on_the_first_request_but_one(broker, driver, clock):
+    peer = broker.negotiate(driver)
+    driver.add(3, node=-2)
+    broker.read_request(driver, peer)
+    peer.close()
+    driver.poll_until(lambda: driver.ended)
+    assert "closed by the broker at the first request (does this port want SASL?)" in driver.ended[0]["detail"]
+    clock.advance(1000)
+    peer = broker.negotiate(driver)
+    for _ in range(2):
+        driver.add(3, node=-2)
+    peer.answer(broker.read_request(driver, peer))
+    broker.read_request(driver, peer)
+    peer.close()
+    driver.poll_until(lambda: len(driver.ended) == 3)
+    assert driver.ended[2]["detail"].endswith("closed by the broker")
+
+
 def test_a_software_version_brokers_would_refuse_is_made_acceptable(broker, clock):
     driver = NetworkDriver([broker.address], clock, software_version="1.0+local build!")
     peer = broker.meet(driver)
