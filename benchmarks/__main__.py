@@ -130,7 +130,7 @@ def measure(cluster: KafkaCluster, given: argparse.Namespace, result: dict[str, 
 def measure_tls(given: argparse.Namespace, result: dict[str, Any]) -> None:
     """With a cluster of its own: the other figures are those of one without TLS."""
     say("tls: the topic plain read from a TLS 1.3 listener")
-    tls.run(given.quick, lambda names: chosen(names, result["skipped"]), result, say)
+    tls.run(given.quick, given.more_rounds, lambda names: chosen(names, result["skipped"]), result, say)
     report.save(result)
 
 

@@ -20,7 +20,6 @@ from kconsumer.testing import KafkaCluster
 
 RECORDS = 3_000_000
 QUICK_RECORDS = 500_000
-ROUNDS = 3
 HOST = "localhost"
 
 
@@ -39,7 +38,7 @@ def certificate(folder: Path) -> tuple[Path, Path]:
 
 
 def run(
-    quick: bool, chosen: Callable[[list[str]], list[Any]], result: dict[str, Any], say: Callable[[str], None]
+    quick: bool, rounds: int, chosen: Callable[[list[str]], list[Any]], result: dict[str, Any], say: Callable[[str], None]
 ) -> None:
     """Adds to result: samples of the topic `tls`, handshakes, failures."""
     topic = replace(topics.TOPICS["plain"], name="tls", about="100 B, uncompressed, 1 partition, TLS 1.3")
@@ -52,7 +51,7 @@ def run(
             tls = ("--tls", cluster.bootstrap("SSL"), "--ca", str(crt))
             clients = chosen(list(OVER_TLS))
             in_turn(clients[:1], cluster.bootstrap_servers, topic, 1, lambda _: None, tls=tls)
-            samples, failed = in_turn(clients, cluster.bootstrap_servers, topic, 1 if quick else ROUNDS, say,
+            samples, failed = in_turn(clients, cluster.bootstrap_servers, topic, rounds, say,
                                       tls=tls)
             target = Target(cluster.bootstrap_servers, topic.name, 1, 1, tls)
             output, _ = run_program(python_program("handshakes")(target), "handshakes")

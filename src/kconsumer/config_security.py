@@ -53,16 +53,16 @@ SECURITY: Final[tuple[Property, ...]] = (
     string("ssl.key.location", None, "File of the client's private key (PEM)."),
     string("ssl.key.password", None, "Passphrase of the private key.", secret=True),
     string("ssl.key.pem", None, "The client's private key (PEM).", secret=True,
-           aliases=(Alias("ssl.keystore.key", "Java"),)),
+           aliases=(Alias("ssl.keystore.key", "Java"),), java_default=SAME),
     string("ssl.certificate.location", None, "File of the client's certificate and those of the CAs between it and one "
            "that brokers know (PEM)."),
     string("ssl.certificate.pem", None, "The client's certificate, as in `ssl.certificate.location`.",
-           aliases=(Alias("ssl.keystore.certificate.chain", "Java"),)),
+           aliases=(Alias("ssl.keystore.certificate.chain", "Java"),), java_default=SAME),
     string("ssl.ca.location", None, "File of the certificates that are trusted (PEM), a folder of such files, or "
            "`probe`. Where neither this nor `ssl.ca.pem` is set, and with `probe`: what `SSL_CERT_FILE` and "
            "`SSL_CERT_DIR` name, else the system's."),
     string("ssl.ca.pem", None, "Certificates that are trusted (PEM).",
-           aliases=(Alias("ssl.truststore.certificates", "Java"),)),
+           aliases=(Alias("ssl.truststore.certificates", "Java"),), java_default=SAME),
     refused(string("ssl.ca.certificate.stores", "Root", "Windows certificate stores."), _WINDOWS),
     string("ssl.crl.location", None, "File of lists of revoked certificates (PEM), one of each CA that signs brokers' "
            "certificates."),

@@ -72,7 +72,7 @@ def test_a_listener_that_hangs_up_on_the_first_request(broker, driver):
     driver.poll_until(lambda: driver.ready(-2) == BACKOFF)
     detail = driver.take_failure(-2)[1]
     assert "closed by the broker" in detail
-    assert "TLS or SASL" in detail
+    assert "does this port want SASL or TLS?" in detail
 
 
 def test_a_listener_that_hangs_up_on_the_first_request_but_one(broker, driver, clock):
