@@ -82,9 +82,9 @@ COMMANDS = [pytest.param(words, id=place) for page in PAGES for place, words in 
 def cluster():
     with EmbeddedCluster(3) as cluster:
         cluster.set_group_timing(initial_rebalance_delay_ms=0)
-        cluster.create_topic("flights", partitions=4)
+        cluster.create_topic("flights", partitions=6)
         cluster.produce("flights", (
-            {"key": f"{i % 7}", "partition": i % 4, "timestamp": 1_714_521_600_000 + 1000 * i, "value": json.dumps(
+            {"key": f"{i % 7}", "partition": i % 6, "timestamp": 1_714_521_600_000 + 1000 * i, "value": json.dumps(
                 {"carrier": "ABCDEFG"[i % 7] + "A", "distance": 100 + i, "dest": "LAX"})} for i in range(RECORDS)))
         yield cluster
 
