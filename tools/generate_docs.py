@@ -171,6 +171,7 @@ def main() -> int:
     for name, text in pages.items():
         written = DOCS / name
         if not arguments.check:
+            DOCS.mkdir(exist_ok=True)
             written.write_text(text, encoding="utf-8")
         elif not written.exists() or written.read_text(encoding="utf-8") != text:
             print(f"docs/{name} is not up to date: run python tools/generate_docs.py", file=sys.stderr)
