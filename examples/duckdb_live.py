@@ -25,7 +25,8 @@ SCHEMA = pa.schema([
     ("key", pa.binary()), ("value", pa.binary()),
 ])
 TABLE = """
-    create table arrived (topic varchar, partition integer, "offset" bigint, timestamp timestamptz, key blob, value blob);
+    create table arrived
+        (topic varchar, partition integer, "offset" bigint, timestamp timestamptz, key blob, value blob);
     create view records as select topic, partition, "offset", timestamp, try(decode(key)) as key,
         try(decode(value)) as value from arrived
 """

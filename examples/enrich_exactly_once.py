@@ -3,9 +3,9 @@
     python enrich_exactly_once.py -b localhost:9092 -i flights -o flights-enriched --id enrich-0
     pip install kconsumer confluent-kafka
 
-Results and the offsets that they come from are committed in one transaction of the producer's: after a crash either both
-are there or neither is. Readers of the output need isolation.level=read_committed. Give every instance an --id of its
-own that it keeps over restarts: a new one with the same id fences the old one.
+Results and the offsets that they come from are committed in one transaction of the producer's: after a crash either
+both are there or neither is. Readers of the output need isolation.level=read_committed. Give every instance an --id of
+its own that it keeps over restarts: a new one with the same id fences the old one.
 """
 
 from __future__ import annotations

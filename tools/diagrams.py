@@ -39,7 +39,7 @@ def _mermaid(lines: list[str]) -> str:
 
 
 def transitions() -> tuple[dict[str, list[str]], set[str]]:
-    """What the table in state/member_state.hpp allows: state → states in their order; and the states of MEMBER_EXITS."""
+    """What the table in state/member_state.hpp allows: state → states in their order; and those of MEMBER_EXITS."""
     text = _read("state/member_state.hpp")
     states = [state for state, _ in _enum(text, "MemberState", "MEMBER_")]
     exits_text = re.search(r"MEMBER_EXITS = (.*?);", text, re.S)

@@ -40,7 +40,8 @@ def main() -> int:
         environment["PYTHON_GIL"] = "0"
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-c", str(tree / "pyproject.toml"), "--rootdir", str(tree), "-q",
-         "-p", "no:cacheprovider", "-m", "not slow and not spark and not kafka", *(f"--ignore={file}" for file in left_out), *map(str, tests)],
+         "-p", "no:cacheprovider", "-m", "not slow and not spark and not kafka",
+         *(f"--ignore={file}" for file in left_out), *map(str, tests)],
         cwd=tempfile.mkdtemp(), env=environment, check=False).returncode
 
 

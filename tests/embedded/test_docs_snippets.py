@@ -31,7 +31,8 @@ from kconsumer.testing import EmbeddedCluster
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^(?:<!-- snippet: (?P<mark>[^\n]*) -->\n)?```(?P<language>\w+)[^\n]*\n(?P<code>.*?)^```$", re.M | re.S)
+BLOCK = re.compile(r"^(?:<!-- snippet: (?P<mark>[^\n]*) -->\n)?"
+                   r"```(?P<language>\w+)[^\n]*\n(?P<code>.*?)^```$", re.M | re.S)
 ADDRESS = "localhost:9092"
 RECORDS = 400
 

@@ -32,15 +32,15 @@ def run_without(missing, code, *arguments):
 
 
 def test_a_consumer_and_its_batches_need_nothing():
-    done = run_without(OPTIONAL, """
+    done = run_without(OPTIONAL, f"""
 import kconsumer
 from kconsumer import testing
-with kconsumer.Consumer({"bootstrap.servers": "127.0.0.1:1"}) as consumer:
+with kconsumer.Consumer({{"bootstrap.servers": "127.0.0.1:1"}}) as consumer:
     batch = consumer.consume_batch(timeout=0)
     schema, array = batch.__arrow_c_array__()
     print(len(batch), type(array).__name__)
-assert not set(sys.modules) & %r
-""" % set(OPTIONAL))
+assert not set(sys.modules) & {set(OPTIONAL)!r}
+""")
     assert (done.stdout, done.returncode) == ("0 PyCapsule\n", 0), done.stderr
 
 
