@@ -52,8 +52,8 @@ cdef class RecordBatch:
     Columns: topic (dictionary<int32, utf8>), partition (int32), offset (int64), timestamp (timestamp[ms, UTC]),
     timestamp_type (int8, as on the wire: -1 none, 0 create, 1 log append), leader_epoch (int32), key and value
     (binary_view, nullable),
-    and with :meth:`with_headers` headers (list<struct<key, value>>). A requested schema may pick columns and ask for
-    ``binary``, ``large_binary``, ``utf8`` or ``timestamp[us, UTC]`` instead.
+    and with :meth:`with_headers` headers (list<struct<key, value>>). A requested schema may pick columns, and ask for
+    ``binary`` or ``large_binary`` (key, value), ``utf8`` (topic), ``timestamp[us, UTC]`` instead.
 
     The batch keeps the fetched memory it looks into alive; it counts against ``fetch.buffer.memory``.
     """

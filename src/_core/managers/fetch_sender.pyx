@@ -83,6 +83,9 @@ cdef enum:
     RESPONSE_TARGET_BYTES = 8384512
     WORTHWHILE_BYTES = 1048576
     SMALLEST_SHARE_BYTES = 1048576
+    # A batch is inflated as a whole: without a bound a few kilobytes would become two gigabytes. No batch that a
+    # producer makes by its defaults comes near; fetch.buffer.memory allows for more.
+    LARGEST_INFLATED_BYTES = 100000000
     CLOSE_TIMEOUT_MS = 500
     PARKED_GRACE_MS = 5
     LONGEST_GRACE_MS = 500
@@ -619,6 +622,7 @@ cdef class FetchSender(RequestManager):
         item.job.next_offset = entry.fetch_offset
         item.job.check_crcs = self.config.check_crcs
         item.job.read_committed = self.config.read_committed
+        item.job.max_inflated_bytes = <size_t>max(self.config.buffer_memory.load(), <int64_t>LARGEST_INFLATED_BYTES)
         if not data.aborted_transactions.is_null:
             for i in range(data.aborted_transactions.value.size()):
                 aborted.producer_id = data.aborted_transactions.value[i].producer_id

@@ -1,5 +1,5 @@
 // Owns: Columns, the arena that the decoder writes records into and that everything after it only slices.
-// Threads: written by one decoder (N or D) until published, immutable afterwards; shared: the reference count.
+// Threads: written by one decoder (N or A) until published, immutable afterwards; shared: the reference count.
 // Never: owns record bytes (keys and values are views into Blocks it pins), touches Python.
 //
 // One arena holds what one decode slice produced, of one or many partitions, in runs. key and value are Arrow
