@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from benchmarks.report import machine
-from benchmarks.spark import reads, report, streams
+from benchmarks.spark import reads, report, scale, streams
 from benchmarks.topics import Topic
 
 PARTITIONS = 8
@@ -51,6 +51,7 @@ PARTS: dict[str, Part] = {
     "triggers": partial(triggers, TOPICS["small"], 10),
     "tiny-triggers": partial(triggers, Topic("tiny", "100 B, uncompressed, 8 partitions", 40_000, partitions=8), 40),
     "latency": latency,
+    "scale": lambda factor, _rounds: scale.measure(round(10_000 * factor)),
 }
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 from benchmarks.clients.registry import ROOT
 from benchmarks.report import BEGIN, END, Spread
 from benchmarks.spark.reads import BUSY, OURS, SPARK, STANDALONE, TUNED
+from benchmarks.spark.streams import DURATIONS
 
 BUILD: Final = ROOT / "build" / "bench" / "spark"
 PAGE: Final = ROOT / "docs" / "benchmarks-spark.md"
@@ -41,12 +42,12 @@ def _reads_table(part: dict[str, Any]) -> list[str]:
 
 
 def _triggers_table(part: dict[str, Any]) -> list[str]:
-    lines = ["", f"### {part['part']}: {part['records']:,} records of {part['about']}, {part['per_trigger']:,} a trigger",
-             "", "| source | triggers | seconds in all | a trigger, ms | latestOffset | getBatch | planning | addBatch |",
+    title = f"{part['part']}: {part['records']:,} records of {part['about']}, {part['per_trigger']:,} a trigger"
+    lines = ["", f"### {title}", "",
+             "| source | triggers | seconds in all | a trigger, ms | latestOffset | getBatch | planning | addBatch |",
              "| --- | --- | --- | --- | --- | --- | --- | --- |"]
     for source, samples in part["samples"].items():
-        cells = [_of(samples, name).show(".0f")
-                 for name in ("triggerExecution", "latestOffset", "getBatch", "queryPlanning", "addBatch")]
+        cells = [_of(samples, name).show(".0f") for name in DURATIONS]
         lines.append(f"| {source} | {samples[0]['triggers']} | {_of(samples, 'seconds').show('.1f')} | "
                      f"{' | '.join(cells)} |")
     return lines
@@ -59,6 +60,19 @@ def _latency_table(part: dict[str, Any]) -> list[str]:
         ordered = sorted(found)
         lines.append(f"| {source} | {len(found):,} | {sum(found) / len(found):.2f} | {ordered[len(found) // 2]:.2f} | "
                      f"{ordered[len(found) * 99 // 100]:.2f} |")
+    return lines
+
+
+def _scale_table(part: dict[str, Any]) -> list[str]:
+    lines = ["", f"### scale: {part['partitions']:,} partitions on one broker, a record in each", "",
+             "| driver, and a task | |", "| --- | --- |"]
+    lines += [f"| {what} | {figure:,.{0 if figure >= 100 or figure == int(figure) else 1}f} |"
+              for what, figure in part["driver"].items()]
+    lines += ["", "| trigger | source | ms | latestOffset | getBatch | planning | addBatch |",
+              "| --- | --- | --- | --- | --- | --- | --- |"]
+    for source, reports in part["queries"].items():
+        lines += [f"| reads {report['rows']:,} partitions | {source} | "
+                  + " | ".join(f"{report.get(name, 0):,.0f}" for name in DURATIONS) + " |" for report in reports]
     return lines
 
 
@@ -122,6 +136,8 @@ def markdown(parts: dict[str, dict[str, Any]]) -> str:
             lines += _reads_table(part)
         elif "per_trigger" in part:
             lines += _triggers_table(part)
+        elif "queries" in part:
+            lines += _scale_table(part)
         else:
             lines += _latency_table(part)
     return "\n".join([*lines, *goals(parts)]) + "\n"

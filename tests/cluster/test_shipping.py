@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from kconsumer.testing import KafkaCluster
-from tests.cluster.shipping import PLAIN, Shipment, Way, archived, built, installed
+from tests.cluster.shipping import PLAIN, Shipment, Way, archived, installed
 from tests.spark.standalone import Standalone, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(900)]
@@ -26,11 +26,6 @@ PARTITIONS = 6
 RECORDS = 90_000
 TRIGGERS = 15
 SETTINGS = ("spark.ui.enabled=false", "spark.executor.memory=512m", "spark.driver.memory=512m", "spark.cores.max=2")
-
-
-@pytest.fixture(scope="module")
-def shipment(tmp_path_factory: pytest.TempPathFactory) -> Shipment:
-    return built(tmp_path_factory.mktemp("shipment"))
 
 
 @pytest.fixture(scope="module")
