@@ -54,7 +54,7 @@ class Shipment:
 
 def built(folder: Path) -> Shipment:
     """The wheel, and what is made of it."""
-    driver = environment(folder / "driver-environment", SPARK, "venv-pack", "setuptools<81")
+    driver = environment(folder / "driver-environment", SPARK, "venv-pack")
     pip(driver, "wheel", "--no-deps", "-w", folder / "wheels", ROOT)
     (wheel,) = (folder / "wheels").glob("kconsumer-*.whl")
     pip(driver, "install", f"{wheel}[spark,cli]")

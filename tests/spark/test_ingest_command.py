@@ -14,9 +14,11 @@ from typing import Any
 
 import pytest
 
+from kconsumer.errors import KafkaError
 from kconsumer.testing import EmbeddedCluster, KafkaCluster
 from tests.spark.format_jars import avro_jar
 
+FETCH = 1
 Names = Callable[[], str]
 CONF = ("--conf", "spark.master=local[2]", "--conf", "spark.ui.enabled=false")
 ENVIRONMENT = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
@@ -135,6 +137,19 @@ def test_a_run_without_an_end(
     assert rows.select("value.n").collect() == [(0,), (1,)]
     dead = spark.read.parquet(str(tmp_path / "dead")).orderBy("offset").select("offset", "value", "reason").collect()
     assert [(row.offset, bytes(row.value)) for row in dead] == [(1, b"bad 0"), (3, b"bad 1")]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_task_that_fails_is_tried_again(spark: Any, embedded: EmbeddedCluster, topic_name: Names, tmp_path: Path):
+    name = topic_name()
+    embedded.create_topic(name, 1)
+    embedded.produce(name, [b"%d" % n for n in range(10)])
+    embedded.push_partition_errors(name, 0, FETCH, [KafkaError.TOPIC_AUTHORIZATION_FAILED])
+    done = ingest(embedded, tmp_path, "-t", name, "--conf", "spark.master=local[1,3]")
+    assert done.returncode == 0, done.stderr
+    assert f"{name} [0] offsets 0 to 10, at offset 0: " in done.stderr
+    assert numbers(spark, tmp_path) == list(range(10))
 
 
 @pytest.mark.slow
