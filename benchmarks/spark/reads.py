@@ -19,6 +19,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from benchmarks.clients.registry import ROOT
 from benchmarks.spark.beside import Beside
 from benchmarks.spark.ready_made import ReadyMade
 from benchmarks.topics import Topic, load
@@ -65,9 +66,9 @@ def measure(topic: Topic, rounds: int, where: str) -> dict[str, Any]:
         if where == STANDALONE:
             folder = Path(stack.enter_context(TemporaryDirectory()))
             master = stack.enter_context(Standalone(folder)).master
-        # The same memory for both; on standalone one executor of one core on each worker.
+        # On standalone one executor of one core on each worker; they must find `ready-made`.
         spark = session("kconsumer benchmark", master, spark_driver_memory="2g", spark_executor_memory="900m",
-                        spark_log_level="ERROR")
+                        spark_log_level="ERROR", spark_executorEnv_PYTHONPATH=str(ROOT))
         stack.callback(spark.stop)
         spark.dataSource.register(ReadyMade)
         beside = stack.enter_context(Beside(cluster.bootstrap_servers, topic))
