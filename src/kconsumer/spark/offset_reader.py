@@ -70,6 +70,11 @@ class OffsetReader:
 
     # ---- questions
 
+    def cluster_id(self) -> str | None:
+        """Of the cluster; None where its brokers do not tell."""
+        topics = list(self._options.subscription.topics) or None
+        return self._asking(lambda: self.consumer._list_topics(topics, self._timeout_s)[0] or None)
+
     def places(self) -> list[Place]:
         """The partitions to read, in order.
 
