@@ -81,10 +81,9 @@ cdef enum:
     # What one response may bring at most: its block is pinned as a whole, so it should not grow with fetch.max.bytes.
     # With what surrounds the records it is 8 MiB, and fits a block of that size.
     RESPONSE_TARGET_BYTES = 8384512
-    # More where there are many partitions: a broker looks at all of a session's for every request (some 10 µs each), and
-    # should be sending for most of the time.
-    MANY_PARTITIONS = 128
-    MORE_PER_PARTITION_BYTES = 28672
+    # Twice as much from this number of partitions on: a broker looks at all of a session's for every request (some 10 µs
+    # each), and should be sending for most of the time. More than that no longer stays in the CPU's caches.
+    MANY_PARTITIONS = 500
     WORTHWHILE_BYTES = 1048576
     SMALLEST_FETCH_BYTES = 65536
     SMALLEST_SHARE_BYTES = 1048576
@@ -334,8 +333,7 @@ cdef class FetchSender(RequestManager):
         cdef int64_t memory = self.config.buffer_memory.load()
         cdef int64_t share = self._share(memory)
         cdef int64_t worthwhile = min(min(<int64_t>WORTHWHILE_BYTES, memory // 4), share)
-        cdef int64_t many = max(<int64_t>session.partition_count - MANY_PARTITIONS, <int64_t>0)
-        cdef int64_t target = RESPONSE_TARGET_BYTES + MORE_PER_PARTITION_BYTES * many
+        cdef int64_t target = RESPONSE_TARGET_BYTES * (2 if session.partition_count >= MANY_PARTITIONS else 1)
         cdef int64_t room = memory - self.pool.live_bytes() - self.counters.reserved_bytes.load()
         if room < worthwhile:
             self.pool.starved.store(True)
