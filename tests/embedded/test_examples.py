@@ -49,7 +49,10 @@ class Program:
 
     def shows(self, pattern):
         """Wait until its output has the pattern."""
-        return until(lambda: re.search(pattern, self.output) or self.died())
+        try:
+            return until(lambda: re.search(pattern, self.output) or self.died())
+        except AssertionError as error:
+            raise AssertionError(f"{pattern!r} is not in: {self.output}") from error
 
     def died(self):
         assert self.process.poll() is None, self.output
@@ -86,13 +89,17 @@ def test_ingest_to_parquet_writes_each_record_once_through_a_kill(cluster, tmp_p
         assert len(found) == len(set(found))
         return found
 
+    def ingest(*more):
+        return Program("ingest_to_parquet.py", cluster, tmp_path, "-t", "flights", "-o", out,
+                       "-X", "session.timeout.ms=3000", "-X", "heartbeat.interval.ms=500", *more)
+
     fill(cluster)
-    with Program("ingest_to_parquet.py", cluster, tmp_path, "-t", "flights", "-o", out, "--records", 50) as program:
+    with ingest("--records", 50) as program:
         program.shows(r"\.parquet")
         program.process.kill()
         program.process.wait()
     fill(cluster, RECORDS)
-    with Program("ingest_to_parquet.py", cluster, tmp_path, "-t", "flights", "-o", out, "--seconds", 0.2) as program:
+    with ingest("--seconds", 0.2) as program:
         until(lambda: program.died() or len(rows()) == 2 * RECORDS, seconds=3 * PATIENCE)
         program.end()
     assert sorted(rows()) == [(p, offset) for p in range(3) for offset in range(2 * RECORDS // 3)]
