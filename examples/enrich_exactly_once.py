@@ -52,6 +52,7 @@ def main() -> None:
     parser.add_argument("-o", "--output", required=True)
     parser.add_argument("--id", required=True, help="transactional.id of this instance")
     parser.add_argument("-g", "--group", default="enrich")
+    parser.add_argument("-X", "--property", action="append", default=[], help="of the consumer: name=value")
     arguments = parser.parse_args()
 
     producer = Producer({"bootstrap.servers": arguments.bootstrap_servers, "transactional.id": arguments.id})
@@ -59,6 +60,7 @@ def main() -> None:
     consumer = Consumer({
         "bootstrap.servers": arguments.bootstrap_servers, "group.id": arguments.group,
         "auto.offset.reset": "earliest", "enable.auto.commit": False,
+        **dict(p.split("=", 1) for p in arguments.property),
     })
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: consumer.wakeup())

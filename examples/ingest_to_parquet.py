@@ -80,6 +80,7 @@ def main() -> None:
     parser.add_argument("-t", "--topic", required=True)
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("-g", "--group", default="ingest-to-parquet")
+    parser.add_argument("-X", "--property", action="append", default=[], help="of the consumer: name=value")
     parser.add_argument("--records", type=int, default=1_000_000, help="write after so many records …")
     parser.add_argument("--seconds", type=float, default=60.0, help="… or so many seconds")
     arguments = parser.parse_args()
@@ -88,7 +89,7 @@ def main() -> None:
     consumer = Consumer({
         "bootstrap.servers": arguments.bootstrap_servers, "group.id": arguments.group,
         "auto.offset.reset": "earliest", "enable.auto.commit": False,
-        "partition.assignment.strategy": "cooperative-sticky",
+        "partition.assignment.strategy": "cooperative-sticky", **dict(p.split("=", 1) for p in arguments.property),
     })
     writer = Writer(consumer, arguments.output)
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -7,6 +7,8 @@
 set -euo pipefail
 
 prefix=$1
+# What OpenSSL's Configure is written in, where the image of the build has little of it.
+if command -v dnf >/dev/null; then dnf -y -q install perl-core; elif command -v apk >/dev/null; then apk add -q perl linux-headers; fi
 jobs=$(getconf _NPROCESSORS_ONLN)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

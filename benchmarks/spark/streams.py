@@ -102,6 +102,8 @@ def _latencies(spark: SparkSession, source: str, bootstrap: str, length_s: float
         query = (frame.writeStream.foreachBatch(taken).option("checkpointLocation", str(Path(folder)))
                  .trigger(processingTime="1 second").start())
         query.awaitTermination(_SETTLING_S + length_s)
+        while query.status["isTriggerActive"]:  # Spark does not take it well if its call of `taken` is interrupted
+            time.sleep(0.01)
         query.stop()
     return found
 

@@ -10,6 +10,8 @@ import pytest
 
 from kconsumer.testing import KafkaCluster
 from tests.cluster.shipping import PLAIN, Shipment, environment
+from tests.spark.format_jars import iceberg_jars
+from tests.spark.programs import Program, expected, ingest_twice, rows
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(900)]
 SCHEMA = ("struct<key:binary,value:binary,topic:string,partition:int,offset:bigint,timestamp:timestamp,"
@@ -42,3 +44,15 @@ def test_each_pyspark(
         assert limited in told["limited"]
     else:
         assert told["limited"] == limited
+
+
+def test_iceberg(shipment: Shipment, kafka3: KafkaCluster, tmp_path: Path):
+    """Its newest jar is for Spark 4.1; 4.2 cannot load it."""
+    python = environment(tmp_path / "environment", "pyspark==4.1.*", f"{shipment.wheel}[spark,cli]") / "bin/python"
+    settings = [f"spark.jars={','.join(map(str, iceberg_jars()))}",
+                "spark.sql.extensions=org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+                "spark.sql.catalog.lake=org.apache.iceberg.spark.SparkCatalog", "spark.sql.catalog.lake.type=hadoop",
+                f"spark.sql.catalog.lake.warehouse={tmp_path}/lake"]
+    program = Program(str(python), {**PLAIN, "PYSPARK_PYTHON": str(python)}, settings)
+    ingest_twice(program, kafka3, "iceberg", tmp_path / "state", ["--format", "iceberg", "--table", "lake.db.rows"])
+    assert rows(program, "lake.db.rows") == expected()

@@ -52,7 +52,8 @@ def topics(embedded):
         embedded.produce(f"beside-{codec}", [codec.encode() * 200] * 50, config={"compression.type": codec})
 
 
-@pytest.mark.parametrize("order", itertools.permutations(("kconsumer", "confluent_kafka", "pyarrow")), ids="-".join)
+@pytest.mark.parametrize("order", list(itertools.permutations(("kconsumer", "confluent_kafka", "pyarrow"))),
+                         ids="-".join)
 def test_all_work_in_any_order_of_imports(order, embedded, topics):
     pytest.importorskip("pyarrow", reason="the extra [arrow] is not installed")
     done = subprocess.run([sys.executable, "-c", PROGRAM, embedded.bootstrap_servers, *order],

@@ -174,8 +174,10 @@ def test_what_is_not_run():
          "needs a real transaction coordinator; examples/enrich_exactly_once.py is this, tested on Kafka"),
         ("deserializers.md", "needs a schema registry"),
         ("examples.md", "tests/embedded/test_examples.py runs it"),
-        ("examples.md", "tests/kafka/test_enrich_example.py runs it"),
-        *[("examples.md", "tests/embedded/test_examples.py runs it")] * 3,
+        ("examples.md", "tests/kafka/test_examples_on_kafka.py runs it"),
+        ("examples.md", "tests/embedded/test_examples.py runs it"),
+        ("examples.md", "tests/embedded/test_examples.py runs it"),
+        ("examples.md", "tests/kafka/test_examples_on_kafka.py runs it"),
         ("migrating.md", "kafka-python's side of the comparison, for the eye"),
         ("testing.md", "starts a real Kafka; tests/kafka does so"),
     ]

@@ -95,12 +95,6 @@ cdef enum:
     LONGEST_GRACE_MS = 500
 
 
-cdef void free_item(FetchedItem* item) noexcept nogil:
-    if item.partition != NULL:
-        item.partition.release()
-    del item
-
-
 @cython.no_gc
 cdef class FetchSender(RequestManager):
     def __cinit__(self, FetchPositions positions not None, MetadataRequestManager metadata not None):

@@ -6,7 +6,7 @@ import struct
 import pytest
 from stepped_loop import FETCH, crc32c, inside, records, varint
 
-BAD_MSG = -199
+BAD_COMPRESSION = -198
 BOUND = 100_000_000  # LARGEST_INFLATED_BYTES of managers/fetch_sender.pyx
 
 
@@ -36,6 +36,6 @@ def test_a_batch_that_inflates_beyond_the_bound_stops_its_partition(loop, size, 
     if not refused:
         assert (message.error(), len(message.value())) == (None, size)
         return
-    assert message.error().code() == BAD_MSG
+    assert message.error().code() == BAD_COMPRESSION
     assert "inflates beyond 100000000 bytes" in message.error().str() and "t [0]" in message.error().str()
     assert inside.partition(loop.consumer, "t", 0)["state"] == "STOPPED"

@@ -1,4 +1,4 @@
-"""docs/configuration.md, docs/metrics.md and the diagrams are what tools/generate_docs.py writes, and hold the whole."""
+"""docs/configuration.md, docs/metrics.md and the diagrams are what tools/generate_docs.py writes, and hold it all."""
 
 from __future__ import annotations
 
