@@ -8,6 +8,7 @@ Environment switches:
 
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -26,6 +27,13 @@ JOBS = int(os.environ.get("KCONSUMER_JOBS", os.cpu_count() or 1))
 LIBRARIES = {
     "kconsumer._core.records.compression": ["z", "lz4", "zstd", "snappy"],
     "kconsumer._core.records.message_set": ["z"],
+    "kconsumer._core.network.tls": ["ssl", "crypto"],
+    "kconsumer._core.network.authenticator": ["crypto"],
+    "kconsumer._core.network.network_client": ["crypto"],
+    "kconsumer._core.network.sasl_testing": ["crypto"],
+    "kconsumer._core.network.network_testing": ["crypto"],
+    "kconsumer._core.consumer.credentials": ["crypto"],
+    "kconsumer._core.consumer.sasl_settings": ["crypto"],
 }
 
 DIRECTIVES = {
@@ -76,6 +84,15 @@ def compiler_flags() -> tuple[list[str], list[str]]:
     return compile_args, link_args
 
 
+def openssl_folders() -> tuple[list[str], list[str]]:
+    """(headers, libraries): Homebrew keeps its OpenSSL out of the compiler's way."""
+    if sys.platform != "darwin":
+        return [], []
+    found = subprocess.run(["brew", "--prefix", "openssl@3"], capture_output=True, text=True, check=False)
+    prefix = found.stdout.strip()
+    return ([f"{prefix}/include"], [f"{prefix}/lib"]) if prefix else ([], [])
+
+
 def headers_of(path: Path, seen: set[Path]) -> set[Path]:
     """The core's own headers that a file includes, directly or through what it cimports."""
     if path in seen or not path.exists():
@@ -93,6 +110,7 @@ def headers_of(path: Path, seen: set[Path]) -> set[Path]:
 
 def extensions() -> list[Extension]:
     compile_args, link_args = compiler_flags()
+    openssl_headers, openssl_libraries = openssl_folders()
     found = []
     for path in sorted(CORE.rglob("*.pyx")):
         name = ".".join(("kconsumer", "_core", *path.relative_to(CORE).with_suffix("").parts))
@@ -101,7 +119,8 @@ def extensions() -> list[Extension]:
                 name,
                 [str(path)],
                 language="c++",
-                include_dirs=[str(CORE)],
+                include_dirs=[str(CORE), *openssl_headers],
+                library_dirs=openssl_libraries,
                 libraries=LIBRARIES.get(name, []) + ([] if sys.platform == "darwin" else ["dl"]),
                 depends=[EXPORTS, *sorted(str(p) for p in headers_of(path, set()))],
                 extra_compile_args=compile_args,

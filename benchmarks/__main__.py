@@ -11,14 +11,14 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from benchmarks import idle, latency, report, topics
-from benchmarks.clients.registry import CLIENTS, PAIRED, Client
+from benchmarks import idle, latency, report, tls, topics
+from benchmarks.clients.registry import CLIENTS, EVERY, PAIRED, Client
 from benchmarks.runner import Sample, in_turn
 from kconsumer.testing import KafkaCluster, MissingToolError
 
 QUICK_RECORDS = 200_000
 QUICK_TOPICS = ("plain", "lz4")
-SECTIONS = ("throughput", "latency", "idle")
+SECTIONS = ("throughput", "latency", "idle", "tls")
 
 
 def arguments() -> argparse.Namespace:
@@ -72,7 +72,7 @@ def chosen(names: list[str], skipped: dict[str, str]) -> list[Client]:
     """Those that can run here, made ready; why the others cannot goes to `skipped`."""
     found = []
     for name in names:
-        client = CLIENTS[name]
+        client = EVERY[name]
         why = skipped.get(name) or client.missing()
         if not why:
             try:
@@ -127,16 +127,26 @@ def measure(cluster: KafkaCluster, given: argparse.Namespace, result: dict[str, 
         report.save(result)
 
 
+def measure_tls(given: argparse.Namespace, result: dict[str, Any]) -> None:
+    """With a cluster of its own: the other figures are those of one without TLS."""
+    say("tls: the topic plain read from a TLS 1.3 listener")
+    tls.run(given.quick, lambda names: chosen(names, result["skipped"]), result, say)
+    report.save(result)
+
+
 def main() -> int:
     given = arguments()
     result: dict[str, Any] = {
         "began": time.strftime("%Y-%m-%d %H:%M:%S %z"), "machine": report.machine(), "quick": given.quick,
         "compressibility": topics.compressibility(topics.values(100)), "topics": {}, "samples": [], "failed": {},
-        "skipped": {}, "latency": [], "idle": [],
+        "skipped": {}, "latency": [], "idle": [], "handshakes": [],
     }
     try:
-        with KafkaCluster(1, heap="1g") as cluster:
-            measure(cluster, given, result)
+        if set(given.sections) - {"tls"}:
+            with KafkaCluster(1, heap="1g") as cluster:
+                measure(cluster, given, result)
+        if "tls" in given.sections:
+            measure_tls(given, result)
     except MissingToolError as error:
         print(f"benchmarks: {error}", file=sys.stderr)
         return 1

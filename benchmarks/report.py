@@ -15,7 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from benchmarks.clients.registry import BUILD, CLIENTS, ROOT
+from benchmarks.clients.registry import BUILD, EVERY, ROOT
 
 DOCS = ROOT / "docs"
 BEGIN, END = "<!-- results -->", "<!-- end of results -->"
@@ -23,7 +23,7 @@ _PACKAGES = ("kconsumer", "confluent-kafka", "aiokafka", "kafka-python", "pyarro
 # What was set out to be reached: (topic, client, figure, at least).
 _RATES = (("plain", "kconsumer consume_batch", 10.0), ("plain", "kconsumer consume", 4.0),
           ("plain", "kconsumer poll", 5.0), ("lz4", "kconsumer consume_batch", 6.0),
-          ("zstd", "kconsumer consume_batch", 6.0))
+          ("zstd", "kconsumer consume_batch", 6.0), ("tls", "kconsumer consume_batch", 5.0))
 _CPU = (("plain", "kconsumer consume_batch", 1 / 8),)
 _MANY = ("p1000", "plain", 0.6)
 _IDLE = ((100, 0.1), (10_000, 2.0))
@@ -75,7 +75,7 @@ def ratios(
     samples: list[dict[str, Any]], topic: str, client: str, of: Callable[[dict[str, Any]], float]
 ) -> list[float]:
     """Round by round: the client's figure by that of the confluent-kafka method it is compared with."""
-    base = {s["round"]: of(s) for s in samples if s["topic"] == topic and s["client"] == CLIENTS[client].versus}
+    base = {s["round"]: of(s) for s in samples if s["topic"] == topic and s["client"] == EVERY[client].versus}
     return [of(s) / base[s["round"]] for s in samples
             if s["topic"] == topic and s["client"] == client and base.get(s["round"])]
 
@@ -103,11 +103,18 @@ def _table(rows: list[dict[str, Any]]) -> list[str]:
         mark = " (whole process)" if row["cpu_of_whole_process"] else ""
         rate_m = Spread(*(x / 1e6 for x in (row["rate"].median, row["rate"].least, row["rate"].most)))
         ratio = row["ratio"].show(".2f") if row["ratio"] else "-"
-        if row["ratio"] and row["client"] == CLIENTS[row["client"]].versus:
+        if row["ratio"] and row["client"] == EVERY[row["client"]].versus:
             ratio = "1"
         lines.append(f"| {row['client']} | {rate_m.show('.3g')} | {row['cpu'].show('.3g')}{mark} | "
                      f"{row['rss'] / 1e6:.0f} | {ratio} |")
     return lines
+
+
+def by_ceiling(samples: list[dict[str, Any]]) -> list[float]:
+    """Round by round: what consume_batch reaches through TLS by what OpenSSL does with answers as large."""
+    rates = {(s["client"], s["round"]): rate(s) for s in samples if s["topic"] == "tls"}
+    return [found / rates["raw OpenSSL (16 MiB)", number] for (client, number), found in rates.items()
+            if client == "kconsumer consume_batch" and ("raw OpenSSL (16 MiB)", number) in rates]
 
 
 def goals(result: dict[str, Any]) -> list[dict[str, Any]]:
@@ -121,12 +128,14 @@ def goals(result: dict[str, Any]) -> list[dict[str, Any]]:
 
     for topic, client, least in _RATES:
         if by := ratios(samples, topic, client, rate):
-            add(f"{client}, {topic}: rate by {CLIENTS[client].versus}", least, statistics.median(by), True)
+            add(f"{client}, {topic}: rate by {EVERY[client].versus}", least, statistics.median(by), True)
+    if by := by_ceiling(samples):
+        add("kconsumer consume_batch, tls: rate by OpenSSL's alone", 0.8, statistics.median(by), True)
     for topic, client, most in _CPU:
         if by := ratios(samples, topic, client, cpu):
-            add(f"{client}, {topic}: CPU per record by {CLIENTS[client].versus}", most, statistics.median(by), False)
+            add(f"{client}, {topic}: CPU per record by {EVERY[client].versus}", most, statistics.median(by), False)
     many, one, least = _MANY
-    for client in (c.name for c in CLIENTS.values() if c.own):
+    for client in (c.name for c in EVERY.values() if c.own):
         rates = [[rate(s) for s in samples if s["topic"] == t and s["client"] == client] for t in (many, one)]
         if all(rates):
             add(f"{client}: rate on {many} by {one}", least, statistics.median(rates[0]) / statistics.median(rates[1]),
@@ -156,7 +165,8 @@ def markdown(result: dict[str, Any]) -> str:
     for name, topic in result["topics"].items():
         lines += ["", f"### {name}: {topic['about']}", "", *_notes(name, result), *_table(
             [row for row in rows if row["topic"] == name])]
-    lines += _latency_table(result["latency"]) + _idle_table(result["idle"]) + _goal_table(goals(result))
+    lines += _latency_table(result["latency"]) + _idle_table(result["idle"])
+    lines += _handshake_table(result["handshakes"]) + _goal_table(goals(result))
     for what, why in {**result["skipped"], **result["failed"]}.items():
         lines += ["", f"Without {what}: {why}"]
     return "\n".join(lines) + "\n"
@@ -198,6 +208,13 @@ def _idle_table(entries: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
+def _handshake_table(entries: list[dict[str, Any]]) -> list[str]:
+    if not entries:
+        return []
+    lines = ["", "### TLS handshakes, one after the other", "", "| | a second |", "| --- | --- |"]
+    return lines + [f"| {e['kind']} ({e['suite']}) | {e['handshakes_per_second']:.0f} |" for e in entries]
+
+
 def _goal_table(found: list[dict[str, Any]]) -> list[str]:
     if not found:
         return []
@@ -222,7 +239,7 @@ def plot(result: dict[str, Any], path: Path) -> bool:
     rows = [row for row in summary(result["samples"]) if row["topic"] == first["name"]]
     rows.sort(key=lambda row: row["rate"].median)
     names = [row["client"] for row in rows]
-    colours = ["#b3d1f0" if name.startswith("raw socket") else "#1f6fb5" if CLIENTS[name].own else "#9a9a9a"
+    colours = ["#b3d1f0" if name.startswith("raw socket") else "#1f6fb5" if EVERY[name].own else "#9a9a9a"
                for name in names]
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 0.42 * len(rows) + 1.6), sharey=True)
     for axes, key, scale, label in ((left, "rate", 1e-6, "million records/s"),

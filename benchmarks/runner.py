@@ -69,9 +69,9 @@ def run_program(command: list[str], name: str) -> tuple[str, Any]:
         return out.read(), usage
 
 
-def run_client(client: Client, bootstrap: str, topic: Topic, number: int) -> Sample:
+def run_client(client: Client, bootstrap: str, topic: Topic, number: int, tls: tuple[str, ...] = ()) -> Sample:
     wanted = min(topic.records, client.limit or topic.records)
-    target = Target(bootstrap, topic.name, topic.partitions, wanted)
+    target = Target(bootstrap, topic.name, topic.partitions, wanted, tls)
     output, usage = run_program(client.command(target), client.name)
     try:
         found = client.parse(output)
@@ -95,7 +95,8 @@ def _check(client: Client, topic: Topic, wanted: int, found: dict[str, Any]) -> 
 
 
 def in_turn(
-    clients: Iterable[Client], bootstrap: str, topic: Topic, rounds: int, say: Callable[[str], None]
+    clients: Iterable[Client], bootstrap: str, topic: Topic, rounds: int, say: Callable[[str], None],
+    *, tls: tuple[str, ...] = (),
 ) -> tuple[list[Sample], dict[str, str]]:
     """A B C A B C …, `rounds` times: (samples, why a client has none). One that fails is left out from then on."""
     samples: list[Sample] = []
@@ -104,7 +105,7 @@ def in_turn(
     for number in range(rounds):
         for client in list(running):
             try:
-                sample = run_client(client, bootstrap, topic, number)
+                sample = run_client(client, bootstrap, topic, number, tls)
             except ClientError as error:
                 failed[client.name] = str(error)
                 running.remove(client)

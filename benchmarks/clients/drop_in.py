@@ -14,7 +14,7 @@ import time
 import uuid
 from typing import Any
 
-from benchmarks.clients.measure import CHUNK, SILENCE_SECONDS, Watch, arguments, fail
+from benchmarks.clients.measure import CHUNK, SILENCE_SECONDS, Watch, arguments, connection, fail
 
 TUNED = {"fetch.queue.backoff.ms": 10}
 BATCH_ROWS = 65_536  # consume_batch's own default
@@ -117,7 +117,7 @@ def main() -> None:
     library = importlib.import_module(given.library)
     group = {"group.id": "benchmarks", "enable.auto.commit": False} if given.group is None else {
         "group.id": f"benchmarks-{uuid.uuid4()}", "group.protocol": given.group}
-    consumer = library.Consumer({"bootstrap.servers": given.bootstrap, **group, **(TUNED if given.tuned else {})})
+    consumer = library.Consumer({**connection(given), **group, **(TUNED if given.tuned else {})})
     try:
         consumer.list_topics(given.topic, timeout=SILENCE_SECONDS)
         if given.group is None:

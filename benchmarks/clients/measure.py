@@ -29,6 +29,8 @@ def arguments(
     parser.add_argument("--topic", required=True)
     parser.add_argument("--partitions", type=int, required=True)
     parser.add_argument("--records", type=int, required=True, help="how many to read; all of the topic, or fewer")
+    parser.add_argument("--tls", default="", help="host:port of a TLS listener to read from")
+    parser.add_argument("--ca", help="file of the CA certificate of that listener")
     if methods:
         parser.add_argument("--method", choices=methods, required=True)
     if libraries:
@@ -39,6 +41,13 @@ def arguments(
     if sized:
         parser.add_argument("--mebibytes", type=int, default=1, help="asked for of a partition in one request")
     return parser.parse_args()
+
+
+def connection(given: argparse.Namespace) -> dict[str, object]:
+    """The properties that say where brokers are."""
+    if given.tls:
+        return {"bootstrap.servers": given.tls, "security.protocol": "ssl", "ssl.ca.location": given.ca}
+    return {"bootstrap.servers": given.bootstrap}
 
 
 def cpu_seconds() -> float:

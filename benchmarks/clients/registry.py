@@ -33,6 +33,7 @@ class Target:
     topic: str
     partitions: int
     records: int
+    tls: tuple[str, ...] = ()  # further arguments, for a TLS listener
 
 
 def _json_line(output: str) -> dict[str, Any]:
@@ -58,7 +59,7 @@ class Client:
 
 def _plain(target: Target) -> list[str]:
     return ["--bootstrap", target.bootstrap, "--topic", target.topic, "--partitions", str(target.partitions),
-            "--records", str(target.records)]
+            "--records", str(target.records), *target.tls]
 
 
 def python_program(module: str, *more: str) -> Callable[[Target], list[str]]:
@@ -108,6 +109,18 @@ def _franz_build() -> None:
         raise RuntimeError(f"franz-go cannot be built: {done.stderr.strip()[-500:]}")
 
 
+def raw_tls_binary() -> Path:
+    return BUILD / "raw_tls"
+
+
+def _raw_tls_build() -> None:
+    BUILD.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run(["c++", "-std=c++17", "-O2", "-o", str(raw_tls_binary()), str(HERE / "raw_tls.cpp"), "-lssl",
+                           "-lcrypto"], capture_output=True, text=True, check=False, timeout=_COMPILE_SECONDS)
+    if done.returncode:
+        raise RuntimeError(f"raw_tls cannot be built: {done.stderr.strip()[-500:]}")
+
+
 CLIENTS = {client.name: client for client in (
     Client("kconsumer poll", "poll() and value() of each", python_program(
         "drop_in", "--library", "kconsumer", "--method", "poll"), "confluent-kafka poll", own=True),
@@ -140,4 +153,14 @@ CLIENTS = {client.name: client for client in (
     Client("raw socket (16 MiB)", "fetch 16 MiB at a time and discard it", python_program(
         "raw_socket", "--mebibytes", "16"), "confluent-kafka consume", missing=_needs("kafka")),
 )}
+# Read from a TLS listener, the ceiling in two sizes of a request.
+OVER_TLS = {client.name: client for client in (
+    CLIENTS["kconsumer poll"], CLIENTS["confluent-kafka poll"], CLIENTS["kconsumer consume"],
+    CLIENTS["confluent-kafka consume"], CLIENTS["kconsumer consume_batch"],
+    Client("raw OpenSSL", "fetch 1 MiB at a time through OpenSSL and discard it", python_program("raw_tls"),
+           "confluent-kafka consume", missing=_needs("kafka"), prepare=_raw_tls_build),
+    Client("raw OpenSSL (16 MiB)", "fetch 16 MiB at a time through OpenSSL and discard it", python_program(
+        "raw_tls", "--mebibytes", "16"), "confluent-kafka consume", missing=_needs("kafka"), prepare=_raw_tls_build),
+)}
+EVERY = CLIENTS | OVER_TLS
 PAIRED = [name for name, client in CLIENTS.items() if client.own or name == client.versus]

@@ -90,6 +90,40 @@ class Settings:
     on_commit: Callable[..., Any] | None
     exclude_internal_topics: bool
     security_protocol: str
+    ssl_cipher_suites: str | None
+    ssl_curves_list: str | None
+    ssl_sigalgs_list: str | None
+    ssl_enabled_protocols: frozenset[str]
+    ssl_key_location: str | None
+    ssl_key_password: str | None
+    ssl_key_pem: str | None
+    ssl_certificate_location: str | None
+    ssl_certificate_pem: str | None
+    ssl_ca_location: str | None
+    ssl_ca_pem: str | None
+    ssl_crl_location: str | None
+    ssl_keystore_location: str | None
+    ssl_keystore_password: str | None
+    ssl_endpoint_identification_algorithm: str
+    enable_ssl_certificate_verification: bool
+    https_ca_location: str | None
+    https_ca_pem: str | None
+    sasl_mechanism: str
+    sasl_username: str | None
+    sasl_password: str | None
+    sasl_jaas_config: str | None
+    sasl_kerberos_service_name: str
+    sasl_kerberos_principal: str | None
+    sasl_kerberos_keytab: str | None
+    enable_sasl_oauthbearer_unsecure_jwt: bool
+    oauth_cb: Callable[..., Any] | None
+    sasl_oauthbearer_config: str | None
+    sasl_oauthbearer_method: str
+    sasl_oauthbearer_client_id: str | None
+    sasl_oauthbearer_client_secret: str | None
+    sasl_oauthbearer_scope: str | None
+    sasl_oauthbearer_extensions: str | None
+    sasl_oauthbearer_token_endpoint_url: str | None
 
     # By hand: a dataclass of so many fields, and the module that makes it, take a sixth of `import kconsumer`.
     def __init__(self, **values: Any) -> None:
@@ -103,6 +137,11 @@ class Settings:
     def changed(self, **values: Any) -> Settings:
         """These settings with other values."""
         return Settings(**{**self.__dict__, **values})
+
+    def without_secrets(self) -> Settings:
+        """These settings once the core has taken over what authenticates."""
+        secrets = {prop.attribute: None for prop in PROPERTIES if prop.secret and prop.in_settings}
+        return self.changed(**secrets)
 
     @property
     def own_assignors(self) -> list[Assignor]:
@@ -168,6 +207,8 @@ def parse(config: Mapping[str, object]) -> Settings:
     """
     warnings: list[str] = []
     given = _collect(config, warnings)
+    if "sasl.jaas.config" in given:
+        given |= _from_jaas(given)
     values = {prop.name: prop.default for prop in PROPERTIES} | {name: item.value for name, item in given.items()}
     explicit = frozenset(given)
     _derive(values, explicit)
@@ -256,6 +297,18 @@ def _take(prop: Property, alias: Alias | None, name: str, value: object, warning
     return _Given(name, read)
 
 
+def _from_jaas(given: Mapping[str, _Given]) -> dict[str, _Given]:
+    """The properties that sasl.jaas.config stands for."""
+    from kconsumer.sasl import read_jaas
+
+    found = {name: _Given("sasl.jaas.config", value) for name, value in read_jaas(
+        given["sasl.jaas.config"].value).items()}
+    for name in found:
+        if name in given:
+            raise configuration_error(f"{name} and sasl.jaas.config contradict each other: give one of them")
+    return found
+
+
 def _derive(values: dict[str, Any], explicit: frozenset[str]) -> None:
     """Fills in defaults that depend on other properties."""
     if "receive.message.max.bytes" not in explicit:
@@ -305,6 +358,34 @@ def _check_assignors(settings: Settings, given: Mapping[str, _Given]) -> str | N
     return None
 
 
+def _check_sasl(settings: Settings, given: Mapping[str, _Given]) -> str | None:
+    if not settings.security_protocol.startswith("sasl") and not any(
+            name.startswith("sasl.") or "oauth" in name for name in settings.explicit):
+        return None
+    from kconsumer.sasl import check_sasl
+
+    return check_sasl(settings)
+
+
+def _check_tls(settings: Settings, given: Mapping[str, _Given], warnings: list[str]) -> None:
+    if not any(BY_NAME[name][0].name.startswith(("ssl.", "enable.ssl.")) for name in given if name in BY_NAME):
+        return
+    from kconsumer.tls import check_tls, tls_warnings
+
+    problem = check_tls(settings)
+    if problem is not None:
+        raise configuration_error(problem)
+    warnings += tls_warnings(settings)
+
+
+def _check_endpoints(settings: Settings, given: Mapping[str, _Given]) -> str | None:
+    for host, port, protocol in settings.bootstrap_servers:
+        if protocol not in ("", settings.security_protocol):
+            return (f"bootstrap.servers: {protocol}://{host}:{port} asks for {protocol}, but security.protocol is "
+                    f"{settings.security_protocol}")
+    return None
+
+
 _NOT_IN_CONSUMER_PROTOCOL: Final = (
     "session.timeout.ms",
     "heartbeat.interval.ms",
@@ -328,6 +409,8 @@ _CHECKS: Final[tuple[Callable[[Settings, Mapping[str, _Given]], str | None], ...
     _check_poll_interval,
     _check_assignors,
     _check_consumer_protocol,
+    _check_endpoints,
+    _check_sasl,
 )
 
 
@@ -337,6 +420,7 @@ def _check(settings: Settings, given: Mapping[str, _Given], warnings: list[str])
         problem = check(settings, given)
         if problem is not None:
             raise configuration_error(problem)
+    _check_tls(settings, given, warnings)
     if "retry.backoff.ms" in given and settings.retry_backoff_ms > settings.retry_backoff_max_ms:
         warnings.append(
             f"retry.backoff.ms ({settings.retry_backoff_ms}) is greater than retry.backoff.max.ms "

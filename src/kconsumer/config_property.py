@@ -151,7 +151,7 @@ class Property:
     @property
     def allowed(self) -> str:
         """The words of a property that has choices, else the range of a number."""
-        return ", ".join(self.choices) or f"{self.minimum} .. {self.maximum}"
+        return ", ".join(filter(None, self.choices)) or f"{self.minimum} .. {self.maximum}"
 
 
 def boolean(name: str, default: bool, doc: str, **more: Any) -> Property:

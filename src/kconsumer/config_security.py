@@ -7,16 +7,25 @@ from __future__ import annotations
 
 from typing import Final
 
-from kconsumer.config_property import ABSENT, SAME, Alias, Property, enum, function, refused, string, words
+from kconsumer.config_property import (
+    ABSENT,
+    SAME,
+    Alias,
+    Kind,
+    Property,
+    accepted,
+    boolean,
+    enum,
+    function,
+    integer,
+    refused,
+    string,
+    words,
+)
 
-_REASON = "TLS and SASL are not part of this version yet"
+_WINDOWS = "Windows' certificate stores are not there on this system: set `ssl.ca.location`"
+_PROVIDERS = "OpenSSL's engines and providers are not loaded: set `ssl.key.location` or `ssl.keystore.location`"
 _JAVA = "it configures Java's security classes"
-
-
-def _later(name: str, doc: str, default: object = None, *aliases: str, secret: bool = False) -> Property:
-    """A property whose value is checked by the security layer when that is there."""
-    others = tuple(Alias(alias) for alias in aliases)
-    return refused(string(name, default, doc, aliases=others, secret=secret), _REASON)  # type: ignore[arg-type]
 
 
 def _java(name: str) -> Property:
@@ -24,71 +33,117 @@ def _java(name: str) -> Property:
                           secret=True), _JAVA)
 
 
+def _no_jwt_bearer(name: str, default: object, doc: str, *satisfied_by: str) -> Property:
+    """A property of the jwt-bearer grant."""
+    prop = string(f"sasl.oauthbearer.{name}", default, doc, secret="private.key" in name)  # type: ignore[arg-type]
+    return refused(prop, "the jwt-bearer grant is not offered: obtain the token in `oauth_cb`", *satisfied_by)
+
+
 SECURITY: Final[tuple[Property, ...]] = (
-    refused(
-        enum("security.protocol", words("plaintext", "ssl", "sasl_plaintext", "sasl_ssl"), "plaintext",
-             "Protocol of the connections to brokers."),
-        _REASON, "plaintext", in_settings=True,
-    ),
-    _later("ssl.cipher.suites", "Cipher suites for TLS up to 1.2."),
-    _later("ssl.curves.list", "Curves offered in the TLS handshake."),
-    _later("ssl.sigalgs.list", "Signature algorithms offered in the TLS handshake."),
-    _later("ssl.key.location", "File of the client's private key (PEM)."),
-    _later("ssl.key.password", "Passphrase of the private key.", secret=True),
-    _later("ssl.key.pem", "The client's private key (PEM).", secret=True),
-    _later("ssl.certificate.location", "File of the client's certificate (PEM)."),
-    _later("ssl.certificate.pem", "The client's certificate (PEM)."),
-    _later("ssl.ca.location", "File or folder of the certificates that are trusted."),
-    _later("ssl.ca.pem", "Certificates that are trusted (PEM)."),
-    _later("ssl.ca.certificate.stores", "Windows certificate stores.", "Root"),
-    _later("ssl.crl.location", "File of revoked certificates."),
-    _later("ssl.keystore.location", "File of the client's key and certificate (PKCS#12)."),
-    _later("ssl.keystore.password", "Passphrase of the keystore.", secret=True),
-    _later("ssl.providers", "OpenSSL providers to load."),
-    _later("ssl.engine.location", "OpenSSL engine to load; deprecated in librdkafka."),
-    _later("ssl.engine.id", "Id of the OpenSSL engine.", "dynamic"),
-    _later("ssl.endpoint.identification.algorithm", "How the broker's host name is checked: none or https.", "https"),
-    _later("enable.ssl.certificate.verification", "Whether the broker's certificate is checked.", True),
-    _later("https.ca.location", "File or folder of the certificates trusted for HTTPS."),
-    _later("https.ca.pem", "Certificates trusted for HTTPS (PEM)."),
-    _later("sasl.mechanism", "SASL mechanism.", "GSSAPI", "sasl.mechanisms"),
-    _later("sasl.username", "User name for PLAIN and SCRAM."),
-    _later("sasl.password", "Password for PLAIN and SCRAM.", secret=True),
-    _later("sasl.kerberos.service.name", "Kerberos service name of the brokers.", "kafka"),
-    _later("sasl.kerberos.principal", "Kerberos principal of this client.", "kafkaclient"),
-    _later("sasl.kerberos.kinit.cmd", "Command that obtains a Kerberos ticket."),
-    _later("sasl.kerberos.keytab", "File of the Kerberos keytab."),
-    _later("sasl.kerberos.min.time.before.relogin", "Least time in ms between Kerberos logins.", 60_000),
-    _later("enable.sasl.oauthbearer.unsecure.jwt", "Use unsecured tokens, for tests.", False),
-    refused(function("oauth_cb", "Returns an OAUTHBEARER token."), _REASON),
+    enum("security.protocol", words("plaintext", "ssl", "sasl_plaintext", "sasl_ssl"), "plaintext",
+         "Protocol of the connections to brokers: TLS with `ssl` and `sasl_ssl`, SASL with `sasl_plaintext` and "
+         "`sasl_ssl`."),
+    string("ssl.cipher.suites", None, "Cipher suites, separated by colons or commas, in OpenSSL's names or the "
+           "standard's. Those of TLS 1.3 and those before are chosen apart: what is not named stays at its default, "
+           "but where only suites of TLS 1.3 are named it is the only version."),
+    string("ssl.curves.list", None, "Curves (groups) offered in the TLS handshake, separated by colons."),
+    string("ssl.sigalgs.list", None, "Signature algorithms offered in the TLS handshake, separated by colons."),
+    Property("ssl.enabled.protocols", Kind.FLAGS, frozenset({"TLSv1.2", "TLSv1.3"}), "Versions of TLS.",
+             choices={"tlsv1.2": "TLSv1.2", "tlsv1.3": "TLSv1.3"}, librdkafka_default=ABSENT, java_default=SAME),
+    string("ssl.key.location", None, "File of the client's private key (PEM)."),
+    string("ssl.key.password", None, "Passphrase of the private key.", secret=True),
+    string("ssl.key.pem", None, "The client's private key (PEM).", secret=True,
+           aliases=(Alias("ssl.keystore.key", "Java"),)),
+    string("ssl.certificate.location", None, "File of the client's certificate and those of the CAs between it and one "
+           "that brokers know (PEM)."),
+    string("ssl.certificate.pem", None, "The client's certificate, as in `ssl.certificate.location`.",
+           aliases=(Alias("ssl.keystore.certificate.chain", "Java"),)),
+    string("ssl.ca.location", None, "File of the certificates that are trusted (PEM), a folder of such files, or "
+           "`probe`. Where neither this nor `ssl.ca.pem` is set, and with `probe`: what `SSL_CERT_FILE` and "
+           "`SSL_CERT_DIR` name, else the system's."),
+    string("ssl.ca.pem", None, "Certificates that are trusted (PEM).",
+           aliases=(Alias("ssl.truststore.certificates", "Java"),)),
+    refused(string("ssl.ca.certificate.stores", "Root", "Windows certificate stores."), _WINDOWS),
+    string("ssl.crl.location", None, "File of lists of revoked certificates (PEM), one of each CA that signs brokers' "
+           "certificates."),
+    string("ssl.keystore.location", None, "File of the client's key and certificate (PKCS#12)."),
+    string("ssl.keystore.password", None, "Passphrase of the keystore.", secret=True),
+    refused(string("ssl.providers", None, "OpenSSL providers to load."), _PROVIDERS),
+    refused(string("ssl.engine.location", None, "OpenSSL engine to load; deprecated in librdkafka."), _PROVIDERS),
+    refused(string("ssl.engine.id", "dynamic", "Id of the OpenSSL engine."), _PROVIDERS),
+    enum("ssl.endpoint.identification.algorithm", words("none", "https") | {"": "none"}, "https",
+         "Whether the broker's certificate must be for the name by which it is connected to: `https`, or `none` (the "
+         "Java client's empty string)."),
+    boolean("enable.ssl.certificate.verification", True, "Whether the broker's certificate is checked."),
+    refused(string("ssl.keystore.type", None, "Format of the Java client's keystore.", librdkafka_default=ABSENT,
+                   java_default="JKS"),
+            "a keystore is PKCS12: convert it with keytool -importkeystore", "PKCS12", "PEM"),
+    refused(string("ssl.truststore.type", None, "Format of the Java client's truststore.", librdkafka_default=ABSENT,
+                   java_default="JKS"), "give the trusted certificates as PEM in `ssl.ca.location`", "PEM"),
+    refused(string("ssl.truststore.location", None, "The Java client's truststore.", librdkafka_default=ABSENT,
+                   java_default=SAME), "give the trusted certificates as PEM in `ssl.ca.location`"),
+    refused(string("ssl.truststore.password", None, "Password of the Java client's truststore.",
+                   librdkafka_default=ABSENT, java_default=SAME, secret=True),
+            "give the trusted certificates as PEM in `ssl.ca.location`"),
+    refused(string("ssl.protocol", None, "Version of TLS.", librdkafka_default=ABSENT, java_default="TLSv1.3"),
+            "set `ssl.enabled.protocols`", "TLS", "TLSv1.3"),
+    string("https.ca.location", None, "File or folder of the certificates trusted for HTTPS, when tokens are fetched; "
+           "none or `probe`: the system's."),
+    string("https.ca.pem", None, "Certificates trusted for HTTPS (PEM)."),
+    string("sasl.mechanism", "GSSAPI", "SASL mechanism: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or GSSAPI.",
+           aliases=(Alias("sasl.mechanisms"),), java_default=SAME),
+    string("sasl.username", None, "User name for PLAIN and SCRAM."),
+    string("sasl.password", None, "Password for PLAIN and SCRAM.", secret=True),
+    string("sasl.jaas.config", None, "The Java client's way to `sasl.username` and `sasl.password`: an entry of "
+           "PlainLoginModule or ScramLoginModule.", secret=True, librdkafka_default=ABSENT, java_default=SAME),
+    string("sasl.kerberos.service.name", "kafka", "Kerberos service name of the brokers.", nonempty=True,
+           java_default=None),
+    string("sasl.kerberos.principal", None, "Kerberos principal of this client; none: that of the keytab, or of the "
+           "credential cache.", librdkafka_default="kafkaclient"),
+    accepted(string("sasl.kerberos.kinit.cmd", None, "Command that obtains a Kerberos ticket.", java_default=SAME),
+             "the Kerberos library takes tickets from `sasl.kerberos.keytab` or the credential cache by itself"),
+    string("sasl.kerberos.keytab", None, "File of the Kerberos keytab; none: tickets are taken from the credential "
+           "cache (`KRB5CCNAME`)."),
+    accepted(integer("sasl.kerberos.min.time.before.relogin", 0, 86_400_000, 60_000, "Least time in ms between "
+                     "Kerberos logins.", java_default=SAME),
+             "the Kerberos library renews tickets by itself"),
+    boolean("enable.sasl.oauthbearer.unsecure.jwt", False, "Make unsecured tokens as `sasl.oauthbearer.config` says "
+            "(`principal=… scope=… lifeSeconds=…`): for tests only."),
+    function("oauth_cb", "Returns an OAUTHBEARER token, `(token, expires_at[, principal[, extensions]])`, when called "
+             "with `sasl.oauthbearer.config`; runs inside the calls that wait."),
     refused(function("oauthbearer_token_refresh_cb", "Refreshes an OAUTHBEARER token."), "set `oauth_cb`"),
-    _later("sasl.oauthbearer.config", "Parameters handed to `oauth_cb`.", secret=True),
-    _later("sasl.oauthbearer.method", "How a token is obtained: default or oidc.", "default"),
-    _later("sasl.oauthbearer.client.id", "OIDC client id.", None, "sasl.oauthbearer.client.credentials.client.id"),
-    _later("sasl.oauthbearer.client.secret", "OIDC client secret.", None,
-           "sasl.oauthbearer.client.credentials.client.secret", secret=True),
-    _later("sasl.oauthbearer.scope", "OIDC scope."),
-    _later("sasl.oauthbearer.extensions", "SASL extensions sent with a token."),
-    _later("sasl.oauthbearer.token.endpoint.url", "URL that issues tokens."),
-    _later("sasl.oauthbearer.sub.claim.name", "Claim that names the principal.", "sub"),
-    _later("sasl.oauthbearer.grant.type", "OAuth grant type.", "client_credentials"),
-    _later("sasl.oauthbearer.assertion.algorithm", "Algorithm that signs the assertion.", "RS256"),
-    _later("sasl.oauthbearer.assertion.private.key.file", "File of the key that signs the assertion."),
-    _later("sasl.oauthbearer.assertion.private.key.passphrase", "Passphrase of that key.", secret=True),
-    _later("sasl.oauthbearer.assertion.private.key.pem", "Key that signs the assertion (PEM).", secret=True),
-    _later("sasl.oauthbearer.assertion.file", "File of a ready assertion."),
-    _later("sasl.oauthbearer.assertion.claim.aud", "Audience claim of the assertion."),
-    _later("sasl.oauthbearer.assertion.claim.exp.seconds", "Life of the assertion in seconds.", 300),
-    _later("sasl.oauthbearer.assertion.claim.iss", "Issuer claim of the assertion."),
-    _later("sasl.oauthbearer.assertion.claim.jti.include", "Whether the assertion has an id.", False),
-    _later("sasl.oauthbearer.assertion.claim.nbf.seconds", "Seconds before now that the assertion starts at.", 60),
-    _later("sasl.oauthbearer.assertion.claim.sub", "Subject claim of the assertion."),
-    _later("sasl.oauthbearer.assertion.jwt.template.file", "File of the assertion's template."),
-    _later("sasl.oauthbearer.metadata.authentication.type", "Cloud service that issues tokens.", "none"),
+    string("sasl.oauthbearer.config", None, "What `oauth_cb` is called with, or what unsecured tokens say.",
+           secret=True),
+    enum("sasl.oauthbearer.method", words("default", "oidc"), "default", "How a token is obtained: by `oauth_cb` or "
+         "`set_oauth_token()`, or by `oidc` (client credentials, KIP-768)."),
+    string("sasl.oauthbearer.client.id", None, "OIDC client id.",
+           aliases=(Alias("sasl.oauthbearer.client.credentials.client.id"),)),
+    string("sasl.oauthbearer.client.secret", None, "OIDC client secret.",
+           aliases=(Alias("sasl.oauthbearer.client.credentials.client.secret"),), secret=True),
+    string("sasl.oauthbearer.scope", None, "OIDC scope.", java_default=SAME),
+    string("sasl.oauthbearer.extensions", None, "SASL extensions sent with a token of OIDC: `key=value,…` (KIP-342)."),
+    string("sasl.oauthbearer.token.endpoint.url", None, "URL that issues tokens.", java_default=SAME),
+    accepted(string("sasl.oauthbearer.sub.claim.name", "sub", "Claim that names the principal.", java_default=SAME),
+             "the broker names the principal", "sub"),
+    _no_jwt_bearer("grant.type", "client_credentials", "OAuth grant type.", "client_credentials"),
+    _no_jwt_bearer("assertion.algorithm", "RS256", "Algorithm that signs the assertion."),
+    _no_jwt_bearer("assertion.private.key.file", None, "File of the key that signs the assertion."),
+    _no_jwt_bearer("assertion.private.key.passphrase", None, "Passphrase of that key."),
+    _no_jwt_bearer("assertion.private.key.pem", None, "Key that signs the assertion (PEM)."),
+    _no_jwt_bearer("assertion.file", None, "File of a ready assertion."),
+    _no_jwt_bearer("assertion.claim.aud", None, "Audience claim of the assertion."),
+    _no_jwt_bearer("assertion.claim.exp.seconds", 300, "Life of the assertion in seconds."),
+    _no_jwt_bearer("assertion.claim.iss", None, "Issuer claim of the assertion."),
+    _no_jwt_bearer("assertion.claim.jti.include", False, "Whether the assertion has an id."),
+    _no_jwt_bearer("assertion.claim.nbf.seconds", 60, "Seconds before now that the assertion starts at."),
+    _no_jwt_bearer("assertion.claim.sub", None, "Subject claim of the assertion."),
+    _no_jwt_bearer("assertion.jwt.template.file", None, "File of the assertion's template."),
+    refused(string("sasl.oauthbearer.metadata.authentication.type", "none", "Cloud service that issues tokens."),
+            "cloud services are asked by their own packages: call one in `oauth_cb` (docs/security.md)", "none"),
     *(refused(function(name, "Set through librdkafka's C interface."), "set the `ssl.` properties")
       for name in ("ssl_key", "ssl_certificate", "ssl_ca", "ssl_engine_callback_data", "ssl.certificate.verify_cb")),
     *(_java(name) for name in (
-        "security.providers", "sasl.jaas.config", "sasl.client.callback.handler.class",
+        "security.providers", "sasl.client.callback.handler.class",
         "sasl.login.callback.handler.class", "sasl.login.class", "sasl.kerberos.ticket.renew.jitter",
         "sasl.kerberos.ticket.renew.window.factor", "sasl.login.connect.timeout.ms", "sasl.login.read.timeout.ms",
         "sasl.login.refresh.buffer.seconds", "sasl.login.refresh.min.period.seconds",
@@ -99,8 +154,6 @@ SECURITY: Final[tuple[Property, ...]] = (
         "sasl.oauthbearer.jwks.endpoint.refresh.ms", "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
         "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms", "sasl.oauthbearer.jwks.endpoint.url",
         "sasl.oauthbearer.jwt.retriever.class", "sasl.oauthbearer.jwt.validator.class",
-        "sasl.oauthbearer.scope.claim.name", "ssl.enabled.protocols", "ssl.engine.factory.class",
-        "ssl.keymanager.algorithm", "ssl.keystore.certificate.chain", "ssl.keystore.key", "ssl.keystore.type",
-        "ssl.protocol", "ssl.provider", "ssl.secure.random.implementation", "ssl.trustmanager.algorithm",
-        "ssl.truststore.certificates", "ssl.truststore.location", "ssl.truststore.password", "ssl.truststore.type")),
+        "sasl.oauthbearer.scope.claim.name", "ssl.engine.factory.class", "ssl.keymanager.algorithm", "ssl.provider",
+        "ssl.secure.random.implementation", "ssl.trustmanager.algorithm")),
 )  # fmt: skip

@@ -21,6 +21,7 @@ DEFAULT_PORT: Final = 9092
 
 _TRUE: Final = frozenset({"true", "t", "1"})
 _FALSE: Final = frozenset({"false", "f", "0"})
+_PROTOCOLS: Final = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
 _BY_DURATION: Final = "by_duration:"
 _INTEGER: Final = re.compile(r"\s*[+-]?(?:(?P<hex>0x[0-9a-f]{1,16})|[0-9]{1,20})\s*", re.IGNORECASE | re.ASCII)
 _DURATION: Final = re.compile(
@@ -43,6 +44,7 @@ class Endpoint(NamedTuple):
 
     host: str
     port: int
+    protocol: str = ""  #: in small letters, where one stands before the host
 
 
 def _wrong(prop: Property, name: str, value: object, expected: str) -> ConfigurationError:
@@ -202,15 +204,15 @@ def _parse_entry(name: str, entry: str) -> Endpoint:
     if match is None or (match["v6"] is not None and not _is_ipv6(match["v6"])):
         hint = "; an IPv6 address needs brackets" if entry.count(":") > 1 and "[" not in entry else ""
         raise configuration_error(f"{name}: {entry!r} is no host:port{hint}")
-    protocol = match["protocol"]
-    if protocol is not None and protocol.lower() != "plaintext":
-        raise configuration_error(f"{name}: {entry!r} asks for {protocol}, but security.protocol is plaintext")
+    protocol = (match["protocol"] or "").lower()
+    if protocol and protocol not in _PROTOCOLS:
+        raise configuration_error(f"{name}: {entry!r} has no protocol of {', '.join(_PROTOCOLS)}")
     port = match["port"]
     if port is None:
-        return Endpoint(match["v6"] or match["host"], DEFAULT_PORT)
+        return Endpoint(match["v6"] or match["host"], DEFAULT_PORT, protocol)
     if not re.fullmatch(r"[0-9]{1,5}", port) or not 1 <= int(port) <= 65535:
         raise configuration_error(f"{name}: {entry!r} has no port in 1 .. 65535")
-    return Endpoint(match["v6"] or match["host"], int(port))
+    return Endpoint(match["v6"] or match["host"], int(port), protocol)
 
 
 def parse_bootstrap(value: object, name: str = "bootstrap.servers") -> tuple[Endpoint, ...]:
@@ -225,10 +227,15 @@ def parse_bootstrap(value: object, name: str = "bootstrap.servers") -> tuple[End
         entries = [part for entry in value for part in entry.split(",")]
     else:
         raise configuration_error(f"{name}: {value!r} is not valid: expected host:port, separated by commas")
-    endpoints = dict.fromkeys(_parse_entry(name, entry.strip()) for entry in entries if entry.strip())
+    endpoints: dict[tuple[str, int], Endpoint] = {}
+    for entry in filter(None, map(str.strip, entries)):
+        endpoint = _parse_entry(name, entry)
+        endpoints.setdefault(endpoint[:2], endpoint)
+        if endpoint.protocol:
+            endpoints[endpoint[:2]] = endpoint
     if not endpoints:
         raise configuration_error(f"{name}: {value!r} names no broker")
-    return tuple(endpoints)
+    return tuple(endpoints.values())
 
 
 def _read_callable(prop: Property, name: str, value: object) -> Any:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from kconsumer import config as _config
+from kconsumer._core.consumer.credentials import give_password, give_token, tell
 from kconsumer._core.consumer.metrics import core_metrics, group_metrics
 from kconsumer._core.consumer.metrics import ends as _ends
 from kconsumer._version import __version__
@@ -23,12 +24,15 @@ from kconsumer.topic_partition import OFFSET_INVALID, TopicPartition, coerce, co
 
 if TYPE_CHECKING:
     from kconsumer.metrics import Metrics
+    from kconsumer.oauth import TokenSource
 
 __all__ = ["Consumer", "DeserializingConsumer"]
 
 _LOG_LEVELS = {0: 50, 1: 50, 2: 50, 3: 40, 4: 30, 5: 20, 6: 20, 7: 10}  # syslog → logging
 _EARLIEST, _LATEST = -2, -1  # ListOffsets' special timestamps
 
+# Nothing comes until somebody mends them: where there is no error_cb, poll() returns them.
+_IDENTITY = (KafkaError._AUTHENTICATION, KafkaError._SSL)
 # Connection failures come as log lines too, which say more.
 _LOGGED_BY_CORE = (KafkaError._TRANSPORT, KafkaError._RESOLVE)
 
@@ -53,6 +57,8 @@ class Consumer(GroupConsumer):
         TypeError: the configuration is no mapping.
     """
 
+    _tokens: TokenSource | None = None
+
     def __init__(self, *args: Mapping[str, Any], **kwargs: Any) -> None:
         if len(args) > 1:
             raise TypeError("expected one configuration mapping")
@@ -63,7 +69,15 @@ class Consumer(GroupConsumer):
             merged.update(args[0])
         merged.update({_property(name): value for name, value in kwargs.items()})
         self._settings = _config.parse(merged)
+        self._tokens = _token_source(self._settings)
         self._open(self._settings, __version__)
+        self._settings = self._settings.without_secrets()
+        if self._tokens is not None:
+            try:
+                self._tokens.start(self)
+            except BaseException:
+                self.close(0)
+                raise
 
     # ---- assignment
 
@@ -361,11 +375,91 @@ class Consumer(GroupConsumer):
             **core_metrics(self), **group_metrics(self), "assigned_partitions": len(lags), "records_lag": lags,
             "records_lag_max": max((lag for lag in lags.values() if lag is not None), default=-1)})
 
+    # ---- identity
+
+    def set_sasl_credentials(self, username: str, password: str) -> None:
+        """Replace ``sasl.username`` and ``sasl.password`` (PLAIN, SCRAM). Connections that stand are kept; the next
+        ones, and those that authenticate anew, use these. From any thread.
+
+        Raises:
+            KafkaException: the consumer does not use PLAIN or SCRAM (_STATE), or one of them cannot be used
+                (_INVALID_ARG).
+            TypeError: not strings.
+        """
+        self._refuse_mechanism(("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"), "user name and password")
+        from kconsumer.sasl import prepared
+
+        for what, text in (("username", username), ("password", password)):
+            if not isinstance(text, str):
+                raise TypeError(f"{what} must be str, not {type(text).__name__}")
+            problem = prepared(self._settings.sasl_mechanism, text)
+            if problem is not None:
+                raise exception_for(KafkaError._INVALID_ARG, f"{what} {problem}")
+        give_password(self, username, password)
+
+    def set_oauth_token(
+        self,
+        token: str,
+        lifetime_ms: int,
+        principal: str = "",
+        extensions: Mapping[str, str] | None = None,
+    ) -> None:
+        """Set the OAUTHBEARER token that the next connections, and those that authenticate anew, use. From any thread.
+
+        Args:
+            token: the token.
+            lifetime_ms: when it expires, in milliseconds since the epoch.
+            principal: ignored: the broker takes it from the token.
+            extensions: SASL extensions (KIP-342).
+
+        Raises:
+            KafkaException: the consumer does not use OAUTHBEARER (_STATE); the token has expired, or cannot be sent
+                (_INVALID_ARG).
+            TypeError: an argument of another type.
+        """
+        self._refuse_mechanism(("OAUTHBEARER",), "a token")
+        from kconsumer.oauth import check_token
+
+        if isinstance(lifetime_ms, bool) or not isinstance(lifetime_ms, (int, float)):
+            raise TypeError(f"lifetime_ms must be a number, not {type(lifetime_ms).__name__}")
+        try:
+            checked, life_ms, pairs = check_token(token, lifetime_ms / 1000, extensions)
+        except ValueError as wrong:
+            raise exception_for(KafkaError._INVALID_ARG, str(wrong)) from None
+        give_token(self, checked, pairs, life_ms)
+
+    def _refuse_mechanism(self, mechanisms: tuple[str, ...], what: str) -> None:
+        self._check_open()
+        uses = self._settings.security_protocol.startswith("sasl_")
+        if not uses or self._settings.sasl_mechanism not in mechanisms:
+            has = f"sasl.mechanism={self._settings.sasl_mechanism}" if uses else (
+                f"security.protocol={self._settings.security_protocol}")
+            raise exception_for(KafkaError._STATE, f"{what} cannot be set: this consumer has {has}")
+
+    def close(self, timeout: float | None = None) -> None:
+        """Commit what stands to be committed (``enable.auto.commit``), leave the group, close connections and end the
+        network thread. Again: nothing happens.
+
+        Args:
+            timeout: seconds it may take at most (float); None: 5.
+        """
+        try:
+            super().close(timeout)
+        finally:
+            if self._tokens is not None:
+                self._tokens.stop()
+
     # ---- callbacks of the core; they run inside the application's calls
+
+    def _on_token_wanted(self) -> None:
+        if self._tokens is not None:
+            self._tokens.wanted(self)
 
     def _on_error(self, error: KafkaError) -> None:
         if self._settings.error_cb is not None:
             self._settings.error_cb(error)
+        elif error.code() in _IDENTITY:
+            tell(self, error)
         elif error.code() not in _LOGGED_BY_CORE:
             self._settings.logger.log(logging.ERROR if error.fatal() else logging.WARNING, "%s", error.str())
 
@@ -401,6 +495,14 @@ class Consumer(GroupConsumer):
 
 class DeserializingConsumer(Deserializing[K, V], Consumer):  # type: ignore[misc]
     """A Consumer whose messages carry what ``key.deserializer`` and ``value.deserializer`` made."""
+
+
+def _token_source(settings: _config.Settings) -> TokenSource | None:
+    if not settings.security_protocol.startswith("sasl_") or settings.sasl_mechanism != "OAUTHBEARER":
+        return None
+    from kconsumer.oauth import token_source
+
+    return token_source(settings)
 
 
 def _property(keyword: str) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import kconsumer
 from kconsumer.testing import ClusterError, KafkaCluster
 from kconsumer.testing._probe import metadata
 
@@ -228,3 +229,31 @@ def test_older_brokers(version: str, java_produce: Produce) -> None:
 def test_racks_are_known_to_clients(kafka3: KafkaCluster) -> None:
     properties = [kafka3.log_path(i).with_name("server.properties").read_text() for i in kafka3.broker_ids]
     assert [f"broker.rack=rack-{i}" in text for i, text in enumerate(properties, 1)] == [True] * 3
+
+
+def test_brokers_have_further_listeners(topic_name: Callable[[], str]) -> None:
+    topic = topic_name()
+    with KafkaCluster(listeners={"OPEN": {"security.protocol": "plaintext", "host": "localhost"}}) as cluster:
+        assert cluster.bootstrap() == cluster.bootstrap_servers
+        assert cluster.bootstrap("OPEN").startswith("localhost:")
+        cluster.create_topic(topic)
+        cluster.produce(topic, ["a"])
+        with kconsumer.Consumer({"bootstrap.servers": cluster.bootstrap("OPEN")}) as consumer:
+            consumer.assign([kconsumer.TopicPartition(topic, 0, 0)])
+            message = consumer.poll(20)
+        assert message is not None and message.value() == b"a"
+        with pytest.raises(ValueError, match="listeners are PLAINTEXT OPEN: not 'SSL'"):
+            cluster.bootstrap("SSL")
+
+
+@pytest.mark.parametrize(
+    ("listeners", "message"),
+    [
+        ({"PLAINTEXT": {}}, "none of PLAINTEXT, CONTROLLER: not 'PLAINTEXT'"),
+        ({"ssl": {}}, "in capitals"),
+        ({"MUTUAL": {}}, "listener MUTUAL: give security.protocol"),
+    ],
+)
+def test_impossible_listeners(listeners: dict[str, dict[str, object]], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        KafkaCluster(listeners=listeners)

@@ -38,7 +38,7 @@ for target in "${targets[@]}"; do
   [[ -d tools/fuzz/seeds/$target ]] && seeds=("tools/fuzz/seeds/$target")
   echo "== $target, $seconds s"
   "$clang" -std=c++17 -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all \
-    -fsanitize=fuzzer,address,undefined -Isrc/_core "tools/fuzz/$target.cpp" -o "$work/$target" -lz -llz4 -lzstd -lsnappy
+    -fsanitize=fuzzer,address,undefined -Isrc/_core "tools/fuzz/$target.cpp" -o "$work/$target" -lz -llz4 -lzstd -lsnappy -lssl -lcrypto
   # libFuzzer's own allocation bound turns an unearned allocation into a finding; a hang is one after 10 seconds.
   "$work/$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -malloc_limit_mb=512 -print_final_stats=0 \
     -artifact_prefix="$work/" "$work/corpus" "${seeds[@]}" >"$work/log" 2>&1 || { tail -60 "$work/log" >&2; exit 1; }

@@ -74,7 +74,7 @@ cdef class ConsumerCore:
     cdef object poll_slow(self, object timeout)
     cdef int attend_group(self, uint32_t bits) except -1
     cdef int leave_group(self, int64_t deadline_us) except -1
-    cdef int run_assignor(self, BackgroundEvent& event) except -1
+    cdef int ask_application(self, BackgroundEvent& event) except -1
     cdef int await_until(self, ApplicationEvent* event, int64_t deadline_us) except -1
     # private
     cdef void _leave_to_parent(self) noexcept

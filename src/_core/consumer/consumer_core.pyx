@@ -41,7 +41,6 @@ from kconsumer._core.events.background_event cimport (
     ATTENTION_FATAL,
     ATTENTION_REBALANCE,
     ATTENTION_WAKEUP,
-    BACKGROUND_ASSIGNOR,
     BACKGROUND_COMMIT,
     BACKGROUND_ERROR,
     BACKGROUND_STATS,
@@ -276,8 +275,8 @@ cdef class ConsumerCore:
         """GroupCore's part of close(): callbacks, the last commit, the leave."""
         return 0
 
-    cdef int run_assignor(self, BackgroundEvent& event) except -1:
-        """GroupCore calls an assignor of the application's here."""
+    cdef int ask_application(self, BackgroundEvent& event) except -1:
+        """GroupCore calls an assignor or the oauth_cb of the application's here."""
         return 0
 
     def _serve(self):
@@ -320,8 +319,8 @@ cdef class ConsumerCore:
             self._on_stats(text_of(event.text))
         elif event.type == BACKGROUND_COMMIT:
             self._on_commit(event.status.code, text_of(event.status.detail), offset_tuples(event.offsets))
-        elif event.type == BACKGROUND_ASSIGNOR:
-            self.run_assignor(event)
+        else:
+            self.ask_application(event)
         return 0
 
     cdef int wait(self, int64_t deadline_us) except -1:

@@ -54,6 +54,7 @@ cdef class ConsumerNetworkThread:
     cdef int64_t _until_deadline(self, int64_t now_ms) noexcept nogil
     cdef int64_t _poll_group(self, int64_t now_ms) noexcept nogil
     cdef bint _may_close(self) noexcept nogil
+    cdef void _attend_identity(self, int64_t now_ms) noexcept nogil
     cdef void _publish_statistics(self, int64_t now_ms) noexcept nogil
     cdef void _end_group(self, int64_t now_ms) noexcept nogil
     cdef void _close(self) noexcept nogil

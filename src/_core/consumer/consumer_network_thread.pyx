@@ -11,6 +11,7 @@ from kconsumer._core.consumer.statistics cimport write_statistics
 from kconsumer._core.events.background_event cimport (
     ATTENTION_FATAL,
     BACKGROUND_STATS,
+    BACKGROUND_TOKEN,
     BackgroundEvent,
 )
 
@@ -45,6 +46,7 @@ cdef class ConsumerNetworkThread:
             self.decoder.decode_on_network()
         self.decoder.take_over()
         now_ms = self.clock.now_ms()
+        self._attend_identity(now_ms)
         self.metadata.on_losses(now_ms)
         self.metadata.expire(now_ms)
         self.offsets.expire(now_ms)
@@ -89,6 +91,19 @@ cdef class ConsumerNetworkThread:
         if earliest == INT64_MAX:
             return MAX_WAIT_MS
         return min(max(earliest - now_ms, <int64_t>0), <int64_t>MAX_WAIT_MS)
+
+    cdef void _attend_identity(self, int64_t now_ms) noexcept nogil:
+        """Ask the application for a token; where no broker lets us in, fail what its calls wait for."""
+        cdef BackgroundEvent event
+        cdef Status why
+        if self.delegate.network.take_token_request(now_ms):
+            event.type = BACKGROUND_TOKEN
+            self.background.add(event)
+        if self.delegate.network.refusal(&why):
+            self.metadata.refuse(why, now_ms)
+            self.offsets.refuse(why, now_ms)
+            if self.has_group:
+                self.commits.refuse(why, now_ms)
 
     cdef void _publish_statistics(self, int64_t now_ms) noexcept nogil:
         cdef BackgroundEvent event

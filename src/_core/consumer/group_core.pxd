@@ -31,7 +31,8 @@ cdef class GroupCore(ConsumerCore):
     cdef int _serve_rebalances(self) except -1
     cdef int _serve_rebalance(self, RebalanceEvent& event) except -1
     cdef int _tell_assignor(self, RebalanceEvent& event) except -1
-    cdef int run_assignor(self, BackgroundEvent& event) except -1
+    cdef int ask_application(self, BackgroundEvent& event) except -1
+    cdef int _run_assignor(self, BackgroundEvent& event) except -1
     cdef int _take_over(self, RebalanceEvent& event) except -1
     cdef int _give_up(self, RebalanceKind kind, RebalanceEvent& event) except -1
     cdef int _call_back(self, kind, const vector[TopicPartition]& partitions, bint eager) except -1

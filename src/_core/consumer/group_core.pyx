@@ -28,7 +28,7 @@ from kconsumer._core.events.application_event cimport (
     SubscribeEvent,
 )
 from kconsumer._core.events.assignor_call cimport AssignorCall
-from kconsumer._core.events.background_event cimport ATTENTION_COMMIT, ATTENTION_REBALANCE
+from kconsumer._core.events.background_event cimport ATTENTION_COMMIT, ATTENTION_REBALANCE, BACKGROUND_TOKEN
 from kconsumer._core.events.rebalance_event cimport (
     REBALANCE_ASSIGN,
     REBALANCE_ERROR,
@@ -182,7 +182,14 @@ cdef class GroupCore(ConsumerCore):
                             bytes_of(event.user_data), event.generation)
         return 0
 
-    cdef int run_assignor(self, BackgroundEvent& event) except -1:
+    cdef int ask_application(self, BackgroundEvent& event) except -1:
+        if event.type == BACKGROUND_TOKEN:
+            self._on_token_wanted()
+        else:
+            self._run_assignor(event)
+        return 0
+
+    cdef int _run_assignor(self, BackgroundEvent& event) except -1:
         """Whatever comes of it, the network thread is answered: the whole group waits for that."""
         cdef const AssignorCall* call = event.assignor_call.get()
         cdef AssignorAnswerEvent* answer

@@ -3,7 +3,9 @@
 thread: A, before N starts (configure_running_fetch: also later, the fields are atomics). Never: knows a default.
 """
 from kconsumer._core.base.cpp cimport int32_t, uint32_t
+from kconsumer._core.consumer.sasl_settings cimport configure_sasl
 from kconsumer._core.consumer.text cimport utf8
+from kconsumer._core.consumer.tls_settings cimport configure_tls
 from kconsumer._core.network.request cimport NodeAddress
 from kconsumer._core.state.fetch_config cimport RESET_BY_DURATION, RESET_EARLIEST, RESET_LATEST, RESET_NONE
 
@@ -108,4 +110,8 @@ cdef int configure_network(NetworkConfig& config, settings, version) except -1:
     config.log_connection_close = settings.log_connection_close
     config.api_version_request_timeout_ms = settings.api_version_request_timeout_ms
     config.receive_message_max_bytes = settings.receive_message_max_bytes
+    config.security.use_tls = settings.security_protocol in ("ssl", "sasl_ssl")
+    config.security.use_sasl = settings.security_protocol in ("sasl_plaintext", "sasl_ssl")
+    configure_sasl(config.security, settings)
+    configure_tls(config.security, settings)
     return 0

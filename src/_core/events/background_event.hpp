@@ -24,6 +24,7 @@ enum BackgroundEventType : int32_t {
   BACKGROUND_STATS,     // stats_cb
   BACKGROUND_COMMIT,    // on_commit
   BACKGROUND_ASSIGNOR,  // an assignor of the application is to be called; answered by an AssignorAnswerEvent
+  BACKGROUND_TOKEN,     // oauth_cb is to be called
 };
 
 struct BackgroundEvent {
@@ -74,8 +75,8 @@ class BackgroundEventQueue {
   void add(BackgroundEvent e) {
     {
       std::lock_guard<CountedMutex> hold(mutex_);
-      // A group waits for its assignor.
-      if (events_.size() >= kMax && e.type != BACKGROUND_ASSIGNOR) {
+      // A group waits for its assignor, and every connection for a token.
+      if (events_.size() >= kMax && e.type != BACKGROUND_ASSIGNOR && e.type != BACKGROUND_TOKEN) {
         dropped.fetch_add(1, std::memory_order_relaxed);
         return;
       }

@@ -15,6 +15,7 @@ cdef extern from "events/background_event.hpp" namespace "kc" nogil:
         BACKGROUND_STATS
         BACKGROUND_COMMIT
         BACKGROUND_ASSIGNOR
+        BACKGROUND_TOKEN
 
     cdef cppclass AssignorCallHold "std::shared_ptr<const kc::AssignorCall>":
         const AssignorCall* get()

@@ -60,6 +60,8 @@ cdef class CommitRequestManager(RequestManager):
     # The member is no longer one, or not with these partitions: what has not been sent fails locally.
     cdef void on_lost(self, int64_t now_ms) noexcept nogil
     cdef void expire(self, int64_t now_ms) noexcept nogil
+    # No broker lets us in: the calls of the application that wait fail by that.
+    cdef void refuse(self, const Status& why, int64_t now_ms) noexcept nogil
     cdef int64_t next_deadline_ms(self) noexcept nogil
     # private
     cdef void _queue(self, CommitEvent* event, bint departing, int64_t now_ms) noexcept nogil

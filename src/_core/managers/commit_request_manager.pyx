@@ -582,6 +582,19 @@ cdef class CommitRequestManager(RequestManager):
                 self._finish(sequence, <int>ERR_TIMED_OUT, b"not committed in time", now_ms)
         self.committed.expire(now_ms)
 
+    cdef void refuse(self, const Status& why, int64_t now_ms) noexcept nogil:
+        cdef vector[uint64_t] over
+        cdef uint64_t sequence
+        it = self.queue.begin()
+        while it != self.queue.end():
+            # Nobody waits for the others: they have their time.
+            if dereference(it).second.event.sync:
+                over.push_back(dereference(it).first)
+            preincrement(it)
+        for sequence in over:
+            self._finish(sequence, why.code, why.detail.c_str(), now_ms)
+        self.committed.refuse(why, now_ms)
+
     cdef int64_t next_deadline_ms(self) noexcept nogil:
         cdef int64_t earliest = self.committed.next_deadline_ms()
         it = self.queue.begin()

@@ -477,9 +477,12 @@ cdef class CommittedRequestManager(RequestManager):
         return earliest
 
     cdef int64_t poll_on_close(self, int64_t now_ms) noexcept nogil:
-        while not self.questions.empty():
-            self._finish(dereference(self.questions.begin()).first, Status(<int>ERR_DESTROY))
+        self.refuse(Status(<int>ERR_DESTROY), now_ms)
         return INT64_MAX
+
+    cdef void refuse(self, const Status& why, int64_t now_ms) noexcept nogil:
+        while not self.questions.empty():
+            self._finish(dereference(self.questions.begin()).first, why)
 
 
 cdef bint waits(PartitionState* p) noexcept nogil:

@@ -21,7 +21,7 @@ from kconsumer._core.base.error_codes cimport (
     UNKNOWN_SERVER_ERROR,
 )
 from kconsumer._core.base.log cimport DBG_CGRP
-from kconsumer._core.base.status cimport ERR_AUTHENTICATION, ERR_UNSUPPORTED_FEATURE
+from kconsumer._core.base.status cimport ERR_UNSUPPORTED_FEATURE
 from kconsumer._core.events.background_event cimport BACKGROUND_ERROR, BackgroundEvent
 from kconsumer._core.network.request cimport (
     ANY_NODE,
@@ -91,7 +91,8 @@ cdef class CoordinatorRequestManager(RequestManager):
     cdef void on_failure(self, Request* request, const Status& status, int64_t now_ms) noexcept nogil:
         self.background.log.write(7, DBG_CGRP, b"COORDINATOR", b"FindCoordinator failed: %s", status.detail.c_str())
         self.state.on_failure(now_ms, dereference(self.backoff), self.jitter)
-        if status.code == <int>ERR_UNSUPPORTED_FEATURE or status.code == <int>ERR_AUTHENTICATION:
+        # Not ERR_AUTHENTICATION: credentials may be replaced, and a member need not end for that.
+        if status.code == <int>ERR_UNSUPPORTED_FEATURE:
             self._fail(status)
 
     cdef void on_response(self, Request* request, Response* response, int64_t now_ms) noexcept nogil:

@@ -48,6 +48,8 @@ cdef class MetadataRequestManager(RequestManager):
     cdef void on_losses(self, int64_t now_ms) noexcept nogil
     cdef void ask(self, TopicMetadataEvent* event) noexcept nogil
     cdef void expire(self, int64_t now_ms) noexcept nogil
+    # No broker lets us in: the calls of the application that wait fail by that.
+    cdef void refuse(self, const Status& why, int64_t now_ms) noexcept nogil
     cdef int64_t next_deadline_ms(self) noexcept nogil
     # private
     cdef int64_t _poll_lists(self, int64_t now_ms) noexcept nogil

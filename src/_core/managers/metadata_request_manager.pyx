@@ -317,19 +317,22 @@ cdef class MetadataRequestManager(RequestManager):
         return earliest
 
     cdef int64_t poll_on_close(self, int64_t now_ms) noexcept nogil:
+        self.refuse(Status(<int>ERR_DESTROY), now_ms)
+        return INT64_MAX
+
+    cdef void refuse(self, const Status& why, int64_t now_ms) noexcept nogil:
         cdef TopicMetadataEvent* event
         while not self.waiting.empty():
             event = self.waiting.front()
             self.waiting.pop_front()
-            event.complete(Status(<int>ERR_DESTROY))
+            event.complete(why)
             event.release()
         it = self.asked.begin()
         while it != self.asked.end():
-            dereference(it).second.complete(Status(<int>ERR_DESTROY))
+            dereference(it).second.complete(why)
             dereference(it).second.release()
             preincrement(it)
         self.asked.clear()
-        return INT64_MAX
 
     cdef void on_response(self, Request* request, Response* response, int64_t now_ms) noexcept nogil:
         cdef MetadataResponse message

@@ -51,6 +51,8 @@ cdef class OffsetsRequestManager(RequestManager):
 
     cdef void ask(self, ListOffsetsEvent* event) noexcept nogil
     cdef void expire(self, int64_t now_ms) noexcept nogil
+    # No broker lets us in: the calls of the application that wait fail by that.
+    cdef void refuse(self, const Status& why, int64_t now_ms) noexcept nogil
     cdef int64_t next_deadline_ms(self) noexcept nogil
     # private
     cdef int64_t _poll_positions(self, int64_t now_ms) noexcept nogil

@@ -325,13 +325,16 @@ cdef class OffsetsRequestManager(RequestManager):
         return earliest
 
     cdef int64_t poll_on_close(self, int64_t now_ms) noexcept nogil:
+        self.refuse(Status(<int>ERR_DESTROY), now_ms)
+        return INT64_MAX
+
+    cdef void refuse(self, const Status& why, int64_t now_ms) noexcept nogil:
         cdef ListOffsetsEvent* event
         while not self.events.empty():
             event = self.events.front()
             self.events.pop_front()
-            event.complete(Status(<int>ERR_DESTROY))
+            event.complete(why)
             event.release()
-        return INT64_MAX
 
     # ---- answers
 

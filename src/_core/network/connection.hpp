@@ -21,13 +21,14 @@
 
 namespace kc {
 
-// In the order they are gone through. SASL stands between CONN_API_VERSIONS and CONN_READY.
+// In the order they are gone through.
 enum ConnectionState : uint8_t {
   CONN_DOWN,          // no socket; next_attempt_ms says when the next may be opened
   CONN_RESOLVING,     // the host's name is being looked up
   CONN_CONNECTING,    // TCP handshake with addresses[address_index]
   CONN_HANDSHAKE,     // the transport's own
   CONN_API_VERSIONS,  // version ranges asked for
+  CONN_SASL,          // authenticating for the first time; later times happen in CONN_READY
   CONN_READY,
 };
 
@@ -41,6 +42,7 @@ struct InFlight {
   int16_t version = 0;
   int16_t response_header_version = 0;
   bool internal = false;       // the connection's own
+  bool bare = false;           // a SASL token without headers, as its response
   bool given_up = false;       // its deadline has passed: the response will be dropped
   int64_t deadline_ms = 0;
   int64_t sent_us = 0;
@@ -106,6 +108,7 @@ void leak(T& container) {
 }
 
 struct Node;
+struct SaslSession;
 
 struct Connection {
   Node* node = nullptr;
@@ -124,12 +127,14 @@ struct Connection {
   std::string attempt_errors;    // what each address answered
   int64_t attempt_started_ms = 0;
   int64_t setup_deadline_ms = 0;
+  uint64_t credentials = 0;      // the look at the TLS credentials that this attempt waits for
   int16_t api_versions_version = 0;
 
   // Between attempts.
   int32_t failures = 0;          // since the last success
   int64_t next_attempt_ms = 0;
   Status failure;                // of the latest failed attempt, until taken
+  bool refused = false;          // by the broker's or our own judgement of identity: soon again is no use
   int64_t last_used_ms = 0;
   std::string logged_detail;     // the latest loss that was logged, and when
   int64_t logged_ms = 0;
@@ -148,6 +153,7 @@ struct Connection {
   Block* frame = nullptr;
 
   ApiVersionTable api_versions;
+  std::shared_ptr<SaslSession> sasl;  // null without SASL, and before its turn
 
   Connection(Node* n, Channel c) : node(n), channel(c) {}
   Connection(const Connection&) = delete;
@@ -156,7 +162,7 @@ struct Connection {
     for (auto& f : in_flight) delete f.request;
     if (frame) BlockPool::release(frame);
   }
-  void use_plaintext() { transport.reset(new PlaintextTransport(fd)); }
+  void use(Transport* made) { transport.reset(made); }
   int32_t take_correlation_id() {
     int32_t id = next_correlation_id;
     next_correlation_id = id == INT32_MAX ? 1 : id + 1;
@@ -176,6 +182,7 @@ struct Connection {
     frame = nullptr;
     timeouts = 0;
     api_versions.clear();
+    sasl.reset();
   }
   const SocketAddress& address() const { return addresses[address_index]; }
   void next_address() { address_index = addresses.empty() ? 0 : (address_index + 1) % addresses.size(); }
@@ -195,6 +202,7 @@ struct Node {
   std::string name;                // host:port
   int64_t throttled_until_ms = 0;
   bool retiring = false;           // no longer listed: what is in flight may end, then it goes
+  std::string refusal;             // the latest told, of any connection, until one is accepted
   bool silent = false;             // a request has timed out, and nothing has come since, over any connection
   std::unique_ptr<Connection> connections[kChannels];
   NodeStats stats;
@@ -230,12 +238,12 @@ struct Node {
     stats.last_tx_us = other.stats.last_tx_us;
     stats.last_rx_us = other.stats.last_rx_us;
   }
-  // The broker is known to be there: no connection to it waits beyond `latest_ms` for its next attempt. False where none
-  // did.
-  bool hurry(int64_t latest_ms) {
+  // The broker is known to be there: no connection to it waits beyond `latest_ms` for its next attempt, those it has
+  // refused only with `refused`. False where none did.
+  bool hurry(int64_t latest_ms, bool refused) {
     bool any = false;
     for (auto& c : connections) {
-      if (!c || c->state != CONN_DOWN || c->next_attempt_ms <= latest_ms) continue;
+      if (!c || c->state != CONN_DOWN || c->next_attempt_ms <= latest_ms || (c->refused && !refused)) continue;
       c->next_attempt_ms = latest_ms;
       any = true;
     }

@@ -1,5 +1,5 @@
 # Declares network/connection.hpp for Cython, and the byte side of a connection. thread: N.
-from kconsumer._core.base.cpp cimport deque, int16_t, int32_t, int64_t, string, uint8_t, vector
+from kconsumer._core.base.cpp cimport deque, int16_t, int32_t, int64_t, string, uint8_t, uint64_t, vector
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.network.request cimport Channel, NetworkConfig, NodeAddress, NodeStats, Request
 from kconsumer._core.network.socket cimport SocketAddress
@@ -10,12 +10,16 @@ from kconsumer._core.records.columns cimport Block, BlockPool
 
 
 cdef extern from "network/connection.hpp" namespace "kc" nogil:
+    cdef cppclass SaslSessionPtr "std::shared_ptr<kc::SaslSession>":
+        void reset()
+
     cdef enum ConnectionState:
         CONN_DOWN
         CONN_RESOLVING
         CONN_CONNECTING
         CONN_HANDSHAKE
         CONN_API_VERSIONS
+        CONN_SASL
         CONN_READY
 
     const int kChannels
@@ -28,6 +32,7 @@ cdef extern from "network/connection.hpp" namespace "kc" nogil:
         int16_t version
         int16_t response_header_version
         bint internal
+        bint bare
         bint given_up
         int64_t deadline_ms
         int64_t sent_us
@@ -46,10 +51,12 @@ cdef extern from "network/connection.hpp" namespace "kc" nogil:
         string attempt_errors
         int64_t attempt_started_ms
         int64_t setup_deadline_ms
+        uint64_t credentials
         int16_t api_versions_version
         int32_t failures
         int64_t next_attempt_ms
         Status failure
+        bint refused
         int64_t last_used_ms
         string logged_detail
         int64_t logged_ms
@@ -63,8 +70,9 @@ cdef extern from "network/connection.hpp" namespace "kc" nogil:
         size_t frame_length
         Block* frame
         ApiVersionTable api_versions
+        SaslSessionPtr sasl
         int32_t take_correlation_id()
-        void use_plaintext()
+        void use(Transport* made)
         Transport* wire()
         void reset_io()
         const SocketAddress& address()
@@ -87,13 +95,14 @@ cdef extern from "network/connection.hpp" namespace "kc" nogil:
         string name
         int64_t throttled_until_ms
         bint retiring
+        string refusal
         bint silent
         NodeStats stats
         Connection* connection(Channel)
         Connection* make_connection(Channel)
         void adopt_connection(Node& other, Channel)
         bint at(const NodeAddress&)
-        bint hurry(int64_t latest_ms)
+        bint hurry(int64_t latest_ms, bint refused)
         void enter(Connection& c, ConnectionState state, int64_t now_ms)
         int furthest()
 

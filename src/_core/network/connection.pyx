@@ -4,7 +4,7 @@ thread: N. Never: opens or closes a socket, knows what a frame means, allocates 
 """
 from libc.stdint cimport uint32_t
 
-from kconsumer._core.base.status cimport ERR_BAD_MSG, ERR_CRIT_SYS_RESOURCE, ERR_TRANSPORT
+from kconsumer._core.base.status cimport ERR_BAD_MSG, ERR_CRIT_SYS_RESOURCE, ERR_SSL, ERR_TRANSPORT
 from kconsumer._core.network.socket cimport describe, error_text
 from kconsumer._core.network.transport cimport IO_CLOSED, IO_DONE, IO_WOULD_BLOCK, IoResult
 
@@ -25,14 +25,21 @@ cdef void io_failure(Connection* c, const IoResult& result, const char* doing, S
     if result.state == IO_CLOSED:
         set_status(why, ERR_TRANSPORT, string(b"closed by the broker"))
         return
-    text = error_text(result.error) if result.error != 0 else c.wire().error_text()
+    if result.error == 0:
+        set_status(why, c.wire().error_code(), c.wire().error_text())
+        return
+    text = error_text(result.error)
     set_status(why, ERR_TRANSPORT, describe(b"%s failed: %s", doing, text.c_str()))
+
+
+cdef bint is_tls_alert(const uint8_t* size_bytes) noexcept nogil:
+    return size_bytes[0] == 0x15 and size_bytes[1] == 3
 
 
 cdef const char* looks_like(const uint8_t* size_bytes) noexcept nogil:
     """What a peer that does not speak Kafka most likely speaks, from its first four bytes; empty for no idea."""
-    if size_bytes[0] == 0x15 and size_bytes[1] == 3:
-        return b" (a TLS alert: the broker expects TLS on this port)"
+    if is_tls_alert(size_bytes):
+        return b" (a TLS alert: the broker expects TLS on this port: set security.protocol to ssl or sasl_ssl)"
     if size_bytes[0] == 0x16 and size_bytes[1] == 3:
         return b" (a TLS handshake)"
     if size_bytes[0] == b'H' and size_bytes[1] == b'T' and size_bytes[2] == b'T' and size_bytes[3] == b'P':
@@ -47,12 +54,13 @@ cdef bint start_frame(Connection* c, BlockPool* pool, int64_t receive_max_bytes,
     cdef int32_t length = <int32_t>raw
     cdef size_t capacity
     cdef const char* hint = looks_like(c.size_bytes)
-    if length < <int32_t>MIN_FRAME_BYTES:
+    if length < (0 if not c.in_flight.empty() and c.in_flight.front().bare else <int32_t>MIN_FRAME_BYTES):
         set_status(why, ERR_BAD_MSG, describe(b"invalid response size %d%s", length, hint))
         return False
     if length > receive_max_bytes:
-        set_status(why, ERR_BAD_MSG, describe(b"response size %d exceeds receive.message.max.bytes (%lld)%s", length,
-                                              <long long>receive_max_bytes, hint))
+        set_status(why, ERR_SSL if is_tls_alert(c.size_bytes) and c.state != CONN_READY else ERR_BAD_MSG,
+                   describe(b"response size %d exceeds receive.message.max.bytes (%lld)%s", length,
+                            <long long>receive_max_bytes, hint))
         return False
     if c.in_flight.empty():
         set_status(why, ERR_BAD_MSG, describe(b"a response of %d bytes that nobody asked for%s", length,
@@ -60,7 +68,7 @@ cdef bint start_frame(Connection* c, BlockPool* pool, int64_t receive_max_bytes,
         return False
     capacity = c.in_flight.front().expected_bytes + UNEARNED_BYTES
     c.frame_length = <size_t>length
-    c.frame = pool.take(min(capacity, c.frame_length))
+    c.frame = pool.take(max(min(capacity, c.frame_length), <size_t>1))
     if c.frame == NULL:
         set_status(why, ERR_CRIT_SYS_RESOURCE, describe(b"out of memory for a response of %d bytes", length))
         return False
@@ -103,9 +111,13 @@ cdef IoOutcome receive(Connection* c, BlockPool* pool, int64_t receive_max_bytes
                 return IO_FRAME
         else:
             c.size_have += result.bytes
-            if c.size_have == 4 and not start_frame(c, pool, receive_max_bytes, why):
-                return IO_BROKEN
-        # A short read has emptied the socket: the selector tells when there is more, asking now would be wasted.
+            if c.size_have == 4:
+                if not start_frame(c, pool, receive_max_bytes, why):
+                    return IO_BROKEN
+                if c.frame_length == 0:
+                    return IO_FRAME
+        # A short read has emptied the socket, unless the transport says that it gives less than it has (a TLS record at
+        # a time): the selector tells when there is more, asking now would be wasted.
         if result.bytes < wanted and not c.wire().pending():
             return IO_AGAIN
     return IO_SPENT

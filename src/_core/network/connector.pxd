@@ -38,7 +38,11 @@ cdef class Connector(Network):
     cdef bint open_connection(self, Connection* c, int64_t now_ms) noexcept nogil
     cdef void address_failed(self, Connection* c, const string& why) noexcept nogil
     cdef void connected(self, Connection* c, int64_t now_ms) noexcept nogil
+    cdef bint credentials_checked(self, Connection* c) noexcept nogil
     cdef void advance_handshake(self, Connection* c, int64_t now_ms) noexcept nogil
+    cdef void introduced(self, Connection* c, int64_t now_ms) noexcept nogil
+    cdef Status judge(self, Connection* c, const Status& why) noexcept nogil
+    cdef void forget_identity(self, Connection* c, const Status& told, int64_t now_ms) noexcept nogil
     cdef void ask_api_versions(self, Connection* c, int64_t now_ms) noexcept nogil
     cdef void take_api_versions(self, Connection* c, const InFlight& asked, Reader& body,
                                 int64_t now_ms) noexcept nogil

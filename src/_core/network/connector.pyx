@@ -10,8 +10,8 @@ from libc.errno cimport EINPROGRESS
 from libc.stdint cimport INT64_MAX
 from posix.unistd cimport close as close_descriptor
 
-from kconsumer._core.base.log cimport DBG_BROKER, DBG_FEATURE, DBG_PROTOCOL
-from kconsumer._core.base.status cimport ERR_CRIT_SYS_RESOURCE, ERR_INTR, ERR_TRANSPORT
+from kconsumer._core.base.log cimport DBG_BROKER, DBG_FEATURE, DBG_PROTOCOL, DBG_SECURITY
+from kconsumer._core.base.status cimport ERR_AUTHENTICATION, ERR_CRIT_SYS_RESOURCE, ERR_INTR, ERR_SSL, ERR_TRANSPORT
 from kconsumer._core.network.api_exchange cimport (
     API_VERSIONS_FIRST_TRY,
     api_versions_header_version,
@@ -36,7 +36,11 @@ from kconsumer._core.network.transport cimport (
     HANDSHAKE_FAILED,
     HANDSHAKE_WANTS_WRITE,
     HandshakeState,
+    PlaintextTransport,
+    kReadWantsWrite,
+    kWriteWantsRead,
 )
+from kconsumer._core.network.tls_client cimport TlsClient, tls_of
 from kconsumer._core.protocol.api_keys cimport API_API_VERSIONS, api_name
 from kconsumer._core.protocol.api_versions cimport API_VERSIONS_ASK_V0, API_VERSIONS_READY, ApiVersionsOutcome
 from kconsumer._core.protocol.frame cimport encode_frame
@@ -45,6 +49,8 @@ from kconsumer._core.protocol.messages.api_versions cimport ApiVersionsRequest
 
 # How long an identical connection failure stays untold.
 cdef int64_t REPEAT_LOG_MS = 30000
+# The least pause after a broker has refused us, or we it.
+cdef int64_t REFUSED_RETRY_MS = 1000
 # Losses kept for whoever asks; more of them say nothing new.
 cdef size_t MAX_LOSSES = 100
 
@@ -85,11 +91,15 @@ cdef class Connector(Network):
         c.attempt_started_ms = now_ms
         c.setup_deadline_ms = now_ms + self.config.connection_setup_timeout_ms
         self.arm(c.setup_deadline_ms)
+        if self.config.security.use_tls:
+            c.credentials = tls_of(self.config.security.tls).check()
         self.log.write(7, DBG_BROKER, b"CONNECT", b"%s: connecting (channel %d)", c.node.name.c_str(), <int>c.channel)
         self.resolve(c, now_ms)
 
     cdef void resolve(self, Connection* c, int64_t now_ms) noexcept nogil:
         cdef Resolution found
+        if not self.credentials_checked(c):
+            return
         if self.resolver.lookup(c.node.host, c.node.port, self.config.address_family, False, now_ms,
                                 &found) == LOOKUP_PENDING:
             return
@@ -100,6 +110,20 @@ cdef class Connector(Network):
             return
         c.adopt_addresses(found.addresses, self.config.use_all_dns_ips)
         self.connect_next(c, now_ms)
+
+    cdef bint credentials_checked(self, Connection* c) noexcept nogil:
+        """Whether the TLS credentials have been looked at, which a helper thread does: their files may have changed."""
+        cdef TlsClient* tls = tls_of(self.config.security.tls)
+        cdef string news
+        cdef int level
+        if tls == NULL:
+            return True
+        if not tls.checked(c.credentials):
+            return False
+        level = tls.take_news(&news)
+        if level != 0:
+            self.log.write(level, 0, b"SSL", b"%s", news.c_str())
+        return True
 
     cdef void connect_next(self, Connection* c, int64_t now_ms) noexcept nogil:
         """Tries address after address until one is under way; the attempt has failed when none is left."""
@@ -140,7 +164,10 @@ cdef class Connector(Network):
         c.next_address()
 
     cdef void connected(self, Connection* c, int64_t now_ms) noexcept nogil:
-        c.use_plaintext()
+        if self.config.security.use_tls:
+            c.use(tls_of(self.config.security.tls).connect(c.fd, c.node.host, c.node.port, c.channel == CHANNEL_FETCH))
+        else:
+            c.use(new PlaintextTransport(c.fd))
         c.node.enter(c[0], CONN_HANDSHAKE, now_ms)
         self.log.write(7, DBG_BROKER, b"CONNECTED", b"%s: connected to %s", c.node.name.c_str(),
                        c.address().text().c_str())
@@ -149,17 +176,25 @@ cdef class Connector(Network):
     cdef void advance_handshake(self, Connection* c, int64_t now_ms) noexcept nogil:
         cdef HandshakeState state = c.wire().handshake()
         if state == HANDSHAKE_FAILED:
-            self.lose(c, Status(ERR_TRANSPORT, c.wire().error_text()), now_ms)
-        elif state != HANDSHAKE_DONE:
+            self.lose(c, Status(c.wire().error_code(), c.wire().error_text()), now_ms)
+            return
+        if state != HANDSHAKE_DONE:
             self.watch_for(c, SELECT_WRITE if state == HANDSHAKE_WANTS_WRITE else SELECT_READ, now_ms)
-        elif self.config.api_version_request:
+            return
+        if self.config.security.use_tls:
+            self.log.write(7, DBG_SECURITY, b"SSL", b"%s: %s", c.node.name.c_str(), c.wire().description().c_str())
+        if self.config.api_version_request:
             c.node.enter(c[0], CONN_API_VERSIONS, now_ms)
             c.api_versions_version = API_VERSIONS_FIRST_TRY
             c.setup_deadline_ms = min(c.setup_deadline_ms, now_ms + self.config.api_version_request_timeout_ms)
             self.arm(c.setup_deadline_ms)
             self.ask_api_versions(c, now_ms)
         else:
-            self.become_ready(c, now_ms)
+            self.introduced(c, now_ms)
+
+    cdef void introduced(self, Connection* c, int64_t now_ms) noexcept nogil:
+        """Versions are known, as far as they are asked for; Authenticator says who we are first."""
+        self.become_ready(c, now_ms)
 
     cdef void ask_api_versions(self, Connection* c, int64_t now_ms) noexcept nogil:
         cdef InFlight asked
@@ -183,7 +218,7 @@ cdef class Connector(Network):
         cdef Status why
         cdef ApiVersionsOutcome outcome = c.api_versions.accept(body.current(), body.remaining(), asked.version, &why)
         if outcome == API_VERSIONS_READY:
-            self.become_ready(c, now_ms)
+            self.introduced(c, now_ms)
         elif outcome == API_VERSIONS_ASK_V0:
             c.api_versions_version = 0
             self.ask_api_versions(c, now_ms)
@@ -194,9 +229,11 @@ cdef class Connector(Network):
         c.node.enter(c[0], CONN_READY, now_ms)
         c.failures = 0
         c.failure = Status()
+        c.refused = False
+        c.node.refusal.clear()
         c.last_used_ms = now_ms
         # A broker that is back for one channel is back for all: none sits out a back-off that grew while it was away.
-        if c.node.hurry(now_ms):
+        if c.node.hurry(now_ms, True):
             self.arm(now_ms)
         if self.config.connections_max_idle_ms > 0:
             self.arm(now_ms + self.config.connections_max_idle_ms)
@@ -207,14 +244,11 @@ cdef class Connector(Network):
 
     cdef void lose(self, Connection* c, const Status& why, int64_t now_ms) noexcept nogil:
         """The connection, or the attempt to make one, has ended: fails what was in flight and sets the back-off."""
-        cdef Status told = Status(why.code, describe(
-            b"%s: %s%s", c.node.name.c_str(), why.detail.c_str(),
-            # A listener that speaks TLS or wants SASL hangs up on the first plaintext request.
-            b" while versions were negotiated (does this port want TLS or SASL?)" if c.state == CONN_API_VERSIONS
-            and why.code == ERR_TRANSPORT and not c.in_flight.empty() else b""))
+        cdef Status told = self.judge(c, why)
         cdef bint was_ready = c.state == CONN_READY
         cdef bint was_idle = was_ready and c.in_flight.empty() and why.code == ERR_TRANSPORT
         cdef bint deliberate = why.code == ERR_INTR
+        cdef bint refused = told.code == ERR_AUTHENTICATION or told.code == ERR_SSL
         cdef bint rested = was_idle and now_ms - c.last_used_ms >= self.config.reconnect_backoff_max_ms
         if c.state == CONN_RESOLVING:
             self.resolving_count -= 1
@@ -224,6 +258,8 @@ cdef class Connector(Network):
             c.failures += 1
             c.failure = told
             c.next_address()
+        c.refused = refused
+        self.forget_identity(c, told, now_ms)
         self.note_loss(c, told, was_ready, self.log_loss(c, told, was_ready, was_idle or deliberate, now_ms))
         if c.wire() != NULL:
             c.wire().close()
@@ -233,13 +269,30 @@ cdef class Connector(Network):
         c.reset_io()
         # Brokers close what is idle; coming back from that is no retry.
         c.next_attempt_ms = now_ms if rested or deliberate else now_ms + self.backoff_ms(c.failures)
+        if refused:
+            # Whom a broker refuses it refuses again, and each time costs it a key derivation or a signature.
+            c.next_attempt_ms = max(c.next_attempt_ms, now_ms + REFUSED_RETRY_MS)
         self.arm(c.next_attempt_ms)
+
+    cdef Status judge(self, Connection* c, const Status& why) noexcept nogil:
+        """The loss in the words in which it is told."""
+        cdef bint at_first_request = (c.state == CONN_API_VERSIONS and why.code == ERR_TRANSPORT
+                                      and not c.in_flight.empty())
+        if not at_first_request:
+            return Status(why.code, describe(b"%s: %s", c.node.name.c_str(), why.detail.c_str()))
+        # A listener that speaks TLS or wants SASL hangs up on the first plaintext request.
+        return Status(why.code, describe(
+            b"%s: %s while versions were negotiated (does this port want SASL%s?)", c.node.name.c_str(),
+            why.detail.c_str(), b"" if self.config.security.use_tls else b" or TLS"))
+
+    cdef void forget_identity(self, Connection* c, const Status& told, int64_t now_ms) noexcept nogil:
+        """The connection has ended: Authenticator forgets what it has of it."""
 
     cdef bint log_loss(self, Connection* c, const Status& told, bint was_ready, bint was_idle,
                        int64_t now_ms) noexcept nogil:
         """Whether it was told as news: the same failure is told once in a while, under debug=broker at every turn."""
         cdef bint repeated = c.logged_detail == told.detail and now_ms - c.logged_ms < REPEAT_LOG_MS
-        cdef bint unwanted = was_ready and not self.config.log_connection_close
+        cdef bint unwanted = was_ready and not self.config.log_connection_close and told.code != ERR_AUTHENTICATION
         cdef bint quiet = was_idle or repeated or unwanted or c.node.retiring
         if not quiet:
             c.logged_detail = told.detail
@@ -250,6 +303,10 @@ cdef class Connector(Network):
 
     cdef void note_loss(self, Connection* c, const Status& told, bint was_ready, bint is_news) noexcept nogil:
         cdef NodeLoss loss
+        if c.refused:
+            # Every connection to a broker meets it, again and again.
+            is_news = not (c.node.refusal == told.detail)
+            c.node.refusal = told.detail
         if c.node.retiring or self.losses.size() >= MAX_LOSSES or (was_ready and not is_news):
             return
         loss.node_id = c.node.id
@@ -315,9 +372,11 @@ cdef class Connector(Network):
         self.watch(c, now_ms)
 
     cdef void watch(self, Connection* c, int64_t now_ms) noexcept nogil:
-        """Write interest stands only while something is queued: a writable socket would wake every turn."""
+        """Write interest stands only while something is queued: a writable socket would wake every turn. A transport
+        may want one direction for the other."""
         cdef int wanted = SELECT_READ
-        if c.out_sent < c.out.size():
+        cdef int crossed = c.wire().crossed()
+        if crossed & kReadWantsWrite or (c.out_sent < c.out.size() and not crossed & kWriteWantsRead):
             wanted |= SELECT_WRITE
         self.watch_for(c, wanted, now_ms)
 

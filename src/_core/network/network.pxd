@@ -75,4 +75,9 @@ cdef class Network:
     cdef void take_losses(self, vector[NodeLoss]& out) noexcept nogil
     # Whether a response has begun to arrive on this channel.
     cdef bint receiving(self, int32_t node_id, Channel channel) noexcept nogil
+    # Whether no connection is up and the latest that failed was refused, by the broker or by us: then a call fails by
+    # it at once.
+    cdef bint refusal(self, Status* out) noexcept nogil
+    # Whether the application is to be asked for a token; once, until it has answered.
+    cdef bint take_token_request(self, int64_t now_ms) noexcept nogil
     cdef void collect_stats(self, vector[NodeStats]& out) noexcept nogil

@@ -77,3 +77,9 @@ cdef class Network:
 
     cdef void collect_stats(self, vector[NodeStats]& out) noexcept nogil:
         pass
+
+    cdef bint refusal(self, Status* out) noexcept nogil:
+        return False
+
+    cdef bint take_token_request(self, int64_t now_ms) noexcept nogil:
+        return False

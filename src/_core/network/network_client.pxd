@@ -2,14 +2,14 @@
 from kconsumer._core.base.clock cimport Clock
 from kconsumer._core.base.cpp cimport int16_t, int32_t, int64_t, map, string, vector
 from kconsumer._core.base.log cimport LogQueue
+from kconsumer._core.network.authenticator cimport Authenticator
 from kconsumer._core.network.connection cimport Connection, Node
-from kconsumer._core.network.connector cimport Connector
 from kconsumer._core.network.request cimport NetworkConfig, NodeAddress
 from kconsumer._core.network.selector cimport SelectorEvent
 from kconsumer._core.records.columns cimport BlockPool
 
 
-cdef class NetworkClient(Connector):
+cdef class NetworkClient(Authenticator):
     cdef map[int32_t, Node*] nodes        # thread: N
     cdef vector[NodeAddress] uncanonical  # thread: N; bootstrap names whose canonical names are being looked up
     cdef vector[Node*] retired            # thread: N; no longer listed, requests still in flight
@@ -43,3 +43,4 @@ cdef class NetworkClient(Connector):
     cdef void visit_unselected(self, int64_t now_ms) noexcept nogil
     cdef void visit_node(self, Node* node, int64_t now_ms) noexcept nogil
     cdef void free_retired(self, int64_t now_ms) noexcept nogil
+    cdef void heed_credentials(self, int64_t now_ms) noexcept nogil

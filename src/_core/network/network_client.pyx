@@ -20,6 +20,7 @@ from kconsumer._core.base.status cimport (
     ERR_INTR,
     ERR_INVALID_ARG,
     ERR_RESOLVE,
+    ERR_SSL,
     ERR_TIMED_OUT,
     ERR_TRANSPORT,
     ERR_UNSUPPORTED_FEATURE,
@@ -32,6 +33,7 @@ from kconsumer._core.network.connection cimport (
     CONN_HANDSHAKE,
     CONN_READY,
     CONN_RESOLVING,
+    CONN_SASL,
     IO_BROKEN,
     IO_FRAME,
     InFlight,
@@ -66,7 +68,9 @@ from kconsumer._core.network.socket cimport (
     error_text,
     finish_connect,
 )
-from kconsumer._core.protocol.api_keys cimport api_name
+from kconsumer._core.network.tls_client cimport tls_of
+from kconsumer._core.network.transport cimport kReadWantsWrite, kWriteWantsRead
+from kconsumer._core.protocol.api_keys cimport API_API_VERSIONS, api_name
 from kconsumer._core.protocol.frame cimport decode_response_header, encode_frame
 from kconsumer._core.protocol.wire cimport Reader
 from kconsumer._core.records.columns cimport Block
@@ -74,6 +78,8 @@ from kconsumer._core.records.columns cimport Block
 
 # One connection's share of a turn, so that a broker at full rate does not keep the others waiting.
 cdef size_t READ_SHARE_BYTES = 2 << 20
+# The longest frame of a broker that has not proved who it is.
+cdef int64_t UNPROVED_FRAME_BYTES = 1 << 20
 # Requests in flight on a connection where none of them is parked at the broker.
 cdef size_t MAX_IN_FLIGHT = 5
 # A connection attempt that takes longer no longer keeps a request for any node from trying another one.
@@ -97,11 +103,13 @@ cdef const char* state_word(Node* node) noexcept nogil:
         return b"TRY_CONNECT"
     if furthest == CONN_CONNECTING or furthest == CONN_HANDSHAKE:
         return b"CONNECT"
+    if furthest == CONN_SASL:
+        return b"AUTH_REQ"
     return b"UP" if furthest == CONN_READY else b"APIVERSION_QUERY"
 
 
 @cython.no_gc
-cdef class NetworkClient(Connector):
+cdef class NetworkClient(Authenticator):
     cdef int open(self, const NetworkConfig& config, BlockPool* pool, LogQueue* log, Clock clock):
         cdef int rc
         self.clock = clock
@@ -115,6 +123,9 @@ cdef class NetworkClient(Connector):
         if rc != 0:
             return rc
         self.resolver.open(&self.selector, config.broker_address_ttl_ms)
+        self.worker.open(&self.selector)
+        if config.security.use_tls:
+            tls_of(config.security.tls).open(&self.selector)
         self.use_bootstrap()
         return 0
 
@@ -123,6 +134,9 @@ cdef class NetworkClient(Connector):
         cdef size_t i
         if not self.abandoned:
             self.resolver.close()
+            self.worker.close()
+            if self.config.security.use_tls:
+                tls_of(self.config.security.tls).close()
             self.descriptors.close_all()
             it = self.nodes.begin()
             while it != self.nodes.end():
@@ -142,6 +156,9 @@ cdef class NetworkClient(Connector):
         self.descriptors.close_all()
         self.selector.abandon()
         self.resolver.abandon()
+        self.worker.abandon()
+        leak(self.config.security.tls)
+        leak(self.config.security.sasl)
         leak(self.nodes)
         leak(self.retired)
         leak(self.finished)
@@ -209,7 +226,7 @@ cdef class NetworkClient(Connector):
                 node.rack = nodes[i].rack
                 before.erase(it)
                 # Kafka lists the brokers that are up. Not at once: the list may be older than the failure.
-                if node.hurry(now_ms + LISTED_RETRY_MS):
+                if node.hurry(now_ms + LISTED_RETRY_MS, False):
                     self.arm(now_ms + LISTED_RETRY_MS)
             elif self.nodes.count(node_id) != 0:
                 continue
@@ -366,7 +383,8 @@ cdef class NetworkClient(Connector):
             return NODE_BACKOFF if c.state == CONN_DOWN else NODE_CONNECTING
         if c.state != CONN_READY:
             return NODE_CONNECTING
-        if node.throttled_until_ms > now_ms or c.in_flight.size() >= max_in_flight(channel):
+        if (node.throttled_until_ms > now_ms or c.in_flight.size() >= max_in_flight(channel)
+                or self.must_authenticate(c, now_ms)):
             return NODE_BUSY
         return NODE_READY
 
@@ -420,6 +438,11 @@ cdef class NetworkClient(Connector):
             self.drop_node(self.retired[i], False, string(b"the client is closing"), 0)
         self.retired.clear()
         self.resolver.close()
+        self.worker.close()
+        if self.config.security.use_sasl:
+            self.credentials().wipe()
+        if self.config.security.use_tls:
+            tls_of(self.config.security.tls).close()
         self.next_timer_ms = INT64_MAX
 
     cdef int32_t in_flight(self) noexcept nogil:
@@ -478,25 +501,32 @@ cdef class NetworkClient(Connector):
 
     cdef void read_in(self, Connection* c, int64_t now_ms) noexcept nogil:
         cdef size_t share = READ_SHARE_BYTES
+        cdef int64_t limit = min(self.config.receive_message_max_bytes, UNPROVED_FRAME_BYTES)
         cdef Status why
         cdef IoOutcome outcome = IO_FRAME
         while c.fd >= 0 and outcome == IO_FRAME:
-            outcome = receive(c, self.pool, self.config.receive_message_max_bytes, &share, &why)
+            outcome = receive(c, self.pool, limit if c.state != CONN_READY else self.config.receive_message_max_bytes,
+                              &share, &why)
             if outcome == IO_FRAME:
                 self.take_frame(c, now_ms)
             elif outcome == IO_BROKEN:
                 c.node.stats.rx_errors += 1
                 self.lose(c, why, now_ms)
         c.node.stats.rx_bytes += <int64_t>(READ_SHARE_BYTES - share)
-        if c.fd >= 0 and c.wire().pending():
+        if c.fd < 0:
+            return
+        if c.wire().pending():
             self.reads_pending = True
+        if c.wire().crossed() & kReadWantsWrite:
+            self.watch(c, now_ms)
 
     cdef void take_frame(self, Connection* c, int64_t now_ms) noexcept nogil:
         """A whole response: matches it with the oldest request in flight."""
         cdef InFlight asked = c.in_flight.front()
         cdef Block* frame = c.frame
         cdef Reader reader = Reader(frame.data, frame.size)
-        cdef int32_t correlation_id = decode_response_header(reader, asked.response_header_version)
+        cdef int32_t correlation_id = (asked.correlation_id if asked.bare
+                                       else decode_response_header(reader, asked.response_header_version))
         cdef Completion ended
         cdef int64_t rtt_us = self.clock.now_us() - asked.sent_us
         if not reader.ok() or correlation_id != asked.correlation_id:
@@ -518,8 +548,10 @@ cdef class NetworkClient(Connector):
         self.log.write(7, DBG_PROTOCOL, b"RECV", b"%s: received %s v%d (%zu bytes, id %d, %lld us)",
                        c.node.name.c_str(), api_name(asked.api_key), <int>asked.version, frame.size, correlation_id,
                        <long long>rtt_us)
-        if asked.internal:
+        if asked.internal and asked.api_key == API_API_VERSIONS:
             self.take_api_versions(c, asked, reader, now_ms)
+        elif asked.internal:
+            self.take_sasl(c, asked, reader, now_ms)
         if asked.request == NULL:
             BlockPool.release(frame)
             return
@@ -536,7 +568,7 @@ cdef class NetworkClient(Connector):
     # -- the turn ------------------------------------------------------------------------------------------------------
 
     cdef void handle_event(self, Connection* c, int ready, int64_t now_ms) noexcept nogil:
-        cdef int rc
+        cdef int rc, crossed
         if c.fd < 0:
             return
         c.node.stats.wakeups += 1
@@ -550,10 +582,13 @@ cdef class NetworkClient(Connector):
                 self.connect_next(c, now_ms)
         elif c.state == CONN_HANDSHAKE:
             self.advance_handshake(c, now_ms)
+            if c.fd >= 0 and c.wire().pending():  # what came with the end of the handshake, unknown to the selector
+                self.reads_pending = True
         else:
-            if ready & SELECT_WRITE:
+            crossed = c.wire().crossed()
+            if ready & SELECT_WRITE or crossed & kWriteWantsRead:
                 self.write_out(c, now_ms)
-            if ready & SELECT_READ and c.fd >= 0:
+            if c.fd >= 0 and (ready & SELECT_READ or crossed & kReadWantsWrite):
                 self.read_in(c, now_ms)
 
     cdef void poll(self, int64_t timeout_ms, int64_t now_ms, vector[Completion]& done) noexcept nogil:
@@ -562,6 +597,7 @@ cdef class NetworkClient(Connector):
         cdef int rc
         self.free_retired(now_ms)
         self.expand_bootstrap(now_ms)
+        self.heed_credentials(now_ms)
         wait_ms = min(timeout_ms, self.next_timeout_ms(now_ms))
         rc = self.selector.wait(wait_ms if wait_ms != INT64_MAX else -1, self.events)
         if rc != 0:
@@ -570,13 +606,34 @@ cdef class NetworkClient(Connector):
         # First what has arrived, then what is overdue: after a suspend the answer may already be in the socket.
         for i in range(self.events.size()):
             self.handle_event(<Connection*>self.events[i].tag, self.events[i].ready, now_ms)
-        if self.reads_pending or self.resolving_count > 0:
+        if self.reads_pending or self.resolving_count > 0 or self.paused_count > 0:
             self.visit_unselected(now_ms)
         self.expand_bootstrap(now_ms)
         self.run_timers(now_ms)
         for i in range(self.finished.size()):
             done.push_back(self.finished[i])
         self.finished.clear()
+
+    cdef void heed_credentials(self, int64_t now_ms) noexcept nogil:
+        """Credentials that were just set are tried at once; the application is asked for a token when it is time."""
+        cdef map[int32_t, Node*].iterator it
+        if not self.config.security.use_sasl:
+            return
+        if self.has_new_credentials():
+            it = self.nodes.begin()
+            while it != self.nodes.end():
+                deref(it).second.hurry(now_ms, True)
+                inc(it)
+        self.arm(self.credentials().token_due_ms())
+
+    cdef bint take_token_request(self, int64_t now_ms) noexcept nogil:
+        return self.config.security.use_sasl and self.credentials().take_token_request(now_ms)
+
+    cdef bint refusal(self, Status* out) noexcept nogil:
+        if self.latest_refusal.ok() or self.any_connected():
+            return False
+        out[0] = self.latest_refusal
+        return True
 
     cdef void visit_unselected(self, int64_t now_ms) noexcept nogil:
         """Connections that wait for something the selector does not tell: a name, bytes inside a transport."""
@@ -598,7 +655,9 @@ cdef class NetworkClient(Connector):
                 continue
             if c.state == CONN_RESOLVING:
                 self.resolve(c, now_ms)
-            elif c.state >= CONN_API_VERSIONS and c.wire().pending():
+                continue
+            self.resume_authentication(c, now_ms)
+            if c.state >= CONN_API_VERSIONS and c.wire().pending():
                 self.read_in(c, now_ms)
 
     cdef void wakeup(self) noexcept nogil:
@@ -628,6 +687,7 @@ cdef class NetworkClient(Connector):
 
     cdef void check_connection(self, Connection* c, int64_t now_ms) noexcept nogil:
         cdef int64_t due
+        self.check_authentication(c, now_ms)
         if c.state == CONN_READY:
             self.expire_in_flight(c, now_ms)
             if c.state == CONN_READY and c.in_flight.empty() and self.config.connections_max_idle_ms > 0:
@@ -640,8 +700,13 @@ cdef class NetworkClient(Connector):
         elif c.state == CONN_DOWN:
             if c.next_attempt_ms > now_ms:
                 self.arm(c.next_attempt_ms)
+        elif c.state == CONN_SASL:
+            return
         elif c.setup_deadline_ms > now_ms:
             self.arm(c.setup_deadline_ms)
+        elif c.state == CONN_RESOLVING and not self.credentials_checked(c):
+            self.lose(c, Status(ERR_SSL, describe(b"the TLS credentials could not be looked at on disk within %d ms",
+                                                  self.config.connection_setup_timeout_ms)), now_ms)
         elif c.state == CONN_RESOLVING:
             self.lose(c, Status(ERR_RESOLVE, describe(b"'%s' was not resolved within %d ms", c.node.host.c_str(),
                                                       self.config.connection_setup_timeout_ms)), now_ms)
@@ -649,10 +714,14 @@ cdef class NetworkClient(Connector):
             self.close_socket(c)
             self.address_failed(c, describe(b"no answer within %d ms", self.config.connection_setup_timeout_ms))
             self.connect_next(c, now_ms)
+        elif c.state == CONN_HANDSHAKE:
+            self.lose(c, Status(ERR_TRANSPORT, describe(
+                b"connected to %s, but the TLS handshake did not end within %d ms: does this port speak TLS?",
+                c.address().text().c_str(), self.config.connection_setup_timeout_ms)), now_ms)
         else:
             self.lose(c, Status(ERR_TRANSPORT, describe(
-                b"connected to %s, but no answer to %s within the set-up timeout", c.address().text().c_str(),
-                b"ApiVersions" if c.state == CONN_API_VERSIONS else b"the handshake")), now_ms)
+                b"connected to %s, but no answer to ApiVersions within the set-up timeout",
+                c.address().text().c_str())), now_ms)
 
     cdef void expire_in_flight(self, Connection* c, int64_t now_ms) noexcept nogil:
         cdef size_t i
@@ -660,7 +729,7 @@ cdef class NetworkClient(Connector):
         cdef string why
         for i in range(c.in_flight.size()):
             f = &c.in_flight[i]
-            if f.given_up:
+            if f.given_up or f.internal:
                 continue
             if f.deadline_ms > now_ms:
                 self.arm(f.deadline_ms)

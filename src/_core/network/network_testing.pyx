@@ -8,7 +8,7 @@ from libc.stdint cimport INT64_MAX
 import time
 
 from kconsumer._core.base.clock cimport Clock
-from kconsumer._core.base.cpp cimport deque, int16_t, int32_t, int64_t, string, uint64_t, vector
+from kconsumer._core.base.cpp cimport deque, int16_t, int32_t, int64_t, pair, string, uint64_t, vector
 from kconsumer._core.base.log cimport LogLine, LogQueue
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.base.window_stats cimport WindowStats
@@ -25,6 +25,13 @@ from kconsumer._core.network.request cimport (
     Response,
 )
 from kconsumer._core.network.resolver cimport ResolveFunction
+from kconsumer._core.network.sasl_session cimport (
+    Secret,
+    credentials_of,
+    make_credentials,
+    set_password,
+    set_token,
+)
 from kconsumer._core.records.columns cimport BlockPool
 
 
@@ -350,8 +357,57 @@ cdef class NetworkDriver(DelegateDriver):
         config.api_version_request = options.pop("api_version_request", True)
         config.api_version_request_timeout_ms = options.pop("api_version_request_timeout_ms", 10000)
         config.receive_message_max_bytes = options.pop("receive_message_max_bytes", 100000000)
+        self.configure_sasl(config, options.pop("sasl", None))
         if options:
             raise TypeError(f"unknown options {sorted(options)}")
+
+    cdef void configure_sasl(self, NetworkConfig& config, object sasl) except *:
+        """`sasl`: the mechanism, and where it has them user name and password."""
+        cdef Secret username, password
+        if sasl is None:
+            return
+        config.security.use_sasl = True
+        config.security.sasl = make_credentials()
+        credentials_of(config.security.sasl).mechanism = to_string(sasl[0].encode())
+        if len(sasl) > 1:
+            username.assign(<const char*>sasl[1], len(sasl[1]))
+            password.assign(<const char*>sasl[2], len(sasl[2]))
+            set_password(credentials_of(config.security.sasl), username, password)
+
+    def set_password(self, bytes username, bytes password):
+        """SaslCredentials.set_password."""
+        cdef Secret first = Secret(<const char*>username, len(username))
+        cdef Secret second = Secret(<const char*>password, len(password))
+        set_password(credentials_of(self.client.config.security.sasl), first, second)
+
+    def set_token(self, bytes token, int64_t life_ms):
+        """SaslCredentials.set_token."""
+        cdef Secret raw = Secret(<const char*>token, len(token))
+        cdef vector[pair[string, string]] none
+        set_token(credentials_of(self.client.config.security.sasl), raw, none, life_ms, self.clock.now_ms())
+
+    def ask_for_tokens(self):
+        """As if there were an oauth_cb."""
+        credentials_of(self.client.config.security.sasl).asks_for_tokens = True
+
+    def token_failed(self, why):
+        """SaslCredentials.token_failed."""
+        credentials_of(self.client.config.security.sasl).token_failed(to_string(why.encode()), self.clock.now_ms())
+
+    def take_token_request(self):
+        """Network.take_token_request."""
+        return self.client.take_token_request(self.clock.now_ms())
+
+    def refusal(self):
+        """Network.refusal: (code, detail) or None."""
+        cdef Status status
+        if not self.client.refusal(&status):
+            return None
+        return status.code, to_text(status.detail)
+
+    def out_bytes(self, node, channel=0):
+        """What lies in the memory of a connection's send buffer, up to what it last held."""
+        return to_bytes(string(<const char*>self.client.find_connection(node, channel).out.data(), 64))
 
     def __dealloc__(self):
         # The delegate and the client go with this object's references; the pool and the log they use go after them.

@@ -8,6 +8,7 @@
 
 #include "base/status.hpp"
 #include "base/window_stats.hpp"
+#include "network/security.hpp"
 #include "protocol/wire.hpp"
 #include "records/block.hpp"
 
@@ -96,6 +97,7 @@ struct NetworkConfig {
   bool log_connection_close = true;
   int32_t api_version_request_timeout_ms = 10000;
   int64_t receive_message_max_bytes = 100000000;
+  SecurityConfig security;
 };
 
 // Counters read by metrics() and stats_cb. Written on N, read anywhere.

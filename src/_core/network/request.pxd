@@ -2,6 +2,7 @@
 from kconsumer._core.base.cpp cimport int16_t, int32_t, int64_t, map, string, uint8_t, uint64_t, vector
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.base.window_stats cimport WindowStats
+from kconsumer._core.network.security cimport SecurityConfig
 from kconsumer._core.protocol.wire cimport Writer
 from kconsumer._core.records.columns cimport Block
 
@@ -82,6 +83,7 @@ cdef extern from "network/request.hpp" namespace "kc" nogil:
         bint log_connection_close
         int32_t api_version_request_timeout_ms
         int64_t receive_message_max_bytes
+        SecurityConfig security
 
     cdef cppclass NodeStats:
         NodeStats()

@@ -1,8 +1,8 @@
 // Owns: Transport, what a connection's bytes go through, and the plaintext one.
 // Threads: N. Never: blocks, closes the descriptor (the connection does), knows frames or requests.
 //
-// TLS is another Transport: handshake() then takes several turns, and pending() tells of bytes that are decrypted but
-// not yet read, of which the selector knows nothing.
+// TLS is another Transport (tls_transport.hpp): handshake() then takes several turns, pending() tells of bytes that have
+// been received but not yet read, of which the selector knows nothing, and a read may have to write first.
 #pragma once
 #include <errno.h>
 #include <sys/socket.h>
@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+
+#include "base/status.hpp"
 
 namespace kc {
 
@@ -22,6 +24,9 @@ struct IoResult {
   int error = 0;     // errno, with IO_FAILED; 0 when the transport has its own words (error_text)
 };
 
+// A direction that waits for the other one.
+enum Crossing : uint8_t { kReadWantsWrite = 1, kWriteWantsRead = 2 };
+
 struct Transport {
   virtual ~Transport() = default;
   virtual HandshakeState handshake() = 0;
@@ -31,8 +36,13 @@ struct Transport {
   virtual bool pending() const = 0;
   // Tells the peer that the conversation ends, if the protocol has a word for it. Not called in the child of a fork.
   virtual void close() = 0;
-  // What went wrong, where errno does not say it.
+  // What went wrong, where errno does not say it, and under which code.
   virtual std::string error_text() const = 0;
+  virtual int32_t error_code() const { return ERR_TRANSPORT; }
+  // Which of Crossing holds.
+  virtual uint8_t crossed() const { return 0; }
+  // What was agreed on in the handshake, for the log; empty for nothing.
+  virtual std::string description() const { return std::string(); }
 };
 
 class PlaintextTransport final : public Transport {

@@ -1,5 +1,5 @@
 # Declares network/transport.hpp for Cython. thread: N.
-from kconsumer._core.base.cpp cimport string, uint8_t
+from kconsumer._core.base.cpp cimport int32_t, string, uint8_t
 
 
 cdef extern from "network/transport.hpp" namespace "kc" nogil:
@@ -15,6 +15,10 @@ cdef extern from "network/transport.hpp" namespace "kc" nogil:
         IO_CLOSED
         IO_FAILED
 
+    cdef enum Crossing:
+        kReadWantsWrite
+        kWriteWantsRead
+
     cdef cppclass IoResult:
         IoResult()
         IoState state
@@ -28,3 +32,9 @@ cdef extern from "network/transport.hpp" namespace "kc" nogil:
         bint pending()
         void close()
         string error_text()
+        int32_t error_code()
+        uint8_t crossed()
+        string description()
+
+    cdef cppclass PlaintextTransport(Transport):
+        PlaintextTransport(int fd)

@@ -15,7 +15,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -24,6 +24,7 @@ from kconsumer.testing import _probe, _records
 from kconsumer.testing._admin import Admin
 from kconsumer.testing._artifacts import DEFAULT_VERSION, Release, class_path, compiled, install, jdk_program
 from kconsumer.testing._errors import ClusterError
+from kconsumer.testing._listeners import listener_properties, read_listeners
 from kconsumer.testing._process import Children, Ports
 from kconsumer.testing._records import Record
 
@@ -48,6 +49,7 @@ class _Broker:
     port: int
     controller_port: int
     directory: Path
+    ports: dict[str, int] = field(default_factory=dict)  # of the further listeners
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -76,10 +78,14 @@ class KafkaCluster:
         config: broker properties, over the defaults (which keep every record for ever: ``log.retention.ms=-1``).
         racks: ``broker.rack`` of each broker; also lets consumers fetch from the replica in their rack (KIP-392).
         heap: ``-Xmx`` of each broker.
+        listeners: further listeners by name, each with its properties (``ssl.keystore.location`` …). Two of these are
+            not the broker's: ``security.protocol``, which is the name where it is not given, and ``host``, what clients
+            are told to connect to (127.0.0.1). The plain listener stays, for the cluster's own use.
+        java_options: further options of each broker's JVM.
 
-    If the environment names a running cluster in ``KCONSUMER_BOOTSTRAP_SERVERS`` and the call asks for nothing that
-    only an own one can give (version, config, racks), that one is used: topics and records as usual, but kill(),
-    restart(), pause(), resume() and log_path() raise ClusterError.
+    If the environment names a running cluster in ``KCONSUMER_BOOTSTRAP_SERVERS`` and the call asks for nothing
+    that only an own one can give (version, config, racks, listeners), that one is used: topics and records as
+    usual, but kill(), restart(), pause(), resume() and log_path() raise ClusterError.
 
     Raises ValueError for impossible arguments; MissingToolError and ClusterError (both RuntimeError) from start().
     """
@@ -91,6 +97,9 @@ class KafkaCluster:
         config: Mapping[str, object] | None = None,
         racks: Sequence[str] | None = None,
         heap: str = "512m",
+        *,
+        listeners: Mapping[str, Mapping[str, object]] | None = None,
+        java_options: Sequence[str] = (),
     ) -> None:
         if brokers < 1:
             raise ValueError(f"brokers must be at least 1, not {brokers}")
@@ -102,8 +111,10 @@ class KafkaCluster:
         self._config = dict(config or {})
         self._racks = list(racks) if racks else None
         self._heap = heap
+        self._listeners = read_listeners(listeners or {})
+        self._java_options = list(java_options)
         self._external = ""
-        if version == DEFAULT_VERSION and not config and not racks:
+        if version == DEFAULT_VERSION and not (config or racks or listeners or java_options):
             self._external = os.environ.get(EXTERNAL, "").strip()
         self._brokers: list[_Broker] = []
         self._topics: dict[str, int] = {}  # name → partitions, of those created here and not deleted
@@ -142,7 +153,8 @@ class KafkaCluster:
             for number in range(1, self._count + 1):
                 directory = self._directory / f"broker-{number}"
                 directory.mkdir()
-                self._brokers.append(_Broker(number, self._ports.take(), self._ports.take(), directory))
+                ports = {listener.name: self._ports.take() for listener in self._listeners}
+                self._brokers.append(_Broker(number, self._ports.take(), self._ports.take(), directory, ports))
             if self._release.needs_zookeeper:
                 self._start_zookeeper()
             for broker in self._brokers:
@@ -172,6 +184,15 @@ class KafkaCluster:
     def bootstrap_servers(self) -> str:
         """``host:port`` of every broker, separated by commas. Raises ClusterError if not started."""
         return self._external or ",".join(broker.address for broker in self._started())
+
+    def bootstrap(self, listener: str = "PLAINTEXT") -> str:
+        """``host:port`` of every broker at a listener, separated by commas. Raises ValueError for an unknown one."""
+        if listener == "PLAINTEXT":
+            return self.bootstrap_servers
+        hosts = {known.name: known.host for known in self._listeners}
+        if listener not in hosts:
+            raise ValueError(f"listeners are PLAINTEXT {' '.join(hosts)}: not {listener!r}")
+        return ",".join(f"{hosts[listener]}:{broker.ports[listener]}" for broker in self._started())
 
     @property
     def broker_ids(self) -> list[int]:
@@ -353,13 +374,14 @@ class KafkaCluster:
                     f"version=1\ncluster.id={self._cluster_id}\nnode.id={broker.id}\n", encoding="utf-8")
         command = [self._java, f"-Xmx{self._heap}", "-XX:+UseSerialGC", "-XX:-UsePerfData", *_QUIET,
                    f"-Dkafka.logs.dir={broker.directory}",
-                   f"-Dlog4j.configuration=file:{broker.directory}/log4j.properties", "-cp",
+                   f"-Dlog4j.configuration=file:{broker.directory}/log4j.properties", *self._java_options, "-cp",
                    class_path(self.version), "kafka.Kafka", str(properties)]
         broker.process = self._own_children().spawn(command, broker.log, broker.directory)
 
     def _properties(self, broker: _Broker, data: Path) -> dict[str, object]:
         copies = min(3, self._count)
         plain = f"PLAINTEXT://127.0.0.1:{broker.port}"
+        controller = f"CONTROLLER://127.0.0.1:{broker.controller_port}"
         properties: dict[str, object] = {
             "log.dirs": data,
             "group.initial.rebalance.delay.ms": 0,
@@ -380,7 +402,7 @@ class KafkaCluster:
             properties |= {
                 "process.roles": "broker,controller",
                 "node.id": broker.id,
-                "listeners": f"{plain},CONTROLLER://127.0.0.1:{broker.controller_port}",
+                "listeners": f"{plain},{controller}",
                 "controller.listener.names": "CONTROLLER",
                 "controller.quorum.voters": voters,
                 "broker.session.timeout.ms": 6000,
@@ -394,6 +416,9 @@ class KafkaCluster:
             properties["broker.rack"] = self._racks[broker.id - 1]
             if self._release.numbers >= (2, 4):
                 properties["replica.selector.class"] = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+        properties |= listener_properties(plain, self._listeners, broker.ports)
+        if self._listeners and not self._release.needs_zookeeper:
+            properties["listeners"] = f"{properties['listeners']},{controller}"
         return properties | self._config
 
     def _start_zookeeper(self) -> None:

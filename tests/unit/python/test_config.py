@@ -260,13 +260,14 @@ def test_bootstrap_servers_is_required() -> None:
         ("h,h:9092,h", [("h", 9092)]),
         ("[::1]:9", [("::1", 9)]),
         ("[fe80::1%eth0]", [("fe80::1%eth0", 9092)]),
-        ("PLAINTEXT://h:1,plaintext://[::1]", [("h", 1), ("::1", 9092)]),
+        ("PLAINTEXT://h:1,plaintext://[::1]", [("h", 1, "plaintext"), ("::1", 9092, "plaintext")]),
+        ("h:1,i:2,SSL://h:1", [("h", 1, "ssl"), ("i", 2)]),
         ("broker-1.example_x.org:65535", [("broker-1.example_x.org", 65535)]),
         ("127.0.0.1:1", [("127.0.0.1", 1)]),
         (["a:1", "b:2,c"], [("a", 1), ("b", 2), ("c", 9092)]),
     ],
 )
-def test_bootstrap_addresses(text: Any, expected: list[tuple[str, int]]) -> None:
+def test_bootstrap_addresses(text: Any, expected: list[tuple[Any, ...]]) -> None:
     assert list(parse_bootstrap(text)) == [Endpoint(*entry) for entry in expected]
 
 
@@ -289,7 +290,8 @@ def test_bootstrap_addresses(text: Any, expected: list[tuple[str, int]]) -> None
         ("[::1]9", "'[::1]9' is no host:port"),
         ("a\0b", "is no host:port"),
         ("a b:1", "'a b:1' is no host:port"),
-        ("SSL://h:1", "'SSL://h:1' asks for SSL, but security.protocol is plaintext"),
+        ("SSL://h:1", "ssl://h:1 asks for ssl, but security.protocol is plaintext"),
+        ("tls://h:1", "'tls://h:1' has no protocol of plaintext, ssl, sasl_plaintext, sasl_ssl"),
         (5, "5 is not valid"),
         ([5], "[5] is not valid"),
         (None, "None is not valid"),
@@ -305,7 +307,7 @@ def test_any_bootstrap_string_gives_addresses_or_an_error(text: str) -> None:
         endpoints = parse_bootstrap(text)
     except ConfigurationError:
         return
-    assert endpoints and all(host and 1 <= port <= 65535 for host, port in endpoints)
+    assert endpoints and all(host and 1 <= port <= 65535 for host, port, _ in endpoints)
 
 
 # Durations
@@ -378,14 +380,13 @@ REFUSED = [prop for prop in PROPERTIES if prop.status is Status.REFUSED]
 
 @pytest.mark.parametrize("prop", REFUSED, ids=lambda prop: prop.name)
 def test_a_refusal_gives_its_reason(prop: Property) -> None:
-    value = {"security.protocol": "ssl", "offset.store.method": "file"}.get(prop.name, "hunter2")
+    value = {"offset.store.method": "file"}.get(prop.name, "hunter2")
     for name in (prop.name, *(alias.name for alias in prop.aliases)):
         text = error({"bootstrap.servers": "h", name: value})
         assert text == f"{name} is refused: {prop.reason}"
 
 
 def test_a_refused_property_may_have_the_value_that_holds_anyway() -> None:
-    assert settings(security_protocol="plaintext").security_protocol == "plaintext"
     assert "offset.store.method" in settings(offset_store_method="broker").explicit
 
 

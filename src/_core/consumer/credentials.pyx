@@ -1,0 +1,63 @@
+"""Owns: the way of user names, passwords and tokens from the application into the core.
+
+thread: A, any. Never: keeps one: the bytes go straight into a SaslCredentials, which wipes them; checks or obtains one
+(kconsumer/sasl.py).
+"""
+from kconsumer._core.base.cpp cimport int64_t, pair, string, vector
+from kconsumer._core.base.status cimport ERR_AUTHENTICATION
+from kconsumer._core.consumer.consumer_core cimport ConsumerCore
+from kconsumer._core.consumer.sasl_settings cimport put_password
+from kconsumer._core.consumer.text cimport utf8
+from kconsumer._core.events.background_event cimport BACKGROUND_ERROR, BackgroundEvent
+from kconsumer._core.network.network_client cimport NetworkClient
+from kconsumer._core.network.sasl_session cimport (
+    Secret,
+    credentials_of,
+    set_token,
+)
+
+
+cdef NetworkClient client_of(ConsumerCore core):
+    core.check_usable()
+    return core.network
+
+
+def give_password(ConsumerCore core not None, str username not None, str password not None):
+    """For the connections that are made, and those that authenticate anew, from now on."""
+    cdef NetworkClient client = client_of(core)
+    put_password(credentials_of(client.config.security.sasl), username, password)
+    client.wakeup()
+
+
+def give_token(ConsumerCore core not None, str token not None, dict extensions not None, int64_t life_ms):
+    """A token that lives for `life_ms` from now on."""
+    cdef NetworkClient client = client_of(core)
+    cdef bytes raw = token.encode()
+    cdef Secret bytes_ = Secret(<const char*>raw, <size_t>len(raw))
+    cdef vector[pair[string, string]] pairs
+    cdef pair[string, string] one
+    for key, value in extensions.items():
+        one.first = utf8(key)
+        one.second = utf8(value)
+        pairs.push_back(one)
+    set_token(credentials_of(client.config.security.sasl), bytes_, pairs, life_ms, core.clock.now_ms())
+    client.wakeup()
+
+
+def token_failed(ConsumerCore core not None, str why not None):
+    """No token could be had: connections fail by `why` until one is given, oauth_cb is asked again in a while, and
+    error_cb is told wherever callbacks are served."""
+    cdef NetworkClient client = client_of(core)
+    cdef BackgroundEvent event
+    event.type = BACKGROUND_ERROR
+    event.status.code = <int>ERR_AUTHENTICATION
+    event.status.detail = utf8(why)
+    credentials_of(client.config.security.sasl).token_failed(event.status.detail, core.clock.now_ms())
+    core.background.add(event)
+    client.wakeup()
+
+
+def tell(ConsumerCore core not None, error):
+    """poll, consume and consume_batch hand out `error` (KafkaError) next. For callbacks of the core, which hold the
+    callback lock."""
+    core.told.append(error)

@@ -1,0 +1,7 @@
+# What a consumer authenticates with, on its way into the core. thread: A.
+from kconsumer._core.network.sasl_session cimport SaslCredentials
+from kconsumer._core.network.security cimport SecurityConfig
+
+
+cdef int configure_sasl(SecurityConfig& config, settings) except -1
+cdef int put_password(SaslCredentials* to, str username, str password) except -1

@@ -1,0 +1,41 @@
+"""Owns: the way of the SASL settings from kconsumer.config.Settings, which has checked them, to the core.
+
+thread: A, before N starts (put_password: any). Never: knows a default, keeps a secret.
+"""
+import os
+
+from kconsumer._core.consumer.text cimport utf8
+from kconsumer._core.network.sasl_session cimport (
+    SaslCredentials,
+    Secret,
+    credentials_of,
+    make_credentials,
+    set_password,
+)
+
+
+cdef int configure_sasl(SecurityConfig& config, settings) except -1:
+    cdef SaslCredentials* made
+    if not config.use_sasl:
+        return 0
+    config.sasl = make_credentials()
+    made = credentials_of(config.sasl)
+    made.mechanism = utf8(settings.sasl_mechanism)
+    made.asks_for_tokens = settings.oauth_cb is not None
+    made.kerberos.service = utf8(settings.sasl_kerberos_service_name)
+    made.kerberos.principal = utf8(settings.sasl_kerberos_principal or "")
+    made.kerberos.keytab = utf8(settings.sasl_kerberos_keytab or "")
+    # One for all connections of this consumer: the library renews its tickets by the keytab.
+    made.kerberos.cache = utf8(f"MEMORY:kconsumer-{os.urandom(8).hex()}")
+    if settings.sasl_password is not None:
+        put_password(made, settings.sasl_username, settings.sasl_password)
+    return 0
+
+
+cdef int put_password(SaslCredentials* to, str username, str password) except -1:
+    cdef bytes name = username.encode()
+    cdef bytes word = password.encode()
+    cdef Secret first = Secret(<const char*>name, <size_t>len(name))
+    cdef Secret second = Secret(<const char*>word, <size_t>len(word))
+    set_password(to, first, second)
+    return 0

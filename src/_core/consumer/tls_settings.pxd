@@ -1,0 +1,5 @@
+# What a consumer's connections are secured with, on its way into the core. thread: A.
+from kconsumer._core.network.security cimport SecurityConfig
+
+
+cdef int configure_tls(SecurityConfig& config, settings) except -1

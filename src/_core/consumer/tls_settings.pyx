@@ -1,0 +1,22 @@
+"""Owns: the way of the TLS settings from kconsumer.config.Settings, which has checked them, to the core.
+
+thread: A, before N starts. Never: knows a default, keeps a secret, loads OpenSSL for a consumer without TLS.
+"""
+from cpython.pycapsule cimport PyCapsule_GetPointer
+
+from kconsumer._core.network.security cimport TlsClientPtr
+
+
+cdef int configure_tls(SecurityConfig& config, settings) except -1:
+    if not config.use_tls:
+        return 0
+    from kconsumer.config_values import configuration_error
+    from kconsumer.tls import tls_options
+    from kconsumer._core.network.tls import open_client
+
+    try:
+        made = open_client(tls_options(settings))
+    except ValueError as wrong:
+        raise configuration_error(str(wrong)) from None
+    config.tls = (<TlsClientPtr*>PyCapsule_GetPointer(made, b"kconsumer.TlsClient"))[0]
+    return 0

@@ -1,0 +1,47 @@
+# A Connector whose connections say who they are before they are used. thread: N.
+from kconsumer._core.base.cpp cimport int16_t, int32_t, int64_t, string, uint8_t, uint64_t
+from kconsumer._core.base.status cimport Status
+from kconsumer._core.network.connection cimport Connection, InFlight
+from kconsumer._core.network.connector cimport Connector
+from kconsumer._core.network.sasl_session cimport (
+    SaslCredentials,
+    SaslOutcome,
+    SaslSession,
+    SaslStage,
+    SaslWorker,
+    Secret,
+)
+from kconsumer._core.protocol.wire cimport Reader
+
+
+cdef class Authenticator(Connector):
+    cdef SaslWorker worker             # thread: N
+    cdef int32_t paused_count          # thread: N; conversations that wait for a token or a helper thread
+    cdef Status latest_refusal                # thread: N; the latest, until a connection is accepted
+    cdef uint64_t seen_generation      # thread: N; of the credentials
+
+    # Takes a response to SaslHandshake or SaslAuthenticate, or a bare token.
+    cdef void take_sasl(self, Connection* c, const InFlight& asked, Reader& body, int64_t now_ms) noexcept nogil
+    # Goes on where a token or a helper thread was waited for.
+    cdef void resume_authentication(self, Connection* c, int64_t now_ms) noexcept nogil
+    # Whether a ready connection must authenticate before it takes a request; begins it once nothing is in flight.
+    cdef bint must_authenticate(self, Connection* c, int64_t now_ms) noexcept nogil
+    # Ends a conversation that takes too long.
+    cdef void check_authentication(self, Connection* c, int64_t now_ms) noexcept nogil
+    # Whether other credentials were set since the last call.
+    cdef bint has_new_credentials(self) noexcept nogil
+    # private
+    cdef SaslCredentials* credentials(self) noexcept nogil
+    cdef void enter_stage(self, SaslSession* s, SaslStage stage) noexcept nogil
+    cdef void begin_authentication(self, Connection* c, int64_t now_ms) noexcept nogil
+    cdef void ask_for_mechanism(self, Connection* c, int64_t now_ms) noexcept nogil
+    cdef void take_handshake(self, Connection* c, Reader& body, int64_t now_ms) noexcept nogil
+    cdef void take_authenticate(self, Connection* c, Reader& body, int64_t now_ms) noexcept nogil
+    cdef void take_step(self, Connection* c, const uint8_t* message, size_t length, bint first,
+                        int64_t now_ms) noexcept nogil
+    cdef void apply(self, Connection* c, SaslOutcome outcome, Secret& out, const string& why,
+                    int64_t now_ms) noexcept nogil
+    cdef void send_token(self, Connection* c, Secret& token, int64_t now_ms) noexcept nogil
+    cdef void accepted(self, Connection* c, int64_t now_ms) noexcept nogil
+    cdef void schedule(self, Connection* c, int64_t now_ms) noexcept nogil
+    cdef void refuse(self, Connection* c, const string& why, int64_t now_ms) noexcept nogil

@@ -1,0 +1,122 @@
+// Owns: SaslCredentials, what this consumer authenticates with, and when its token must be replaced.
+// Threads: set_* any; the rest N; shared: mutex_. Never: obtains a token; keeps a replaced secret.
+#pragma once
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/secret.hpp"
+#include "network/sasl_gssapi.hpp"
+#include "network/sasl_oauthbearer.hpp"
+#include "network/sasl_plain.hpp"
+#include "network/sasl_scram.hpp"
+
+namespace kc {
+
+// After a failure to obtain a token, and between two tokens of which the broker refused the first.
+constexpr int64_t TOKEN_RETRY_MS = 10000;
+
+class SaslCredentials {
+ public:
+  // Fixed before N starts.
+  std::string mechanism;  // as the broker knows it
+  KerberosSettings kerberos;
+  bool asks_for_tokens = false;  // there is an oauth_cb
+  std::atomic<uint64_t> generation{0};  // shared: counts what was set
+
+  void set_password(Secret username, Secret password) {
+    std::lock_guard<std::mutex> hold(mutex_);
+    username_ = std::move(username);
+    password_ = std::move(password);
+    generation.fetch_add(1);
+  }
+  // `life_ms` from `now_ms` (monotonic) on.
+  void set_token(Secret token, std::vector<std::pair<std::string, std::string>> extensions, int64_t life_ms,
+                 int64_t now_ms) {
+    std::lock_guard<std::mutex> hold(mutex_);
+    token_ = std::move(token);
+    extensions_ = std::move(extensions);
+    set_ms_ = now_ms;
+    expires_ms_ = now_ms + life_ms;
+    refresh_ms_ = now_ms + life_ms / 10 * 8;
+    asked_ = false;
+    failure_.clear();
+    generation.fetch_add(1);
+  }
+  // No token could be had; oauth_cb is asked again in a while.
+  void token_failed(const std::string& why, int64_t now_ms) {
+    std::lock_guard<std::mutex> hold(mutex_);
+    failure_ = why;
+    refresh_ms_ = now_ms + TOKEN_RETRY_MS;
+    asked_ = false;
+  }
+  void wipe() {
+    std::lock_guard<std::mutex> hold(mutex_);
+    username_.clear();
+    password_.clear();
+    token_.clear();
+    expires_ms_ = 0;
+  }
+
+  // Why there is no token, if somebody has tried to get one.
+  bool failure(std::string* why) {
+    std::lock_guard<std::mutex> hold(mutex_);
+    *why = failure_;
+    return !failure_.empty();
+  }
+  // The broker refused a token: the next one is wanted before its time, but not at every attempt.
+  void refused(int64_t now_ms) {
+    std::lock_guard<std::mutex> hold(mutex_);
+    if (!token_.empty()) refresh_ms_ = std::min(refresh_ms_, std::max(now_ms, set_ms_ + TOKEN_RETRY_MS));
+  }
+  // When take_token_request() will say yes; INT64_MAX for not before something is set.
+  int64_t token_due_ms() {
+    std::lock_guard<std::mutex> hold(mutex_);
+    return asks_for_tokens && !asked_ ? refresh_ms_ : INT64_MAX;
+  }
+  // Whether the application is to be asked for a token now; once, until it has answered.
+  bool take_token_request(int64_t now_ms) {
+    std::lock_guard<std::mutex> hold(mutex_);
+    if (!asks_for_tokens || asked_ || now_ms < refresh_ms_) return false;
+    asked_ = true;
+    return true;
+  }
+  // A conversation with the broker at `host`, or null while there is no token that has not expired.
+  std::shared_ptr<SaslMechanism> begin(const std::string& host, int64_t now_ms) {
+    std::lock_guard<std::mutex> hold(mutex_);
+    if (mechanism == "PLAIN") return std::make_shared<SaslPlain>(username_, password_);
+    if (mechanism == "SCRAM-SHA-256") return std::make_shared<SaslScram>(false, username_, password_);
+    if (mechanism == "SCRAM-SHA-512") return std::make_shared<SaslScram>(true, username_, password_);
+    if (mechanism == "GSSAPI") return std::make_shared<SaslGssapi>(kerberos, host);
+    if (token_.empty() || now_ms >= expires_ms_) return nullptr;
+    return std::make_shared<SaslOauthbearer>(token_, extensions_);
+  }
+
+ private:
+  std::mutex mutex_;
+  Secret username_;                                               // shared: mutex_
+  Secret password_;                                               // shared: mutex_
+  Secret token_;                                                  // shared: mutex_
+  std::vector<std::pair<std::string, std::string>> extensions_;   // shared: mutex_
+  std::string failure_;                                           // shared: mutex_
+  int64_t set_ms_ = 0, expires_ms_ = 0;                           // shared: mutex_; monotonic
+  int64_t refresh_ms_ = INT64_MAX;                                // shared: mutex_; the first is given unasked
+  bool asked_ = false;                                            // shared: mutex_
+};
+
+// For callers that cannot move: both secrets are taken away from them.
+inline void set_password(SaslCredentials* to, Secret& username, Secret& password) {
+  to->set_password(std::move(username), std::move(password));
+}
+inline void set_token(SaslCredentials* to, Secret& token,
+                      std::vector<std::pair<std::string, std::string>>& extensions, int64_t life_ms, int64_t now_ms) {
+  to->set_token(std::move(token), std::move(extensions), life_ms, now_ms);
+}
+inline SaslCredentials* get_credentials(const std::shared_ptr<SaslCredentials>& held) { return held.get(); }
+
+}  // namespace kc

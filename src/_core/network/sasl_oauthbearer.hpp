@@ -1,0 +1,47 @@
+// Owns: OAUTHBEARER (RFC 7628, KIP-255) with extensions (KIP-342). Threads: as SaslMechanism.
+// Never: obtains a token, looks into one.
+#pragma once
+#include <utility>
+#include <vector>
+
+#include "network/sasl_mechanism.hpp"
+
+namespace kc {
+
+class SaslOauthbearer final : public SaslMechanism {
+ public:
+  SaslOauthbearer(Secret token, std::vector<std::pair<std::string, std::string>> extensions)
+      : token_(std::move(token)), extensions_(std::move(extensions)) {}
+  const char* name() const override { return "OAUTHBEARER"; }
+  const char* remedy() const override { return "check that the token is one that the broker accepts and has not "
+                                               "expired"; }
+  std::string complaint() const override { return complaint_; }
+
+  SaslOutcome step(const uint8_t* message, size_t length, bool first, Secret* out, std::string* why) override {
+    if (first) {
+      out->append("n,,\x01" "auth=Bearer ").append(token_);
+      for (const auto& extension : extensions_) {
+        out->append("\x01", 1).append(extension.first).append("=", 1).append(extension.second);
+      }
+      out->append("\x01\x01", 2);
+      token_.clear();
+      return SASL_SEND;
+    }
+    if (length == 0 && complaint_.empty()) return SASL_DONE;
+    if (!complaint_.empty()) {
+      *why = "the broker does not accept the token: " + complaint_;
+      return SASL_FAILED;
+    }
+    // RFC 7628 §3.2.3: the server's objection is acknowledged, then it refuses.
+    complaint_ = quoted_words(reinterpret_cast<const char*>(message), length);
+    out->append("\x01", 1);
+    return SASL_SEND;
+  }
+
+ private:
+  Secret token_;
+  std::vector<std::pair<std::string, std::string>> extensions_;
+  std::string complaint_;
+};
+
+}  // namespace kc

@@ -1,0 +1,49 @@
+// Owns: TlsContext, one state of a consumer's credentials as OpenSSL wants them, and the sessions made with them.
+// Threads: the sessions N; the rest is fixed once made, by A or a helper thread. Never: asks a terminal for a password.
+#pragma once
+#include <openssl/ssl.h>
+
+#include <map>
+#include <memory>
+#include <string>
+
+namespace kc {
+
+class TlsContext {
+ public:
+  TlsContext() = default;
+  TlsContext(const TlsContext&) = delete;
+  TlsContext& operator=(const TlsContext&) = delete;
+  ~TlsContext() {
+    for (auto& entry : sessions_) SSL_SESSION_free(entry.second);
+    SSL_CTX_free(ctx);
+  }
+
+  // What to resume with a broker; null for nothing.
+  SSL_SESSION* session(const std::string& broker) {
+    auto found = sessions_.find(broker);
+    return found == sessions_.end() ? nullptr : found->second;
+  }
+  // Takes the reference.
+  void keep_session(const std::string& broker, SSL_SESSION* session) {
+    SSL_SESSION*& slot = sessions_[broker];
+    if (slot) SSL_SESSION_free(slot);
+    slot = session;
+  }
+  void forget_session(const std::string& broker) {
+    auto found = sessions_.find(broker);
+    if (found == sessions_.end()) return;
+    SSL_SESSION_free(found->second);
+    sessions_.erase(found);
+  }
+
+  SSL_CTX* ctx = nullptr;   // owned
+  bool verify = true;
+  bool verify_host = true;
+  std::string identity;     // the subject of the client's certificate; empty without one
+
+ private:
+  std::map<std::string, SSL_SESSION*> sessions_;  // thread: N; the latest of each broker
+};
+
+}  // namespace kc

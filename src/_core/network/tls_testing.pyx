@@ -1,0 +1,146 @@
+"""Owns: a Python face over one TlsClient and its transports, so that tests step them by hand over a socket pair.
+
+Threads: the test's own, which plays N. Never: part of the consumer.
+"""
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.pycapsule cimport PyCapsule_GetPointer
+
+from kconsumer._core.base.cpp cimport string, uint8_t, uint64_t, vector
+from kconsumer._core.network.security cimport TlsClientPtr
+from kconsumer._core.network.selector cimport Selector, SelectorEvent
+from kconsumer._core.network.tls_client cimport tls_of
+from kconsumer._core.network.transport cimport (
+    HANDSHAKE_DONE,
+    HANDSHAKE_WANTS_READ,
+    HANDSHAKE_WANTS_WRITE,
+    IO_CLOSED,
+    IO_DONE,
+    IO_WOULD_BLOCK,
+    HandshakeState,
+    IoResult,
+    Transport,
+)
+from kconsumer._core.network.tls import open_client
+
+
+cdef bytes raw(const string& text):
+    return text.data()[:text.size()]
+
+
+@cython.no_gc
+cdef class TlsFace:
+    """The credentials of one consumer. `options`: kconsumer.tls.TlsOptions, or what has its attributes."""
+    cdef TlsClientPtr client
+    cdef Selector selector
+
+    def __init__(self, options):
+        capsule = open_client(options)
+        self.client = (<TlsClientPtr*>PyCapsule_GetPointer(capsule, b"kconsumer.TlsClient"))[0]
+        if self.selector.open() != 0:
+            raise OSError("no selector")
+        tls_of(self.client).open(&self.selector)
+
+    def check(self):
+        """Has the files looked at, and waits for the end of it."""
+        cdef vector[SelectorEvent] events
+        cdef uint64_t ticket = tls_of(self.client).check()
+        with nogil:
+            while not tls_of(self.client).checked(ticket):
+                self.selector.wait(10000, events)
+
+    def news(self):
+        """(level, text) of the latest reading; (0, "") for nothing new."""
+        cdef string text
+        cdef int level = tls_of(self.client).take_news(&text)
+        return level, raw(text).decode()
+
+    def connect(self, int fd, str host, int port, bint bulk=False):
+        made = TransportFace()
+        made.owner = self
+        made.take(tls_of(self.client).connect(fd, host.encode(), port, bulk))
+        return made
+
+    def close(self):
+        tls_of(self.client).close()
+
+    def __dealloc__(self):
+        if tls_of(self.client) != NULL:
+            tls_of(self.client).close()
+
+
+@cython.no_gc
+cdef class TransportFace:
+    """One connection's transport over a descriptor that the test owns."""
+    cdef Transport* transport
+    cdef public object owner
+
+    cdef void take(self, Transport* made):
+        self.transport = made
+
+    def handshake(self):
+        """"done", "read", "write" or "failed"."""
+        cdef HandshakeState state
+        with nogil:
+            state = self.transport.handshake()
+        words = {HANDSHAKE_DONE: "done", HANDSHAKE_WANTS_READ: "read", HANDSHAKE_WANTS_WRITE: "write"}
+        return words.get(state, "failed")
+
+    def read(self, size_t most):
+        """Bytes; None where there are none now, b"" at the end; raises OSError with the transport's words."""
+        cdef bytes room = PyBytes_FromStringAndSize(NULL, most)
+        cdef uint8_t* to = <uint8_t*>PyBytes_AS_STRING(room)
+        cdef IoResult result
+        with nogil:
+            result = self.transport.read_into(to, most)
+        if result.state == IO_DONE:
+            return room[:result.bytes]
+        if result.state == IO_WOULD_BLOCK:
+            return None
+        if result.state == IO_CLOSED:
+            return b""
+        raise OSError(result.error, self.error_text)
+
+    def write(self, bytes data not None):
+        """How many bytes were taken; None where none are now."""
+        cdef const uint8_t* start = <const uint8_t*>PyBytes_AS_STRING(data)
+        cdef size_t length = <size_t>len(data)
+        cdef IoResult result
+        with nogil:
+            result = self.transport.write(start, length)
+        if result.state == IO_DONE:
+            return result.bytes
+        if result.state == IO_WOULD_BLOCK:
+            return None
+        raise OSError(result.error, self.error_text)
+
+    def close(self):
+        self.transport.close()
+
+    def drop(self):
+        """Ends the transport without a word to the peer."""
+        del self.transport
+        self.transport = NULL
+
+    @property
+    def pending(self):
+        return self.transport.pending()
+
+    @property
+    def crossed(self):
+        return self.transport.crossed()
+
+    @property
+    def error_code(self):
+        return self.transport.error_code()
+
+    @property
+    def error_text(self):
+        return raw(self.transport.error_text()).decode()
+
+    @property
+    def description(self):
+        return raw(self.transport.description()).decode()
+
+    def __dealloc__(self):
+        del self.transport

@@ -1,0 +1,369 @@
+// Owns: TlsTransport, a connection's bytes through TLS, and what goes wrong with them in words.
+// Threads: N. Never: blocks, closes the descriptor, reads a file, raises SIGPIPE.
+//
+// Reading ahead: OpenSSL takes from the socket what its buffer holds, many records at once, and deciphers them there; a
+// read copies one record's plaintext to where the caller wants it, a fetch block as a rule. So bytes may lie in the
+// buffer of which the selector knows nothing, and a buffer that holds half a record says so too: pending() must not, or
+// the loop would spin until the rest comes.
+#pragma once
+#include <errno.h>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <sys/socket.h>
+
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/status.hpp"
+#include "network/socket.hpp"
+#include "network/tls_context.hpp"
+#include "network/tls_error.hpp"
+#include "network/transport.hpp"
+
+namespace kc {
+
+// Brokers that have completed a handshake: one that hangs up in a later handshake is in trouble, not a plaintext port.
+struct TlsPeers {
+  std::set<std::string> known;  // thread: N
+};
+
+class TlsTransport final : public Transport {
+ public:
+  // What one recv may bring on a connection that carries fetches. Beyond the second-level cache nothing is gained.
+  static constexpr size_t kBulkBytes = 256 * 1024;
+  static constexpr size_t kSmallBytes = 17 * 1024;
+
+  TlsTransport(std::shared_ptr<TlsContext> context, std::shared_ptr<TlsPeers> peers, int fd, const std::string& host,
+               int32_t port, bool bulk)
+      : context_(std::move(context)), peers_(std::move(peers)), fd_(fd), host_(host), broker_(host_and_port(host, port)) {
+    if (!context_) {
+      fail(ERR_SSL, "TLS: the consumer is closed");
+      return;
+    }
+    ERR_clear_error();
+    if (!prepare(bulk)) fail(ERR_SSL, "TLS cannot be used: " + openssl_reason());
+  }
+  ~TlsTransport() override { SSL_free(ssl_); }
+  TlsTransport(const TlsTransport&) = delete;
+  TlsTransport& operator=(const TlsTransport&) = delete;
+
+  HandshakeState handshake() override {
+    if (failed_) return HANDSHAKE_FAILED;
+    ERR_clear_error();
+    const int rc = SSL_do_handshake(ssl_);
+    if (rc == 1) {
+      established_ = true;
+      peers_->known.insert(broker_);
+      return HANDSHAKE_DONE;
+    }
+    const int error = SSL_get_error(ssl_, rc);
+    if (error == SSL_ERROR_WANT_READ) return HANDSHAKE_WANTS_READ;
+    if (error == SSL_ERROR_WANT_WRITE) return HANDSHAKE_WANTS_WRITE;
+    context_->forget_session(broker_);
+    handshake_failed(error);
+    return HANDSHAKE_FAILED;
+  }
+
+  IoResult read_into(uint8_t* to, size_t length) override {
+    IoResult result;
+    if (failed_) return broken();
+    ERR_clear_error();
+    const int rc = SSL_read_ex(ssl_, to, length, &result.bytes);
+    crossed_ &= static_cast<uint8_t>(~kReadWantsWrite);
+    dry_ = rc != 1;
+    if (rc == 1) {
+      heard_ = true;
+      result.state = IO_DONE;
+      return result;
+    }
+    result.bytes = 0;
+    const int error = SSL_get_error(ssl_, rc);
+    if (error == SSL_ERROR_WANT_READ) return result;
+    if (error == SSL_ERROR_WANT_WRITE) {
+      crossed_ |= kReadWantsWrite;
+      return result;
+    }
+    if (error == SSL_ERROR_ZERO_RETURN) {
+      result.state = IO_CLOSED;
+      return result;
+    }
+    return conversation_failed(error, "receive");
+  }
+
+  IoResult write(const uint8_t* from, size_t length) override {
+    IoResult result;
+    if (failed_) return broken();
+    ERR_clear_error();
+    const int rc = SSL_write_ex(ssl_, from, length, &result.bytes);
+    crossed_ &= static_cast<uint8_t>(~kWriteWantsRead);
+    if (rc == 1) {
+      result.state = IO_DONE;
+      return result;
+    }
+    result.bytes = 0;
+    const int error = SSL_get_error(ssl_, rc);
+    if (error == SSL_ERROR_WANT_WRITE) return result;
+    if (error == SSL_ERROR_WANT_READ) {
+      crossed_ |= kWriteWantsRead;
+      return result;
+    }
+    if (error == SSL_ERROR_SYSCALL && !heard_) look_for_alert();
+    return failed_ ? broken() : conversation_failed(error, "send");
+  }
+
+  bool pending() const override { return established_ && !failed_ && !dry_ && (SSL_has_pending(ssl_) || !drained_); }
+  uint8_t crossed() const override { return crossed_; }
+  int32_t error_code() const override { return code_; }
+  std::string error_text() const override { return text_; }
+
+  // Our close_notify; the broker's is not waited for.
+  void close() override {
+    if (!established_ || failed_) return;
+    ERR_clear_error();
+    SSL_shutdown(ssl_);
+    ERR_clear_error();
+  }
+
+  std::string description() const override {
+    if (!established_) return std::string();
+    return std::string(SSL_get_version(ssl_)) + " " + SSL_get_cipher_name(ssl_) +
+           (SSL_session_reused(ssl_) ? ", resumed" : "");
+  }
+
+  // Once a process: what ties a connection of OpenSSL's to its transport. Returns false out of memory.
+  static bool initialise() { return connection_index() >= 0 && method() != nullptr; }
+  // For every TlsContext before its first connection.
+  static void attach(SSL_CTX* ctx, bool verify) {
+    SSL_CTX_set_verify(ctx, verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, verified);
+    SSL_CTX_sess_set_new_cb(ctx, session_made);
+  }
+
+ private:
+  bool prepare(bool bulk) {
+    attach(context_->ctx, context_->verify);
+    ssl_ = SSL_new(context_->ctx);
+    BIO* bio = ssl_ ? BIO_new(method()) : nullptr;
+    if (!bio) return false;
+    BIO_set_data(bio, this);
+    BIO_set_init(bio, 1);
+    SSL_set_bio(ssl_, bio, bio);
+    SSL_set_default_read_buffer_len(ssl_, bulk ? kBulkBytes : kSmallBytes);
+    SSL_set_connect_state(ssl_);
+    if (SSL_set_ex_data(ssl_, connection_index(), this) != 1 || !name_peer()) return false;
+    SSL_SESSION* session = context_->session(broker_);
+    if (session && SSL_set_session(ssl_, session) != 1) ERR_clear_error();
+    return true;
+  }
+
+  // Whom the certificate must be for, and what SNI asks for (names only: RFC 6066 has no addresses).
+  bool name_peer() {
+    std::string name = host_.substr(0, host_.find('%'));  // an IPv6 zone is nobody's name
+    if (!name.empty() && name.back() == '.') name.pop_back();
+    uint8_t address[sizeof(struct in6_addr)];
+    const bool is_address =
+        inet_pton(AF_INET, name.c_str(), address) == 1 || inet_pton(AF_INET6, name.c_str(), address) == 1;
+    if (!is_address && !name.empty() && SSL_set_tlsext_host_name(ssl_, name.c_str()) != 1) return false;
+    if (!context_->verify_host) return true;
+    X509_VERIFY_PARAM* wanted = SSL_get0_param(ssl_);
+    X509_VERIFY_PARAM_set_hostflags(wanted, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    return is_address ? X509_VERIFY_PARAM_set1_ip_asc(wanted, name.c_str()) == 1
+                      : X509_VERIFY_PARAM_set1_host(wanted, name.c_str(), name.size()) == 1;
+  }
+
+  // -- failures --------------------------------------------------------------------------------------------------------
+
+  void fail(int32_t code, std::string text) {
+    failed_ = true;
+    code_ = code;
+    text_ = std::move(text);
+  }
+  static IoResult broken() {
+    IoResult result;
+    result.state = IO_FAILED;
+    return result;
+  }
+  // The alert that the broker sent, -1 for another error.
+  static int alert_of(unsigned long code) {
+    const int reason = ERR_GET_REASON(code);
+    const bool is_alert = ERR_GET_LIB(code) == ERR_LIB_SSL && reason >= SSL_AD_REASON_OFFSET &&
+                          reason < SSL_AD_REASON_OFFSET + 256;
+    return is_alert ? reason - SSL_AD_REASON_OFFSET : -1;
+  }
+  static bool is_reason(unsigned long code, int reason) {
+    return ERR_GET_LIB(code) == ERR_LIB_SSL && ERR_GET_REASON(code) == reason;
+  }
+  bool cut_off(int error, unsigned long code) const {
+#ifdef SSL_R_UNEXPECTED_EOF_WHILE_READING
+    if (is_reason(code, SSL_R_UNEXPECTED_EOF_WHILE_READING)) return true;
+#endif
+    return error == SSL_ERROR_SYSCALL && code == 0 && io_error_ == 0;
+  }
+
+  void handshake_failed(int error) {
+    const unsigned long code = ERR_peek_error();
+    const int alert = alert_of(code);
+    if (io_error_ != 0) {
+      fail(ERR_TRANSPORT, "TLS handshake failed: " + kc::error_text(io_error_));
+    } else if (cut_off(error, code)) {
+      handshake_cut_off();
+    } else if (is_reason(code, SSL_R_CERTIFICATE_VERIFY_FAILED)) {
+      fail(ERR_SSL, "TLS handshake failed: " + (verification_.empty() ? openssl_reason() : verification_));
+    } else if (alert >= 0) {
+      fail(ERR_SSL, "TLS handshake failed: " + alert_text(alert, context_->identity));
+    } else if (is_reason(code, SSL_R_UNSUPPORTED_PROTOCOL) || is_reason(code, SSL_R_VERSION_TOO_LOW)) {
+      fail(ERR_SSL, "TLS handshake failed: the broker speaks neither TLS 1.2 nor 1.3 with this client: look at the "
+                    "broker's ssl.enabled.protocols");
+    } else if (!spoke_tls_) {
+      fail(ERR_SSL, "TLS handshake failed: what answers there speaks no TLS: is this a plaintext listener? Then set "
+                    "security.protocol to plaintext or sasl_plaintext, or connect to the port of the TLS listener");
+    } else {
+      fail(ERR_SSL, "TLS handshake failed: " + openssl_reason());
+    }
+    ERR_clear_error();
+  }
+
+  // A plaintext listener takes our first bytes for the size of a request, finds it too large and hangs up.
+  void handshake_cut_off() {
+    if (received_any_ || peers_->known.count(broker_)) {
+      fail(ERR_TRANSPORT, "closed by the broker during the TLS handshake");
+    } else {
+      fail(ERR_SSL, "closed by the broker at the start of the TLS handshake: is this a plaintext listener? Then set "
+                    "security.protocol to plaintext or sasl_plaintext, or connect to the port of the TLS listener");
+    }
+  }
+
+  // With TLS 1.3 the client's own handshake is over before the broker has seen its certificate: what the broker says to
+  // that comes with the first read. Later an error is one of the wire.
+  IoResult conversation_failed(int error, const char* doing) {
+    const unsigned long code = ERR_peek_error();
+    const int alert = alert_of(code);
+    if (alert >= 0) {
+      const std::string text = alert_text(alert, context_->identity);
+      fail(heard_ ? ERR_TRANSPORT : ERR_SSL, heard_ ? text : "TLS handshake failed: " + text);
+      if (!heard_) context_->forget_session(broker_);
+    } else if (io_error_ != 0) {
+      fail(ERR_TRANSPORT, std::string(doing) + " failed: " + kc::error_text(io_error_));
+    } else if (cut_off(error, code)) {
+      fail(ERR_TRANSPORT, "connection cut off: closed without the end of the TLS conversation (close_notify)");
+    } else {
+      fail(ERR_TRANSPORT, std::string("TLS ") + doing + " failed: " + openssl_reason());
+    }
+    ERR_clear_error();
+    return broken();
+  }
+
+  // The broker has hung up while we were writing: what it said first may still lie in the socket.
+  void look_for_alert() {
+    const int error = io_error_;
+    io_error_ = 0;
+    ERR_clear_error();
+    uint8_t byte;
+    size_t read = 0;
+    const int rc = SSL_peek_ex(ssl_, &byte, 1, &read);
+    if (rc != 1 && alert_of(ERR_peek_error()) >= 0) {
+      conversation_failed(SSL_get_error(ssl_, rc), "receive");
+    } else {
+      io_error_ = error;
+    }
+    ERR_clear_error();
+  }
+
+  // -- what OpenSSL calls ----------------------------------------------------------------------------------------------
+
+  static int connection_index() {
+    static const int index = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
+    return index;
+  }
+  static TlsTransport* of(const SSL* ssl) {
+    return static_cast<TlsTransport*>(SSL_get_ex_data(ssl, connection_index()));
+  }
+
+  // Notes in words what was wrong with the chain; the certificate itself is gone when the handshake has failed.
+  static int verified(int ok, X509_STORE_CTX* store) {
+    auto* ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
+    TlsTransport* self = ssl ? of(ssl) : nullptr;
+    if (!ok && self && self->verification_.empty()) {
+      self->verification_ = verification_text(X509_STORE_CTX_get_error(store), X509_STORE_CTX_get_current_cert(store),
+                                              self->host_);
+    }
+    return ok;
+  }
+
+  // Returns 1: the reference is ours now.
+  static int session_made(SSL* ssl, SSL_SESSION* session) {
+    TlsTransport* self = of(ssl);
+    if (!self || !SSL_SESSION_is_resumable(session)) return 0;
+    self->context_->keep_session(self->broker_, session);
+    return 1;
+  }
+
+  static BIO_METHOD* method() {
+    static BIO_METHOD* const made = [] {
+      BIO_METHOD* m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "kconsumer socket");
+      if (!m) return m;
+      BIO_meth_set_read(m, bio_read);
+      BIO_meth_set_write(m, bio_write);
+      BIO_meth_set_ctrl(m, bio_ctrl);
+      return m;
+    }();
+    return made;
+  }
+
+  static int bio_read(BIO* bio, char* to, int length) {
+    auto* self = static_cast<TlsTransport*>(BIO_get_data(bio));
+    BIO_clear_retry_flags(bio);
+    const ssize_t n = ::recv(self->fd_, to, static_cast<size_t>(length), 0);
+    self->drained_ = n < length;
+    if (n > 0) {
+      if (!self->received_any_) self->spoke_tls_ = (to[0] == 0x15 || to[0] == 0x16) && (n < 2 || to[1] == 3);
+      self->received_any_ = true;
+    } else if (n < 0) {
+      self->io_failed(bio, BIO_FLAGS_READ);
+    }
+    return static_cast<int>(n);
+  }
+  static int bio_write(BIO* bio, const char* from, int length) {
+    auto* self = static_cast<TlsTransport*>(BIO_get_data(bio));
+    BIO_clear_retry_flags(bio);
+#ifdef MSG_NOSIGNAL
+    const ssize_t n = ::send(self->fd_, from, static_cast<size_t>(length), MSG_NOSIGNAL);
+#else
+    const ssize_t n = ::send(self->fd_, from, static_cast<size_t>(length), 0);  // SO_NOSIGPIPE is set on the socket
+#endif
+    if (n < 0) self->io_failed(bio, BIO_FLAGS_WRITE);
+    return static_cast<int>(n);
+  }
+  void io_failed(BIO* bio, int flag) {
+    if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) {
+      BIO_set_flags(bio, flag | BIO_FLAGS_SHOULD_RETRY);
+    } else {
+      io_error_ = errno;
+    }
+  }
+  static long bio_ctrl(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
+
+  std::shared_ptr<TlsContext> context_;
+  std::shared_ptr<TlsPeers> peers_;
+  SSL* ssl_ = nullptr;         // owned, and the BIO with it
+  int fd_;                     // the connection's
+  std::string host_;
+  std::string broker_;         // host:port, the key of its session
+  bool established_ = false;
+  bool failed_ = false;
+  bool received_any_ = false;  // a byte from the peer
+  bool spoke_tls_ = false;     // and the first ones were a TLS record's
+  bool heard_ = false;         // a byte of the conversation inside TLS
+  bool drained_ = true;        // the latest recv has emptied the socket
+  bool dry_ = false;           // the latest read found no whole record
+  uint8_t crossed_ = 0;
+  int io_error_ = 0;           // errno of the socket
+  int32_t code_ = ERR_SSL;
+  std::string text_;
+  std::string verification_;   // why the chain was not accepted
+};
+
+}  // namespace kc

@@ -1,0 +1,68 @@
+"""Owns: Listener, one further listener of a test cluster's brokers: its name, its protocol, its broker properties.
+
+Threads: any (immutable). Never: starts anything; the plain listener and the controllers' are kafka.py's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_OURS = ("PLAINTEXT", "CONTROLLER")  # names that the cluster itself uses
+
+
+class Listener(NamedTuple):
+    """A listener beside the plain one.
+
+    Attributes:
+        name: as in ``listeners=NAME://…``.
+        protocol: ``PLAINTEXT``, ``SSL``, ``SASL_PLAINTEXT`` or ``SASL_SSL``.
+        host: what brokers tell clients to connect to.
+        properties: broker properties, without the prefix ``listener.name.<name>.`` under which they are set.
+    """
+
+    name: str
+    protocol: str
+    host: str
+    properties: Mapping[str, object]
+
+    def prefixed(self) -> dict[str, object]:
+        """The broker properties of this listener."""
+        return {f"listener.name.{self.name.lower()}.{key}": value for key, value in self.properties.items()}
+
+
+def read_listeners(given: Mapping[str, Mapping[str, object]]) -> tuple[Listener, ...]:
+    """Listeners from the argument of KafkaCluster. Raises ValueError for impossible ones."""
+    return tuple(_read(name, properties) for name, properties in given.items())
+
+
+def _read(name: str, properties: Mapping[str, object]) -> Listener:
+    if name in _OURS or not re.fullmatch("[A-Z][A-Z0-9_]*", name):
+        raise ValueError(f"a listener's name is in capitals and none of {', '.join(_OURS)}: not {name!r}")
+    others = dict(properties)
+    protocol = str(others.pop("security.protocol", name)).upper()
+    host = str(others.pop("host", "127.0.0.1"))
+    if protocol not in PROTOCOLS:
+        raise ValueError(f"listener {name}: give security.protocol, one of {', '.join(PROTOCOLS)}: not {protocol!r}")
+    return Listener(name, protocol, host, others)
+
+
+def listener_properties(plain: str, listeners: Iterable[Listener], ports: Mapping[str, int]) -> dict[str, object]:
+    """The broker properties that add ``listeners`` to ``plain`` (a whole ``PLAINTEXT://`` listener); none for none."""
+    listeners = tuple(listeners)
+    if not listeners:
+        return {}
+    protocols = {name: "PLAINTEXT" for name in _OURS} | {listener.name: listener.protocol for listener in listeners}
+    bound = [f"{listener.name}://127.0.0.1:{ports[listener.name]}" for listener in listeners]
+    told = [f"{listener.name}://{listener.host}:{ports[listener.name]}" for listener in listeners]
+    properties: dict[str, object] = {
+        "listeners": ",".join([plain, *bound]),
+        "advertised.listeners": ",".join([plain, *told]),
+        "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in protocols.items()),
+        "inter.broker.listener.name": "PLAINTEXT",
+    }
+    for listener in listeners:
+        properties |= listener.prefixed()
+    return properties

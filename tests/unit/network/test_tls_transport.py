@@ -1,0 +1,573 @@
+"""TlsTransport over a socket pair, Python's ssl at the other end: no Kafka, a thread only where one side must block."""
+
+from __future__ import annotations
+
+import datetime
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from certificates import Authority, Identity
+
+from kconsumer import KafkaError
+from kconsumer._core.network.tls_testing import TlsFace, TransportFace
+
+DAY = datetime.timedelta(days=1)
+Contexts = Callable[..., ssl.SSLContext]
+AUTHORITY = Authority()
+SERVER = AUTHORITY.issue()
+CLIENT = AUTHORITY.issue("client", hosts=(), client=True)
+
+
+def options(**given: Any) -> SimpleNamespace:
+    names = ("ca_location certificate_location certificate_pem key_location key_pem key_password keystore_location "
+             "keystore_password crl_location cipher_suites curves sigalgs protocols").split()
+    return SimpleNamespace(**(dict.fromkeys(names) | {"ca_pem": AUTHORITY.pem, "verify": True, "verify_host": True}
+                              | given))
+
+
+@pytest.fixture
+def server_context(tmp_path: Path) -> Contexts:
+    def make(identity: Identity = SERVER, ask: str = "", **attributes: Any) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*identity.write(tmp_path, "server"))
+        if ask:
+            context.verify_mode = ssl.CERT_REQUIRED if ask == "required" else ssl.CERT_OPTIONAL
+            context.load_verify_locations(cadata=AUTHORITY.pem)
+        for name, value in attributes.items():
+            setattr(context, name, value)
+        return context
+
+    return make
+
+
+class Wire:
+    """A client's transport and a server in memory, moved by hand over a socket pair: every step is the test's."""
+
+    def __init__(self, face: TlsFace, context: ssl.SSLContext, host: str = "localhost", bulk: bool = False) -> None:
+        self.ours, self.theirs = socket.socketpair()
+        self.ours.setblocking(False)
+        self.theirs.setblocking(False)
+        self.client: TransportFace = face.connect(self.ours.fileno(), host, 9093, bulk)
+        self.into, self.out = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.server = context.wrap_bio(self.into, self.out, server_side=True)
+        self.unsent = b""
+
+    def carry(self) -> None:
+        """What lies at the server's side of the wire, in both directions."""
+        try:
+            while data := self.theirs.recv(1 << 20):
+                self.into.write(data)
+        except BlockingIOError:
+            pass
+        self.unsent += self.out.read()
+        try:
+            while self.unsent:
+                self.unsent = self.unsent[self.theirs.send(self.unsent) :]
+        except BlockingIOError:
+            pass
+
+    def serve(self, step: Callable[[], Any]) -> Any:
+        """One call of the server's; None where it wants more."""
+        try:
+            return step()
+        except ssl.SSLWantReadError:
+            return None
+        finally:
+            self.carry()
+
+    def shake(self) -> str:
+        """Handshake of both; what the client came to: "done" or "failed"."""
+        shaken = False
+        for _ in range(20):
+            state = self.client.handshake()
+            self.carry()
+            if not shaken:
+                try:
+                    shaken = self.serve(lambda: self.server.do_handshake() or True) is True
+                except ssl.SSLError:
+                    shaken = True
+            if state == "failed" or (state == "done" and shaken):
+                return str(state)
+        raise AssertionError("the handshake does not end")
+
+    def read(self) -> Any:
+        self.carry()
+        return self.client.read(1 << 20)
+
+    def close(self) -> None:
+        self.client.drop()
+        self.ours.close()
+        self.theirs.close()
+
+
+Wires = Callable[..., Wire]
+
+
+@pytest.fixture
+def wire(server_context: Contexts) -> Iterator[Wires]:
+    made: list[Wire] = []
+
+    def make(face: TlsFace | None = None, context: ssl.SSLContext | None = None, **more: Any) -> Wire:
+        made.append(Wire(face or TlsFace(options()), context or server_context(), **more))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_conversation(wire: Wires, server_context: Contexts,
+                        version: ssl.TLSVersion) -> None:
+    one = wire(context=server_context(minimum_version=version, maximum_version=version))
+    assert one.client.handshake() == "read"
+    assert one.shake() == "done"
+    assert one.client.description.startswith("TLSv1.3 " if version is ssl.TLSVersion.TLSv1_3 else "TLSv1.2 ")
+    assert one.client.write(b"question") == 8
+    one.carry()
+    assert one.server.read(100) == b"question"
+    assert one.read() is None and not one.client.pending
+    one.serve(lambda: one.server.write(b"answer"))
+    assert one.client.read(3) == b"ans" and one.client.pending  # the rest is inside, the selector knows nothing of it
+    assert one.client.read(100) == b"wer" and not one.client.pending
+    with pytest.raises(ssl.SSLWantReadError):
+        one.server.read(1)
+    one.client.close()
+    one.carry()
+    assert one.server.read(1) == b""  # our close_notify
+
+
+def test_sni_names_hosts_and_no_addresses(wire: Wires, server_context: Contexts) -> None:
+    asked: list[str | None] = []
+    context = server_context()
+    context.sni_callback = lambda _socket, name, _context: asked.append(name)
+    for host in ("localhost", "localhost.", "127.0.0.1"):
+        assert wire(context=context, host=host).shake() == "done"
+    assert asked == ["localhost", "localhost", None]
+
+
+@pytest.mark.parametrize("bulk", [False, True])
+def test_much_in_both_directions_through_tiny_buffers(wire: Wires, bulk: bool) -> None:
+    one = wire(bulk=bulk)
+    for end in (one.ours, one.theirs):
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    assert one.shake() == "done"
+    there, back = bytes(range(256)) * 4000, bytes(reversed(range(256))) * 4000
+    sent = answered = 0
+    got_there, got_back = bytearray(), bytearray()
+    while len(got_there) < len(there) or len(got_back) < len(back):
+        # The buffer moves and grows between attempts, as a connection's does.
+        if sent < len(there):
+            sent += one.client.write(bytes(there[sent : sent + 70_000])) or 0
+        if answered < len(back) and not one.unsent:
+            piece = back[answered : answered + 50_000]
+            answered += one.serve(lambda piece=piece: one.server.write(piece)) or 0
+        one.carry()
+        try:
+            got_there += one.server.read(1 << 20)
+        except ssl.SSLWantReadError:
+            pass
+        while (data := one.client.read(9999)) is not None:
+            got_back += data
+        assert not one.client.pending  # half a record may lie inside: it is nothing to read
+    assert bytes(got_there) == there and bytes(got_back) == back
+
+
+def test_pending_says_that_more_lies_in_the_socket(wire: Wires) -> None:
+    one = wire()
+    assert one.shake() == "done"
+    one.serve(lambda: one.server.write(b"x" * 100_000))
+    got = 0
+    while one.client.pending or got == 0:
+        got += len(one.client.read(1 << 20) or b"")
+    assert got == 100_000
+
+
+def test_half_a_record_is_nothing_to_read(wire: Wires) -> None:
+    one = wire()
+    assert one.shake() == "done"
+    assert one.read() is None  # session tickets
+    one.server.write(b"whole")
+    record = one.out.read()
+    one.theirs.send(record[:-1])
+    assert one.client.read(100) is None and not one.client.pending
+    one.theirs.send(record[-1:])
+    assert one.client.read(100) == b"whole"
+
+
+def test_sessions_are_resumed_with_their_broker(wire: Wires, server_context: Contexts) -> None:
+    face, context = TlsFace(options()), server_context()
+    for expected in (False, True, True):
+        one = wire(face, context)
+        assert one.shake() == "done"
+        assert one.read() is None  # takes the tickets
+        assert one.client.description.endswith(", resumed") is expected
+    other = wire(face, context, host="127.0.0.1")
+    assert other.shake() == "done" and "resumed" not in other.client.description
+
+
+def test_closed_and_cut_off_are_told_apart(wire: Wires) -> None:
+    one = wire()
+    assert one.shake() == "done"
+    assert one.serve(one.server.unwrap) is None  # its close_notify
+    assert one.read() == b""
+    two = wire()
+    assert two.shake() == "done"
+    two.theirs.close()
+    with pytest.raises(OSError, match="cut off: closed without the end of the TLS conversation"):
+        two.client.read(1)
+    assert two.client.error_code == KafkaError._TRANSPORT
+
+
+def refused(one: Wire) -> str:
+    """The words of a handshake that fails, however late it is told."""
+    if one.shake() == "done":
+        with pytest.raises(OSError):
+            one.read()
+    assert one.client.error_code == KafkaError._SSL
+    assert one.client.handshake() == "failed"
+    with pytest.raises(OSError):
+        one.client.write(b"x")
+    return str(one.client.error_text)
+
+
+@pytest.mark.parametrize(
+    ("server", "host", "words"),
+    [
+        (Authority("Other CA").issue(), "localhost", "is signed by 'CN=Other CA', which is not among the trusted CA "
+         "certificates: give that CA's certificate in ssl.ca.location"),
+        (AUTHORITY.issue(end=-DAY / 2), "localhost", "'CN=localhost' expired on "),
+        (AUTHORITY.issue(start=DAY), "localhost", "'CN=localhost' is valid only from "),
+        (AUTHORITY.issue(hosts=("a.example", "10.0.0.1", "::1")), "localhost",
+         "is for a.example, 10.0.0.1, ::1 and not for 'localhost'"),
+        (AUTHORITY.issue(hosts=("localhost",)), "127.0.0.1", "is for localhost and not for '127.0.0.1'"),
+        (AUTHORITY.issue("bad\nname", hosts=("x" * 300 + ".example",)), "localhost", "x" * 80 + "... and not"),
+        (AUTHORITY.issue(client=True), "localhost", "is not accepted: "),
+    ],
+)  # fmt: skip
+def test_a_certificate_that_is_not_accepted(
+    wire: Wires, server_context: Contexts, server: Identity, host: str, words: str
+) -> None:
+    text = refused(wire(context=server_context(server), host=host))
+    assert text.startswith("TLS handshake failed: the broker's certificate ") and words in text
+    assert text.isprintable()
+
+
+def test_what_is_not_to_be_checked_is_not(wire: Wires, server_context: Contexts) -> None:
+    elsewhere = server_context(AUTHORITY.issue(hosts=("elsewhere",)))
+    assert wire(TlsFace(options(verify_host=False)), elsewhere).shake() == "done"
+    stranger = server_context(Authority("Other CA").issue(hosts=("elsewhere",)))
+    assert wire(TlsFace(options(verify=False)), stranger).shake() == "done"
+
+
+def test_intermediate_authorities(wire: Wires, server_context: Contexts) -> None:
+    middle = Authority("Middle CA", AUTHORITY)
+    identity = middle.issue()
+    assert wire(context=server_context(identity)).shake() == "done"
+    # One that is trusted itself needs no root above it.
+    assert wire(TlsFace(options(ca_pem=middle.pem)), server_context(identity)).shake() == "done"
+
+
+def test_revoked(wire: Wires, server_context: Contexts, tmp_path: Path) -> None:
+    lists = tmp_path / "lists.pem"
+    face = lambda text: TlsFace(options(crl_location=str(lists))) if lists.write_text(text) else None  # noqa: E731
+    assert wire(face(AUTHORITY.revoke(CLIENT)), server_context()).shake() == "done"
+    assert "has been revoked (ssl.crl.location)" in refused(wire(face(AUTHORITY.revoke(SERVER)), server_context()))
+    assert "out of date" in refused(wire(face(AUTHORITY.revoke(end=-DAY)), server_context()))
+    assert "has no list of revoked certificates by 'CN=Test CA'" in refused(
+        wire(face(Authority("Other CA").revoke()), server_context()))
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_client_certificates(
+    wire: Wires, server_context: Contexts, version: ssl.TLSVersion
+) -> None:
+    context = server_context(ask="required", minimum_version=version, maximum_version=version)
+    ours = options(certificate_pem=CLIENT.certificate_pem, key_pem=CLIENT.key_pem())
+    good = wire(TlsFace(ours), context)
+    assert good.shake() == "done"
+    assert good.server.getpeercert()["subject"] == ((("commonName", "client"),),)
+    assert "the broker demands a client certificate" in refused(wire(context=context)).replace(
+        "found nothing in common with this client", "demands a client certificate")
+    stranger = Authority("Other CA").issue("stranger", client=True)
+    strange = TlsFace(options(certificate_pem=stranger.certificate_pem, key_pem=stranger.key_pem()))
+    text = refused(wire(strange, context))
+    assert "the broker does not accept the client certificate 'CN=stranger' (alert: unknown CA)" in text
+
+
+def test_a_late_alert_behind_a_write_that_fails(wire: Wires, server_context: Contexts) -> None:
+    """With TLS 1.3 our first request crosses the broker's refusal, and the broker's kernel resets the connection."""
+    one = wire(context=server_context(ask="required"))
+    assert one.shake() == "done"
+    one.theirs.close()
+    with pytest.raises(OSError, match="the broker demands a client certificate"):
+        for _ in range(3):
+            one.client.write(b"request")
+    assert one.client.error_code == KafkaError._SSL
+
+
+def test_versions_without_a_common_one(wire: Wires, server_context: Contexts) -> None:
+    old = server_context(maximum_version=ssl.TLSVersion.TLSv1_2)
+    text = refused(wire(TlsFace(options(protocols="TLSv1.3")), old))
+    assert "speaks neither TLS 1.2 nor 1.3 with this client" in text
+    assert wire(TlsFace(options(protocols="TLSv1.2"))).shake() == "done"
+
+
+def test_suites(wire: Wires, server_context: Contexts) -> None:
+    suites = "TLS_CHACHA20_POLY1305_SHA256,TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"
+    one = wire(TlsFace(options(cipher_suites=suites)))
+    assert one.shake() == "done" and "TLS_CHACHA20_POLY1305_SHA256" in one.client.description
+    old = server_context(maximum_version=ssl.TLSVersion.TLSv1_2)
+    two = wire(TlsFace(options(cipher_suites=suites)), old)
+    assert two.shake() == "done" and "ECDHE-ECDSA-AES256-GCM-SHA384" in two.client.description
+    nothing = refused(wire(TlsFace(options(cipher_suites="ECDHE-RSA-AES128-GCM-SHA256")), old))
+    assert "found nothing in common with this client" in nothing and "ssl.cipher.suites" in nothing
+    assert "speaks neither" in refused(wire(TlsFace(options(cipher_suites="TLS_AES_128_GCM_SHA256")), old))
+
+
+def plaintext(face: TlsFace, answer: bytes, end: bool = True, known: bool = False) -> Any:
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    client = face.connect(ours.fileno(), "localhost", 9093)
+    assert client.handshake() == "read"
+    theirs.recv(10_000)
+    theirs.sendall(answer)
+    if end:
+        theirs.close()
+    state = client.handshake()
+    assert state == "failed", state
+    code, text = client.error_code, client.error_text
+    client.drop()
+    ours.close()
+    theirs.close()
+    return code, text
+
+
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad Request\r\n", b"\x00\x00\x00\x0a\x00\x00\x00\x01\x00#"])
+def test_a_port_that_speaks_something_else(answer: bytes) -> None:
+    code, text = plaintext(TlsFace(options()), answer)
+    assert code == KafkaError._SSL and "speaks no TLS: is this a plaintext listener?" in text
+
+
+def test_a_port_that_hangs_up(wire: Wires) -> None:
+    face = TlsFace(options())
+    code, text = plaintext(face, b"")
+    assert code == KafkaError._SSL and "at the start of the TLS handshake: is this a plaintext listener?" in text
+    # A broker that has spoken TLS is in trouble: no reason to doubt the configuration.
+    assert wire(face).shake() == "done"
+    assert plaintext(face, b"") == (KafkaError._TRANSPORT, "closed by the broker during the TLS handshake")
+
+
+def test_garbage_after_the_handshake(wire: Wires) -> None:
+    one = wire()
+    assert one.shake() == "done"
+    assert one.read() is None
+    one.theirs.sendall(b"\x17\x03\x03\x00\x20" + b"x" * 32)
+    with pytest.raises(OSError, match="TLS receive failed: "):
+        one.client.read(10)
+    assert one.client.error_code == KafkaError._TRANSPORT and not one.client.pending
+
+
+def test_blocking_server_in_a_thread(server_context: Contexts) -> None:
+    """A whole megabyte each way, the server at its own pace."""
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    data = b"0123456789abcdef" * 65536
+
+    def serve() -> None:
+        with server_context().wrap_socket(theirs, server_side=True) as server:
+            server.sendall(data)
+            assert server.recv(2) == b"ok"
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    client = TlsFace(options()).connect(ours.fileno(), "localhost", 1, True)
+    while client.handshake() != "done":
+        pass
+    got = bytearray()
+    while len(got) < len(data):
+        got += client.read(1 << 20) or b""
+    assert bytes(got) == data
+    client.write(b"ok")
+    thread.join()
+    client.drop()
+    ours.close()
+
+
+# -- credentials -------------------------------------------------------------------------------------------------------
+
+
+def wrong(**given: Any) -> str:
+    with pytest.raises(ValueError) as caught:
+        TlsFace(options(**given))
+    return str(caught.value)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> SimpleNamespace:
+    certificate, key = CLIENT.write(tmp_path, "client")
+    locked = tmp_path / "locked.key"
+    locked.write_text(CLIENT.key_pem("right"))
+    store = tmp_path / "client.p12"
+    store.write_bytes(CLIENT.keystore("right"))
+    other = tmp_path / "other.key"
+    other.write_text(SERVER.key_pem())
+    return SimpleNamespace(certificate=str(certificate), key=str(key), locked=str(locked), store=str(store),
+                           other=str(other))
+
+
+def test_files_that_cannot_be_used(files: SimpleNamespace, tmp_path: Path) -> None:
+    certificate = {"certificate_location": files.certificate}
+    none, empty, damaged = str(tmp_path / "none"), tmp_path / "empty", tmp_path / "damaged"
+    empty.touch()
+    damaged.write_text(AUTHORITY.pem.replace("MII", "AAA", 1))
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    missing = f"'{none}' cannot be read: No such file or directory"
+    assert wrong(ca_pem=None, ca_location=none) == f"ssl.ca.location {missing}"
+    assert wrong(ca_pem=None, ca_location=str(empty)) == f"ssl.ca.location '{empty}' holds no certificate (PEM)"
+    assert wrong(ca_pem=None, ca_location=str(damaged)).startswith(f"ssl.ca.location '{damaged}' is damaged: ")
+    assert wrong(ca_pem=None, ca_location=str(folder)) == (
+        f"ssl.ca.location '{folder}' has no file with a certificate (PEM)")
+    assert wrong(ca_pem="nothing") == "ssl.ca.pem holds no certificate (PEM)"
+    assert wrong(crl_location=none) == f"ssl.crl.location {missing}"
+    assert wrong(crl_location=str(empty)) == f"ssl.crl.location '{empty}' holds no list of revoked certificates (PEM)"
+    assert wrong(certificate_location=none, key_location=files.key) == f"ssl.certificate.location {missing}"
+    assert wrong(certificate_location=files.key, key_location=files.key) == (
+        f"ssl.certificate.location '{files.key}' holds no certificate (PEM)")
+    assert wrong(key_location=none, **certificate) == f"ssl.key.location {missing}"
+    assert wrong(key_location=files.certificate, **certificate) == (
+        f"ssl.key.location '{files.certificate}' holds no private key (PEM)")
+    assert wrong(key_location=files.other, **certificate) == (
+        f"ssl.key.location '{files.other}' is not the key of the certificate in ssl.certificate.location "
+        f"'{files.certificate}'")
+    assert wrong(key_pem=SERVER.key_pem(), certificate_pem=CLIENT.certificate_pem) == (
+        "ssl.key.pem is not the key of the certificate in ssl.certificate.pem")
+    assert wrong(key_location=files.locked, **certificate) == (
+        f"ssl.key.location '{files.locked}' is encrypted: set ssl.key.password")
+    text = wrong(key_location=files.locked, key_password="hunter2", **certificate)
+    assert text == f"ssl.key.location '{files.locked}' cannot be decrypted: ssl.key.password is wrong"
+    assert wrong(keystore_location=none) == f"ssl.keystore.location {missing}"
+    assert wrong(keystore_location=files.store) == (
+        f"ssl.keystore.location '{files.store}' is encrypted: set ssl.keystore.password")
+    assert wrong(keystore_location=files.store, keystore_password="hunter2") == (
+        f"ssl.keystore.location '{files.store}' cannot be opened: ssl.keystore.password is wrong")
+    assert "PEM files belong into ssl.certificate.location" in wrong(keystore_location=files.key)
+    damaged.write_bytes(b"\xfe\xed\xfe\xed\0\0\0\2")
+    assert "but a JKS one: convert it with keytool" in wrong(keystore_location=str(damaged))
+    assert wrong(cipher_suites="NONSENSE") == "ssl.cipher.suites 'NONSENSE' names no suites that OpenSSL knows"
+    assert "ssl.cipher.suites 'TLS_NONSENSE' " in wrong(cipher_suites="TLS_NONSENSE")
+    assert wrong(curves="nonsense").startswith("ssl.curves.list 'nonsense' names no curves")
+    assert wrong(sigalgs="nonsense").startswith("ssl.sigalgs.list 'nonsense' names no signature algorithms")
+
+
+def test_every_form_of_an_identity(
+    wire: Wires, server_context: Contexts, files: SimpleNamespace, tmp_path: Path
+) -> None:
+    open_store = tmp_path / "open.p12"
+    open_store.write_bytes(CLIENT.keystore(None))
+    for given in (
+        {"certificate_location": files.certificate, "key_location": files.key},
+        {"certificate_location": files.certificate, "key_location": files.locked, "key_password": "right"},
+        {"certificate_pem": CLIENT.certificate_pem, "key_pem": CLIENT.key_pem("p"), "key_password": "p"},
+        {"keystore_location": files.store, "keystore_password": "right"},
+        {"keystore_location": str(open_store)},
+    ):
+        one = wire(TlsFace(options(**given)), server_context(ask="required"))
+        assert one.shake() == "done"
+        assert one.server.getpeercert()["subject"] == ((("commonName", "client"),),)
+
+
+def test_authorities_from_files_folders_and_the_system(
+    wire: Wires, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "authorities"
+    folder.mkdir()
+    Authority("Other CA").write(folder / "a.pem")
+    bundle = AUTHORITY.write(folder / "no-hash-for-a-name.crt")
+    (folder / "notes.txt").write_text("no certificate")
+    (folder / "private.key").write_text(SERVER.key_pem())
+    for place in (folder, bundle):
+        assert wire(TlsFace(options(ca_pem=None, ca_location=str(place)))).shake() == "done"
+    for given in ({"ca_pem": None}, {"ca_pem": None, "ca_location": "probe"}):
+        monkeypatch.setenv("SSL_CERT_FILE", str(bundle))
+        monkeypatch.delenv("SSL_CERT_DIR", raising=False)
+        assert wire(TlsFace(options(**given))).shake() == "done"
+        monkeypatch.delenv("SSL_CERT_FILE")
+        monkeypatch.setenv("SSL_CERT_DIR", str(folder))
+        assert wire(TlsFace(options(**given))).shake() == "done"
+        monkeypatch.delenv("SSL_CERT_DIR")
+
+
+# -- rotation ----------------------------------------------------------------------------------------------------------
+
+
+def test_certificates_are_read_again_once_they_changed(
+    wire: Wires, server_context: Contexts, files: SimpleNamespace, tmp_path: Path
+) -> None:
+    face = TlsFace(options(certificate_location=files.certificate, key_location=files.key))
+    context = server_context(ask="required")
+
+    def subject() -> str:
+        face.check()
+        one = wire(face, context)
+        assert one.shake() == "done"
+        assert one.read() is None
+        return str(one.server.getpeercert()["subject"][0][0][1])
+
+    assert subject() == "client" and face.news() == (0, "")
+    following = AUTHORITY.issue("following", client=True)
+    Path(files.certificate).write_text(following.certificate_pem)
+    assert subject() == "client"  # half of it: the key is still the old one's
+    level, text = face.news()
+    assert level == 3 and "is not the key of the certificate" in text and "read before stay in use" in text
+    Path(files.key).write_text(following.key_pem())
+    assert subject() == "following"
+    assert face.news() == (5, "TLS credentials have changed on disk and were read again")
+    assert subject() == "following" and face.news() == (0, "")
+    Path(files.key).unlink()
+    assert subject() == "following"
+    assert face.news()[0] == 3
+
+
+def test_a_mounted_secret_changes_by_its_link(
+    wire: Wires, server_context: Contexts, tmp_path: Path
+) -> None:
+    other = Authority("Other CA")
+    for name, authority in (("first", other), ("second", AUTHORITY)):
+        (tmp_path / name).mkdir()
+        authority.write(tmp_path / name / "ca.pem")
+    link = tmp_path / "data"
+    link.symlink_to("first")
+    face = TlsFace(options(ca_pem=None, ca_location=str(link / "ca.pem")))
+    assert "which is not among the trusted" in refused(wire(face))
+    link.unlink()
+    link.symlink_to("second")
+    face.check()
+    assert wire(face).shake() == "done"
+
+
+def test_sessions_do_not_outlive_the_credentials_they_were_made_with(
+    wire: Wires, server_context: Contexts, tmp_path: Path
+) -> None:
+    ca, context = AUTHORITY.write(tmp_path / "ca.pem"), server_context()
+    face = TlsFace(options(ca_pem=None, ca_location=str(ca)))
+    one = wire(face, context)
+    assert one.shake() == "done" and one.read() is None
+    ca.write_text(Authority("Other CA").pem)
+    face.check()
+    assert "which is not among the trusted" in refused(wire(face, context))
+
+
+def test_a_closed_client_connects_no_more(wire: Wires) -> None:
+    face = TlsFace(options())
+    face.close()
+    face.check()
+    assert wire(face).client.handshake() == "failed"
