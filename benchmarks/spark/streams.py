@@ -16,12 +16,14 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from benchmarks.spark.reads import LOCAL, OURS, SPARK
+from benchmarks.spark.reads import CEILING, LOCAL, OURS, SPARK
+from benchmarks.spark.ready_made import ReadyMade
 from benchmarks.topics import Topic, load
 from kconsumer.testing import KafkaCluster
 from tests.spark.session import session
 
 FORMATS: Final = {SPARK: "kafka", OURS: "kconsumer"}
+TRIGGERED: Final = (SPARK, OURS, CEILING)
 # In a progress report: the trigger as a whole, and what sources have their part in.
 DURATIONS: Final = ("triggerExecution", "latestOffset", "getBatch", "queryPlanning", "addBatch")
 _SETTLING_S: Final = 8.0  # of a query, before its latencies count
@@ -32,6 +34,7 @@ def running() -> Iterator[tuple[KafkaCluster, SparkSession]]:
     with KafkaCluster(1) as cluster:
         spark = session("kconsumer benchmark", LOCAL, spark_driver_memory="2g", spark_log_level="ERROR",
                         spark_sql_streaming_numRecentProgressUpdates="1000")
+        spark.dataSource.register(ReadyMade)
         try:
             yield cluster, spark
         finally:
@@ -45,7 +48,7 @@ def _frame(spark: SparkSession, source: str, bootstrap: str, topic: str, **optio
 
 def triggers(topic: Topic, per_trigger: int, rounds: int) -> dict[str, Any]:
     """All of a topic with Trigger.AvailableNow: {"samples": {source: [{"seconds", "triggers", …}]}}."""
-    found: dict[str, list[dict[str, float]]] = {source: [] for source in FORMATS}
+    found: dict[str, list[dict[str, float]]] = {source: [] for source in TRIGGERED}
     with running() as (cluster, spark):
         load(cluster, topic)
         for number in range(rounds + 1):
@@ -61,8 +64,13 @@ def _run(spark: SparkSession, source: str, bootstrap: str, topic: Topic, per_tri
     from statistics import median
 
     with TemporaryDirectory() as folder:
-        frame = _frame(spark, source, bootstrap, topic.name, startingOffsets="earliest",
-                       maxOffsetsPerTrigger=str(per_trigger))
+        if source == CEILING:
+            frame = spark.readStream.format("ready-made").options(
+                records=str(topic.records), size=str(topic.value_bytes), partitions=str(topic.partitions),
+                per_trigger=str(per_trigger)).load()
+        else:
+            frame = _frame(spark, source, bootstrap, topic.name, startingOffsets="earliest",
+                           maxOffsetsPerTrigger=str(per_trigger))
         began = time.monotonic()
         query = (frame.writeStream.format("noop").option("checkpointLocation", folder).trigger(availableNow=True)
                  .start())

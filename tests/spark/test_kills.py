@@ -30,9 +30,10 @@ Kill = Callable[["Query"], None]
 class Load:
     """A thread that writes numbered records until it is stopped; the producer retries over the broker's restarts."""
 
-    def __init__(self, cluster: KafkaCluster, topic: str) -> None:
+    def __init__(self, cluster: KafkaCluster, topic: str, per_second: int) -> None:
         from confluent_kafka import Producer
 
+        self._per_turn = per_second // 50
         self._producer = Producer({
             "bootstrap.servers": cluster.bootstrap_servers, "enable.idempotence": True, "linger.ms": 20,
             "message.timeout.ms": 120_000, "compression.type": "lz4"})
@@ -46,7 +47,7 @@ class Load:
     def _run(self) -> None:
         while not self._stop.wait(0.02):
             self._producer.poll(0)
-            for _ in range(200):
+            for _ in range(self._per_turn):
                 try:
                     self._producer.produce(self._topic, b"%d" % self.count, partition=self.count % PARTITIONS,
                                            on_delivery=self._on_delivery)
@@ -163,8 +164,10 @@ def mixed(kinds: list[Kill], count: int, noise: random.Random) -> list[Kill]:
     return kills
 
 
-def survive(query: Query, kills: list[Kill], spark: Any, noise: random.Random) -> None:
-    load = Load(query.cluster, query.topic)
+def survive(
+    query: Query, kills: list[Kill], spark: Any, noise: random.Random, per_second: int = 10_000
+) -> None:
+    load = Load(query.cluster, query.topic, per_second)
     query.start()
     try:
         for kill in kills:
@@ -199,7 +202,8 @@ LOCAL = [kill_driver, kill_worker, kill_broker]
 
 def test_a_kill_of_each_kind(spark: Any, cluster: KafkaCluster, tmp_path: Path):
     """The driver last: the run that reads the rest is its restart."""
-    survive(Query(cluster, "killed", tmp_path, "local[2,20]"), [kill_worker, kill_broker], spark, random.Random(1))
+    survive(Query(cluster, "killed", tmp_path, "local[2,20]"), [kill_worker, kill_broker], spark, random.Random(1),
+            per_second=2_000)
 
 
 @pytest.mark.slow
