@@ -14,8 +14,8 @@ PIP := $(PY) -m pip install -q --disable-pip-version-check
 SOURCES := $(wildcard src tests tools benchmarks examples setup.py)
 
 .DEFAULT_GOAL := build
-.PHONY: setup build debug test test-full quicktest lint generate docs wheel wheel-test demo bench bench-spark fuzz \
-        sanitize soak clean
+.PHONY: setup build debug test test-full cluster-test quicktest lint generate docs wheel wheel-test demo bench bench-spark \
+        fuzz sanitize soak clean
 
 # A venv with the development tools and an editable install. The stamps make the second time quick.
 setup: $(STAMPS)/setup
@@ -48,16 +48,20 @@ build: $(STAMPS)/setup
 debug: $(STAMPS)/setup
 	@tools/build.sh $(PY) debug
 
-test: build
-	$(PY) -m pytest -m 'not slow and not spark' $(ARGS)
+test: build $(STAMPS)/extra-demo
+	$(PY) -m pytest -m 'not slow' $(ARGS)
 
 quicktest: build
 	$(PY) -m pytest -m 'not slow and not spark and not kafka' $(ARGS)
 
 # Everything, and then a clean `pip install .` with the quick tests on every Python from 3.10 to 3.13 found here.
-test-full: build $(STAMPS)/extra-spark
+test-full: build $(STAMPS)/extra-demo
 	$(PY) -m pytest $(ARGS)
 	tools/test_pythons.sh $(ARGS)
+
+# kconsumer shipped to a Spark cluster of separate processes, in both documented ways.
+cluster-test: build $(STAMPS)/extra-demo
+	$(PY) -m pytest tests/cluster -v $(ARGS)
 
 lint: build
 	$(PY) -m ruff check $(SOURCES)

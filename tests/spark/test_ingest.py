@@ -12,7 +12,7 @@ from pyspark.errors import AnalysisException, StreamingQueryException
 
 from kconsumer.errors import ConfigurationError
 from kconsumer.spark.ingest import Decoding, Ingestion, IngestOptions, TriggerMetrics
-from kconsumer.testing import KafkaCluster
+from kconsumer.testing import EmbeddedCluster, KafkaCluster
 
 Names = Callable[[], str]
 JSON = Decoding("json", "n INT, text STRING")
@@ -246,6 +246,28 @@ def test_restarts_that_contradict_the_checkpoint(job: Job):
     job.write(*GOOD)
     job.run(decoding=Decoding("json", "n INT, text STRING"))
     assert job.rows().count() == 2 * len(GOOD)
+
+
+def test_a_checkpoint_of_another_cluster(job: Job, embedded: EmbeddedCluster):
+    """Its offsets would be those of other records."""
+    job.write(*GOOD)
+    job.run()
+    embedded.create_topic(job.topic, 2)
+    with pytest.raises(ConfigurationError, match="Kafka cluster: k"):
+        job.run(bootstrap_servers=embedded.bootstrap_servers)
+
+
+def test_a_table_in_place_of_a_path(job: Job, topic_name: Names):
+    table = f"table_{topic_name().rpartition('-')[2]}"
+    for part in range(2):
+        job.write(b'{"n": %d}' % part)
+        job.run(path=None, table=table, decoding=JSON, select=("value.n", "offset"))
+    try:
+        assert job.spark.table(table).orderBy("n").collect() == [(0, 0, None), (1, 1, None)]
+        with pytest.raises(ConfigurationError, match=f"table: {table} there, other now"):
+            job.run(path=None, table="other", decoding=JSON, select=("value.n", "offset"))
+    finally:
+        job.spark.sql(f"DROP TABLE {table}")
 
 
 def test_the_checkpoint_of_a_query_that_was_not_this_job(job: Job):

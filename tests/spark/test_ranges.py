@@ -35,8 +35,10 @@ def cluster() -> Iterator[KafkaCluster]:
 @pytest.fixture(scope="module")
 def logs(cluster: KafkaCluster, java_produce: Callable[..., Any]) -> dict[str, dict[str, list[Row]]]:
     """What is in each topic, by isolation level, as confluent_kafka reads it."""
+    compacted = _to_be_compacted(cluster)  # meanwhile
     topics = [_transactions(cluster, java_produce, codec) for codec in CODECS]
-    topics.append(_compacted(cluster))
+    topics.append(compacted)
+    _wait_for_the_cleaner(cluster, compacted)
     return {topic: {level: _truth(cluster, topic, level) for level in LEVELS} for topic in topics}
 
 
@@ -65,7 +67,7 @@ def _record(noise: random.Random, n: int) -> dict[str, Any]:
     }
 
 
-def _compacted(cluster: KafkaCluster) -> str:
+def _to_be_compacted(cluster: KafkaCluster) -> str:
     topic, noise = "ranges-compacted", random.Random(5)
     cluster.create_topic(topic, config={
         "cleanup.policy": "compact", "segment.ms": 200, "min.cleanable.dirty.ratio": 0.001, "segment.bytes": 1_048_576,
@@ -73,6 +75,10 @@ def _compacted(cluster: KafkaCluster) -> str:
     for _ in range(4):
         cluster.produce(topic, [(b"%d" % noise.randrange(40), b"%d" % n) for n in range(250)],
                         {"compression.type": "lz4"})
+    return topic
+
+
+def _wait_for_the_cleaner(cluster: KafkaCluster, topic: str) -> None:
     deadline = time.monotonic() + 60
     while len(_truth(cluster, topic, LEVELS[0])) > 400:
         assert time.monotonic() < deadline, "the cleaner has not run"
@@ -84,7 +90,6 @@ def _compacted(cluster: KafkaCluster) -> str:
         time.sleep(0.5)
         settled = settled + 1 if _truth(cluster, topic, LEVELS[0]) == before else 0
         assert time.monotonic() < deadline + 60, "the cleaner does not come to rest"
-    return topic
 
 
 def _truth(cluster: KafkaCluster, topic: str, level: str) -> list[Row]:

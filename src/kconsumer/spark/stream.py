@@ -40,6 +40,10 @@ class StreamReader(DataSourceStreamReader):
         self._available_now = False
         self._target: Offsets | None = None  # all that a query with Trigger.AvailableNow reads
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What read() needs: every task gets a copy, and the offsets of all partitions are large."""
+        return {"_options": self._options}
+
     # ---- Spark's calls
 
     def initialOffset(self) -> dict[str, Any]:
