@@ -11,6 +11,7 @@ import base64
 import json
 import random
 import re
+import os.path
 import ssl
 import threading
 import time
@@ -150,9 +151,9 @@ def _tls_context(settings: Settings) -> ssl.SSLContext:
             return ssl.create_default_context(cadata=pem)
         if place is None or place == "probe":
             return ssl.create_default_context()
-        import os.path
-
-        return ssl.create_default_context(**{"capath" if os.path.isdir(place) else "cafile": place})
+        if os.path.isdir(place):
+            return ssl.create_default_context(capath=place)
+        return ssl.create_default_context(cafile=place)
     except (OSError, ValueError) as wrong:
         name = "https.ca.pem" if pem is not None else "https.ca.location"
         raise configuration_error(f"{name} cannot be used: {wrong}") from None

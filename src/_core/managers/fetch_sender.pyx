@@ -81,7 +81,7 @@ cdef enum:
     # What one response may bring at most: its block is pinned as a whole, so it should not grow with fetch.max.bytes.
     # With what surrounds the records it is 8 MiB, and fits a block of that size.
     RESPONSE_TARGET_BYTES = 8384512
-    # Twice as much from this number of partitions on: a broker looks at all of a session's for every request (some 10 µs
+    # Twice as much from this number of partitions on: a broker looks at all of a session's for every request (10 µs
     # each), and should be sending for most of the time. More than that no longer stays in the CPU's caches.
     MANY_PARTITIONS = 500
     WORTHWHILE_BYTES = 1048576
