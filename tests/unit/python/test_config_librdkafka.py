@@ -274,7 +274,6 @@ def test_takes_more_than_confluent_kafka(config: dict[str, Any]) -> None:
         {"logger": 5},
         {"offset.store.method": "file"},
         {"topic.blacklist": "a"},
-        {"ssl.ca.location": "probe"},
         {"sasl.username": "u"},
     ],
     ids=str,
