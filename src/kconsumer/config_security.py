@@ -100,7 +100,9 @@ SECURITY: Final[tuple[Property, ...]] = (
            java_default=None),
     string("sasl.kerberos.principal", None, "Kerberos principal of this client; none: that of the keytab, or of the "
            "credential cache.", librdkafka_default="kafkaclient"),
-    accepted(string("sasl.kerberos.kinit.cmd", None, "Command that obtains a Kerberos ticket.", java_default=SAME),
+    accepted(string("sasl.kerberos.kinit.cmd", None, "Command that obtains a Kerberos ticket.", java_default=SAME,
+                    librdkafka_default='kinit -R -t "%{sasl.kerberos.keytab}" -k %{sasl.kerberos.principal} || '
+                                       'kinit -t "%{sasl.kerberos.keytab}" -k %{sasl.kerberos.principal}'),
              "the Kerberos library takes tickets from `sasl.kerberos.keytab` or the credential cache by itself"),
     string("sasl.kerberos.keytab", None, "File of the Kerberos keytab; none: tickets are taken from the credential "
            "cache (`KRB5CCNAME`)."),

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import base64
 import json
+import os.path
 import random
 import re
-import os.path
 import ssl
 import threading
 import time
@@ -151,9 +151,8 @@ def _tls_context(settings: Settings) -> ssl.SSLContext:
             return ssl.create_default_context(cadata=pem)
         if place is None or place == "probe":
             return ssl.create_default_context()
-        if os.path.isdir(place):
-            return ssl.create_default_context(capath=place)
-        return ssl.create_default_context(cafile=place)
+        return ssl.create_default_context(capath=place) if os.path.isdir(place) else ssl.create_default_context(
+            cafile=place)
     except (OSError, ValueError) as wrong:
         name = "https.ca.pem" if pem is not None else "https.ca.location"
         raise configuration_error(f"{name} cannot be used: {wrong}") from None

@@ -19,8 +19,9 @@ MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 
 
 def quoted(text: str) -> str:
-    """A value inside a JAAS entry."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    """A value inside a JAAS entry inside a file of Java properties, where a backslash counts once more."""
+    jaas = '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return jaas.replace("\\", "\\\\").encode("ascii", "backslashreplace").decode().replace("\\xfc", "\\u00fc")
 
 
 _JAAS = "org.apache.kafka.common.security"

@@ -281,7 +281,6 @@ def test_a_connection_waits_for_its_token(broker, clock):
     driver.poll()
     assert not driver.take_token_request()
     clock.advance(1)
-    assert driver.next_timeout_ms() <= 1
     assert driver.take_token_request() and not driver.take_token_request()
 
 
