@@ -136,9 +136,8 @@ READS: dict[str, tuple[dict[str, Any], int]] = {
 
 # In `make test`; the rest of them take minutes together.
 SHORT = {
-    "subscribe", "two topics", "pattern", "assign", "headers", "offsets", "a span", "times by partition",
-    "no record that young in one partition", "time before offsets", "both ways of splitting", "other options",
-    "nothing to read", "two strategies", "reset", "start at latest", "offsets of some partitions", "unknown topic",
+    "subscribe", "two topics", "assign", "headers", "offsets", "a span", "times by partition", "both ways of splitting",
+    "nothing to read", "start at latest", "offsets of some partitions", "unknown topic",
 }
 
 

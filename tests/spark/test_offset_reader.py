@@ -121,7 +121,7 @@ def test_a_failure_is_asked_again_so_often(cluster: EmbeddedCluster, asking: Cal
 
 
 def test_a_task_gets_nothing_of_what_the_driver_knows(cluster: EmbeddedCluster):
-    """Of a stream over many partitions that is much, and each task would have to read it."""
+    """Of a stream over many partitions that may be much."""
     stream = LimitedStreamReader(parsed(cluster, subscribe="t", startingOffsets="earliest"))
     before = len(pickle.dumps(stream))
     start = stream.initialOffset()

@@ -41,7 +41,7 @@ class StreamReader(DataSourceStreamReader):
         self._target: Offsets | None = None  # all that a query with Trigger.AvailableNow reads
 
     def __getstate__(self) -> dict[str, Any]:
-        """What read() needs: every task gets a copy, and the offsets of all partitions are large."""
+        """What read() needs: every task has a copy, and nothing there is to depend on what the driver knows."""
         return {"_options": self._options}
 
     # ---- Spark's calls
