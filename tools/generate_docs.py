@@ -72,6 +72,8 @@ def shown(value: object) -> str:
         return "none"
     if isinstance(value, tuple):
         return f"`{','.join(map(str, value))}`"
+    if isinstance(value, frozenset):
+        return f"`{','.join(sorted(map(str, value)))}`"
     return f"`{value}`"
 
 
