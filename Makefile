@@ -11,10 +11,11 @@ VENV := .venv
 PY := $(VENV)/bin/python
 STAMPS := build/stamps
 PIP := $(PY) -m pip install -q --disable-pip-version-check
-SOURCES := $(wildcard src tests tools benchmarks setup.py)
+SOURCES := $(wildcard src tests tools benchmarks examples setup.py)
 
 .DEFAULT_GOAL := build
-.PHONY: setup build debug test test-full quicktest lint generate demo bench bench-spark fuzz sanitize soak clean
+.PHONY: setup build debug test test-full cluster-test quicktest lint generate docs wheel wheel-test demo bench bench-spark \
+        fuzz sanitize soak clean
 
 # A venv with the development tools and an editable install. The stamps make the second time quick.
 setup: $(STAMPS)/setup
@@ -47,16 +48,20 @@ build: $(STAMPS)/setup
 debug: $(STAMPS)/setup
 	@tools/build.sh $(PY) debug
 
-test: build
-	$(PY) -m pytest -m 'not slow and not spark' $(ARGS)
+test: build $(STAMPS)/extra-demo
+	$(PY) -m pytest -m 'not slow' $(ARGS)
 
 quicktest: build
 	$(PY) -m pytest -m 'not slow and not spark and not kafka' $(ARGS)
 
 # Everything, and then a clean `pip install .` with the quick tests on every Python from 3.10 to 3.13 found here.
-test-full: build $(STAMPS)/extra-spark
+test-full: build $(STAMPS)/extra-demo
 	$(PY) -m pytest $(ARGS)
 	tools/test_pythons.sh $(ARGS)
+
+# kconsumer shipped to a Spark cluster of separate processes, in both documented ways.
+cluster-test: build $(STAMPS)/extra-demo
+	$(PY) -m pytest tests/cluster -v $(ARGS)
 
 lint: build
 	$(PY) -m ruff check $(SOURCES)
@@ -69,6 +74,22 @@ lint: build
 
 generate: $(STAMPS)/setup
 	$(PY) tools/generate_protocol.py
+
+# The site, in build/site. Strict: a broken link or anchor, or a docstring that cannot be read, fails. mkdocstrings finds
+# the package as it is installed, src/_core as kconsumer._core, in a tree of links.
+docs: build $(STAMPS)/extra-docs
+	$(PY) tools/generate_docs.py --check
+	@rm -rf build/docs && mkdir -p build/docs/kconsumer
+	@ln -s $(abspath $(wildcard src/kconsumer/*)) build/docs/kconsumer/
+	@ln -s $(abspath src/_core) build/docs/kconsumer/_core
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build -q -f tools/mkdocs.yml
+
+# What is published is made by cibuildwheel; this shows here, without containers, that it can be.
+wheel: $(STAMPS)/setup $(STAMPS)/extra-wheel
+	tools/wheel.sh $(PY) $(ARGS)
+
+wheel-test:
+	tools/test_pythons.sh --wheels dist $(ARGS)
 
 demo: build $(STAMPS)/extra-demo
 	$(PY) tools/demo.py --kafka $(KAFKA) $(ARGS)

@@ -18,6 +18,7 @@ from setuptools.command.build_ext import build_ext
 
 ROOT = Path(__file__).resolve().parent
 CORE = Path("src/_core")
+EXPORTS = str(CORE / "exports.map")
 DEBUG = os.environ.get("KCONSUMER_DEBUG") == "1"
 SANITIZE = os.environ.get("KCONSUMER_SANITIZE", "")
 JOBS = int(os.environ.get("KCONSUMER_JOBS", os.cpu_count() or 1))
@@ -63,9 +64,11 @@ def pxd_package() -> str:
 
 def compiler_flags() -> tuple[list[str], list[str]]:
     compile_args = ["-std=c++17", "-fvisibility=hidden", "-g1", "-Wno-unused-function"]
-    link_args: list[str] = []
     if sys.platform == "darwin":
         compile_args.append("-mmacosx-version-min=11.0")
+        link_args = ["-Wl,-exported_symbol,_PyInit_*"]
+    else:
+        link_args = [f"-Wl,--version-script={EXPORTS}"]
     compile_args += ["-O0", "-g", "-UNDEBUG"] if DEBUG else ["-O3", "-fno-plt"]
     if SANITIZE == "address":
         flags = ["-fsanitize=address,undefined", "-fno-sanitize=vptr,function", "-fno-omit-frame-pointer"]
@@ -119,7 +122,7 @@ def extensions() -> list[Extension]:
                 include_dirs=[str(CORE), *openssl_headers],
                 library_dirs=openssl_libraries,
                 libraries=LIBRARIES.get(name, []) + ([] if sys.platform == "darwin" else ["dl"]),
-                depends=sorted(str(p) for p in headers_of(path, set())),
+                depends=[EXPORTS, *sorted(str(p) for p in headers_of(path, set()))],
                 extra_compile_args=compile_args,
                 extra_link_args=link_args,
             )

@@ -4,7 +4,8 @@ Rolling bounce: 8 members under a constant rate are closed and started again one
 partitions, how long records waited in partitions that stayed and in those that moved, side by side for kconsumer,
 confluent-kafka and the Java client (members as in tests/groups). Heartbeats: how late they reach the broker while the
 application holds the GIL for 10 s, stamped by a proxy before the broker. Crowd: how long 200 members need to share
-2,000 partitions, and how long when one more joins.
+2,000 partitions, and how long when one more joins. Subscription: what kconsumer's rates are with a group, by those
+without one.
 
 Threads: the main thread, and one for the proxy. Never: judges a figure; exits with 1 only if a scenario went wrong.
 """
@@ -26,7 +27,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.runner import run_program
+from benchmarks.clients.registry import Client, python_program
+from benchmarks.runner import in_turn, run_program
+from benchmarks.topics import TOPICS, load
 from kconsumer.testing import KafkaCluster
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -44,7 +47,8 @@ CASES = {  # name → (protocol, static)
 }
 HEARTBEATS = {CLASSIC: 12, CONSUMER: 68}  # API keys
 GIL_SECONDS = 10.0
-SECTIONS = ("bounce", "heartbeats", "crowd")
+METHODS = ("poll", "consume", "consume_batch")
+SECTIONS = ("bounce", "heartbeats", "crowd", "subscription")
 
 
 def bounce(cluster: KafkaCluster, kind: str, case: str, given: argparse.Namespace) -> Verdict:
@@ -180,6 +184,32 @@ def crowd(kinds: list[str], members: int, partitions: int) -> list[dict[str, Any
     return found
 
 
+def subscription(rounds: int) -> list[dict[str, Any]]:
+    """kconsumer with assign() and in a group of its own, in turn: the median ratio of the rates for each method."""
+    found = []
+    topic = TOPICS["plain"]
+    clients = {}
+    for method in METHODS:
+        for protocol in (None, *HEARTBEATS):
+            more = [] if protocol is None else ["--group", protocol]
+            clients[method, protocol] = Client(f"{method} {protocol or 'assign'}", "", python_program(
+                "drop_in", "--library", "kconsumer", "--method", method, *more), "")
+    with KafkaCluster(1, heap="1g", config={"group.initial.rebalance.delay.ms": 0}) as cluster:
+        load(cluster, topic)
+        samples, failed = in_turn(clients.values(), cluster.bootstrap_servers, topic, rounds, print)
+    if failed:
+        raise SystemExit(f"failed: {failed}")
+    rates = {key: [s.rate for s in samples if s.client == client.name] for key, client in clients.items()}
+    for method in METHODS:
+        for protocol in HEARTBEATS:
+            pairs = list(zip(rates[method, protocol], rates[method, None], strict=True))
+            ratios = sorted(own / other for own, other in pairs)
+            found.append({"method": method, "protocol": protocol, "rounds": rounds,
+                          "records_per_s": statistics.median(own for own, _ in pairs),
+                          "ratio_to_assign": statistics.median(ratios), "least": ratios[0], "most": ratios[-1]})
+    return found
+
+
 def table(rows: list[dict[str, Any]]) -> str:
     heads = list(rows[0])
     lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
@@ -197,6 +227,7 @@ def main() -> int:
     parser.add_argument("--members", type=int, default=8)
     parser.add_argument("--partitions", type=int, default=24)
     parser.add_argument("--rate", type=float, default=10_000, help="records a second")
+    parser.add_argument("--rounds", type=int, default=15, help="of the subscription section")
     parser.add_argument("--sections", default=",".join(SECTIONS), help="separated by commas")
     given = parser.parse_args()
     kinds, results = given.kinds.split(","), {}
@@ -218,6 +249,9 @@ def main() -> int:
     if "crowd" in sections:
         results["crowd"] = crowd(python, members=200, partitions=2000)
         print(table(results["crowd"]))
+    if "subscription" in sections:
+        results["subscription"] = subscription(given.rounds)
+        print(table(results["subscription"]))
     out = ROOT / "build" / "bench"
     out.mkdir(parents=True, exist_ok=True)
     (out / "groups.json").write_text(json.dumps(results, indent=1), encoding="utf-8")

@@ -19,7 +19,7 @@ from benchmarks.clients.registry import BUILD, EVERY, ROOT
 
 DOCS = ROOT / "docs"
 BEGIN, END = "<!-- results -->", "<!-- end of results -->"
-_PACKAGES = ("kconsumer", "confluent-kafka", "aiokafka", "kafka-python", "pyarrow")
+_PACKAGES = ("kconsumer", "confluent-kafka", "aiokafka", "kafka-python", "pyarrow", "pyspark")
 # What was set out to be reached: (topic, client, figure, at least).
 _RATES = (("plain", "kconsumer consume_batch", 10.0), ("plain", "kconsumer consume", 4.0),
           ("plain", "kconsumer poll", 5.0), ("lz4", "kconsumer consume_batch", 6.0),

@@ -1,7 +1,8 @@
-"""Writes docs/configuration.md from the table of properties and docs/metrics.md from that of metrics.
+"""Writes docs/configuration.md from the table of properties, docs/metrics.md from that of metrics, and the diagrams
+in the other pages from the core's source.
 
-Owns: the form of those pages. Threads: one. Never: states what a property is (src/kconsumer/config_properties.py) or
-what a metric counts (src/kconsumer/metrics.py).
+Owns: the form of those pages. Threads: one. Never: states what a property is (src/kconsumer/config_properties.py),
+what a metric counts (src/kconsumer/metrics.py) or what is drawn (tools/diagrams.py).
 
 Usage (with kconsumer installed):
     python tools/generate_docs.py            write the pages
@@ -13,6 +14,8 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+
+import diagrams
 
 from kconsumer import metrics
 from kconsumer.config_properties import SECTIONS, OffsetReset
@@ -69,6 +72,8 @@ def shown(value: object) -> str:
         return "none"
     if isinstance(value, tuple):
         return f"`{','.join(map(str, value))}`"
+    if isinstance(value, frozenset):
+        return f"`{','.join(sorted(map(str, value)))}`"
     return f"`{value}`"
 
 
@@ -156,11 +161,16 @@ def metrics_page() -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Write docs/configuration.md and docs/metrics.md.")
+    parser = argparse.ArgumentParser(description="Write the pages of docs/ that are made from the source.")
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a page is not up to date")
     arguments = parser.parse_args()
     stale = False
-    for name, text in (("configuration.md", page()), ("metrics.md", metrics_page())):
+    pages = {"configuration.md": page(), "metrics.md": metrics_page()}
+    for drawn in sorted(DOCS.glob("*.md")):
+        text = drawn.read_text(encoding="utf-8")
+        if diagrams.MARK.search(text):
+            pages[drawn.name] = diagrams.fill(text)
+    for name, text in pages.items():
         written = DOCS / name
         if not arguments.check:
             DOCS.mkdir(exist_ok=True)

@@ -10,6 +10,8 @@ full, and then reaches a fifth of what it can; so it is measured with a shorter 
 from __future__ import annotations
 
 import importlib
+import time
+import uuid
 from typing import Any
 
 from benchmarks.clients.measure import CHUNK, SILENCE_SECONDS, Watch, arguments, connection, fail
@@ -84,6 +86,27 @@ def arrow(consumer: Any, wanted: int, watch: Watch) -> tuple[int, int]:
     return count, size
 
 
+def subscribe(consumer: Any, topic: str, partitions: int) -> Watch:
+    """Waits until the group has given all partitions; they are assigned, and the watch started, in the callback."""
+    watches: list[Watch] = []
+
+    def on_assign(_: Any, places: list[Any]) -> None:
+        if len(places) != partitions:
+            fail(f"{len(places)} of {partitions} partitions were assigned")
+        for place in places:
+            place.offset = 0
+        watches.append(Watch())
+        consumer.assign(places)
+
+    consumer.subscribe([topic], on_assign=on_assign)
+    deadline = time.monotonic() + SILENCE_SECONDS
+    while not watches:
+        if consumer.poll(0) is not None or time.monotonic() > deadline:  # 0: no time for a record to come in it
+            fail("no assignment came")
+        time.sleep(0.001)
+    return watches[0]
+
+
 METHODS = {"poll": poll, "consume": consume, "consume_batch": consume_batch, "arrow": arrow}
 
 
@@ -92,13 +115,17 @@ def main() -> None:
     if given.method == "arrow":
         import pyarrow.compute  # noqa: F401 - its import is not what is measured
     library = importlib.import_module(given.library)
-    consumer = library.Consumer({**connection(given), "group.id": "benchmarks",
-                                 "enable.auto.commit": False, **(TUNED if given.tuned else {})})
+    group = {"group.id": "benchmarks", "enable.auto.commit": False} if given.group is None else {
+        "group.id": f"benchmarks-{uuid.uuid4()}", "group.protocol": given.group}
+    consumer = library.Consumer({**connection(given), **group, **(TUNED if given.tuned else {})})
     try:
         consumer.list_topics(given.topic, timeout=SILENCE_SECONDS)
-        places = [library.TopicPartition(given.topic, p, 0) for p in range(given.partitions)]
-        watch = Watch()
-        consumer.assign(places)
+        if given.group is None:
+            places = [library.TopicPartition(given.topic, p, 0) for p in range(given.partitions)]
+            watch = Watch()
+            consumer.assign(places)
+        else:
+            watch = subscribe(consumer, given.topic, given.partitions)
         count, size = METHODS[given.method](consumer, given.records, watch)
         watch.report(count, size)
     finally:

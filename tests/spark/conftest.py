@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -39,28 +37,14 @@ def delete_before(kafka: KafkaCluster, topic: str, offset: int) -> None:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A session that knows the source; in UTC, so that collected timestamps are what was written."""
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    from pyspark.sql import SparkSession
+    """One session for all tests."""
+    from tests.spark.session import session
 
-    from kconsumer.spark import register
-    from tests.spark.connector import connector_jars
-
-    session = (
-        SparkSession.builder.master("local[2]").appName("kconsumer tests")
-        .config("spark.jars", ",".join(map(str, connector_jars())))
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("OFF")  # tests that fail a query on purpose
-    register(session)
-    yield session
-    session.stop()
+    found = session("kconsumer tests", spark_sql_shuffle_partitions="2",
+                    spark_sql_warehouse_dir=str(tmp_path_factory.mktemp("warehouse")))
+    found.sparkContext.setLogLevel("OFF")  # tests that fail a query on purpose
+    yield found
+    found.stop()
 
 
 @pytest.fixture

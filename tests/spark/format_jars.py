@@ -1,34 +1,29 @@
-"""The jar of Spark's Avro functions, fetched with Maven the first time, kept in the cache.
+"""The jars of what Spark reads and writes with more than it has itself: Avro, Delta, Iceberg.
 
-Owns: avro_jar(). Threads: any; two processes take turns. Never: knows a registry's address (Maven's settings do).
+Owns: their versions. Threads: any; two processes take turns. Never: fetches one that a test did not ask for.
 """
 
 from __future__ import annotations
 
-import subprocess
-import tempfile
 from pathlib import Path
 
-from kconsumer.testing._artifacts import cache_root, locked
+from tests.spark.maven import Artifact, jars
 
-# Not every version of Spark has its own there; this one does for the newest.
+# Not every version of Spark has its own there; these do for the newest.
 AVRO_VERSION = "4.1.1"
-_ARTIFACT = f"org.apache.spark:spark-avro_2.13:{AVRO_VERSION}"
+DELTA_VERSION = "4.4.0"
+ICEBERG_VERSION = "1.12.0"
 
 
 def avro_jar() -> Path:
-    home = cache_root() / f"spark-avro-{AVRO_VERSION}"
-    with locked(home.with_name(f"{home.name}.lock")):
-        if not home.is_dir():
-            _fetch(home)
-    return next(home.glob("*.jar"))
+    return jars(f"spark-avro-{AVRO_VERSION}", Artifact("org.apache.spark", "spark-avro_2.13", AVRO_VERSION))[0]
 
 
-def _fetch(home: Path) -> None:
-    with tempfile.TemporaryDirectory(dir=home.parent) as scratch:
-        jars = Path(scratch) / "jars"
-        subprocess.run(["mvn", "-B", "-q", "dependency:get", f"-Dartifact={_ARTIFACT}", "-Dtransitive=false"],
-                       check=True, stdin=subprocess.DEVNULL, timeout=600, cwd=scratch)
-        subprocess.run(["mvn", "-B", "-q", "dependency:copy", f"-Dartifact={_ARTIFACT}", f"-DoutputDirectory={jars}"],
-                       check=True, stdin=subprocess.DEVNULL, timeout=600, cwd=scratch)
-        jars.rename(home)
+def delta_jars() -> list[Path]:
+    return jars(f"delta-{DELTA_VERSION}", *(Artifact("io.delta", name, DELTA_VERSION)
+                                            for name in ("delta-spark_4.2_2.13", "delta-storage")))
+
+
+def iceberg_jars() -> list[Path]:
+    return jars(f"iceberg-{ICEBERG_VERSION}",
+                Artifact("org.apache.iceberg", "iceberg-spark-runtime-4.1_2.13", ICEBERG_VERSION))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -134,13 +134,25 @@ READS: dict[str, tuple[dict[str, Any], int]] = {
 }
 
 
-@pytest.mark.parametrize("name", READS)
+# In `make test`; the rest of them take minutes together.
+SHORT = {
+    "subscribe", "two topics", "assign", "headers", "offsets", "a span", "times by partition", "both ways of splitting",
+    "nothing to read", "start at latest", "offsets of some partitions", "unknown topic",
+}
+
+
+def each(names: Iterable[str]) -> list[Any]:
+    return [pytest.param(name, marks=[] if name in SHORT else pytest.mark.slow) for name in names]
+
+
+@pytest.mark.parametrize("name", each(READS))
 def test_same_rows(both: Both, topic: str, other: str, name: str):
     options, count = READS[name]
     assert len(both.same(options)) == count
 
 
-@pytest.mark.parametrize(("level", "count"), [(None, 100), ("read_uncommitted", 100), ("read_committed", 65)])
+@pytest.mark.parametrize(("level", "count"), [
+    pytest.param(None, 100, marks=pytest.mark.slow), ("read_uncommitted", 100), ("read_committed", 65)])
 def test_same_rows_of_transactions(both: Both, transactions: str, level: str | None, count: int):
     options = {"subscribe": transactions} | ({} if level is None else {"kafka.isolation.level": level})
     assert len(both.same(options)) == count
@@ -220,7 +232,7 @@ REFUSED: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("name", each(REFUSED))
 def test_what_one_refuses_the_other_refuses(both: Both, topic: str, name: str):
     for source in ("kafka", "kconsumer"):
         with pytest.raises(Exception):  # noqa: B017 (of either source, each with errors of its own)

@@ -12,7 +12,7 @@ from pyspark.errors import AnalysisException, StreamingQueryException
 
 from kconsumer.errors import ConfigurationError
 from kconsumer.spark.ingest import Decoding, Ingestion, IngestOptions, TriggerMetrics
-from kconsumer.testing import KafkaCluster
+from kconsumer.testing import EmbeddedCluster, KafkaCluster
 
 Names = Callable[[], str]
 JSON = Decoding("json", "n INT, text STRING")
@@ -92,6 +92,7 @@ def test_json_with_a_schema(job: Job):
     assert rows.where("value is null").count() == 1  # the tombstone
 
 
+@pytest.mark.slow
 def test_json_with_a_schema_in_sparks_own_form(job: Job):
     from pyspark.sql.types import LongType, StructField, StructType
 
@@ -100,6 +101,7 @@ def test_json_with_a_schema_in_sparks_own_form(job: Job):
     assert job.rows().select("value.n").collect() == [(12345678901,)]
 
 
+@pytest.mark.slow
 def test_json_whose_schema_is_inferred_from_every_partition(job: Job):
     job.write(b'{"a": 1}', b'{"b": {"c": "x"}}', b'{"a": 2.5}', b"no json", partitions=2)
     job.run(decoding=Decoding("json"))
@@ -125,6 +127,7 @@ def test_a_selection_and_new_columns_to_partition_by(job: Job):
     assert found.where("sum is null").count() == 0
 
 
+@pytest.mark.slow
 def test_a_pattern_and_a_topic_that_comes_later(job: Job):
     job.write(b"1")
     job.run(pattern=f"{job.topic}.*")
@@ -170,6 +173,7 @@ def test_bad_records_as_dead_letters(job: Job):
     assert rows.select("value.n").collect() == [(1,), (2,), (None,)] * 2
 
 
+@pytest.mark.slow
 def test_a_bad_record_that_fails_the_run_is_named(job: Job):
     job.write(*GOOD, b"nonsense")
     with pytest.raises(StreamingQueryException) as caught:
@@ -182,6 +186,7 @@ def test_a_bad_record_that_fails_the_run_is_named(job: Job):
     assert job.dead() == [(3, b"nonsense", "the value is not a JSON object")]
 
 
+@pytest.mark.slow
 def test_options_may_change_until_a_trigger_has_begun(job: Job):
     job.write(*GOOD)
     with pytest.raises(AnalysisException):
@@ -202,6 +207,7 @@ def test_a_restart_goes_on_exactly(job: Job):
     assert sorted(int(bytes(row.value)) for row in job.rows().collect()) == list(range(300))
 
 
+@pytest.mark.slow
 def test_once_is_one_trigger(job: Job):
     for part in range(2):
         job.write(*[b"%d" % n for n in range(part * 50, part * 50 + 50)])
@@ -209,6 +215,7 @@ def test_once_is_one_trigger(job: Job):
     assert sorted(int(bytes(row.value)) for row in job.rows().collect()) == list(range(100))
 
 
+@pytest.mark.slow
 def test_further_topics_are_read_from_their_beginning(job: Job):
     job.write(b"1")
     job.run()
@@ -248,6 +255,30 @@ def test_restarts_that_contradict_the_checkpoint(job: Job):
     assert job.rows().count() == 2 * len(GOOD)
 
 
+def test_a_checkpoint_of_another_cluster(job: Job, embedded: EmbeddedCluster):
+    """Its offsets would be those of other records."""
+    job.write(*GOOD)
+    job.run()
+    embedded.create_topic(job.topic, 2)
+    with pytest.raises(ConfigurationError, match="Kafka cluster: k"):
+        job.run(bootstrap_servers=embedded.bootstrap_servers)
+
+
+@pytest.mark.slow
+def test_a_table_in_place_of_a_path(job: Job, topic_name: Names):
+    table = f"table_{topic_name().rpartition('-')[2]}"
+    for part in range(2):
+        job.write(b'{"n": %d}' % part)
+        job.run(path=None, table=table, decoding=JSON, select=("value.n", "offset"))
+    try:
+        assert job.spark.table(table).orderBy("n").collect() == [(0, 0, None), (1, 1, None)]
+        with pytest.raises(ConfigurationError, match=f"table: {table} there, other now"):
+            job.run(path=None, table="other", decoding=JSON, select=("value.n", "offset"))
+    finally:
+        job.spark.sql(f"DROP TABLE {table}")
+
+
+@pytest.mark.slow
 def test_the_checkpoint_of_a_query_that_was_not_this_job(job: Job):
     """One that Spark's source began is gone on with, if its topics are the same."""
     job.write(b"1", b"2")

@@ -14,9 +14,11 @@ from typing import Any
 
 import pytest
 
+from kconsumer.errors import KafkaError
 from kconsumer.testing import EmbeddedCluster, KafkaCluster
 from tests.spark.format_jars import avro_jar
 
+FETCH = 1
 Names = Callable[[], str]
 CONF = ("--conf", "spark.master=local[2]", "--conf", "spark.ui.enabled=false")
 ENVIRONMENT = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
@@ -27,9 +29,11 @@ def command(cluster: KafkaCluster | EmbeddedCluster, folder: Path, *arguments: s
             "--checkpoint", str(folder / "state"), *CONF, *arguments]
 
 
-def ingest(cluster: KafkaCluster | EmbeddedCluster, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def ingest(
+    cluster: KafkaCluster | EmbeddedCluster, folder: Path, *arguments: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command(cluster, folder, *arguments), capture_output=True, text=True, timeout=240,
-                          env=ENVIRONMENT, stdin=subprocess.DEVNULL, check=False)
+                          env={**ENVIRONMENT, **environment}, stdin=subprocess.DEVNULL, check=False)
 
 
 @pytest.fixture
@@ -57,6 +61,7 @@ def numbers(spark: Any, folder: Path) -> list[int]:
     return sorted(row.n for row in rows.collect())
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_metrics_on_standard_output(spark: Any, embedded: EmbeddedCluster, topic_name: Names, tmp_path: Path):
     name = topic_name()
@@ -75,7 +80,8 @@ def test_metrics_on_standard_output(spark: Any, embedded: EmbeddedCluster, topic
     assert "Traceback" not in again.stderr
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(("number", "code"), [
+    (signal.SIGTERM, 0), pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow)])
 @pytest.mark.timeout(600)
 def test_a_signal_in_the_middle_and_a_run_after_it(
     spark: Any, kafka: KafkaCluster, topic_name: Names, tmp_path: Path, running: Callable[..., subprocess.Popen[str]],
@@ -107,6 +113,7 @@ def test_a_signal_in_the_middle_and_a_run_after_it(
     assert sum(rows) == count - len(read)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_run_without_an_end(
     spark: Any, kafka: KafkaCluster, topic_name: Names, tmp_path: Path, running: Callable[..., subprocess.Popen[str]],
@@ -132,6 +139,40 @@ def test_a_run_without_an_end(
     assert [(row.offset, bytes(row.value)) for row in dead] == [(1, b"bad 0"), (3, b"bad 1")]
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_task_that_fails_is_tried_again(spark: Any, embedded: EmbeddedCluster, topic_name: Names, tmp_path: Path):
+    name = topic_name()
+    embedded.create_topic(name, 1)
+    embedded.produce(name, [b"%d" % n for n in range(10)])
+    embedded.push_partition_errors(name, 0, FETCH, [KafkaError.TOPIC_AUTHORIZATION_FAILED])
+    done = ingest(embedded, tmp_path, "-t", name, "--conf", "spark.master=local[1,3]")
+    assert done.returncode == 0, done.stderr
+    assert f"{name} [0] offsets 0 to 10, at offset 0: " in done.stderr
+    assert numbers(spark, tmp_path) == list(range(10))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_python_that_starts_too_late(spark: Any, embedded: EmbeddedCluster, topic_name: Names, tmp_path: Path):
+    """Once, for longer than Spark waits: the query is started again."""
+    name = topic_name()
+    embedded.create_topic(name, 1)
+    embedded.produce(name, [b"%d" % n for n in range(10)])
+    late = tmp_path / "late"
+    python = tmp_path / "python"
+    python.write_text(f"""#!/bin/sh
+case "$*" in *streaming_source*) [ -e {late} ] || {{ touch {late}; sleep 20; }} ;; esac
+exec {sys.executable} "$@"
+""")
+    python.chmod(0o755)
+    done = ingest(embedded, tmp_path, "-t", name, PYSPARK_PYTHON=str(python))
+    assert done.returncode == 0, done.stderr
+    assert late.exists()
+    assert "the query is started again" in done.stderr
+    assert numbers(spark, tmp_path) == list(range(10))
+
+
 AVRO = {"type": "record", "name": "Flight", "fields": [
     {"name": "carrier", "type": ["null", "string"], "default": None}, {"name": "miles", "type": "long"}]}
 
@@ -142,6 +183,7 @@ def avro(carrier: bytes | None, miles: int) -> bytes:
     return text + bytes([2 * miles])
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_avro(spark: Any, kafka: KafkaCluster, topic_name: Names, tmp_path: Path):
     """With a schema registry's header; a record of nulls alone is no bad one."""

@@ -101,9 +101,9 @@ def test_columns_to_partition_by():
 SCHEMA = StructType([StructField("n", IntegerType())])
 
 
-def record(schema: StructType | None = None, path: str = "file:/out", dead: str | None = None, **given: Any
-           ) -> checkpoint.Record:
-    made = checkpoint.record_of(options(**given), path, dead, schema)
+def record(schema: StructType | None = None, path: str = "file:/out", dead: str | None = None,
+           cluster: str | None = "ours", **given: Any) -> checkpoint.Record:
+    made = checkpoint.record_of(options(**given), cluster, path, dead, schema)
     found: checkpoint.Record = json.loads(json.dumps(made))  # as it comes back from the file
     return found
 
@@ -111,7 +111,7 @@ def record(schema: StructType | None = None, path: str = "file:/out", dead: str 
 @pytest.mark.parametrize("given", [
     {}, {"trigger": "10s"}, {"start": "latest"}, {"bootstrap_servers": "other:9092"}, {"kafka": {"client.id": "x"}},
     {"source": {"maxOffsetsPerTrigger": "1", "INCLUDEHEADERS": "FALSE"}}, {"format": "PARQUET"},
-    {"topics": ("u", "t")}, {"sink": {"compression": "zstd"}},
+    {"topics": ("u", "t")}, {"cluster": None}, {"sink": {"compression": "zstd"}},
 ])
 def test_restarts_that_agree(given: dict[str, Any]):
     checkpoint.check(record(), record(**given), "state")
@@ -119,6 +119,7 @@ def test_restarts_that_agree(given: dict[str, Any]):
 
 @pytest.mark.parametrize(("old", "new", "said"), [
     ({}, {"topics": ("u",)}, "topics: t there, u now"),
+    ({}, {"cluster": "theirs"}, "Kafka cluster: ours there, theirs now"),
     ({"topics": ("t", "u")}, {"topics": ("u",)}, "topics: t, u there, u now"),
     ({"pattern": "a"}, {"pattern": "b"}, "pattern: a there, b now"),
     ({"pattern": "a"}, {}, "topics: none there, t now; pattern: a there, none now"),
@@ -142,6 +143,10 @@ def test_restarts_that_contradict(old: dict[str, Any], new: dict[str, Any], said
         checkpoint.check(record(**old), record(**new), "file:/state")
     assert "the checkpoint file:/state was begun with other options: " in str(caught.value)
     assert said in str(caught.value)
+
+
+def test_a_checkpoint_that_does_not_know_its_cluster():
+    checkpoint.check(record(cluster=None), record(), "state")
 
 
 def test_bad_records_that_failed_the_runs_may_go_elsewhere():

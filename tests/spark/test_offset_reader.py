@@ -120,13 +120,17 @@ def test_a_failure_is_asked_again_so_often(cluster: EmbeddedCluster, asking: Cal
         asking().latest(begun=T)
 
 
-def test_it_travels_without_its_consumer(asking: Callable[..., OffsetReader]):
-    reader = asking()
-    assert reader.places() == T
-    copy = pickle.loads(pickle.dumps(reader))
-    assert copy.places() == T
-    assert copy.consumer is not reader.consumer
-    copy.close()
+def test_a_task_gets_nothing_of_what_the_driver_knows(cluster: EmbeddedCluster):
+    """Of a stream over many partitions that may be much."""
+    stream = LimitedStreamReader(parsed(cluster, subscribe="t", startingOffsets="earliest"))
+    before = len(pickle.dumps(stream))
+    start = stream.initialOffset()
+    end = stream.latestOffset(start, stream.getDefaultReadLimit())
+    tasks = stream.partitions(start, end)
+    assert len(pickle.dumps(stream)) == before
+    copy, task = pickle.loads(pickle.dumps((stream, tasks[0])))
+    assert sum(map(len, copy.read(task))) == task.range.size > 0
+    stream.stop()
 
 
 def test_one_round_of_questions_a_trigger(cluster: EmbeddedCluster):

@@ -36,6 +36,7 @@ def test_no_rack_is_told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCapt
     assert f"rackAware has no effect: the environment of the executor has no {VARIABLE}" in caplog.text
 
 
+@pytest.mark.slow
 def test_reading_from_a_replica_in_the_rack(kafka3: KafkaCluster, topic_name, monkeypatch: pytest.MonkeyPatch):
     """The leader stands still as soon as it has named the replica: what comes after that is the replica's."""
     name = topic_name()

@@ -32,17 +32,22 @@ def cluster() -> Iterator[KafkaCluster]:
         yield cluster
 
 
-@pytest.fixture(scope="module")
-def logs(cluster: KafkaCluster, java_produce: Callable[..., Any]) -> dict[str, dict[str, list[Row]]]:
+@pytest.fixture(scope="module", params=[("zstd",), pytest.param(CODECS, marks=pytest.mark.slow)], ids=len)
+def logs(
+    cluster: KafkaCluster, java_produce: Callable[..., Any], request: pytest.FixtureRequest
+) -> dict[str, dict[str, list[Row]]]:
     """What is in each topic, by isolation level, as confluent_kafka reads it."""
-    topics = [_transactions(cluster, java_produce, codec) for codec in CODECS]
-    topics.append(_compacted(cluster))
+    prefix = f"ranges{len(request.param)}"
+    compacted = _to_be_compacted(cluster, prefix)  # meanwhile
+    topics = [_transactions(cluster, java_produce, prefix, codec) for codec in request.param]
+    topics.append(compacted)
+    _wait_for_the_cleaner(cluster, compacted)
     return {topic: {level: _truth(cluster, topic, level) for level in LEVELS} for topic in topics}
 
 
-def _transactions(cluster: KafkaCluster, java_produce: Callable[..., Any], codec: str) -> str:
+def _transactions(cluster: KafkaCluster, java_produce: Callable[..., Any], prefix: str, codec: str) -> str:
     """Transactions of a few records, committed and aborted, in batches of one codec, small and large."""
-    topic, noise = f"ranges-{codec}", random.Random(codec)
+    topic, noise = f"{prefix}-{codec}", random.Random(codec)
     cluster.create_topic(topic, config={"retention.ms": -1})
     records: list[dict[str, Any]] = []
     for _ in range(20):
@@ -65,14 +70,18 @@ def _record(noise: random.Random, n: int) -> dict[str, Any]:
     }
 
 
-def _compacted(cluster: KafkaCluster) -> str:
-    topic, noise = "ranges-compacted", random.Random(5)
+def _to_be_compacted(cluster: KafkaCluster, prefix: str) -> str:
+    topic, noise = f"{prefix}-compacted", random.Random(5)
     cluster.create_topic(topic, config={
         "cleanup.policy": "compact", "segment.ms": 200, "min.cleanable.dirty.ratio": 0.001, "segment.bytes": 1_048_576,
         "min.compaction.lag.ms": 0, "max.compaction.lag.ms": 200, "delete.retention.ms": 0})
     for _ in range(4):
         cluster.produce(topic, [(b"%d" % noise.randrange(40), b"%d" % n) for n in range(250)],
                         {"compression.type": "lz4"})
+    return topic
+
+
+def _wait_for_the_cleaner(cluster: KafkaCluster, topic: str) -> None:
     deadline = time.monotonic() + 60
     while len(_truth(cluster, topic, LEVELS[0])) > 400:
         assert time.monotonic() < deadline, "the cleaner has not run"
@@ -84,7 +93,6 @@ def _compacted(cluster: KafkaCluster) -> str:
         time.sleep(0.5)
         settled = settled + 1 if _truth(cluster, topic, LEVELS[0]) == before else 0
         assert time.monotonic() < deadline + 60, "the cleaner does not come to rest"
-    return topic
 
 
 def _truth(cluster: KafkaCluster, topic: str, level: str) -> list[Row]:
@@ -148,11 +156,12 @@ def cluster_end(cluster: KafkaCluster, topic: str) -> int:
     return _ends[key]
 
 
+@pytest.mark.slow
 def test_the_same_through_spark(spark: Any, cluster: KafkaCluster, logs: dict[str, dict[str, list[Row]]]):
     """All of them in one query, in parts."""
     for level in LEVELS:
         frame = spark.read.format("kconsumer").options(**{
-            "kafka.bootstrap.servers": cluster.bootstrap_servers, "subscribePattern": "ranges-.*",
+            "kafka.bootstrap.servers": cluster.bootstrap_servers, "subscribe": ",".join(logs),
             "kafka.isolation.level": level, "minPartitions": "25"}).load()
         found: dict[str, list[tuple[int, bytes | None]]] = {topic: [] for topic in logs}
         for row in frame.select("topic", "offset", "value").orderBy("topic", "offset").collect():

@@ -105,6 +105,7 @@ def add(kafka: KafkaCluster, topic: str, *counts: int) -> None:
     kafka.produce(topic, [{"value": b"%d" % n, "partition": p} for p, count in enumerate(counts) for n in range(count)])
 
 
+@pytest.mark.slow
 def test_all_there_is_into_files(files: Files, kafka: KafkaCluster, topic_name: Names):
     name = topic_name()
     kafka.create_topic(name, 3)
@@ -131,7 +132,7 @@ def test_a_query_moves_from_sparks_source_and_back(files: Files, kafka: KafkaClu
     assert files.offsets() == [*((0, n) for n in range(5 + 4 * 3)), *((1, n) for n in range(7 + 4))]
 
 
-@pytest.mark.parametrize("source", ["kafka", "kconsumer"])
+@pytest.mark.parametrize("source", [pytest.param("kafka", marks=pytest.mark.slow), "kconsumer"])
 def test_a_maximum_per_trigger(files: Files, filled: Callable[..., str], source: str):
     """One partition a hundred times the others: each trigger takes from all in proportion, as Spark's source does."""
     name = filled(1000, 10, 10, 0)
@@ -142,6 +143,7 @@ def test_a_maximum_per_trigger(files: Files, filled: Callable[..., str], source:
     assert len(set(files.offsets())) == len(files.offsets()) == 1020
 
 
+@pytest.mark.slow
 def test_available_now_ends_at_what_there_was(files: Files, kafka: KafkaCluster, filled: Callable[..., str]):
     """Although it takes several triggers, and records come meanwhile; the minimum does not keep it from the rest."""
     name = filled(20)
@@ -152,6 +154,7 @@ def test_available_now_ends_at_what_there_was(files: Files, kafka: KafkaCluster,
     assert files.offsets() == [(0, n) for n in range(20)]
 
 
+@pytest.mark.slow
 def test_a_minimum_per_trigger(files: Files, kafka: KafkaCluster, filled: Callable[..., str]):
     name = filled(3)
     query = files.start(subscribe=name, minOffsetsPerTrigger=10, maxTriggerDelay="1h",
@@ -169,6 +172,7 @@ def test_a_minimum_per_trigger(files: Files, kafka: KafkaCluster, filled: Callab
         query.stop()
 
 
+@pytest.mark.slow
 def test_a_delay_ends_the_wait_for_a_minimum(files: Files, kafka: KafkaCluster, filled: Callable[..., str]):
     name = filled(3)
     query = files.start(subscribe=name, minOffsetsPerTrigger=10, maxTriggerDelay="1s",
@@ -235,6 +239,7 @@ def grow(kafka: KafkaCluster) -> Callable[[str, int], None]:
     return to
 
 
+@pytest.mark.slow
 def test_a_query_starts_at_the_latest_by_default(files: Files, kafka: KafkaCluster, filled: Callable[..., str]):
     name = filled(5, 5)
     query = files.start(subscribe=name, startingOffsets="latest", trigger={"processingTime": "100 milliseconds"})
@@ -248,6 +253,7 @@ def test_a_query_starts_at_the_latest_by_default(files: Files, kafka: KafkaClust
     assert files.rows() == [(name, 1, 5, b"new")]
 
 
+@pytest.mark.slow
 def test_all_there_is_from_the_latest_on(files: Files, kafka: KafkaCluster, filled: Callable[..., str]):
     name = filled(5, 5)
     assert files.run(subscribe=name, startingOffsets="latest") == []
@@ -256,6 +262,7 @@ def test_all_there_is_from_the_latest_on(files: Files, kafka: KafkaCluster, fill
     assert files.offsets() == [(0, 5), (0, 6), (1, 5)]
 
 
+@pytest.mark.slow
 def test_a_start_in_time(files: Files, kafka: KafkaCluster, topic_name: Names):
     name = topic_name()
     kafka.create_topic(name, config={"retention.ms": -1})
@@ -276,6 +283,7 @@ def test_progress_is_committed_to_a_group(files: Files, kafka: KafkaCluster, fil
     assert [found.offset for found in committed] == [10, 4]
 
 
+@pytest.mark.slow
 def test_a_commit_that_fails_does_not_fail_the_query(files: Files, filled: Callable[..., str]):
     """A group id that the broker refuses."""
     name = filled(10)
@@ -297,6 +305,7 @@ def test_records_that_aged_out_between_two_runs(files: Files, kafka: KafkaCluste
     assert files.offsets() == [(0, n) for n in (*range(10), *range(14, 20))]
 
 
+@pytest.mark.slow
 def test_a_topic_made_anew(files: Files, kafka: KafkaCluster, filled: Callable[..., str]):
     name = filled(10)
     files.run(subscribe=name)
@@ -313,6 +322,7 @@ def test_a_topic_made_anew(files: Files, kafka: KafkaCluster, filled: Callable[.
     assert files.offsets() == [(0, n) for n in (0, 1, 2, 3, 3, 4, 4, 5, 6, 7, 8, 9)]
 
 
+@pytest.mark.slow
 def test_a_partition_that_is_not_subscribed_any_more(files: Files, filled: Callable[..., str]):
     name = filled(2, 2)
     files.run(assign={name: [0, 1]})
@@ -321,6 +331,7 @@ def test_a_partition_that_is_not_subscribed_any_more(files: Files, filled: Calla
     assert f"{name} [1] have gone" in str(raised.value)
 
 
+@pytest.mark.slow
 def test_the_checkpoint_of_something_else(files: Files, filled: Callable[..., str], spark: Any, tmp_path: Path):
     rates = (spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 3).load().writeStream
              .format("parquet").option("path", str(tmp_path / "rows"))
@@ -336,6 +347,7 @@ def test_the_checkpoint_of_something_else(files: Files, filled: Callable[..., st
     ({"subscribe": "not-there", "fetchOffset__numRetries": 1}, "topic not-there: "),
     ({"startingOffsets": {"t": {"0": 3}}}, "option startingOffsets is to name exactly the partitions that are read"),
 ])
+@pytest.mark.slow
 def test_what_is_wrong_ends_the_query(
     files: Files, filled: Callable[..., str], options: dict[str, Any], text: str
 ):

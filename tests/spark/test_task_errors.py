@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import signal
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -12,7 +14,8 @@ from kconsumer.errors import AuthorizationError, KafkaError, KafkaException
 from kconsumer.spark.offsets import OffsetRange
 from kconsumer.spark.options import ReadOptions
 from kconsumer.spark.reading import read_range
-from kconsumer.testing import EmbeddedCluster
+from kconsumer.testing import EmbeddedCluster, KafkaCluster
+from tests.spark.standalone import wait_until
 
 FETCH = 1
 
@@ -65,3 +68,69 @@ def test_a_broker_that_has_gone(cluster: EmbeddedCluster):
     assert "t [0] offsets 0 to 5: nothing came from offset 0 on within 1 s" in str(raised.value)
     cluster.broker_up()
     assert values(cluster) == [b"%d" % n for n in range(5)]
+
+
+# ---- a real broker: what has been planned goes wrong before it is read
+
+Names = Callable[[], str]
+
+
+@pytest.fixture(scope="module")
+def frail() -> Iterator[KafkaCluster]:
+    """To be damaged."""
+    with KafkaCluster(1) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def planned(spark: Any, frail: KafkaCluster, topic_name: Names) -> tuple[str, Any]:
+    """A topic with three batches of ten records on its second partition, and a read of it whose tasks are made."""
+    name = topic_name()
+    frail.create_topic(name, 2)
+    for part in range(3):
+        frail.produce(name, [{"value": b"%d of %d" % (n, part), "partition": 1} for n in range(10)], {"linger.ms": 200})
+    rows = spark.read.format("kconsumer").options(**{
+        "kafka.bootstrap.servers": frail.bootstrap_servers, "subscribe": name,
+        "kafkaConsumer.pollTimeoutMs": "3000"}).load().rdd
+    assert rows.getNumPartitions() == 1
+    return name, rows
+
+
+def failure(rows: Any) -> str:
+    """What the driver's exception says."""
+    with pytest.raises(Exception) as raised:
+        rows.collect()
+    return str(raised.value)
+
+
+def test_a_topic_that_is_gone(planned: tuple[str, Any], frail: KafkaCluster):
+    name, rows = planned
+    frail.delete_topic(name)
+    said = failure(rows)
+    assert "UnknownTopicOrPartitionError" in said
+    assert f"{name} [1] offsets 0 to 30, at offset 0: {name} [1]: the broker does not know it" in said
+
+
+def test_a_batch_that_is_corrupt(planned: tuple[str, Any], frail: KafkaCluster):
+    name, rows = planned
+    process = frail.pid(1)
+    assert process is not None
+    os.kill(process, signal.SIGTERM)  # after a crash Kafka would look through its batches, and cut the corrupt one off
+    wait_until(lambda: frail.pid(1) is None, lambda: "the broker does not end")
+    (log,) = frail.log_path(1).parent.glob(f"data/{name}-1/*.log")
+    data = bytearray(log.read_bytes())
+    data[data.index(b"5 of 1")] ^= 0xFF
+    log.write_bytes(data)
+    frail.restart(1)
+    said = failure(rows)
+    assert "CorruptRecordError" in said
+    assert f"{name} [1] offsets 0 to 30, at offset 10: " in said
+
+
+def test_a_broker_that_is_gone_for_a_while(planned: tuple[str, Any], frail: KafkaCluster):
+    name, rows = planned
+    frail.kill(1)
+    said = failure(rows)
+    frail.restart(1)
+    assert f"{name} [1] offsets 0 to 30: nothing came from offset 0 on within 3 s" in said
+    assert rows.count() == 30  # the same tasks once more

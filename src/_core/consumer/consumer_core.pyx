@@ -389,7 +389,7 @@ cdef class ConsumerCore:
             RuntimeError: the consumer is closed, or belongs to the parent of a fork.
             IllegalStateError: another exclusive call is running.
             WakeupError: wakeup() was called.
-            Whatever a callback or a signal handler raises.
+            Exception: whatever a callback or a signal handler raises.
         """
         if (not GIL_DISABLED and self.handler is not None and self.handler.row < self.handler.row_end
                 and self.background.attention.quiet() and self.busy.load() == 0

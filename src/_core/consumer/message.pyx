@@ -287,10 +287,10 @@ cdef int64_t read_varint(const uint8_t** p, const uint8_t* end) noexcept:
     """A zigzag varint; stops at the end."""
     cdef unsigned long long value = 0
     cdef int shift = 0
-    while p[0] < end and shift < 64:
-        value |= <unsigned long long>(p[0][0] & 0x7f) << shift
+    cdef uint8_t byte = 0x80
+    while byte & 0x80 and p[0] < end and shift < 64:
+        byte = p[0][0]
+        value |= <unsigned long long>(byte & 0x7f) << shift
         shift += 7
         p[0] += 1
-        if not p[0][-1] & 0x80:
-            break
     return <int64_t>(value >> 1) ^ -<int64_t>(value & 1)

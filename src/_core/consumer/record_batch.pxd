@@ -8,11 +8,12 @@ from kconsumer._core.records.columns cimport Columns
 cdef class RecordBatch:
     # thread: any (immutable)
     cdef ArrowSource source
-    cdef Columns* columns       # a reference; NULL: no rows
+    cdef Columns* columns       # a reference
     cdef int32_t start
     cdef int32_t end
     cdef bint _headers
 
+    cdef void look_into(self, Columns* columns) noexcept
     cdef size_t run_of(self, int32_t row) noexcept nogil
     cdef Message message_at(self, int32_t row)
     cdef RecordBatch slice(self, int32_t start, int32_t end)

@@ -52,15 +52,26 @@ cdef class RecordBatch:
     Columns: topic (dictionary<int32, utf8>), partition (int32), offset (int64), timestamp (timestamp[ms, UTC]),
     timestamp_type (int8, as on the wire: -1 none, 0 create, 1 log append), leader_epoch (int32), key and value
     (binary_view, nullable),
-    and with :meth:`with_headers` headers (list<struct<key, value>>). A requested schema may pick columns and ask for
-    ``binary``, ``large_binary``, ``utf8`` or ``timestamp[us, UTC]`` instead.
+    and with :meth:`with_headers` headers (list<struct<key, value>>). A requested schema may pick columns, and ask for
+    ``binary`` or ``large_binary`` (key, value), ``utf8`` (topic), ``timestamp[us, UTC]`` instead.
 
     The batch keeps the fetched memory it looks into alive; it counts against ``fetch.buffer.memory``.
     """
 
+    def __cinit__(self):
+        self.columns = Columns.none()
+        self.columns.retain()
+        self.source.columns = self.columns
+
     def __dealloc__(self):
-        if self.columns != NULL:
-            self.columns.release()
+        self.columns.release()
+
+    cdef void look_into(self, Columns* columns) noexcept:
+        """Takes a reference of its own."""
+        columns.retain()
+        self.columns.release()
+        self.columns = columns
+        self.source.columns = columns
 
     # ---- sequence
 
@@ -92,12 +103,10 @@ cdef class RecordBatch:
         part.source = self.source
         part.source.row_start = start
         part.source.row_end = end
-        part.columns = self.columns
         part._headers = self._headers
         part.start = start
         part.end = end
-        if self.columns != NULL:
-            self.columns.retain()
+        part.look_into(self.columns)
         return part
 
     cdef size_t run_of(self, int32_t row) noexcept nogil:
@@ -194,20 +203,18 @@ cdef class RecordBatch:
 
 
 cdef RecordBatch make_batch(Columns* columns, int32_t start, int32_t end):
-    """Rows [start, end), all of whose runs' partitions are held by the caller; takes a reference of its own."""
+    """Rows [start, end), all of whose runs' partitions are held by the caller; NULL: none."""
     cdef RecordBatch batch = RecordBatch.__new__(RecordBatch)
     cdef PartitionState* p
     cdef size_t i
     cdef int32_t topic = -1
-    batch.columns = columns
-    batch.start = start
-    batch.end = end
-    batch.source.columns = columns
-    batch.source.row_start = start
-    batch.source.row_end = end
     if columns == NULL:
         return batch
-    columns.retain()
+    batch.look_into(columns)
+    batch.start = start
+    batch.end = end
+    batch.source.row_start = start
+    batch.source.row_end = end
     for i in range(columns.runs.size()):
         if columns.runs[i].row_end <= start or columns.runs[i].row_start >= end:
             # Not in the batch, and its partition may be gone.

@@ -30,6 +30,8 @@ cdef class FetchSender(RequestManager):
     cdef BackoffConfig* backoff                          # thread: N
     cdef Jitter jitter                                   # thread: N
     cdef unordered_map[int32_t, FetchSession*] sessions  # thread: N (owned)
+    cdef deque[int32_t] waiting                          # thread: N: nodes that were refused room, the longest first
+    cdef int64_t active_sessions                         # thread: N: with partitions
     cdef deque[FetchedItem*] fetched                     # thread: N (owned; FetchDecoder takes from the front)
     cdef vector[PartitionState*] delayed                 # thread: N (a reference each): backing off
     cdef vector[SessionPartition*] wanted                # thread: N (scratch of _add_partitions)
@@ -39,6 +41,8 @@ cdef class FetchSender(RequestManager):
 
     cdef bint nothing_undelivered(self) noexcept nogil
     # private
+    cdef void _count_active(self) noexcept nogil
+    cdef int64_t _poll_waiting(self, int64_t now_ms) noexcept nogil
     cdef int64_t _wake_delayed(self, int64_t now_ms) noexcept nogil
     cdef int64_t _place_partitions(self, int64_t now_ms) noexcept nogil
     cdef void _leave_session(self, PartitionState* p) noexcept nogil
@@ -47,7 +51,8 @@ cdef class FetchSender(RequestManager):
     cdef int64_t _interrupt_parked(self, FetchSession* session, int64_t now_ms) noexcept nogil
     cdef void _note_connection(self, FetchSession* session, Readiness readiness) noexcept nogil
     cdef void _avoid_follower(self, FetchSession* session) noexcept nogil
-    cdef int64_t _room(self) noexcept nogil
+    cdef int64_t _share(self, int64_t memory) noexcept nogil
+    cdef int64_t _room(self, FetchSession* session) noexcept nogil
     cdef void _send_fetch(self, FetchSession* session, int64_t room, int64_t now_ms) noexcept nogil
     cdef void _send(self, FetchSession* session, BodyOf[FetchRequest]* body, int32_t kind, Channel channel,
                     int64_t now_ms, int64_t deadline_ms, size_t expected_bytes) noexcept nogil

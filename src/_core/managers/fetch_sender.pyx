@@ -81,17 +81,18 @@ cdef enum:
     # What one response may bring at most: its block is pinned as a whole, so it should not grow with fetch.max.bytes.
     # With what surrounds the records it is 8 MiB, and fits a block of that size.
     RESPONSE_TARGET_BYTES = 8384512
+    # Twice as much from this number of partitions on: a broker looks at all of a session's for every request (10 µs
+    # each), and should be sending for most of the time. More than that no longer stays in the CPU's caches.
+    MANY_PARTITIONS = 500
     WORTHWHILE_BYTES = 1048576
+    SMALLEST_FETCH_BYTES = 65536
     SMALLEST_SHARE_BYTES = 1048576
+    # A batch is inflated as a whole: without a bound a few kilobytes would become two gigabytes. No batch that a
+    # producer makes by its defaults comes near; fetch.buffer.memory allows for more.
+    LARGEST_INFLATED_BYTES = 100000000
     CLOSE_TIMEOUT_MS = 500
     PARKED_GRACE_MS = 5
     LONGEST_GRACE_MS = 500
-
-
-cdef void free_item(FetchedItem* item) noexcept nogil:
-    if item.partition != NULL:
-        item.partition.release()
-    del item
 
 
 @cython.no_gc
@@ -112,15 +113,46 @@ cdef class FetchSender(RequestManager):
     # ---- which partition is asked from whom
 
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
+        cdef FetchSession* session
         cdef int64_t wait = self._wake_delayed(now_ms)
         wait = min(wait, self._place_partitions(now_ms))
         self._queue_reported_errors()
         if self.closing:
             return INT64_MAX
+        self._count_active()
+        wait = min(wait, self._poll_waiting(now_ms))
         it = self.sessions.begin()
         while it != self.sessions.end():
-            wait = min(wait, self._poll_session(dereference(it).second, now_ms))
+            session = dereference(it).second
             preincrement(it)
+            if session.waits_for_room:
+                continue
+            wait = min(wait, self._poll_session(session, now_ms))
+            if session.waits_for_room:
+                self.waiting.push_back(session.node_id)
+        return wait
+
+    cdef void _count_active(self) noexcept nogil:
+        self.active_sessions = 0
+        it = self.sessions.begin()
+        while it != self.sessions.end():
+            self.active_sessions += dereference(it).second.partition_count > 0
+            preincrement(it)
+
+    cdef int64_t _poll_waiting(self, int64_t now_ms) noexcept nogil:
+        """Those that were refused room come first, the longest refused before the others: a broker whose Fetch has just
+        ended would else take the room again, at every turn, and some never be asked."""
+        cdef int64_t wait = INT64_MAX
+        cdef FetchSession* session
+        while not self.waiting.empty():
+            it = self.sessions.find(self.waiting.front())
+            if it != self.sessions.end():
+                session = dereference(it).second
+                session.waits_for_room = False
+                wait = min(wait, self._poll_session(session, now_ms))
+                if session.waits_for_room:
+                    break
+            self.waiting.pop_front()
         return wait
 
     cdef int64_t _wake_delayed(self, int64_t now_ms) noexcept nogil:
@@ -219,8 +251,9 @@ cdef class FetchSender(RequestManager):
             return INT64_MAX
         if now_ms < session.not_before_ms:
             return session.not_before_ms - now_ms
-        room = self._room()
+        room = self._room(session)
         if room <= 0:
+            session.waits_for_room = True
             return INT64_MAX
         if session.partition_count == 0 and session.epoch == 0:
             session.to_forget.clear()
@@ -282,10 +315,19 @@ cdef class FetchSender(RequestManager):
                 preincrement(jt)
             preincrement(it)
 
-    cdef int64_t _room(self) noexcept nogil:
+    cdef int64_t _share(self, int64_t memory) noexcept nogil:
+        """What one broker's Fetch may reserve. All of them may be parked at their brokers at once, each with its share,
+        and where that is worth while half of the memory is left for what has been received."""
+        cdef int64_t brokers = max(self.active_sessions, 1)
+        return max(min(memory // brokers, max(memory // (2 * brokers), <int64_t>WORTHWHILE_BYTES)),
+                   <int64_t>SMALLEST_FETCH_BYTES)
+
+    cdef int64_t _room(self, FetchSession* session) noexcept nogil:
         """Bytes the next Fetch may ask for; 0 when it must wait."""
         cdef int64_t memory = self.config.buffer_memory.load()
-        cdef int64_t worthwhile = min(<int64_t>WORTHWHILE_BYTES, memory // 4)
+        cdef int64_t share = self._share(memory)
+        cdef int64_t worthwhile = min(min(<int64_t>WORTHWHILE_BYTES, memory // 4), share)
+        cdef int64_t target = RESPONSE_TARGET_BYTES * (2 if session.partition_count >= MANY_PARTITIONS else 1)
         cdef int64_t room = memory - self.pool.live_bytes() - self.counters.reserved_bytes.load()
         if room < worthwhile:
             self.pool.starved.store(True)
@@ -295,7 +337,7 @@ cdef class FetchSender(RequestManager):
                 self.counters.stalls.fetch_add(1)
                 return 0
             room = max(room, worthwhile)
-        room = min(room, <int64_t>RESPONSE_TARGET_BYTES)
+        room = min(room, min(target, share))
         return max(min(room, <int64_t>self.config.max_bytes.load()), <int64_t>1)
 
     cdef void _send_fetch(self, FetchSession* session, int64_t room, int64_t now_ms) noexcept nogil:
@@ -619,6 +661,7 @@ cdef class FetchSender(RequestManager):
         item.job.next_offset = entry.fetch_offset
         item.job.check_crcs = self.config.check_crcs
         item.job.read_committed = self.config.read_committed
+        item.job.max_inflated_bytes = <size_t>max(self.config.buffer_memory.load(), <int64_t>LARGEST_INFLATED_BYTES)
         if not data.aborted_transactions.is_null:
             for i in range(data.aborted_transactions.value.size()):
                 aborted.producer_id = data.aborted_transactions.value[i].producer_id

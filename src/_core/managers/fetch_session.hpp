@@ -46,6 +46,7 @@ struct FetchSession {
   int32_t session_id = 0;
   int32_t epoch = 0;                    // 0: the next request is a full one
   bool in_flight = false;
+  bool waits_for_room = false;          // stands among those that were refused room
   bool restart = false;                 // given up while in_flight: what comes back does not continue it
   bool uses_topic_ids = false;
   int32_t attempts = 0;

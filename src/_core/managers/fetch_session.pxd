@@ -35,6 +35,7 @@ cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
         int32_t session_id
         int32_t epoch
         bint in_flight
+        bint waits_for_room
         bint restart
         bint uses_topic_ids
         int32_t attempts

@@ -1,5 +1,5 @@
 // Owns: Columns, the arena that the decoder writes records into and that everything after it only slices.
-// Threads: written by one decoder (N or D) until published, immutable afterwards; shared: the reference count.
+// Threads: written by one decoder (N or A) until published, immutable afterwards; shared: the reference count.
 // Never: owns record bytes (keys and values are views into Blocks it pins), touches Python.
 //
 // One arena holds what one decode slice produced, of one or many partitions, in runs. key and value are Arrow
@@ -82,6 +82,8 @@ struct Columns {
 
   // nullptr when memory is out. Both validity bitmaps start as all ones.
   static Columns* create(BlockPool* pool, int32_t capacity);
+  // The arena of a batch without rows, one for all: whoever takes it as Arrow reads the pointers all the same.
+  static Columns* none();
   bool want_headers();  // allocates `headers` (zero counts for the rows so far); false when memory is out
   // Index of b in buffers, adding and retaining it when it is not the last one added; views reach up to `bytes`.
   int32_t pin(Block* b, size_t bytes);
@@ -117,6 +119,18 @@ inline Columns* Columns::create(BlockPool* pool, int32_t capacity) {
   memset(c->key_validity, 0xff, 2 * (n / 8));
   c->capacity = capacity;
   return c;
+}
+
+inline Columns* Columns::none() {
+  alignas(kLine) static uint8_t nothing[kLine];
+  static Columns* const shared = [] {
+    auto* c = new Columns();
+    c->keys = c->values = reinterpret_cast<BinaryView*>(nothing);
+    c->offsets = c->timestamps = reinterpret_cast<int64_t*>(nothing);
+    c->key_validity = c->value_validity = nothing;
+    return c;
+  }();
+  return shared;
 }
 
 inline bool Columns::want_headers() {

@@ -70,6 +70,9 @@ cdef extern from "records/columns.hpp" namespace "kc" nogil:
 
         @staticmethod
         Columns* create(BlockPool* pool, int32_t capacity)
+
+        @staticmethod
+        Columns* none()
         bint want_headers()
         int32_t pin(Block* b, size_t bytes)
         void retain()

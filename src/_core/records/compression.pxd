@@ -1,4 +1,4 @@
-# Inflates the records of a batch, in slices, into a block. thread: N or D; an Inflater belongs to one decode job.
+# Inflates the records of a batch, in slices, into a block. thread: N or A; an Inflater belongs to one decode job.
 from kconsumer._core.base.cpp cimport string, uint8_t
 from kconsumer._core.records.columns cimport Block, BlockPool
 

@@ -1,6 +1,6 @@
 """Owns: gzip, snappy, lz4 and zstd streams, inflated in resumable slices into a block that grows as output comes.
 
-thread: N or D; an Inflater belongs to one decode job. Never: allocates by a length that the input claims (snappy's
+thread: N or A; an Inflater belongs to one decode job. Never: allocates by a length that the input claims (snappy's
 claim is taken only after it was checked against what its bytes can hold), goes beyond the limit it was given.
 
 Several batches share one block while there is room, so that a fetch of many small batches pins few blocks. A block

@@ -1,4 +1,4 @@
-// Owns: the data that a decode job carries between slices. thread: whoever runs the job (N or D), one at a time.
+// Owns: the data that a decode job carries between slices. thread: whoever runs the job (N or A), one at a time.
 // Never: the logic, which is record_batch.pyx.
 #pragma once
 #include <algorithm>

@@ -1,4 +1,4 @@
-# Message sets of v0 and v1 (before Kafka 0.11). thread: N or D; pure functions of a job.
+# Message sets of v0 and v1 (before Kafka 0.11). thread: N or A; pure functions of a job.
 from kconsumer._core.base.cpp cimport uint8_t, uint32_t
 from kconsumer._core.records.decode cimport DecodeJob
 from kconsumer._core.records.record_walk cimport WalkResult

@@ -1,6 +1,6 @@
 """Owns: messages of v0 and v1, alone or wrapped: a compressed message set is the value of one message around it.
 
-thread: N or D; pure functions of a job. Never: unwraps twice, reads past the message or the set.
+thread: N or A; pure functions of a job. Never: unwraps twice, reads past the message or the set.
 
 A wrapper has the offset of its last inner message. In v1 inner offsets count from 0 (KIP-31), so the last one tells
 what to add; in v0 the broker wrote absolute ones. Compaction leaves gaps in both. A v1 wrapper stamped by the broker

@@ -1,4 +1,4 @@
-# Walks fetched bytes (RecordBatch v2, MessageSet v1 and v0) into Columns. thread: N or D; pure function of a job.
+# Walks fetched bytes (RecordBatch v2, MessageSet v1 and v0) into Columns. thread: N or A; pure function of a job.
 from kconsumer._core.base.cpp cimport int32_t
 from kconsumer._core.records.decode cimport (
     DECODE_DONE, DECODE_ERROR, DECODE_FULL, DECODE_MORE, AbortedTransaction, DecodeJob, DecodeResult,

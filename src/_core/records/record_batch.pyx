@@ -1,6 +1,6 @@
 """Owns: the course of a decode job: batch headers, CRC, inflating, transactions, what the job reports.
 
-thread: N or D; pure function of a job, resumable at any slice. Never: touches Python, waits, reads past job.length.
+thread: N or A; pure function of a job, resumable at any slice. Never: touches Python, waits, reads past job.length.
 
 A batch cut off by the end of the data is no error: a broker fills a Fetch response up to its limit without regard to
 batch borders. What a batch claims (its length, count, last offset) is checked against the bytes that are there.

@@ -1,4 +1,4 @@
-# The walk over the plain records of a v2 batch, and the appending that v0/v1 messages share. thread: N or D.
+# The walk over the plain records of a v2 batch, and the appending that v0/v1 messages share. thread: N or A.
 from kconsumer._core.base.cpp cimport int32_t, int64_t, uint8_t
 from kconsumer._core.records.decode cimport DecodeJob
 

@@ -1,6 +1,6 @@
 """Owns: the loop that runs once per record of a v2 batch, turning verified bytes into rows of Columns.
 
-thread: N or D; pure function of a job. Never: reads past the batch's records, takes a length it has not checked,
+thread: N or A; pure function of a job. Never: reads past the batch's records, takes a length it has not checked,
 allocates per record.
 """
 from kconsumer._core.base.cpp cimport uint64_t

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import Any, Final
+from typing import Final
 
 from kconsumer.consumer import Consumer
 from kconsumer.errors import KafkaException
@@ -32,9 +32,6 @@ class GroupProgress:
         self._pending: Offsets | None = None
         self._told: Offsets | None = None
         self._closing = False
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_changed": None, "_thread": None, "_pending": None}
 
     def commit(self, offsets: Offsets) -> None:
         """Commit soon."""

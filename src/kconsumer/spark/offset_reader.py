@@ -1,7 +1,7 @@
 """OffsetReader: what the driver asks brokers: which partitions there are, and their offsets.
 
 Owns: the driver's one consumer, opened with the first question and reused; the retries. Threads: the one of the driver
-process it was made in. Never: reads records, is pickled with its consumer.
+process it was made in. Never: reads records, is pickled.
 
 A round is one Metadata request for the whole subscription, and one ListOffsets request to each leader.
 """
@@ -53,9 +53,6 @@ class OffsetReader:
         self._timeout_s = min(options.poll_timeout_s, _LONGEST_ANSWER_S)
         self._consumer: Consumer | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_consumer": None}
-
     @property
     def consumer(self) -> Consumer:
         """The driver's consumer."""
@@ -69,6 +66,11 @@ class OffsetReader:
             self._consumer = None
 
     # ---- questions
+
+    def cluster_id(self) -> str | None:
+        """Of the cluster; None where its brokers do not tell."""
+        topics = list(self._options.subscription.topics) or None
+        return self._asking(lambda: self.consumer._list_topics(topics, self._timeout_s)[0] or None)
 
     def places(self) -> list[Place]:
         """The partitions to read, in order.

@@ -40,6 +40,10 @@ class StreamReader(DataSourceStreamReader):
         self._available_now = False
         self._target: Offsets | None = None  # all that a query with Trigger.AvailableNow reads
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What read() needs: every task has a copy, and nothing there is to depend on what the driver knows."""
+        return {"_options": self._options}
+
     # ---- Spark's calls
 
     def initialOffset(self) -> dict[str, Any]:

@@ -579,6 +579,52 @@ def test_what_the_application_keeps_does_not_stop_the_fetcher(loops):
     assert loop.consumer.metrics()["fetch_buffer_bytes"] > 1_000_000
 
 
+def many_brokers(loop, count):
+    """Each leads one partition."""
+    loop.brokers = {n: (f"b{n}", 9092) for n in range(1, count + 1)}
+    loop.topics["t"] = Topic({n: (n + 1, 5) for n in range(count)})
+
+
+def test_every_broker_has_its_share_of_the_room(loops):
+    """Fetches parked at brokers that have nothing leave room for the Fetches to all others."""
+    loop = loops(fetch_buffer_memory=64 << 20)
+    many_brokers(loop, 40)
+    loop.assign(*[("t", n, 0) for n in range(40)])
+    asked = {request["node"]: request["body"]["max_bytes"] for request in loop.requests(FETCH)}
+    assert sorted(asked) == list(range(1, 41))
+    assert sum(asked.values()) <= 64 << 20
+    assert min(asked.values()) >= 1 << 20
+
+
+def test_brokers_that_wait_for_room_are_asked_in_turn(loops):
+    """The room for few Fetches goes round: a broker whose answer has just come does not take it again."""
+    loop = loops(fetch_buffer_memory=262_144)
+    many_brokers(loop, 12)
+    loop.assign(*[("t", n, 0) for n in range(12)])
+    for request in loop.requests(FETCH):
+        loop.fetched(request, {request["node"] - 1: {"records": batch(0, [b"z" * 9000])}})  # which nobody takes
+    assert 0 < len(loop.requests(FETCH)) < 6
+    asked = []
+    for _ in range(36):
+        request = loop.requests(FETCH)[0]
+        asked.append(request["node"])
+        loop.fetched(request, {})
+        loop.turn()
+    for start in range(0, 24):
+        assert set(asked[start:start + 13]) == set(range(1, 13)), asked
+
+
+def test_many_partitions_of_a_broker_may_fill_a_larger_response(loops):
+    loop = loops(fetch_max_bytes=1 << 30, fetch_buffer_memory=64 << 20)
+    loop.topics["t"] = Topic({n: (1, 5) for n in range(1000)})
+    loop.assign(*[("t", n, 0) for n in range(1000)])
+    assert loop.one(FETCH)["body"]["max_bytes"] == 2 * ((8 << 20) - 4096)
+    loop = loops(fetch_max_bytes=1 << 30, fetch_buffer_memory=64 << 20)
+    loop.topics["t"] = Topic({n: (1, 5) for n in range(100)})
+    loop.assign(*[("t", n, 0) for n in range(100)])
+    assert loop.one(FETCH)["body"]["max_bytes"] == (8 << 20) - 4096
+
+
 def test_partitions_longest_unserved_come_first_in_a_full_request(loop):
     loop.topics["t"] = Topic({n: (1, 5) for n in range(4)})
     loop.assign(*[("t", n, 0) for n in range(4)])

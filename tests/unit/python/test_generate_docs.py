@@ -1,4 +1,4 @@
-"""docs/configuration.md and docs/metrics.md are what tools/generate_docs.py writes, and hold the whole tables."""
+"""docs/configuration.md, docs/metrics.md and the diagrams are what tools/generate_docs.py writes, and hold it all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
-def tool() -> ModuleType:
+def tool(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(ROOT / "tools")
     spec = importlib.util.spec_from_file_location("generate_docs", ROOT / "tools" / "generate_docs.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -50,3 +51,30 @@ def test_the_page_holds_the_whole_table(tool: ModuleType) -> None:
     assert [prop.name for prop in PROPERTIES if prop.reason and prop.reason.replace("|", "\\|") not in text
             and prop.scope.value == "consumer"] == []  # fmt: skip
     assert all(line.count("|") - line.count("\\|") == 7 for line in text.splitlines() if line.startswith("|"))
+
+
+def test_check_finds_a_diagram_that_is_not_up_to_date(
+    tool: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tool, "DOCS", tmp_path)
+    page = tmp_path / "states.md"
+    page.write_text("# States\n\n<!-- diagram: member-states -->\nold\n<!-- end of diagram -->\n\nThe end.\n")
+    assert run(tool, monkeypatch) == 0 and run(tool, monkeypatch, "--check") == 0
+    text = page.read_text()
+    assert "old" not in text and text.startswith("# States\n") and text.endswith("\n\nThe end.\n")
+    page.write_text(text.replace("STABLE --> JOINING", "STABLE --> FATAL"))
+    assert run(tool, monkeypatch, "--check") == 1
+
+
+def test_the_diagram_of_member_states_is_the_table(tool: ModuleType) -> None:
+    table, exits = tool.diagrams.transitions()
+    assert exits == {"FENCED", "STALE", "LEAVING", "FATAL"}
+    assert table["LEAVING"] == ["UNSUBSCRIBED", "FATAL"]
+    drawn = tool.diagrams.member_states()
+    assert "    STABLE --> PREPARE_REVOCATION" in drawn and "STABLE --> REVOKING_PARTITION" not in drawn
+    assert {state for state in table if state in drawn} == set(table)
+
+
+def test_a_diagram_that_nobody_draws_is_an_error(tool: ModuleType) -> None:
+    with pytest.raises(SystemExit, match="no-such"):
+        tool.diagrams.fill("<!-- diagram: no-such -->\n<!-- end of diagram -->\n")

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 FILE: Final = "kconsumer-ingest.json"
 _VERSION: Final = 1
 _LABELS: Final = {
-    "topics": "topics", "pattern": "pattern", "format": "format", "path": "path", "table": "table",
-    "partition_by": "partitioning", "select": "selection", "headers": "includeHeaders", "decoding": "decoding",
-    "schema": "schema", "message": "message", "descriptors": "descriptors", "skip_bytes": "bytes to skip",
-    "bad_records": "bad records", "dead_letters": "path of dead letters",
+    "cluster": "Kafka cluster", "topics": "topics", "pattern": "pattern", "format": "format", "path": "path",
+    "table": "table", "partition_by": "partitioning", "select": "selection", "headers": "includeHeaders",
+    "decoding": "decoding", "schema": "schema", "message": "message", "descriptors": "descriptors",
+    "skip_bytes": "bytes to skip", "bad_records": "bad records", "dead_letters": "path of dead letters",
 }
 
 Record = dict[str, Any]
@@ -79,13 +79,16 @@ class Folder:
             raise OSError(f"{path.toString()} cannot be written")
 
 
-def record_of(options: IngestOptions, path: str | None, dead_letters: str | None, schema: StructType | None) -> Record:
-    """What a restart must agree with; the paths qualified."""
+def record_of(
+    options: IngestOptions, cluster: str | None, path: str | None, dead_letters: str | None, schema: StructType | None
+) -> Record:
+    """What a restart must agree with; the paths qualified, `cluster` the id of Kafka's."""
     decoding = options.decoding
     given = {name.lower(): value for name, value in options.source.items()}
     avro = json.dumps(json.loads(decoding.schema or ""), sort_keys=True) if decoding.kind == "avro" else None
     return {
         "version": _VERSION,
+        "cluster": cluster,
         "topics": sorted(options.topics) or None,
         "pattern": options.pattern,
         "format": options.format.lower(),
@@ -108,7 +111,8 @@ def check(recorded: Mapping[str, Any], wanted: Mapping[str, Any], where: str) ->
     """Compare two records.
 
     Further topics are no contradiction: they are read from their beginning. Neither is another way with bad records
-    where they failed the runs until now: nothing that was written has one.
+    where they failed the runs until now: nothing that was written has one. Other brokers of the same cluster are none
+    either; in another cluster the same offsets are other records.
 
     Raises:
         ConfigurationError: the restart contradicts the checkpoint; names both.
@@ -145,6 +149,8 @@ def check_foreign(document: str, topics: tuple[str, ...], where: str) -> None:
 def _fits(name: str, old: Any, new: Any) -> bool:
     if name == "topics" and old and new:
         return set(old) <= set(new)
+    if name == "cluster" and (old is None or new is None):
+        return True  # it is not known
     return bool(old == new)
 
 

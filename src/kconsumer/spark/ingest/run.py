@@ -8,6 +8,7 @@ stop() does), prints.
 from __future__ import annotations
 
 import json
+import logging
 import queue
 import time
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from kconsumer.spark.ingest import checkpoint, job
 from kconsumer.spark.ingest.decoding import parse_schema
 from kconsumer.spark.ingest.metrics import TriggerMetrics, metrics_of
 from kconsumer.spark.ingest.options import IngestOptions
+from kconsumer.spark.offset_reader import OffsetReader
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,6 +30,14 @@ if TYPE_CHECKING:
 
 _LOOK_S: Final = 0.05
 _LAST_EVENTS_S: Final = 5.0  # Spark tells of a trigger a little after it
+# Spark gives a Python process ten seconds to start, however busy the machine is. Nothing is lost by another try.
+_DID_NOT_START: Final = "failed to connect back"
+_TRIES: Final = 3
+
+_log = logging.getLogger("kconsumer.spark")
+
+
+_Start = Callable[["SparkSession", IngestOptions, job.Plan], "StreamingQuery"]
 
 
 class _Events(StreamingQueryListener):
@@ -58,6 +68,8 @@ class Ingestion:
         self._options = options
         self._plan: job.Plan | None = None
         self._queries: list[StreamingQuery] = []
+        self._begin: list[_Start] = []  # of each query: what starts it
+        self._tries = 0  # how often something did not start
         self._events = _Events()
         self._total = 0
         self._stops = 0  # how often it was asked to stop
@@ -75,9 +87,9 @@ class Ingestion:
         self._plan = self._prepare()
         self._spark.streams.addListener(self._events)
         try:
-            self._queries.append(job.start_output(self._spark, self._options, self._plan))
+            self._add(job.start_output)
             if self._options.dead_letters is not None and not self._options.ends:
-                self._queries.append(job.start_dead_letters(self._spark, self._options, self._plan))
+                self._add(job.start_dead_letters)
         except BaseException:
             self.close()
             raise
@@ -97,7 +109,7 @@ class Ingestion:
             self._await(on_trigger, on_look)
             if self._options.dead_letters is not None and self._options.ends and not self._stops:
                 # After the output has been written, so that none of its bad records is left for the next run.
-                self._queries.append(job.start_dead_letters(self._spark, self._options, self._plan))
+                self._add(job.start_dead_letters)
                 self._await(on_trigger, on_look)
         finally:
             self.close()
@@ -149,15 +161,47 @@ class Ingestion:
     def _record(self, schema: StructType | None) -> checkpoint.Record:
         path, dead_letters = (text and str(checkpoint.Folder(self._spark, text))
                               for text in (self._options.path, self._options.dead_letters))
-        return checkpoint.record_of(self._options, path, dead_letters, schema)
+        return checkpoint.record_of(self._options, self._cluster_id(), path, dead_letters, schema)
+
+    def _cluster_id(self) -> str | None:
+        reader = OffsetReader(self._options.read_options())
+        try:
+            return reader.cluster_id()
+        finally:
+            reader.close()
 
     # ---- the queries
 
+    def _add(self, begin: _Start) -> None:
+        self._begin.append(begin)
+        self._queries.append(self._started(begin))
+
+    def _started(self, begin: _Start) -> StreamingQuery:
+        assert self._plan is not None
+        while True:
+            try:
+                return begin(self._spark, self._options, self._plan)
+            except Exception as error:
+                if not self._again(error):
+                    raise
+
+    def _again(self, error: object) -> bool:
+        """Whether a query that failed of this is to be started once more."""
+        if self._stops or self._tries + 1 >= _TRIES or _DID_NOT_START not in str(error):
+            return False
+        self._tries += 1
+        _log.warning("Python did not start within the time that Spark allows; the query is started again")
+        return True
+
     def _await(self, on_trigger: Callable[[TriggerMetrics], None], on_look: Callable[[], None]) -> None:
         """Until no query runs."""
-        failed: list[StreamingQuery] = []
         ending: dict[str, int] = {}  # by run: the triggers that were over when it was asked to stop
-        while active := [query for query in self._queries if query.isActive]:
+        while True:
+            queries = list(self._queries)
+            active = [query for query in queries if query.isActive]
+            failed = self._failed()
+            if failed or (not active and queries == self._queries):
+                break
             self._report(on_trigger)
             on_look()
             if self._stops:
@@ -166,12 +210,21 @@ class Ingestion:
                     if self._stops > 1 or self._between_triggers(query, before):
                         query.stop()
             time.sleep(_LOOK_S)
-            failed = [query for query in self._queries if not query.isActive and query.exception() is not None]
-            if failed:
-                break
         self._drain(on_trigger)
         for query in failed:
             query.awaitTermination()  # raises what it failed with
+
+    def _failed(self) -> list[StreamingQuery]:
+        """The queries that have failed and are not worth another try."""
+        found = []
+        for number, query in enumerate(self._queries):
+            if query.isActive or (error := query.exception()) is None:
+                continue
+            if self._again(error):
+                self._queries[number] = self._started(self._begin[number])
+            else:
+                found.append(query)
+        return found
 
     def _between_triggers(self, query: StreamingQuery, before: int) -> bool:
         """Whether the trigger that ran at the signal is over."""

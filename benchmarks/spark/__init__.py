@@ -1,0 +1,1 @@
+"""Spark's own Kafka source and kconsumer, paired: see __main__."""

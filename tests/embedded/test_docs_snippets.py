@@ -1,0 +1,220 @@
+"""Every Python block of README.md and docs/ is run as it stands, page by page, against an embedded cluster.
+
+`localhost:9092` becomes the cluster's address; the topic `flights` is there. The blocks of a page share their names and
+run in its order, in a temporary folder. A comment before a block says what is particular to it:
+
+    <!-- snippet: loops -->             it does not end by itself: once it has read everything, wakeup() must end it
+    <!-- snippet: not run: reason -->   what it needs is not here; test_what_is_not_run lists all of these
+
+Lines of `sh` blocks that begin with `kconsumer` are run as commands.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from api_helpers import PATIENCE
+
+import kconsumer
+from kconsumer import Consumer, WakeupError
+from kconsumer.testing import EmbeddedCluster
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^(?:<!-- snippet: (?P<mark>[^\n]*) -->\n)?"
+                   r"```(?P<language>\w+)[^\n]*\n(?P<code>.*?)^```$", re.M | re.S)
+ADDRESS = "localhost:9092"
+RECORDS = 400
+
+# Pages whose blocks are run by other tests, against what they need.
+ELSEWHERE = {
+    "spark.md": "needs Spark: tests/spark runs the same calls",
+    "security.md": "needs brokers with TLS and SASL: tests/kafka starts some",
+}
+COMMANDS_ELSEWHERE = {"ingest": "needs Spark: tests/spark/test_ingest_command.py"}
+
+
+class Block(NamedTuple):
+    page: Path
+    line: int
+    mark: str
+    language: str
+    code: str
+
+    @property
+    def place(self) -> str:
+        return f"{self.page.name}:{self.line}"
+
+
+def blocks(page):
+    text = page.read_text(encoding="utf-8")
+    for found in BLOCK.finditer(text):
+        line = text.count("\n", 0, found.start("code")) + 1
+        yield Block(page, line, found["mark"] or "", found["language"], found["code"])
+
+
+def commands(page):
+    """(line, words) of every `kconsumer` command in the page's sh blocks."""
+    for block in blocks(page):
+        if block.language != "sh":
+            continue
+        for index, line in enumerate(re.sub(r"\\\n\s*", " ", block.code).splitlines()):
+            words = shlex.split(line, comments=True)
+            if words and words[0] == "kconsumer":
+                yield f"{page.name}:{block.line}+{index}", words
+
+
+RUN = [page for page in PAGES if page.name not in ELSEWHERE and any(b.language == "python" for b in blocks(page))]
+COMMANDS = [pytest.param(words, id=place) for page in PAGES for place, words in commands(page)
+            if words[1] not in COMMANDS_ELSEWHERE and page.name not in ELSEWHERE]
+
+
+@pytest.fixture
+def cluster():
+    with EmbeddedCluster(3) as cluster:
+        cluster.set_group_timing(initial_rebalance_delay_ms=0)
+        cluster.create_topic("flights", partitions=6)
+        cluster.produce("flights", (
+            {"key": f"{i % 7}", "partition": i % 6, "timestamp": 1_714_521_600_000 + 1000 * i, "value": json.dumps(
+                {"carrier": "ABCDEFG"[i % 7] + "A", "distance": 100 + i, "dest": "LAX"})} for i in range(RECORDS)))
+        yield cluster
+
+
+def consumers(names):
+    return [value for value in names.values() if isinstance(value, Consumer)]
+
+
+class Waker:
+    """Calls wakeup() on a page's consumers once each has read all it is assigned."""
+
+    def __init__(self, names):
+        self.names = names
+        self.ended = threading.Event()
+        self.in_time = False
+        self.thread = threading.Thread(target=self.watch)
+
+    def watch(self):
+        deadline = time.monotonic() + PATIENCE
+        while not self.ended.wait(0.1):
+            self.in_time = any(self.done(consumer) for consumer in consumers(self.names))
+            if self.in_time or time.monotonic() > deadline:
+                break
+        while not self.ended.wait(0.1):
+            for consumer in consumers(self.names):
+                consumer.wakeup()
+
+    @staticmethod
+    def done(consumer):
+        try:
+            metrics = consumer.metrics()
+        except RuntimeError:  # of a block before: closed
+            return False
+        return metrics["records_lag"] and all(lag == 0 for lag in metrics["records_lag"].values())
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *exc_info):
+        self.ended.set()
+        self.thread.join()
+
+
+def run(block, names, cluster):
+    source = block.code.replace(ADDRESS, cluster.bootstrap_servers)
+    code = compile("\n" * (block.line - 1) + source, str(block.page), "exec")
+    if block.mark != "loops":
+        exec(code, names)
+        return
+    with Waker(names) as waker:
+        with pytest.raises(WakeupError):
+            exec(code, names)
+    assert waker.in_time, f"{block.place}: it was ended before it had read everything"
+
+
+@pytest.mark.parametrize("page", RUN, ids=lambda page: page.name)
+def test_the_blocks_of_a_page_run(page, cluster, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": f"snippets_of_{page.stem}"}
+    try:
+        for block in blocks(page):
+            if block.language == "python" and not block.mark.startswith("not run:"):
+                run(block, names, cluster)
+                run_tests_of(block, names)
+    finally:
+        for consumer in consumers(names):
+            consumer.close()
+
+
+def run_tests_of(block, names):
+    """A block that shows how to write a pytest test: its tests are run, its fixtures made, as pytest would."""
+    for name in re.findall(r"^def (test_\w+)\(cluster\)", block.code, re.M):
+        made = names["cluster"].__wrapped__() if hasattr(names["cluster"], "__wrapped__") else None
+        assert made is not None, f"{block.place}: no fixture for {name}"
+        names[name](next(made))
+        assert next(made, None) is None
+
+
+def test_what_is_not_run():
+    """The blocks that are left out, each with its reason. One more needs a reason, and a line here."""
+    left_out = [(block.page.name, block.mark.removeprefix("not run: ")) for page in PAGES for block in blocks(page)
+                if block.language == "python" and block.mark.startswith("not run:")]
+    assert left_out == [
+        ("commits.md",
+         "needs a real transaction coordinator; examples/enrich_exactly_once.py is this, tested on Kafka"),
+        ("deserializers.md", "needs a schema registry"),
+        ("examples.md", "tests/embedded/test_examples.py runs it"),
+        ("examples.md", "tests/kafka/test_examples_on_kafka.py runs it"),
+        ("examples.md", "tests/embedded/test_examples.py runs it"),
+        ("examples.md", "tests/embedded/test_examples.py runs it"),
+        ("examples.md", "tests/kafka/test_examples_on_kafka.py runs it"),
+        ("migrating.md", "kafka-python's side of the comparison, for the eye"),
+        ("testing.md", "starts a real Kafka; tests/kafka does so"),
+    ]
+
+
+def test_every_mark_is_one_that_means_something():
+    for page in PAGES:
+        for found in re.finditer(r"<!-- snippet: ([^\n]*?) -->\n(.*)", page.read_text(encoding="utf-8")):
+            assert found[1] == "loops" or found[1].startswith("not run: "), (page.name, found[1])
+            assert found[2].startswith("```python"), (page.name, found[1])
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_a_command_of_the_docs_runs(words, cluster, tmp_path):
+    pytest.importorskip("click", reason="the command needs the extra [cli]")
+    words = [word.replace(ADDRESS, cluster.bootstrap_servers) for word in words]
+    process = subprocess.Popen([sys.executable, "-m", "kconsumer", *words[1:]], cwd=tmp_path, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if "-f" in words or "--follow" in words:
+        # Nothing tells from outside that it follows; Ctrl-C before it does ends it in the same way.
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.communicate(timeout=2)
+        process.send_signal(signal.SIGINT)
+        expected = 130
+    else:
+        expected = 0
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == expected, err
+    assert "Traceback" not in err
+    if "-O" in words:
+        assert (tmp_path / words[words.index("-O") + 1]).stat().st_size > 0
+    elif expected == 0:
+        assert out
+
+
+def test_pages_name_no_other_version():
+    """A version in a page that is not this one's would tell a stranger to install another."""
+    for page in PAGES:
+        for version in re.findall(r"kconsumer==([\d.]+)", page.read_text(encoding="utf-8")):
+            assert version == kconsumer.__version__, page.name
