@@ -38,7 +38,11 @@ def certificate(folder: Path) -> tuple[Path, Path]:
 
 
 def run(
-    quick: bool, rounds: int, chosen: Callable[[list[str]], list[Any]], result: dict[str, Any], say: Callable[[str], None]
+    quick: bool,
+    rounds: int,
+    chosen: Callable[[list[str]], list[Any]],
+    result: dict[str, Any],
+    say: Callable[[str], None],
 ) -> None:
     """Adds to result: samples of the topic `tls`, handshakes, failures."""
     topic = replace(topics.TOPICS["plain"], name="tls", about="100 B, uncompressed, 1 partition, TLS 1.3")
