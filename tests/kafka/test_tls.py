@@ -13,9 +13,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import confluent_kafka
 import pytest
 from certificates import Authority
 from reading import WAYS, Ledger, meanwhile, read_until, write
@@ -232,6 +233,52 @@ def test_why_it_does_not_connect(
     failing = Failing(cluster, name, authorities, **{key: known.get(value, value) for key, value in given.items()})
     assert any(words in text for text in failing.texts), failing.texts
     assert all(cluster.bootstrap(name).rsplit(":", 1)[1] in text for text in failing.texts)
+
+
+def attempt(library: ModuleType, config: dict[str, Any]) -> tuple[bool, bool]:
+    """(whether it connects, whether an error of TLS is told)."""
+    errors: list[Any] = []
+    consumer = library.Consumer({**config, "error_cb": errors.append})
+    try:
+        consumer.list_topics(timeout=5)
+        return True, False
+    except library.KafkaException:
+        deadline = time.monotonic() + 5
+        while not errors and time.monotonic() < deadline:
+            consumer.poll(0.1)
+        return False, any(error.code() == KafkaError._SSL for error in errors)
+    finally:
+        consumer.close()
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("SSL", {}, True),
+        ("SSL", {"ssl.ca.location": "other_ca"}, False),
+        ("SSL", {"ssl.ca.location": "other_ca", "enable.ssl.certificate.verification": False}, True),
+        ("ELSEWHERE", {}, False),
+        ("ELSEWHERE", {"ssl.endpoint.identification.algorithm": "none"}, True),
+        ("EXPIRED", {}, False),
+        ("REVOKED", {"ssl.crl.location": "crl"}, False),
+        ("MUTUAL", {"ssl.certificate.pem": "certificate", "ssl.key.pem": "key"}, True),
+        ("TWELVE", {"ssl.keystore.location": "keystore", "ssl.keystore.password": PASSWORD}, True),
+        ("TWELVE", {"ssl.cipher.suites": "ECDHE-RSA-AES128-SHA256"}, False),
+    ],
+)  # fmt: skip
+def test_confluent_kafka_agrees(
+    cluster: KafkaCluster, authorities: SimpleNamespace, tmp_path: Path, case: tuple[str, dict[str, Any], bool]
+) -> None:
+    name, given, works = case
+    identity = authorities.ours.issue("client", hosts=(), client=True)
+    (tmp_path / "crl").write_text(authorities.ours.revoke(authorities.revoked))
+    (tmp_path / "keystore").write_bytes(identity.keystore(PASSWORD))
+    known = {"other_ca": authorities.other_ca, "crl": str(tmp_path / "crl"), "certificate": identity.certificate_pem,
+             "key": identity.key_pem(), "keystore": str(tmp_path / "keystore")}
+    config = {"bootstrap.servers": cluster.bootstrap(name), "group.id": "matrix", "security.protocol": "ssl",
+              "ssl.ca.location": authorities.ca} | {key: known.get(value, value) for key, value in given.items()}
+    ours, theirs = attempt(kconsumer, config), attempt(confluent_kafka, config)
+    assert ours == theirs == (works, not works)
 
 
 def test_a_plaintext_client_on_a_tls_port(cluster: KafkaCluster) -> None:
