@@ -298,7 +298,7 @@ def test_sessions_are_renewed_under_load_and_nothing_is_lost(
 
     stats: list[dict[str, Any]] = []
     config = at(secured, client(mechanism), {
-        "debug": "security", "logger": logger, "group.id": name, "auto.offset.reset": "earliest",
+        "debug": "security", "log_level": 7, "logger": logger, "group.id": name, "auto.offset.reset": "earliest",
         "statistics.interval.ms": 1000, "stats_cb": lambda text: stats.append(json.loads(text)),
         "auto.commit.interval.ms": 200}, listener="SHORT")
     with kconsumer.Consumer(config) as consumer:
@@ -406,7 +406,7 @@ def test_oidc(secured: KafkaCluster, provider: OidcProvider, topic: str) -> None
         provider.life_s = 300
     assert provider.requests[0] == {"grant_type": "client_credentials", "scope": "read"}
     assert len(provider.requests) >= 3
-    assert [error.code() for error in errors] == [KafkaError._AUTHENTICATION]
+    assert {error.code() for error in errors} <= {KafkaError._AUTHENTICATION, KafkaError._ALL_BROKERS_DOWN}
     assert "HTTP status 503: busy" in errors[0].str()
 
 

@@ -42,6 +42,7 @@ cdef class Connector(Network):
     cdef void advance_handshake(self, Connection* c, int64_t now_ms) noexcept nogil
     cdef void introduced(self, Connection* c, int64_t now_ms) noexcept nogil
     cdef Status judge(self, Connection* c, const Status& why) noexcept nogil
+    cdef bint unnamed(self, Connection* c, const Status& why) noexcept nogil
     cdef void forget_identity(self, Connection* c, const Status& told, int64_t now_ms) noexcept nogil
     cdef void ask_api_versions(self, Connection* c, int64_t now_ms) noexcept nogil
     cdef void take_api_versions(self, Connection* c, const InFlight& asked, Reader& body,

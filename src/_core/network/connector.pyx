@@ -278,16 +278,19 @@ cdef class Connector(Network):
         """The loss in the words in which it is told."""
         cdef bint at_first_request = (c.state == CONN_API_VERSIONS and why.code == ERR_TRANSPORT
                                       and not c.in_flight.empty())
-        # One that wants SASL answers ApiVersions and hangs up on whatever comes next.
-        cdef bint unnamed = (c.state == CONN_READY and not c.served and not self.config.security.use_sasl
-                             and not c.in_flight.empty() and why.detail == b"closed by the broker")
         if not at_first_request:
             return Status(why.code, describe(b"%s: %s%s", c.node.name.c_str(), why.detail.c_str(),
-                                             b" at the first request (does this port want SASL?)" if unnamed else b""))
+                                             b" at the first request (does this port want SASL?)"
+                                             if self.unnamed(c, why) else b""))
         # A listener that speaks TLS or wants SASL hangs up on the first plaintext request.
         return Status(why.code, describe(
             b"%s: %s while versions were negotiated (does this port want SASL%s?)", c.node.name.c_str(),
             why.detail.c_str(), b"" if self.config.security.use_tls else b" or TLS"))
+
+    cdef bint unnamed(self, Connection* c, const Status& why) noexcept nogil:
+        """A listener that wants SASL answers ApiVersions, and hangs up on whatever comes next."""
+        return (c.state == CONN_READY and not c.served and not self.config.security.use_sasl
+                and not c.in_flight.empty() and why.detail == b"closed by the broker")
 
     cdef void forget_identity(self, Connection* c, const Status& told, int64_t now_ms) noexcept nogil:
         """The connection has ended: Authenticator forgets what it has of it."""
