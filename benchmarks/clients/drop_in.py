@@ -86,7 +86,7 @@ def arrow(consumer: Any, wanted: int, watch: Watch) -> tuple[int, int]:
     return count, size
 
 
-def subscribe(consumer: Any, topic: str, partitions: int) -> Watch:
+def subscribe(consumer: Any, topic: str, partitions: int, protocol: str) -> Watch:
     """Waits until the group has given all partitions; they are assigned, and the watch started, in the callback."""
     watches: list[Watch] = []
 
@@ -96,7 +96,7 @@ def subscribe(consumer: Any, topic: str, partitions: int) -> Watch:
         for place in places:
             place.offset = 0
         watches.append(Watch())
-        consumer.assign(places)
+        (consumer.assign if protocol == "classic" else consumer.incremental_assign)(places)
 
     consumer.subscribe([topic], on_assign=on_assign)
     deadline = time.monotonic() + SILENCE_SECONDS
@@ -125,7 +125,7 @@ def main() -> None:
             watch = Watch()
             consumer.assign(places)
         else:
-            watch = subscribe(consumer, given.topic, given.partitions)
+            watch = subscribe(consumer, given.topic, given.partitions, given.group)
         count, size = METHODS[given.method](consumer, given.records, watch)
         watch.report(count, size)
     finally:
