@@ -15,6 +15,7 @@ import pyarrow as pa
 from kconsumer.errors import KafkaError, KafkaException, OffsetOutOfRangeError, exception_for
 from kconsumer.spark.consumers import WorkerConsumer, borrowed
 from kconsumer.spark.data_loss import DataLoss
+from kconsumer.spark.garbage import settle
 from kconsumer.spark.offsets import OffsetRange
 from kconsumer.spark.options import ReadOptions
 from kconsumer.spark.rack import with_rack
@@ -52,6 +53,7 @@ def _batches(options: ReadOptions, wanted: OffsetRange) -> Iterator[Any]:
     except _Stale:
         with borrowed(config, fresh=True) as consumer:
             yield from _RangeReading(consumer, options, wanted).batches()
+    settle()
 
 
 class _Stale(Exception):
