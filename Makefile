@@ -14,7 +14,7 @@ PIP := $(PY) -m pip install -q --disable-pip-version-check
 SOURCES := $(wildcard src tests tools benchmarks examples setup.py)
 
 .DEFAULT_GOAL := build
-.PHONY: setup build debug test test-full cluster-test quicktest lint generate docs wheel wheel-test demo bench bench-spark \
+.PHONY: setup build debug test test-spark test-full cluster-test quicktest lint generate docs wheel wheel-test demo bench bench-spark \
         fuzz sanitize soak clean
 
 # A venv with the development tools and an editable install. The stamps make the second time quick.
@@ -48,8 +48,12 @@ build: $(STAMPS)/setup
 debug: $(STAMPS)/setup
 	@tools/build.sh $(PY) debug
 
-test: build $(STAMPS)/extra-demo
-	$(PY) -m pytest -m 'not slow' $(ARGS)
+# On a SparkSession in tests/spark: test-spark; all of it takes too long for one command.
+test: build
+	$(PY) -m pytest -m 'not slow and not spark' $(ARGS)
+
+test-spark: build $(STAMPS)/extra-demo
+	$(PY) -m pytest tests/spark -m 'not slow' $(ARGS)
 
 quicktest: build
 	$(PY) -m pytest -m 'not slow and not spark and not kafka' $(ARGS)
