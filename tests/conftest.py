@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import itertools
 import json
+import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,12 @@ import pytest
 from kconsumer.testing import EmbeddedCluster, KafkaCluster
 
 _names = itertools.count(1)
+
+
+def pytest_configure() -> None:
+    """A job that a shell put into the background ignores SIGINT, and so would every program that a test starts."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
