@@ -249,6 +249,8 @@ def copies_in_memory(pid, wanted):
             if not rights.startswith("rw") or "[vvar" in line:
                 continue
             start, end = (int(x, 16) for x in span.split("-"))
+            if end - start > 1 << 32:  # the shadow memory of a sanitizer
+                continue
             try:
                 memory.seek(start)
                 found += memory.read(end - start).count(wanted)
