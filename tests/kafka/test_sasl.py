@@ -274,7 +274,9 @@ def test_a_group_that_a_stranger_may_not_join(secured: KafkaCluster, topic: str)
 # Sessions that end (KIP-368)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("mechanism", [
+    pytest.param("PLAIN", marks=pytest.mark.slow), pytest.param("SCRAM-SHA-256", marks=pytest.mark.slow), "SCRAM-SHA-512",
+    "OAUTHBEARER"])
 def test_sessions_are_renewed_under_load_and_nothing_is_lost(
     secured: KafkaCluster, topic_name: Callable[[], str], mechanism: str
 ) -> None:
