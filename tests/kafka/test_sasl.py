@@ -275,8 +275,8 @@ def test_a_group_that_a_stranger_may_not_join(secured: KafkaCluster, topic: str)
 
 
 @pytest.mark.parametrize("mechanism", [
-    pytest.param("PLAIN", marks=pytest.mark.slow), pytest.param("SCRAM-SHA-256", marks=pytest.mark.slow), "SCRAM-SHA-512",
-    "OAUTHBEARER"])
+    pytest.param("PLAIN", marks=pytest.mark.slow), pytest.param("SCRAM-SHA-256", marks=pytest.mark.slow),
+    "SCRAM-SHA-512", "OAUTHBEARER"])
 def test_sessions_are_renewed_under_load_and_nothing_is_lost(
     secured: KafkaCluster, topic_name: Callable[[], str], mechanism: str
 ) -> None:
