@@ -1,23 +1,37 @@
-// Owns: starting a thread that nobody joins. Threads: any. Never: gives it a signal; keeps what it works on alive (the
-// argument does, a shared_ptr on the heap as a rule).
+// Owns: starting a thread that nobody joins, and its hold on what it works on. Threads: any. Never: gives it a signal.
 #pragma once
 #include <pthread.h>
-#include <signal.h>
+
+#include <memory>
+#include <utility>
+
+#include "base/thread.hpp"
 
 namespace kc {
 
-// Returns 0 or an errno; then `argument` is still the caller's.
-inline int start_detached(void* (*run)(void*), void* argument) {
+template <class State>
+struct DetachedWork {
+  void (*work)(State&);
+  std::shared_ptr<State> state;
+
+  static void* run(void* started) {
+    std::unique_ptr<DetachedWork> own(static_cast<DetachedWork*>(started));
+    own->work(*own->state);
+    return nullptr;
+  }
+};
+
+// Runs `work` on `state`, which lives as long as that takes. Returns 0 or an errno.
+template <class State>
+int start_detached(void (*work)(State&), std::shared_ptr<State> state) {
+  std::unique_ptr<DetachedWork<State>> started(new DetachedWork<State>{work, std::move(state)});
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  sigset_t all, old;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &old);
   pthread_t thread;
-  const int rc = pthread_create(&thread, &attributes, run, argument);
-  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  const int rc = create_thread(&thread, &attributes, &DetachedWork<State>::run, started.get());
   pthread_attr_destroy(&attributes);
+  if (rc == 0) started.release();
   return rc;
 }
 

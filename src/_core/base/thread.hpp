@@ -9,23 +9,29 @@
 
 namespace kc {
 
+// Returns 0 or an errno. All signals are blocked in the new thread, so that Ctrl-C reaches a thread of the application.
+inline int create_thread(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* argument) {
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  const int rc = pthread_create(thread, attributes, run, argument);
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  return rc;
+}
+
 class NativeThread {
  public:
   using Body = void (*)(void*);
   // Called on the new thread when the body died of std::bad_alloc; must not allocate.
   using OutOfMemory = void (*)(void*);
 
-  // Returns 0 or an errno. All signals are blocked in the new thread, so that Ctrl-C reaches the waiting thread.
+  // Returns 0 or an errno.
   int start(Body body, OutOfMemory oom, void* arg, const char* name) {
     body_ = body;
     oom_ = oom;
     arg_ = arg;
     name_ = name;
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int rc = pthread_create(&handle_, nullptr, &NativeThread::entry, this);
-    pthread_sigmask(SIG_SETMASK, &old, nullptr);
+    const int rc = create_thread(&handle_, nullptr, &NativeThread::entry, this);
     running_ = rc == 0;
     return rc;
   }

@@ -3,9 +3,6 @@
 // Never: makes N wait for a name; outlives a close with a thread that anybody must join. R is detached and owns the
 // state it works on through a shared_ptr, so a lookup that hangs for minutes keeps nothing else alive.
 #pragma once
-#include <pthread.h>
-#include <signal.h>
-
 #include <deque>
 #include <map>
 #include <memory>
@@ -14,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/detached_thread.hpp"
 #include "base/status.hpp"
 #include "network/selector.hpp"
 #include "network/socket.hpp"
@@ -169,7 +167,7 @@ class Resolver {
     std::string host = job.host;
     state_->jobs.push_back(std::move(job));
     if (state_->threads >= kMaxThreads) return;
-    int rc = start_thread();
+    const int rc = start_detached(&Resolver::run, state_);
     if (rc == 0) {
       state_->threads++;
     } else if (state_->threads == 0) {
@@ -181,34 +179,15 @@ class Resolver {
     }
   }
 
-  int start_thread() {
-    auto* argument = new std::shared_ptr<ResolverState>(state_);
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    pthread_t thread;
-    int rc = pthread_create(&thread, &attributes, &Resolver::run, argument);
-    pthread_sigmask(SIG_SETMASK, &old, nullptr);
-    pthread_attr_destroy(&attributes);
-    if (rc != 0) delete argument;
-    return rc;
-  }
-
-  // thread: R. Works until no job is left; the state lives as long as this thread needs it.
-  static void* run(void* argument) {
-    std::shared_ptr<ResolverState> state(std::move(*static_cast<std::shared_ptr<ResolverState>*>(argument)));
-    delete static_cast<std::shared_ptr<ResolverState>*>(argument);
+  // thread: R. Works until no job is left.
+  static void run(ResolverState& state) {
     try {
-      work(*state);
+      work(state);
     } catch (const std::bad_alloc&) {
       // The name stays unanswered; whoever asked gives up at its own deadline.
     }
-    std::lock_guard<std::mutex> hold(state->mutex);
-    state->threads--;
-    return nullptr;
+    std::lock_guard<std::mutex> hold(state.mutex);
+    state.threads--;
   }
 
   // thread: R.

@@ -64,9 +64,7 @@ class SaslWorker {
     std::lock_guard<std::mutex> hold(state_->mutex);
     state_->waiting.push_back(step);
     if (state_->threads >= kMaxThreads) return 0;
-    auto* argument = new std::shared_ptr<SaslWorkerState>(state_);
-    const int rc = start_detached(&SaslWorker::run, argument);
-    if (rc != 0) delete argument;
+    const int rc = start_detached(&SaslWorker::run, state_);
     if (rc == 0) {
       state_->threads++;
     } else if (state_->threads == 0) {
@@ -78,21 +76,18 @@ class SaslWorker {
 
  private:
   // thread: H. Works until no step is left.
-  static void* run(void* argument) {
-    std::shared_ptr<SaslWorkerState> state(std::move(*static_cast<std::shared_ptr<SaslWorkerState>*>(argument)));
-    delete static_cast<std::shared_ptr<SaslWorkerState>*>(argument);
-    std::unique_lock<std::mutex> hold(state->mutex);
-    while (!state->waiting.empty()) {
-      std::shared_ptr<SaslStep> step = std::move(state->waiting.front());
-      state->waiting.pop_front();
+  static void run(SaslWorkerState& state) {
+    std::unique_lock<std::mutex> hold(state.mutex);
+    while (!state.waiting.empty()) {
+      std::shared_ptr<SaslStep> step = std::move(state.waiting.front());
+      state.waiting.pop_front();
       hold.unlock();
       work(*step);
       step.reset();
       hold.lock();
-      if (state->selector) state->selector->wakeup();
+      if (state.selector) state.selector->wakeup();
     }
-    state->threads--;
-    return nullptr;
+    state.threads--;
   }
 
   // thread: H.

@@ -66,13 +66,11 @@ class TlsCredentials {
     std::lock_guard<std::mutex> hold(state_->mutex);
     const uint64_t ticket = ++state_->wanted;
     if (state_->running) return ticket;
-    auto* argument = new std::shared_ptr<TlsCredentialState>(state_);
-    const int rc = state_->files.empty() ? -1 : start_detached(&TlsCredentials::run, argument);
+    const int rc = state_->files.empty() ? -1 : start_detached(&TlsCredentials::run, state_);
     if (rc == 0) {
       state_->running = true;
       return ticket;
     }
-    delete argument;
     state_->done.store(ticket);
     if (rc > 0) tell(*state_, "no thread to look at the TLS credentials: " + error_text(rc), kError);
     return ticket;
@@ -94,23 +92,20 @@ class TlsCredentials {
   }
 
   // thread: H. Looks until nobody has asked since it began.
-  static void* run(void* argument) {
-    std::shared_ptr<TlsCredentialState> state(std::move(*static_cast<std::shared_ptr<TlsCredentialState>*>(argument)));
-    delete static_cast<std::shared_ptr<TlsCredentialState>*>(argument);
-    std::unique_lock<std::mutex> hold(state->mutex);
+  static void run(TlsCredentialState& state) {
+    std::unique_lock<std::mutex> hold(state.mutex);
     for (;;) {
-      const uint64_t ticket = state->wanted;
+      const uint64_t ticket = state.wanted;
       try {
-        look(*state, hold);
+        look(state, hold);
       } catch (const std::bad_alloc&) {
         if (!hold.owns_lock()) hold.lock();
       }
-      state->done.store(ticket);
-      if (state->selector) state->selector->wakeup();
-      if (state->wanted == ticket) break;
+      state.done.store(ticket);
+      if (state.selector) state.selector->wakeup();
+      if (state.wanted == ticket) break;
     }
-    state->running = false;
-    return nullptr;
+    state.running = false;
   }
 
   // thread: H. The lock is not held while files are touched.
