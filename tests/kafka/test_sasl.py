@@ -354,9 +354,13 @@ def test_oauth_cb_is_asked_before_the_first_connection_and_before_the_token_ends
         assert message is not None and message.value() == b"c"
 
 
-def test_a_token_that_has_expired_by_its_own_words(secured: KafkaCluster) -> None:
-    expired, _ = unsecured_token(read_unsecured(f"principal={USER} lifeSeconds=1"))
-    time.sleep(1.5)
+def test_a_token_that_has_expired_by_its_own_words(
+    secured: KafkaCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a_minute_ago = time.time() - 60
+    with monkeypatch.context() as then:
+        then.setattr("kconsumer.oauth.time.time", lambda: a_minute_ago)
+        expired, _ = unsecured_token(read_unsecured(f"principal={USER} lifeSeconds=1"))
     oauth = {"security.protocol": "sasl_plaintext", "sasl.mechanism": "OAUTHBEARER"}
     with kconsumer.Consumer(at(secured, oauth)) as consumer:
         consumer.set_oauth_token(expired, int(time.time() * 1000) + 60000)
