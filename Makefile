@@ -5,11 +5,13 @@ PYTHON ?= python3
 KAFKA ?= embedded
 FUZZ_SECONDS ?= 30
 SOAK_SECONDS ?= 600
+TEST_PROCESSES ?= 2
 ARGS ?=
 
 VENV := .venv
 PY := $(VENV)/bin/python
 STAMPS := build/stamps
+PARALLEL := -n $(TEST_PROCESSES) --no-loadscope-reorder
 PIP := $(PY) -m pip install -q --disable-pip-version-check
 SOURCES := $(wildcard src tests tools benchmarks examples setup.py)
 
@@ -36,9 +38,10 @@ $(STAMPS)/setup: $(STAMPS)/venv pyproject.toml
 	@echo release > $(STAMPS)/mode
 	@touch $@
 
-# Extras that only some targets need.
+# Extras that only some targets need: what they need, since installing kconsumer[...] would compile everything again.
 $(STAMPS)/extra-%: $(STAMPS)/setup
-	$(PIP) --no-build-isolation -e '.[$*]'
+	$(PY) tools/requirements.py $* >build/requirements-$*.txt
+	$(PIP) -r build/requirements-$*.txt
 	@touch $@
 
 # In place: the extension modules land beside their sources. A change of mode compiles everything again.
@@ -48,15 +51,16 @@ build: $(STAMPS)/setup
 debug: $(STAMPS)/setup
 	@tools/build.sh $(PY) debug
 
-# On a SparkSession in tests/spark: test-spark; all of it takes too long for one command.
+# In two processes, since most of the time goes into waiting for brokers, groups and JVMs. On a SparkSession in
+# tests/spark: test-spark; all of it takes too long for one command.
 test: build
-	$(PY) -m pytest -m 'not slow and not spark' $(ARGS)
+	$(PY) -m pytest $(PARALLEL) -m 'not slow and not spark' $(ARGS)
 
 test-spark: build $(STAMPS)/extra-demo
 	$(PY) -m pytest tests/spark -m 'not slow' $(ARGS)
 
 quicktest: build
-	$(PY) -m pytest -m 'not slow and not spark and not kafka' $(ARGS)
+	$(PY) -m pytest $(PARALLEL) -m 'not slow and not spark and not kafka' $(ARGS)
 
 # Everything, and then a clean `pip install .` with the quick tests on every Python from 3.10 to 3.13 found here.
 test-full: build $(STAMPS)/extra-demo

@@ -23,6 +23,20 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With `-n`, a file's tests stay in one process, in their order; tests/groups does as a whole, since its scenarios
+    are started together."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return "tests/groups" if file.startswith("tests/groups/") else file
+
+    return ByFile(config, log)
+
+
 @pytest.fixture
 def topic_name(request: pytest.FixtureRequest) -> Callable[[], str]:
     """Makes topic names that no other test uses: session clusters are shared."""

@@ -29,8 +29,8 @@ for minor in ${MINORS:-10 11 12 13}; do
   fi
   (cd "$work" && "3.$minor/bin/python" -c 'import kconsumer; print("installed", kconsumer.__version__, "without dependencies")')
   (cd "$work" && "3.$minor/bin/python" -c 'import importlib.util as u; assert u.find_spec("pyspark_kconsumer"), "Spark would not find us"')
-  "${pip[@]}" pytest pytest-timeout hypothesis 'confluent-kafka>=2.16' 'kafka-python>=3.0.12' pyarrow \
-    polars duckdb pandas numpy lz4 zstandard python-snappy xxhash prometheus-client 'click>=8.1' 'rich>=13'
+  "${pip[@]}" pytest pytest-timeout pytest-xdist hypothesis 'confluent-kafka>=2.16' 'kafka-python>=3.0.12' pyarrow \
+    polars duckdb pandas numpy lz4 zstandard python-snappy xxhash cryptography prometheus-client 'click>=8.1' 'rich>=13'
   # Out of the tree: what is imported must be what was installed.
   (cd "$work" && "3.$minor/bin/python" -m pytest -c "$tree/pyproject.toml" --rootdir "$tree" \
     -p no:cacheprovider -m 'not slow and not spark and not kafka' "$@" "${tests[@]}")

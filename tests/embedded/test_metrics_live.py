@@ -29,6 +29,8 @@ def test_a_groups_life(cluster, protocol):
     with Consumer(settings(cluster, group_id=f"life-{protocol}", group_protocol=protocol, **timing)) as consumer:
         consumer.subscribe(["t"])
         take(consumer, 10)
+        # It ends with the member's next heartbeat, and records may be there before.
+        poll_until(consumer, lambda: consumer.metrics()["rebalances_total"])
         found = consumer.metrics()
         # Under the consumer protocol the first answer may give nothing yet, which is a rebalance as well.
         assert found["rebalances_total"] == 1 or (protocol == "consumer" and found["rebalances_total"] == 2)
@@ -39,11 +41,12 @@ def test_a_groups_life(cluster, protocol):
         consumer.commit(asynchronous=False)
         assert consumer.metrics()["commits_total"] == 1
         poll_until(consumer, lambda: consumer.metrics()["heartbeats_total"] >= 2)
+        # On a busy machine all the records may be there before it looks; once they are read it waits.
+        poll_until(consumer, lambda: consumer.metrics()["poll_idle_us_total"])
         found = consumer.metrics()
         for what in LATENCIES:
             assert 0 <= found[f"{what}_latency_us"] <= found[f"{what}_latency_max_us"] < PATIENCE * 1e6
             assert found[f"{what}_latency_max_us"] <= found[f"{what}_latency_us_total"]
-        assert found["poll_idle_us_total"] > 0
         assert 0 <= found["poll_idle_ratio"] < 1  # of the last half minute: it may have had records all along
         consumer.unsubscribe()
         assert consumer.metrics()["assigned_partitions"] == 0

@@ -296,8 +296,12 @@ def test_polars():
     assert frame["headers"].to_list()[0] == [{"key": "h", "value": b"x"}, {"key": "n", "value": None}]
 
 
-def test_duckdb():
-    records = exported(batch(RECORDS), headers=True)  # noqa: F841  (found by its name in the query)
+@pytest.mark.parametrize("by_pyarrow", [True, pytest.param(False, marks=pytest.mark.skipif(
+    int(duckdb.__version__.split(".")[0]) < 2, reason="DuckDB before 2.0 does not know __arrow_c_array__"))])
+def test_duckdb(by_pyarrow):
+    records = exported(batch(RECORDS), headers=True)
+    if by_pyarrow:
+        records = pa.table(pa.record_batch(records))  # found by its name in the query
     rows = duckdb.sql('select "offset", value, topic, headers[1].key from records order by 1').fetchall()
     assert [r[1] for r in rows] == [r[3] for r in RECORDS]
     assert [r[3] for r in rows] == ["h", None, "\u00e9\u20ac\U0001f600", "bad" + "\ufffd" * 6, None]
