@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Owns: the system packages that building and testing need: installs what is missing (Debian and Ubuntu, as root), else
-# prints the one line that does, and fails. Arguments: the Python that will be used; `fuzz` to have clang with libFuzzer.
+# prints the one line that does, and fails. Arguments: the Python that will be used; `fuzz` to have clang with libFuzzer,
+# `kerberos` the KDC that the tests of GSSAPI start (they are skipped, saying so, where there is none).
 # Never: touches anything when nothing is missing, installs a Python.
 set -euo pipefail
 
@@ -66,6 +67,11 @@ if [[ ${2:-} == fuzz ]]; then
     # Debian 12 has the run time per version only.
     if apt-cache show libclang-rt-dev >/dev/null 2>&1; then missing+=(libclang-rt-dev); else missing+=(libclang-rt-14-dev); fi
   fi
+fi
+if [[ ${2:-} == kerberos ]]; then
+  for package in krb5-kdc krb5-admin-server krb5-user; do
+    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+  done
 fi
 (( ${#missing[@]} )) || exit 0
 
