@@ -4,6 +4,7 @@ Environment switches:
   KCONSUMER_DEBUG=1                   -O0, assertions on
   KCONSUMER_SANITIZE=address|thread   sanitizer build (address includes undefined)
   KCONSUMER_JOBS=N                    parallel compilers (default: CPU count)
+  KCONSUMER_LIBRARIES=FOLDER          where the C libraries are, with include/ and lib/ (default: the system's)
 """
 
 import os
@@ -84,12 +85,13 @@ def compiler_flags() -> tuple[list[str], list[str]]:
     return compile_args, link_args
 
 
-def openssl_folders() -> tuple[list[str], list[str]]:
-    """(headers, libraries): Homebrew keeps its OpenSSL out of the compiler's way."""
-    if sys.platform != "darwin":
-        return [], []
-    found = subprocess.run(["brew", "--prefix", "openssl@3"], capture_output=True, text=True, check=False)
-    prefix = found.stdout.strip()
+def library_folders() -> tuple[list[str], list[str]]:
+    """(headers, libraries) to search before the compiler's own: those asked for; on macOS, else, the OpenSSL that
+    Homebrew keeps out of the compiler's way."""
+    prefix = os.environ.get("KCONSUMER_LIBRARIES", "")
+    if not prefix and sys.platform == "darwin":
+        found = subprocess.run(["brew", "--prefix", "openssl@3"], capture_output=True, text=True, check=False)
+        prefix = found.stdout.strip()
     return ([f"{prefix}/include"], [f"{prefix}/lib"]) if prefix else ([], [])
 
 
@@ -110,7 +112,7 @@ def headers_of(path: Path, seen: set[Path]) -> set[Path]:
 
 def extensions() -> list[Extension]:
     compile_args, link_args = compiler_flags()
-    openssl_headers, openssl_libraries = openssl_folders()
+    headers, libraries = library_folders()
     found = []
     for path in sorted(CORE.rglob("*.pyx")):
         name = ".".join(("kconsumer", "_core", *path.relative_to(CORE).with_suffix("").parts))
@@ -119,8 +121,8 @@ def extensions() -> list[Extension]:
                 name,
                 [str(path)],
                 language="c++",
-                include_dirs=[str(CORE), *openssl_headers],
-                library_dirs=openssl_libraries,
+                include_dirs=[str(CORE), *headers],
+                library_dirs=libraries,
                 libraries=LIBRARIES.get(name, []) + ([] if sys.platform == "darwin" else ["dl"]),
                 depends=[EXPORTS, *sorted(str(p) for p in headers_of(path, set()))],
                 extra_compile_args=compile_args,
