@@ -4,17 +4,14 @@ thread: A, any. Never: keeps one: the bytes go straight into a SaslCredentials, 
 (kconsumer/sasl.py).
 """
 from kconsumer._core.base.cpp cimport int64_t, pair, string, vector
+from kconsumer._core.base.secret cimport Secret, put_secret
 from kconsumer._core.base.status cimport ERR_AUTHENTICATION
 from kconsumer._core.consumer.consumer_core cimport ConsumerCore
 from kconsumer._core.consumer.sasl_settings cimport put_password
 from kconsumer._core.consumer.text cimport utf8
 from kconsumer._core.events.background_event cimport BACKGROUND_ERROR, BackgroundEvent
 from kconsumer._core.network.network_client cimport NetworkClient
-from kconsumer._core.network.sasl_session cimport (
-    Secret,
-    credentials_of,
-    set_token,
-)
+from kconsumer._core.network.sasl_session cimport credentials_of, set_token
 
 
 cdef NetworkClient client_of(ConsumerCore core):
@@ -32,15 +29,15 @@ def give_password(ConsumerCore core not None, str username not None, str passwor
 def give_token(ConsumerCore core not None, str token not None, dict extensions not None, int64_t life_ms):
     """A token that lives for `life_ms` from now on."""
     cdef NetworkClient client = client_of(core)
-    cdef bytes raw = token.encode()
-    cdef Secret bytes_ = Secret(<const char*>raw, <size_t>len(raw))
+    cdef Secret secret
     cdef vector[pair[string, string]] pairs
     cdef pair[string, string] one
     for key, value in extensions.items():
         one.first = utf8(key)
         one.second = utf8(value)
         pairs.push_back(one)
-    set_token(credentials_of(client.config.security.sasl), bytes_, pairs, life_ms, core.clock.now_ms())
+    put_secret(&secret, token)
+    set_token(credentials_of(client.config.security.sasl), secret, pairs, life_ms, core.clock.now_ms())
     client.wakeup()
 
 

@@ -4,10 +4,10 @@ thread: A, before N starts (put_password: any). Never: knows a default, keeps a 
 """
 import os
 
+from kconsumer._core.base.secret cimport Secret, put_secret
 from kconsumer._core.consumer.text cimport utf8
 from kconsumer._core.network.sasl_session cimport (
     SaslCredentials,
-    Secret,
     credentials_of,
     make_credentials,
     set_password,
@@ -33,9 +33,9 @@ cdef int configure_sasl(SecurityConfig& config, settings) except -1:
 
 
 cdef int put_password(SaslCredentials* to, str username, str password) except -1:
-    cdef bytes name = username.encode()
-    cdef bytes word = password.encode()
-    cdef Secret first = Secret(<const char*>name, <size_t>len(name))
-    cdef Secret second = Secret(<const char*>word, <size_t>len(word))
+    cdef Secret first
+    cdef Secret second
+    put_secret(&first, username)
+    put_secret(&second, password)
     set_password(to, first, second)
     return 0

@@ -5,14 +5,12 @@ thread: A (what it makes: N). Never: is loaded by a consumer without TLS; keeps 
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 
 from kconsumer._core.base.cpp cimport string
+from kconsumer._core.base.secret cimport Secret, put_secret
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.network.tls_client cimport TlsClientPtr
 
 
 cdef extern from "network/openssl_client.hpp" namespace "kc" nogil:
-    cdef cppclass Secret:
-        void assign(const void* bytes, size_t length)
-
     cdef cppclass TlsConfig:
         string ca_location
         string ca_pem
@@ -48,6 +46,7 @@ cdef extern from *:
 
 
 cdef const char* CAPSULE = b"kconsumer.TlsClient"
+cdef str SURROGATES = "surrogateescape"  # names of files that are no text
 
 
 cdef void drop_client(object capsule) noexcept:
@@ -56,14 +55,8 @@ cdef void drop_client(object capsule) noexcept:
 
 
 cdef string text(value):
-    cdef bytes raw = b"" if value is None else value.encode("utf-8", "surrogateescape")
+    cdef bytes raw = b"" if value is None else value.encode("utf-8", SURROGATES)
     return string(<const char*>raw, <size_t>len(raw))
-
-
-cdef int put_secret(Secret* to, value) except -1:
-    cdef bytes raw = b"" if value is None else value.encode("utf-8", "surrogateescape")
-    to.assign(<const char*>raw, <size_t>len(raw))
-    return 0
 
 
 def open_client(options not None):
@@ -83,11 +76,11 @@ def open_client(options not None):
     config.certificate_location = text(options.certificate_location)
     config.certificate_pem = text(options.certificate_pem)
     config.key_location = text(options.key_location)
-    put_secret(&config.key_pem, options.key_pem)
-    put_secret(&config.key_password, options.key_password)
+    put_secret(&config.key_pem, options.key_pem or "", SURROGATES)
+    put_secret(&config.key_password, options.key_password or "", SURROGATES)
     config.has_key_password = options.key_password is not None
     config.keystore_location = text(options.keystore_location)
-    put_secret(&config.keystore_password, options.keystore_password)
+    put_secret(&config.keystore_password, options.keystore_password or "", SURROGATES)
     config.has_keystore_password = options.keystore_password is not None
     config.crl_location = text(options.crl_location)
     config.cipher_suites = text(options.cipher_suites)

@@ -1,0 +1,25 @@
+# Declares base/secret.hpp for Cython, and the way of a Python text into a Secret. thread: any (put_secret: A, any).
+from kconsumer._core.base.cpp cimport uint8_t
+
+
+cdef extern from "openssl/crypto.h" nogil:
+    void OPENSSL_cleanse(void* memory, size_t length)
+
+
+cdef extern from "base/secret.hpp" namespace "kc" nogil:
+    cdef cppclass Secret:
+        Secret()
+        Secret(const void* bytes, size_t length)
+        const uint8_t* data()
+        size_t size()
+        void clear()
+        void assign(const void* bytes, size_t length)
+
+
+# The text, encoded; what Python made on the way is wiped.
+cdef inline int put_secret(Secret* to, str text, str errors="strict") except -1:
+    cdef bytes raw = text.encode("utf-8", errors)
+    to.assign(<const char*>raw, <size_t>len(raw))
+    if len(raw) > 1:  # shorter ones are Python's own, and shared
+        OPENSSL_cleanse(<char*>raw, <size_t>len(raw))
+    return 0
