@@ -9,6 +9,7 @@ Errors per partition, of both requests:
   FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, UNKNOWN_TOPIC_OR_PARTITION   metadata is refreshed, then again with backoff
   UNSUPPORTED_FOR_MESSAGE_FORMAT (time look-up in a v0 log)   no offset for that time
   everything else   the application is told once; a position is asked for again with backoff, a question ends with it
+A leader that refuses our login, or whose certificate we refuse, ends a question; a position is asked for again.
 """
 cimport cython
 from cython.operator cimport dereference, preincrement
@@ -28,8 +29,10 @@ from kconsumer._core.base.error_codes cimport (
 )
 from kconsumer._core.base.log cimport DBG_FETCH
 from kconsumer._core.base.status cimport (
+    ERR_AUTHENTICATION,
     ERR_DESTROY,
     ERR_LOG_TRUNCATION,
+    ERR_SSL,
     ERR_TIMED_OUT,
     ERR_UNKNOWN_PARTITION,
     ERR_UNSUPPORTED_FEATURE,
@@ -378,7 +381,10 @@ cdef class OffsetsRequestManager(RequestManager):
             if context.event.done() or query.answered:
                 continue
             query.in_flight = False
-            if status.code == <int>ERR_UNSUPPORTED_FEATURE:
+            if status.code == <int>ERR_AUTHENTICATION or status.code == <int>ERR_SSL:
+                # The leader lets nobody in, and there is no other: whoever asks again may have luck.
+                context.event.complete(status)
+            elif status.code == <int>ERR_UNSUPPORTED_FEATURE:
                 query.error = status.code
                 query.answered = True
                 context.event.unsupported = status.detail

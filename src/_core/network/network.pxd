@@ -43,7 +43,7 @@ cdef class Network:
     cdef void send(self, Request* request, int64_t now_ms) noexcept nogil
     # Does I/O, waiting at most timeout_ms; appends what finished. Request deadlines of sent requests are kept here.
     cdef void poll(self, int64_t timeout_ms, int64_t now_ms, vector[Completion]& done) noexcept nogil
-    # The status of the latest failed attempt of this connection since the last call, once; ok() when none.
+    # The status of the latest failed attempt of this connection, once; of a refusal until the next attempt is due.
     cdef bint take_connection_failure(self, int32_t node_id, Channel channel, Status* out) noexcept nogil
     # A node with a ready connection and fewest in flight, else one being connected, else one not in backoff;
     # -1 when there is none. Nodes are those of set_nodes, or the bootstrap list while that is empty.

@@ -408,10 +408,12 @@ cdef class NetworkClient(Authenticator):
 
     cdef bint take_connection_failure(self, int32_t node_id, Channel channel, Status* out) noexcept nogil:
         cdef Connection* c = self.find_connection(node_id, channel)
-        if c == NULL or c.failure.ok():
+        # Whom a broker has refused it refuses until the next attempt, which is a while off: nobody waits for that.
+        if c == NULL or c.failure.ok() or (c.refused and self.clock.now_ms() >= c.next_attempt_ms):
             return False
         out[0] = c.failure
-        c.failure = Status()
+        if not c.refused:
+            c.failure = Status()
         return True
 
     cdef void disconnect(self, int32_t node_id, Channel channel, int64_t now_ms) noexcept nogil:

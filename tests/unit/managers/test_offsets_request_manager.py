@@ -21,6 +21,7 @@ EARLIEST, LATEST = -2, -1
 BEGINNING, END, STORED, INVALID, TAIL_BASE = -2, -1, -1000, -1001, -2000
 UNKNOWN_TOPIC, NOT_LEADER, NOT_AUTHORIZED, UNSUPPORTED_FORMAT = 3, 6, 29, 43
 TIMED_OUT, DESTROY, UNSUPPORTED, UNKNOWN_PARTITION = -185, -197, -165, -190
+AUTHENTICATION, SSL = -169, -181
 AUTO_OFFSET_RESET, LOG_TRUNCATION = -140, -139
 RETRIABLE = [NOT_LEADER, 5, 9, 56, 78, 74, 75, UNKNOWN_TOPIC]
 
@@ -607,6 +608,24 @@ def test_a_question_ends_at_its_deadline(loop):
     assert question.code == TIMED_OUT
     loop.turn()
     assert inside.sizes(loop.consumer)["contexts"] == 0
+
+
+@pytest.mark.parametrize("code", [AUTHENTICATION, SSL])
+def test_a_question_ends_where_its_leader_lets_nobody_in(loop, code):
+    """Other brokers may let us in, so nothing else would end it before its deadline. A position waits on."""
+    loop.assign(("t", 0, BEGINNING))
+    loop.turn()
+    question = inside.ask_offsets(loop.consumer, [("t", 0, LATEST), ("t", 1, LATEST)], timeout_ms=60_000)
+    loop.turn()
+    requests = loop.requests(LIST_OFFSETS, 1)
+    assert len(requests) == 2  # the position's and the question's
+    loop.network.fail_connection(1, CONTROL_CHANNEL, code, "broker 1 lets nobody in")
+    loop.turn()
+    assert question.code == code
+    for _ in range(2):  # the first time the script's connection fails once more
+        loop.advance(1000)
+    assert [queries(request) for request in loop.requests(LIST_OFFSETS, 1)] == [{("t", 0): EARLIEST}]
+    assert loop.poll() is None
 
 
 def test_a_question_without_a_leader_ends_at_its_deadline(loop):

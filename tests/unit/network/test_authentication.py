@@ -116,6 +116,22 @@ def test_a_refused_password(broker, driver, clock):
     assert not [line for line in driver.lines() if "secret-word" in line[2]]
 
 
+def test_nobody_waits_for_the_next_attempt_after_a_refusal(broker, driver, clock):
+    """Whoever asks this broker in the meantime is told what it said, and not when it is asked again."""
+    peer, request = shake(broker, driver)
+    peer.answer(request, authenticate_answer(error=58, message="no"))
+    driver.poll_until(lambda: driver.ready(-2) == BACKOFF)
+    told = driver.take_failure(-2)
+    assert told[0] == AUTHENTICATION
+    clock.advance(999)
+    assert driver.take_failure(-2) == told
+    driver.set_password(b"user", b"other")
+    driver.poll()
+    assert driver.take_failure(-2) is None
+    assert driver.ready(-2) == CONNECTING
+    assert driver.take_failure(-2) is None
+
+
 def test_pauses_after_refusals_are_a_second_at_least_and_grow(broker, driver, clock):
     for attempt in range(6):
         peer, request = shake(broker, driver)
