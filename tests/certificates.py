@@ -123,14 +123,23 @@ class Authority:
             builder = builder.add_extension(x509.SubjectAlternativeName([_host(host) for host in hosts]), False)
         return Identity(builder.sign(self.key, hashes.SHA256()), key, self.chain)
 
-    def revoke(self, *identities: Identity, end: datetime.timedelta = 30 * DAY) -> str:
+    def revoke(self, *identities: Identity | Authority, end: datetime.timedelta = 30 * DAY) -> str:
         """The list of revoked certificates (PEM)."""
         builder = (
             x509.CertificateRevocationListBuilder().issuer_name(self.name)
             .last_update(_now() - 2 * DAY).next_update(_now() + end)
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key()), False)
         )
         for identity in identities:
             builder = builder.add_revoked_certificate(
                 x509.RevokedCertificateBuilder().serial_number(identity.certificate.serial_number)
                 .revocation_date(_now() - DAY).build())
         return builder.sign(self.key, hashes.SHA256()).public_bytes(Encoding.PEM).decode()
+
+
+def broker_in(folder: Path) -> Path:
+    """The folder, with a CA (ca.pem) and the certificate and key of a broker that it has signed (broker.pem)."""
+    authority = Authority()
+    authority.write(folder / "ca.pem")
+    authority.issue("broker").write_both(folder / "broker.pem")
+    return folder

@@ -18,12 +18,14 @@ from typing import Any
 
 import confluent_kafka
 import pytest
-from certificates import Authority
+from certificates import Authority, Identity
+from process_memory import reading
 from reading import WAYS, Ledger, meanwhile, read_until, write
 
 import kconsumer
 from kconsumer import KafkaError, TopicPartition
 from kconsumer.testing import KafkaCluster
+from kconsumer.tls import tls_options
 
 DAY = datetime.timedelta(days=1)
 PASSWORD = "hunter2-and-nobody-else"
@@ -336,19 +338,38 @@ def test_refusals_make_no_storm(cluster: KafkaCluster, authorities: SimpleNamesp
 # -- secrets -----------------------------------------------------------------------------------------------------------
 
 
-def test_no_secret_is_shown(cluster: KafkaCluster, authorities: SimpleNamespace, topic_name: Callable[[], str],
-                            caplog: pytest.LogCaptureFixture) -> None:
-    topic = topic_name()
-    cluster.create_topic(topic)
-    cluster.produce(topic, ["a"])
+def forms(identity: Identity, folder: Path) -> dict[str, dict[str, Any]]:
+    """The ways to say who the client is, each with secrets."""
+    (folder / "own.p12").write_bytes(identity.keystore(PASSWORD))
+    return {
+        "pem": {"ssl.certificate.pem": identity.certificate_pem, "ssl.key.pem": identity.key_pem(PASSWORD),
+                "ssl.key.password": PASSWORD},
+        "open pem": {"ssl.certificate.pem": identity.certificate_pem, "ssl.key.pem": identity.key_pem()},
+        "java": {"ssl.keystore.type": "PEM", "ssl.keystore.certificate.chain": identity.certificate_pem,
+                 "ssl.keystore.key": identity.key_pem(PASSWORD), "ssl.key.password": PASSWORD},
+        "keystore": {"ssl.keystore.location": str(folder / "own.p12"), "ssl.keystore.password": PASSWORD},
+    }
+
+
+@pytest.fixture
+def topic(cluster: KafkaCluster, topic_name: Callable[[], str]) -> str:
+    """With one record."""
+    name = topic_name()
+    cluster.create_topic(name)
+    cluster.produce(name, ["a"])
+    return name
+
+
+@pytest.mark.parametrize("form", ["pem", "open pem", "java", "keystore"])
+def test_no_secret_is_shown(
+    cluster: KafkaCluster, authorities: SimpleNamespace, topic: str, caplog: pytest.LogCaptureFixture, form: str
+) -> None:
     statistics: list[str] = []
     errors: list[KafkaError] = []
     identity = authorities.ours.issue("client", hosts=(), client=True)
-    given = {
-        "ssl.certificate.pem": identity.certificate_pem, "ssl.key.pem": identity.key_pem(PASSWORD),
-        "ssl.key.password": PASSWORD, "debug": "all", "statistics.interval.ms": 50,
-    }  # fmt: skip
-    key_lines = [line for line in identity.key_pem(PASSWORD).splitlines() if not line.startswith("-")]
+    given = {**forms(identity, authorities.folder)[form], "debug": "all", "statistics.interval.ms": 50}
+    key_lines = [line for pem in (identity.key_pem(), *(value for value in given.values() if "KEY--" in str(value)))
+                 for line in pem.splitlines() if not line.startswith("-")]
     shown: list[str] = []
     with caplog.at_level(logging.DEBUG):
         with reader(cluster, "MUTUAL", authorities, stats_cb=statistics.append, error_cb=errors.append,
@@ -357,17 +378,55 @@ def test_no_secret_is_shown(cluster: KafkaCluster, authorities: SimpleNamespace,
             message = consumer.poll(20)
             assert message is not None and message.error() is None
             consumer.poll(0.2)
-            shown += [repr(consumer), str(consumer.metrics()), repr(message), repr(consumer.__dict__)]
-            try:
-                shown.append(repr(pickle.dumps(consumer)))
-            except (TypeError, pickle.PicklingError) as error:
-                shown.append(str(error))
-        for wrong in ({"ssl.key.password": "hunter2-wrong"}, {"ssl.key.pem": PASSWORD}):
-            with pytest.raises(kconsumer.ConfigurationError) as caught:
-                reader(cluster, "MUTUAL", authorities, **(given | wrong))
-            shown.append(f"{caught.value!r} {caught.value}")
+            shown += [repr(consumer), str(consumer.metrics()), repr(message), repr(consumer.__dict__),
+                      repr(vars(consumer._settings)), repr(tls_options(consumer._settings))]
+            with pytest.raises(TypeError) as refused:
+                pickle.dumps(consumer)
+            shown.append(str(refused.value))
+        wrong = {"pem": {"ssl.key.password": "hunter2-wrong"}, "open pem": {"ssl.key.pem": PASSWORD},
+                 "java": {"ssl.keystore.key": PASSWORD}, "keystore": {"ssl.keystore.password": "hunter2-wrong"}}[form]
+        with pytest.raises(kconsumer.ConfigurationError) as caught:
+            reader(cluster, "MUTUAL", authorities, **(given | wrong))
+        shown += [f"{caught.value!r} {caught.value}", repr(pickle.dumps(caught.value))]
     shown += [*statistics, *(repr(error) for error in errors), caplog.text]
     assert statistics and caplog.text
     for text in shown:
         for secret in (PASSWORD, "hunter2-wrong", *key_lines):
             assert secret not in text
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a process's memory is searched through /proc")
+@pytest.mark.parametrize("form", ["pem", "open pem", "keystore", "files"])
+def test_secrets_are_wiped_from_memory(
+    cluster: KafkaCluster, authorities: SimpleNamespace, tmp_path: Path, form: str
+) -> None:
+    """Password, key as text, and the key that OpenSSL works with (a number, its lowest word first).
+
+    What OpenSSL's decoder has on its way there, DER with the highest byte first, it frees unwiped (3.0), so that
+    is not looked for.
+    """
+    word = "open, \u674e, open"
+    identity = authorities.ours.issue("client", hosts=(), client=True)
+    certificate, key = identity.write(tmp_path, "own", word)
+    (tmp_path / "own.p12").write_bytes(identity.keystore(word))
+    # What stands before a block in PEM is a remark; it keeps Python from holding the text as the core does.
+    pem = "\u674e\n" + identity.key_pem(None if form == "open pem" else word)
+    given = {
+        "pem": {"ssl.certificate.pem": identity.certificate_pem, "ssl.key.pem": pem, "ssl.key.password": word},
+        "open pem": {"ssl.certificate.pem": identity.certificate_pem, "ssl.key.pem": pem},
+        "keystore": {"ssl.keystore.location": str(tmp_path / "own.p12"), "ssl.keystore.password": word},
+        "files": {"ssl.certificate.location": str(certificate), "ssl.key.location": str(key), "ssl.key.password": word},
+    }[form]
+    number = identity.key.private_numbers().private_value
+    needles = {"key": number.to_bytes(32, "little")}
+    if "ssl.key.pem" in given:
+        needles["text of the key"] = pem.splitlines()[2].encode()
+    if form != "open pem":
+        needles["password"] = word.encode()
+    held = sorted(needles)
+    needles["password as in PKCS#12"] = word.encode("utf-16-be")  # Python's own is the other way round
+    with reading({"bootstrap.servers": cluster.bootstrap("MUTUAL"), "security.protocol": "ssl",
+                  "ssl.ca.location": authorities.ca, **given}) as process:
+        assert set(held) <= set(process.found(needles)), "the search finds nothing"
+        process.close()
+        assert process.found(needles) == []

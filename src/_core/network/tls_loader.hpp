@@ -250,7 +250,8 @@ class TlsLoader {
     }
     if (!at_end()) return wrong("ssl.crl.location", quoted(path) + " is damaged: " + openssl_reason());
     if (count == 0) return wrong("ssl.crl.location", quoted(path) + " holds no list of revoked certificates (PEM)");
-    X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(ctx_), X509_V_FLAG_CRL_CHECK);
+    // Of the whole chain; TlsTransport forgives a CA above the broker's own that there is no list of it.
+    X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(ctx_), X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
     return status;
   }
 

@@ -282,8 +282,40 @@ class TlsTransport final : public Transport {
     return static_cast<TlsTransport*>(SSL_get_ex_data(ssl, connection_index()));
   }
 
+  // Whether the lists of ssl.crl.location, whoever signed them, revoke a certificate.
+  static bool is_listed(X509_STORE_CTX* store, X509* certificate) {
+    STACK_OF(X509_CRL)* lists = X509_STORE_CTX_get1_crls(store, X509_get_issuer_name(certificate));
+    X509_REVOKED* entry = nullptr;
+    bool found = false;
+    for (int i = 0; lists && i < sk_X509_CRL_num(lists); i++) {
+      found = found || X509_CRL_get0_by_cert(sk_X509_CRL_value(lists, i), &entry, certificate) == 1;
+    }
+    sk_X509_CRL_pop_free(lists, X509_CRL_free);
+    return found;
+  }
+
+  // A CA's own certificate, of whose issuer there is no list: that is no error, as before lists were asked for of the
+  // whole chain. The chain ends with the first certificate that is trusted, so its issuer's list, though it is there,
+  // cannot be verified, and OpenSSL passes over it: it comes from our own file and counts.
+  static bool needs_no_list(X509_STORE_CTX* store) {
+    const int error = X509_STORE_CTX_get_error(store);
+    X509* certificate = X509_STORE_CTX_get_current_cert(store);
+    const bool unlisted = error == X509_V_ERR_UNABLE_TO_GET_CRL || error == X509_V_ERR_UNABLE_TO_GET_CRL_ISSUER ||
+                          error == X509_V_ERR_CRL_SIGNATURE_FAILURE;
+    if (!unlisted || X509_STORE_CTX_get_error_depth(store) == 0 || !certificate) return false;
+    const int last = sk_X509_num(X509_STORE_CTX_get0_chain(store)) - 1;
+    if (error != X509_V_ERR_UNABLE_TO_GET_CRL && X509_STORE_CTX_get_error_depth(store) != last) return false;
+    if (!is_listed(store, certificate)) return true;
+    X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_REVOKED);
+    return false;
+  }
+
   // Notes in words what was wrong with the chain; the certificate itself is gone when the handshake has failed.
   static int verified(int ok, X509_STORE_CTX* store) {
+    if (!ok && needs_no_list(store)) {
+      X509_STORE_CTX_set_error(store, X509_V_OK);
+      return 1;
+    }
     auto* ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
     TlsTransport* self = ssl ? of(ssl) : nullptr;
     if (!ok && self && self->verification_.empty()) {

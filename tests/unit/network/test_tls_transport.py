@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import datetime
 import socket
 import ssl
@@ -22,6 +24,7 @@ Contexts = Callable[..., ssl.SSLContext]
 AUTHORITY = Authority()
 SERVER = AUTHORITY.issue()
 CLIENT = AUTHORITY.issue("client", hosts=(), client=True)
+READ_WANTS_WRITE = 1
 
 
 def options(**given: Any) -> SimpleNamespace:
@@ -285,6 +288,37 @@ def test_revoked(wire: Wires, server_context: Contexts, tmp_path: Path) -> None:
         wire(face(Authority("Other CA").revoke()), server_context()))
 
 
+@pytest.mark.parametrize("trusted", ["root", "both", "intermediate"])
+def test_revoked_authorities(wire: Wires, server_context: Contexts, tmp_path: Path, trusted: str) -> None:
+    """A CA between the root and the broker: its list must be there, the root's counts where it is."""
+    root = Authority("Root CA")
+    middle = Authority("Middle CA", root)
+    server = middle.issue("behind a CA")
+    known = {"root": root.pem, "both": root.pem + middle.pem, "intermediate": middle.pem}[trusted]
+    lists = tmp_path / "lists.pem"
+
+    def meet(*given: str) -> Wire:
+        lists.write_text("".join(given))
+        return wire(TlsFace(options(ca_pem=known, crl_location=str(lists))), server_context(server))
+
+    assert meet(middle.revoke()).shake() == "done"
+    assert meet(middle.revoke(), root.revoke()).shake() == "done"
+    assert meet(middle.revoke(), root.revoke(SERVER)).shake() == "done"
+    assert "'CN=Middle CA' has been revoked (ssl.crl.location)" in refused(meet(middle.revoke(), root.revoke(middle)))
+    assert "'CN=behind a CA' has been revoked" in refused(meet(middle.revoke(server), root.revoke()))
+    assert "no list of revoked certificates by 'CN=Middle CA'" in refused(meet(root.revoke()))
+
+
+def test_a_list_that_another_has_signed_counts_for_nothing(
+    wire: Wires, server_context: Contexts, tmp_path: Path
+) -> None:
+    """Of the same name, but with another key."""
+    lists = tmp_path / "lists.pem"
+    lists.write_text(Authority("Test CA").revoke())
+    assert "no list of revoked certificates by 'CN=Test CA'" in refused(
+        wire(TlsFace(options(crl_location=str(lists))), server_context()))
+
+
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_client_certificates(
     wire: Wires, server_context: Contexts, version: ssl.TLSVersion
@@ -363,6 +397,110 @@ def test_a_port_that_hangs_up(wire: Wires) -> None:
     # A broker that has spoken TLS is in trouble: no reason to doubt the configuration.
     assert wire(face).shake() == "done"
     assert plaintext(face, b"") == (KafkaError._TRANSPORT, "closed by the broker during the TLS handshake")
+
+
+def update_keys(server: ssl.SSLObject) -> None:
+    """The server will change its keys before it sends again, and wants the client to change its own (RFC 8446 §4.6.3).
+
+    Python's ssl offers no way to: what it calls itself lies behind the head of its object and a reference.
+    """
+    import _ssl
+
+    connection = ctypes.c_void_p.from_address(
+        id(server._sslobj) + object.__basicsize__ + ctypes.sizeof(ctypes.c_void_p))  # type: ignore[attr-defined]
+    call = ctypes.CDLL(_ssl.__file__).SSL_key_update
+    call.argtypes = [ctypes.c_void_p, ctypes.c_int]
+    assert call(connection, 1) == 1
+
+
+def test_keys_change_on_demand(wire: Wires, server_context: Contexts) -> None:
+    one = wire(context=server_context(minimum_version=ssl.TLSVersion.TLSv1_3))
+    assert one.shake() == "done"
+    for number in range(5):
+        update_keys(one.server)
+        said = b"%d" % number
+        one.serve(lambda said=said: one.server.write(said))
+        assert one.read() == said
+        assert one.client.crossed == 0
+        assert one.client.write(said) == len(said)
+        one.carry()
+        assert one.server.read(10) == said
+
+
+def test_keys_change_while_the_socket_is_full(wire: Wires, server_context: Contexts) -> None:
+    """A record of ours is half sent when the wish for new keys comes, and so is, later, our answer to it: what is read
+    in between comes whole, and what is written goes on where it was."""
+    one = wire(context=server_context(minimum_version=ssl.TLSVersion.TLSv1_3))
+    assert one.shake() == "done"
+    one.ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    data = bytes(range(251)) * 4000
+    sent, received, heard, told = 0, b"", b"", b""
+    turns = 0
+    while len(received) < len(data):
+        turns += 1
+        while sent < len(data) and (taken := one.client.write(data[sent : sent + 5000])) is not None:
+            sent += taken
+        if turns % 7 == 1:
+            update_keys(one.server)
+            told += b"%d," % turns
+            one.serve(lambda said=b"%d," % turns: one.server.write(said))
+        while one.unsent:  # the way to the client is free
+            one.unsent = one.unsent[one.theirs.send(one.unsent) :]
+        heard += one.client.read(100) or b""
+        with contextlib.suppress(BlockingIOError):
+            one.into.write(one.theirs.recv(997))  # never where a record ends
+        with contextlib.suppress(ssl.SSLWantReadError):
+            received += one.server.read(1 << 20)
+        one.unsent += one.out.read()
+        assert turns < 100_000
+    assert received == data
+    while one.client.crossed:
+        heard += one.client.read(100) or b""
+        one.carry()
+    heard += one.client.read(1 << 16) or b""
+    assert heard == told and told.count(b",") > 50
+
+
+def test_reading_waits_for_the_answer_to_new_keys(wire: Wires, server_context: Contexts) -> None:
+    """The socket is full, and not with a record half sent, when new keys are wanted: until our answer to that has gone,
+    OpenSSL does not read, so the transport says that reading waits for room to write."""
+    one = wire(context=server_context(minimum_version=ssl.TLSVersion.TLSv1_3))
+    assert one.shake() == "done" and one.read() is None
+    one.ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    piece, pieces = b"as long as the answer", 0
+
+    def say(word: bytes) -> None:
+        """By the server, without making room in the other direction."""
+        one.server.write(word)
+        data = one.out.read()
+        assert one.theirs.send(data) == len(data)
+
+    while one.client.write(piece) is not None:
+        pieces += 1
+    while one.client.write(piece) is None:  # the one that did not fit; then it is full again
+        one.into.write(one.theirs.recv(1))
+    pieces += 1
+    update_keys(one.server)
+    say(b"new keys")
+    assert one.client.read(100) == b"new keys"
+    assert one.client.write(piece) is None
+    assert one.client.crossed == 0
+    say(b"more")
+    for _ in range(2):
+        assert one.client.read(100) is None
+        assert one.client.crossed == READ_WANTS_WRITE
+        assert not one.client.pending
+    one.carry()
+    assert one.client.read(100) == b"more"
+    assert one.client.crossed == 0
+    assert one.client.write(piece) == len(piece)
+    pieces += 1
+    one.carry()
+    received = b""
+    with contextlib.suppress(ssl.SSLWantReadError):
+        while True:
+            received += one.server.read(1 << 16)
+    assert received == piece * pieces
 
 
 def test_garbage_after_the_handshake(wire: Wires) -> None:
