@@ -2,7 +2,8 @@
 
     python ingest_job.py MASTER BOOTSTRAP_SERVERS TOPIC FOLDER TRIGGER
 
-TRIGGER is `forever` or `all` (what there is, then end). Files go to FOLDER/rows, the checkpoint to FOLDER/checkpoint.
+TRIGGER is `forever` or `all` (what there is, in larger triggers, then end). Files go to FOLDER/rows, the checkpoint to
+FOLDER/checkpoint.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ def main(master: str, servers: str, topic: str, folder: str, trigger: str) -> No
              .getOrCreate())
     register(spark)
     rows = (spark.readStream.format("kconsumer").option("kafka.bootstrap.servers", servers).option("subscribe", topic)
-            .option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", "20000").option("minPartitions", "4")
+            .option("startingOffsets", "earliest").option("minPartitions", "4")
+            .option("maxOffsetsPerTrigger", {"forever": "20000", "all": "500000"}[trigger])
             .option("fetchOffset.numRetries", "60").load())
     query = (rows.writeStream.format("parquet").option("path", f"{folder}/rows")
              .option("checkpointLocation", f"{folder}/checkpoint")

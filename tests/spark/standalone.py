@@ -161,7 +161,7 @@ def kill_one(pids: list[int]) -> None:
             continue
 
 
-def wait_until(condition: Callable[[], object], what: Callable[[], str], seconds: float = 120.0) -> None:
+def wait_until(condition: Callable[[], object], what: Callable[[], str], seconds: float = 300.0) -> None:
     """Until it is true; `what` is said where it does not come to be."""
     deadline = time.monotonic() + seconds
     while not condition():

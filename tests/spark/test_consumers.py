@@ -85,9 +85,7 @@ def test_it_is_closed_when_idle(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(consumers, "IDLE_S", 0.01)
     with borrowed(HERE) as first:
         pass
-    kept = consumers._idle
-    if kept is not None:
-        kept.timer.join()
+    end_of_watcher()
     with pytest.raises(RuntimeError):
         first.assignment()
     assert consumers._idle is None
@@ -95,14 +93,36 @@ def test_it_is_closed_when_idle(monkeypatch: pytest.MonkeyPatch):
 
 def test_it_stays_while_it_is_used_again(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(consumers, "IDLE_S", 1000.0)
-    with borrowed(HERE) as first:
+    with borrowed(HERE):
         pass
-    kept = consumers._idle
-    assert kept is not None
     with borrowed(HERE) as second:
-        consumers._expire(first)  # the timer fires just as it is taken
+        with consumers._lock:
+            consumers._lock.notify_all()  # the watcher looks just as it has been taken
+        end_of_watcher()
         assert second.assignment() == []
-        assert kept.timer.finished.is_set()
+    with borrowed(HERE) as third:
+        assert third is second
+
+
+def test_tasks_in_a_row_have_one_watcher(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(consumers, "IDLE_S", 1000.0)
+    with borrowed(HERE):
+        pass
+    watcher = consumers._watcher
+    assert watcher is not None and watcher.is_alive()
+    with borrowed(HERE):
+        pass
+    assert consumers._watcher is watcher
+    close_idle()
+    watcher.join(60)
+    assert not watcher.is_alive() and consumers._watcher is None
+
+
+def end_of_watcher() -> None:
+    watcher = consumers._watcher
+    if watcher is not None:
+        watcher.join(60)
+        assert not watcher.is_alive()
 
 
 def test_it_never_crosses_a_fork():

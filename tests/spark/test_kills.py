@@ -23,6 +23,7 @@ from kconsumer.testing import KafkaCluster
 from tests.spark.standalone import Standalone, descendants, kill_one, wait_until
 
 PARTITIONS = 3
+PER_SECOND = 2_000  # less than a query of short triggers reads, or the rest takes longer than the kills
 JOB = Path(__file__).with_name("ingest_job.py")
 Kill = Callable[["Query"], None]
 
@@ -59,10 +60,14 @@ class Load:
         if error is not None:
             self._failed.append(str(error))
 
-    def end(self) -> int:
-        """How many records there are."""
+    def stop(self) -> None:
+        """No more of them."""
         self._stop.set()
         self._thread.join()
+
+    def end(self) -> int:
+        """How many records there are."""
+        self.stop()
         assert self._producer.flush(120) == 0
         assert self._failed == []
         return self.count
@@ -94,7 +99,7 @@ class Query:
         """How many triggers are over, in all runs."""
         return sum(1 for _ in (self.folder / "checkpoint/commits").glob("[0-9]*"))
 
-    def wait_for_triggers(self, more: int, seconds: float = 120.0) -> None:
+    def wait_for_triggers(self, more: int, seconds: float = 300.0) -> None:
         """Until so many more triggers are over; a query that died is started again."""
         wanted, deadline = self.committed() + more, time.monotonic() + seconds
         while self.committed() < wanted:
@@ -107,7 +112,7 @@ class Query:
         """Read the rest in a run that is left alone."""
         for _ in range(3):
             self.start("all")
-            if self.process.wait(180) == 0:
+            if self.process.wait(600) == 0:
                 return
             assert "failed to connect back" in self.tail(), self.tail()  # Spark gives Python ten seconds to start
         raise AssertionError(self.tail())
@@ -164,10 +169,8 @@ def mixed(kinds: list[Kill], count: int, noise: random.Random) -> list[Kill]:
     return kills
 
 
-def survive(
-    query: Query, kills: list[Kill], spark: Any, noise: random.Random, per_second: int = 10_000
-) -> None:
-    load = Load(query.cluster, query.topic, per_second)
+def survive(query: Query, kills: list[Kill], spark: Any, noise: random.Random) -> None:
+    load = Load(query.cluster, query.topic, PER_SECOND)
     query.start()
     try:
         for kill in kills:
@@ -179,6 +182,7 @@ def survive(
         count = load.end()
         query.finish()
     finally:
+        load.stop()
         query.kill()
     rows = spark.read.parquet(str(query.folder / "rows"))
     found = rows.selectExpr("partition", "offset", "cast(value AS STRING) AS n").cache()
@@ -202,8 +206,7 @@ LOCAL = [kill_driver, kill_worker, kill_broker]
 
 def test_a_kill_of_each_kind(spark: Any, cluster: KafkaCluster, tmp_path: Path):
     """The driver last: the run that reads the rest is its restart."""
-    survive(Query(cluster, "killed", tmp_path, "local[2,20]"), [kill_worker, kill_broker], spark, random.Random(1),
-            per_second=2_000)
+    survive(Query(cluster, "killed", tmp_path, "local[2,20]"), [kill_worker, kill_broker], spark, random.Random(1))
 
 
 @pytest.mark.slow

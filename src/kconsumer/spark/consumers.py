@@ -1,14 +1,15 @@
 """The consumer that a Spark Python worker keeps from one task to the next.
 
 Owns: borrowed(), and the one idle consumer of this process. Threads: the worker's, one task at a time; tasks that run
-at once have a consumer each; a timer thread closes the idle one. Never: carries a consumer over a fork, lends one of
-another configuration.
+at once have a consumer each; the watcher, one for all tasks (a thread a task is a good part of what a small one takes),
+closes the idle one. Never: carries a consumer over a fork, lends one of another configuration.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,19 +32,20 @@ class WorkerConsumer(Consumer):
 class _Idle:
     key: _Key
     consumer: WorkerConsumer
-    timer: threading.Timer
+    until: float  # of the monotonic clock
 
 
-_lock = threading.Lock()
+_lock = threading.Condition()  # told when the watcher may end
 _idle: _Idle | None = None
+_watcher: threading.Thread | None = None
 
 
 def _forget() -> None:
     """In the child of a fork. The lock may be held by a thread that does not exist there, and of the parent's consumer
     only descriptors may be freed, which its dealloc knows."""
-    global _lock, _idle  # noqa: PLW0603
-    _lock = threading.Lock()
-    _idle = None
+    global _lock, _idle, _watcher  # noqa: PLW0603
+    _lock = threading.Condition()
+    _idle = _watcher = None
 
 
 os.register_at_fork(after_in_child=_forget)
@@ -77,6 +79,8 @@ def borrowed(config: Mapping[str, str], fresh: bool = False) -> Iterator[WorkerC
 def close_idle() -> None:
     """Close the consumer that is kept, if there is one."""
     _close(_swap(None))
+    with _lock:
+        _lock.notify_all()
 
 
 def _swap(new: _Idle | None) -> _Idle | None:
@@ -90,7 +94,6 @@ def _take(key: _Key) -> WorkerConsumer | None:
     found = _swap(None)
     if found is None:
         return None
-    found.timer.cancel()
     if found.key == key:
         return found.consumer
     _close(found)
@@ -99,22 +102,31 @@ def _take(key: _Key) -> WorkerConsumer | None:
 
 def _keep(key: _Key, consumer: WorkerConsumer) -> None:
     consumer.unassign()
-    kept = _Idle(key, consumer, threading.Timer(IDLE_S, _expire, (consumer,)))
-    kept.timer.daemon = True
-    kept.timer.start()
-    _close(_swap(kept))
-
-
-def _expire(consumer: Consumer) -> None:
-    global _idle
-    with _lock:
-        if _idle is None or _idle.consumer is not consumer:
-            return  # it is in use again
-        found, _idle = _idle, None
-    _close(found)
+    _close(_swap(_Idle(key, consumer, time.monotonic() + IDLE_S)))
+    _watch()
 
 
 def _close(found: _Idle | None) -> None:
     if found is not None:
-        found.timer.cancel()
         found.consumer.close()
+
+
+# ---- the watcher
+
+def _watch() -> None:
+    global _watcher  # noqa: PLW0603
+    with _lock:
+        if _watcher is None:
+            watcher = threading.Thread(target=_close_in_time, name="kconsumer-idle", daemon=True)
+            watcher.start()
+            _watcher = watcher
+
+
+def _close_in_time() -> None:
+    """Until nothing is kept, or it has been idle for so long. A consumer that is kept after that starts another."""
+    global _idle, _watcher
+    with _lock:
+        while _idle is not None and (left := _idle.until - time.monotonic()) > 0:
+            _lock.wait(left)
+        found, _idle, _watcher = _idle, None, None
+    _close(found)

@@ -1,6 +1,6 @@
 """How long a Spark Python worker looks for garbage between two tasks.
 
-Owns: settle(). Threads: the worker's. Never: touches a process that is not one of pyspark's daemon.
+Owns: settle(), in_daemon(). Threads: the worker's. Never: touches a process that is not one of pyspark's daemon.
 
 After every task pyspark's daemon runs a full collection, which visits all that pyspark, pyarrow, pandas and kconsumer
 have made when they were imported: several times what a small task takes. None of that is garbage as long as the worker
@@ -21,13 +21,14 @@ _settled = False
 def settle() -> None:
     """After a worker's first task: what is there is there to stay, and not looked at again."""
     global _settled  # noqa: PLW0603
-    if _settled or not _in_daemon():
+    if _settled or not in_daemon():
         return
     _settled = True
     gc.collect()
     gc.freeze()
 
 
-def _in_daemon() -> bool:
+def in_daemon() -> bool:
+    """Whether this process is one of pyspark's daemon."""
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     return getattr(spec, "name", "") == _DAEMON

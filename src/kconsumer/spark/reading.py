@@ -16,6 +16,7 @@ from kconsumer.errors import KafkaError, KafkaException, OffsetOutOfRangeError, 
 from kconsumer.spark.consumers import WorkerConsumer, borrowed
 from kconsumer.spark.data_loss import DataLoss
 from kconsumer.spark.garbage import settle
+from kconsumer.spark.latency import hear_at_once
 from kconsumer.spark.offsets import OffsetRange
 from kconsumer.spark.options import ReadOptions
 from kconsumer.spark.rack import with_rack
@@ -54,6 +55,7 @@ def _batches(options: ReadOptions, wanted: OffsetRange) -> Iterator[Any]:
         with borrowed(config, fresh=True) as consumer:
             yield from _RangeReading(consumer, options, wanted).batches()
     settle()
+    hear_at_once()
 
 
 class _Stale(Exception):
