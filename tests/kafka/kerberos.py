@@ -25,6 +25,9 @@ def missing_programs() -> list[str]:
     return [name for name in PROGRAMS if _program(name) is None]
 
 
+WITHOUT_KDC = f"a KDC needs {', '.join(missing_programs())}: apt-get install krb5-kdc krb5-admin-server krb5-user"
+
+
 class Kdc:
     """A realm with the broker's principal; a context manager."""
 
@@ -94,6 +97,17 @@ class Kdc:
                 if time.monotonic() > end or self.process.poll() is not None:
                     raise RuntimeError((self.directory / "kdc.log").read_text()) from None
                 time.sleep(0.05)
+
+    def listener(self) -> dict[str, object]:
+        """A listener on which the broker logs people of the realm in. Its JVM needs `java_options`."""
+        login = (f'com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true storeKey=true '
+                 f'keyTab="{self.broker_keytab}" principal="{SERVICE}";')
+        return {"security.protocol": "SASL_PLAINTEXT", "host": "localhost", "sasl.enabled.mechanisms": "GSSAPI",
+                "sasl.kerberos.service.name": "kafka", "gssapi.sasl.jaas.config": login}
+
+    @property
+    def java_options(self) -> list[str]:
+        return [f"-Djava.security.krb5.conf={self.config}"]
 
     def add(self, principal: str, keytab: str) -> Path:
         """A principal whose key is in a keytab, which is returned."""

@@ -90,6 +90,22 @@ class OidcProvider:
             return 401, {"error": "invalid_client", "error_description": f"not {said}"}
         return 200, {"access_token": self.token(), "expires_in": self.life_s, "token_type": "Bearer"}
 
+    @property
+    def listener(self) -> dict[str, object]:
+        """What a SASL listener has besides, that takes this provider's tokens and nothing else. Its JVM needs
+        `java_options`."""
+        return {
+            "sasl.enabled.mechanisms": "OAUTHBEARER",
+            "oauthbearer.sasl.server.callback.handler.class":
+                "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler",
+            "oauthbearer.sasl.oauthbearer.jwks.endpoint.url": self.jwks_url,
+            "oauthbearer.sasl.oauthbearer.expected.audience": AUDIENCE,
+        }
+
+    @property
+    def java_options(self) -> list[str]:
+        return [f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={self.jwks_url}"]
+
     def token(self, life_s: float | None = None) -> str:
         """A signed token."""
         now = time.time()

@@ -6,6 +6,7 @@ import base64
 import json
 import logging
 import pickle
+import sys
 import threading
 import time
 import urllib.parse
@@ -15,8 +16,9 @@ from typing import Any
 
 import confluent_kafka
 import pytest
-from certificates import Authority
-from oidc_provider import AUDIENCE, CLIENT_ID, CLIENT_SECRET, OidcProvider
+from certificates import broker_in
+from oidc_provider import CLIENT_ID, CLIENT_SECRET, OidcProvider
+from process_memory import reading
 from sasl_cluster import (
     MECHANISMS,
     PASSWORD,
@@ -33,7 +35,6 @@ from kconsumer import KafkaError, TopicPartition
 from kconsumer.oauth import read_unsecured, unsecured_token
 from kconsumer.testing import KafkaCluster
 
-VALIDATOR = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
 # What "at once" may take on a loaded machine; calls are given half a minute.
 SOON_S = 8
 
@@ -47,11 +48,7 @@ def provider() -> Iterator[OidcProvider]:
 @pytest.fixture(scope="module")
 def tls_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A CA (ca.pem) and the certificate of a broker (broker.pem)."""
-    folder = tmp_path_factory.mktemp("tls")
-    authority = Authority()
-    authority.write(folder / "ca.pem")
-    authority.issue("broker").write_both(folder / "broker.pem")
-    return folder
+    return broker_in(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture(scope="module")
@@ -61,21 +58,14 @@ def secured(provider: OidcProvider, tls_folder: Path) -> Iterator[KafkaCluster]:
             **sasl_listener(), "security.protocol": "SASL_SSL", "ssl.keystore.type": "PEM",
             "ssl.keystore.location": str(tls_folder / "broker.pem"),
         },
-        "OIDC": {
-            **sasl_listener(),
-            "sasl.enabled.mechanisms": "OAUTHBEARER",
-            "oauthbearer.sasl.server.callback.handler.class": VALIDATOR,
-            "oauthbearer.sasl.oauthbearer.jwks.endpoint.url": provider.jwks_url,
-            "oauthbearer.sasl.oauthbearer.expected.audience": AUDIENCE,
-        },
+        "OIDC": {**sasl_listener(), **provider.listener},
         "PLAINONLY": {**sasl_listener(), "sasl.enabled.mechanisms": "PLAIN"},
     }
     authorizer = {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": f"User:ANONYMOUS;User:{USER}",
     }
-    allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={provider.jwks_url}"
-    with sasl_cluster(listeners=listeners, config=authorizer, java_options=[allowed]) as cluster:
+    with sasl_cluster(listeners=listeners, config=authorizer, java_options=provider.java_options) as cluster:
         yield cluster
 
 
@@ -479,3 +469,19 @@ def test_no_token_or_client_secret_is_let_out(secured: KafkaCluster, provider: O
     for form in (CLIENT_SECRET, urllib.parse.quote(CLIENT_SECRET), urllib.parse.quote_plus(CLIENT_SECRET),
                  base64.b64encode(f"{CLIENT_ID}:{CLIENT_SECRET}".encode()).decode()):
         assert form not in said
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a process's memory is searched through /proc")
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_secrets_are_wiped_from_memory(secured: KafkaCluster, tls_folder: Path, mechanism: str) -> None:
+    """Through TLS, whose buffers have seen them as well."""
+    token = unsecured_token(read_unsecured(f"principal={USER}"))[0] if mechanism == "OAUTHBEARER" else None
+    config = {"bootstrap.servers": secured.bootstrap("ENCRYPTED"), "security.protocol": "sasl_ssl",
+              "ssl.ca.location": str(tls_folder / "ca.pem"), "sasl.mechanism": mechanism}
+    if token is None:
+        config |= {"sasl.username": USER, "sasl.password": PASSWORD}
+    needles = {"token": token.encode()} if token else {"password": PASSWORD.encode()}
+    with reading(config, token) as process:
+        assert process.found(needles) == list(needles), "the search finds nothing"
+        process.close()
+        assert process.found(needles) == []

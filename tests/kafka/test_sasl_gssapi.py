@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kerberos import REALM, SERVICE, Kdc, missing_programs
+from certificates import broker_in
+from kerberos import REALM, WITHOUT_KDC, Kdc, missing_programs
+from security_examples import examples, placed
 
 from kconsumer.testing import KafkaCluster
 
-pytestmark = pytest.mark.skipif(
-    bool(missing_programs()),
-    reason=f"a KDC needs {', '.join(missing_programs())}: apt-get install krb5-kdc krb5-admin-server krb5-user",
-)
+pytestmark = pytest.mark.skipif(bool(missing_programs()), reason=WITHOUT_KDC)
 
 _CHILD = """
 import json, sys, time
@@ -51,14 +50,19 @@ def kdc() -> Iterator[Kdc]:
 
 
 @pytest.fixture(scope="module")
-def cluster(kdc: Kdc) -> Iterator[KafkaCluster]:
-    login = (f'com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true storeKey=true '
-             f'keyTab="{kdc.broker_keytab}" principal="{SERVICE}";')
-    listener: dict[str, object] = {
-        "security.protocol": "SASL_PLAINTEXT", "host": "localhost", "sasl.enabled.mechanisms": "GSSAPI",
-        "sasl.kerberos.service.name": "kafka", "gssapi.sasl.jaas.config": login}
-    with KafkaCluster(listeners={"KRB": listener, "SHORT": {**listener, "connections.max.reauth.ms": 2500}},
-                      java_options=[f"-Djava.security.krb5.conf={kdc.config}"]) as one:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A CA (ca.pem) and the certificate of a broker (broker.pem)."""
+    return broker_in(tmp_path_factory.mktemp("tls"))
+
+
+@pytest.fixture(scope="module")
+def cluster(kdc: Kdc, folder: Path) -> Iterator[KafkaCluster]:
+    listener = kdc.listener()
+    listeners: dict[str, dict[str, object]] = {
+        "KRB": listener, "SHORT": {**listener, "connections.max.reauth.ms": 2500},
+        "ENCRYPTED": {**listener, "security.protocol": "SASL_SSL", "ssl.keystore.type": "PEM",
+                      "ssl.keystore.location": folder / "broker.pem"}}
+    with KafkaCluster(listeners=listeners, java_options=kdc.java_options) as one:
         one.create_topic("records")
         one.produce("records", ["a", "b"])
         yield one
@@ -90,6 +94,27 @@ def test_a_keytab(kdc: Kdc, cluster: KafkaCluster, keytab: Path) -> None:
 def test_the_credential_cache(kdc: Kdc, cluster: KafkaCluster, keytab: Path) -> None:
     kdc.login("alice", keytab)
     assert run(kdc, cluster) == {"values": ["a", "b"]}
+
+
+_EXAMPLE = """
+import sys, kconsumer
+exec(compile(sys.argv[1], "security.md", "exec"))
+with consumer:
+    consumer.assign([kconsumer.TopicPartition("records", 0, 0)])
+    print([message.value() for message in consumer.consume(2, 30)])
+"""
+
+
+def test_the_example_of_the_documentation(kdc: Kdc, cluster: KafkaCluster, keytab: Path, folder: Path) -> None:
+    """As it stands, but for the names of hosts, files and people."""
+    (code,) = examples("SASL")["Kerberos (GSSAPI)"]
+    code = placed(code, {"broker.example.org:9094": cluster.bootstrap("ENCRYPTED"),
+                         "/etc/kafka/reader.keytab": str(keytab), "reader@EXAMPLE.ORG": f"alice@{REALM}"})
+    known = {**kdc.environment, "SSL_CERT_FILE": str(folder / "ca.pem")}
+    done = subprocess.run([sys.executable, "-c", _EXAMPLE, code], env=os.environ | known, capture_output=True,
+                          text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[b'a', b'b']"
 
 
 def test_sessions_are_renewed(kdc: Kdc, cluster: KafkaCluster, keytab: Path) -> None:

@@ -9,7 +9,7 @@ import logging
 import re
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Final
 
@@ -53,6 +53,7 @@ _OURS: Final = {
     "key.serializer": "keys are always read as binary",
     "value.serializer": "values are always read as binary",
     "interceptor.classes": "there are no interceptors",
+    "oauth_cb": "a function is no text; use kafka.sasl.oauthbearer.method=oidc, by which each executor asks for tokens",
 }
 _DEFAULT_POLL_TIMEOUT_MS: Final = 120_000
 _FETCH_SIZE: Final = {"max.partition.fetch.bytes", "fetch.message.max.bytes"}
@@ -77,8 +78,8 @@ class ReadOptions:
     """The options of one read. Travels to the executors."""
 
     given: dict[str, str]  #: our options as they were given, under their own names
-    consumer_config: dict[str, str]  #: of the executors' consumers, complete
-    driver_config: dict[str, str]  #: of the driver's
+    consumer_config: dict[str, str] = field(repr=False)  #: of the executors' consumers, complete; it holds secrets
+    driver_config: dict[str, str] = field(repr=False)  #: of the driver's
     subscription: Subscription
     columns: tuple[str, ...]
     fail_on_data_loss: bool
@@ -108,6 +109,7 @@ class ReadOptions:
         properties.setdefault("isolation.level", "read_uncommitted")
         fixed = {**properties, "auto.offset.reset": "error", "enable.auto.commit": "false"}
         settings = _config.parse(fixed)
+        _check_tokens(settings)
         subscription = _subscription(given)
         minimum, maximum = _triggers(given)
         driver, executor = _configurations(fixed, given)
@@ -185,6 +187,16 @@ def _sort_out(options: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str
     if not properties.get("bootstrap.servers", "").strip():
         raise configuration_error("option kafka.bootstrap.servers is missing: give at least one host:port")
     return given, properties
+
+
+def _check_tokens(settings: _config.Settings) -> None:
+    """Tokens come from what options can say: executors have no application that would set one."""
+    if (settings.security_protocol.startswith("sasl_") and settings.sasl_mechanism == "OAUTHBEARER"
+            and settings.sasl_oauthbearer_method != "oidc" and not settings.enable_sasl_oauthbearer_unsecure_jwt):
+        raise configuration_error(
+            "option kafka.sasl.mechanism=OAUTHBEARER needs kafka.sasl.oauthbearer.method=oidc with "
+            "kafka.sasl.oauthbearer.token.endpoint.url, kafka.sasl.oauthbearer.client.id and "
+            "kafka.sasl.oauthbearer.client.secret: a function (oauth_cb) cannot be given by options")
 
 
 def _refuse_misspelt(name: str) -> None:
