@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
@@ -43,6 +44,7 @@ class IngestProgress:
         if self._path == "-":
             self._lines = sys.stdout
         elif self._path is not None:
+            Path(self._path).parent.mkdir(parents=True, exist_ok=True)  # as Spark does for the checkpoint beside it
             self._lines = self._stack.enter_context(open(self._path, "a", encoding="utf-8"))
         if self._live is not None:
             self._live.start()

@@ -98,6 +98,14 @@ def test_metrics_on_standard_output(monkeypatch: pytest.MonkeyPatch):
     assert out.getvalue() == '{"batch": 7}\n'
 
 
+def test_the_folder_of_the_metrics_is_made(tmp_path: Path):
+    path = tmp_path / "no" / "such" / "file"
+    with ingest_progress.IngestProgress(False, str(path)) as progress:
+        progress.trigger(Metrics())  # type: ignore[arg-type]
+    assert path.read_text() == '{"batch": 7}\n'
+
+
 def test_a_file_of_metrics_that_cannot_be_written(tmp_path: Path):
-    with pytest.raises(OSError), ingest_progress.IngestProgress(False, str(tmp_path / "no" / "such")):
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError), ingest_progress.IngestProgress(False, str(tmp_path / "file" / "metrics")):
         pass
