@@ -19,64 +19,30 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from api_helpers import PATIENCE
+from docs_blocks import ADDRESS, ROOT, blocks, commands
 
 import kconsumer
 from kconsumer import Consumer, WakeupError
 from kconsumer.testing import EmbeddedCluster
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^(?:<!-- snippet: (?P<mark>[^\n]*) -->\n)?"
-                   r"```(?P<language>\w+)[^\n]*\n(?P<code>.*?)^```$", re.M | re.S)
-ADDRESS = "localhost:9092"
 RECORDS = 400
 
 # Pages whose blocks are run by other tests, against what they need.
 ELSEWHERE = {
-    "spark.md": "needs Spark: tests/spark runs the same calls",
+    "spark.md": "needs Spark: tests/spark/test_spark_page.py",
     "security.md": "needs brokers with TLS and SASL: tests/kafka starts some",
 }
-COMMANDS_ELSEWHERE = {"ingest": "needs Spark: tests/spark/test_ingest_command.py"}
-
-
-class Block(NamedTuple):
-    page: Path
-    line: int
-    mark: str
-    language: str
-    code: str
-
-    @property
-    def place(self) -> str:
-        return f"{self.page.name}:{self.line}"
-
-
-def blocks(page):
-    text = page.read_text(encoding="utf-8")
-    for found in BLOCK.finditer(text):
-        line = text.count("\n", 0, found.start("code")) + 1
-        yield Block(page, line, found["mark"] or "", found["language"], found["code"])
-
-
-def commands(page):
-    """(line, words) of every `kconsumer` command in the page's sh blocks."""
-    for block in blocks(page):
-        if block.language != "sh":
-            continue
-        for index, line in enumerate(re.sub(r"\\\n\s*", " ", block.code).splitlines()):
-            words = shlex.split(line, comments=True)
-            if words and words[0] == "kconsumer":
-                yield f"{page.name}:{block.line}+{index}", words
+COMMANDS_ELSEWHERE = {"ingest": "needs Spark: tests/spark/test_spark_page.py"}
 
 
 RUN = [page for page in PAGES if page.name not in ELSEWHERE and any(b.language == "python" for b in blocks(page))]
-COMMANDS = [pytest.param(words, id=place) for page in PAGES for place, words in commands(page)
-            if words[1] not in COMMANDS_ELSEWHERE and page.name not in ELSEWHERE]
+COMMANDS = [pytest.param(words, id=place) for page in PAGES if page.name not in ELSEWHERE
+            for place, line in commands(page) for words in [shlex.split(line, comments=True)]
+            if words[0] == "kconsumer" and words[1] not in COMMANDS_ELSEWHERE]
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
-"""The SASL examples of docs/security.md, each run against a real broker with the test's own names and passwords."""
+"""The SASL examples of docs/security.md, each run as it stands against a real broker with the test's own names and
+passwords; Kerberos's in test_sasl_gssapi.py, where there is a KDC."""
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 import types
@@ -11,27 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from oidc_provider import AUDIENCE, CLIENT_ID, CLIENT_SECRET, OidcProvider
+from certificates import broker_in
+from oidc_provider import CLIENT_ID, CLIENT_SECRET, OidcProvider
 from sasl_cluster import PASSWORD, USER, sasl_cluster, sasl_listener
+from security_examples import examples, run
 
 import kconsumer
 from kconsumer.oauth import read_unsecured, unsecured_token
 from kconsumer.testing import KafkaCluster
-
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "security.md"
-VALIDATOR = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
-
-
-def examples() -> dict[str, str]:
-    """The Python blocks of each section about SASL, joined."""
-    text = DOCUMENT.read_text(encoding="utf-8")
-    sections = re.split(r"^### (.+)$", text[text.index("\n## SASL\n") :], flags=re.MULTILINE)
-    found = {}
-    for title, body in zip(sections[1::2], sections[2::2], strict=True):
-        blocks = re.findall(r"^```python\n(.*?)^```$", body.split("\n## ")[0], flags=re.MULTILINE | re.DOTALL)
-        if blocks:
-            found[title] = "\n".join(blocks)
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -41,16 +28,17 @@ def provider() -> Iterator[OidcProvider]:
 
 
 @pytest.fixture(scope="module")
-def secured(provider: OidcProvider) -> Iterator[KafkaCluster]:
-    oidc = {
-        **sasl_listener(),
-        "sasl.enabled.mechanisms": "OAUTHBEARER",
-        "oauthbearer.sasl.server.callback.handler.class": VALIDATOR,
-        "oauthbearer.sasl.oauthbearer.jwks.endpoint.url": provider.jwks_url,
-        "oauthbearer.sasl.oauthbearer.expected.audience": AUDIENCE,
-    }
-    allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={provider.jwks_url}"
-    with sasl_cluster(listeners={"OIDC": oidc}, java_options=[allowed]) as cluster:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the examples have in /etc/kafka (ca.pem), and the broker's certificate."""
+    return broker_in(tmp_path_factory.mktemp("etc-kafka"))
+
+
+@pytest.fixture(scope="module")
+def secured(provider: OidcProvider, folder: Path) -> Iterator[KafkaCluster]:
+    encrypted = {"security.protocol": "SASL_SSL", "host": "localhost", "ssl.keystore.type": "PEM",
+                 "ssl.keystore.location": folder / "broker.pem"}
+    listeners = {"ENCRYPTED": sasl_listener(**encrypted), "OIDC": sasl_listener(**encrypted, **provider.listener)}
+    with sasl_cluster(listeners=listeners, java_options=provider.java_options) as cluster:
         yield cluster
 
 
@@ -78,35 +66,38 @@ class Provider:
         return token, expires_at - time.time()
 
 
-@pytest.mark.parametrize("title", [title for title in examples() if "Kerberos" not in title])
+# What names a place or a person in the examples. The rest of them is run to the letter.
+ADDRESSES = ("broker:9094", "b-1.example.kafka.eu-central-1.amazonaws.com:9098", "localhost:9092")
+
+
+def replaced(code: str, secured: KafkaCluster, provider: OidcProvider, folder: Path) -> dict[str, str]:
+    listener = "OIDC" if "oidc" in code else "ENCRYPTED" if "sasl_ssl" in code else "SASL"
+    known = {
+        **dict.fromkeys(ADDRESSES, secured.bootstrap(listener)),
+        '"/etc/kafka/ca.pem"': repr(str(folder / "ca.pem")),
+        '"https://idp.example.org/oauth2/token"': repr(provider.token_url),
+        '"sasl.oauthbearer.client.id": "reader"': f'"sasl.oauthbearer.client.id": {CLIENT_ID!r}',
+        '"sasl.oauthbearer.client.secret": "…"': f'"sasl.oauthbearer.client.secret": {CLIENT_SECRET!r}',
+        '"sasl.oauthbearer.scope": "kafka.read"': '"sasl.oauthbearer.scope": "read"',
+        '"sasl.username": "reader"': f'"sasl.username": {USER!r}',
+        '"sasl.password": "…"': f'"sasl.password": {PASSWORD!r}',
+        'set_sasl_credentials("reader", "the new password")': f"set_sasl_credentials({USER!r}, {PASSWORD!r})",
+    }
+    return {theirs: ours for theirs, ours in known.items() if theirs in code}
+
+
+@pytest.mark.parametrize("title", [title for title in examples("SASL") if "Kerberos" not in title])
 def test_an_example_works(
-    secured: KafkaCluster, provider: OidcProvider, title: str, monkeypatch: pytest.MonkeyPatch
+    secured: KafkaCluster, provider: OidcProvider, folder: Path, title: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Kerberos needs a KDC: its properties are those of test_sasl_gssapi.py."""
-    made: list[kconsumer.Consumer] = []
-
-    def consumer(config: dict[str, Any]) -> kconsumer.Consumer:
-        oidc = config.get("sasl.oauthbearer.method") == "oidc"
-        config = {name: value for name, value in config.items() if not name.startswith("ssl.")}
-        config |= {"security.protocol": "sasl_plaintext",
-                   "bootstrap.servers": secured.bootstrap("OIDC" if oidc else "SASL")}
-        if "sasl.username" in config:
-            config |= {"sasl.username": USER, "sasl.password": PASSWORD}
-        if oidc:
-            config |= {"sasl.oauthbearer.token.endpoint.url": provider.token_url, "sasl.oauthbearer.scope": "read",
-                       "sasl.oauthbearer.client.id": CLIENT_ID, "sasl.oauthbearer.client.secret": CLIENT_SECRET}
-        made.append(kconsumer.Consumer(config))
-        return made[-1]
-
+    monkeypatch.setenv("SSL_CERT_FILE", str(folder / "ca.pem"))  # where an example trusts the system's
     signer = types.ModuleType("aws_msk_iam_sasl_signer")
     signer.MSKAuthTokenProvider = Signer  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "aws_msk_iam_sasl_signer", signer)
-    stand_in = types.SimpleNamespace(Consumer=consumer)
-    code = examples()[title].replace("import kconsumer\n", "")
-    exec(compile(code, f"{DOCUMENT.name}: {title}", "exec"),
-         {"kconsumer": stand_in, "time": time, "my_identity_provider": Provider})
-    assert len(made) == 1
-    with made[0] as one:
-        if "set_sasl_credentials" in code:
-            one.set_sasl_credentials(USER, PASSWORD)
-        assert one.list_topics(timeout=30).brokers
+    names: dict[str, Any] = {"kconsumer": kconsumer, "time": time, "my_identity_provider": Provider}
+    for code in examples("SASL")[title]:  # a later one goes on where the one before ended
+        places = replaced(code, secured, provider, folder)
+        assert places, code
+        run(code, names, places)
+    with names["consumer"] as consumer:
+        assert consumer.list_topics(timeout=30).brokers

@@ -1,0 +1,71 @@
+"""The examples of docs/spark.md, and the `kconsumer ingest` lines of the other pages, run as they stand.
+
+`localhost:9092` becomes the cluster's address, `/data` a temporary folder and the cluster's master `local[2]`. What the
+page says of shipping to a cluster is run by tests/cluster.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kconsumer.testing import EmbeddedCluster
+from tests.docs_blocks import ADDRESS, ROOT, blocks, commands
+
+PAGE = ROOT / "docs" / "spark.md"
+RECORDS = 300
+
+
+@pytest.fixture(scope="module")
+def flights() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(1) as cluster:
+        cluster.create_topic("flights", partitions=3)
+        cluster.produce("flights", ({"partition": i % 3, "value": json.dumps(
+            {"carrier": "AA", "dest": "LAX", "distance": i, "time_hour": f"2013-01-{1 + i % 2:02} 05:00:00"})}
+            for i in range(RECORDS)))
+        yield cluster
+
+
+def adapted(text: str, cluster: EmbeddedCluster, folder: Path) -> str:
+    return text.replace(ADDRESS, cluster.bootstrap_servers).replace("/data", str(folder)).replace(
+        "spark://host:7077", "local[2]")
+
+
+def test_the_python_blocks_run(spark: Any, flights: EmbeddedCluster, tmp_path: Path) -> None:
+    names = {"spark": spark}
+    found = [block for block in blocks(PAGE) if block.language == "python"]
+    assert len(found) == 2
+    for block in found:
+        exec(compile("\n" * (block.line - 1) + adapted(block.code, flights, tmp_path), str(PAGE), "exec"), names)
+    assert names["frame"].count() == RECORDS
+    assert names["query"].awaitTermination(120)
+    assert spark.read.parquet(str(tmp_path / "flights")).count() == RECORDS
+
+
+def ingestions() -> Iterator[Any]:
+    """The commands that end by themselves; test_ingest_command.py has what is done every ten seconds."""
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        for place, line in commands(page):
+            if re.match(r"kconsumer ingest|spark-submit .*ingest", line) and "--trigger" not in line:
+                yield pytest.param(line, id=place)
+
+
+@pytest.mark.parametrize("line", ingestions())
+def test_a_command_of_the_docs_ingests(line: str, spark: Any, flights: EmbeddedCluster, tmp_path: Path) -> None:
+    line = adapted(line, flights, tmp_path)
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1",
+                   "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-c", line], env=environment, cwd=tmp_path, text=True, capture_output=True,
+                          timeout=200, stdin=subprocess.DEVNULL, check=False)
+    assert done.returncode == 0, done.stderr
+    words = shlex.split(line)
+    assert spark.read.parquet(str(tmp_path / words[words.index("-o") + 1])).count() == RECORDS
