@@ -286,6 +286,7 @@ class Scene:
     def close(self, *members: Member) -> None:
         """Let members leave, all at once, and wait for the end of their processes."""
         for member in members:
+            member.life.closing = time.monotonic()
             member.ask("close")
         for member in members:
             code = member.process.wait(PATIENCE)
@@ -387,10 +388,8 @@ class Scene:
             if kind == subject() and silence_s is not None and silence > silence_s + 3 * written.stall:
                 found.wrong.append(f"{partition} was kept, but silent for {silence:.2f} s")
         for life in lives:
-            wrong = [e for e in life.events if e["e"] in ("raised", "error")]
-            lost = [e for e in life.events if e["e"] == "lost" and e["p"]]
             if not life.may_lose and not life.stops:
-                found.wrong += [f"{life.name}: {e}" for e in wrong + lost]
+                found.wrong += [f"{life.name}: {e}" for e in life.complaints()]
         print(f"{self.name}: {found.summary()}")
         assert not found.wrong, f"{self.name}: {found.summary()}\n" + "\n".join(found.wrong[:30])
         return found

@@ -114,3 +114,11 @@ def test_a_commit_that_nobody_answered_may_be_done_after_a_later_one(error, firs
         owner("a", 0, read(1, 0, 9), commit(1.1, 5, False, error), commit(1.2, 10), *ended(2, "lost")),
         owner("b", 3, read(4, first, 19)))
     assert ([wrong for wrong in found.wrong if "had been committed" in wrong] == []) is right
+
+
+def test_what_a_member_should_not_have_said():
+    """A Java member that closes while others do calls its partitions lost; nobody else may, and none before that."""
+    events = [{"t": 1, "e": "error", "error": "X", "fatal": False}, {"t": 2, "e": "lost", "p": []}, *ended(3, "lost")]
+    assert Life("a", "java", events, closing=2.5).complaints() == events[:1]
+    assert Life("a", "java", events, closing=3.5).complaints() == [events[0], events[2]]
+    assert Life("a", "confluent", events, closing=2.5).complaints() == [events[0], events[2]]

@@ -24,11 +24,19 @@ class Life:
     events: list[Event] = field(default_factory=list)
     killed: float | None = None
     stops: list[list[float]] = field(default_factory=list)  # [SIGSTOP, SIGCONT] times
+    closing: float = float("inf")  # when it was told to close
     may_lose: bool = False  # its partitions may be lost: the test had it fenced, or brokers forget it
     auto_commit: bool = False
     # librdkafka 2.16 under the consumer protocol: a heartbeat with every field, sent while its on_assign is still to
     # come, names nothing as owned; the coordinator gives what it takes away from it to others at once.
     gives_early: bool = False
+
+    def complaints(self) -> list[Event]:
+        """What it should not have said if nobody did it any harm: errors, exceptions, partitions lost. A Java member
+        that closes while a rebalance has begun, as when others close with it, calls what it had lost
+        (ConsumerCoordinator.onLeavePrepare)."""
+        return [e for e in self.events if e["e"] in ("raised", "error") or (
+            e["e"] == "lost" and e["p"] and not (self.kind == "java" and e["t"] >= self.closing))]
 
     def was_stopped(self, since: float, until: float) -> bool:
         return any(stop < until and since < cont for stop, cont in self.stops)
