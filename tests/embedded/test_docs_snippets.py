@@ -19,6 +19,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from api_helpers import PATIENCE
@@ -156,6 +157,16 @@ def test_every_mark_is_one_that_means_something():
             assert found[2].startswith("```python"), (page.name, found[1])
 
 
+def wait_for_consumer(process):
+    """Until a process has a network thread; where threads have no names to be seen, for a while."""
+    threads = Path(f"/proc/{process.pid}/task")
+    deadline = time.monotonic() + (PATIENCE if threads.exists() else 5)
+    while process.poll() is None and time.monotonic() < deadline:
+        if any(name.read_text() == "kconsumer-net\n" for name in threads.glob("*/comm")):
+            return
+        time.sleep(0.05)
+
+
 @pytest.mark.parametrize("words", COMMANDS)
 def test_a_command_of_the_docs_runs(words, cluster, tmp_path):
     pytest.importorskip("click", reason="the command needs the extra [cli]")
@@ -163,9 +174,10 @@ def test_a_command_of_the_docs_runs(words, cluster, tmp_path):
     process = subprocess.Popen([sys.executable, "-m", "kconsumer", *words[1:]], cwd=tmp_path, text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if "-f" in words or "--follow" in words:
-        # Nothing tells from outside that it follows; Ctrl-C before it does ends it in the same way.
+        # Nothing tells from outside that it follows; Ctrl-C before it does ends it in the same way, once Python is up.
+        wait_for_consumer(process)
         with pytest.raises(subprocess.TimeoutExpired):
-            process.communicate(timeout=2)
+            process.communicate(timeout=1)
         process.send_signal(signal.SIGINT)
         expected = 130
     else:

@@ -1,6 +1,6 @@
 """The command `kconsumer`: `consume`, `topics` and `watermarks` for a look into topics, `ingest` for Spark's job.
 
-Owns: main, and what is said when the extra is missing. Threads: the main one. Never: is imported by the rest of
+Owns: main, what is said when the extra is missing, and the exit code of Ctrl-C. Threads: the main one. Never: is imported by the rest of
 kconsumer.
 """
 
@@ -9,7 +9,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-__all__ = ["main"]
+__all__ = ["SIGINT_EXIT", "main"]
+
+SIGINT_EXIT = 130  #: as shells tell it
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -19,6 +21,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         import rich  # noqa: F401
     except ImportError as error:
         sys.exit(f"kconsumer: the command needs click and rich ({error}): pip install 'kconsumer[cli]'")
-    from kconsumer.cli.app import cli
-
+    try:
+        from kconsumer.cli.app import cli
+    except KeyboardInterrupt:
+        sys.exit(SIGINT_EXIT)
     cli(arguments, prog_name="kconsumer")

@@ -17,11 +17,10 @@ from typing import Any, TypeVar
 import click
 
 from kconsumer._version import __version__
-from kconsumer.cli import connect, consuming, ingesting, inspecting, output
+from kconsumer.cli import SIGINT_EXIT, connect, consuming, ingesting, inspecting, output
 from kconsumer.cli.positions import BEGINNING, END, PartitionsType, PositionType
 from kconsumer.errors import ConfigurationError, KafkaException
 
-_SIGINT_EXIT = 130
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -46,7 +45,7 @@ class _Program(click.Group):
             _drop_stdout()
             ctx.exit(0)
         except KeyboardInterrupt:
-            ctx.exit(_SIGINT_EXIT)
+            ctx.exit(SIGINT_EXIT)
 
 
 def _drop_stdout() -> None:

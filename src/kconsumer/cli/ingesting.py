@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kconsumer.cli import SIGINT_EXIT
 from kconsumer.cli.connect import read_properties
 from kconsumer.cli.ingest_progress import IngestProgress
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from kconsumer.spark.ingest import Ingestion, IngestOptions
 
-_SIGINT_EXIT = 130
 _START = {"beginning": "earliest", "end": "latest"}
 
 
@@ -113,7 +113,7 @@ def ingest(ctx: click.Context, /, *, conf: dict[str, str], metrics: str | None, 
     except OSError as error:
         raise _JobFailure(str(error)) from error
     if stopped == signal.SIGINT:
-        ctx.exit(_SIGINT_EXIT)
+        ctx.exit(SIGINT_EXIT)
 
 
 def _options(
