@@ -18,11 +18,13 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from kconsumer import Consumer, KafkaError, KafkaException, TopicPartition
+from kconsumer._core.consumer import consumer_core_testing as inside
 
 pytestmark = pytest.mark.embedded
 
 SECONDS = float(os.environ.get("KCONSUMER_THREAD_SECONDS", "1"))
 PARTITIONS, PER_PARTITION = 4, 2000
+COMPRESSED = 30_000  # in some hundred batches
 
 CLUSTER = f"""
 import sys
@@ -31,6 +33,10 @@ with EmbeddedCluster(2) as cluster:
     cluster.create_topic("threads", {PARTITIONS})
     cluster.produce("threads", [
         {{"value": b"%d" % n, "partition": p}} for n in range({PER_PARTITION}) for p in range({PARTITIONS})])
+    for codec in ("lz4", "zstd"):
+        cluster.create_topic(codec, 1)
+        cluster.produce(codec, [b"%d " % n * 30 for n in range({COMPRESSED})],
+                        {{"compression.type": codec, "batch.size": 30_000, "linger.ms": 100}})
     print(cluster.bootstrap_servers, flush=True)
     sys.stdin.read()
 """
@@ -173,6 +179,26 @@ def test_reading_while_other_threads_ask(consumer: Consumer) -> None:
         consumer.lag(timeout=60)
 
     hammer(read(consumer), ask, ask)
+
+
+@pytest.mark.parametrize("codec", ["lz4", "zstd"])
+def test_two_threads_inflate(bootstrap: str, codec: str) -> None:
+    """An application that waits decodes, and the network thread inflates ahead of it."""
+    end = time.monotonic() + SECONDS
+    rounds = 0
+    with Consumer({"bootstrap.servers": bootstrap, "group.id": "g"}) as consumer:
+        while time.monotonic() < end or rounds < 3 or not inside.inflated_ahead(consumer):
+            assert time.monotonic() < end + 60
+            consumer.assign([TopicPartition(codec, 0, 0)])
+            expected = 0
+            while expected < COMPRESSED:
+                for message in consumer.consume_batch(COMPRESSED, 10):
+                    assert message.offset() == expected
+                    assert message.value() == b"%d " % expected * 30
+                    expected += 1
+                if rounds % 3 == 2 and expected > COMPRESSED // 3:
+                    break  # what lies ahead is not wanted any more
+            rounds += 1
 
 
 def test_wakeup_from_another_thread(consumer: Consumer) -> None:

@@ -138,6 +138,11 @@ def undecoded(ConsumerCore core not None):
     return core.fetch_sender.fetched.size() + core.counters.undecoded.load()
 
 
+def inflated_ahead(ConsumerCore core not None):
+    """How often the network thread has inflated something for an application that decodes."""
+    return core.counters.inflated_ahead.load()
+
+
 def sizes(ConsumerCore core not None):
     """How long the network thread's lists are, which must not grow for ever."""
     return {"tracked": core.positions.tracked.size(), "pending": core.positions.pending.size(),

@@ -25,7 +25,7 @@ cdef class ConsumerNetworkThread:
     cdef void run_once(self, int64_t now_ms) noexcept nogil:
         """One turn: application events, managers, network, one decode slice, deadlines."""
         cdef int64_t wait
-        cdef bint decodes
+        cdef bint decodes, inflates
         self.decoder.settle()
         self._process_events(now_ms)
         if self._may_close():
@@ -39,11 +39,14 @@ cdef class ConsumerNetworkThread:
         wait = min(wait, self.metadata.poll(now_ms))
         self.decoder.take_over()
         decodes = self.decoder.network_decodes(&wait)
+        inflates = not decodes and self.decoder.network_inflates(&wait)
         wait = min(wait, self._until_deadline(now_ms))
         self.delegate.poll(max(wait, <int64_t>0), now_ms)
         # What has just arrived waits a turn here: the next Fetch goes out first.
         if decodes:
             self.decoder.decode_on_network()
+        elif inflates:
+            self.decoder.inflate_on_network()
         self.decoder.take_over()
         now_ms = self.clock.now_ms()
         self._attend_identity(now_ms)

@@ -11,6 +11,7 @@ from kconsumer._core.events.background_event cimport BackgroundEventQueue
 from kconsumer._core.managers.fetch_sender cimport FetchSender
 from kconsumer._core.managers.fetch_session cimport FetchedItem
 from kconsumer._core.records.columns cimport BlockPool, Columns
+from kconsumer._core.records.inflate_ahead cimport InflateAhead
 from kconsumer._core.state.fetch_config cimport FetchConfig, FetchCounters
 from kconsumer._core.state.fetch_positions cimport FetchPositions
 
@@ -35,18 +36,27 @@ cdef class FetchDecoder:
     cdef deque[FetchedItem*] items            # shared: gate (in order; the front is being decoded)
     cdef Columns* columns                     # shared: gate (the arena being filled, or NULL)
     cdef vector[FetchEntry] entries           # shared: gate (not yet published)
+    cdef deque[InflateAhead*] ahead           # thread: N (references; what may be inflated ahead, in order)
+    cdef atomic[int64_t] inflated_ahead       # written by D and N: bytes that lie inflated ahead
+    cdef atomic[bint] ahead_paused            # written by D and N: N stopped since enough of them do
+    cdef bint awaits                          # shared: gate (the last step met a batch that N is inflating)
     cdef atomic[bint] progressed              # written by D: the last step did something
     cdef atomic[bint] blocked                 # written by D: the last step ended for want of room
 
     cdef void take_over(self) noexcept nogil
     cdef bint network_decodes(self, int64_t* wait_ms) noexcept nogil
     cdef void decode_on_network(self) noexcept nogil
+    cdef bint network_inflates(self, int64_t* wait_ms) noexcept nogil
+    cdef void inflate_on_network(self) noexcept nogil
     cdef void settle(self) noexcept nogil
     cdef AssistResult assist(self) noexcept nogil
     cdef WaitResult decode_or_sleep(self, uint32_t others, int64_t left_ms) noexcept nogil
     cdef void leave_wait(self) noexcept nogil
     cdef void step(self, int64_t budget_bytes) noexcept nogil
     # private
+    cdef void _offer(self, FetchedItem* item) noexcept nogil
+    cdef void _drop_claimed(self) noexcept nogil
+    cdef bint _is_far_ahead(self) noexcept nogil
     cdef bint _is_stale(self, FetchedItem* item) noexcept nogil
     cdef bint _must_wait(self) noexcept nogil
     cdef void _drop_front(self) noexcept nogil

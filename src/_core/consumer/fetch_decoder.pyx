@@ -7,6 +7,9 @@ whose position has moved, changes what is N's while A decodes (a failure is put 
 Who decodes: an application that waits in an exclusive call has nothing else to do, and N goes on receiving meanwhile.
 While the application works on what it was given, N decodes ahead of it. The bytes of one response are mostly worth
 several steps, and an application that takes whole batches comes back within microseconds: so N leaves it that long.
+
+What is compressed keeps both busy: while the application decodes, N inflates the batches before it (InflateAhead). Where
+it catches up with the one that N is at, it inflates the next one itself.
 """
 cimport cython
 
@@ -21,7 +24,15 @@ from kconsumer._core.managers.fetch_session cimport (
     FETCHED_ERROR,
     FETCHED_RECORDS,
 )
-from kconsumer._core.records.decode cimport DECODE_DONE, DECODE_ERROR, DECODE_FULL, DECODE_MORE, DecodeResult
+from kconsumer._core.records.decode cimport (
+    DECODE_DONE,
+    DECODE_ERROR,
+    DECODE_FULL,
+    DECODE_MORE,
+    DECODE_WAIT,
+    DecodeResult,
+)
+from kconsumer._core.records.inflate_ahead cimport InflateAhead, inflate_ahead
 from kconsumer._core.records.record_batch cimport decode_estimate_rows, decode_release, decode_step
 from kconsumer._core.state.partition_state cimport FETCH_STOPPED, OFFSET_INVALID, PartitionState
 
@@ -30,6 +41,8 @@ cdef enum:
     SLICE_BYTES = 1048576
     # How long after its wait the application may be expected back.
     BACK_SOON_US = 200
+    # Inflated ahead of whoever decodes, at most, in bytes that still lie in the CPU's cache when they are walked.
+    MOST_AHEAD_BYTES = 2 << 20
 
 
 cdef void step_of(void* decoder) noexcept nogil:
@@ -48,6 +61,8 @@ cdef class FetchDecoder:
         self.gate.take(self.items)
         while not self.items.empty():
             self._drop_front()
+        for i in range(self.ahead.size()):
+            self.ahead[i].release()
         for i in range(self.entries.size()):
             self.entries[i].release()
         if self.columns != NULL:
@@ -57,8 +72,12 @@ cdef class FetchDecoder:
 
     cdef void take_over(self) noexcept nogil:
         """What FetchSender has received may be decoded from now on; an application that waits is told."""
+        cdef size_t i
         if self.sender.fetched.empty():
             return
+        self._drop_claimed()
+        for i in range(self.sender.fetched.size()):
+            self._offer(self.sender.fetched[i])
         self.counters.undecoded.fetch_add(<int64_t>self.sender.fetched.size())
         self.gate.give(self.sender.fetched)
         if self.gate.waits.load():
@@ -82,6 +101,49 @@ cdef class FetchDecoder:
     cdef void decode_on_network(self) noexcept nogil:
         """One slice, unless the application is at it."""
         self.gate.passing(step_of, <void*>self)
+
+    # ---- N: while the application decodes
+
+    cdef void _offer(self, FetchedItem* item) noexcept nogil:
+        """Whatever is compressed may be inflated by either."""
+        cdef InflateAhead* ahead
+        if item.kind != FETCHED_RECORDS or not InflateAhead.is_wanted(item.job.data, item.job.length):
+            return
+        ahead = new InflateAhead(item.job.block, item.job.data, item.job.length, item.job.max_inflated_bytes,
+                                 &self.inflated_ahead)
+        item.job.ahead = ahead
+        ahead.retain()
+        self.ahead.push_back(ahead)
+
+    cdef void _drop_claimed(self) noexcept nogil:
+        while not self.ahead.empty() and not self.ahead.front().may_be_claimed():
+            self.ahead.front().release()
+            self.ahead.pop_front()
+
+    cdef bint network_inflates(self, int64_t* wait_ms) noexcept nogil:
+        """Whether N inflates in this turn. Sets *wait_ms to 0 where it does."""
+        if self.ahead.empty() or not self.gate.waits.load():
+            return False
+        self._drop_claimed()
+        if self.ahead.empty() or self.pool.live_bytes() >= self.config.buffer_memory.load():
+            return False
+        if self._is_far_ahead():
+            self.ahead_paused.store(True)
+            # Once more: who has just walked some of it saw no flag.
+            if self._is_far_ahead():
+                return False
+        wait_ms[0] = 0
+        return True
+
+    cdef bint _is_far_ahead(self) noexcept nogil:
+        return self.inflated_ahead.load() >= MOST_AHEAD_BYTES
+
+    cdef void inflate_on_network(self) noexcept nogil:
+        """About half a MiB."""
+        if inflate_ahead(self.ahead.front(), self.pool):
+            self.counters.inflated_ahead.fetch_add(1)
+            if self.gate.waits.load():
+                self.background.wake()
 
     cdef void settle(self) noexcept nogil:
         """Partitions in whose data something is wrong stop: before FetchSender looks at them in this turn."""
@@ -148,6 +210,7 @@ cdef class FetchDecoder:
         cdef int64_t before
         cdef bint blocked = False
         self.progressed.store(False)
+        self.awaits = False
         self.gate.take(self.items)
         while not self.items.empty():
             if budget_bytes <= 0:
@@ -170,6 +233,9 @@ cdef class FetchDecoder:
                 self._drop_front()
             elif self.items.front() == item:
                 budget_bytes -= max(item.job.bytes + <int64_t>item.job.position - before, <int64_t>4096)
+            if self.awaits:
+                self.progressed.store(False)
+                break
         self.blocked.store(blocked)
         self._publish()
 
@@ -208,6 +274,11 @@ cdef class FetchDecoder:
         first_row = self.columns.rows
         result = decode_step(&item.job, <size_t>budget_bytes)
         self._add_rows(item, first_row, result == DECODE_DONE)
+        if self.ahead_paused.load() and not self._is_far_ahead() and self.ahead_paused.exchange(False):
+            self.sender.delegate.network.wakeup()
+        if result == DECODE_WAIT:
+            self.awaits = self._is_far_ahead() or not inflate_ahead(item.job.ahead, self.pool)
+            return False
         if result == DECODE_FULL:
             self._publish()
             return False

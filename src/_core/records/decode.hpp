@@ -20,14 +20,17 @@ enum DecodeResult : int {
   DECODE_MORE = 1,     // the byte budget is spent: call again
   DECODE_FULL = 2,     // `columns` is full: publish it, set a fresh one, call again
   DECODE_ERROR = 3,    // `status` says what; records before the bad batch are in columns
+  DECODE_WAIT = 4,     // another thread is inflating the batch at hand: call again when it has
 };
 
 struct Inflater;  // a codec's stream, owned by compression.pyx
+class InflateAhead;
 
 enum DecodeStage : int {
   STAGE_BEGIN = 0,    // before the first batch
   STAGE_BATCH,        // `position` is at the start of a batch
   STAGE_CRC,          // summing the batch's bytes
+  STAGE_AWAIT,        // its records may have been inflated already
   STAGE_INFLATE,      // inflating its records
   STAGE_RECORDS,      // walking its records
   STAGE_FINISHED,
@@ -55,7 +58,7 @@ struct BatchState {
   int8_t timestamp_type = 0;
   bool control = false;
   bool transactional = false;
-  Block* block = nullptr;        // what the plain records lie in: job.block or the inflater's
+  Block* block = nullptr;        // what the plain records lie in: job.block, job.ready or the inflater's
   size_t records_end = 0;        // their end in `block`; record_position is where the walk is
 };
 
@@ -73,6 +76,7 @@ struct DecodeJob {
   std::vector<AbortedTransaction> aborted;  // of this partition, sorted by first_offset: see add_aborted
   size_t max_inflated_bytes = 0;      // refuse a batch that inflates beyond this (0: no bound)
   Columns* columns = nullptr;         // where to append; borrowed
+  InflateAhead* ahead = nullptr;      // what others inflate of it meanwhile, or nullptr; a reference is held by the job
 
   // results so far
   int64_t next_offset = 0;            // where the next fetch begins: past all that was seen, visible or not
@@ -93,6 +97,7 @@ struct DecodeJob {
   std::vector<int64_t> open_aborts;   // producer ids with an abort in force
   size_t next_aborted = 0;
   Inflater* inflater = nullptr;
+  Block* ready = nullptr;             // a reference: the batch at hand was inflated ahead
   int32_t batch_record = 0;           // next record within the current batch
   size_t record_position = 0;         // its place in batch.block
   Columns* run_columns = nullptr;     // where the job's latest run is, never dereferenced

@@ -3,6 +3,7 @@ from kconsumer._core.base.cpp cimport int8_t, int32_t, int64_t, uint8_t, uint32_
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.records.columns cimport Block, BlockPool, Columns
 from kconsumer._core.records.compression cimport Inflater
+from kconsumer._core.records.inflate_ahead cimport InflateAhead
 
 
 cdef extern from "records/decode.hpp" namespace "kc" nogil:
@@ -16,11 +17,13 @@ cdef extern from "records/decode.hpp" namespace "kc" nogil:
         DECODE_MORE
         DECODE_FULL
         DECODE_ERROR
+        DECODE_WAIT
 
     cdef enum DecodeStage:
         STAGE_BEGIN
         STAGE_BATCH
         STAGE_CRC
+        STAGE_AWAIT
         STAGE_INFLATE
         STAGE_RECORDS
         STAGE_FINISHED
@@ -62,6 +65,7 @@ cdef extern from "records/decode.hpp" namespace "kc" nogil:
         vector[AbortedTransaction] aborted
         size_t max_inflated_bytes
         Columns* columns
+        InflateAhead* ahead
         int64_t next_offset
         int32_t last_leader_epoch
         int64_t records
@@ -79,6 +83,7 @@ cdef extern from "records/decode.hpp" namespace "kc" nogil:
         vector[int64_t] open_aborts
         size_t next_aborted
         Inflater* inflater
+        Block* ready
         int32_t batch_record
         size_t record_position
         Columns* run_columns

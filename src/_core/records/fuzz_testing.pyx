@@ -1,4 +1,5 @@
-"""Owns: what tools/fuzz/fuzz_records.cpp runs on every input: decoding, twice and differently sliced, then exporting.
+"""Owns: what tools/fuzz/fuzz_records.cpp runs on every input: decoding, twice and differently sliced, with
+another inflating ahead or not, then exporting.
 
 thread: the fuzzer's. Never: imported by the product.
 """
@@ -7,15 +8,17 @@ from libc.stdio cimport fprintf, stderr
 from libc.stdlib cimport abort, free, malloc
 from libc.string cimport memcpy
 
-from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint8_t, uint64_t
+from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, string, uint8_t, uint64_t
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.records.arrow_export cimport ArrowArray, ArrowSchema, ArrowSource, export_array, export_schema
 from kconsumer._core.records.bytes cimport read_varint
 from kconsumer._core.records.columns cimport BinaryView, Block, BlockPool, Columns, HeadersRef
 from kconsumer._core.records.crc32c cimport crc32c_extend
 from kconsumer._core.records.decode cimport AbortedTransaction
+from kconsumer._core.records.inflate_ahead cimport InflateAhead, inflate_ahead
 from kconsumer._core.records.record_batch cimport (
-    DECODE_ERROR, DECODE_FULL, DECODE_MORE, DecodeJob, DecodeResult, decode_estimate_rows, decode_release, decode_step,
+    DECODE_ERROR, DECODE_FULL, DECODE_MORE, DECODE_WAIT, DecodeJob, DecodeResult, decode_estimate_rows, decode_release,
+    decode_step,
 )
 
 cdef enum:
@@ -120,6 +123,7 @@ cdef void try_export(Columns* columns) noexcept nogil:
 cdef void decode_all(DecodeJob* job, size_t budget_bytes, int32_t capacity, Outcome* out) noexcept nogil:
     cdef DecodeResult result = DECODE_FULL
     cdef int64_t next_offset = 0
+    cdef bint is_ahead = job.ahead != NULL
     out.digest = <uint64_t>14695981039346656037u
     out.rows = 0
     out.last_offset = -1
@@ -130,10 +134,13 @@ cdef void decode_all(DecodeJob* job, size_t budget_bytes, int32_t capacity, Outc
         while result == DECODE_MORE:
             require(job.next_offset >= next_offset, b"the position went back")
             next_offset = job.next_offset
+            if is_ahead:
+                inflate_ahead(job.ahead, job.pool)
             result = decode_step(job, budget_bytes)
         digest_columns(out, job.columns)
         try_export(job.columns)
         job.columns.release()
+    require(result != DECODE_WAIT, b"nobody is inflating what it waits for")
     require((result == DECODE_ERROR) == (job.status.code != 0), b"an error without a status, or the reverse")
     require(result != DECODE_ERROR or not job.status.detail.empty(), b"an error without a detail")
     require(out.rows == job.records, b"the record count is wrong")
@@ -142,10 +149,12 @@ cdef void decode_all(DecodeJob* job, size_t budget_bytes, int32_t capacity, Outc
 
 
 cdef void run_job(const uint8_t* options, const uint8_t* data, size_t size, size_t budget_bytes, int32_t capacity,
-                  Outcome* out, DecodeJob* job) noexcept nogil:
+                  bint is_ahead, Outcome* out, DecodeJob* job) noexcept nogil:
     cdef AbortedTransaction aborted
+    cdef atomic[int64_t] bytes_ahead
     cdef BlockPool* pool = BlockPool.create()
     cdef Block* block = pool.take(1)
+    bytes_ahead.store(0)
     free(block.data)  # an allocation of exactly the input's size, so that reading one byte further is found
     block.data = <uint8_t*>malloc(size if size > 0 else 1)
     memcpy(block.data, data, size)
@@ -161,8 +170,12 @@ cdef void run_job(const uint8_t* options, const uint8_t* data, size_t size, size
     aborted.producer_id = options[2]
     aborted.first_offset = options[3]
     job.add_aborted(aborted)
+    if is_ahead and InflateAhead.is_wanted(job.data, job.length):
+        job.ahead = new InflateAhead(block, job.data, job.length, LIMIT, &bytes_ahead)
+        inflate_ahead(job.ahead, pool)
     decode_all(job, budget_bytes, capacity, out)
     decode_release(job)
+    require(bytes_ahead.load() == 0, b"what was inflated ahead was not given back")
     require(pool.live_bytes() == 0, b"memory was not given back")
     pool.unref()
 
@@ -197,8 +210,9 @@ cdef int fuzz_one(const uint8_t* input, size_t size) noexcept nogil:
         mend_checksums(data + OPTIONS, size - OPTIONS)
     whole = new DecodeJob()
     sliced = new DecodeJob()
-    run_job(input, data + OPTIONS, size - OPTIONS, 1 << 40, 4096, &one, whole)
-    run_job(input, data + OPTIONS, size - OPTIONS, <size_t>input[4] * input[5] + 1, 64, &other, sliced)
+    run_job(input, data + OPTIONS, size - OPTIONS, 1 << 40, 4096, False, &one, whole)
+    run_job(input, data + OPTIONS, size - OPTIONS, <size_t>input[4] * input[5] + 1, 64,
+            (input[0] & 8) != 0, &other, sliced)
     require(one.rows == other.rows and one.digest == other.digest, b"slices give other records")
     require(whole.next_offset == sliced.next_offset, b"slices give another position")
     require(whole.status.code == sliced.status.code, b"slices give another status")

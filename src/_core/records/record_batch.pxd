@@ -1,7 +1,7 @@
 # Walks fetched bytes (RecordBatch v2, MessageSet v1 and v0) into Columns. thread: N or A; pure function of a job.
 from kconsumer._core.base.cpp cimport int32_t
 from kconsumer._core.records.decode cimport (
-    DECODE_DONE, DECODE_ERROR, DECODE_FULL, DECODE_MORE, AbortedTransaction, DecodeJob, DecodeResult,
+    DECODE_DONE, DECODE_ERROR, DECODE_FULL, DECODE_MORE, DECODE_WAIT, AbortedTransaction, DecodeJob, DecodeResult,
 )
 
 # How many rows the job may still produce, from batch headers, never more than its bytes can hold.

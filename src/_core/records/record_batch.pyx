@@ -10,15 +10,16 @@ from libc.stdint cimport INT32_MAX, INT64_MAX
 from kconsumer._core.base.cpp cimport int8_t, int16_t, int64_t, string, uint8_t
 from kconsumer._core.base.status cimport ERR_BAD_COMPRESSION, ERR_BAD_MSG, ERR_CRIT_SYS_RESOURCE
 from kconsumer._core.records.bytes cimport formatted, load_be16, load_be32, load_be64
-from kconsumer._core.records.columns cimport BlockPool
+from kconsumer._core.records.columns cimport Block, BlockPool
 from kconsumer._core.records.compression cimport (
     CODEC_LZ4, CODEC_NONE, CODEC_ZSTD, INFLATE_BAD, INFLATE_DONE, InflateResult, inflate_begin, inflate_step,
     inflater_acquire, inflater_release,
 )
 from kconsumer._core.records.crc32c cimport crc32c_extend
 from kconsumer._core.records.decode cimport (
-    STAGE_BATCH, STAGE_BEGIN, STAGE_CRC, STAGE_FAILED, STAGE_FINISHED, STAGE_INFLATE, STAGE_RECORDS, BatchState,
+    STAGE_AWAIT, STAGE_BATCH, STAGE_BEGIN, STAGE_CRC, STAGE_FAILED, STAGE_FINISHED, STAGE_INFLATE, STAGE_RECORDS, BatchState,
 )
+from kconsumer._core.records.inflate_ahead cimport AHEAD_BUSY, AHEAD_READY, AheadBatch, AheadState
 from kconsumer._core.records.message_set cimport (
     message_crc, message_crc_begin, open_message_set, read_message_header, walk_messages, wrapped_set,
 )
@@ -156,6 +157,13 @@ cdef void finish_batch(DecodeJob* job) noexcept nogil:
         job.next_offset = job.batch.last_offset + 1
     job.position = job.batch.end
     job.stage = STAGE_BATCH
+    drop_ready(job)
+
+
+cdef void drop_ready(DecodeJob* job) noexcept nogil:
+    if job.ready != NULL:
+        BlockPool.release(job.ready)
+        job.ready = NULL
 
 
 cdef size_t sum_slice(DecodeJob* job) noexcept nogil:
@@ -222,16 +230,34 @@ cdef DecodeResult begin_inflate(DecodeJob* job, const uint8_t* data, size_t leng
     return DECODE_DONE
 
 
+cdef DecodeResult await_batch(DecodeJob* job) noexcept nogil:
+    """What was inflated ahead of us is taken; what nobody has is inflated here."""
+    cdef BatchState* batch = &job.batch
+    cdef AheadBatch found
+    cdef AheadState state = job.ahead.reach(batch.begin, batch.end, &found)
+    if state == AHEAD_BUSY:
+        return DECODE_WAIT
+    if state != AHEAD_READY:
+        return begin_inflate(job, job.data + batch.body, batch.end - batch.body)
+    job.ready = found.block
+    walk_inflated(job, found.block, found.records_begin, found.records_end)
+    return DECODE_DONE
+
+
+cdef void walk_inflated(DecodeJob* job, Block* block, size_t begin, size_t end) noexcept nogil:
+    job.batch.block = block
+    job.record_position = begin
+    job.batch.records_end = end
+    job.stage = STAGE_RECORDS
+
+
 cdef DecodeResult inflate_slice(DecodeJob* job, size_t budget_bytes) noexcept nogil:
     cdef InflateResult result = inflate_step(job.inflater, budget_bytes)
     cdef const char* reason
     if result == INFLATE_BAD:
         return fail_inflate(job)
     if result == INFLATE_DONE:
-        job.batch.block = job.inflater.block
-        job.record_position = job.inflater.begin
-        job.batch.records_end = job.inflater.at
-        job.stage = STAGE_RECORDS
+        walk_inflated(job, job.inflater.block, job.inflater.begin, job.inflater.at)
         if job.batch.magic < 2:
             reason = open_message_set(job)
             if reason != NULL:
@@ -295,9 +321,12 @@ cdef DecodeResult accept_batch(DecodeJob* job) noexcept nogil:
     if batch.count == 0 and bytes == 0:
         finish_batch(job)
         return DECODE_DONE
-    if batch.codec != CODEC_NONE:
+    if batch.codec == CODEC_NONE:
+        return walk_in_place(job, batch.body)
+    if job.ahead == NULL or batch.codec > CODEC_ZSTD:
         return begin_inflate(job, job.data + batch.body, bytes)
-    return walk_in_place(job, batch.body)
+    job.stage = STAGE_AWAIT
+    return await_batch(job)
 
 
 cdef DecodeResult accept(DecodeJob* job) noexcept nogil:
@@ -382,6 +411,8 @@ cdef DecodeResult decode_step(DecodeJob* job, size_t budget_bytes) noexcept nogi
         elif job.stage == STAGE_CRC:
             used += sum_slice(job) / CRC_SPEED + 1
             result = check_crc(job) if job.crc_position == job.batch.end else DECODE_DONE
+        elif job.stage == STAGE_AWAIT:
+            result = await_batch(job)
         elif job.stage == STAGE_INFLATE:
             before = job.inflater.at - job.inflater.begin
             result = inflate_slice(job, left)
@@ -442,6 +473,11 @@ cdef int32_t decode_estimate_rows(DecodeJob* job) noexcept nogil:
 
 
 cdef void decode_release(DecodeJob* job) noexcept nogil:
+    drop_ready(job)
+    if job.ahead != NULL:
+        job.ahead.end()
+        job.ahead.release()
+        job.ahead = NULL
     if job.inflater != NULL:
         inflater_release(job.inflater)
         job.inflater = NULL

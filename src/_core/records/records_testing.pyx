@@ -5,15 +5,16 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 from kconsumer._core.base.clock cimport monotonic_us
-from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint8_t, uint32_t
+from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, string, uint8_t, uint32_t
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.records.arrow_export cimport ArrowArray, ArrowSchema, ArrowSource, export_array, export_schema
 from kconsumer._core.records.bytes cimport read_varint
 from kconsumer._core.records.columns cimport BinaryView, Block, BlockPool, Columns, HeadersRef
 from kconsumer._core.records.crc32c cimport crc32c_extend, crc32c_extend_portable, crc32c_has_hardware
 from kconsumer._core.records.decode cimport AbortedTransaction
+from kconsumer._core.records.inflate_ahead cimport AheadBatch, InflateAhead, inflate_ahead
 from kconsumer._core.records.record_batch cimport (
-    DECODE_DONE, DECODE_ERROR, DECODE_FULL, DECODE_MORE, DecodeJob, DecodeResult, decode_estimate_rows,
+    DECODE_DONE, DECODE_ERROR, DECODE_FULL, DECODE_MORE, DECODE_WAIT, DecodeJob, DecodeResult, decode_estimate_rows,
     decode_release, decode_step,
 )
 
@@ -136,6 +137,9 @@ cdef class Job:
     cdef Pool pool
     cdef int32_t capacity
     cdef list arenas
+    cdef InflateAhead* ahead   # as the other thread holds it
+    cdef AheadBatch claimed
+    cdef atomic[int64_t] inflated_ahead
 
     def __cinit__(self, Pool pool, bytes data, *, fetch_offset=0, check_crcs=True, read_committed=False, aborted=(),
                   max_inflated_bytes=0, capacity=65536, lead=0):
@@ -164,6 +168,8 @@ cdef class Job:
 
     def __dealloc__(self):
         decode_release(&self.job)
+        if self.ahead != NULL:
+            self.ahead.release()
 
     cdef void fresh(self) except *:
         cdef Arena arena = Arena(self.pool, self.capacity)
@@ -181,7 +187,8 @@ cdef class Job:
         assert (result == DECODE_ERROR) == (self.job.status.code != 0)
         if result == DECODE_FULL:
             self.fresh()
-        return {DECODE_DONE: "done", DECODE_MORE: "more", DECODE_FULL: "full", DECODE_ERROR: "error"}[result]
+        return {DECODE_DONE: "done", DECODE_MORE: "more", DECODE_FULL: "full", DECODE_ERROR: "error",
+                DECODE_WAIT: "wait"}[result]
 
     def run(self, size_t budget=1 << 40):
         """Steps to the end; how many slices ended in "more" and "full"."""
@@ -192,6 +199,36 @@ cdef class Job:
 
     def release(self):
         decode_release(&self.job)
+
+    # ---- inflating ahead
+
+    def offer(self):
+        """Lets others inflate; whether anything is worth it."""
+        if not InflateAhead.is_wanted(self.job.data, self.job.length):
+            return False
+        self.job.ahead = new InflateAhead(self.job.block, self.job.data, self.job.length, self.job.max_inflated_bytes,
+                                          &self.inflated_ahead)
+        self.ahead = self.job.ahead
+        self.ahead.retain()
+        return True
+
+    def inflate_ahead(self):
+        """As another thread would, once; whether there was anything to do."""
+        cdef bint found
+        with nogil:
+            found = inflate_ahead(self.ahead, self.job.pool)
+        return found
+
+    def claim(self):
+        """Take the next batch as somebody who is slow, until give_up(); its bounds, or None."""
+        return (self.claimed.begin, self.claimed.end) if self.ahead.claim(&self.claimed) else None
+
+    def give_up(self):
+        self.ahead.put(self.claimed)
+
+    @property
+    def bytes_ahead(self):
+        return self.inflated_ahead.load()
 
     @property
     def batches(self):

@@ -34,6 +34,7 @@ struct FetchCounters {
   std::atomic<int64_t> reserved_bytes{0};      // asked for in flight
   std::atomic<int64_t> undelivered_bytes{0};   // received and not yet taken by the application; A subtracts
   std::atomic<int64_t> undecoded{0};           // what responses brought and nobody has decoded; A may subtract
+  std::atomic<int64_t> inflated_ahead{0};      // times that N inflated something for an application that decodes
   std::atomic<int64_t> undelivered_records{0}; // decoded and not yet taken; A subtracts
   std::atomic<int64_t> fetches{0};
   std::atomic<int64_t> fetched_bytes{0};

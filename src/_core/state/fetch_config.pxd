@@ -33,6 +33,7 @@ cdef extern from "state/fetch_config.hpp" namespace "kc" nogil:
         atomic[int64_t] reserved_bytes
         atomic[int64_t] undelivered_bytes
         atomic[int64_t] undecoded
+        atomic[int64_t] inflated_ahead
         atomic[int64_t] undelivered_records
         atomic[int64_t] fetches
         atomic[int64_t] fetched_bytes

@@ -1,0 +1,165 @@
+// Owns: InflateAhead: the batches of one decode job that were inflated before the job comes to them, by whatever thread
+// has nothing else to do.
+// Threads: shared: `mutex_` guards all but the count of references; N and A claim, inflate and put down, whoever decodes
+// reaches. Never: inflates (inflate_ahead.pyx does), waits, believes a header further than its bytes go; looks at a CRC,
+// which the decoder sums before it takes what lies here.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+
+#include "records/block.hpp"
+#include "records/bytes.hpp"
+
+namespace kc {
+
+enum AheadState : int32_t {
+  AHEAD_NONE,   // nobody has it
+  AHEAD_BUSY,   // somebody is inflating it
+  AHEAD_READY,
+};
+
+struct AheadBatch {
+  size_t begin = 0;               // in the job's data
+  size_t end = 0;
+  int32_t codec = 0;
+  AheadState state = AHEAD_NONE;
+  Block* block = nullptr;         // READY: a reference, and where the records lie in it
+  size_t records_begin = 0;
+  size_t records_end = 0;
+};
+
+class InflateAhead {
+ public:
+  // One reference for who makes it. `inflated_bytes` counts what lies READY, of all jobs.
+  InflateAhead(Block* block, const uint8_t* data, size_t length, size_t limit, std::atomic<int64_t>* inflated_bytes)
+      : data(data), length(length), limit(limit), block_(block), inflated_bytes_(inflated_bytes) {
+    BlockPool::retain(block_);
+  }
+  void retain() { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void release() {
+    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+  // Whether a job's data begin with a batch that is worth it. A message set of v0 or v1 is not.
+  static bool is_wanted(const uint8_t* data, size_t length) {
+    AheadBatch batch;
+    return parse(data, length, 0, &batch) && batch.codec != 0;
+  }
+
+  // The next compressed batch that nobody has, for the caller to inflate; false: there is none any more.
+  bool claim(AheadBatch* out) {
+    std::lock_guard<std::mutex> hold(mutex_);
+    AheadBatch batch;
+    while (!over_ && parse(data, length, next_, &batch)) {
+      next_ = batch.end;
+      if (batch.codec == 0) continue;
+      batch.state = AHEAD_BUSY;
+      batches_.push_back(batch);
+      busy_ += 1;
+      *out = batch;
+      return true;
+    }
+    next_ = length;
+    return false;
+  }
+  // What became of a claimed batch; without a block: nothing. The block's reference is taken over.
+  void put(const AheadBatch& done) {
+    std::lock_guard<std::mutex> hold(mutex_);
+    busy_ -= 1;
+    AheadBatch* batch = over_ ? nullptr : find(done.begin);
+    if (batch && done.block) {
+      *batch = done;
+      batch->state = AHEAD_READY;
+      inflated_bytes_->fetch_add(size_of(done));
+    } else {
+      if (batch) batch->state = AHEAD_NONE;
+      if (done.block) BlockPool::release(done.block);
+    }
+    drop_data();
+  }
+  // The decoder stands at a batch: those before it are not wanted any more, nor this one by anybody else. READY: *out
+  // has it, with its reference.
+  AheadState reach(size_t begin, size_t end, AheadBatch* out) {
+    std::lock_guard<std::mutex> hold(mutex_);
+    while (!batches_.empty() && batches_.front().begin < begin) drop_front();
+    if (next_ < end) next_ = end;
+    if (batches_.empty() || batches_.front().begin != begin) return AHEAD_NONE;
+    const AheadState state = batches_.front().state;
+    if (state == AHEAD_BUSY) return state;
+    *out = batches_.front();
+    if (state == AHEAD_READY) inflated_bytes_->fetch_sub(size_of(*out));
+    batches_.pop_front();
+    return state;
+  }
+  // The job is over: nothing is kept for it, though others may still refer to this.
+  void end() {
+    std::lock_guard<std::mutex> hold(mutex_);
+    over_ = true;
+    while (!batches_.empty()) drop_front();
+    drop_data();
+  }
+  bool may_be_claimed() {
+    std::lock_guard<std::mutex> hold(mutex_);
+    return !over_ && next_ < length;
+  }
+
+  const uint8_t* const data;
+  const size_t length;
+  const size_t limit;  // of one inflated batch
+
+ private:
+  static constexpr size_t kHeader = 61, kOverhead = 12, kAtMagic = 16, kAtAttributes = 21;
+
+  ~InflateAhead() { end(); }
+
+  static int64_t size_of(const AheadBatch& batch) {
+    return static_cast<int64_t>(batch.records_end - batch.records_begin);
+  }
+
+  // Bounds and codec of the batch of magic 2 at `at`; false: there is none, or it is cut off.
+  static bool parse(const uint8_t* data, size_t length, size_t at, AheadBatch* out) {
+    if (length - at < kHeader) return false;
+    const uint8_t* p = data + at;
+    const auto size = static_cast<int32_t>(load_be32(p + 8));
+    if (size < static_cast<int32_t>(kHeader - kOverhead) || static_cast<size_t>(size) > length - at - kOverhead ||
+        p[kAtMagic] != 2) {
+      return false;
+    }
+    out->begin = at;
+    out->end = at + kOverhead + static_cast<size_t>(size);
+    out->codec = load_be16(p + kAtAttributes) & 7;
+    return true;
+  }
+  AheadBatch* find(size_t begin) {
+    for (AheadBatch& batch : batches_)
+      if (batch.begin == begin) return &batch;
+    return nullptr;
+  }
+  void drop_front() {
+    AheadBatch& batch = batches_.front();
+    if (batch.state == AHEAD_READY) {
+      inflated_bytes_->fetch_sub(size_of(batch));
+      BlockPool::release(batch.block);
+    }
+    batches_.pop_front();
+  }
+  void drop_data() {
+    if (!over_ || busy_ > 0 || !block_) return;
+    BlockPool::release(block_);
+    block_ = nullptr;
+  }
+
+  std::atomic<int32_t> refs_{1};
+  std::mutex mutex_;
+  std::deque<AheadBatch> batches_;  // claimed, in order
+  size_t next_ = 0;                 // up to here batches are claimed, or the decoder has come
+  int32_t busy_ = 0;
+  bool over_ = false;
+  Block* block_;                    // what `data` lies in, held while anybody may read it
+  std::atomic<int64_t>* inflated_bytes_;
+};
+
+}  // namespace kc

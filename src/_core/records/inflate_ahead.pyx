@@ -1,0 +1,47 @@
+"""Owns: the step that inflates batches of a decode job before the job comes to them.
+
+thread: N while the application decodes, or whoever decodes while the batch at hand is being inflated by the other.
+Never: says what is wrong with a batch (who decodes finds it again, in its place), works for longer than a slice takes:
+what inflates to more is left to the decoder, which can pause in it.
+"""
+from kconsumer._core.records.compression cimport (
+    INFLATE_DONE, INFLATE_MORE, Inflater, InflateResult, inflate_begin, inflate_step, inflater_acquire,
+    inflater_release,
+)
+
+cdef enum:
+    HEADER = 61
+    ENOUGH_BYTES = 512 * 1024      # small batches share a block
+    LONGEST_BYTES = 4 << 20
+    WIDEST_BYTES = 1 << 20         # compressed: snappy inflates a batch in one go
+
+
+cdef bint inflate_ahead(InflateAhead* ahead, BlockPool* pool) noexcept nogil:
+    cdef Inflater* inflater = NULL
+    cdef AheadBatch batch
+    cdef size_t inflated = 0
+    while inflated < ENOUGH_BYTES and ahead.claim(&batch):
+        if inflater == NULL:
+            inflater = inflater_acquire(pool)
+        if inflater != NULL and batch.end - batch.begin <= WIDEST_BYTES and inflate_whole(inflater, ahead, &batch):
+            BlockPool.retain(inflater.block)
+            batch.block = inflater.block
+            batch.records_begin = inflater.begin
+            batch.records_end = inflater.at
+            inflated += inflater.at - inflater.begin
+        else:
+            # In vain, and no less work.
+            inflated += ENOUGH_BYTES
+        ahead.put(batch)
+    if inflater != NULL:
+        inflater_release(inflater)
+    return inflated > 0
+
+
+cdef bint inflate_whole(Inflater* inflater, InflateAhead* ahead, AheadBatch* batch) noexcept nogil:
+    cdef size_t body = batch.begin + HEADER
+    cdef InflateResult result = inflate_begin(inflater, batch.codec, 2, ahead.data + body, batch.end - body,
+                                              ahead.length - batch.end, ahead.limit)
+    while result == INFLATE_MORE and inflater.at - inflater.begin < LONGEST_BYTES:
+        result = inflate_step(inflater, LONGEST_BYTES)
+    return result == INFLATE_DONE
