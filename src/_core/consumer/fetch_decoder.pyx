@@ -8,8 +8,8 @@ Who decodes: an application that waits in an exclusive call has nothing else to 
 While the application works on what it was given, N decodes ahead of it. The bytes of one response are mostly worth
 several steps, and an application that takes whole batches comes back within microseconds: so N leaves it that long.
 
-What is compressed keeps both busy: while the application decodes, N inflates the batches before it (InflateAhead). Where
-it catches up with the one that N is at, it inflates the next one itself.
+What is compressed keeps both busy: while the application decodes, N inflates the batches before it (InflateAhead).
+Where it catches up with the one that N is at, it inflates the next one itself.
 """
 cimport cython
 

@@ -23,6 +23,7 @@ cdef extern from "records/inflate_ahead.hpp" namespace "kc" nogil:
         InflateAhead(Block* block, const uint8_t* data, size_t length, size_t limit, atomic[int64_t]* inflated_bytes)
         void retain()
         void release()
+
         @staticmethod
         bint is_wanted(const uint8_t* data, size_t length)
         bint claim(AheadBatch* out)

@@ -17,7 +17,8 @@ from kconsumer._core.records.compression cimport (
 )
 from kconsumer._core.records.crc32c cimport crc32c_extend
 from kconsumer._core.records.decode cimport (
-    STAGE_AWAIT, STAGE_BATCH, STAGE_BEGIN, STAGE_CRC, STAGE_FAILED, STAGE_FINISHED, STAGE_INFLATE, STAGE_RECORDS, BatchState,
+    STAGE_AWAIT, STAGE_BATCH, STAGE_BEGIN, STAGE_CRC, STAGE_FAILED, STAGE_FINISHED, STAGE_INFLATE, STAGE_RECORDS,
+    BatchState,
 )
 from kconsumer._core.records.inflate_ahead cimport AHEAD_BUSY, AHEAD_READY, AheadBatch, AheadState
 from kconsumer._core.records.message_set cimport (
