@@ -1,7 +1,7 @@
 """The command `kconsumer`: `consume`, `topics` and `watermarks` for a look into topics, `ingest` for Spark's job.
 
-Owns: main, what is said when the extra is missing, and the exit code of Ctrl-C. Threads: the main one. Never: is imported
-by the rest of kconsumer.
+Owns: main, what is said when the extra is missing, and the exit code of Ctrl-C. Threads: the main one. Never: is
+imported by the rest of kconsumer.
 """
 
 from __future__ import annotations
