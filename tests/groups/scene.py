@@ -33,6 +33,7 @@ KEPT = HERE.parents[1] / "build" / "groups"  # where the traces of a failed scen
 PATIENCE = 60.0
 SESSION_MS = 6000
 HEARTBEAT_MS = 500
+DEAF_MS = 15000  # after which the broker throws out a librdkafka member that it has told a target in vain (Life.deaf)
 BROKER = {  # a group's times under the consumer protocol are the broker's to say
     "group.min.session.timeout.ms": 1000,
     "group.consumer.min.session.timeout.ms": 1000,
@@ -104,6 +105,10 @@ class Member:
         """The offset after the last record it said it had read."""
         self.events()
         return self._positions.get(partition, 0)
+
+    def heartbeat_timed_out(self) -> bool:
+        """Whether librdkafka has logged that no answer to a heartbeat of the consumer protocol came in time."""
+        return b"Timed out ConsumerGroupHeartbeatRequest" in self._trace.with_suffix(".log").read_bytes()
 
     @property
     def running(self) -> bool:
@@ -238,6 +243,8 @@ class Scene:
                        "heartbeat.interval.ms": HEARTBEAT_MS, **options}
         elif assignor in ("uniform", "range"):
             options["group.remote.assignor"] = assignor
+        if kind == "confluent" and protocol == CONSUMER:
+            options.setdefault("max.poll.interval.ms", DEAF_MS)
         if static:
             options["group.instance.id"] = name
         if kind == "kconsumer" and "KCONSUMER_TEST_DEBUG" in os.environ:
@@ -376,6 +383,7 @@ class Scene:
         lives = [m.life for m in self.members]
         for member in self.members:
             member.events()
+            member.life.deaf = member.life.gives_early and member.heartbeat_timed_out()
         written = self.writers[0].written()
         found = judge(lives, written, gaps).since(since, written)
         allowed = {"killed", "lost", "given early", *repeats}

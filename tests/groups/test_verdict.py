@@ -117,8 +117,38 @@ def test_a_commit_that_nobody_answered_may_be_done_after_a_later_one(error, firs
 
 
 def test_what_a_member_should_not_have_said():
-    """A Java member that closes while others do calls its partitions lost; nobody else may, and none before that."""
+    """A Java member that closes while others do calls its partitions lost, and one of librdkafka that was thrown out
+    since it had missed its target; nobody else may, and none before that."""
     events = [{"t": 1, "e": "error", "error": "X", "fatal": False}, {"t": 2, "e": "lost", "p": []}, *ended(3, "lost")]
     assert Life("a", "java", events, closing=2.5).complaints() == events[:1]
     assert Life("a", "java", events, closing=3.5).complaints() == [events[0], events[2]]
     assert Life("a", "confluent", events, closing=2.5).complaints() == [events[0], events[2]]
+    assert Life("a", "confluent", events, deaf=True).complaints() == events[:1]
+
+
+def test_one_that_was_stopped_calls_revoked_what_it_has_lost():
+    """A revocation that commits, and one of a member that ran, are what they are called."""
+    def group(ok: bool, **more) -> Verdict:
+        revocation = [{"t": 6.1, "e": "revoking", "p": [P]}, {**commit(6.2, 10, ok), "where": "revoke"},
+                      {"t": 6.3, "e": "revoked", "p": [P]}]
+        return verdict(owner("a", 0, read(1, 0, 9), *revocation, **more), owner("b", 3, read(4, 5, 19)))
+
+    found = group(False, stops=[[1.5, 6.0]])
+    assert found.wrong == [] and dict(found.repeated_for) == {"lost": 5}
+    assert any("two owners" in wrong for wrong in group(False, stops=[[1.5, 3.0]]).wrong)
+    assert any("two owners" in wrong for wrong in group(True, stops=[[1.5, 6.0]]).wrong)
+    assert any("two owners" in wrong for wrong in group(False).wrong)
+
+
+@pytest.mark.parametrize(("kind", "reads", "right"), [
+    ("confluent", [read(5, 0, 3), read(5.1, 10, 19)], True),
+    ("kconsumer", [read(5, 0, 3), read(5.1, 10, 19)], False),
+    ("confluent", [read(5, 1, 3), read(5.1, 10, 19)], False),  # where it never was
+    ("confluent", [read(5, 0, 19)], False),  # it stays there
+])
+def test_what_librdkafka_has_left_over_from_an_earlier_tenure(kind, reads, right):
+    again = [*ended(0.5, "revoked"), {"t": 4, "e": "assigned", "p": [P]}, *reads]
+    first = Life("a", kind, [{"t": 0, "e": "assigned", "p": [P]}, *again])
+    found = verdict(first, owner("b", 1, read(2, 0, 9), commit(2.1, 10), *ended(3, "revoked")))
+    assert (found.wrong == []) is right
+    assert found.repeated == 0 or not right
