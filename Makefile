@@ -17,7 +17,7 @@ SOURCES := $(wildcard src tests tools benchmarks examples setup.py)
 
 .DEFAULT_GOAL := build
 .PHONY: setup build debug test test-spark test-full cluster-test quicktest lint generate docs wheel wheel-test demo bench bench-spark \
-        fuzz sanitize soak clean
+        test-openssl-1.1.1 fuzz sanitize soak clean
 
 # A venv with the development tools and an editable install. The stamps make the second time quick.
 setup: $(STAMPS)/setup
@@ -66,6 +66,10 @@ quicktest: build
 test-full: build $(STAMPS)/extra-demo
 	$(PY) -m pytest $(ARGS)
 	tools/test_pythons.sh $(ARGS)
+
+# The oldest OpenSSL that is supported, built here. ARGS: the tests, if others than those about TLS and SASL.
+test-openssl-1.1.1: $(STAMPS)/setup
+	tools/openssl_111.sh $(PY) $(ARGS)
 
 # kconsumer shipped to a Spark cluster of separate processes, in both documented ways.
 cluster-test: build $(STAMPS)/extra-demo

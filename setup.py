@@ -33,6 +33,7 @@ LIBRARIES = {
     "kconsumer._core.network.network_client": ["crypto"],
     "kconsumer._core.network.sasl_testing": ["crypto"],
     "kconsumer._core.network.network_testing": ["crypto"],
+    "kconsumer._core.network.tls_testing": ["crypto"],
     "kconsumer._core.consumer.credentials": ["crypto"],
     "kconsumer._core.consumer.sasl_settings": ["crypto"],
 }

@@ -24,6 +24,7 @@ from reading import WAYS, Ledger, meanwhile, read_until, write
 
 import kconsumer
 from kconsumer import KafkaError, TopicPartition
+from kconsumer._core.network.tls_testing import openssl_version
 from kconsumer.testing import KafkaCluster
 from kconsumer.tls import tls_options
 
@@ -403,7 +404,7 @@ def test_secrets_are_wiped_from_memory(
     """Password, key as text, and the key that OpenSSL works with (a number, its lowest word first).
 
     What OpenSSL's decoder has on its way there, DER with the highest byte first, it frees unwiped (3.0), so that
-    is not looked for.
+    is not looked for. Nor is, with 1.1.1, the password as PKCS#12 wants it: PKCS12_key_gen_uni frees it as it is.
     """
     word = "open, \u674e, open"
     identity = authorities.ours.issue("client", hosts=(), client=True)
@@ -424,7 +425,8 @@ def test_secrets_are_wiped_from_memory(
     if form != "open pem":
         needles["password"] = word.encode()
     held = sorted(needles)
-    needles["password as in PKCS#12"] = word.encode("utf-16-be")  # Python's own is the other way round
+    if openssl_version() >= (3, 0):
+        needles["password as in PKCS#12"] = word.encode("utf-16-be")  # Python's own is the other way round
     with reading({"bootstrap.servers": cluster.bootstrap("MUTUAL"), "security.protocol": "ssl",
                   "ssl.ca.location": authorities.ca, **given}) as process:
         assert set(held) <= set(process.found(needles)), "the search finds nothing"

@@ -24,6 +24,16 @@ from kconsumer._core.network.transport cimport (
 from kconsumer._core.network.tls import open_client
 
 
+cdef extern from "openssl/crypto.h" nogil:
+    unsigned long OpenSSL_version_num()
+
+
+def openssl_version():
+    """(major, minor) of the OpenSSL that is loaded: (1, 1), (3, 5)."""
+    cdef unsigned long number = OpenSSL_version_num()
+    return number >> 28, number >> 20 & 0xff
+
+
 cdef bytes raw(const string& text):
     return text.data()[:text.size()]
 
