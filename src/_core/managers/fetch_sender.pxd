@@ -34,8 +34,7 @@ cdef class FetchSender(RequestManager):
     cdef int64_t active_sessions                         # thread: N: with partitions
     cdef deque[FetchedItem*] fetched                     # thread: N (owned; FetchDecoder takes from the front)
     cdef vector[PartitionState*] delayed                 # thread: N (a reference each): backing off
-    cdef vector[SessionPartition*] wanted                # thread: N (scratch of _add_partitions)
-    cdef uint64_t serve_count                            # thread: N
+    cdef vector[SessionPartition*] wanted                # thread: N (scratch of _send_fetch)
     cdef bint closing                                    # thread: N
     cdef int32_t closes_in_flight                        # thread: N
 
@@ -54,12 +53,11 @@ cdef class FetchSender(RequestManager):
     cdef int64_t _share(self, int64_t memory) noexcept nogil
     cdef int64_t _room(self, FetchSession* session) noexcept nogil
     cdef void _send_fetch(self, FetchSession* session, int64_t room, int64_t now_ms) noexcept nogil
+    cdef size_t _window(self, FetchSession* session, int64_t now_ms) noexcept nogil
     cdef void _send(self, FetchSession* session, BodyOf[FetchRequest]* body, int32_t kind, Channel channel,
                     int64_t now_ms, int64_t deadline_ms, size_t expected_bytes) noexcept nogil
     cdef bint _can_use_ids(self, FetchSession* session, int64_t now_ms) noexcept nogil
     cdef int32_t _partition_bytes(self, FetchSession* session) noexcept nogil
-    cdef void _add_partitions(self, FetchSession* session, FetchRequest& message) noexcept nogil
-    cdef void _add_forgotten(self, FetchSession* session, FetchRequest& message) noexcept nogil
     cdef void _ended(self, FetchSession* session) noexcept nogil
     cdef void _session_failed(self, FetchSession* session, int64_t now_ms) noexcept nogil
     cdef void _advance_session(self, FetchSession* session, int32_t session_id) noexcept nogil

@@ -45,6 +45,7 @@ from kconsumer._core.events.background_event cimport (
     BACKGROUND_THROTTLE,
     BackgroundEvent,
 )
+from kconsumer._core.managers.fetch_request cimport name_forgotten, name_partitions
 from kconsumer._core.managers.fetch_session cimport (
     FETCHED_END_OF_PARTITION,
     FETCHED_ERROR,
@@ -59,9 +60,6 @@ from kconsumer._core.network.request cimport CHANNEL_CONTROL, CHANNEL_FETCH, Bod
 from kconsumer._core.protocol.messages.fetch cimport (
     FetchRequest,
     FetchRequest_api_key,
-    FetchRequest_FetchPartition,
-    FetchRequest_FetchTopic,
-    FetchRequest_ForgottenTopic,
     FetchRequest_max_version,
     FetchRequest_min_version,
     FetchResponse_FetchableTopicResponse,
@@ -78,12 +76,13 @@ cdef enum:
     KIND_FETCH = 1
     KIND_CLOSE_SESSION = 2
     LAST_VERSION_WITHOUT_IDS = 12
+    FINAL_EPOCH = -1  # ends the session that it names; without one, makes none
     # What one response may bring at most: its block is pinned as a whole, so it should not grow with fetch.max.bytes.
     # With what surrounds the records it is 8 MiB, and fits a block of that size.
     RESPONSE_TARGET_BYTES = 8384512
-    # Twice as much from this number of partitions on: a broker looks at all of a session's for every request (10 µs
-    # each), and should be sending for most of the time. More than that no longer stays in the CPU's caches.
-    MANY_PARTITIONS = 500
+    # While a backlog is read in windows the whole session is asked as often as this, so that its watermarks stay known
+    # (lag() relies on those of the last second).
+    WHOLE_SESSION_MS = 800
     WORTHWHILE_BYTES = 1048576
     SMALLEST_FETCH_BYTES = 65536
     SMALLEST_SHARE_BYTES = 1048576
@@ -234,6 +233,8 @@ cdef class FetchSender(RequestManager):
             if entry.known_to_broker and not entry.topic_id.is_zero():
                 session.start_again()
             session.set_topic_id(dereference(entry), topic.id)
+        if entry.position_epoch != p.adopted_epoch or entry.generation != p.decode_generation:
+            session.turns.goes_first(entry.turn)
         session.want(dereference(entry))
 
     # ---- requests
@@ -273,7 +274,8 @@ cdef class FetchSender(RequestManager):
         round trip or two. Given up is only a Fetch that has had the time of a quick answer and has none begun.
         """
         cdef int64_t due
-        if session.urgent_ms == 0:
+        if session.urgent_ms == 0 or session.named > 0:
+            # A window is not parked; who came meanwhile stands first in the next.
             return INT64_MAX
         due = max(session.urgent_ms, session.sent_ms + 2 * session.fastest_ms) + session.grace_ms
         if now_ms < due:
@@ -327,7 +329,6 @@ cdef class FetchSender(RequestManager):
         cdef int64_t memory = self.config.buffer_memory.load()
         cdef int64_t share = self._share(memory)
         cdef int64_t worthwhile = min(min(<int64_t>WORTHWHILE_BYTES, memory // 4), share)
-        cdef int64_t target = RESPONSE_TARGET_BYTES * (2 if session.partition_count >= MANY_PARTITIONS else 1)
         cdef int64_t room = memory - self.pool.live_bytes() - self.counters.reserved_bytes.load()
         if room < worthwhile:
             self.pool.starved.store(True)
@@ -337,7 +338,7 @@ cdef class FetchSender(RequestManager):
                 self.counters.stalls.fetch_add(1)
                 return 0
             room = max(room, worthwhile)
-        room = min(room, min(target, share))
+        room = min(room, min(<int64_t>RESPONSE_TARGET_BYTES, share))
         return max(min(room, <int64_t>self.config.max_bytes.load()), <int64_t>1)
 
     cdef void _send_fetch(self, FetchSession* session, int64_t room, int64_t now_ms) noexcept nogil:
@@ -359,11 +360,20 @@ cdef class FetchSender(RequestManager):
             body.message.max_wait_ms = 0
         body.message.max_bytes = <int32_t>room
         body.message.isolation_level = 1 if self.config.read_committed else 0
-        body.message.session_id = session.session_id
-        body.message.session_epoch = session.epoch
         body.message.rack_id = self.config.client_rack
-        self._add_partitions(session, body.message)
-        self._add_forgotten(session, body.message)
+        session.named = self._window(session, now_ms)
+        if session.named > 0:
+            # Beside the session, which stays as it is. The others may have records: nothing is waited for.
+            body.message.max_wait_ms = 0
+            body.message.session_epoch = FINAL_EPOCH
+            session.take_window(self.wanted)
+            name_partitions(body.message, self.wanted, self._partition_bytes(session))
+        else:
+            body.message.session_id = session.session_id
+            body.message.session_epoch = session.epoch
+            session.take_wanted(self.wanted)
+            name_partitions(body.message, self.wanted, self._partition_bytes(session))
+            name_forgotten(body.message, dereference(session))
         session.in_flight = True
         session.restart = False
         session.reserved_bytes = room
@@ -373,6 +383,12 @@ cdef class FetchSender(RequestManager):
         session.urgent_ms = 0
         self._send(session, body, KIND_FETCH, CHANNEL_FETCH, now_ms,
                    now_ms + self.backoff.request_timeout_ms + body.message.max_wait_ms, <size_t>room)
+
+    cdef size_t _window(self, FetchSession* session, int64_t now_ms) noexcept nogil:
+        """How many partitions the next Fetch names, beside the session; 0: it is one of the session."""
+        if now_ms - session.answered_ms.load() >= WHOLE_SESSION_MS:
+            return 0
+        return session.turns.window(self.config.window_from)
 
     cdef void _send(self, FetchSession* session, BodyOf[FetchRequest]* body, int32_t kind, Channel channel,
                     int64_t now_ms, int64_t deadline_ms, size_t expected_bytes) noexcept nogil:
@@ -401,51 +417,6 @@ cdef class FetchSender(RequestManager):
             return given
         return max(RESPONSE_TARGET_BYTES // max(<int32_t>session.partition_count, 1), <int32_t>SMALLEST_SHARE_BYTES)
 
-    cdef void _add_partitions(self, FetchSession* session, FetchRequest& message) noexcept nogil:
-        cdef FetchRequest_FetchPartition asked
-        cdef FetchRequest_FetchTopic topic
-        cdef SessionPartition* entry
-        cdef PartitionState* p
-        cdef int32_t partition_bytes = self._partition_bytes(session)
-        session.take_wanted(self.wanted)
-        for entry in self.wanted:
-            p = entry.partition
-            entry.known_to_broker = True
-            entry.fetch_offset = p.fetch_offset.load()
-            entry.leader_epoch = p.leader_epoch
-            entry.position_epoch = p.adopted_epoch
-            entry.generation = p.decode_generation
-            asked.partition = p.partition
-            asked.current_leader_epoch = p.leader_epoch
-            asked.fetch_offset = entry.fetch_offset
-            asked.log_start_offset = -1
-            asked.partition_max_bytes = partition_bytes
-            if message.topics.empty() or message.topics.back().topic != p.topic:
-                topic.topic = p.topic
-                topic.topic_id = entry.topic_id
-                message.topics.push_back(topic)
-            message.topics.back().partitions.push_back(asked)
-
-    cdef void _add_forgotten(self, FetchSession* session, FetchRequest& message) noexcept nogil:
-        cdef FetchRequest_ForgottenTopic topic
-        cdef SessionPartition* entry
-        cdef size_t i
-        for i in range(session.to_forget.size()):
-            if session.epoch == 0:
-                break
-            entry = session.find(session.to_forget[i].topic, session.to_forget[i].partition)
-            if entry != NULL and entry.topic_id == session.to_forget[i].topic_id:
-                # It has come back meanwhile and stands among the partitions of this request.
-                continue
-            if (message.forgotten_topics_data.empty()
-                    or message.forgotten_topics_data.back().topic != session.to_forget[i].topic
-                    or not (message.forgotten_topics_data.back().topic_id == session.to_forget[i].topic_id)):
-                topic.topic = session.to_forget[i].topic
-                topic.topic_id = session.to_forget[i].topic_id
-                message.forgotten_topics_data.push_back(topic)
-            message.forgotten_topics_data.back().partitions.push_back(session.to_forget[i].partition)
-        session.to_forget.clear()
-
     cdef int64_t poll_on_close(self, int64_t now_ms) noexcept nogil:
         """Close every fetch session (epoch −1), so that brokers free their slots."""
         cdef BodyOf[FetchRequest]* body
@@ -465,7 +436,7 @@ cdef class FetchSender(RequestManager):
             body = new BodyOf[FetchRequest]()
             body.message.replica_id = -1
             body.message.session_id = session.session_id
-            body.message.session_epoch = -1
+            body.message.session_epoch = FINAL_EPOCH
             session.session_id = 0
             self.closes_in_flight += 1
             self._send(session, body, KIND_CLOSE_SESSION, channel, now_ms, now_ms + CLOSE_TIMEOUT_MS, 0)
@@ -508,15 +479,18 @@ cdef class FetchSender(RequestManager):
         cdef FetchResponse message
         cdef Reader reader = Reader(response.body, response.length)
         cdef FetchSession* session
-        cdef size_t t
+        cdef int64_t asked_bytes
+        cdef size_t t, i
         if request.kind == KIND_CLOSE_SESSION:
             self.closes_in_flight -= 1
             return
         session = self.sessions[<int32_t>request.cookie]
+        asked_bytes = session.reserved_bytes
         self._ended(session)
         session.interrupted = False
         session.grace_ms = PARKED_GRACE_MS
-        session.fastest_ms = min(session.fastest_ms, max(now_ms - session.sent_ms, <int64_t>0))
+        if session.named == 0:
+            session.fastest_ms = min(session.fastest_ms, max(now_ms - session.sent_ms, <int64_t>0))
         self.counters.fetched_bytes.fetch_add(<int64_t>response.length)
         message.decode(reader, response.version)
         if not reader.ok():
@@ -536,10 +510,14 @@ cdef class FetchSender(RequestManager):
         session.attempts = 0
         session.not_before_ms = 0
         session.unsupported_reported = False
-        session.answered_ms.store(now_ms)
-        self._advance_session(session, message.session_id)
+        if session.named == 0:
+            session.answered_ms.store(now_ms)
+            self._advance_session(session, message.session_id)
         for t in range(message.responses.size()):
+            for i in range(message.responses[t].partitions.size()):
+                session.turns.received(<int64_t>message.responses[t].partitions[i].records.length)
             self._on_topic(session, message, message.responses[t], response, now_ms)
+        session.turns.answer_ended(session.named, asked_bytes)
 
     cdef void _session_failed(self, FetchSession* session, int64_t now_ms) noexcept nogil:
         session.start_again()
@@ -618,6 +596,7 @@ cdef class FetchSender(RequestManager):
         cdef int64_t end
         p.attempts = 0
         p.last_error = 0
+        session.turns.answered(entry.turn, data.records.length > 0)
         if data.preferred_read_replica >= 0 and data.preferred_read_replica != session.node_id:
             p.preferred_replica = data.preferred_read_replica
             p.preferred_until_ms = now_ms + self.config.metadata_max_age_ms
@@ -627,13 +606,15 @@ cdef class FetchSender(RequestManager):
                                             &p.fetch_leader_epoch, &session.partial_batches)
             p.received_bytes += <int64_t>data.records.length
             self._queue_records(entry, p, data, response)
-            entry.served = self.serve_count
-            self.serve_count += 1
             if next_offset > entry.fetch_offset:
+                p.received_offsets += next_offset - entry.fetch_offset
                 p.fetch_offset.store(next_offset)
                 session.want(dereference(entry))
                 if next_offset >= p.end_offset.load():
                     self.positions.mark_dirty(p)
+        if entry.bounded and next_offset < p.end_offset.load() and next_offset < data.high_watermark:
+            p.range_doublings += 1
+            session.want(dereference(entry))
         if self.config.partition_eof:
             end = data.last_stable_offset if self.config.read_committed and data.last_stable_offset >= 0 \
                 else data.high_watermark

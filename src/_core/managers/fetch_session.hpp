@@ -5,10 +5,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "managers/fetch_turns.hpp"
 #include "protocol/types.hpp"
 #include "records/decode.hpp"
 #include "state/metadata.hpp"
@@ -21,12 +23,13 @@ struct SessionPartition {
   Uuid topic_id;
   bool known_to_broker = false;         // stands in the broker's session
   ptrdiff_t place = -1;                 // where in FetchSession.to_send; -1: not there
-  uint64_t served = 0;                  // when it last returned data: full requests ask the longest unserved first
+  FetchTurns::Turn turn;                // its place in FetchSession.turns
   // as last asked
   int64_t fetch_offset = -1;
   int32_t leader_epoch = -1;
   uint64_t position_epoch = 0;
   uint64_t generation = 0;
+  bool bounded = false;                 // by what was left of its range
 };
 
 struct ForgottenPartition {
@@ -52,8 +55,10 @@ struct FetchSession {
   int32_t attempts = 0;
   int64_t not_before_ms = 0;
   int64_t reserved_bytes = 0;
+  size_t named = 0;                     // by the Fetch in flight, beside the session (a window); 0: it is the session's
   int64_t sent_ms = 0;
-  std::atomic<int64_t> answered_ms{-1}; // shared: atomic; what is known of its partitions held at least until then
+  std::atomic<int64_t> answered_ms{-1}; // shared: atomic; what is known of its partitions held at least until then:
+                                        // windows do not move it
   int64_t fastest_ms = 100;             // shortest time from request to response seen
   int64_t urgent_ms = 0;                // since when a new partition waits behind the Fetch in flight; 0: none
   int64_t grace_ms = 0;                 // how long the answer in flight may keep it waiting
@@ -66,6 +71,7 @@ struct FetchSession {
   std::unordered_map<Uuid, SessionTopic*> by_id;
   std::vector<SessionPartition*> to_send;  // parameters moved; null where one has left
   std::vector<ForgottenPartition> to_forget;
+  FetchTurns turns;
 
   FetchSession() = default;
   FetchSession(const FetchSession&) = delete;
@@ -97,7 +103,9 @@ struct FetchSession {
     if (entry.partition == nullptr) {
       partitions_without_id += 1;
       partition_count += 1;
+      entry.turn = turns.join(&entry);
     } else {
+      turns.goes_first(entry.turn);
       entry.partition->session_node = -1;
       entry.partition->release();
     }
@@ -117,8 +125,10 @@ struct FetchSession {
     named = &topics[entry.partition->topic];
     named->ids.push_back(id);
   }
-  // The broker told the watermarks of p; from now on it tells when they change.
-  void keeps_told(PartitionState* p) { p->told_by.store(&answered_ms, std::memory_order_release); }
+  // The broker told the watermarks of p; from now on it tells when they change, unless it was asked beside the session.
+  void keeps_told(PartitionState* p) {
+    if (named == 0) p->told_by.store(&answered_ms, std::memory_order_release);
+  }
   void leave(SessionPartition& entry) {
     PartitionState* p = entry.partition;
     p->told_by.store(nullptr, std::memory_order_release);
@@ -126,6 +136,7 @@ struct FetchSession {
     if (entry.place >= 0) to_send[static_cast<size_t>(entry.place)] = nullptr;
     if (entry.topic_id.is_zero()) partitions_without_id -= 1;
     partition_count -= 1;
+    turns.leave(entry.turn);
     topic->second.partitions.erase(p->partition);
     if (topic->second.partitions.empty()) {
       for (const Uuid& id : topic->second.ids) by_id.erase(id);
@@ -144,24 +155,28 @@ struct FetchSession {
     epoch = 0;
     restart = in_flight;
     to_forget.clear();
+    turns.start_again();
     for (auto& topic : topics)
       for (auto& entry : topic.second.partitions) entry.second.known_to_broker = false;
   }
   // What to ask for, in order. A full request (epoch 0) has everything, what has waited longest first: a broker fills
-  // the response in the order of the request. Partitions of a topic stay together, or each would name it again.
+  // the response in the order of the request.
   void take_wanted(std::vector<SessionPartition*>& wanted) {
     wanted.clear();
     wanted.swap(to_send);
     if (epoch == 0) {
-      wanted.clear();
-      for (auto& topic : topics)
-        for (auto& entry : topic.second.partitions) wanted.push_back(&entry.second);
-      std::stable_sort(wanted.begin(), wanted.end(),
-                       [](const SessionPartition* a, const SessionPartition* b) { return a->served < b->served; });
+      wanted.assign(turns.line().begin(), turns.line().end());
     } else {
       wanted.erase(std::remove(wanted.begin(), wanted.end(), nullptr), wanted.end());
     }
-    for (SessionPartition* entry : wanted) entry->place = -1;
+    for (SessionPartition* entry : wanted) {
+      entry->place = -1;
+      entry->known_to_broker = true;
+    }
+  }
+  // The first `named` in line, asked beside the session: it still has to hear what of them has moved.
+  void take_window(std::vector<SessionPartition*>& wanted) {
+    wanted.assign(turns.line().begin(), std::next(turns.line().begin(), static_cast<ptrdiff_t>(named)));
   }
 };
 

@@ -6,17 +6,30 @@ from kconsumer._core.records.decode cimport DecodeJob
 from kconsumer._core.state.partition_state cimport PartitionState
 
 
+cdef extern from "managers/fetch_turns.hpp" namespace "kc" nogil:
+    cdef cppclass FetchTurn "kc::FetchTurns::Turn":
+        pass
+
+    cdef cppclass FetchTurns:
+        void goes_first(FetchTurn turn)
+        size_t window(size_t many)
+        void received(int64_t bytes)
+        void answered(FetchTurn turn, bint with_records)
+        void answer_ended(size_t named, int64_t most_bytes)
+
+
 cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
     cdef cppclass SessionPartition:
         SessionPartition()
         PartitionState* partition
         Uuid topic_id
         bint known_to_broker
-        uint64_t served
+        FetchTurn turn
         int64_t fetch_offset
         int32_t leader_epoch
         uint64_t position_epoch
         uint64_t generation
+        bint bounded
 
     cdef cppclass ForgottenPartition:
         ForgottenPartition()
@@ -41,6 +54,7 @@ cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
         int32_t attempts
         int64_t not_before_ms
         int64_t reserved_bytes
+        size_t named
         int64_t sent_ms
         atomic[int64_t] answered_ms
         int64_t fastest_ms
@@ -53,6 +67,7 @@ cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
         size_t partition_count
         unordered_map[string, SessionTopic] topics
         vector[ForgottenPartition] to_forget
+        FetchTurns turns
         SessionPartition* find(const string& topic, int32_t partition)
         SessionPartition* find(SessionTopic& topic, int32_t partition)
         SessionTopic* topic_of(const Uuid& id)
@@ -63,6 +78,7 @@ cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
         void want(SessionPartition& entry)
         void start_again()
         void take_wanted(vector[SessionPartition*]& wanted)
+        void take_window(vector[SessionPartition*]& wanted)
 
     cdef enum FetchedKind:
         FETCHED_RECORDS

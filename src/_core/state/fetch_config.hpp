@@ -25,6 +25,7 @@ struct FetchConfig {
   int64_t reset_duration_ms = 0;
   std::string client_rack;
   int64_t metadata_max_age_ms = 900000;
+  size_t window_from = 64;             // partitions of one broker from which on a backlog is read in windows; tests set less
   bool rebootstrap = true;
   int64_t rebootstrap_trigger_ms = 300000;
 };

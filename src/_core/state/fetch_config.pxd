@@ -25,6 +25,7 @@ cdef extern from "state/fetch_config.hpp" namespace "kc" nogil:
         int64_t reset_duration_ms
         string client_rack
         int64_t metadata_max_age_ms
+        size_t window_from
         bint rebootstrap
         int64_t rebootstrap_trigger_ms
 

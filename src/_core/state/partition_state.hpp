@@ -81,6 +81,8 @@ struct PartitionState {
 
   // ---- thread: N
   int64_t received_bytes = 0;          // of their batches, as they came
+  int64_t received_offsets = 0;        // that those went on by
+  int32_t range_doublings = 0;         // times that what is left of its range was taken for less than it is
   size_t tracked_place = 0;            // where in FetchPositions.tracked
   FetchState state = FETCH_NONE;
   int64_t reset_timestamp = 0;         // for FETCH_AWAIT_RESET: -1, -2 or a time in ms

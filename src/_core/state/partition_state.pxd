@@ -48,6 +48,8 @@ cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
         atomic[int64_t] undelivered_records
         atomic[int64_t] received_records
         int64_t received_bytes
+        int64_t received_offsets
+        int32_t range_doublings
         bint tracked                  # atomic, as are adopted_epoch and decode_generation
         size_t tracked_place
         uint64_t adopted_epoch

@@ -614,17 +614,6 @@ def test_brokers_that_wait_for_room_are_asked_in_turn(loops):
         assert set(asked[start:start + 13]) == set(range(1, 13)), asked
 
 
-def test_many_partitions_of_a_broker_may_fill_a_larger_response(loops):
-    loop = loops(fetch_max_bytes=1 << 30, fetch_buffer_memory=64 << 20)
-    loop.topics["t"] = Topic({n: (1, 5) for n in range(1000)})
-    loop.assign(*[("t", n, 0) for n in range(1000)])
-    assert loop.one(FETCH)["body"]["max_bytes"] == 2 * ((8 << 20) - 4096)
-    loop = loops(fetch_max_bytes=1 << 30, fetch_buffer_memory=64 << 20)
-    loop.topics["t"] = Topic({n: (1, 5) for n in range(100)})
-    loop.assign(*[("t", n, 0) for n in range(100)])
-    assert loop.one(FETCH)["body"]["max_bytes"] == (8 << 20) - 4096
-
-
 def test_partitions_longest_unserved_come_first_in_a_full_request(loop):
     loop.topics["t"] = Topic({n: (1, 5) for n in range(4)})
     loop.assign(*[("t", n, 0) for n in range(4)])

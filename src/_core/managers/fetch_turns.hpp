@@ -1,0 +1,86 @@
+// Owns: FetchTurns: whose turn it is among a broker's partitions, and how many of them the next Fetch names.
+// thread: N. Never: knows what a request or a response looks like.
+//
+// A broker looks at every partition of a fetch session for every request, about 10 µs each, also at those whose records
+// no longer fit into the answer: with a thousand partitions that takes longer than sending the records. While there is
+// a backlog a Fetch therefore names only a window of them: the first of the line, in which who was served longest ago
+// stands first. Every full answer takes at least the first one to the end, so that each comes to its turn.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <vector>
+
+namespace kc {
+
+struct SessionPartition;
+
+class FetchTurns {
+ public:
+  using Turn = std::list<SessionPartition*>::iterator;
+
+  // Whoever is new has waited longest.
+  Turn join(SessionPartition* entry) { return line_.insert(line_.begin(), entry); }
+  void leave(Turn turn) { line_.erase(turn); }
+  void goes_first(Turn turn) { line_.splice(line_.begin(), line_, turn); }
+
+  const std::list<SessionPartition*>& line() const { return line_; }
+
+  // How many the next Fetch names; 0: all. Where `many` are few it is not worth while, nor where it would be most.
+  size_t window(size_t many) const {
+    const size_t size = size_of(many);
+    return backlog_ && line_.size() >= many && size <= line_.size() / 2 ? size : 0;
+  }
+
+  // An answer, in its order: all records that it brings, and who has been answered what is still wanted; then
+  // answer_ended().
+  void received(int64_t bytes) { bytes_ += bytes; }
+  void answered(Turn turn, bool with_records) {
+    passed_.push_back(turn);
+    if (!with_records) return;
+    brought_ += 1;
+    reached_ += passed_.size();
+    have_had_their_turn();
+  }
+  // `named` is what window() had said of this Fetch, `most_bytes` what it asked for.
+  void answer_ended(size_t named, int64_t most_bytes) {
+    backlog_ = bytes_ >= (most_bytes + 1) / 2;
+    if (!backlog_) {
+      have_had_their_turn();
+      // Too few of them had anything. Where all were asked, there is nothing more to learn from.
+      window_ = 2 * named;
+    } else if (named > 0) {
+      window_ = 2 * reached_;
+    } else {
+      window_ = std::max(3 * brought_, window_ - window_ / 4);
+    }
+    passed_.clear();
+    bytes_ = 0;
+    brought_ = reached_ = 0;
+  }
+  // Whatever the broker was known to have.
+  void start_again() {
+    backlog_ = false;
+    window_ = 0;
+  }
+
+ private:
+  size_t size_of(size_t many) const { return std::max({window_, many / 4, size_t{1}}); }
+  // To the end of the line. Those behind the last that brought records have not: there may have been no room for theirs.
+  void have_had_their_turn() {
+    for (Turn turn : passed_) line_.splice(line_.end(), line_, turn);
+    passed_.clear();
+  }
+
+  std::list<SessionPartition*> line_;
+  bool backlog_ = false;       // the last answer was at least half full
+  size_t window_ = 0;          // learned: as many as fill an answer, with a margin
+  // of the answer that is being read
+  std::vector<Turn> passed_;   // brought nothing, and nobody behind them has yet
+  int64_t bytes_ = 0;
+  size_t brought_ = 0;
+  size_t reached_ = 0;         // place of the last that brought records
+};
+
+}  // namespace kc
