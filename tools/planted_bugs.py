@@ -52,6 +52,10 @@ BUGS = (
         "item.job.add_aborted(aborted)", "item.job.aborted.push_back(aborted)", ("assign",)),
     Bug("the next fetch skips an offset", "managers/fetch_sender",
         "p.fetch_offset.store(next_offset)", "p.fetch_offset.store(next_offset + 1)", ("assign",)),
+    Bug("the session does not hear what was read beside it", "managers/fetch_sender",
+        "                session.want(dereference(entry))\n                if next_offset >= p.end_offset.load():",
+        "                if session.named == 0:\n                    session.want(dereference(entry))\n"
+        "                if next_offset >= p.end_offset.load():", ("assign",)),
     Bug("records that were fetched before a seek are given", "consumer/fetch_handler",
         "return entry.position_epoch != entry.partition.position_epoch.load()", "return False", ("assign",)),
 )

@@ -65,6 +65,7 @@ class History:
             "auto.offset.reset": "earliest",
             "isolation.level": chance.choice(["read_committed", "read_uncommitted"]),
         }
+        self.set_windows()
         if self.protocol != "assign":
             self.set_up_group()
         for _ in range(chance.randint(1, 2) if self.protocol == "assign" else chance.randint(1, 5)):
@@ -111,6 +112,12 @@ class History:
         highest = {"new": {}, "3.9": {1: 16, 8: 9, 9: 9, 3: 12, 68: 0}, "2.8": {1: 12, 8: 8, 9: 7, 3: 11, 10: 3, 11: 7}}
         for api, version in highest[profile].items():
             self.cluster.set_version(api, version)
+
+    def set_windows(self) -> None:
+        """Answers that are often full, so that a backlog is read in windows of few partitions."""
+        self.window_from = self.chance.choice([2, 64])
+        if self.window_from < 64:
+            self.common["fetch.max.bytes"] = self.chance.choice([1, 300, 2000])
 
     def add_application(self) -> None:
         number = next(self.numbers)

@@ -56,6 +56,7 @@ class Application:
         self.consumer._settings = config.parse(given)
         self.consumer._open(self.consumer._settings, "1.0", self.network, self.simulation.clock)
         self.place = self.simulation.add(self.consumer)
+        self.simulation.set_window_from(self.place, self.history.window_from)
 
     def make_consumer(self) -> Consumer:
         return Consumer.__new__(Consumer)

@@ -27,10 +27,10 @@ class FetchTurns {
 
   const std::list<SessionPartition*>& line() const { return line_; }
 
-  // How many the next Fetch names; 0: all. Where `many` are few it is not worth while, nor where it would be most.
+  // How many the next Fetch names; 0: all. It is not worth while with less than `many`.
   size_t window(size_t many) const {
-    const size_t size = size_of(many);
-    return backlog_ && line_.size() >= many && size <= line_.size() / 2 ? size : 0;
+    const size_t size = std::max({window_, many / 4, size_t{1}});
+    return backlog_ && line_.size() >= many && size < line_.size() ? size : 0;
   }
 
   // An answer, in its order: all records that it brings, and who has been answered what is still wanted; then
@@ -66,7 +66,6 @@ class FetchTurns {
   }
 
  private:
-  size_t size_of(size_t many) const { return std::max({window_, many / 4, size_t{1}}); }
   // To the end of the line. Those behind the last that brought records have not: there may have been no room for theirs.
   void have_had_their_turn() {
     for (Turn turn : passed_) line_.splice(line_.end(), line_, turn);

@@ -95,6 +95,7 @@ class Fetches {
       if (asked.session_id != 0) sessions_.erase(asked.session_id);
       parked.session = std::make_shared<Session>();
       parked.session->node = node;
+      if (asked.session_epoch < 0) world_.trace("broker %d: a fetch beside any session", node);
       if (asked.session_epoch == 0) {
         parked.session->id = ++last_session_;
         parked.session->epoch = 1;

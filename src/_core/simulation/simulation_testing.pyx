@@ -50,6 +50,11 @@ cdef class Simulation:
         self.members.append(member)
         return len(self.members) - 1
 
+    def set_window_from(self, int place, size_t partitions):
+        """From so many partitions of one broker on a backlog is read in windows."""
+        cdef _Member member = self.members[place]
+        member.core.config.window_from = partitions
+
     def set_running(self, int place, bint running):
         """False: its process stands still (or is gone); the brokers do not know."""
         cdef _Member member = self.members[place]

@@ -147,8 +147,8 @@ def test_a_window_that_brought_too_little_is_doubled_next_time(loops):
     take(loop)
 
 
-def test_windows_of_most_partitions_are_not_worth_while(loops):
-    loop = windowed(loops, *range(20), fetch_max_bytes=20_000)
+def test_where_nearly_all_fill_an_answer_all_are_asked(loops):
+    loop = windowed(loops, *range(34), fetch_max_bytes=40_000)
     assert session_of(loop.one(FETCH)) == (SESSION, 1)
 
 
