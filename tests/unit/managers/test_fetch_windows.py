@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from stepped_loop import FETCH, FETCH_CHANNEL, METADATA, T1, Topic, batch
+from stepped_loop import FETCH, T1, Topic, batch
 
 from kconsumer._core.consumer.metrics import ends
 
