@@ -55,9 +55,10 @@ inline void name_partitions(FetchRequest& message, const std::vector<SessionPart
   }
 }
 
-// What has left since the last request of the session, and has not come back.
+// What has left since the last request of the session, and has not come back. A full request has nothing to forget.
 inline void name_forgotten(FetchRequest& message, FetchSession& session) {
   for (const ForgottenPartition& gone : session.to_forget) {
+    if (session.epoch == 0) break;
     const SessionPartition* entry = session.find(gone.topic, gone.partition);
     if (entry != nullptr && entry->topic_id == gone.topic_id) continue;
     auto& topics = message.forgotten_topics_data;

@@ -367,13 +367,12 @@ cdef class FetchSender(RequestManager):
             body.message.max_wait_ms = 0
             body.message.session_epoch = FINAL_EPOCH
             session.take_window(self.wanted)
-            name_partitions(body.message, self.wanted, self._partition_bytes(session))
         else:
             body.message.session_id = session.session_id
             body.message.session_epoch = session.epoch
             session.take_wanted(self.wanted)
-            name_partitions(body.message, self.wanted, self._partition_bytes(session))
             name_forgotten(body.message, dereference(session))
+        name_partitions(body.message, self.wanted, self._partition_bytes(session))
         session.in_flight = True
         session.restart = False
         session.reserved_bytes = room

@@ -157,6 +157,15 @@ def test_a_paused_partition_leaves_the_session_and_comes_back(loop):
     assert (loop.asked(request), loop.forgotten(request)) == ({("t", 0): 0}, [])
 
 
+def test_a_broker_without_a_session_has_nothing_to_forget(loop):
+    loop.assign(("t", 0, 0), ("t", 1, 0))
+    loop.fetched(loop.one(FETCH), {}, session=0)
+    loop.consumer._set_paused("t", 0, True)
+    loop.fetched(loop.one(FETCH), {}, session=0)
+    request = loop.one(FETCH)
+    assert (loop.asked(request), loop.forgotten(request)) == ({("t", 1): 0}, [])
+
+
 def test_a_pause_that_ends_before_the_next_fetch_forgets_nothing(loop):
     loop.assign(("t", 0, 0), ("t", 1, 0))
     loop.fetched(loop.one(FETCH), {})
