@@ -18,7 +18,9 @@ def backlog(kafka):
     kafka.create_topic("backlog", partitions=PARTITIONS)
     for first in range(0, COUNT, ROUND):
         write(kafka, "backlog", range(PARTITIONS), ROUND, first=first, **QUICK)
-    return kafka
+    yield kafka
+    for topic in ("backlog", "growing"):  # a broker that is killed recovers each partition
+        kafka.delete_topic(topic)
 
 
 @pytest.mark.parametrize("way", WAYS)
