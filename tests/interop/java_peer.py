@@ -5,6 +5,7 @@ Owns: which jars those are and where they lie. Threads: the test's. Never: skips
 
 from __future__ import annotations
 
+import fcntl
 import shutil
 import subprocess
 from pathlib import Path
@@ -23,7 +24,16 @@ def jar_path(artifact: str) -> Path:
 
 
 def fetch_jars() -> list[Path]:
-    """The jars, kafka-clients first; through Maven the first time."""
+    """The jars, kafka-clients first; through Maven the first time, which another test process waits for."""
+    folder = jar_path(ARTIFACTS[0]).parent
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _fetch()
+    return [jar_path(artifact) for artifact in ARTIFACTS]
+
+
+def _fetch() -> None:
     missing = [program for program in ("java", "mvn") if not shutil.which(program)]
     assert not missing, f"needs {' and '.join(missing)} (make setup)"
     for artifact in ARTIFACTS:
@@ -31,7 +41,6 @@ def fetch_jars() -> list[Path]:
             subprocess.run(["mvn", "-q", "-B", COPY, f"-Dartifact={artifact}",
                             f"-DoutputDirectory={jar_path(artifact).parent}"], check=True, cwd=ROOT,
                            timeout=FETCH_SECONDS)
-    return [jar_path(artifact) for artifact in ARTIFACTS]
 
 
 class JavaPeer:
