@@ -23,6 +23,7 @@ enum AheadState : int32_t {
 
 struct AheadBatch {
   size_t begin = 0;               // in the job's data
+  size_t body = 0;                // where its compressed records begin
   size_t end = 0;
   int32_t codec = 0;
   AheadState state = AHEAD_NONE;
@@ -129,6 +130,7 @@ class InflateAhead {
       return false;
     }
     out->begin = at;
+    out->body = at + kHeader;
     out->end = at + kOverhead + static_cast<size_t>(size);
     out->codec = load_be16(p + kAtAttributes) & 7;
     return true;

@@ -12,6 +12,7 @@ cdef extern from "records/inflate_ahead.hpp" namespace "kc" nogil:
     cdef cppclass AheadBatch:
         AheadBatch()
         size_t begin
+        size_t body
         size_t end
         int32_t codec
         AheadState state

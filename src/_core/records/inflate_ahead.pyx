@@ -10,7 +10,6 @@ from kconsumer._core.records.compression cimport (
 )
 
 cdef enum:
-    HEADER = 61
     ENOUGH_BYTES = 512 * 1024      # small batches share a block
     LONGEST_BYTES = 4 << 20
     WIDEST_BYTES = 1 << 20         # compressed: snappy inflates a batch in one go
@@ -39,8 +38,7 @@ cdef bint inflate_ahead(InflateAhead* ahead, BlockPool* pool) noexcept nogil:
 
 
 cdef bint inflate_whole(Inflater* inflater, InflateAhead* ahead, AheadBatch* batch) noexcept nogil:
-    cdef size_t body = batch.begin + HEADER
-    cdef InflateResult result = inflate_begin(inflater, batch.codec, 2, ahead.data + body, batch.end - body,
+    cdef InflateResult result = inflate_begin(inflater, batch.codec, 2, ahead.data + batch.body, batch.end - batch.body,
                                               ahead.length - batch.end, ahead.limit)
     while result == INFLATE_MORE and inflater.at - inflater.begin < LONGEST_BYTES:
         result = inflate_step(inflater, LONGEST_BYTES)
