@@ -10,7 +10,7 @@ from scene import CLASSIC, CONSUMER, Member, Scene, subject
 SUBJECT = subject()
 BOTH = [CLASSIC, CONSUMER]
 RATE = 600
-pytestmark = [pytest.mark.usefixtures("ahead"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.usefixtures("ahead"), pytest.mark.timeout(900)]
 
 
 def settled(scene: Scene, members: list[Member]) -> None:

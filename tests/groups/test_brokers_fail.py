@@ -16,7 +16,7 @@ SUBJECT = subject()
 BOTH = [CLASSIC, CONSUMER]
 RATE = 400
 HANG_MS = 5000
-pytestmark = [pytest.mark.usefixtures("ahead"), pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.usefixtures("ahead"), pytest.mark.timeout(900)]
 
 
 def coordinator(scene: Scene) -> int:

@@ -17,7 +17,7 @@ SUBJECT = subject()
 BOTH = [CLASSIC, CONSUMER]
 RATE = 600
 SOAK_SECONDS = float(os.environ.get("KCONSUMER_SOAK_SECONDS", "240"))
-pytestmark = [pytest.mark.usefixtures("ahead"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.usefixtures("ahead"), pytest.mark.timeout(900)]
 
 
 def settled(scene: Scene, members: list[Member]) -> None:

@@ -70,10 +70,21 @@ def test_what_is_wrong_is_found(fault):
 
 
 def test_the_reason_of_a_repetition():
-    for how, commits, reason in (("revoked", [commit(1.9, 10, ok=False)], "commit failed"),
-                                 ("revoked", [], "revoked"), ("lost", [], "lost")):
-        found = verdict(owner("a", 0, read(1, 0, 9), *commits, *ended(2, how)), owner("b", 3, read(4, 5, 19)))
+    failed = [commit(1.9, 10, ok=False)]
+    for kind, how, commits, reason in (
+            ("kconsumer", "revoked", failed, "commit failed"), ("kconsumer", "revoked", [], "revoked"),
+            ("kconsumer", "lost", [], "lost"), ("confluent", "revoked", failed, "commit behind a join"),
+            ("confluent", "revoked", [], "commit overtaken")):
+        first = Life("a", kind, [{"t": 0, "e": "assigned", "p": [P]}, read(1, 0, 9), *commits, *ended(2, how)])
+        found = verdict(first, owner("b", 3, read(4, 5, 19)))
         assert dict(found.repeated_for) == {reason: 5}
+
+
+def test_a_member_that_hung_in_close_owned_nothing_from_the_moment_it_was_told_to():
+    """Its process is killed long after; what it read before is committed or comes again with a reason."""
+    hung = owner("a", 0, read(1, 0, 9), commit(2.1, 10), {"t": 2.2, "e": "closed", "hung": True}, closing=2.0)
+    assert verdict(hung, owner("b", 3, read(4, 10, 19))).wrong == []
+    assert verdict(hung, owner("b", 2.15, read(4, 10, 19))).wrong != []
 
 
 def test_what_a_member_read_that_was_fenced_and_did_not_know_is_not_held_against_those_after_it():
