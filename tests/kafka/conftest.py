@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+import kconsumer
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -12,3 +16,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.kafka)
+
+
+@pytest.fixture
+def made() -> Iterator[list[Any]]:
+    """Takes the consumers of a test, which are closed after it: another client's first: confluent-kafka's may wait
+    for ever when its group rebalances while it closes (librdkafka's issue 4041)."""
+    consumers: list[Any] = []
+    yield consumers
+    for consumer in sorted(consumers, key=lambda consumer: isinstance(consumer, kconsumer.Consumer)):
+        consumer.close()

@@ -24,14 +24,6 @@ def topic(kafka, topic_name):
     return name
 
 
-@pytest.fixture
-def made():
-    consumers = []
-    yield consumers
-    for consumer in consumers:
-        consumer.close()
-
-
 def poll_until(members, wanted, timeout=60):
     """Polls all members until `wanted()`; the codes of errors met."""
     errors = []

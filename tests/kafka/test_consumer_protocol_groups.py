@@ -95,7 +95,7 @@ class Scene:
         self.members.pop(name).close()
 
     def end(self):
-        for name in list(self.members):
+        for name in sorted(self.members, key=lambda name: isinstance(self.members[name], kconsumer.Consumer)):
             self.close(name)
 
 

@@ -75,14 +75,6 @@ def settings(kafka, topic_name):
             "session.timeout.ms": 6000, "heartbeat.interval.ms": 300}
 
 
-@pytest.fixture
-def made():
-    consumers = []
-    yield consumers
-    for consumer in consumers:
-        consumer.close()
-
-
 def member(made, settings, topic, strategy):
     made.append(Consumer({**settings, "partition.assignment.strategy": strategy}))
     made[-1].subscribe([topic])
