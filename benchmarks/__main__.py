@@ -29,7 +29,7 @@ def arguments() -> argparse.Namespace:
                + "\nclients:\n" + "\n".join(f"  {c.name:<34} {c.about}" for c in CLIENTS.values()))
     parser.add_argument("--quick", action="store_true",
                         help="under a minute: 200,000 records, one round, two topics, kconsumer and confluent-kafka")
-    parser.add_argument("--rounds", type=int, help="rounds on the first topic (default 5; --quick: 1)")
+    parser.add_argument("--rounds", type=int, help="rounds on the first topic and on TLS (default 5; --quick: 1)")
     parser.add_argument("--more-rounds", type=int, help="rounds on every other topic (default 3; --quick: 1)")
     parser.add_argument("--records", type=int, help="at most so many records a topic")
     parser.add_argument("--topics", help="names, separated by commas (default: all)")
@@ -130,7 +130,7 @@ def measure(cluster: KafkaCluster, given: argparse.Namespace, result: dict[str, 
 def measure_tls(given: argparse.Namespace, result: dict[str, Any]) -> None:
     """With a cluster of its own: the other figures are those of one without TLS."""
     say("tls: the topic plain read from a TLS 1.3 listener")
-    tls.run(given.quick, given.more_rounds, lambda names: chosen(names, result["skipped"]), result, say)
+    tls.run(given.quick, given.rounds, lambda names: chosen(names, result["skipped"]), result, say)
     report.save(result)
 
 

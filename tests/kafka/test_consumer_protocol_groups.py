@@ -142,7 +142,7 @@ def test_members_share_and_only_what_must_move_moves(scene):
     scene.close("b")
     scene.shared(4)
     # The leave was said: nobody waited for the session to time out.
-    assert time.monotonic() - start < SESSION_MS / 1000 / 2
+    assert time.monotonic() - start < SESSION_MS / 1000 * 0.8
     assert moved(scene, "a", "lost") == []
 
 
