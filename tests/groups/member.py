@@ -67,6 +67,7 @@ class Member:
         self.slow: dict[str, float] = {}  # callback → seconds that its next call takes
         self.raising: str | None = None  # the callback whose next call raises
         self.next_commit = 0.0
+        self.trouble = ""  # the latest error that a poll gave
         self.sent: dict[tuple[str, int], float] = {}  # (partition, offset) → when its commit was sent
         self.holding = False
         self.running = True
@@ -197,6 +198,13 @@ class Member:
                     self.commit_in_background()
                 except Exception as error:
                     self.trace.write("raised", error=type(error).__name__, text=str(error))
+                    self.hold_back(str(error))
+
+    def hold_back(self, trouble: str) -> None:
+        """What cannot go on says so in every poll, at once: not to be told a hundred thousand times a second."""
+        if trouble == self.trouble:
+            time.sleep(IDLE_SECONDS)
+        self.trouble = trouble
 
     def subscribe(self, topics: list[str]) -> None:
         self.consumer.subscribe(topics, on_assign=self.on_assign, on_revoke=self.on_revoke, on_lost=self.on_lost)
@@ -212,6 +220,7 @@ class Member:
                 if message.error() is not None:
                     error = message.error()
                     self.trace.write("error", error=error.name(), text=error.str(), fatal=error.fatal())
+                    self.hold_back(error.str())
                     break
                 self.process(message)
                 left -= 1

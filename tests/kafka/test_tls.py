@@ -147,6 +147,42 @@ def test_certificates_change_while_it_reads(
     assert [error for error in ledger.errors if error.code() == KafkaError._SSL] == []
 
 
+def test_one_broker_that_nobody_trusts(
+    authorities: SimpleNamespace, topic_name: Callable[[], str], tmp_path: Path
+) -> None:
+    """Its partition stands still and the application is told why, the others' go on; when it has a certificate of our
+    authority again, every record comes, in order."""
+    topic, errors, count = topic_name(), [], 5000
+    certificate = tmp_path / "broker.pem"
+
+    def becomes(authority: Authority) -> None:
+        authority.issue("broker").write_both(certificate)
+
+    becomes(authorities.ours)
+    names = listener(authorities) | {"host": "localhost", "ssl.keystore.location": str(certificate)}
+    with KafkaCluster(3, listeners={"SSL": names}) as three:
+        three.create_topic(topic, partitions=3, replication=1)
+        stands_still = next(partition for partition, broker in three.leaders(topic).items() if broker == 2)
+        write(three, topic, range(3), count)
+        ledger = Ledger(range(3))
+
+        def told() -> list[kconsumer.KafkaError]:
+            return [error for error in [*errors, *ledger.errors] if error.code() == KafkaError._SSL]
+
+        with reader(three, "SSL", authorities, error_cb=errors.append, reconnect_backoff_max_ms=500) as consumer:
+            consumer.assign([TopicPartition(topic, p, 0) for p in range(3)])
+            read_until(WAYS["consume"], consumer, ledger, lambda: len(ledger) == 3 * count)
+            becomes(authorities.other)
+            three.restart(2)
+            write(three, topic, range(3), count, first=count)
+            read_until(WAYS["consume"], consumer, ledger, lambda: len(ledger) == 5 * count and told())
+            assert ledger.next[stands_still] == count
+            assert "certificate" in told()[0].str() and "localhost" in told()[0].str()
+            becomes(authorities.ours)
+            three.restart(2)
+            read_until(WAYS["consume"], consumer, ledger, lambda: len(ledger) == 6 * count)
+
+
 FORKED = """
 import os, sys
 from kconsumer import Consumer, TopicPartition
