@@ -366,7 +366,7 @@ def test_watermarks_within_their_time(embedded, topic):
         with Consumer(settings(silent)) as consumer:
             began = time.monotonic()
             assert consumer.get_watermark_offsets(TopicPartition("t", 0), 0.3) is None
-            assert time.monotonic() - began < 4
+            assert time.monotonic() - began < 2
 
 
 def test_offsets_for_times(embedded, topic):
@@ -404,7 +404,7 @@ def test_questions_end_at_their_deadline(unused_port, topic):
             with pytest.raises(kconsumer.TimeoutError) as caught:
                 ask()
             assert caught.value.args[0].code() in (KafkaError._TIMED_OUT, KafkaError._TRANSPORT)
-            assert 0.2 < time.monotonic() - began < PATIENCE / 4
+            assert 0.2 < time.monotonic() - began < 3
 
 
 @pytest.fixture
@@ -618,11 +618,11 @@ def test_close_returns_within_its_time_when_nobody_answers(unused_port):
         cluster.set_rtt(60_000)
         began = time.monotonic()
         consumer.close(1.0)
-        assert time.monotonic() - began < PATIENCE / 4
+        assert time.monotonic() - began < 2
     consumer = Consumer({"bootstrap.servers": f"127.0.0.1:{unused_port},no-such-host.invalid:1"})
     began = time.monotonic()
     consumer.close()
-    assert time.monotonic() - began < PATIENCE
+    assert time.monotonic() - began < 6
 
 
 def test_close_fails_the_questions_of_other_threads():

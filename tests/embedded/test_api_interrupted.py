@@ -137,7 +137,7 @@ def test_a_slow_callback_elsewhere_does_not_hold_up_a_call(embedded, topic):
                 began, cpu = time.monotonic(), time.thread_time()
                 got = call()
                 assert got is None or len(got) == 0
-                assert 0.4 < time.monotonic() - began < PATIENCE / 4
+                assert 0.4 < time.monotonic() - began < 2
                 assert time.thread_time() - cpu < 0.2, "the wait spins"
         finally:
             leave.set()
@@ -186,7 +186,7 @@ def test_ctrl_c_ends_a_wait_at_once(drained, name, endless):
     with handler_of(signal.SIGINT, signal.default_int_handler), signal_after(0.2, signal.SIGINT):
         with pytest.raises(KeyboardInterrupt):
             call(drained)
-    assert time.monotonic() - began < PATIENCE / 4
+    assert time.monotonic() - began < 1.5
     assert drained.poll(0) is None  # goes on working
 
 
@@ -198,7 +198,7 @@ def test_ctrl_c_ends_a_question():
             with handler_of(signal.SIGINT, signal.default_int_handler), signal_after(0.2, signal.SIGINT):
                 with pytest.raises(KeyboardInterrupt):
                     consumer.list_topics(timeout=PATIENCE)
-            assert time.monotonic() - began < PATIENCE / 4
+            assert time.monotonic() - began < 1.5
 
 
 def test_records_of_an_interrupted_consume_come_again(embedded, topic):
@@ -218,7 +218,7 @@ def test_a_signal_that_is_handled_goes_unnoticed(drained):
     with handler_of(signal.SIGUSR1, lambda *_: seen.append(1)), signal_after(0.2, signal.SIGUSR1):
         assert drained.poll(0.8) is None
     assert seen == [1]
-    assert 0.7 < time.monotonic() - began < PATIENCE / 4
+    assert 0.7 < time.monotonic() - began < 3
 
 
 def test_a_call_from_a_signal_handler_is_refused(drained):
@@ -242,7 +242,7 @@ def test_a_wakeup_from_a_signal_handler_ends_the_wait(drained):
         began = time.monotonic()
         with pytest.raises(kconsumer.WakeupError):
             drained.poll()
-        assert time.monotonic() - began < PATIENCE / 4
+        assert time.monotonic() - began < 1.5
 
 
 def test_signals_never_reach_the_network_thread(drained):

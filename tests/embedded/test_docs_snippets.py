@@ -169,7 +169,8 @@ def wait_for_consumer(process):
     if Path("/proc/self/task").exists():
         until(lambda: process.poll() is not None or "kconsumer-net" in thread_names(process))
     else:
-        time.sleep(5)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(5)
 
 
 @pytest.mark.parametrize("words", COMMANDS)

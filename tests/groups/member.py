@@ -67,7 +67,8 @@ class Member:
         self.slow: dict[str, float] = {}  # callback → seconds that its next call takes
         self.raising: str | None = None  # the callback whose next call raises
         self.next_commit = 0.0
-        self.trouble = ""  # the latest error that a poll gave
+        self.trouble = ""  # what the latest turn ran into
+        self.stuck = False  # as the one before it did
         self.sent: dict[tuple[str, int], float] = {}  # (partition, offset) → when its commit was sent
         self.holding = False
         self.running = True
@@ -193,18 +194,14 @@ class Member:
         while self.running:
             self.obey()
             if self.running and not self.holding:
+                before, self.trouble = self.trouble, ""
                 try:
                     self.take()
                     self.commit_in_background()
                 except Exception as error:
-                    self.trace.write("raised", error=type(error).__name__, text=str(error))
-                    self.hold_back(str(error))
-
-    def hold_back(self, trouble: str) -> None:
-        """What cannot go on says so in every poll, at once: not to be told a hundred thousand times a second."""
-        if trouble == self.trouble:
-            time.sleep(IDLE_SECONDS)
-        self.trouble = trouble
+                    self.trouble = str(error)
+                    self.trace.write("raised", error=type(error).__name__, text=self.trouble)
+                self.stuck = self.trouble != "" and self.trouble == before
 
     def subscribe(self, topics: list[str]) -> None:
         self.consumer.subscribe(topics, on_assign=self.on_assign, on_revoke=self.on_revoke, on_lost=self.on_lost)
@@ -219,8 +216,8 @@ class Member:
             while message is not None and left:
                 if message.error() is not None:
                     error = message.error()
-                    self.trace.write("error", error=error.name(), text=error.str(), fatal=error.fatal())
-                    self.hold_back(error.str())
+                    self.trouble = error.str()
+                    self.trace.write("error", error=error.name(), text=self.trouble, fatal=error.fatal())
                     break
                 self.process(message)
                 left -= 1
@@ -255,9 +252,10 @@ class Member:
         os._exit(3)  # whoever started it is gone
 
     def obey(self) -> None:
+        """What it was told; one that is stuck waits for it, since who cannot go on says so in every poll, at once."""
         while True:
             try:
-                command = self.commands.get(block=self.holding, timeout=0.05)
+                command = self.commands.get(block=self.holding or self.stuck, timeout=IDLE_SECONDS)
             except queue.Empty:
                 return
             what = command["do"]

@@ -114,9 +114,8 @@ class Member:
     def hung(self) -> None:
         """Told to close, it will never end: whoever was to hear of a rebalance when librdkafka 2.16 has left already
         asks a group that is gone for its protocol, for ever (librdkafka's issue 4041). It reads nothing any more."""
-        assert self.kind == "confluent"
         last = max([self.life.closing, *(e["t"] for e in self.events())])
-        self._add({"t": last, "e": "closed", "hung": True})
+        self._add({"t": last, "e": "closed"})
 
     @property
     def running(self) -> bool:
@@ -308,7 +307,7 @@ class Scene:
                 code = member.process.wait(HUNG_S if member.kind == "confluent" else PATIENCE)
             except subprocess.TimeoutExpired:
                 assert member.kind == "confluent", f"{member.name} does not close{self.log(member)}"
-                self.children.end(member.process)
+                self.kill(member)
                 member.hung()
                 print(f"{self.name}: {member.name} hung in close() and was killed")
             else:

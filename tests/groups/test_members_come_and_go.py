@@ -139,7 +139,7 @@ def test_a_consumer_fails(scenes, protocol, commit):
         began = time.monotonic()
         scene.kill(second)
         settled(scene, [first])
-        assert time.monotonic() - began < 5 * SESSION_MS / 1000
+        assert time.monotonic() - began < SESSION_MS / 1000 + 5
         scene.verdict()
 
 

@@ -82,7 +82,7 @@ def test_the_reason_of_a_repetition():
 
 def test_a_member_that_hung_in_close_owned_nothing_from_the_moment_it_was_told_to():
     """Its process is killed long after; what it read before is committed or comes again with a reason."""
-    hung = owner("a", 0, read(1, 0, 9), commit(2.1, 10), {"t": 2.2, "e": "closed", "hung": True}, closing=2.0)
+    hung = owner("a", 0, read(1, 0, 9), commit(2.1, 10), {"t": 2.2, "e": "closed"}, closing=2.0, killed=22.0)
     assert verdict(hung, owner("b", 3, read(4, 10, 19))).wrong == []
     assert verdict(hung, owner("b", 2.15, read(4, 10, 19))).wrong != []
 

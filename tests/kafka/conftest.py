@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-import kconsumer
+from reading import peers_first
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -20,9 +19,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def made() -> Iterator[list[Any]]:
-    """Takes the consumers of a test, which are closed after it: another client's first: confluent-kafka's may wait
-    for ever when its group rebalances while it closes (librdkafka's issue 4041)."""
+    """Takes the consumers of a test, which are closed after it."""
     consumers: list[Any] = []
     yield consumers
-    for consumer in sorted(consumers, key=lambda consumer: isinstance(consumer, kconsumer.Consumer)):
+    for consumer in peers_first(consumers):
         consumer.close()

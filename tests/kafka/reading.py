@@ -42,6 +42,12 @@ def open_reader(cluster, topic, partitions, offset=0, **more):
     return consumer
 
 
+def peers_first(consumers):
+    """In the order to close them: confluent-kafka's may wait for ever when its group rebalances while it closes
+    (librdkafka's issue 4041), as it would behind one of ours."""
+    return sorted(consumers, key=lambda consumer: isinstance(consumer, Consumer))
+
+
 class Ledger:
     """What came of each partition: every record must be the one after the last."""
 
