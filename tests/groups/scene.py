@@ -10,7 +10,6 @@ import itertools
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -290,11 +289,11 @@ class Scene:
     def stop(self, member: Member) -> None:
         """SIGSTOP."""
         member.life.stops.append([time.monotonic(), float("inf")])
-        member.process.send_signal(signal.SIGSTOP)
+        self.children.pause(member.process)
 
     def resume(self, member: Member) -> None:
         """SIGCONT."""
-        member.process.send_signal(signal.SIGCONT)
+        self.children.resume(member.process)
         member.life.stops[-1][1] = time.monotonic()
 
     def close(self, *members: Member) -> None:

@@ -76,11 +76,21 @@ class Children:
         self._tell(f"+{child.pid}")
         return child
 
+    def pause(self, child: subprocess.Popen[bytes]) -> None:
+        """SIGSTOP a program and wait until all its threads stand: the kernel lets each run until it looks."""
+        child.send_signal(signal.SIGSTOP)
+        if child.returncode is None and sys.platform == "linux":
+            os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+
+    def resume(self, child: subprocess.Popen[bytes]) -> None:
+        """SIGCONT a paused program."""
+        child.send_signal(signal.SIGCONT)
+
     def end(self, child: subprocess.Popen[bytes], graceful_s: float = 0.0) -> None:
         """End a program: SIGTERM and a wait of ``graceful_s`` seconds if that is positive, then SIGKILL."""
         if child.poll() is None and graceful_s > 0:
             child.send_signal(signal.SIGTERM)
-            child.send_signal(signal.SIGCONT)  # a stopped process acts on SIGTERM only once it goes on
+            self.resume(child)  # a stopped process acts on SIGTERM only once it goes on
             try:
                 child.wait(graceful_s)
             except subprocess.TimeoutExpired:

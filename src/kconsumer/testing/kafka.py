@@ -229,12 +229,12 @@ class KafkaCluster:
             self._wait_for_brokers()
 
     def pause(self, broker: int) -> None:
-        """SIGSTOP a broker: its connections stay open and fall silent."""
-        self._signal(broker, signal.SIGSTOP)
+        """SIGSTOP a broker: its connections stay open, and it is silent once this returns."""
+        self._own_children().pause(self._process(broker))
 
     def resume(self, broker: int) -> None:
         """SIGCONT a paused broker."""
-        self._signal(broker, signal.SIGCONT)
+        self._own_children().resume(self._process(broker))
 
     # Topics and records
 
@@ -333,11 +333,11 @@ class KafkaCluster:
         assert self._children is not None
         return self._children
 
-    def _signal(self, number: int, what: signal.Signals) -> None:
+    def _process(self, number: int) -> subprocess.Popen[bytes]:
         broker = self._broker(number)
         if not broker.running or broker.process is None:
             raise ClusterError(f"broker {number} does not run")
-        broker.process.send_signal(what)
+        return broker.process
 
     def _admin(self) -> Admin:
         return Admin(self.bootstrap_servers, self.version, self._zookeeper[0] if self._zookeeper else None)

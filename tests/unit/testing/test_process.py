@@ -67,12 +67,31 @@ def test_a_child_writes_its_log_and_ends_gracefully_or_not(tmp_path: Path) -> No
     children.end(graceful, graceful_s=30)
     assert graceful.returncode == -signal.SIGTERM
     killed = children.spawn(SLEEP, log, tmp_path)
-    os.kill(killed.pid, signal.SIGSTOP)
+    children.pause(killed)
     children.end(killed)
     assert killed.returncode == -signal.SIGKILL
     children.end(killed)  # ending what has ended changes nothing
     assert killed.returncode == -signal.SIGKILL
     children.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_paused_child_stands_still(tmp_path: Path) -> None:
+    children = Children(tmp_path / "removed")
+    busy = [children.spawn(["sh", "-c", "while :; do :; done"], tmp_path / "log", tmp_path) for _ in range(8)]
+    try:
+        for _ in range(5):
+            for child in busy:
+                children.pause(child)
+                state = Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[0]
+                assert state == "T"
+                children.resume(child)
+        children.end(busy[0])
+        children.pause(busy[0])  # what has ended is left alone
+    finally:
+        for child in busy:
+            children.end(child)
+        children.close()
 
 
 def test_a_stubborn_child_is_killed_after_its_time(tmp_path: Path) -> None:
