@@ -230,11 +230,13 @@ class KafkaCluster:
 
     def pause(self, broker: int) -> None:
         """SIGSTOP a broker: its connections stay open, and it is silent once this returns."""
-        self._own_children().pause(self._process(broker))
+        process = self._process(broker)
+        self._own_children().pause(process)
 
     def resume(self, broker: int) -> None:
         """SIGCONT a paused broker."""
-        self._own_children().resume(self._process(broker))
+        process = self._process(broker)
+        self._own_children().resume(process)
 
     # Topics and records
 
