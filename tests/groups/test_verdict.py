@@ -115,6 +115,18 @@ def test_silences():
     assert verdict(later).silence == {("kconsumer", P): pytest.approx(0.05)}
 
 
+def test_silence_while_brokers_do_not_answer_their_writer_either():
+    def silence(*told: tuple[float, int]) -> float:
+        written = Written([{"t": t, "e": "acked", "o": [end]} for t, end in told], "t")
+        life = owner("a", 0, read(0.5, 0, 4), read(4.0, 5, 19))
+        return judge([life], written).silence[("kconsumer", P)]
+
+    # Offset 5 was there at 1.0, and the next that was acknowledged came at 3.5.
+    assert silence((0.9, 5), (1.0, 10), (2.0, 10), (3.5, 15), (3.6, 20)) == pytest.approx(0.5)
+    assert silence((0.9, 5), (1.0, 10), (1.2, 11), (1.4, 12), (1.6, 20)) == pytest.approx(3.0)
+    assert silence((0.9, 5), (1.0, 20), (2.0, 20), (5.0, 20)) == pytest.approx(3.0)  # it has written all
+
+
 @pytest.mark.parametrize(("error", "first", "right"), [
     ("_TRANSPORT", 5, True), ("_TIMED_OUT", 5, True),
     ("_TRANSPORT", 4, False),  # that offset nobody has sent

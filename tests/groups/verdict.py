@@ -94,6 +94,10 @@ class Verdict:
                 f"of a moved one {max((max(h) for h in self.handover.values()), default=0.0):.2f} s")
 
 
+# So long without an acknowledgement of any partition, to a writer that always has some on the way, brokers do not run.
+MUTE_S = 0.25
+
+
 class Written:
     """When the offsets of each partition were acknowledged."""
 
@@ -102,6 +106,8 @@ class Written:
         self._ends: dict[str, list[int]] = defaultdict(list)
         told = [event["t"] for event in events if event["e"] == "acked"]
         self.stall = max((b - a for a, b in itertools.pairwise(told)), default=0.0)  # it tells every 50 ms
+        news = [b["t"] for a, b in itertools.pairwise(e for e in events if e["e"] == "acked") if a["o"] != b["o"]]
+        self._mute = [(a, b) for a, b in itertools.pairwise(news) if b - a > MUTE_S]
         for event in events:
             if event["e"] == "acked":
                 for number, end in enumerate(event["o"]):
@@ -114,6 +120,10 @@ class Written:
 
     def partitions(self) -> list[str]:
         return list(self._ends)
+
+    def mute(self, begin: float, end: float) -> float:
+        """How much of a time brokers did not answer their writer either: the machine was busy elsewhere."""
+        return sum(max(0.0, min(end, b) - max(begin, a)) for a, b in self._mute)
 
     def when(self, partition: str, offset: int) -> float | None:
         """By when an offset was there to be read; None if it never was."""
@@ -365,7 +375,8 @@ def _silences(partition: str, tenures: list[Tenure], written: Written, found: Ve
             if last < high:
                 continue  # read before: no progress
             there = written.when(partition, high)
-            silence = when - max(since, there if there is not None else when)
+            begin = max(since, there if there is not None else when)
+            silence = when - begin - written.mute(begin, when)
             if when < began:
                 pass
             elif owner is not None and owner is not tenure:
