@@ -67,8 +67,6 @@ class Member:
         self.slow: dict[str, float] = {}  # callback → seconds that its next call takes
         self.raising: str | None = None  # the callback whose next call raises
         self.next_commit = 0.0
-        self.trouble = ""  # what the latest turn ran into
-        self.stuck = False  # as the one before it did
         self.sent: dict[tuple[str, int], float] = {}  # (partition, offset) → when its commit was sent
         self.holding = False
         self.running = True
@@ -194,14 +192,11 @@ class Member:
         while self.running:
             self.obey()
             if self.running and not self.holding:
-                before, self.trouble = self.trouble, ""
                 try:
                     self.take()
                     self.commit_in_background()
                 except Exception as error:
-                    self.trouble = str(error)
-                    self.trace.write("raised", error=type(error).__name__, text=self.trouble)
-                self.stuck = self.trouble != "" and self.trouble == before
+                    self.trace.write("raised", error=type(error).__name__, text=str(error))
 
     def subscribe(self, topics: list[str]) -> None:
         self.consumer.subscribe(topics, on_assign=self.on_assign, on_revoke=self.on_revoke, on_lost=self.on_lost)
@@ -216,8 +211,7 @@ class Member:
             while message is not None and left:
                 if message.error() is not None:
                     error = message.error()
-                    self.trouble = error.str()
-                    self.trace.write("error", error=error.name(), text=self.trouble, fatal=error.fatal())
+                    self.trace.write("error", error=error.name(), text=error.str(), fatal=error.fatal())
                     break
                 self.process(message)
                 left -= 1
@@ -252,10 +246,9 @@ class Member:
         os._exit(3)  # whoever started it is gone
 
     def obey(self) -> None:
-        """What it was told; one that is stuck waits for it, since who cannot go on says so in every poll, at once."""
         while True:
             try:
-                command = self.commands.get(block=self.holding or self.stuck, timeout=IDLE_SECONDS)
+                command = self.commands.get(block=self.holding, timeout=IDLE_SECONDS)
             except queue.Empty:
                 return
             what = command["do"]

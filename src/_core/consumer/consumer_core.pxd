@@ -62,12 +62,14 @@ cdef class ConsumerCore:
     cdef list told                             # thread: A (consumer errors that poll hands out before records)
     cdef list told_taken                       # thread: A (those that a running consume has taken)
     cdef object fatal                          # thread: A (the KafkaError that ended this consumer)
+    cdef bint fatal_told                       # thread: A (a call has given it)
 
     cdef int enter(self) except -1
     cdef int check_usable(self) except -1
     cdef int attend(self) except -1
     cdef object take_event(self)
     cdef int wait(self, int64_t deadline_us) except -1
+    cdef object fatal_error(self, int64_t deadline_us)
     cdef object await_event(self, ApplicationEvent* event)
     cdef int changed(self) except -1
     cdef int64_t deadline_us(self, object timeout) except -1

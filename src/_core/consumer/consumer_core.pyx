@@ -27,12 +27,7 @@ from kconsumer._core.consumer.settings cimport (
     configure_running_fetch,
 )
 from kconsumer._core.consumer.text cimport text_of, utf8
-from kconsumer._core.events.application_event cimport (
-    CloseEvent,
-    ListOffsetsEvent,
-    OffsetQuery,
-    TopicMetadataEvent,
-)
+from kconsumer._core.events.application_event cimport CloseEvent, ListOffsetsEvent, OffsetQuery, TopicMetadataEvent
 from kconsumer._core.events.background_event cimport (
     ATTENTION_CLOSED,
     ATTENTION_COMMIT,
@@ -346,6 +341,17 @@ cdef class ConsumerCore:
             PyErr_CheckSignals()
         return 1
 
+    cdef object fatal_error(self, int64_t deadline_us):
+        """What ended this consumer. To give it again takes the call's time, at most 100 ms: no loop spins over it."""
+        cdef int64_t rest_ms = min(<int64_t>100, max(0, deadline_us - self.clock.now_us()) // 1000)
+        if self.fatal_told and rest_ms > 0:
+            with nogil:
+                wait_readable(self.background.wakeup.fd(), -1, rest_ms)
+                self.background.wakeup.drain()
+            self.attend()
+        self.fatal_told = True
+        return self.fatal
+
     cdef object await_event(self, ApplicationEvent* event):
         """Wait for a completable event of a call that is not exclusive, serving callbacks meanwhile.
 
@@ -407,7 +413,7 @@ cdef class ConsumerCore:
             while True:
                 self.attend()
                 if self.fatal is not None:
-                    return error_message(self.fatal, None, -1, -1)
+                    return error_message(self.fatal_error(deadline), None, -1, -1)
                 if self.told:
                     return error_message(self.told.pop(0), None, -1, -1)
                 if self.handler.row < self.handler.row_end or self.handler.open_next():
@@ -476,7 +482,7 @@ cdef class ConsumerCore:
                 return 0
             self.attend()
             if self.fatal is not None:
-                out.append(error_message(self.fatal, None, -1, -1))
+                out.append(error_message(self.fatal_error(deadline), None, -1, -1))
                 return 0
             while self.told and len(out) < most:
                 self.told_taken.append(self.told[0])
@@ -539,7 +545,7 @@ cdef class ConsumerCore:
         while True:
             self.attend()
             if self.fatal is not None:
-                raise exception_from(self.fatal)
+                raise exception_from(self.fatal_error(deadline))
             if self.told:
                 raise exception_from(self.told.pop(0))
             if self.handler.row < self.handler.row_end or self.handler.open_next():

@@ -1,5 +1,8 @@
 """FetchSender, through the loop: errors of partitions, leaders that move, followers."""
 
+import threading
+import time
+
 import pytest
 from stepped_loop import (
     BACKOFF,
@@ -13,6 +16,9 @@ from stepped_loop import (
     inside,
     records,
 )
+
+from kconsumer import KafkaException
+from kconsumer.errors import WakeupError
 
 OUT_OF_RANGE, NOT_LEADER, CORRUPT, NOT_AUTHORIZED, UNKNOWN_TOPIC = 1, 6, 2, 29, 3
 UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID = 100, 103
@@ -147,6 +153,37 @@ def test_a_broker_too_old_to_be_fetched_from_is_fatal(loop):
     message = loop.poll()
     assert message.error().code() == UNSUPPORTED
     assert message.error().fatal()
+
+
+@pytest.mark.parametrize("call", ["poll", "consume", "consume_batch"])
+def test_a_fatal_error_is_given_again_without_haste(loop, call):
+    def ask(timeout):
+        if call == "poll":
+            return loop.consumer.poll(timeout).error()
+        if call == "consume":
+            return loop.consumer.consume(1, timeout)[0].error()
+        try:
+            return loop.consumer.consume_batch(1, timeout)
+        except WakeupError:
+            raise
+        except KafkaException as told:
+            return told.args[0]
+
+    loop.network.set_version(FETCH, 0, 3)
+    loop.assign(("t", 0, 0))
+    loop.turn()
+    assert ask(None).fatal()
+    for timeout, waited in ((0.02, 0.019), (0, 0), (None, 0.1)):
+        before = time.monotonic()
+        error = ask(timeout)
+        assert error.fatal() and error.code() == UNSUPPORTED
+        assert time.monotonic() - before >= waited
+    timer = threading.Timer(0.02, loop.consumer.wakeup)
+    timer.start()
+    with pytest.raises(WakeupError):
+        while True:
+            ask(None)
+    timer.join()
 
 
 def test_a_broker_too_old_to_be_fetched_from_is_told_once(loop):
