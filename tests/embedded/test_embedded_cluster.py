@@ -146,16 +146,18 @@ def test_responses_are_late_by_the_rtt(cluster: EmbeddedCluster) -> None:
 def test_a_coordinator_is_where_it_was_put(cluster: EmbeddedCluster) -> None:
     cluster.create_topic("t")
     for broker in (3, 1):
-        cluster.set_coordinator("g", broker)
+        group = f"g{broker}"
+        cluster.set_coordinator(group, broker)
         cluster.set_transaction_coordinator("x", broker)
         cluster.set_group_timing(initial_rebalance_delay_ms=0, session_timeout_ms=10_000, heartbeat_interval_ms=100)
         cluster.track_requests()
-        consumer = confluent_kafka.Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": "g"})
+        consumer = confluent_kafka.Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": group})
         consumer.subscribe(["t"])
         try:
             deadline = time.monotonic() + 20
             while not consumer.assignment() and time.monotonic() < deadline:
                 consumer.poll(0.1)
+            assert consumer.assignment()
         finally:
             consumer.close()
         joins = [request for request in cluster.requests() if request.api_key == 11]
