@@ -143,7 +143,7 @@ def main() -> int:
     }
     try:
         if set(given.sections) - {"tls"}:
-            with KafkaCluster(1, heap="1g") as cluster:
+            with KafkaCluster(1, heap="1g", quick_start=False) as cluster:
                 measure(cluster, given, result)
         if "tls" in given.sections:
             measure_tls(given, result)

@@ -136,7 +136,8 @@ class Proxy:
 def proxied_cluster() -> Iterator[tuple[KafkaCluster, Proxy]]:
     """A broker that names the proxy as its address."""
     proxy = Proxy()
-    with KafkaCluster(1, config={**BROKER, "advertised.listeners": f"PLAINTEXT://127.0.0.1:{proxy.port}"}) as cluster:
+    config = {**BROKER, "advertised.listeners": f"PLAINTEXT://127.0.0.1:{proxy.port}"}
+    with KafkaCluster(1, config=config, quick_start=False) as cluster:
         proxy.start(int(cluster.bootstrap_servers.rsplit(":", 1)[1]))
         try:
             yield cluster, proxy
@@ -171,7 +172,7 @@ def heartbeats(kinds: list[str]) -> list[dict[str, Any]]:
 def crowd(kinds: list[str], members: int, partitions: int) -> list[dict[str, Any]]:
     """One process of many consumers for each library and protocol."""
     found = []
-    with KafkaCluster(1, config={"group.consumer.max.size": members + 1}) as cluster:
+    with KafkaCluster(1, config={"group.consumer.max.size": members + 1}, quick_start=False) as cluster:
         cluster.create_topic("crowd", partitions, config={"segment.index.bytes": 4096})
         for kind in kinds:
             for protocol in HEARTBEATS:
@@ -194,7 +195,7 @@ def subscription(rounds: int) -> list[dict[str, Any]]:
             more = [] if protocol is None else ["--group", protocol]
             clients[method, protocol] = Client(f"{method} {protocol or 'assign'}", "", python_program(
                 "drop_in", "--library", "kconsumer", "--method", method, *more), "")
-    with KafkaCluster(1, heap="1g", config={"group.initial.rebalance.delay.ms": 0}) as cluster:
+    with KafkaCluster(1, heap="1g", config={"group.initial.rebalance.delay.ms": 0}, quick_start=False) as cluster:
         load(cluster, topic)
         samples, failed = in_turn(clients.values(), cluster.bootstrap_servers, topic, rounds, print)
     if failed:
@@ -234,7 +235,7 @@ def main() -> int:
     sections = given.sections.split(",")
     if "bounce" in sections:
         rows = []
-        with KafkaCluster(1, config=BROKER) as cluster:
+        with KafkaCluster(1, config=BROKER, quick_start=False) as cluster:
             for case in given.cases.split(";"):
                 for kind in kinds:
                     found = bounce(cluster, kind, case, given)

@@ -62,7 +62,7 @@ def main() -> None:
     with ExitStack() as stack:
         bootstrap = given.bootstrap
         if bootstrap is None:
-            cluster = stack.enter_context(KafkaCluster(1, heap="1g"))
+            cluster = stack.enter_context(KafkaCluster(1, heap="1g", quick_start=False))
             topics.load(cluster, topic)
             bootstrap = cluster.bootstrap_servers
         target = Target(bootstrap, topic.name, topic.partitions, topic.records)

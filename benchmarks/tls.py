@@ -53,7 +53,7 @@ def run(
     with tempfile.TemporaryDirectory() as folder:
         crt, both = certificate(Path(folder))
         listener = {"security.protocol": "SSL", "host": HOST, "ssl.keystore.type": "PEM", "ssl.keystore.location": both}
-        with KafkaCluster(1, heap="1g", listeners={"SSL": listener}) as cluster:
+        with KafkaCluster(1, heap="1g", listeners={"SSL": listener}, quick_start=False) as cluster:
             topics.load(cluster, topic)
             tls = ("--tls", cluster.bootstrap("SSL"), "--ca", str(crt))
             clients = chosen(list(OVER_TLS))

@@ -60,7 +60,7 @@ READERS: dict[str, Read] = {
 def measure(topic: Topic, rounds: int, where: str) -> dict[str, Any]:
     """One topic: {"topic", "where", "records", "bytes", "samples": {reader: [seconds, …]}, "worker_rss_bytes"}."""
     with ExitStack() as stack:
-        cluster = stack.enter_context(KafkaCluster(1))
+        cluster = stack.enter_context(KafkaCluster(1, quick_start=False))
         load(cluster, topic)
         master = LOCAL
         if where == STANDALONE:

@@ -38,7 +38,7 @@ _ESTABLISHED: Final = "01"
 def measure(partitions: int) -> dict[str, Any]:
     """{"partitions", "driver": {what: figure}, "queries": {source: [{trigger's duration: ms}, …]}}."""
     # Small indexes: a broker reserves 20 MiB of each partition's otherwise.
-    with KafkaCluster(1, config={"log.index.size.max.bytes": 65_536}, heap="1500m") as cluster:
+    with KafkaCluster(1, config={"log.index.size.max.bytes": 65_536}, heap="1500m", quick_start=False) as cluster:
         names = [f"scale-{number}" for number in range(TOPICS)]
         for name in names:
             cluster.create_topic(name, partitions // TOPICS, config={"retention.ms": -1})

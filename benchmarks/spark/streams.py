@@ -31,7 +31,7 @@ _SETTLING_S: Final = 8.0  # of a query, before its latencies count
 
 @contextmanager
 def running() -> Iterator[tuple[KafkaCluster, SparkSession]]:
-    with KafkaCluster(1) as cluster:
+    with KafkaCluster(1, quick_start=False) as cluster:
         spark = session("kconsumer benchmark", LOCAL, spark_driver_memory="2g", spark_log_level="ERROR",
                         spark_sql_streaming_numRecentProgressUpdates="1000")
         spark.dataSource.register(ReadyMade)

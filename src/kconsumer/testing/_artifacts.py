@@ -224,7 +224,8 @@ def compiled(source: Path, version: str = DEFAULT_VERSION) -> Path:
             return target
         with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
             out = Path(scratch) / "classes"
-            command = [javac, "-nowarn", "-cp", class_path(version), "-d", str(out), str(source)]
+            command = [javac, "-J-XX:TieredStopAtLevel=1", "-nowarn", "-cp", class_path(version), "-d", str(out),
+                       str(source)]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 raise ClusterError(f"javac {source.name} failed:\n{done.stdout}{done.stderr}")

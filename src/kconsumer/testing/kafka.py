@@ -82,6 +82,8 @@ class KafkaCluster:
             not the broker's: ``security.protocol``, which is the name where it is not given, and ``host``, what clients
             are told to connect to (127.0.0.1). The plain listener stays, for the cluster's own use.
         java_options: further options of each broker's JVM.
+        quick_start: brokers, and what run_java() runs, start with half the CPU time, as only the JVM's first compiler
+            works (C1). For what lasts long or is measured: False.
 
     If the environment names a running cluster in ``KCONSUMER_BOOTSTRAP_SERVERS`` and the call asks for nothing
     that only an own one can give (version, config, racks, listeners), that one is used: topics and records as
@@ -100,6 +102,7 @@ class KafkaCluster:
         *,
         listeners: Mapping[str, Mapping[str, object]] | None = None,
         java_options: Sequence[str] = (),
+        quick_start: bool = True,
     ) -> None:
         if brokers < 1:
             raise ValueError(f"brokers must be at least 1, not {brokers}")
@@ -112,6 +115,7 @@ class KafkaCluster:
         self._racks = list(racks) if racks else None
         self._heap = heap
         self._listeners = read_listeners(listeners or {})
+        self._jvm = ["-XX:+UseSerialGC", "-XX:-UsePerfData", *(["-XX:TieredStopAtLevel=1"] if quick_start else [])]
         self._java_options = list(java_options)
         self._external = ""
         if version == DEFAULT_VERSION and not (config or racks or listeners or java_options):
@@ -305,7 +309,7 @@ class KafkaCluster:
         """
         path = Path(source)
         java = jdk_program("java", self._release.java)
-        command = [java, f"-Xmx{self._heap}", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+        command = [java, f"-Xmx{self._heap}", *self._jvm, "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
                    "-cp", class_path(self.version, compiled(path, self.version)), path.stem, *args]
         try:
             done = subprocess.run(command, input=stdin if stdin is not None else b"", capture_output=True, check=False,
@@ -374,7 +378,7 @@ class KafkaCluster:
                 shutil.copy(install(self.version) / "bootstrap.checkpoint", data)
                 (data / "meta.properties").write_text(
                     f"version=1\ncluster.id={self._cluster_id}\nnode.id={broker.id}\n", encoding="utf-8")
-        command = [self._java, f"-Xmx{self._heap}", "-XX:+UseSerialGC", "-XX:-UsePerfData", *_QUIET,
+        command = [self._java, f"-Xmx{self._heap}", *self._jvm, *_QUIET,
                    f"-Dkafka.logs.dir={broker.directory}",
                    f"-Dlog4j.configuration=file:{broker.directory}/log4j.properties", *self._java_options, "-cp",
                    class_path(self.version), "kafka.Kafka", str(properties)]
@@ -432,7 +436,7 @@ class KafkaCluster:
         settings.write_text(
             f"dataDir={directory / 'data'}\nclientPort={port}\nclientPortAddress=127.0.0.1\nmaxClientCnxns=0\n"
             "tickTime=1000\nadmin.enableServer=false\n", encoding="utf-8")
-        command = [self._java, "-Xmx128m", "-XX:+UseSerialGC", "-XX:-UsePerfData", *_QUIET,
+        command = [self._java, "-Xmx128m", *self._jvm, *_QUIET,
                    "-Dzookeeper.jmx.log4j.disable=true", "-cp", class_path(self.version),
                    "org.apache.zookeeper.server.quorum.QuorumPeerMain", str(settings)]
         process = self._own_children().spawn(command, directory / "zookeeper.log", directory)
