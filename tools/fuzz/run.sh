@@ -31,16 +31,29 @@ if (( ${#targets[@]} == 0 )); then
   exit 1
 fi
 
-for target in "${targets[@]}"; do
-  work=$out/$target
+run() {
+  local target=$1 work=$out/$1 seeds=()
   mkdir -p "$work/corpus"
-  seeds=()
   [[ -d tools/fuzz/seeds/$target ]] && seeds=("tools/fuzz/seeds/$target")
-  echo "== $target, $seconds s"
   "$clang" -std=c++17 -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all \
     -fsanitize=fuzzer,address,undefined -Isrc/_core "tools/fuzz/$target.cpp" -o "$work/$target" -lz -llz4 -lzstd -lsnappy -lssl -lcrypto
   # libFuzzer's own allocation bound turns an unearned allocation into a finding; a hang is one after 10 seconds.
   "$work/$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -malloc_limit_mb=512 -print_final_stats=0 \
-    -artifact_prefix="$work/" "$work/corpus" "${seeds[@]}" >"$work/log" 2>&1 || { tail -60 "$work/log" >&2; exit 1; }
-  tail -1 "$work/log"
+    -artifact_prefix="$work/" "$work/corpus" "${seeds[@]}" >"$work/log" 2>&1 || { tail -60 "$work/log" >&2; return 1; }
+  echo "== $target, $seconds s: $(tail -1 "$work/log")"
+}
+
+# One on each processor; the first finding ends the others.
+trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
+running=0
+for target in "${targets[@]}"; do
+  if (( running == $(nproc) )); then
+    wait -n
+    running=$(( running - 1 ))
+  fi
+  run "$target" &
+  running=$(( running + 1 ))
+done
+for (( ; running > 0; running-- )); do
+  wait -n
 done
