@@ -41,6 +41,8 @@ cdef enum:
     SLICE_BYTES = 1048576
     # How long after its wait the application may be expected back.
     BACK_SOON_US = 200
+    # Received at once: so little that it is decoded in microseconds.
+    FEW_BYTES = 65536
     # Inflated ahead of whoever decodes, at most, in bytes that still lie in the CPU's cache when they are walked.
     MOST_AHEAD_BYTES = 2 << 20
 
@@ -73,11 +75,14 @@ cdef class FetchDecoder:
     cdef void take_over(self) noexcept nogil:
         """What FetchSender has received may be decoded from now on; an application that waits is told."""
         cdef size_t i
+        cdef size_t length = 0
         if self.sender.fetched.empty():
             return
         self._drop_claimed()
         for i in range(self.sender.fetched.size()):
             self._offer(self.sender.fetched[i])
+            length += self.sender.fetched[i].job.length
+        self.few.store(length <= FEW_BYTES)
         self.counters.undecoded.fetch_add(<int64_t>self.sender.fetched.size())
         self.gate.give(self.sender.fetched)
         if self.gate.waits.load():
@@ -178,6 +183,10 @@ cdef class FetchDecoder:
                 self.idle.end(self.clock.now_us())
             self.background.waiting.store(False)
             self.background.wakeup.drain()
+            # A few records are decoded sooner than N, which would be woken to look after them, has been.
+            if (result == WAIT_READY and self.few.load() and self.buffer.empty()
+                    and self.background.attention.quiet_but(others)):
+                assisted = self.assist()
         self.leave_wait()
         if assisted == ASSIST_OUT_OF_MEMORY:
             self.background.attention.set(<uint32_t>ATTENTION_FATAL)
