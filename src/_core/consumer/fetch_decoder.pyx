@@ -184,7 +184,7 @@ cdef class FetchDecoder:
             self.background.waiting.store(False)
             self.background.wakeup.drain()
             # A few records are decoded sooner than N, which would be woken to look after them, has been.
-            if (result == WAIT_READY and self.few.load() and self.buffer.empty()
+            if (assisted == ASSIST_NOTHING and result == WAIT_READY and self.few.load() and self.buffer.empty()
                     and self.background.attention.quiet_but(others)):
                 assisted = self.assist()
         self.leave_wait()
