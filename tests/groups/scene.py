@@ -24,7 +24,7 @@ from typing import Any
 from verdict import Event, Life, Verdict, Written, judge
 
 from kconsumer.testing import KafkaCluster
-from kconsumer.testing._artifacts import DEFAULT_VERSION, class_path, compiled, jdk_program
+from kconsumer.testing._artifacts import DEFAULT_VERSION, QUICK_START, class_path, compiled, jdk_program
 from kconsumer.testing._process import Children
 
 HERE = Path(__file__).parent
@@ -271,7 +271,7 @@ class Scene:
         return member
 
     def _java(self, options: Mapping[str, Any]) -> list[str]:
-        return [jdk_program("java", 17), "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData",
+        return [jdk_program("java", 17), "-Xmx96m", "-XX:+UseSerialGC", QUICK_START, "-XX:-UsePerfData",
                 "-Dorg.slf4j.simpleLogger.showDateTime=true", "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
                 "-cp", class_path(DEFAULT_VERSION, compiled(HERE / "JavaMember.java")), "JavaMember",
                 json.dumps(options)]

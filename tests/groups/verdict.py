@@ -104,16 +104,15 @@ class Written:
     def __init__(self, events: list[Event], topic: str) -> None:
         self._times: dict[str, list[float]] = defaultdict(list)
         self._ends: dict[str, list[int]] = defaultdict(list)
-        told = [event["t"] for event in events if event["e"] == "acked"]
-        self.stall = max((b - a for a, b in itertools.pairwise(told)), default=0.0)  # it tells every 50 ms
-        news = [b["t"] for a, b in itertools.pairwise(e for e in events if e["e"] == "acked") if a["o"] != b["o"]]
+        acked = [event for event in events if event["e"] == "acked"]
+        self.stall = max((b["t"] - a["t"] for a, b in itertools.pairwise(acked)), default=0.0)  # it tells every 50 ms
+        news = [b["t"] for a, b in itertools.pairwise(acked) if a["o"] != b["o"]]
         self._mute = [(a, b) for a, b in itertools.pairwise(news) if b - a > MUTE_S]
-        for event in events:
-            if event["e"] == "acked":
-                for number, end in enumerate(event["o"]):
-                    name = f"{topic}/{number}"
-                    self._times[name].append(event["t"])
-                    self._ends[name].append(end)
+        for event in acked:
+            for number, end in enumerate(event["o"]):
+                name = f"{topic}/{number}"
+                self._times[name].append(event["t"])
+                self._ends[name].append(end)
 
     def end(self, partition: str) -> int:
         return self._ends[partition][-1] if self._ends[partition] else 0

@@ -36,24 +36,14 @@ run() {
   mkdir -p "$work/corpus"
   [[ -d tools/fuzz/seeds/$target ]] && seeds=("tools/fuzz/seeds/$target")
   "$clang" -std=c++17 -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all \
-    -fsanitize=fuzzer,address,undefined -Isrc/_core "tools/fuzz/$target.cpp" -o "$work/$target" -lz -llz4 -lzstd -lsnappy -lssl -lcrypto
+    -fsanitize=fuzzer,address,undefined -Isrc/_core "tools/fuzz/$target.cpp" -o "$work/$target" -lz -llz4 -lzstd -lsnappy -lssl -lcrypto || return 1
   # libFuzzer's own allocation bound turns an unearned allocation into a finding; a hang is one after 10 seconds.
   "$work/$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -malloc_limit_mb=512 -print_final_stats=0 \
     -artifact_prefix="$work/" "$work/corpus" "${seeds[@]}" >"$work/log" 2>&1 || { tail -60 "$work/log" >&2; return 1; }
   echo "== $target, $seconds s: $(tail -1 "$work/log")"
 }
 
-# One on each processor; the first finding ends the others.
-trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
-running=0
-for target in "${targets[@]}"; do
-  if (( running == $(nproc) )); then
-    wait -n
-    running=$(( running - 1 ))
-  fi
-  run "$target" &
-  running=$(( running + 1 ))
-done
-for (( ; running > 0; running-- )); do
-  wait -n
-done
+# One on each processor; after a finding no other begins.
+export -f run
+export clang seconds out
+printf '%s\n' "${targets[@]}" | xargs -P "$(getconf _NPROCESSORS_ONLN)" -I{} bash -euo pipefail -c 'run {} || exit 255'

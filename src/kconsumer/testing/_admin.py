@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Mapping
 from typing import Any
 
-from kconsumer.testing._artifacts import Release, class_path, jdk_program
+from kconsumer.testing._artifacts import QUICK_START, Release, class_path, jdk_program
 from kconsumer.testing._errors import ClusterError, MissingToolError
 from kconsumer.testing._records import confluent
 
@@ -76,7 +76,7 @@ class Admin:
                 )
             where = ["--zookeeper", self._zookeeper]
         java = jdk_program("java", self._release.java)
-        line = [java, "-Xmx256m", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
+        line = [java, "-Xmx256m", QUICK_START, "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
                 "-cp", class_path(self._release.text), command, *where, *options]
         done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=_SECONDS + 30,
                               stdin=subprocess.DEVNULL)

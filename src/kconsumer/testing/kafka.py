@@ -22,7 +22,15 @@ from typing import Any
 
 from kconsumer.testing import _probe, _records
 from kconsumer.testing._admin import Admin
-from kconsumer.testing._artifacts import DEFAULT_VERSION, Release, class_path, compiled, install, jdk_program
+from kconsumer.testing._artifacts import (
+    DEFAULT_VERSION,
+    QUICK_START,
+    Release,
+    class_path,
+    compiled,
+    install,
+    jdk_program,
+)
 from kconsumer.testing._errors import ClusterError
 from kconsumer.testing._listeners import listener_properties, read_listeners
 from kconsumer.testing._process import Children, Ports
@@ -115,7 +123,7 @@ class KafkaCluster:
         self._racks = list(racks) if racks else None
         self._heap = heap
         self._listeners = read_listeners(listeners or {})
-        self._jvm = ["-XX:+UseSerialGC", "-XX:-UsePerfData", *(["-XX:TieredStopAtLevel=1"] if quick_start else [])]
+        self._jvm = ["-XX:+UseSerialGC", "-XX:-UsePerfData", *([QUICK_START] if quick_start else [])]
         self._java_options = list(java_options)
         self._external = ""
         if version == DEFAULT_VERSION and not (config or racks or listeners or java_options):
