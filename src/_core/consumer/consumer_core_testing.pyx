@@ -7,6 +7,7 @@ from libc.stdint cimport INT64_MAX
 
 from kconsumer._core.base.cpp cimport int32_t, int64_t
 from kconsumer._core.consumer.consumer_core cimport ConsumerCore
+from kconsumer._core.consumer.fetch_decoder cimport ASSIST_NOTHING
 from kconsumer._core.events.application_event cimport ListOffsetsEvent, OffsetQuery, TopicMetadataEvent
 from kconsumer._core.events.background_event cimport BACKGROUND_ERROR, BackgroundEvent
 from kconsumer._core.events.ticket_testing cimport Ticket, text_of, utf8
@@ -136,6 +137,18 @@ def leader(ConsumerCore core not None, str topic, int32_t number):
 def undecoded(ConsumerCore core not None):
     """How many things that a Fetch brought wait to be decoded."""
     return core.fetch_sender.fetched.size() + core.counters.undecoded.load()
+
+
+def begin_wait(ConsumerCore core not None):
+    """As decode_or_sleep() does, up to its sleep: whether the application has found something to do."""
+    core.decoder.gate.waits.store(True)
+    core.background.waiting.store(True)
+    return core.decoder.assist() != ASSIST_NOTHING
+
+
+def end_wait(ConsumerCore core not None):
+    core.background.waiting.store(False)
+    core.decoder.leave_wait()
 
 
 def inflated_ahead(ConsumerCore core not None):

@@ -8,6 +8,10 @@ Who decodes: an application that waits in an exclusive call has nothing else to 
 While the application works on what it was given, N decodes ahead of it. The bytes of one response are mostly worth
 several steps, and an application that takes whole batches comes back within microseconds: so N leaves it that long.
 
+What was encrypted N decodes first, where nothing is there to be received: it comes in records of 16 KiB, at the pace of
+a broker's one thread, and N would sleep between them. The application would be woken for it onto a core that somebody
+else may need. Where N has not come to it before the next response is here, there is work for both.
+
 What is compressed keeps both busy: while the application decodes, N inflates the batches before it (InflateAhead).
 Where it catches up with the one that N is at, it inflates the next one itself.
 """
@@ -83,9 +87,11 @@ cdef class FetchDecoder:
             self._offer(self.sender.fetched[i])
             length += self.sender.fetched[i].job.length
         self.few.store(length <= FEW_BYTES)
+        self.network_first.store(self.sender.delegate.network.encrypted() and length > FEW_BYTES
+                                 and self.ahead.empty() and self.counters.undecoded.load() <= 0)
         self.counters.undecoded.fetch_add(<int64_t>self.sender.fetched.size())
         self.gate.give(self.sender.fetched)
-        if self.gate.waits.load():
+        if self.gate.waits.load() and not self.network_first.load():
             self.background.wake()
 
     cdef bint network_decodes(self, int64_t* wait_ms) noexcept nogil:
@@ -93,7 +99,7 @@ cdef class FetchDecoder:
         self.gate.left_to_application.store(False)
         if self.counters.undecoded.load() <= 0:
             return False
-        if self.gate.waits.load():
+        if self.gate.waits.load() and not self.network_first.load():
             # Before looking again: an application that leaves its wait meanwhile sees that N may sleep.
             self.gate.left_to_application.store(True)
             self.background.wake()
@@ -101,10 +107,12 @@ cdef class FetchDecoder:
                 return False
         if not self.blocked.load():
             wait_ms[0] = 0
-        return self.clock.now_us() - self.gate.left_us.load() >= BACK_SOON_US
+        return self.network_first.load() or self.clock.now_us() - self.gate.left_us.load() >= BACK_SOON_US
 
     cdef void decode_on_network(self) noexcept nogil:
-        """One slice, unless the application is at it."""
+        """One slice, unless the application is at it, or the turn was needed to receive."""
+        if self.network_first.load() and self.gate.waits.load() and not self.sender.delegate.network.quiet():
+            return
         self.gate.passing(step_of, <void*>self)
 
     # ---- N: while the application decodes
@@ -195,7 +203,7 @@ cdef class FetchDecoder:
     cdef AssistResult assist(self) noexcept nogil:
         """One slice on the waiting thread, if there is something and N is not at it."""
         cdef GateResult result
-        if self.counters.undecoded.load() <= 0:
+        if self.counters.undecoded.load() <= 0 or self.network_first.load():
             return ASSIST_NOTHING
         result = self.gate.pass_caught(step_of, <void*>self)
         if self.gate.has_failures():

@@ -67,6 +67,10 @@ cdef class Network:
     cdef void wakeup(self) noexcept nogil
     # Closes every connection at once; requests in flight fail at the next poll.
     cdef void close_all(self) noexcept nogil
+    # Whether the last poll() found nothing to receive or to send.
+    cdef bint quiet(self) noexcept nogil
+    # Whether brokers encrypt what they send.
+    cdef bint encrypted(self) noexcept nogil
     cdef int32_t in_flight(self) noexcept nogil
     cdef string node_name(self, int32_t node_id) noexcept nogil
     # Whether any connection is up.

@@ -60,6 +60,12 @@ cdef class Network:
     cdef void close_all(self) noexcept nogil:
         pass
 
+    cdef bint quiet(self) noexcept nogil:
+        return True
+
+    cdef bint encrypted(self) noexcept nogil:
+        return False
+
     cdef int32_t in_flight(self) noexcept nogil:
         return 0
 

@@ -447,6 +447,12 @@ cdef class NetworkClient(Authenticator):
             tls_of(self.config.security.tls).close()
         self.next_timer_ms = INT64_MAX
 
+    cdef bint quiet(self) noexcept nogil:
+        return self.events.empty() and not self.reads_pending
+
+    cdef bint encrypted(self) noexcept nogil:
+        return self.config.security.use_tls
+
     cdef int32_t in_flight(self) noexcept nogil:
         return self.in_flight_count
 

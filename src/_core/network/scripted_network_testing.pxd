@@ -25,6 +25,8 @@ cdef class ScriptedNetwork(Network):
     cdef map[int32_t, pair[int32_t, int32_t]] versions  # thread: the test's; api to lowest and highest
     cdef vector[SentRequest] sent                       # thread: the test's; not yet answered
     cdef vector[Completion] finished                    # thread: the test's; handed out by the next poll
+    cdef public bint encrypts                           # thread: the test's; what encrypted() says
+    cdef public bint receives                           # thread: the test's; there is always more: never quiet()
     cdef Writer scratch                                 # thread: the test's
     cdef uint64_t next_id                               # thread: the test's
     cdef int32_t set_nodes_calls                        # thread: the test's

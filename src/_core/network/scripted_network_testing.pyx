@@ -208,6 +208,12 @@ cdef class ScriptedNetwork(Network):
             self.finish_failed(waiting[i].request, ERR_TRANSPORT, string(b"the client is closing"))
         self.nodes.clear()
 
+    cdef bint quiet(self) noexcept nogil:
+        return not self.receives
+
+    cdef bint encrypted(self) noexcept nogil:
+        return self.encrypts
+
     cdef int32_t in_flight(self) noexcept nogil:
         return <int32_t>(self.sent.size() + self.finished.size())
 

@@ -1,0 +1,93 @@
+"""Who decodes what a Fetch brought while the application waits: it does, but for what came encrypted and is large.
+
+The loop is stepped by hand; the application's wait is one that never sleeps.
+"""
+
+import pytest
+from stepped_loop import FETCH, Loop, batch
+
+from kconsumer._core.consumer import consumer_core_testing as inside
+
+ROWS = 100
+VALUE = bytes(1000)  # ROWS of them are more than a few
+
+
+def large(first):
+    return batch(first, [VALUE] * ROWS)
+
+
+@pytest.fixture
+def loop():
+    made = Loop()
+    made.network.encrypts = True
+    made.assign(("t", 0, 0))
+    return made
+
+
+def fetched(loop, first, turns=1):
+    loop.fetched(loop.one(FETCH), {0: {"records": large(first)}}, turns=turns)
+
+
+def wakes(loop):
+    return inside.touched(loop.consumer)["wakeups of the application"]
+
+
+def test_plaintext_is_left_to_an_application_that_waits(loop):
+    loop.network.encrypts = False
+    assert not inside.begin_wait(loop.consumer)
+    before = wakes(loop)
+    fetched(loop, 0, turns=5)
+    assert inside.undecoded(loop.consumer) == 1
+    assert wakes(loop) > before
+    assert inside.begin_wait(loop.consumer)
+    assert inside.undecoded(loop.consumer) == 0
+
+
+def test_what_was_encrypted_is_decoded_where_nothing_is_to_be_received(loop):
+    assert not inside.begin_wait(loop.consumer)
+    loop.network.receives = True
+    before = wakes(loop)
+    fetched(loop, 0, turns=5)
+    assert inside.undecoded(loop.consumer) == 1
+    assert wakes(loop) == before
+    assert not inside.begin_wait(loop.consumer)
+    assert loop.network.timeout_ms == 0  # it looks again at once
+    loop.network.receives = False
+    loop.turn()
+    assert inside.undecoded(loop.consumer) == 0
+    assert wakes(loop) == before + 1  # for the records
+    inside.end_wait(loop.consumer)
+    assert loop.offsets() == list(range(ROWS))
+
+
+def test_both_are_at_it_where_the_network_leaves_no_time(loop):
+    assert not inside.begin_wait(loop.consumer)
+    loop.network.receives = True
+    fetched(loop, 0, turns=2)
+    before = wakes(loop)
+    fetched(loop, ROWS)
+    assert inside.undecoded(loop.consumer) == 2
+    assert wakes(loop) == before + 1
+    assert inside.begin_wait(loop.consumer)
+    while inside.undecoded(loop.consumer):
+        assert inside.begin_wait(loop.consumer)
+    inside.end_wait(loop.consumer)
+    assert loop.offsets() == list(range(2 * ROWS))
+
+
+def test_a_few_records_are_decoded_in_the_wait_that_they_end(loop):
+    assert not inside.begin_wait(loop.consumer)
+    before = wakes(loop)
+    loop.fetched(loop.one(FETCH), {0: {"records": batch(0, [b"a", b"b"])}}, turns=1)
+    assert wakes(loop) == before + 1
+    assert inside.begin_wait(loop.consumer)
+    assert inside.undecoded(loop.consumer) == 0
+
+
+def test_an_application_that_leaves_its_wait_changes_nothing(loop):
+    loop.network.receives = True
+    assert not inside.begin_wait(loop.consumer)
+    fetched(loop, 0)
+    inside.end_wait(loop.consumer)
+    loop.turn(2)
+    assert loop.offsets() == list(range(ROWS))
