@@ -99,7 +99,7 @@ cdef class FetchDecoder:
         self.gate.left_to_application.store(False)
         if self.counters.undecoded.load() <= 0:
             return False
-        if self.gate.waits.load() and not self.network_first.load():
+        if self.gate.waits.load() and (not self.network_first.load() or self.blocked.load()):
             # Before looking again: an application that leaves its wait meanwhile sees that N may sleep.
             self.gate.left_to_application.store(True)
             self.background.wake()
@@ -203,8 +203,13 @@ cdef class FetchDecoder:
     cdef AssistResult assist(self) noexcept nogil:
         """One slice on the waiting thread, if there is something and N is not at it."""
         cdef GateResult result
-        if self.counters.undecoded.load() <= 0 or self.network_first.load():
+        if self.counters.undecoded.load() <= 0:
             return ASSIST_NOTHING
+        if self.network_first.load():
+            if not self.blocked.load():
+                return ASSIST_NOTHING
+            # N may sleep, and is not told that what it waited for was taken: the rest is the application's.
+            self.network_first.store(False)
         result = self.gate.pass_caught(step_of, <void*>self)
         if self.gate.has_failures():
             self.sender.delegate.network.wakeup()

@@ -91,3 +91,21 @@ def test_an_application_that_leaves_its_wait_changes_nothing(loop):
     inside.end_wait(loop.consumer)
     loop.turn(2)
     assert loop.offsets() == list(range(ROWS))
+
+
+@pytest.mark.parametrize("size", [1000, 30_000])  # worth one slice, and some
+def test_memory_that_the_application_keeps_does_not_leave_the_rest_undecoded(size):
+    """N stops where memory is over its bound and there is something to take. It is not told when that was taken."""
+    loop = Loop(fetch_buffer_memory=150_000)
+    loop.network.encrypts = True
+    loop.assign(("t", 0, 0), ("t", 1, 0))
+    assert not inside.begin_wait(loop.consumer)
+    loop.fetched(loop.one(FETCH, 1), {p: {"records": batch(0, [bytes(size)] * ROWS)} for p in (0, 1)}, turns=8)
+    inside.end_wait(loop.consumer)
+    assert inside.undecoded(loop.consumer)
+    kept = [loop.consumer.consume_batch(2 * ROWS, 0)]
+    while inside.undecoded(loop.consumer):  # without a turn of N
+        assert inside.begin_wait(loop.consumer)
+        inside.end_wait(loop.consumer)
+        kept.append(loop.consumer.consume_batch(2 * ROWS, 0))
+    assert sum(len(one) for one in kept) == 2 * ROWS
