@@ -42,7 +42,7 @@ cdef class FetchDecoder:
     cdef bint awaits                          # shared: gate (the last step met a batch that N is inflating)
     cdef atomic[bint] progressed              # written by D: the last step did something
     cdef atomic[bint] blocked                 # written by D: the last step ended for want of room
-    cdef atomic[bint] network_first           # shared: N decodes what it received last, whoever waits
+    cdef atomic[bint] network_first           # N sets it, D ends it: N decodes what it received last, whoever waits
     cdef atomic[bint] few                     # written by N: what it received last is decoded in microseconds
 
     cdef void take_over(self) noexcept nogil

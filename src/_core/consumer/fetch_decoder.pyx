@@ -80,15 +80,17 @@ cdef class FetchDecoder:
         """What FetchSender has received may be decoded from now on; an application that waits is told."""
         cdef size_t i
         cdef size_t length = 0
+        cdef bint few
         if self.sender.fetched.empty():
             return
         self._drop_claimed()
         for i in range(self.sender.fetched.size()):
             self._offer(self.sender.fetched[i])
             length += self.sender.fetched[i].job.length
-        self.few.store(length <= FEW_BYTES)
-        self.network_first.store(self.sender.delegate.network.encrypted() and length > FEW_BYTES
-                                 and self.ahead.empty() and self.counters.undecoded.load() <= 0)
+        few = length <= FEW_BYTES
+        self.few.store(few)
+        self.network_first.store(not few and self.sender.delegate.network.encrypted() and self.ahead.empty()
+                                 and self.counters.undecoded.load() <= 0)
         self.counters.undecoded.fetch_add(<int64_t>self.sender.fetched.size())
         self.gate.give(self.sender.fetched)
         if self.gate.waits.load() and not self.network_first.load():
@@ -99,7 +101,7 @@ cdef class FetchDecoder:
         self.gate.left_to_application.store(False)
         if self.counters.undecoded.load() <= 0:
             return False
-        if self.gate.waits.load() and (not self.network_first.load() or self.blocked.load()):
+        if self.gate.waits.load() and not self.network_first.load():
             # Before looking again: an application that leaves its wait meanwhile sees that N may sleep.
             self.gate.left_to_application.store(True)
             self.background.wake()
@@ -203,13 +205,8 @@ cdef class FetchDecoder:
     cdef AssistResult assist(self) noexcept nogil:
         """One slice on the waiting thread, if there is something and N is not at it."""
         cdef GateResult result
-        if self.counters.undecoded.load() <= 0:
+        if self.counters.undecoded.load() <= 0 or self.network_first.load():
             return ASSIST_NOTHING
-        if self.network_first.load():
-            if not self.blocked.load():
-                return ASSIST_NOTHING
-            # N may sleep, and is not told that what it waited for was taken: the rest is the application's.
-            self.network_first.store(False)
         result = self.gate.pass_caught(step_of, <void*>self)
         if self.gate.has_failures():
             self.sender.delegate.network.wakeup()
@@ -247,6 +244,8 @@ cdef class FetchDecoder:
                 continue
             if self._must_wait():
                 blocked = True
+                # N is not told that what there was to take has been taken: the rest is left to the application.
+                self.network_first.store(False)
                 break
             self.progressed.store(True)
             before = item.job.bytes + <int64_t>item.job.position
