@@ -16,7 +16,7 @@ from kconsumer._core.events.background_event cimport BackgroundEvent, Background
 from kconsumer._core.managers.fetch_sender cimport FetchSender
 from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
 from kconsumer._core.managers.offsets_request_manager cimport OffsetsRequestManager
-from kconsumer._core.managers.request_state cimport BackoffConfig
+from kconsumer._core.state.request_state cimport BackoffConfig
 from kconsumer._core.network.network cimport Network
 from kconsumer._core.network.network_client_delegate cimport NetworkClientDelegate
 from kconsumer._core.records.columns cimport BlockPool

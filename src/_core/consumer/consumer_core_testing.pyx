@@ -123,7 +123,7 @@ def partition(ConsumerCore core not None, str topic, int32_t number):
             return {
                 "state": STATES[<int32_t>p.state], "fetch_offset": p.fetch_offset.load(), "leader": p.leader_id,
                 "leader_epoch": p.leader_epoch, "fetch_leader_epoch": p.fetch_leader_epoch,
-                "preferred_replica": p.preferred_replica, "session": p.session_node, "attempts": p.attempts,
+                "preferred_replica": p.preferred_replica, "session": p.session_node, "attempts": p.request.attempts,
             }
     return None
 

@@ -1,6 +1,6 @@
 # From kconsumer.config.Settings to the structs of the core. thread: A.
 from kconsumer._core.base.log cimport LogQueue
-from kconsumer._core.managers.request_state cimport BackoffConfig
+from kconsumer._core.state.request_state cimport BackoffConfig
 from kconsumer._core.network.request cimport NetworkConfig
 from kconsumer._core.state.fetch_config cimport FetchConfig
 from kconsumer._core.state.group cimport GroupConfig

@@ -9,7 +9,7 @@ from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorReq
 from kconsumer._core.managers.group_leader cimport GroupLeader
 from kconsumer._core.managers.membership_manager cimport MembershipManager
 from kconsumer._core.managers.request_manager cimport RequestManager
-from kconsumer._core.managers.request_state cimport BackoffConfig, Jitter, RequestState
+from kconsumer._core.state.request_state cimport BackoffConfig, Jitter, RequestState
 from kconsumer._core.network.request cimport BodyOf, Channel, Request, RequestBody, Response
 from kconsumer._core.protocol.messages.join_group cimport JoinGroupRequest, JoinGroupResponse
 from kconsumer._core.protocol.messages.sync_group cimport (

@@ -581,7 +581,7 @@ cdef class ClassicGroupManager(RequestManager):
         """A JoinGroup may be parked for minutes, and the next one must not wait behind it; one that waits for its
         connection must not make us a member after all."""
         self.round += 1
-        self.joining.in_flight = False
+        self.joining.on_given_up()
         self.delegate.fail_bound_to(self.join_node, CHANNEL_JOIN, Status(<int>ERR_INTR, string(b"no longer wanted")))
         self.delegate.network.renew(self.join_node, CHANNEL_JOIN, now_ms)
 
@@ -590,7 +590,7 @@ cdef class ClassicGroupManager(RequestManager):
         self.coordinator.coordinator()
         # A heartbeat that is still in flight there answers nothing any more.
         self.identity += 1
-        self.heartbeat.in_flight = False
+        self.heartbeat.on_given_up()
 
     # ---- heartbeats
 

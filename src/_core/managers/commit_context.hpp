@@ -11,6 +11,7 @@
 #include "events/application_event.hpp"
 #include "protocol/types.hpp"
 #include "state/partition_state.hpp"
+#include "state/request_state.hpp"
 
 namespace kc {
 
@@ -70,9 +71,7 @@ struct QueuedQuestion {
   FetchCommittedEvent* event = nullptr; // holds a reference
   std::vector<uint8_t> answered;          // each of event->partitions
   size_t left = 0;                      // those without an answer
-  bool in_flight = false;
-  int64_t retry_at_ms = 0;
-  int32_t attempts = 0;
+  RequestState request;
   int32_t last_error = 0;               // why it is asked again
   uint64_t coordinator_failures = 0;    // CoordinatorRequestManager.failures when it was asked
 };

@@ -3,6 +3,7 @@ from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint8_t, uint64_
 from kconsumer._core.events.application_event cimport CommitEvent, FetchCommittedEvent
 from kconsumer._core.protocol.types cimport Uuid
 from kconsumer._core.state.partition_state cimport PartitionState
+from kconsumer._core.state.request_state cimport RequestState
 
 
 cdef extern from "managers/commit_context.hpp" namespace "kc" nogil:
@@ -60,9 +61,7 @@ cdef extern from "managers/commit_context.hpp" namespace "kc" nogil:
         FetchCommittedEvent* event
         vector[uint8_t] answered
         size_t left
-        bint in_flight
-        int64_t retry_at_ms
-        int32_t attempts
+        RequestState request
         int32_t last_error
         uint64_t coordinator_failures
 

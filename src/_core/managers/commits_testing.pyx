@@ -19,7 +19,7 @@ from kconsumer._core.events.ticket_testing cimport Ticket, text_of, utf8
 from kconsumer._core.events.topic_partition cimport PartitionOffset
 from kconsumer._core.managers.commit_request_manager cimport CommitRequestManager
 from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager
-from kconsumer._core.managers.request_state cimport BackoffConfig
+from kconsumer._core.state.request_state cimport BackoffConfig
 from kconsumer._core.network.network_client_delegate cimport NetworkClientDelegate
 from kconsumer._core.network.request cimport NodeAddress
 from kconsumer._core.network.scripted_network_testing cimport ScriptedNetwork

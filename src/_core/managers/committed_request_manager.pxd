@@ -6,7 +6,7 @@ from kconsumer._core.events.background_event cimport BackgroundEventQueue
 from kconsumer._core.managers.commit_context cimport AskedCommitted, QueuedQuestion, SentFetch
 from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager
 from kconsumer._core.managers.request_manager cimport RequestManager
-from kconsumer._core.managers.request_state cimport BackoffConfig, Jitter
+from kconsumer._core.state.request_state cimport BackoffConfig, Jitter
 from kconsumer._core.network.request cimport BodyOf, Request, Response
 from kconsumer._core.protocol.messages.offset_fetch cimport (
     OffsetFetchRequest,

@@ -34,7 +34,6 @@ from kconsumer._core.base.log cimport DBG_CGRP
 from kconsumer._core.base.status cimport ERR_BAD_MSG, ERR_DESTROY, ERR_TIMED_OUT, Status
 from kconsumer._core.events.topic_partition cimport PartitionOffset
 from kconsumer._core.managers.commit_context cimport BY_NAME_VERSION, NAMES_MS, is_lost_request
-from kconsumer._core.managers.request_state cimport backoff_ms
 from kconsumer._core.network.request cimport CHANNEL_COORDINATOR, BodyOf, Request, Response
 from kconsumer._core.protocol.messages.offset_fetch cimport (
     OffsetFetchRequest,
@@ -114,8 +113,8 @@ cdef class CommittedRequestManager(RequestManager):
         node = self.coordinator.coordinator()
         if node >= 0:
             for p in self.due:
-                if not p.request_in_flight:
-                    p.request_in_flight = True
+                if not p.request.in_flight:
+                    p.request.on_send()
                     note_position(sent, p)
             self._send(sent, node, now_ms)
         return wait
@@ -134,11 +133,11 @@ cdef class CommittedRequestManager(RequestManager):
                 continue
             self.positions.uncommitted[kept] = p
             kept += 1
-            if p.request_in_flight or (self.membership.subscribed and not self.membership.joined):
+            if p.request.in_flight or (self.membership.subscribed and not self.membership.joined):
                 # Without a membership the partition is about to be lost.
                 continue
-            if now_ms < p.retry_at_ms:
-                wait = min(wait, p.retry_at_ms - now_ms)
+            if now_ms < p.request.not_before_ms:
+                wait = min(wait, p.request.wait_ms(now_ms))
             else:
                 self.due.push_back(p)
         self.positions.uncommitted.resize(kept)
@@ -153,13 +152,13 @@ cdef class CommittedRequestManager(RequestManager):
         it = self.questions.begin()
         while it != self.questions.end():
             question = &dereference(it).second
-            if not question.in_flight and question.retry_at_ms > now_ms:
-                wait = min(wait, question.retry_at_ms - now_ms)
-            elif not question.in_flight:
+            if question.request.may_send(now_ms):
                 node = self.coordinator.coordinator()
                 if node < 0:
                     return wait
                 self._send_question(dereference(it).first, question, node, now_ms)
+            elif not question.request.in_flight:
+                wait = min(wait, question.request.wait_ms(now_ms))
             preincrement(it)
         return wait
 
@@ -171,7 +170,7 @@ cdef class CommittedRequestManager(RequestManager):
         for i in range(question.answered.size()):
             if not question.answered[i]:
                 note_question(sent, question.event.partitions[i], i)
-        question.in_flight = True
+        question.request.on_send()
         self._send(sent, node, now_ms)
 
     # ---- sending
@@ -396,7 +395,7 @@ cdef class CommittedRequestManager(RequestManager):
         if self.questions.count(number) == 0:
             return
         question = &self.questions[number]
-        question.in_flight = False
+        question.request.on_given_up()
         if final:
             self._finish(number, status)
         elif question.left == 0:
@@ -404,14 +403,10 @@ cdef class CommittedRequestManager(RequestManager):
         else:
             if status.code != 0:
                 question.last_error = status.code
-            question.attempts += 1
-            question.retry_at_ms = now_ms + backoff_ms(dereference(self.backoff), question.attempts, self.jitter)
+            question.request.on_failure(now_ms, dereference(self.backoff), self.jitter)
 
     cdef void _retry_position(self, AskedCommitted* asked, int64_t now_ms) noexcept nogil:
-        cdef PartitionState* p = asked.partition
-        p.request_in_flight = False
-        p.attempts += 1
-        p.retry_at_ms = now_ms + backoff_ms(dereference(self.backoff), p.attempts, self.jitter)
+        asked.partition.request.on_failure(now_ms, dereference(self.backoff), self.jitter)
 
     cdef void _report_once(self, PartitionState* p, int32_t code, const string& why) noexcept nogil:
         cdef string detail

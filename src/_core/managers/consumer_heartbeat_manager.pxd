@@ -6,7 +6,7 @@ from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorReq
 from kconsumer._core.managers.membership_manager cimport MembershipManager
 from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
 from kconsumer._core.managers.request_manager cimport RequestManager
-from kconsumer._core.managers.request_state cimport BackoffConfig, Jitter, RequestState
+from kconsumer._core.state.request_state cimport BackoffConfig, Jitter, RequestState
 from kconsumer._core.network.request cimport Channel, Request, RequestBody, Response
 from kconsumer._core.protocol.messages.consumer_group_heartbeat cimport (
     ConsumerGroupHeartbeatRequest,

@@ -155,7 +155,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self.target_known = False
         self.assigned.clear()
         self.told.clear()
-        self.state = RequestState()
+        self.state.on_success()
 
     # ---- heartbeats
 
@@ -386,7 +386,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         if not self.sent_pattern.empty():
             self.background.log.write(5, 0, b"SUBSCRIPTION", b"the group's coordinator does not match patterns: they "
                                       b"are matched here, as POSIX extended regular expressions")
-            self.state = RequestState()
+            self.state.on_success()
             self.full = True
             self.sent_pattern.clear()
             self.member.match_here(now_ms)
@@ -442,7 +442,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         if code == <int>NOT_COORDINATOR or code == <int>COORDINATOR_NOT_AVAILABLE:
             self._retry(now_ms)
             if self.state.attempts == 1:
-                self.state.not_before_ms = 0
+                self.state.hurry()
             self.coordinator.mark_unknown(request.node_id, detail.c_str(), now_ms)
         elif code == <int>COORDINATOR_LOAD_IN_PROGRESS:
             self._retry(now_ms)
@@ -511,7 +511,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self.resolved = 0
         self.lookup_answered = False
         self.lookup_cookie += 1
-        self.lookup = RequestState()
+        self.lookup.on_success()
         self.lookup_backoff.retry_backoff_ms = self.backoff.retry_backoff_ms
         self.lookup_backoff.retry_backoff_max_ms = LOOKUP_BACKOFF_MAX_MS
         self._show_target(now_ms)

@@ -5,7 +5,7 @@ from kconsumer._core.events.background_event cimport BackgroundEventQueue
 from kconsumer._core.managers.fetch_session cimport FetchedItem, FetchSession, SessionPartition
 from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
 from kconsumer._core.managers.request_manager cimport RequestManager
-from kconsumer._core.managers.request_state cimport BackoffConfig, Jitter
+from kconsumer._core.state.request_state cimport BackoffConfig, Jitter
 from kconsumer._core.network.network cimport Readiness
 from kconsumer._core.network.request cimport BodyOf, Channel, Request, Response
 from kconsumer._core.protocol.messages.fetch cimport (

@@ -54,7 +54,6 @@ from kconsumer._core.managers.fetch_session cimport (
     SessionTopic,
     next_fetch_offset,
 )
-from kconsumer._core.managers.request_state cimport backoff_ms
 from kconsumer._core.network.network cimport NODE_READY, NODE_UNKNOWN
 from kconsumer._core.network.request cimport CHANNEL_CONTROL, CHANNEL_FETCH, BodyOf, NodeAddress
 from kconsumer._core.protocol.messages.fetch cimport (
@@ -160,8 +159,8 @@ cdef class FetchSender(RequestManager):
         cdef size_t i = 0
         while i < self.delayed.size():
             p = self.delayed[i]
-            if p.retry_at_ms > now_ms and p.tracked:
-                wait = min(wait, p.retry_at_ms - now_ms)
+            if p.request.not_before_ms > now_ms and p.tracked:
+                wait = min(wait, p.request.wait_ms(now_ms))
                 i += 1
                 continue
             self.delayed[i] = self.delayed.back()
@@ -185,10 +184,10 @@ cdef class FetchSender(RequestManager):
             node = -1
             if (p.tracked and p.state == FETCH_ACTIVE and not p.user_paused_seen and not p.revoking
                     and p.fetch_offset.load() < p.end_offset.load()):
-                if p.retry_at_ms > now_ms:
+                if p.request.not_before_ms > now_ms:
                     p.retain()
                     self.delayed.push_back(p)
-                    wait = min(wait, p.retry_at_ms - now_ms)
+                    wait = min(wait, p.request.wait_ms(now_ms))
                 else:
                     node = p.read_node(now_ms)
                     if node < 0:
@@ -226,7 +225,7 @@ cdef class FetchSender(RequestManager):
         session = self.sessions[node]
         entry = &session.join(p)
         p.session_node = node
-        if session.in_flight and session.urgent_ms == 0 and (
+        if session.request.in_flight and session.urgent_ms == 0 and (
                 not entry.known_to_broker or entry.fetch_offset != p.fetch_offset.load()):
             session.urgent_ms = now_ms
         if topic != NULL and not (topic.id == entry.topic_id):
@@ -246,12 +245,12 @@ cdef class FetchSender(RequestManager):
     cdef int64_t _poll_session(self, FetchSession* session, int64_t now_ms) noexcept nogil:
         cdef int64_t room
         cdef Readiness readiness
-        if session.in_flight:
+        if session.request.in_flight:
             return self._interrupt_parked(session, now_ms)
         if session.partition_count == 0 and session.to_forget.empty():
             return INT64_MAX
-        if now_ms < session.not_before_ms:
-            return session.not_before_ms - now_ms
+        if now_ms < session.request.not_before_ms:
+            return session.request.wait_ms(now_ms)
         room = self._room(session)
         if room <= 0:
             session.waits_for_room = True
@@ -373,7 +372,7 @@ cdef class FetchSender(RequestManager):
             session.take_wanted(self.wanted)
             name_forgotten(body.message, dereference(session))
         name_partitions(body.message, self.wanted, self._partition_bytes(session))
-        session.in_flight = True
+        session.request.on_send()
         session.restart = False
         session.reserved_bytes = room
         self.counters.reserved_bytes.fetch_add(room)
@@ -429,7 +428,7 @@ cdef class FetchSender(RequestManager):
             if session.session_id == 0:
                 continue
             # A session is the broker's, not the connection's: while a Fetch is parked, another connection ends it.
-            channel = CHANNEL_CONTROL if session.in_flight else CHANNEL_FETCH
+            channel = CHANNEL_CONTROL if session.request.in_flight else CHANNEL_FETCH
             if self.delegate.network.ready(session.node_id, channel, now_ms) != NODE_READY:
                 continue
             body = new BodyOf[FetchRequest]()
@@ -455,8 +454,7 @@ cdef class FetchSender(RequestManager):
             session.interrupted = False
             session.start_again()
             return
-        session.attempts += 1
-        session.not_before_ms = now_ms + backoff_ms(dereference(self.backoff), session.attempts, self.jitter)
+        session.request.on_failure(now_ms, dereference(self.backoff), self.jitter)
         session.start_again()
         self.background.log.write(7, DBG_FETCH, b"FETCH", b"broker %d: %s", session.node_id, status.detail.c_str())
         self.metadata.want_update()
@@ -470,7 +468,7 @@ cdef class FetchSender(RequestManager):
             self.background.add(event)
 
     cdef void _ended(self, FetchSession* session) noexcept nogil:
-        session.in_flight = False
+        session.request.on_given_up()
         self.counters.reserved_bytes.fetch_sub(session.reserved_bytes)
         session.reserved_bytes = 0
 
@@ -506,8 +504,7 @@ cdef class FetchSender(RequestManager):
                                       <int>message.error_code)
             self._session_failed(session, now_ms)
             return
-        session.attempts = 0
-        session.not_before_ms = 0
+        session.request.on_success()
         session.unsupported_reported = False
         if session.named == 0:
             session.answered_ms.store(now_ms)
@@ -520,10 +517,8 @@ cdef class FetchSender(RequestManager):
 
     cdef void _session_failed(self, FetchSession* session, int64_t now_ms) noexcept nogil:
         session.start_again()
-        session.attempts += 1
-        if session.attempts > 1:
-            # The first time is what sessions are for; only a repeated failure is a reason to wait.
-            session.not_before_ms = now_ms + backoff_ms(dereference(self.backoff), session.attempts - 1, self.jitter)
+        # The first time is what sessions are for; only a repeated failure is a reason to wait.
+        session.request.on_failure(now_ms, dereference(self.backoff), self.jitter, 1)
 
     cdef void _advance_session(self, FetchSession* session, int32_t session_id) noexcept nogil:
         session.session_id = session_id
@@ -593,7 +588,7 @@ cdef class FetchSender(RequestManager):
                          FetchResponse_PartitionData* data, Response* response, int64_t now_ms) noexcept nogil:
         cdef int64_t next_offset = entry.fetch_offset
         cdef int64_t end
-        p.attempts = 0
+        p.request.on_success()
         p.last_error = 0
         session.turns.answered(entry.turn, data.records.length > 0)
         if data.preferred_read_replica >= 0 and data.preferred_read_replica != session.node_id:
@@ -725,8 +720,7 @@ cdef class FetchSender(RequestManager):
 
     cdef void _delay(self, PartitionState* p, int64_t now_ms) noexcept nogil:
         """Out of the session until its backoff ends: a session answers an error at once, again and again."""
-        p.attempts += 1
-        p.retry_at_ms = now_ms + backoff_ms(dereference(self.backoff), p.attempts, self.jitter)
+        p.request.on_failure(now_ms, dereference(self.backoff), self.jitter)
         self.positions.mark_dirty(p)
 
     cdef bint _take_leader_hint(self, FetchResponse& message, PartitionState* p, FetchResponse_PartitionData* data,

@@ -15,6 +15,7 @@
 #include "records/decode.hpp"
 #include "state/metadata.hpp"
 #include "state/partition_state.hpp"
+#include "state/request_state.hpp"
 
 namespace kc {
 
@@ -48,12 +49,10 @@ struct FetchSession {
   int32_t node_id = -1;
   int32_t session_id = 0;
   int32_t epoch = 0;                    // 0: the next request is a full one
-  bool in_flight = false;
+  RequestState request;                 // Fetch
   bool waits_for_room = false;          // stands among those that were refused room
-  bool restart = false;                 // given up while in_flight: what comes back does not continue it
+  bool restart = false;                 // given up while a Fetch is in flight: what comes back does not continue it
   bool uses_topic_ids = false;
-  int32_t attempts = 0;
-  int64_t not_before_ms = 0;
   int64_t reserved_bytes = 0;
   size_t named = 0;                     // by the Fetch in flight, beside the session (a window); 0: it is the session's
   int64_t sent_ms = 0;
@@ -153,7 +152,7 @@ struct FetchSession {
   // The broker's session is lost or in doubt: the next request is a full one.
   void start_again() {
     epoch = 0;
-    restart = in_flight;
+    restart = request.in_flight;
     to_forget.clear();
     turns.start_again();
     for (auto& topic : topics)

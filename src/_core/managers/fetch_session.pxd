@@ -4,6 +4,7 @@ from kconsumer._core.base.status cimport Status
 from kconsumer._core.protocol.types cimport Uuid
 from kconsumer._core.records.decode cimport DecodeJob
 from kconsumer._core.state.partition_state cimport PartitionState
+from kconsumer._core.state.request_state cimport RequestState
 
 
 cdef extern from "managers/fetch_turns.hpp" namespace "kc" nogil:
@@ -47,12 +48,10 @@ cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
         int32_t node_id
         int32_t session_id
         int32_t epoch
-        bint in_flight
+        RequestState request
         bint waits_for_room
         bint restart
         bint uses_topic_ids
-        int32_t attempts
-        int64_t not_before_ms
         int64_t reserved_bytes
         size_t named
         int64_t sent_ms

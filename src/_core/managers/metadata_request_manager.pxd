@@ -4,7 +4,7 @@ from kconsumer._core.base.status cimport Status
 from kconsumer._core.events.application_event cimport TopicMetadataEvent
 from kconsumer._core.events.background_event cimport BackgroundEventQueue
 from kconsumer._core.managers.request_manager cimport RequestManager
-from kconsumer._core.managers.request_state cimport BackoffConfig, Jitter, RequestState
+from kconsumer._core.state.request_state cimport BackoffConfig, Jitter, RequestState
 from kconsumer._core.network.network cimport NodeLoss
 from kconsumer._core.network.request cimport BodyOf, Request, Response
 from kconsumer._core.protocol.messages.metadata cimport (

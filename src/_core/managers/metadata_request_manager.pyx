@@ -93,7 +93,7 @@ cdef class MetadataRequestManager(RequestManager):
     cdef void ask(self, TopicMetadataEvent* event) noexcept nogil:
         """Answer list_topics; takes over one reference."""
         self.waiting.push_back(event)
-        self.lists.not_before_ms = 0
+        self.lists.hurry()
 
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
         cdef int64_t wait = self._poll_lists(now_ms)
@@ -496,7 +496,7 @@ cdef class MetadataRequestManager(RequestManager):
                 p.fetch_leader_epoch = -1
                 p.eof_reported_at = -1
                 p.drop_fetched()
-                p.request_in_flight = False
+                p.request.on_given_up()
                 if p.state == FETCH_AWAIT_RESET or p.state == FETCH_AWAIT_COMMITTED:
                     continue
                 self.positions.reset_by_policy(p, <int>UNKNOWN_TOPIC_ID, string(b"the topic was recreated"),

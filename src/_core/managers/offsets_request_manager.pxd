@@ -5,7 +5,7 @@ from kconsumer._core.events.background_event cimport BackgroundEventQueue
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
 from kconsumer._core.managers.request_manager cimport RequestManager
-from kconsumer._core.managers.request_state cimport BackoffConfig, Jitter
+from kconsumer._core.state.request_state cimport BackoffConfig, Jitter, RequestState
 from kconsumer._core.network.request cimport BodyOf, Request, RequestBody, Response
 from kconsumer._core.protocol.messages.list_offsets cimport (
     ListOffsetsRequest,
@@ -46,8 +46,7 @@ cdef class OffsetsRequestManager(RequestManager):
     cdef unordered_map[uint64_t, OffsetsContext] contexts      # thread: N (by cookie)
     cdef uint64_t next_cookie                                  # thread: N
     cdef deque[ListOffsetsEvent*] events                       # thread: N (a reference each)
-    cdef int64_t events_retry_at_ms                            # thread: N
-    cdef int32_t events_attempts                               # thread: N
+    cdef RequestState questions                                # thread: N (backoff of events)
 
     cdef void ask(self, ListOffsetsEvent* event) noexcept nogil
     cdef void expire(self, int64_t now_ms) noexcept nogil
@@ -72,7 +71,6 @@ cdef class OffsetsRequestManager(RequestManager):
     cdef void _retry_all(self, OffsetsContext& context, int64_t now_ms, const Status& status) noexcept nogil
     cdef void _report_once(self, PartitionState* p, const Status& status) noexcept nogil
     cdef void _retry(self, AskedPartition* asked, int64_t now_ms) noexcept nogil
-    cdef void _retry_events(self, int64_t now_ms) noexcept nogil
     cdef void _retry_unanswered(self, OffsetsContext& context, int64_t now_ms) noexcept nogil
     cdef bint _on_offsets(self, Reader& reader, Response* response, OffsetsContext& context,
                           int64_t now_ms) noexcept nogil

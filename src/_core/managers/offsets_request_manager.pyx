@@ -39,7 +39,6 @@ from kconsumer._core.base.status cimport (
     Status,
 )
 from kconsumer._core.events.application_event cimport OffsetQuery
-from kconsumer._core.managers.request_state cimport backoff_ms
 from kconsumer._core.network.request cimport CHANNEL_CONTROL, BodyOf, Request, RequestBody, Response
 from kconsumer._core.protocol.messages.list_offsets cimport (
     ListOffsetsRequest,
@@ -113,7 +112,7 @@ cdef class OffsetsRequestManager(RequestManager):
     cdef void ask(self, ListOffsetsEvent* event) noexcept nogil:
         """Answer every query of the event; takes over one reference."""
         self.events.push_back(event)
-        self.events_retry_at_ms = 0
+        self.questions.hurry()
 
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
         cdef int64_t wait = self._poll_positions(now_ms)
@@ -137,15 +136,15 @@ cdef class OffsetsRequestManager(RequestManager):
                 p.release()
                 continue
             i += 1
-            if p.request_in_flight:
+            if p.request.in_flight:
                 continue
-            if now_ms < p.retry_at_ms:
-                wait = min(wait, p.retry_at_ms - now_ms)
+            if now_ms < p.request.not_before_ms:
+                wait = min(wait, p.request.wait_ms(now_ms))
                 continue
             if p.leader_id < 0:
                 self.metadata.want_update()
                 continue
-            p.request_in_flight = True
+            p.request.on_send()
             if p.state == FETCH_AWAIT_RESET:
                 if resets.count(p.leader_id) == 0:
                     resets[p.leader_id] = new BodyOf[ListOffsetsRequest]()
@@ -215,8 +214,8 @@ cdef class OffsetsRequestManager(RequestManager):
         cdef int64_t wait = INT64_MAX
         if n == 0:
             return INT64_MAX
-        if now_ms < self.events_retry_at_ms:
-            return self.events_retry_at_ms - now_ms
+        if now_ms < self.questions.not_before_ms:
+            return self.questions.wait_ms(now_ms)
         for _ in range(n):
             event = self.events.front()
             self.events.pop_front()
@@ -391,7 +390,7 @@ cdef class OffsetsRequestManager(RequestManager):
             else:
                 again = True
         if again:
-            self._retry_events(now_ms)
+            self.questions.on_failure(now_ms, dereference(self.backoff), self.jitter)
 
     cdef void _report_once(self, PartitionState* p, const Status& status) noexcept nogil:
         if p.last_error != status.code:
@@ -402,13 +401,7 @@ cdef class OffsetsRequestManager(RequestManager):
         cdef PartitionState* p = asked.partition
         if p.adopted_epoch != asked.position_epoch or p.decode_generation != asked.generation or not p.tracked:
             return
-        p.request_in_flight = False
-        p.attempts += 1
-        p.retry_at_ms = now_ms + backoff_ms(dereference(self.backoff), p.attempts, self.jitter)
-
-    cdef void _retry_events(self, int64_t now_ms) noexcept nogil:
-        self.events_attempts += 1
-        self.events_retry_at_ms = now_ms + backoff_ms(dereference(self.backoff), self.events_attempts, self.jitter)
+        p.request.on_failure(now_ms, dereference(self.backoff), self.jitter)
 
     cdef void on_response(self, Request* request, Response* response, int64_t now_ms) noexcept nogil:
         cdef Reader reader = Reader(response.body, response.length)
@@ -440,10 +433,10 @@ cdef class OffsetsRequestManager(RequestManager):
                 if not context.event.done() and not query.answered:
                     query.in_flight = False
                     again = True
-            elif p.request_in_flight and not self.positions.forgets_pending(p):
+            elif p.request.in_flight and not self.positions.forgets_pending(p):
                 self._retry(&context.partitions[i], now_ms)
         if again:
-            self._retry_events(now_ms)
+            self.questions.on_failure(now_ms, dereference(self.backoff), self.jitter)
         if context.event != NULL and not context.event.done():
             self._finish(context.event)
 
@@ -487,7 +480,7 @@ cdef class OffsetsRequestManager(RequestManager):
             return
         if offset < 0 or found.error_code != 0:
             # Nothing is as young as that time: the end.
-            p.request_in_flight = False
+            p.request.on_given_up()
             p.reset_timestamp = -1
             return
         if p.reset_tail > 0:
@@ -522,7 +515,7 @@ cdef class OffsetsRequestManager(RequestManager):
         query.found_timestamp = found.timestamp
         query.leader_epoch = found.leader_epoch
         query.answered = True
-        self.events_attempts = 0
+        self.questions.on_success()
 
     cdef bint _on_end_offsets(self, Reader& reader, Response* response, OffsetsContext& context,
                               int64_t now_ms) noexcept nogil:
@@ -551,7 +544,7 @@ cdef class OffsetsRequestManager(RequestManager):
             return
         if asked.leader_epoch != p.leader_epoch:
             # Another leader by now, whose log may end elsewhere: asked again at once.
-            p.request_in_flight = False
+            p.request.on_given_up()
             return
         if found.error_code != 0:
             self._on_partition_error(asked, found.error_code, now_ms)

@@ -80,9 +80,7 @@ cdef class FetchPositions:
                 if p.adopted_epoch != epoch:
                     p.adopted_epoch = epoch
                     p.drop_fetched()
-                    p.attempts = 0
-                    p.retry_at_ms = 0
-                    p.request_in_flight = False
+                    p.request.on_success()
                     p.eof_reported_at = -1
                     p.last_error = 0
                     p.revoking = False
@@ -182,9 +180,7 @@ cdef class FetchPositions:
 
     cdef void on_committed(self, PartitionState* p, int64_t offset, int32_t leader_epoch) noexcept nogil:
         """What the group has committed of p: the caller has seen that p still waits for it (FETCH_AWAIT_COMMITTED)."""
-        p.attempts = 0
-        p.retry_at_ms = 0
-        p.request_in_flight = False
+        p.request.on_success()
         p.committed_offset.store(offset if offset >= 0 else OFFSET_INVALID)
         if offset >= 0:
             self.start_at(p, offset, leader_epoch)
@@ -198,7 +194,7 @@ cdef class FetchPositions:
         p.fetch_leader_epoch = -1
         p.reset_timestamp = timestamp
         p.reset_tail = tail
-        p.request_in_flight = False
+        p.request.on_given_up()
         p.state = FETCH_AWAIT_RESET
         self._await(p, listed)
 
@@ -226,10 +222,8 @@ cdef class FetchPositions:
         if p.start_offset.load() < 0 or offset < p.start_offset.load():
             p.start_offset.store(offset)
         p.state = FETCH_ACTIVE
-        p.attempts = 0
-        p.retry_at_ms = 0
+        p.request.on_success()
         p.last_error = 0
-        p.request_in_flight = False
         self.mark_dirty(p)
 
     cdef void stop(self, PartitionState* p, const Status& status, int64_t offset) noexcept nogil:
@@ -274,10 +268,10 @@ cdef class FetchPositions:
         p.leader_epoch = leader_epoch
         p.preferred_replica = -1
         if leader_id >= 0:
-            p.retry_at_ms = 0
+            p.request.hurry()
         # KIP-320: under a new leader the log may have been truncated below what was read.
         if epoch_moved and p.state == FETCH_ACTIVE and p.fetch_leader_epoch >= 0:
             p.state = FETCH_AWAIT_VALIDATION
-            p.request_in_flight = False
+            p.request.on_given_up()
             self._await(p, False)
         self.mark_dirty(p)

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/status.hpp"
+#include "state/request_state.hpp"
 
 namespace kc {
 
@@ -87,9 +88,7 @@ struct PartitionState {
   FetchState state = FETCH_NONE;
   int64_t reset_timestamp = 0;         // for FETCH_AWAIT_RESET: -1, -2 or a time in ms
   int64_t reset_tail = 0;              // OFFSET_TAIL: so many below the latest
-  bool request_in_flight = false;      // a ListOffsets or OffsetForLeaderEpoch of reset/validation
-  int64_t retry_at_ms = 0;             // not before (backoff of the above, or of fetching after an error)
-  int32_t attempts = 0;
+  RequestState request;                // OffsetFetch, ListOffsets or OffsetForLeaderEpoch; while ACTIVE of fetching
   int32_t fetch_leader_epoch = -1;     // epoch of the last record fetched, for validation and last_fetched_epoch
   int32_t leader_id = -1;
   int32_t leader_epoch = -1;           // current, from metadata or a hint (KIP-951)

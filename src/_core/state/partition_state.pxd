@@ -1,5 +1,6 @@
 # Declares state/partition_state.hpp for Cython. thread: see there.
 from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, string, uint32_t, uint64_t
+from kconsumer._core.state.request_state cimport RequestState
 
 
 cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
@@ -56,9 +57,7 @@ cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
         FetchState state
         int64_t reset_timestamp
         int64_t reset_tail
-        bint request_in_flight
-        int64_t retry_at_ms
-        int32_t attempts
+        RequestState request
         int32_t fetch_leader_epoch
         int32_t leader_id
         int32_t leader_epoch

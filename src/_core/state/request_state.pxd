@@ -1,8 +1,8 @@
-# Declares managers/request_state.hpp for Cython. thread: N.
+# Declares state/request_state.hpp for Cython. thread: N.
 from kconsumer._core.base.cpp cimport int32_t, int64_t, uint64_t
 
 
-cdef extern from "managers/request_state.hpp" namespace "kc" nogil:
+cdef extern from "state/request_state.hpp" namespace "kc" nogil:
     cdef cppclass BackoffConfig:
         BackoffConfig()
         int32_t retry_backoff_ms
@@ -23,4 +23,8 @@ cdef extern from "managers/request_state.hpp" namespace "kc" nogil:
         void on_send()
         void on_success()
         void on_failure(int64_t now_ms, const BackoffConfig& c, Jitter& jitter)
+        void on_failure(int64_t now_ms, const BackoffConfig& c, Jitter& jitter, int32_t free)
+        void on_given_up()
+        void hurry()
+        bint may_send(int64_t now_ms)
         int64_t wait_ms(int64_t now_ms)

@@ -1,5 +1,5 @@
-// Owns: RequestState: exponential backoff with jitter, attempts and the in-flight flag of one kind of request.
-// thread: N. Never: reads a clock; `now_ms` is given.
+// Owns: RequestState: the in-flight flag, the failures in a row and the exponential backoff of one kind of request, for
+// every manager. thread: N. Never: reads a clock (`now_ms` is given), sends.
 #pragma once
 #include <cstdint>
 
@@ -32,23 +32,25 @@ inline int64_t backoff_ms(const BackoffConfig& c, int32_t attempts, Jitter& jitt
   return static_cast<int64_t>(with_jitter);
 }
 
-class RequestState {
- public:
+struct RequestState {
   bool in_flight = false;
   int32_t attempts = 0;         // failed in a row
-  int64_t not_before_ms = 0;
+  int64_t not_before_ms = 0;    // the next attempt
 
   void on_send() { in_flight = true; }
-  void on_success() {
-    in_flight = false;
-    attempts = 0;
-    not_before_ms = 0;
-  }
-  void on_failure(int64_t now_ms, const BackoffConfig& c, Jitter& jitter) {
+  // Answered, or a new purpose: nothing has failed.
+  void on_success() { *this = RequestState(); }
+  // The first `free` failures in a row cost no wait.
+  void on_failure(int64_t now_ms, const BackoffConfig& c, Jitter& jitter, int32_t free = 0) {
     in_flight = false;
     attempts++;
-    not_before_ms = now_ms + backoff_ms(c, attempts, jitter);
+    not_before_ms = attempts <= free ? 0 : now_ms + backoff_ms(c, attempts - free, jitter);
   }
+  // What is in flight means nothing any more, and says neither.
+  void on_given_up() { in_flight = false; }
+  // Something has changed: the next attempt need not wait, and later ones wait as before.
+  void hurry() { not_before_ms = 0; }
+  bool may_send(int64_t now_ms) const { return !in_flight && now_ms >= not_before_ms; }
   int64_t wait_ms(int64_t now_ms) const { return now_ms >= not_before_ms ? 0 : not_before_ms - now_ms; }
 };
 
