@@ -1,8 +1,8 @@
 """Writes docs/configuration.md from the table of properties, docs/metrics.md from that of metrics, and the diagrams
 in the other pages from the core's source.
 
-Owns: the form of those pages. Threads: one. Never: states what a property is (src/kconsumer/config_properties.py),
-what a metric counts (src/kconsumer/metrics.py) or what is drawn (tools/diagrams.py).
+Owns: the form of those pages. Threads: one. Never: states what a property is (src/kconsumer/config/properties.py),
+what a metric counts (src/kconsumer/telemetry/metrics.py) or what is drawn (tools/diagrams.py).
 
 Usage (with kconsumer installed):
     python tools/generate_docs.py            write the pages
@@ -17,16 +17,16 @@ from pathlib import Path
 
 import diagrams
 
-from kconsumer import metrics
-from kconsumer.config_properties import SECTIONS, OffsetReset
-from kconsumer.config_property import ABSENT, SAME, Kind, Property, Scope, Status
+from kconsumer.config.properties import SECTIONS, OffsetReset
+from kconsumer.config.property import ABSENT, SAME, Kind, Property, Scope, Status
+from kconsumer.telemetry import metrics
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 INTRODUCTION = """\
 # Configuration
 
-<!-- Written by tools/generate_docs.py from src/kconsumer/config_properties.py. Do not edit. -->
+<!-- Written by tools/generate_docs.py from src/kconsumer/config/properties.py. Do not edit. -->
 
 `Consumer(config)` takes a dict of these properties, under librdkafka's names or the Java consumer's. Numbers and
 booleans may be given as strings (`"true"`, `"1"`, `"0x10"`); words are read in any case. A property given under two of
@@ -49,7 +49,7 @@ Defaults are librdkafka 2.16's, and where that one or the Java consumer of Kafka
 METRICS_INTRODUCTION = """\
 # Metrics
 
-<!-- Written by tools/generate_docs.py from src/kconsumer/metrics.py. Do not edit. -->
+<!-- Written by tools/generate_docs.py from src/kconsumer/telemetry/metrics.py. Do not edit. -->
 
 `Consumer.metrics()` returns a dict of these, from any thread, without asking the network thread or a broker. Names that
 end in `_total` only grow as long as the consumer lives: a rate is their difference by the time between two calls, an

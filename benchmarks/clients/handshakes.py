@@ -13,7 +13,7 @@ import time
 from benchmarks.clients.measure import arguments
 from kconsumer._core.network.tls_testing import TlsFace
 from kconsumer.config import parse
-from kconsumer.tls import tls_options
+from kconsumer.config.tls import tls_options
 
 COUNT = 300
 TICKET_SECONDS = 1.0

@@ -12,6 +12,18 @@ from kconsumer._core.consumer.message import Message
 from kconsumer._core.consumer.record_batch import RecordBatch
 from kconsumer._version import __version__
 from kconsumer.consumer import Consumer, DeserializingConsumer
+from kconsumer.data.throttle_event import ThrottleEvent
+from kconsumer.data.topic_partition import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
+    OFFSET_INVALID,
+    OFFSET_STORED,
+    TIMESTAMP_CREATE_TIME,
+    TIMESTAMP_LOG_APPEND_TIME,
+    TIMESTAMP_NOT_AVAILABLE,
+    TopicPartition,
+    offset_tail,
+)
 from kconsumer.errors import (
     AuthenticationError,
     AuthorizationError,
@@ -27,21 +39,9 @@ from kconsumer.errors import (
     UnsupportedVersionError,
     WakeupError,
 )
-from kconsumer.throttle_event import ThrottleEvent
-from kconsumer.topic_partition import (
-    OFFSET_BEGINNING,
-    OFFSET_END,
-    OFFSET_INVALID,
-    OFFSET_STORED,
-    TIMESTAMP_CREATE_TIME,
-    TIMESTAMP_LOG_APPEND_TIME,
-    TIMESTAMP_NOT_AVAILABLE,
-    TopicPartition,
-    offset_tail,
-)
 
 if TYPE_CHECKING:
-    from kconsumer.assignors import Assignment, Assignor, GroupSubscription, RebalanceProtocol
+    from kconsumer.groups.assignors import Assignment, Assignor, GroupSubscription, RebalanceProtocol
 
 __all__ = [
     "OFFSET_BEGINNING",
@@ -84,7 +84,7 @@ _OF_ASSIGNORS = frozenset(("Assignment", "Assignor", "GroupSubscription", "Rebal
 def __getattr__(name: str) -> Any:
     """What only an application with an assignor of its own needs is loaded for that one."""
     if name in _OF_ASSIGNORS:
-        from kconsumer import assignors
+        from kconsumer.groups import assignors
 
         return getattr(assignors, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,6 +1,6 @@
 """The errors of deserialization under the module name that confluent_kafka has for them.
 
-Owns: nothing (names from errors.py). Threads: any. Never: defines an error.
+Owns: nothing (names from errors). Threads: any. Never: defines an error.
 """
 
 from kconsumer.errors import (

@@ -32,7 +32,8 @@ from sasl_cluster import (
 
 import kconsumer
 from kconsumer import KafkaError, TopicPartition
-from kconsumer.oauth import read_unsecured, unsecured_token
+from kconsumer.config.sasl import read_unsecured
+from kconsumer.security.oauth import unsecured_token
 from kconsumer.testing import KafkaCluster
 
 # What "at once" may take on a loaded machine; calls are given half a minute.
@@ -349,7 +350,7 @@ def test_a_token_that_has_expired_by_its_own_words(
 ) -> None:
     a_minute_ago = time.time() - 60
     with monkeypatch.context() as then:
-        then.setattr("kconsumer.oauth.time.time", lambda: a_minute_ago)
+        then.setattr("kconsumer.security.oauth.time.time", lambda: a_minute_ago)
         expired, _ = unsecured_token(read_unsecured(f"principal={USER} lifeSeconds=1"))
     oauth = {"security.protocol": "sasl_plaintext", "sasl.mechanism": "OAUTHBEARER"}
     with kconsumer.Consumer(at(secured, oauth)) as consumer:

@@ -11,7 +11,8 @@ import pytest
 from sasl_cluster import MECHANISMS, USER, client, sasl_cluster
 
 import kconsumer
-from kconsumer.oauth import read_unsecured, unsecured_token
+from kconsumer.config.sasl import read_unsecured
+from kconsumer.security.oauth import unsecured_token
 from kconsumer.testing import KafkaCluster
 
 TOPIC = "compared"

@@ -17,7 +17,8 @@ from sasl_cluster import PASSWORD, USER, sasl_cluster, sasl_listener
 from security_examples import examples, run
 
 import kconsumer
-from kconsumer.oauth import read_unsecured, unsecured_token
+from kconsumer.config.sasl import read_unsecured
+from kconsumer.security.oauth import unsecured_token
 from kconsumer.testing import KafkaCluster
 
 

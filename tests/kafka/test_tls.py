@@ -25,8 +25,8 @@ from reading import WAYS, Ledger, meanwhile, read_until, write
 import kconsumer
 from kconsumer import KafkaError, TopicPartition
 from kconsumer._core.network.tls_testing import openssl_version
+from kconsumer.config.tls import tls_options
 from kconsumer.testing import KafkaCluster
-from kconsumer.tls import tls_options
 
 DAY = datetime.timedelta(days=1)
 PASSWORD = "hunter2-and-nobody-else"

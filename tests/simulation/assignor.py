@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from kconsumer import Assignor, GroupSubscription, KafkaError, RebalanceProtocol, TopicPartition
 
 if TYPE_CHECKING:
-    from kconsumer.assignors import Topic
+    from kconsumer.groups.assignors import Topic
 
     from .member import Member
 

@@ -7,7 +7,7 @@
 namespace kc {
 
 // Codes >= -1 are Kafka protocol error codes; codes <= -100 are librdkafka's local ones with its numbers
-// (RD_KAFKA_RESP_ERR__*); kconsumer/errors.py names them all.
+// (RD_KAFKA_RESP_ERR__*); kconsumer/errors names them all.
 enum LocalCode : int32_t {
   OK = 0,
   ERR_BAD_MSG = -199,

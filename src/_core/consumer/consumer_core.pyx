@@ -2,7 +2,7 @@
 
 thread: A. `poll`, `consume`, `consume_batch`, iteration and `close` are exclusive; all else may come from any thread.
 Never: blocks with the GIL held, waits for N while records are at hand. The public face with its callbacks and types is
-kconsumer/consumer.py, a subclass.
+kconsumer/consumer, a subclass.
 """
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals

@@ -1,7 +1,7 @@
 """Owns: the way of user names, passwords and tokens from the application into the core.
 
 thread: A, any. Never: keeps one: the bytes go straight into a SaslCredentials, which wipes them; checks or obtains one
-(kconsumer/sasl.py).
+(kconsumer/config/sasl.py).
 """
 from kconsumer._core.base.cpp cimport int64_t, pair, string, vector
 from kconsumer._core.base.secret cimport Secret, put_secret

@@ -2,7 +2,7 @@
 
 thread: A. Rebalances are served only by exclusive calls (poll, consume, consume_batch, close) and by unsubscribe();
 all else may come from any thread. Never: waits for a rebalance; the network thread goes on with it when the callback
-has been acknowledged. The callbacks themselves are called by kconsumer/group_consumer.py (`_on_rebalance`).
+has been acknowledged. The callbacks themselves are called by kconsumer/consumer/group_consumer.py (`_on_rebalance`).
 """
 cimport cython
 

@@ -1,7 +1,7 @@
 """Owns: the numbers behind Consumer.metrics() and Consumer.lag(), read from where each part keeps its own.
 
 thread: A, any; nothing is asked of the network thread. Never: writes anything, names what is not in
-kconsumer/metrics.py.
+kconsumer/telemetry/metrics.py.
 """
 from kconsumer._core.base.cpp cimport int32_t, int64_t, vector
 from kconsumer._core.consumer.consumer_core cimport ConsumerCore

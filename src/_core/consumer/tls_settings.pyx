@@ -10,8 +10,8 @@ from kconsumer._core.network.security cimport TlsClientPtr
 cdef int configure_tls(SecurityConfig& config, settings) except -1:
     if not config.use_tls:
         return 0
-    from kconsumer.config_values import configuration_error
-    from kconsumer.tls import tls_options
+    from kconsumer.config.values import configuration_error
+    from kconsumer.config.tls import tls_options
     from kconsumer._core.network.tls import open_client
 
     try:

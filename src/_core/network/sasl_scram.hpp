@@ -73,7 +73,7 @@ inline std::string scram_nonce() {
 
 class SaslScram final : public SaslMechanism {
  public:
-  // Both are UTF-8 in the form that SASLprep leaves alone (kconsumer/sasl.py sees to that). `nonce` is given by tests.
+  // Both are UTF-8 in the form that SASLprep leaves alone (kconsumer/config/sasl.py sees to that). `nonce` is given by tests.
   SaslScram(bool sha512, const Secret& username, Secret password, std::string nonce = scram_nonce())
       : sha512_(sha512), password_(std::move(password)), nonce_(std::move(nonce)) {
     first_bare_ = "n=";

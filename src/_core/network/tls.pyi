@@ -1,5 +1,5 @@
 from typing import Any
 
-from kconsumer.tls import TlsOptions
+from kconsumer.config.tls import TlsOptions
 
 def open_client(options: TlsOptions) -> Any: ...

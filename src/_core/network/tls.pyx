@@ -63,7 +63,7 @@ def open_client(options not None):
     """A capsule with the client: a heap-allocated shared_ptr, whose copy the network keeps.
 
     Args:
-        options: kconsumer.tls.TlsOptions, whose values have been checked as far as they can be without the files.
+        options: kconsumer.config.tls.TlsOptions, whose values have been checked as far as that goes without the files.
 
     Raises:
         ValueError: a file cannot be read or does not fit; the text names property and file.

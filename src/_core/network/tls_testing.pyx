@@ -40,7 +40,7 @@ cdef bytes raw(const string& text):
 
 @cython.no_gc
 cdef class TlsFace:
-    """The credentials of one consumer. `options`: kconsumer.tls.TlsOptions, or what has its attributes."""
+    """The credentials of one consumer. `options`: kconsumer.config.tls.TlsOptions, or what has its attributes."""
     cdef TlsClientPtr client
     cdef Selector selector
 

@@ -1,6 +1,6 @@
 // Owns: FetchConfig, what the fetcher is told by configuration.
 // Threads: atomics are written on A by set_config() and read on N; the rest is written before N starts.
-// Never: checks a value; kconsumer/config.py has.
+// Never: checks a value; kconsumer/config has.
 #pragma once
 #include <atomic>
 #include <cstdint>

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 
 import click
 
-from kconsumer.cluster_metadata import PartitionMetadata
 from kconsumer.consumer import Consumer
+from kconsumer.data.cluster_metadata import PartitionMetadata
+from kconsumer.data.topic_partition import TopicPartition
 from kconsumer.errors import KafkaError, KafkaException, exception_for
-from kconsumer.topic_partition import TopicPartition
 
 EARLIEST = -2
 LATEST = -1

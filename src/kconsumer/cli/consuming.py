@@ -15,8 +15,8 @@ from kconsumer.cli.output import Writer
 from kconsumer.cli.positions import Position, Span, resolve
 from kconsumer.cli.progress import Progress
 from kconsumer.consumer import Consumer
+from kconsumer.data.topic_partition import TopicPartition
 from kconsumer.errors import KafkaError, exception_for
-from kconsumer.topic_partition import TopicPartition
 
 _MAX_RECORDS = 65_536
 _NO_END = 2**63

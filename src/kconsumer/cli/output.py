@@ -21,7 +21,7 @@ import click
 
 from kconsumer._core.consumer.message import Message
 from kconsumer._core.consumer.record_batch import RecordBatch
-from kconsumer.topic_partition import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME
+from kconsumer.data.topic_partition import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME
 
 FORMS: Final = ("utf-8", "hex", "base64")
 

@@ -11,10 +11,10 @@ import threading
 from typing import Final
 
 from kconsumer.consumer import Consumer
+from kconsumer.data.topic_partition import TopicPartition
 from kconsumer.errors import KafkaException
 from kconsumer.spark.offsets import Offsets
 from kconsumer.spark.options import ReadOptions
-from kconsumer.topic_partition import TopicPartition
 
 _LAST_COMMIT_S: Final = 5.0  # what the end of the query waits for
 

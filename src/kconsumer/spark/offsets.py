@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kconsumer.config_values import configuration_error
+from kconsumer.config.values import configuration_error
 
 EARLIEST: Final = -2
 LATEST: Final = -1

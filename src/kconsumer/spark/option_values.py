@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kconsumer.config_values import configuration_error
+from kconsumer.config.values import configuration_error
 from kconsumer.errors import ConfigurationError
 from kconsumer.spark.offsets import EARLIEST, Offsets, Place
 

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from kconsumer import config as _config
-from kconsumer.config_values import configuration_error
+from kconsumer.config.values import configuration_error
 from kconsumer.spark import option_values as values
 from kconsumer.spark.offsets import (
     EARLIEST,

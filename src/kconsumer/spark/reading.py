@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from kconsumer.data.topic_partition import TopicPartition
 from kconsumer.errors import KafkaError, KafkaException, OffsetOutOfRangeError, exception_for
 from kconsumer.spark.consumers import WorkerConsumer, borrowed
 from kconsumer.spark.data_loss import DataLoss
@@ -21,7 +22,6 @@ from kconsumer.spark.offsets import OffsetRange
 from kconsumer.spark.options import ReadOptions
 from kconsumer.spark.rack import with_rack
 from kconsumer.spark.schema import arrow_schema
-from kconsumer.topic_partition import TopicPartition
 
 # Of a batch: what the JVM takes fastest (few enough to be worked on while the next ones come).
 _MAX_RECORDS: Final = 8_192

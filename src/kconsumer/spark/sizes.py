@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from kconsumer.consumer import Consumer
+from kconsumer.data.topic_partition import TopicPartition
 from kconsumer.spark.offsets import Offsets, Place
-from kconsumer.topic_partition import TopicPartition
 
 _SAMPLED: Final = 8  # partitions, those with most to read
 _RECORDS: Final = 500  # of each

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from kconsumer.config_values import configuration_error
+from kconsumer.config.values import configuration_error
 from kconsumer.spark import compat
 from kconsumer.spark.options import TRIGGER_OPTIONS, ReadOptions
 from kconsumer.spark.partition import RangePartition, read_partition

@@ -8,7 +8,7 @@ import pytest
 
 from kconsumer.cli.positions import Span
 from kconsumer.cli.progress import Progress
-from kconsumer.topic_partition import OFFSET_INVALID, TopicPartition
+from kconsumer.data.topic_partition import OFFSET_INVALID, TopicPartition
 
 
 class Positions:

@@ -9,7 +9,7 @@ from stepped_loop import FETCH, LIST_OFFSETS, records
 
 from kconsumer import TopicPartition
 from kconsumer._core.consumer import consumer_core_testing as inside
-from kconsumer.metrics import METRICS, Metrics
+from kconsumer.telemetry.metrics import METRICS, Metrics
 
 WAIT_MS = 500  # fetch.wait.max.ms
 

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from kconsumer.config_properties import BY_NAME, PROPERTIES
+from kconsumer.config.properties import BY_NAME, PROPERTIES
 
 ROOT = Path(__file__).resolve().parents[3]
 

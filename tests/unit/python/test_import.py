@@ -2,6 +2,9 @@
 
 import subprocess
 import sys
+from pathlib import Path
+
+import kconsumer
 
 # Each took milliseconds; what needs one imports it where it is used.
 LAZY = {"asyncio", "dataclasses", "difflib", "inspect", "ipaddress", "json", "pathlib", "socket", "subprocess"}
@@ -13,3 +16,13 @@ def test_the_import_loads_nothing_that_only_some_need() -> None:
     loaded = set(done.stdout.split())
     assert "kconsumer.config" in loaded
     assert loaded & LAZY == set()
+
+
+def test_confluent_kafka_is_not_needed() -> None:
+    folder = Path(kconsumer.__file__).parent
+    names = [path.relative_to(folder).with_suffix("").parts for path in folder.rglob("*.py")]
+    modules = {".".join(("kconsumer", *name)).removesuffix(".__init__") for name in names
+               if name[0] not in ("_core", "cli", "spark", "testing") and name[-1] != "__main__"}
+    assert {"kconsumer", "kconsumer.config.tls", "kconsumer.security.oidc", "kconsumer.serialization"} <= modules
+    blocked = f"import sys; sys.modules['confluent_kafka'] = None; import {', '.join(sorted(modules))}"
+    subprocess.run([sys.executable, "-c", blocked], check=True, timeout=60)

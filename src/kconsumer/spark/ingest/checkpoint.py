@@ -14,7 +14,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from kconsumer.config_values import configuration_error
+from kconsumer.config.values import configuration_error
 from kconsumer.spark.ingest.options import IngestOptions
 
 if TYPE_CHECKING:

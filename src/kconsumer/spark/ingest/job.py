@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
-from kconsumer.config_values import configuration_error
+from kconsumer.config.values import configuration_error
 from kconsumer.spark.ingest.decoding import RAW, REASON, decoded, parse_schema
 from kconsumer.spark.ingest.options import IngestOptions
 from kconsumer.spark.offset_reader import OffsetReader

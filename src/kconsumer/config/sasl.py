@@ -1,0 +1,280 @@
+"""What SASL's properties must be, before anybody connects: which belong together, which are missing.
+
+Owns: check_sasl, prepared, Hidden, and the reading of what these properties contain: JAAS entries, extensions, claims.
+Threads: any. Never: connects, obtains a token (security/), puts a secret into a message.
+"""
+
+from __future__ import annotations
+
+import re
+import stringprep
+import unicodedata
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from kconsumer.config.values import configuration_error
+
+if TYPE_CHECKING:
+    from kconsumer.config.settings import Settings
+
+__all__ = [
+    "LONGEST_LIFE_S", "Hidden", "check_sasl", "checked_extensions", "prepared", "read_extensions", "read_jaas",
+    "read_unsecured",
+]  # fmt: skip
+
+
+class Hidden(str):
+    """A str that does not show in a repr."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "'***'"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a secret is not pickled")
+
+
+SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+MECHANISMS: Final = ("PLAIN", *SCRAM, "OAUTHBEARER", "GSSAPI")
+LONGEST_LIFE_S: Final = 100 * 365 * 86400  # of a token
+
+# RFC 7628 §3.1
+_EXTENSION_KEY: Final = re.compile(r"[A-Za-z]+")
+_EXTENSION_VALUE: Final = re.compile(r"[\x20-\x7e\t\r\n]*")
+
+# Which settings belong to which mechanisms; all of them only to SASL.
+_BELONGS: Final[Mapping[str, tuple[str, ...]]] = {
+    "sasl.username": ("PLAIN", *SCRAM),
+    "sasl.password": ("PLAIN", *SCRAM),
+    "sasl.kerberos.service.name": ("GSSAPI",),
+    "sasl.kerberos.principal": ("GSSAPI",),
+    "sasl.kerberos.keytab": ("GSSAPI",),
+    "oauth_cb": ("OAUTHBEARER",),
+    "enable.sasl.oauthbearer.unsecure.jwt": ("OAUTHBEARER",),
+    "sasl.oauthbearer.config": ("OAUTHBEARER",),
+    "sasl.oauthbearer.method": ("OAUTHBEARER",),
+    "sasl.oauthbearer.client.id": ("OAUTHBEARER",),
+    "sasl.oauthbearer.client.secret": ("OAUTHBEARER",),
+    "sasl.oauthbearer.scope": ("OAUTHBEARER",),
+    "sasl.oauthbearer.extensions": ("OAUTHBEARER",),
+    "sasl.oauthbearer.token.endpoint.url": ("OAUTHBEARER",),
+}
+_OF_OIDC: Final = ("sasl.oauthbearer.client.id", "sasl.oauthbearer.client.secret", "sasl.oauthbearer.scope",
+                   "sasl.oauthbearer.extensions", "sasl.oauthbearer.token.endpoint.url")
+
+
+def check_sasl(settings: Settings) -> str | None:
+    """What is wrong with the SASL settings; None for nothing."""
+    if not settings.security_protocol.startswith("sasl_"):
+        for name in ("sasl.mechanism", *_BELONGS):
+            if name in settings.explicit:
+                return (f"{name} is set, but security.protocol={settings.security_protocol} uses no SASL: set it to "
+                        "sasl_ssl or sasl_plaintext")
+        return None
+    mechanism = settings.sasl_mechanism
+    if mechanism not in MECHANISMS:
+        return f"sasl.mechanism: {mechanism!r} is not one of {', '.join(MECHANISMS)}"
+    for name, mechanisms in _BELONGS.items():
+        if name in settings.explicit and mechanism not in mechanisms:
+            hint = " (the default)" if "sasl.mechanism" not in settings.explicit else ""
+            return f"{name} is set, which is for {', '.join(mechanisms)}, but sasl.mechanism is {mechanism}{hint}"
+    if mechanism == "OAUTHBEARER":
+        return _check_oauthbearer(settings)
+    return None if mechanism == "GSSAPI" else _check_password(settings)
+
+
+def _check_password(settings: Settings) -> str | None:
+    for name, value in (("sasl.username", settings.sasl_username), ("sasl.password", settings.sasl_password)):
+        if value is None:
+            return f"sasl.mechanism={settings.sasl_mechanism} needs {name}"
+        problem = prepared(settings.sasl_mechanism, value)
+        if problem is not None:
+            return f"{name} {problem}"
+    return None
+
+
+def prepared(mechanism: str, text: str) -> str | None:
+    """Why a user name or password cannot be used as it is; None where it can.
+
+    RFC 5802 wants both in the form that SASLprep (RFC 4013) gives them. Kafka's brokers keep what was typed when the
+    user was made. Where the two differ nobody can tell which one the broker has, so that is refused.
+    """
+    if not text:
+        return "is empty"
+    if "\0" in text:
+        return "contains a NUL character"
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "contains half of a surrogate pair"
+    if mechanism not in SCRAM or (text.isascii() and text.isprintable()):
+        return None
+    if _prohibited(text):
+        return "contains a character that SASLprep (RFC 4013) prohibits"
+    mapped = "".join(" " if stringprep.in_table_c12(c) else c for c in text if not stringprep.in_table_b1(c))
+    if unicodedata.ucd_3_2_0.normalize("NFKC", mapped) != text:
+        return ("is not in the form that SASLprep (RFC 4013) gives it, and brokers differ in whether they apply that: "
+                "give it in Unicode's NFKC form, without soft hyphens and unusual spaces")
+    return None
+
+
+def _prohibited(text: str) -> bool:
+    tables = (stringprep.in_table_c21_c22, stringprep.in_table_c3, stringprep.in_table_c4, stringprep.in_table_c5,
+              stringprep.in_table_c6, stringprep.in_table_c7, stringprep.in_table_c8, stringprep.in_table_c9)
+    return any(table(c) for c in text for table in tables) or _mixes_directions(text)
+
+
+def _mixes_directions(text: str) -> bool:
+    """RFC 3454 §6: text from right to left has nothing from left to right, and begins and ends so."""
+    if not any(map(stringprep.in_table_d1, text)):
+        return False
+    ends = stringprep.in_table_d1(text[0]) and stringprep.in_table_d1(text[-1])
+    return any(map(stringprep.in_table_d2, text)) or not ends
+
+
+def _check_oauthbearer(settings: Settings) -> str | None:
+    oidc = settings.sasl_oauthbearer_method == "oidc"
+    sources = [name for name, used in (("oauth_cb", settings.oauth_cb is not None),
+                                       ("sasl.oauthbearer.method=oidc", oidc),
+                                       ("enable.sasl.oauthbearer.unsecure.jwt",
+                                        settings.enable_sasl_oauthbearer_unsecure_jwt)) if used]
+    if len(sources) > 1:
+        return f"{' and '.join(sources)} contradict each other: tokens come from one of them"
+    if settings.enable_sasl_oauthbearer_unsecure_jwt:
+        try:
+            read_unsecured(settings.sasl_oauthbearer_config or "")
+        except ValueError as wrong:
+            return f"sasl.oauthbearer.config: {wrong}"
+    if not oidc:
+        for name in _OF_OIDC:
+            if name in settings.explicit:
+                return f"{name} is set, but only sasl.oauthbearer.method=oidc uses it"
+        return None
+    for name, value in (("sasl.oauthbearer.token.endpoint.url", settings.sasl_oauthbearer_token_endpoint_url),
+                        ("sasl.oauthbearer.client.id", settings.sasl_oauthbearer_client_id),
+                        ("sasl.oauthbearer.client.secret", settings.sasl_oauthbearer_client_secret)):
+        if not value:
+            return f"sasl.oauthbearer.method=oidc needs {name}"
+    if settings.https_ca_location is not None and settings.https_ca_pem is not None:
+        return "https.ca.location and https.ca.pem contradict each other: give one of them"
+    return _check_endpoint(settings.sasl_oauthbearer_token_endpoint_url or "") or _check_extensions(settings)
+
+
+def _check_endpoint(url: str) -> str | None:
+    name = "sasl.oauthbearer.token.endpoint.url"
+    try:
+        parts = urlsplit(url)
+        host, secret = parts.hostname, parts.password
+    except ValueError:
+        return f"{name} is no URL"
+    if parts.scheme not in ("https", "http") or not host:
+        return f"{name} must begin with https:// (or http://) and name a host"
+    if secret is not None:
+        return f"{name} must not carry a password: give sasl.oauthbearer.client.secret"
+    return None
+
+
+def _check_extensions(settings: Settings) -> str | None:
+    try:
+        read_extensions(settings.sasl_oauthbearer_extensions or "")
+    except ValueError as wrong:
+        return f"sasl.oauthbearer.extensions: {wrong}"
+    return None
+
+
+def read_extensions(text: str) -> dict[str, str]:
+    """``key=value,key=value`` → dict. Raises ValueError."""
+    found: dict[str, str] = {}
+    for part in filter(None, map(str.strip, text.split(","))):
+        key, equals, value = part.partition("=")
+        if not equals or not _EXTENSION_KEY.fullmatch(key) or not _EXTENSION_VALUE.fullmatch(value) or key == "auth":
+            raise ValueError(f"{key!r} is no key=value; keys are letters, and not 'auth'")
+        found[key] = value
+    return found
+
+
+def checked_extensions(extensions: object) -> dict[str, str]:
+    """SASL extensions (KIP-342) that a token comes with; none where there are none.
+
+    Raises:
+        TypeError, ValueError: they cannot be sent.
+    """
+    if extensions is None:
+        return {}
+    if not isinstance(extensions, Mapping):
+        raise TypeError(f"SASL extensions are a dict, not {type(extensions).__name__}")
+    for key, value in extensions.items():
+        if not isinstance(key, str) or not _EXTENSION_KEY.fullmatch(key) or key == "auth":
+            raise ValueError(f"SASL extension {key!r}: a name is letters, and not 'auth'")
+        if not isinstance(value, str) or not _EXTENSION_VALUE.fullmatch(value):
+            raise ValueError(f"SASL extension {key}: a value is printable ASCII")
+    return dict(extensions)
+
+
+_UNSECURED: Final = re.compile(r"(?P<key>\w+)=(?P<value>\S+)")
+_CLAIM_DEFAULTS: Final[Mapping[str, str]] = {
+    "principalClaimName": "sub", "principal": "", "scopeClaimName": "scope", "scope": "", "lifeSeconds": "3600"}
+
+
+def read_unsecured(text: str) -> dict[str, Any]:
+    """``sasl.oauthbearer.config`` for unsecured tokens: ``principal=… scope=a,b lifeSeconds=… extension_x=…``, as
+    librdkafka has it. Raises ValueError, without quoting a value."""
+    found: dict[str, Any] = dict(_CLAIM_DEFAULTS) | {"extensions": {}}
+    for part in text.split():
+        match = _UNSECURED.fullmatch(part)
+        key = match["key"] if match else ""
+        if match and key.startswith("extension_"):
+            found["extensions"][key.removeprefix("extension_")] = match["value"]
+        elif match and key in _CLAIM_DEFAULTS:
+            found[key] = match["value"]
+        else:
+            raise ValueError(f"{key or 'a part without ='} is none of {', '.join(_CLAIM_DEFAULTS)}, extension_<name>")
+    if not found["principal"]:
+        raise ValueError("principal= is missing")
+    if not found["lifeSeconds"].isdecimal() or not 0 < int(found["lifeSeconds"]) <= LONGEST_LIFE_S:
+        raise ValueError("lifeSeconds= is no number of seconds")
+    checked_extensions(found["extensions"])
+    return found
+
+
+_LOGIN: Final = re.compile(r"\s*(?P<module>[\w.$]+)\s+(?P<flag>\w+)(?P<options>(?:[^\";]|\"(?:[^\"\\]|\\.)*\")*);\s*",
+                           re.DOTALL)
+_OPTION: Final = re.compile(r"\s*(?P<key>\w+)\s*=\s*(?:\"(?P<quoted>(?:[^\"\\]|\\.)*)\"|(?P<bare>[^\s\";]+))\s*",
+                            re.DOTALL)
+_MODULES: Final = {"PlainLoginModule": ("username", "password"), "ScramLoginModule": ("username", "password")}
+_INSTEAD: Final = {
+    "Krb5LoginModule": "set sasl.kerberos.keytab, sasl.kerberos.principal and sasl.kerberos.service.name",
+    "OAuthBearerLoginModule": "set sasl.oauthbearer.method=oidc with sasl.oauthbearer.client.id, "
+                              "sasl.oauthbearer.client.secret and sasl.oauthbearer.token.endpoint.url, or oauth_cb",
+    "IAMLoginModule": "set oauth_cb to a function that calls the signer package (docs/security.md)",
+}
+
+
+def read_jaas(text: str) -> dict[str, Any]:
+    """``sasl.jaas.config`` of Java's Plain and Scram login modules → the properties it stands for.
+
+    Raises:
+        ConfigurationError: another module (its equivalents are named), or text that is no JAAS entry.
+    """
+    entry = _LOGIN.fullmatch(text)
+    if entry is None:
+        raise configuration_error('sasl.jaas.config is not of the form: module required key="value" …;')
+    module = entry["module"].rsplit(".", 1)[-1]
+    if module not in _MODULES:
+        instead = _INSTEAD.get(module, "only PlainLoginModule and ScramLoginModule are read")
+        raise configuration_error(f"sasl.jaas.config: {module} is a Java class: {instead}")
+    options: dict[str, str] = {}
+    at = 0
+    while at < len(entry["options"].rstrip()):
+        option = _OPTION.match(entry["options"], at)
+        if option is None:
+            raise configuration_error("sasl.jaas.config: what follows the module is not of the form key=\"value\"")
+        quoted = option["quoted"]
+        options[option["key"]] = option["bare"] if quoted is None else re.sub(r"\\(.)", r"\1", quoted, flags=re.DOTALL)
+        at = option.end()
+    unknown = sorted(options.keys() - set(_MODULES[module]))
+    if unknown:
+        raise configuration_error(f"sasl.jaas.config: {module} takes username and password here, not {unknown[0]}")
+    return {f"sasl.{key}": value for key, value in options.items()}

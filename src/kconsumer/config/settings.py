@@ -1,0 +1,178 @@
+"""Settings, what a configuration says once it has been read and checked.
+
+Owns: Settings. Threads: any (immutable). Never: reads or checks a value (values.py, parsing.py), states a default
+(properties.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from kconsumer.config.properties import PROPERTIES, OffsetReset
+from kconsumer.config.values import Endpoint
+
+if TYPE_CHECKING:
+    from kconsumer.groups.assignors import Assignor
+
+__all__ = ["Settings", "supports"]
+
+
+class Settings:
+    """The value of every property that the consumer acts on, under its name with underscores.
+
+    Units are those of the property: ``_ms`` milliseconds, ``_bytes`` bytes. See docs/configuration.md.
+    """
+
+    explicit: frozenset[str]  #: canonical names of the properties that were given
+    bootstrap_servers: tuple[Endpoint, ...]
+    client_id: str
+    client_rack: str
+    client_software_name: str
+    client_software_version: str | None
+    topic_metadata_refresh_interval_ms: int
+    metadata_max_age_ms: int
+    metadata_recovery_strategy: str
+    metadata_recovery_rebootstrap_trigger_ms: int
+    allow_auto_create_topics: bool
+    socket_timeout_ms: int
+    socket_send_buffer_bytes: int
+    socket_receive_buffer_bytes: int
+    socket_keepalive_enable: bool
+    socket_nagle_disable: bool
+    socket_max_fails: int
+    socket_connection_setup_timeout_ms: int
+    connections_max_idle_ms: int
+    reconnect_backoff_ms: int
+    reconnect_backoff_max_ms: int
+    retry_backoff_ms: int
+    retry_backoff_max_ms: int
+    broker_address_ttl: int
+    broker_address_family: str
+    client_dns_lookup: str
+    api_version_request: bool
+    api_version_request_timeout_ms: int
+    receive_message_max_bytes: int
+    fetch_min_bytes: int
+    fetch_wait_max_ms: int
+    fetch_max_bytes: int
+    max_partition_fetch_bytes: int
+    fetch_buffer_memory: int
+    check_crcs: bool
+    isolation_level: str
+    auto_offset_reset: OffsetReset
+    enable_partition_eof: bool
+    error_cb: Callable[..., Any] | None
+    throttle_cb: Callable[..., Any] | None
+    stats_cb: Callable[..., Any] | None
+    logger: Any
+    statistics_interval_ms: int
+    debug: frozenset[str]
+    log_level: int
+    log_connection_close: bool
+    group_id: str | None
+    group_instance_id: str | None
+    group_protocol: str
+    group_remote_assignor: str | None
+    partition_assignment_strategy: tuple[str | Assignor, ...]
+    session_timeout_ms: int
+    heartbeat_interval_ms: int
+    max_poll_interval_ms: int
+    enable_auto_commit: bool
+    auto_commit_interval_ms: int
+    enable_auto_offset_store: bool
+    on_commit: Callable[..., Any] | None
+    exclude_internal_topics: bool
+    security_protocol: str
+    ssl_cipher_suites: str | None
+    ssl_curves_list: str | None
+    ssl_sigalgs_list: str | None
+    ssl_enabled_protocols: frozenset[str]
+    ssl_key_location: str | None
+    ssl_key_password: str | None
+    ssl_key_pem: str | None
+    ssl_certificate_location: str | None
+    ssl_certificate_pem: str | None
+    ssl_ca_location: str | None
+    ssl_ca_pem: str | None
+    ssl_crl_location: str | None
+    ssl_keystore_location: str | None
+    ssl_keystore_password: str | None
+    ssl_endpoint_identification_algorithm: str
+    enable_ssl_certificate_verification: bool
+    https_ca_location: str | None
+    https_ca_pem: str | None
+    sasl_mechanism: str
+    sasl_username: str | None
+    sasl_password: str | None
+    sasl_jaas_config: str | None
+    sasl_kerberos_service_name: str
+    sasl_kerberos_principal: str | None
+    sasl_kerberos_keytab: str | None
+    enable_sasl_oauthbearer_unsecure_jwt: bool
+    oauth_cb: Callable[..., Any] | None
+    sasl_oauthbearer_config: str | None
+    sasl_oauthbearer_method: str
+    sasl_oauthbearer_client_id: str | None
+    sasl_oauthbearer_client_secret: str | None
+    sasl_oauthbearer_scope: str | None
+    sasl_oauthbearer_extensions: str | None
+    sasl_oauthbearer_token_endpoint_url: str | None
+
+    # By hand: a dataclass of so many fields, and the module that makes it, take a sixth of `import kconsumer`.
+    def __init__(self, **values: Any) -> None:
+        if values.keys() != self.__annotations__.keys():
+            raise TypeError(f"missing or not of Settings: {sorted(values.keys() ^ self.__annotations__.keys())}")
+        self.__dict__.update(values)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"Settings cannot be changed: {name}")
+
+    def changed(self, **values: Any) -> Settings:
+        """These settings with other values."""
+        return Settings(**{**self.__dict__, **values})
+
+    def without_secrets(self) -> Settings:
+        """These settings once the core has taken over what authenticates."""
+        secrets = {prop.attribute: None for prop in PROPERTIES if prop.secret and prop.in_settings}
+        return self.changed(**secrets)
+
+    @property
+    def own_assignors(self) -> list[Assignor]:
+        """The assignors that the application gave as objects."""
+        return [given for given in self.partition_assignment_strategy if not isinstance(given, str)]
+
+    @property
+    def assignor_names(self) -> list[str]:
+        """What the assignors are called, in order of preference."""
+        return [given if isinstance(given, str) else given.name for given in self.partition_assignment_strategy]
+
+    @property
+    def assignors_have_user_data(self) -> bool:
+        """Whether one of the application's assignors has something to say with each subscription."""
+        own = self.own_assignors
+        if not own:
+            return False
+        from kconsumer.groups.assignors import has_user_data
+
+        return any(map(has_user_data, own))
+
+    @property
+    def cooperative(self) -> bool:
+        """Whether all assignors are cooperative: then the members of a classic group keep what they own (KIP-429)."""
+        return all(supports(given, "cooperative") for given in self.partition_assignment_strategy)
+
+    @property
+    def metadata_refresh_ms(self) -> int:
+        """Time in ms after which metadata is fetched again without cause; 0 means never."""
+        interval = self.topic_metadata_refresh_interval_ms
+        if interval > 0:
+            return min(interval, self.metadata_max_age_ms)
+        return self.metadata_max_age_ms if "metadata.max.age.ms" in self.explicit else 0
+
+
+def supports(assignor: str | Assignor, protocol: str) -> bool:
+    """Of the built-in assignors all are eager, and one is cooperative too."""
+    if isinstance(assignor, str):
+        return protocol == "eager" or assignor == "cooperative-sticky"
+    return any(supported.value == protocol for supported in assignor.supported_protocols)

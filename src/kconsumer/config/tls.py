@@ -1,0 +1,99 @@
+"""What TLS's properties must be, before a file is read: which belong together, which contradict each other.
+
+Owns: TlsOptions, tls_options, check_tls, tls_warnings. Threads: any. Never: reads a file (the core does, so that it can
+do it again), puts a secret into a message.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from kconsumer.config.settings import Settings
+
+__all__ = ["TlsOptions", "check_tls", "tls_options", "tls_warnings"]
+
+# The same thing, from a file or in the configuration itself.
+_EITHER: Final = (
+    ("ssl.ca.location", "ssl.ca.pem"),
+    ("ssl.certificate.location", "ssl.certificate.pem"),
+    ("ssl.key.location", "ssl.key.pem"),
+)
+_OF_TLS: Final = (
+    *(name for pair in _EITHER for name in pair), "ssl.key.password", "ssl.keystore.location", "ssl.keystore.password",
+    "ssl.crl.location", "ssl.cipher.suites", "ssl.curves.list", "ssl.sigalgs.list", "ssl.enabled.protocols",
+)  # fmt: skip
+
+
+class TlsOptions:
+    """What the core wants to know; None for what is not set."""
+
+    # A class of its own so that its repr shows nothing.
+    def __init__(self, settings: Settings) -> None:
+        self.ca_location = settings.ssl_ca_location
+        self.ca_pem = settings.ssl_ca_pem
+        self.certificate_location = settings.ssl_certificate_location
+        self.certificate_pem = settings.ssl_certificate_pem
+        self.key_location = settings.ssl_key_location
+        self.key_pem = settings.ssl_key_pem
+        self.key_password = settings.ssl_key_password
+        self.keystore_location = settings.ssl_keystore_location
+        self.keystore_password = settings.ssl_keystore_password
+        self.crl_location = settings.ssl_crl_location
+        self.cipher_suites = settings.ssl_cipher_suites
+        self.curves = settings.ssl_curves_list
+        self.sigalgs = settings.ssl_sigalgs_list
+        versions = settings.ssl_enabled_protocols
+        self.protocols = next(iter(versions)) if len(versions) == 1 else None  # both is the core's own default
+        self.verify = settings.enable_ssl_certificate_verification
+        self.verify_host = settings.ssl_endpoint_identification_algorithm == "https"
+
+
+def tls_options(settings: Settings) -> TlsOptions:
+    """The TLS part of `settings`, which check_tls() has found to be in order."""
+    return TlsOptions(settings)
+
+
+def _uses_tls(settings: Settings) -> bool:
+    return settings.security_protocol in ("ssl", "sasl_ssl")
+
+
+def check_tls(settings: Settings) -> str | None:
+    """What is wrong with the TLS settings; None for nothing."""
+    if not _uses_tls(settings):
+        return None
+    for first, second in _EITHER:
+        if _given(settings, first) and _given(settings, second):
+            return f"{first} and {second} contradict each other: give one of them"
+    certificate = next(filter(lambda name: _given(settings, name), _EITHER[1]), None)
+    key = next(filter(lambda name: _given(settings, name), _EITHER[2]), None)
+    if settings.ssl_keystore_location and (certificate or key):
+        return f"ssl.keystore.location and {certificate or key} contradict each other: give one of them"
+    if certificate and not key:
+        return f"{certificate} is set without a private key: set ssl.key.location or ssl.key.pem"
+    if key and not certificate:
+        return f"{key} is set without a certificate: set ssl.certificate.location or ssl.certificate.pem"
+    if settings.ssl_keystore_password is not None and not settings.ssl_keystore_location:
+        return "ssl.keystore.password is set without ssl.keystore.location"
+    if settings.ssl_key_password is not None and not (key or settings.ssl_keystore_location):
+        return "ssl.key.password is set without a private key: set ssl.key.location or ssl.key.pem"
+    if not settings.ssl_enabled_protocols:
+        return "ssl.enabled.protocols names no version: give TLSv1.2, TLSv1.3 or both"
+    return None
+
+
+def tls_warnings(settings: Settings) -> list[str]:
+    """What may be meant otherwise than it was written."""
+    if _uses_tls(settings):
+        if settings.enable_ssl_certificate_verification:
+            return []
+        return ["enable.ssl.certificate.verification is off: whoever can answer for a broker can read and change all"]
+    given = sorted(name for name in _OF_TLS if name in settings.explicit)
+    if not given:
+        return []
+    protocol = settings.security_protocol
+    return [f"{', '.join(given)}: no effect, security.protocol is {protocol}: set it to ssl or sasl_ssl"]
+
+
+def _given(settings: Settings, name: str) -> bool:
+    return bool(getattr(settings, name.replace(".", "_")))

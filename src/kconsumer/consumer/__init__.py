@@ -1,0 +1,531 @@
+"""The public consumer: confluent_kafka.Consumer's methods and callbacks over the core.
+
+Owns: Consumer and DeserializingConsumer, the callbacks, the conversion of types. Threads: the application's; see each
+method. Never: touches bytes of the wire or waits for the network itself (ConsumerCore does both).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+
+from kconsumer import config as _config
+from kconsumer._core.consumer.credentials import give_password, give_token, tell
+from kconsumer._core.consumer.metrics import core_metrics, group_metrics
+from kconsumer._core.consumer.metrics import ends as _ends
+from kconsumer._version import __version__
+from kconsumer.consumer.deserializing import Deserializing
+from kconsumer.consumer.group_consumer import GroupConsumer
+from kconsumer.data.cluster_metadata import BrokerMetadata, ClusterMetadata, PartitionMetadata, TopicMetadata
+from kconsumer.data.throttle_event import ThrottleEvent
+from kconsumer.data.topic_partition import OFFSET_INVALID, TopicPartition, coerce, coerce_list
+from kconsumer.errors import KafkaError, KafkaException, error_for, exception_for
+
+if TYPE_CHECKING:
+    from kconsumer.security.oauth import TokenSource
+    from kconsumer.telemetry.metrics import Metrics
+
+__all__ = ["Consumer", "DeserializingConsumer"]
+
+_LOG_LEVELS = {0: 50, 1: 50, 2: 50, 3: 40, 4: 30, 5: 20, 6: 20, 7: 10}  # syslog → logging
+_EARLIEST, _LATEST = -2, -1  # ListOffsets' special timestamps
+
+# Nothing comes until somebody mends them: where there is no error_cb, poll() returns them.
+_IDENTITY = (KafkaError._AUTHENTICATION, KafkaError._SSL)
+# Connection failures come as log lines too, which say more.
+_LOGGED_BY_CORE = (KafkaError._TRANSPORT, KafkaError._RESOLVE)
+
+K = TypeVar("K")
+V = TypeVar("V")
+Self = TypeVar("Self", bound="Consumer")
+
+
+class Consumer(GroupConsumer):
+    """A Kafka consumer: of a group's share of the topics (subscribe), or of partitions it is given (assign).
+
+    Args:
+        config: properties by name (see docs/configuration.md), as a mapping, as keywords, or both.
+
+    ``poll``, ``consume``, ``consume_batch``, iteration and ``close`` belong to one thread at a time; every other method
+    may be called from any thread. Callbacks (``error_cb``, ``stats_cb``, ``throttle_cb``, ``logger``) run inside
+    whichever call of this consumer waits; those of rebalances inside poll, consume, consume_batch, close and
+    unsubscribe.
+
+    Raises:
+        ConfigurationError: a property is unknown, of the wrong type, out of range, or refused.
+        TypeError: the configuration is no mapping.
+    """
+
+    _tokens: TokenSource | None = None
+
+    def __init__(self, *args: Mapping[str, Any], **kwargs: Any) -> None:
+        if len(args) > 1:
+            raise TypeError("expected one configuration mapping")
+        merged: dict[str, Any] = {}
+        if args:
+            if not isinstance(args[0], Mapping):
+                raise TypeError(f"expected configuration dict, not {type(args[0]).__name__}")
+            merged.update(args[0])
+        merged.update({_property(name): value for name, value in kwargs.items()})
+        self._settings = _config.parse(merged)
+        self._tokens = _token_source(self._settings)
+        self._open(self._settings, __version__)
+        self._settings = self._settings.without_secrets()
+        if self._tokens is not None:
+            try:
+                self._tokens.start(self)
+            except BaseException:
+                self.close(0)
+                raise
+
+    # ---- assignment
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Replace the assignment; each partition starts at its ``offset`` (absolute or OFFSET_*), or where none is
+        given at the group's committed offset, and where there is none as ``auto.offset.reset`` says. What stands to be
+        committed of the partitions that go is committed (``enable.auto.commit``).
+
+        Raises:
+            KafkaException: a partition is named twice (_INVALID_ARG); the group rebalances cooperatively (_STATE).
+            RuntimeError: the consumer is closed.
+            TypeError: not an iterable of TopicPartition.
+        """
+        wanted = coerce_list(partitions)
+        self._refuse_duplicates(wanted)
+        self._refuse_protocol("COOPERATIVE", "incremental_assign() and incremental_unassign()")
+        self._commit_before_change()
+        self._assign(self._plain(wanted), True)
+        self._reassigned = True
+
+    def unassign(self) -> None:
+        """Drop the whole assignment. Raises as assign()."""
+        self.assign([])
+
+    def incremental_assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Add partitions to the assignment.
+
+        Raises:
+            KafkaException: one is assigned already (_CONFLICT), the group rebalances eagerly (_STATE); nothing is
+                changed then.
+        """
+        wanted = coerce_list(partitions)
+        self._refuse_duplicates(wanted)
+        self._refuse_protocol("EAGER", "assign() and unassign()")
+        owned = {(topic, partition) for topic, partition, _ in self._assignment()}
+        for p in wanted:
+            if (p.topic, p.partition) in owned:
+                raise exception_for(KafkaError._CONFLICT, f"{p.topic} [{p.partition}] is already assigned",
+                                    topic=p.topic, partition=p.partition)
+        self._assign(self._plain(wanted), False)
+        self._reassigned = True
+
+    def incremental_unassign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Remove partitions from the assignment.
+
+        Raises:
+            KafkaException: one is not assigned (_INVALID_ARG), the group rebalances eagerly (_STATE); nothing is
+                changed then.
+        """
+        gone = coerce_list(partitions)
+        self._refuse_protocol("EAGER", "assign() and unassign()")
+        owned = {(topic, partition) for topic, partition, _ in self._assignment()}
+        for p in gone:
+            if (p.topic, p.partition) not in owned:
+                raise exception_for(KafkaError._INVALID_ARG, f"{p.topic} [{p.partition}] is not assigned",
+                                    topic=p.topic, partition=p.partition)
+        self._commit_before_change()
+        self._unassign([(p.topic, p.partition) for p in gone])
+        self._reassigned = True
+
+    def assignment(self) -> list[TopicPartition]:
+        """The assigned partitions in the order they were given, each with the offset that was given with it."""
+        return [TopicPartition(topic, partition, offset) for topic, partition, offset in self._assignment()]
+
+    def _refuse_protocol(self, protocol: str, instead: str) -> None:
+        if self._is_subscribed() and self.rebalance_protocol() == protocol:
+            raise exception_for(KafkaError._STATE, f"the group's rebalance protocol is {protocol}: change the "
+                                f"assignment by {instead}")
+
+    @staticmethod
+    def _plain(partitions: Iterable[TopicPartition]) -> list[tuple[str, int, int, int]]:
+        return [(p.topic, p.partition, p.offset, -1 if p.leader_epoch is None else p.leader_epoch) for p in partitions]
+
+    @staticmethod
+    def _refuse_duplicates(partitions: Iterable[TopicPartition]) -> None:
+        seen: set[tuple[str, int]] = set()
+        for p in partitions:
+            if p.partition < 0:
+                raise exception_for(KafkaError._INVALID_ARG, f"{p.topic} [{p.partition}]: a partition number is needed",
+                                    topic=p.topic, partition=p.partition)
+            if (p.topic, p.partition) in seen:
+                raise exception_for(KafkaError._INVALID_ARG, f"{p.topic} [{p.partition}] is named twice",
+                                    topic=p.topic, partition=p.partition)
+            seen.add((p.topic, p.partition))
+
+    # ---- positions
+
+    def seek(self, partition: TopicPartition) -> None:
+        """Go on at ``partition.offset`` (absolute or OFFSET_BEGINNING, OFFSET_END, OFFSET_TAIL).
+
+        What is buffered of the partition is dropped.
+
+        Raises:
+            KafkaException: the partition is not assigned (_STATE).
+        """
+        p = coerce(partition)
+        epoch = -1 if p.leader_epoch is None else p.leader_epoch
+        if not self._seek(p.topic, p.partition, p.offset, epoch):
+            raise exception_for(KafkaError._STATE, f"{p.topic} [{p.partition}] is not assigned",
+                                topic=p.topic, partition=p.partition)
+
+    def seek_to_beginning(self, partitions: Iterable[TopicPartition] | None = None) -> None:
+        """Go on at the first record of the partitions (None: of all assigned). Raises as seek()."""
+        self._seek_all(partitions, -2)
+
+    def seek_to_end(self, partitions: Iterable[TopicPartition] | None = None) -> None:
+        """Go on behind the last record of the partitions (None: of all assigned). Raises as seek()."""
+        self._seek_all(partitions, -1)
+
+    def _seek_all(self, partitions: Iterable[TopicPartition] | None, offset: int) -> None:
+        for p in self.assignment() if partitions is None else coerce_list(partitions):
+            self.seek(TopicPartition(p.topic, p.partition, offset))
+
+    def position(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+        """The offset after the last record returned, per partition; OFFSET_INVALID where none was since the assignment
+        or a seek, and where the partition is not assigned."""
+        found = []
+        for p in coerce_list(partitions):
+            known = self._position(p.topic, p.partition)
+            if known is None:
+                found.append(TopicPartition(p.topic, p.partition, OFFSET_INVALID))
+            else:
+                epoch = known[1] if known[1] >= 0 else None
+                found.append(TopicPartition(p.topic, p.partition, known[0], leader_epoch=epoch))
+        return found
+
+    def pause(self, partitions: Iterable[TopicPartition]) -> None:
+        """Return no records of the partitions until resume(); what is buffered is kept. As in confluent_kafka, one
+        that is not assigned (any more) is passed over."""
+        self._pause_all(partitions, True)
+
+    def resume(self, partitions: Iterable[TopicPartition]) -> None:
+        """End the pause; what is not assigned is passed over."""
+        self._pause_all(partitions, False)
+
+    def _pause_all(self, partitions: Iterable[TopicPartition], paused: bool) -> None:
+        for p in coerce_list(partitions):
+            self._set_paused(p.topic, p.partition, paused)
+
+    @overload
+    def lag(self, partitions: TopicPartition, timeout: float | None = None) -> int | None: ...
+
+    @overload
+    def lag(
+        self, partitions: Iterable[TopicPartition] | None = None, timeout: float | None = None
+    ) -> dict[tuple[str, int], int | None]: ...
+
+    def lag(
+        self, partitions: TopicPartition | Iterable[TopicPartition] | None = None, timeout: float | None = None
+    ) -> int | dict[tuple[str, int], int | None] | None:
+        """Records between the position (where none was returned yet: where reading starts) and the end of the log;
+        with ``isolation.level=read_committed`` the end is the last stable offset.
+
+        Where a fetch has just told the end, nobody is asked: so it is while the partition is being read. Of the others
+        (paused, its broker gone, the buffer full for a while) the brokers are asked, in one request each.
+
+        Args:
+            partitions: one TopicPartition, several, or None: all that are assigned.
+            timeout: seconds to wait for brokers (None: no bound); 0: none is asked.
+
+        Returns:
+            int, or of several a dict of (topic, partition) → int; what brokers do not tell in time is as the latest
+            fetch told. None where that is not known, no position is yet, or the partition is not assigned.
+        """
+        if isinstance(partitions, Iterable) or partitions is None:
+            wanted = None if partitions is None else [(p.topic, p.partition) for p in coerce_list(partitions)]
+            return self._lags(wanted, timeout)
+        p = coerce(partitions)
+        return self._lags([(p.topic, p.partition)], timeout)[p.topic, p.partition]
+
+    def _lags(
+        self, partitions: list[tuple[str, int]] | None, timeout: float | None
+    ) -> dict[tuple[str, int], int | None]:
+        self._check_open()
+        found = {(topic, partition): (at, end, just) for topic, partition, at, end, just in _ends(self, partitions)}
+        ends = {where: end for where, (at, end, just) in found.items()}
+        unsure = [where for where, (at, _, just) in found.items() if at >= 0 and not just]
+        if unsure and timeout != 0:
+            try:
+                answers = self._list_offsets([(topic, partition, _LATEST) for topic, partition in unsure], timeout)
+            except TimeoutError:
+                answers = []
+            told = zip(unsure, answers, strict=False)
+            ends.update((where, offset) for where, (error, offset, *_) in told if not error)
+        lags: dict[tuple[str, int], int | None] = dict.fromkeys(found if partitions is None else partitions)
+        for where, (at, _, _) in found.items():
+            if at >= 0 and ends[where] >= 0:
+                lags[where] = max(ends[where] - at, 0)
+        return lags
+
+    # ---- questions to brokers
+
+    def get_watermark_offsets(
+        self, partition: TopicPartition, timeout: float | None = None, cached: bool = False
+    ) -> tuple[int, int] | None:
+        """The first offset of the partition and the one after its last; with ``isolation.level=read_committed`` the
+        last stable one, which transactions that are still open hold back.
+
+        Args:
+            timeout: seconds (None: no bound).
+            cached: as the last fetch told, without asking; OFFSET_INVALID for what is not known.
+
+        Returns:
+            (low, high), or None at the timeout.
+
+        Raises:
+            KafkaException: the broker's error.
+        """
+        p = coerce(partition)
+        if cached:
+            known = self._position(p.topic, p.partition)
+            return (OFFSET_INVALID, OFFSET_INVALID) if known is None else (known[2], known[3])
+        try:
+            low, high = self._list_offsets(
+                [(p.topic, p.partition, _EARLIEST), (p.topic, p.partition, _LATEST)], timeout)
+        except TimeoutError:
+            return None
+        for error, *_ in (low, high):
+            if error:
+                raise _refused(error, p, "watermarks cannot be had")
+        return low[1], high[1]
+
+    def offsets_for_times(
+        self, partitions: Iterable[TopicPartition], timeout: float | None = None
+    ) -> list[TopicPartition]:
+        """The first offset whose timestamp is at least ``offset`` (milliseconds since the epoch), per partition.
+
+        Special times: -1 the end (as get_watermark_offsets() has it), -2 the beginning, -3 the record of the greatest
+        timestamp (KIP-734).
+
+        Returns:
+            list of TopicPartition: ``offset`` is the answer (OFFSET_END where no record is that young), ``error`` set
+            where one of several failed (``offset`` is then the time asked for).
+
+        Raises:
+            KafkaException: _TIMED_OUT and the like; the error of the first where all failed.
+        """
+        asked = coerce_list(partitions)
+        answers = self._list_offsets([(p.topic, p.partition, p.offset) for p in asked], timeout)
+        if answers and all(error for error, *_ in answers):
+            raise _refused(answers[0][0], asked[0], "its offset cannot be had")
+        found = []
+        for p, (error, offset, _, epoch) in zip(asked, answers, strict=True):
+            found.append(TopicPartition(p.topic, p.partition, p.offset if error else offset,
+                                        leader_epoch=epoch if epoch >= 0 else None,
+                                        error=error_for(error) if error else None))
+        return found
+
+    def list_topics(self, topic: str | None = None, timeout: float | None = -1) -> ClusterMetadata:
+        """The cluster's brokers and topics.
+
+        Args:
+            topic: only this one; None: all.
+            timeout: seconds; None or negative: no bound.
+
+        Raises:
+            KafkaException: _TIMED_OUT and the like.
+        """
+        cluster_id, controller, origin, origin_name, brokers, topics = self._list_topics(topic, timeout)
+        return ClusterMetadata(
+            cluster_id=cluster_id or None,
+            controller_id=controller,
+            brokers={b[0]: BrokerMetadata(id=b[0], host=b[1], port=b[2]) for b in brokers},
+            topics={t[0]: _topic_metadata(t) for t in topics},
+            orig_broker_id=origin,
+            orig_broker_name=f"{origin_name}/{origin}",
+        )
+
+    def cluster_id(self, timeout: float | None = -1) -> str | None:
+        """The cluster's id: str, or None where the broker is too old to tell."""
+        found: str = self._list_topics(None, timeout)[0]
+        return found or None
+
+    # ---- settings, metrics
+
+    def set_config(self, changes: Mapping[str, Any]) -> None:
+        """Change properties of the running fetcher: ``fetch.*``, ``max.partition.fetch.bytes``,
+        ``fetch.buffer.memory``.
+
+        Raises:
+            ConfigurationError: a property cannot be changed while running, or its value is refused.
+        """
+        self._check_open()
+        self._settings = _config.parse_update(self._settings, changes)
+        self._set_fetch_config(self._settings)
+
+    def metrics(self) -> Metrics:
+        """Counters and gauges by name, with units and sources in docs/metrics.md and ``kconsumer.metrics.METRICS``.
+
+        From any thread, without asking the network thread or a broker. Names that end in ``_total`` only grow.
+        """
+        self._check_open()
+        lags = self._lags(None, 0)
+        return cast("Metrics", {
+            **core_metrics(self), **group_metrics(self), "assigned_partitions": len(lags), "records_lag": lags,
+            "records_lag_max": max((lag for lag in lags.values() if lag is not None), default=-1)})
+
+    # ---- identity
+
+    def set_sasl_credentials(self, username: str, password: str) -> None:
+        """Replace ``sasl.username`` and ``sasl.password`` (PLAIN, SCRAM). Connections that stand are kept; the next
+        ones, and those that authenticate anew, use these. From any thread.
+
+        Raises:
+            KafkaException: the consumer does not use PLAIN or SCRAM (_STATE), or one of them cannot be used
+                (_INVALID_ARG).
+            TypeError: not strings.
+        """
+        self._refuse_mechanism(("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"), "user name and password")
+        from kconsumer.config.sasl import prepared
+
+        for what, text in (("username", username), ("password", password)):
+            if not isinstance(text, str):
+                raise TypeError(f"{what} must be str, not {type(text).__name__}")
+            problem = prepared(self._settings.sasl_mechanism, text)
+            if problem is not None:
+                raise exception_for(KafkaError._INVALID_ARG, f"{what} {problem}")
+        give_password(self, username, password)
+
+    def set_oauth_token(
+        self,
+        token: str,
+        lifetime_ms: int,
+        principal: str = "",
+        extensions: Mapping[str, str] | None = None,
+    ) -> None:
+        """Set the OAUTHBEARER token that the next connections, and those that authenticate anew, use. From any thread.
+
+        Args:
+            token: the token.
+            lifetime_ms: when it expires, in milliseconds since the epoch.
+            principal: ignored: the broker takes it from the token.
+            extensions: SASL extensions (KIP-342).
+
+        Raises:
+            KafkaException: the consumer does not use OAUTHBEARER (_STATE); the token has expired, or cannot be sent
+                (_INVALID_ARG).
+            TypeError: an argument of another type.
+        """
+        self._refuse_mechanism(("OAUTHBEARER",), "a token")
+        from kconsumer.security.oauth import check_token
+
+        if isinstance(lifetime_ms, bool) or not isinstance(lifetime_ms, (int, float)):
+            raise TypeError(f"lifetime_ms must be a number, not {type(lifetime_ms).__name__}")
+        try:
+            checked, life_ms, pairs = check_token(token, lifetime_ms / 1000, extensions)
+        except ValueError as wrong:
+            raise exception_for(KafkaError._INVALID_ARG, str(wrong)) from None
+        give_token(self, checked, pairs, life_ms)
+
+    def _refuse_mechanism(self, mechanisms: tuple[str, ...], what: str) -> None:
+        self._check_open()
+        uses = self._settings.security_protocol.startswith("sasl_")
+        if not uses or self._settings.sasl_mechanism not in mechanisms:
+            has = f"sasl.mechanism={self._settings.sasl_mechanism}" if uses else (
+                f"security.protocol={self._settings.security_protocol}")
+            raise exception_for(KafkaError._STATE, f"{what} cannot be set: this consumer has {has}")
+
+    def close(self, timeout: float | None = None) -> None:
+        """Commit what stands to be committed (``enable.auto.commit``), leave the group, close connections and end the
+        network thread. Again: nothing happens.
+
+        Args:
+            timeout: seconds it may take at most (float); None: 5.
+        """
+        try:
+            super().close(timeout)
+        finally:
+            if self._tokens is not None:
+                self._tokens.stop()
+
+    # ---- callbacks of the core; they run inside the application's calls
+
+    def _on_token_wanted(self) -> None:
+        if self._tokens is not None:
+            self._tokens.wanted(self)
+
+    def _on_error(self, error: KafkaError) -> None:
+        if self._settings.error_cb is not None:
+            self._settings.error_cb(error)
+        elif error.code() in _IDENTITY:
+            tell(self, error)
+        elif error.code() not in _LOGGED_BY_CORE:
+            self._settings.logger.log(logging.ERROR if error.fatal() else logging.WARNING, "%s", error.str())
+
+    def _on_throttle(self, broker: str, broker_id: int, throttle_ms: int) -> None:
+        if self._settings.throttle_cb is not None:
+            self._settings.throttle_cb(ThrottleEvent(broker, broker_id, throttle_ms / 1000))
+
+    def _on_stats(self, document: str) -> None:
+        if self._settings.stats_cb is not None:
+            self._settings.stats_cb(document)
+
+    def _on_log(self, level: int, facility: str, text: str) -> None:
+        self._settings.logger.log(_LOG_LEVELS.get(level, 20), "%s [%s] %s", facility, self._settings.client_id, text)
+
+    # ---- context manager
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(self, exc_type: type[BaseException] | None, *exc_info: object) -> None:
+        """close(). Where an exception ends the block (GeneratorExit and KeyboardInterrupt among them), the records of
+        the latest poll, consume or consume_batch were returned, but nobody knows whether they were processed: the last
+        commit stops before them, unless the application has committed them itself."""
+        self._processed_only = exc_type is not None
+        try:
+            self.close()
+        finally:
+            self._processed_only = False
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Consumer cannot be pickled")
+
+
+class DeserializingConsumer(Deserializing[K, V], Consumer):  # type: ignore[misc]
+    """A Consumer whose messages carry what ``key.deserializer`` and ``value.deserializer`` made."""
+
+
+def _token_source(settings: _config.Settings) -> TokenSource | None:
+    if not settings.security_protocol.startswith("sasl_") or settings.sasl_mechanism != "OAUTHBEARER":
+        return None
+    from kconsumer.security.oauth import token_source
+
+    return token_source(settings)
+
+
+def _property(keyword: str) -> str:
+    """A keyword argument's property: ``group_id`` is ``group.id``; callbacks and dotted names are as they are."""
+    if "." in keyword or keyword.endswith("_cb") or keyword in ("on_commit", "log_level"):
+        return keyword
+    return keyword.replace("_", ".")
+
+
+def _refused(error: int, p: TopicPartition, what: str) -> KafkaException:
+    """The exception of a question about one partition; of an unknown topic the code is the one of confluent_kafka."""
+    code = KafkaError._UNKNOWN_PARTITION if error == KafkaError.UNKNOWN_TOPIC_OR_PART else error
+    return exception_for(code, f"{p.topic} [{p.partition}]: {what}", topic=p.topic, partition=p.partition)
+
+
+def _topic_metadata(found: tuple[Any, ...]) -> TopicMetadata:
+    name, error, _, partitions = found
+    return TopicMetadata(
+        topic=name,
+        error=error_for(error) if error else None,
+        partitions={
+            p[0]: PartitionMetadata(id=p[0], leader=p[1], replicas=p[2], isrs=p[3],
+                                    error=error_for(p[4]) if p[4] else None)
+            for p in partitions
+        },
+    )

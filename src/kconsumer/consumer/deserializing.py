@@ -1,0 +1,179 @@
+"""Deserializing: what makes a consumer return messages whose key and value are objects.
+
+Owns: Deserializing, the mixin that DeserializingConsumer is made with. Threads: application thread, as the consumer's
+poll. Never: reads a broker or a record itself; closes a deserializer that the application made.
+"""
+
+from __future__ import annotations
+
+import logging
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from kconsumer.config.values import configuration_error
+from kconsumer.errors import ConsumeError, KeyDeserializationError, ValueDeserializationError
+from kconsumer.serialization import MessageField, SerializationContext
+
+__all__ = ["Deserializing"]
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_CLUSTER_ID_TIMEOUT: Final = 60.0  # seconds a deserializer waits at most for the cluster's id
+_FIELDS: Final = ("key.deserializer", "value.deserializer")
+
+if TYPE_CHECKING:
+
+    class _Consumer:
+        """What the mixin needs of the class it is mixed with."""
+
+        def __init__(self, config: Mapping[str, Any], **kwargs: Any) -> None: ...
+        def poll(self, timeout: float | None = -1) -> Any: ...
+        def close(self, timeout: float | None = None) -> None: ...
+        def cluster_id(self, timeout: float = -1) -> str | None: ...
+        def __iter__(self) -> Iterator[Any]: ...
+        def __exit__(self, *exc_info: Any) -> Any: ...
+
+else:
+
+    class _Consumer:
+        __slots__ = ()
+
+
+class Deserializing(_Consumer, Generic[K, V]):
+    """Mixin for a consumer: ``class DeserializingConsumer(Deserializing[K, V], Consumer)``.
+
+    Takes four properties besides the consumer's own: ``key.deserializer`` and ``value.deserializer``, callables
+    ``(bytes | None, SerializationContext) -> object`` (confluent_kafka's own will do), or in their place
+    ``key.deserializer.builder`` and ``value.deserializer.builder``, whose ``build(config, is_key)`` returns a
+    deserializer and the rest of the configuration. What a builder made is closed with the consumer.
+
+    Raises:
+        ConfigurationError: both a deserializer and its builder, or what is given is neither; else as the consumer.
+    """
+
+    def __init__(self, conf: Mapping[str, Any], **kwargs: Any) -> None:
+        config = dict(conf)
+        self._built: list[Any] = []
+        try:
+            deserializers, config = self._make(config)
+            self._key_deserializer, self._value_deserializer = deserializers
+            super().__init__(config, **kwargs)
+            self._offer_cluster_id(deserializers)
+        except BaseException:
+            built, self._built = self._built, []
+            _close_all(built, quietly=True)
+            raise
+
+    def _make(self, config: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Takes the deserializers out of `config`, has the missing ones built; each builder sees all the rest."""
+        ready = [config.pop(name, None) for name in _FIELDS]
+        builders = [config.pop(f"{name}.builder", None) for name in _FIELDS]
+        kept = set(config)
+        for index, (name, builder) in enumerate(zip(_FIELDS, builders, strict=True)):
+            if builder is not None:
+                if ready[index] is not None:
+                    raise configuration_error(f"{name} and {name}.builder are both set: use one of them")
+                ready[index], rest = _build(name, builder, dict(config), is_key=index == 0)
+                self._built.append(ready[index])
+                kept &= set(rest)
+            if ready[index] is not None and not callable(ready[index]):
+                raise configuration_error(f"{name}: {ready[index]!r} is not valid: expected a callable")
+        return ready, {name: value for name, value in config.items() if name in kept}
+
+    def _offer_cluster_id(self, deserializers: Iterable[Any]) -> None:
+        this = weakref.ref(self)  # no cycle through the deserializers: the consumer must go when its owner drops it
+
+        def cluster_id() -> str | None:
+            consumer = this()
+            return None if consumer is None else consumer.cluster_id(timeout=_CLUSTER_ID_TIMEOUT)
+
+        for deserializer in deserializers:
+            offer: Callable[[Callable[[], str | None]], None] | None
+            offer = getattr(deserializer, "set_cluster_id_resolver", None)
+            if callable(offer):
+                offer(cluster_id)
+
+    def poll(self, timeout: float | None = -1) -> Any:
+        """The next message with its key and value deserialized, or None; arguments as ``Consumer.poll``.
+
+        Raises:
+            ConsumeError: the consumer reported an error; ``kafka_message`` is the message that carried it.
+            KeyDeserializationError: the key's deserializer failed; ``kafka_message`` has the bytes.
+            ValueDeserializationError: the value's deserializer failed; ``kafka_message`` has the bytes.
+        """
+        message = super().poll(timeout)
+        return None if message is None else self._deserialize(message)
+
+    def consume(self, num_messages: int = 1, timeout: float = -1) -> Any:
+        """Not offered, as in confluent_kafka: an error in one message would lose the others."""
+        raise NotImplementedError("DeserializingConsumer has no consume(): use poll()")
+
+    def __iter__(self) -> Iterator[Any]:
+        """Messages with key and value deserialized; raises as `poll`."""
+        messages = super().__iter__()
+        while (message := next(messages, None)) is not None:
+            yield self._deserialize(message)
+
+    def _deserialize(self, message: Any) -> Any:
+        error = message.error()
+        if error is not None:
+            raise ConsumeError(error, kafka_message=message)
+        ctx = SerializationContext(message.topic(), MessageField.KEY, message.headers())
+        key, value = message.key(), message.value()
+        # The key first: its deserializer may leave something for the value's. The message is changed only when
+        # both are there, so that an error carries the bytes.
+        if self._key_deserializer is not None:
+            try:
+                key = self._key_deserializer(key, ctx)
+            except Exception as error:
+                raise KeyDeserializationError(exception=error, kafka_message=message) from error
+        if self._value_deserializer is not None:
+            ctx.field = MessageField.VALUE
+            try:
+                value = self._value_deserializer(value, ctx)
+            except Exception as error:
+                raise ValueDeserializationError(exception=error, kafka_message=message) from error
+        message.set_key(key)
+        message.set_value(value)
+        return message
+
+    def close(self, *args: Any, **kwargs: Any) -> None:
+        """Closes the consumer, then the deserializers that were built for it; arguments as ``Consumer.close``."""
+        super().close(*args, **kwargs)
+        self._close_built()
+
+    def __exit__(self, *exc_info: Any) -> Any:
+        result = super().__exit__(*exc_info)
+        self._close_built()
+        return result
+
+    def _close_built(self) -> None:
+        built, self._built = self._built, []
+        _close_all(built, quietly=False)
+
+
+def _build(name: str, builder: Any, config: dict[str, Any], is_key: bool) -> tuple[Any, Mapping[str, Any]]:
+    result = builder.build(config, is_key)
+    if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], Mapping)):
+        raise configuration_error(f"{name}.builder: build() returned {result!r}, not (deserializer, configuration)")
+    return result
+
+
+def _close_all(deserializers: list[Any], quietly: bool) -> None:
+    """Closes each of them whatever the others do; the first error is raised, or logged like the rest if `quietly`."""
+    first: BaseException | None = None
+    for deserializer in deserializers:
+        close = getattr(deserializer, "close", None)
+        if not callable(close):
+            continue
+        try:
+            close()
+        except BaseException as error:
+            if first is None and not quietly:
+                first = error
+            else:
+                logging.getLogger("kconsumer").warning("closing %r failed", deserializer, exc_info=True)
+    if first is not None:
+        raise first

@@ -1,0 +1,267 @@
+"""A consumer's group: subscription with its callbacks, stored offsets and commits, in confluent_kafka's form.
+
+Owns: GroupConsumer, the part of Consumer that needs a ``group.id``. Threads: the application's; callbacks of rebalances
+run inside poll, consume, consume_batch, close and unsubscribe only. Never: waits for a rebalance.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from kconsumer._core.consumer.group_core import GroupCore
+from kconsumer._core.consumer.message import Message
+from kconsumer.data.topic_partition import OFFSET_INVALID, TopicPartition, coerce_list
+from kconsumer.errors import KafkaError, error_for, exception_for
+from kconsumer.groups.patterns import re2_objection
+
+if TYPE_CHECKING:
+    from kconsumer.config import Settings
+    from kconsumer.groups.assignors import Assignor
+
+__all__ = ["GroupConsumer"]
+
+Rebalanced = Callable[[Any, list[TopicPartition]], Any]
+
+# librdkafka's serialized rd_kafka_consumer_group_metadata_t: what transactional producers read.
+_GROUP_METADATA_MAGIC = b"CGMDv2:"
+
+
+class GroupConsumer(GroupCore):
+    """What Consumer has of a consumer group."""
+
+    _settings: Settings
+    _on_assign: Rebalanced | None = None
+    _on_revoke: Rebalanced | None = None
+    _on_lost: Rebalanced | None = None
+    _reassigned = False  # whether the callback that runs has changed the assignment itself
+
+    # ---- subscription
+
+    def subscribe(
+        self,
+        topics: list[str],
+        on_assign: Rebalanced | None = None,
+        on_revoke: Rebalanced | None = None,
+        on_lost: Rebalanced | None = None,
+    ) -> None:
+        """Join the group and read what it assigns of the topics. Replaces an earlier subscription.
+
+        Args:
+            topics: names, or patterns that begin with ``^``: POSIX extended regular expressions under
+                ``group.protocol=classic``, found anywhere after the ``^``; RE2 under ``consumer``, matched by the
+                broker against whole names (``^logs.*``, not ``^logs``). An empty list is unsubscribe().
+            on_assign: called with (consumer, list of TopicPartition) when partitions are given; where it does not call
+                assign() or incremental_assign(), that is done for it.
+            on_revoke: called so before partitions go; what it does not unassign is unassigned after it.
+            on_lost: called so when partitions are gone already, the member having been fenced; on_revoke if not given.
+
+        The callbacks run inside poll, consume, consume_batch, close and unsubscribe.
+
+        Raises:
+            TypeError: not a list of str, or a callback that cannot be called.
+            KafkaException: no ``group.id`` (_STATE); a pattern that cannot be read (_INVALID_ARG).
+        """
+        if not isinstance(topics, list):
+            raise TypeError("expected list of topic unicode strings")
+        if not all(isinstance(topic, str) for topic in topics):
+            raise TypeError("expected list of unicode strings")
+        for name, callback in (("on_assign", on_assign), ("on_revoke", on_revoke), ("on_lost", on_lost)):
+            if callback is not None and not callable(callback):
+                raise TypeError(f"{name} expects a callable")
+        if not topics:
+            self.unsubscribe()
+            return
+        if not all(topics):
+            raise exception_for(KafkaError._INVALID_ARG, "a topic's name is empty")
+        if self._settings.group_protocol == "consumer":
+            self._refuse_patterns(topics)
+        self._subscribe(sorted({t for t in topics if not t.startswith("^")}),
+                        sorted({t for t in topics if t.startswith("^")}))
+        self._on_assign, self._on_revoke, self._on_lost = on_assign, on_revoke, on_lost
+
+    @staticmethod
+    def _refuse_patterns(topics: list[str]) -> None:
+        for pattern in topics:
+            objection = re2_objection(pattern) if pattern.startswith("^") else None
+            if objection is not None:
+                raise exception_for(KafkaError._INVALID_ARG, f"the topic pattern {pattern!r} is not one that a broker "
+                                    f"can match (group.protocol=consumer): {objection}")
+
+    def unsubscribe(self) -> None:
+        """Leave the group: on_revoke runs, then what stands to be committed is (``enable.auto.commit``), and the
+        assignment ends. Without a subscription nothing happens."""
+        self._reassigned = True  # in a callback: nothing is left to be assigned for it
+        self._unsubscribe()
+
+    def _on_rebalance(self, kind: str, partitions: list[tuple[str, int]], eager: bool) -> None:
+        """Called by the core: run the callback, then do what it has not done."""
+        callback = {"assign": self._on_assign, "revoke": self._on_revoke,
+                    "lost": self._on_lost or self._on_revoke}[kind]
+        self._reassigned = False
+        try:
+            if callback is not None:
+                callback(self, [TopicPartition(topic, partition) for topic, partition in partitions])
+        finally:
+            if not self._reassigned:
+                if kind == "assign":
+                    self._assign([(topic, partition, OFFSET_INVALID, -1) for topic, partition in partitions], eager)
+                elif eager:
+                    self._assign([], True)
+                else:
+                    self._unassign(partitions)
+
+    def memberid(self) -> str | None:
+        """The member's id in the group, as the coordinator knows it; None while there is none."""
+        member_id: str = self._memberid()[0]
+        return member_id or None
+
+    def rebalance_protocol(self) -> str:
+        """``"EAGER"``, ``"COOPERATIVE"`` (so under ``group.protocol=consumer``), or ``"NONE"`` outside a group."""
+        if self.memberid() is None:
+            return "NONE"
+        return "COOPERATIVE" if self._cooperative() else "EAGER"
+
+    def _cooperative(self) -> bool:
+        return self._settings.group_protocol == "consumer" or self._settings.cooperative
+
+    def consumer_group_metadata(self) -> bytes | None:
+        """What a transactional producer needs to commit this consumer's offsets
+        (``confluent_kafka.Producer.send_offsets_to_transaction``): librdkafka's serialized form. None without a
+        ``group.id``."""
+        group = self._settings.group_id
+        if group is None:
+            return None
+        member_id, epoch = self._memberid()
+        instance = self._settings.group_instance_id
+        return b"".join((
+            _GROUP_METADATA_MAGIC, struct.pack("=i", epoch), group.encode(), b"\0", member_id.encode(), b"\0",
+            b"\1" if instance is None else b"\0" + instance.encode() + b"\0",
+        ))
+
+    # ---- offsets
+
+    def commit(
+        self,
+        message: Message | None = None,
+        offsets: Iterable[TopicPartition] | None = None,
+        asynchronous: bool = True,
+        **kwargs: Any,
+    ) -> list[TopicPartition] | None:
+        """Commit offsets to the group.
+
+        Args:
+            message: commits the offset after it; or a RecordBatch: those after its last records.
+            offsets: commits these (``offset`` is the next one to be read; ``metadata`` goes with it).
+                With neither: what is stored (store_offsets), or was returned (``enable.auto.offset.store``).
+            asynchronous: True: return at once; the ``on_commit`` callback tells the outcome. False: wait for it.
+
+        Returns:
+            None, or (not asynchronous) the list of TopicPartition with the ``error`` of each.
+
+        Raises:
+            KafkaException: the commit failed; nothing stood to be committed (_NO_OFFSET).
+            ValueError: both message and offsets.
+            TypeError: message is neither a Message nor a RecordBatch.
+        """
+        if "async" in kwargs:
+            asynchronous = kwargs.pop("async")
+        if kwargs:
+            raise TypeError(f"commit() got an unexpected keyword argument {next(iter(kwargs))!r}")
+        result = self._commit(self._given(message, offsets, "commit"), not asynchronous,
+                              self._settings.on_commit is not None)
+        return None if result is None else _partitions(result)
+
+    def store_offsets(self, message: Message | None = None, offsets: Iterable[TopicPartition] | None = None) -> None:
+        """Store offsets to be committed by the next commit() without arguments or automatic commit.
+
+        Args:
+            message: the offset after it; or a RecordBatch.
+            offsets: these.
+
+        Raises:
+            KafkaException: ``enable.auto.offset.store`` is on (_INVALID_ARG); no partition is assigned (_STATE).
+            ValueError: both or none of the arguments.
+        """
+        if message is None and offsets is None:
+            raise ValueError("expected either message or offsets")
+        given = self._given(message, offsets, "store")
+        assert given is not None
+        self._check_open()
+        if self._settings.enable_auto_offset_store:
+            raise exception_for(KafkaError._INVALID_ARG, "StoreOffsets failed: enable.auto.offset.store must be set to "
+                                "false when offsets are stored by hand")
+        if self._store_offsets(given) == 0 and given:
+            raise exception_for(KafkaError._STATE, "StoreOffsets failed: none of the partitions is assigned")
+
+    def committed(self, partitions: Iterable[TopicPartition], timeout: float | None = None) -> list[TopicPartition]:
+        """The group's committed offsets.
+
+        Args:
+            partitions: of which.
+            timeout: seconds; None: no bound.
+
+        Returns:
+            list of TopicPartition: ``offset`` (OFFSET_INVALID where none is committed), ``metadata``, ``leader_epoch``,
+            ``error``.
+
+        Raises:
+            KafkaException: the coordinator's error, _TIMED_OUT.
+        """
+        return _partitions(self._committed([(p.topic, p.partition) for p in coerce_list(partitions)], timeout))
+
+    @staticmethod
+    def _given(message: Any, offsets: Any, what: str) -> list[tuple[str, int, int, int, str | None]] | None:
+        """The arguments of commit and store_offsets as the core takes them; None: neither was given."""
+        if message is not None and offsets is not None:
+            raise ValueError("message and offsets are mutually exclusive")
+        if offsets is not None:
+            return [(p.topic, p.partition, p.offset, -1 if p.leader_epoch is None else p.leader_epoch, p.metadata)
+                    for p in coerce_list(offsets)]
+        if message is None:
+            return None
+        if isinstance(message, Message):
+            error, topic = message.error(), message.topic()
+            partition, offset, epoch = message.partition(), message.offset(), message.leader_epoch()
+            if error is not None or topic is None or partition is None or offset is None:
+                raise exception_for(KafkaError._INVALID_ARG, f"Cannot {what} offsets for message with error: "
+                                    f"'{error.str() if error else 'no offset'}'")
+            return [(topic, partition, offset + 1, -1 if epoch is None else epoch, None)]
+        if hasattr(message, "next_offsets"):
+            return [(topic, partition, offset, -1, None)
+                    for (topic, partition), offset in message.next_offsets.items()]
+        raise TypeError(f"expected Message or RecordBatch, not {type(message).__name__}")
+
+    # ---- callbacks of the core
+
+    def _assign_group(self, name: str, members: list[Any], topics: list[Any]) -> list[Any]:
+        """This member leads the group, which agreed on one of the application's assignors."""
+        from kconsumer.groups.assignors import assign_group
+
+        return assign_group(self._own_assignor(name), members, topics, self._settings.cooperative)
+
+    def _assignors_user_data(self, topics: list[str]) -> list[Any]:
+        from kconsumer.groups.assignors import user_data_of
+
+        return user_data_of(self._settings.own_assignors, topics)
+
+    def _on_assignment(self, name: str, partitions: list[Any], user_data: bytes | None, generation: int) -> None:
+        from kconsumer.groups.assignors import tell_assignment
+
+        tell_assignment(self._own_assignor(name), partitions, user_data, generation)
+
+    def _own_assignor(self, name: str) -> Assignor:
+        return next(assignor for assignor in self._settings.own_assignors if assignor.name == name)
+
+    def _on_commit(self, code: int, detail: str, offsets: list[Any]) -> None:
+        if self._settings.on_commit is not None:
+            self._settings.on_commit(error_for(code, detail) if code else None, _partitions(offsets))
+
+
+def _partitions(found: Iterable[tuple[str, int, int, int, str, int]]) -> list[TopicPartition]:
+    return [
+        TopicPartition(topic, partition, offset, metadata=metadata or None,
+                       leader_epoch=epoch if epoch >= 0 else None, error=error_for(error) if error else None)
+        for topic, partition, offset, epoch, metadata, error in found
+    ]

@@ -1,0 +1,147 @@
+"""Where OAUTHBEARER tokens come from: the application's oauth_cb, unsecured tokens made here, or an OIDC provider.
+
+Owns: TokenSource and its kinds, token_source, check_token. Threads: oauth_cb and unsecured tokens: the application's,
+in whichever call serves callbacks; OIDC (oidc.py): a daemon thread of its own. Never: blocks the network thread, keeps
+a token: it goes straight into the core.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from kconsumer._core.consumer.credentials import give_token, token_failed
+from kconsumer.config.sasl import LONGEST_LIFE_S, Hidden, checked_extensions, read_unsecured
+from kconsumer.errors import KafkaError, exception_for
+
+if TYPE_CHECKING:
+    from kconsumer._core.consumer.consumer_core import ConsumerCore
+    from kconsumer.config.settings import Settings
+
+__all__ = ["TokenSource", "check_token", "token_source"]
+
+# RFC 6750 has fewer characters, but a broker may take what librdkafka lets through.
+_TOKEN: Final = re.compile(r"[\x20-\x7e\t\r\n]+")
+
+
+def check_token(token: object, expires_at: object, extensions: object = None) -> tuple[str, int, dict[str, str]]:
+    """The token, its remaining life in ms, and its extensions.
+
+    Raises:
+        TypeError, ValueError: one of them is not what OAUTHBEARER can carry, or the token has expired. The message
+            names no token.
+    """
+    if not isinstance(token, str):
+        raise TypeError(f"an OAUTHBEARER token is a str, not {type(token).__name__}")
+    if isinstance(expires_at, bool) or not isinstance(expires_at, (int, float)):
+        raise TypeError(f"a token's expiry is a number of seconds since the epoch, not {type(expires_at).__name__}")
+    if not _TOKEN.fullmatch(token):
+        raise ValueError("an OAUTHBEARER token is printable ASCII, and not empty")
+    life_s = expires_at - time.time()
+    if not life_s > 0:
+        raise ValueError(f"the token has expired {-life_s:.0f} s ago")
+    return token, int(min(life_s, LONGEST_LIFE_S) * 1000), checked_extensions(extensions)
+
+
+class TokenSource(Protocol):
+    """What gives a consumer its tokens."""
+
+    def start(self, consumer: ConsumerCore) -> None:
+        """The consumer has just been made. Raises where that must not succeed."""
+
+    def wanted(self, consumer: ConsumerCore) -> None:
+        """The core asks for a token, inside a call of the application's."""
+
+    def stop(self) -> None:
+        """The consumer is closed."""
+
+
+class CallbackTokens:
+    """Tokens of the application's ``oauth_cb``."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._callback = settings.oauth_cb
+        self._argument = Hidden(settings.sasl_oauthbearer_config or "")
+
+    def start(self, consumer: ConsumerCore) -> None:
+        """Asks at once, as confluent_kafka does: a consumer that cannot have a token is not made."""
+        problem = self._ask(consumer)
+        if problem is not None:
+            raise exception_for(KafkaError.SASL_AUTHENTICATION_FAILED, f"no OAUTHBEARER token: {problem}")
+
+    def wanted(self, consumer: ConsumerCore) -> None:
+        """Asks; a failure is told to error_cb, and oauth_cb is asked again in ten seconds."""
+        problem = self._ask(consumer)
+        if problem is not None:
+            token_failed(consumer, f"no OAUTHBEARER token: {problem}")
+
+    def stop(self) -> None:
+        """Nothing to end."""
+
+    def _ask(self, consumer: ConsumerCore) -> str | None:
+        assert self._callback is not None
+        try:
+            found = self._callback(str(self._argument))
+        except Exception as raised:  # the application's own: told, not raised
+            return f"oauth_cb raised {type(raised).__name__}: {raised}"
+        try:
+            if not isinstance(found, tuple) or not 2 <= len(found) <= 4:
+                raise TypeError("(token, expires_at[, principal[, extensions]]) is expected")
+            give_token(consumer, *_in_core_order(check_token(found[0], found[1], found[3] if len(found) > 3 else None)))
+        except (TypeError, ValueError) as wrong:
+            return f"what oauth_cb returned cannot be used: {wrong}"
+        return None
+
+
+class UnsecuredTokens:
+    """Unsecured JWS tokens (KIP-255), for brokers that check nothing: tests."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._claims = read_unsecured(settings.sasl_oauthbearer_config or "")
+
+    def start(self, consumer: ConsumerCore) -> None:
+        """Makes the first token."""
+        self.wanted(consumer)
+
+    def wanted(self, consumer: ConsumerCore) -> None:
+        """Makes a token."""
+        token, expires_at = unsecured_token(self._claims)
+        give_token(consumer, *_in_core_order(check_token(token, expires_at, self._claims["extensions"])))
+
+    def stop(self) -> None:
+        """Nothing to end."""
+
+
+def _in_core_order(checked: tuple[str, int, dict[str, str]]) -> tuple[str, dict[str, str], int]:
+    return checked[0], checked[2], checked[1]
+
+
+def unsecured_token(claims: Mapping[str, Any]) -> tuple[str, float]:
+    """A token without a signature, and when it expires."""
+    now = time.time()
+    expires_at = now + int(claims["lifeSeconds"])
+    payload = {claims["principalClaimName"]: claims["principal"], "iat": round(now, 3), "exp": round(expires_at, 3)}
+    if claims["scope"]:
+        payload[claims["scopeClaimName"]] = claims["scope"].split(",")
+    return f"{_base64url({'alg': 'none'})}.{_base64url(payload)}.", expires_at
+
+
+def _base64url(value: Mapping[str, Any]) -> str:
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
+
+
+def token_source(settings: Settings) -> TokenSource | None:
+    """What the settings say tokens come from; None: set_oauth_token() alone."""
+    if settings.oauth_cb is not None:
+        return CallbackTokens(settings)
+    if settings.enable_sasl_oauthbearer_unsecure_jwt:
+        return UnsecuredTokens(settings)
+    if settings.sasl_oauthbearer_method == "oidc":
+        from kconsumer.security.oidc import OidcTokens
+
+        return OidcTokens(settings)
+    return None

@@ -1,0 +1,4 @@
+"""What a consumer measures of itself.
+
+Threads: any. Never: holds a value: the core counts.
+"""

@@ -1,0 +1,117 @@
+"""The names that Consumer.metrics() has: what each counts, in which unit, and where it comes from.
+
+Owns: METRICS, the one table (docs/metrics.md is made from it). Threads: any. Never: holds a value.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypedDict
+
+__all__ = ["METRICS", "Metric", "Metrics"]
+
+
+class Metrics(TypedDict):
+    """What Consumer.metrics() returns; METRICS says what each is."""
+
+    fetch_buffer_bytes: int
+    fetch_reserved_bytes: int
+    fetch_buffer_records: int
+    fetches_total: int
+    fetched_bytes_total: int
+    fetched_records_total: int
+    fetch_stalls_total: int
+    network_turns_total: int
+    application_events_total: int
+    poll_waits_total: int
+    poll_idle_us_total: int
+    poll_idle_ratio: float
+    assigned_partitions: int
+    records_lag: dict[tuple[str, int], int | None]
+    records_lag_max: int
+    rebalances_total: int
+    rebalance_latency_us: int
+    rebalance_latency_max_us: int
+    rebalance_latency_us_total: int
+    last_rebalance_ago_ms: int
+    heartbeats_total: int
+    heartbeat_latency_us: int
+    heartbeat_latency_max_us: int
+    heartbeat_latency_us_total: int
+    commits_total: int
+    commit_latency_us: int
+    commit_latency_max_us: int
+    commit_latency_us_total: int
+
+
+class Metric(NamedTuple):
+    """One of them. `counter`: it only grows; else it is what holds at the moment."""
+
+    name: str
+    unit: str
+    doc: str
+    source: str = "kconsumer only"
+    counter: bool = False
+
+
+def _timing(what: str, event: str, count: str, java: dict[str, str]) -> tuple[Metric, ...]:
+    """The four metrics of something that is counted and timed."""
+    return (
+        Metric(f"{what}s_total", "count", count, java["count"], counter=True),
+        Metric(f"{what}_latency_us", "µs; -1: none yet", f"How long the latest {event} took.", "kconsumer only"),
+        Metric(f"{what}_latency_max_us", "µs; -1: none yet", f"How long the longest {event} took.", java["max"]),
+        Metric(f"{what}_latency_us_total", "µs",
+               f"How long all of them took together: its rate by that of `{what}s_total` is the average.",
+               java["total"], counter=True),
+    )
+
+
+SECTIONS: tuple[tuple[str, tuple[Metric, ...]], ...] = (
+    ("Fetching", (
+        Metric("fetch_buffer_bytes", "bytes",
+               "Memory of fetched data: undelivered, inflated, and what batches that the application keeps pin."),
+        Metric("fetch_reserved_bytes", "bytes", "What Fetch requests in flight may bring at most."),
+        Metric("fetch_buffer_records", "records", "Decoded and not yet returned; without what paused partitions hold."),
+        Metric("fetches_total", "count", "Fetch requests sent.", "Java's `fetch-total`", counter=True),
+        Metric("fetched_bytes_total", "bytes", "Fetch responses received, as they came (compressed).",
+               "Java's `bytes-consumed-total`", counter=True),
+        Metric("fetched_records_total", "records", "Records decoded.", "Java's `records-consumed-total`", counter=True),
+        Metric("fetch_stalls_total", "count",
+               "Times that a Fetch was held back because `fetch.buffer.memory` was full.", counter=True),
+        Metric("network_turns_total", "count", "Turns of the network thread's loop.", counter=True),
+        Metric("application_events_total", "count",
+               "Events that calls have posted to the network thread; poll with records at hand posts none.",
+               counter=True),
+    )),
+    ("Polling", (
+        Metric("poll_waits_total", "count",
+               "Times that poll, consume, consume_batch or iteration had nothing to return and waited.", counter=True),
+        Metric("poll_idle_us_total", "µs", "How long they waited together.", counter=True),
+        Metric("poll_idle_ratio", "0 to 1",
+               "The share of its time that the application spent in such waits, of the last 30 to 60 seconds (or since "
+               "the consumer was made): 0 means that it cannot keep up with what arrives.",
+               "KIP-517 (`poll-idle-ratio-avg`)"),
+    )),
+    ("Partitions", (
+        Metric("assigned_partitions", "count", "Partitions of the assignment.", "Java's `assigned-partitions`"),
+        Metric("records_lag", "dict of (topic, partition) → records, or None",
+               "What `lag(timeout=0)` returns: per assigned partition, records between the position and the end, as "
+               "the latest fetch told; None where that is not known yet.", "KIP-92 (`records-lag`)"),
+        Metric("records_lag_max", "records; -1: none is known", "The largest of them.", "Java's `records-lag-max`"),
+    )),
+    ("Group", (
+        *_timing("rebalance", "rebalance",
+                 "Rebalances that ended with the member owning what it was given, which may be nothing.",
+                 {"count": "KIP-429 (`rebalance-total`)", "max": "KIP-429 (`rebalance-latency-max`)",
+                  "total": "KIP-429 (`rebalance-latency-total`)"}),
+        Metric("last_rebalance_ago_ms", "ms; -1: none yet", "How long ago the latest rebalance ended.",
+               "KIP-429 (`last-rebalance-seconds-ago`)"),
+        *_timing("heartbeat", "heartbeat, from sending it to its answer,",
+                 "Heartbeats that the coordinator answered.",
+                 {"count": "Java's `heartbeat-total`", "max": "Java's `heartbeat-response-time-max`",
+                  "total": "kconsumer only"}),
+        *_timing("commit", "OffsetCommit, from sending it to its answer,",
+                 "OffsetCommit requests that the coordinator answered; one may carry several commits.",
+                 {"count": "Java's `commit-total`", "max": "Java's `commit-latency-max`", "total": "kconsumer only"}),
+    )),
+)
+METRICS: tuple[Metric, ...] = tuple(metric for _, metrics in SECTIONS for metric in metrics)
