@@ -37,7 +37,7 @@ from kconsumer._core.records.decode cimport (
     DecodeResult,
 )
 from kconsumer._core.records.inflate_ahead cimport InflateAhead, inflate_ahead
-from kconsumer._core.records.record_batch cimport decode_estimate_rows, decode_release, decode_step
+from kconsumer._core.records.batch_decoder cimport decode_estimate_rows, decode_release, decode_step
 from kconsumer._core.state.partition_state cimport FETCH_STOPPED, OFFSET_INVALID, PartitionState
 
 cdef enum:

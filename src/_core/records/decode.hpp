@@ -1,5 +1,5 @@
 // Owns: the data that a decode job carries between slices. thread: whoever runs the job (N or A), one at a time.
-// Never: the logic, which is record_batch.pyx.
+// Never: the logic, which is batch_decoder.pyx.
 #pragma once
 #include <algorithm>
 #include <cstdint>

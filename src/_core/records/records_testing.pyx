@@ -13,7 +13,7 @@ from kconsumer._core.records.columns cimport BinaryView, Block, BlockPool, Colum
 from kconsumer._core.records.crc32c cimport crc32c_extend, crc32c_extend_portable, crc32c_has_hardware
 from kconsumer._core.records.decode cimport AbortedTransaction
 from kconsumer._core.records.inflate_ahead cimport AheadBatch, InflateAhead, inflate_ahead
-from kconsumer._core.records.record_batch cimport (
+from kconsumer._core.records.batch_decoder cimport (
     DECODE_DONE, DECODE_ERROR, DECODE_FULL, DECODE_MORE, DECODE_WAIT, DecodeJob, DecodeResult, decode_estimate_rows,
     decode_release, decode_step,
 )

@@ -16,7 +16,7 @@
 #include "protocol/messages/join_group.hpp"
 #include "protocol/messages/leave_group.hpp"
 #include "protocol/messages/sync_group.hpp"
-#include "simulation/group.hpp"
+#include "simulation/group_base.hpp"
 
 namespace kc::sim {
 

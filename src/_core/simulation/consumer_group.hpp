@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "protocol/messages/consumer_group_heartbeat.hpp"
-#include "simulation/group.hpp"
+#include "simulation/group_base.hpp"
 
 namespace kc::sim {
 
