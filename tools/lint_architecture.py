@@ -9,7 +9,11 @@ is a finding.
 - gil: a module that the network thread runs has no ``with gil``, no Python object as an attribute of a cdef class, no
   cdef class that the garbage collector may clear, and no nogil function that is not ``noexcept``.
 - tag: every attribute of a cdef class there says which thread may touch it.
-- layer: imports and includes go downwards only.
+- layer: imports and includes go downwards only, in the core and between the rooms of src/kconsumer.
+- circle: no chain of imports in src/kconsumer leads from a module back to itself. Imports inside functions count.
+  Imports under TYPE_CHECKING count too: a module that names a type depends on the module that defines it. The core is
+  one module here. The package that Python loads before a module does not count: a package may re-export its modules.
+- name: no two modules of the core have the same name, generated ones apart.
 - generated: the C++ that Cython makes of such a module's nogil functions touches no reference count and no GIL. It sees
   what source cannot show: conversions, error paths, calls of functions that may raise.
 - length: no file is longer than 800 lines, generated ones apart.
@@ -19,6 +23,7 @@ is a finding.
 from __future__ import annotations
 
 import argparse
+import ast
 import re
 import subprocess
 import sys
@@ -30,6 +35,14 @@ LAYERS = ("base", "protocol", "records", "network", "events", "state", "managers
 # Of the consumer layer only these run on the network thread; below it everything does.
 NETWORK_THREAD_CONSUMER = {"application_event_processor", "consumer_network_thread", "fetch_buffer"}
 CORE = Path("src/_core")
+FACE = Path("src/kconsumer")
+# The rooms of src/kconsumer, the core among them, from the bottom up.
+ROOMS = (
+    "_version", "errors", "data", "telemetry", "serialization", "groups", "config", "_core", "security", "consumer",
+    "testing", "spark", "cli",
+)
+# Modules for users: nothing in the package imports them. The same holds for every __main__.
+NAMES_FOR_USERS = {"__init__", "error", "metrics", "__main__"}
 GENERATED = Path("build/cython")
 HEAD_LINES = 8
 MAX_LINES = 800
@@ -43,6 +56,7 @@ WITH_GIL = re.compile(r"\bwith gil\b")
 CDEF_CLASS = re.compile(r"^cdef class (\w+)")
 CIMPORT = re.compile(r"^\s*(?:from|cimport|import) +kconsumer\._core\.(\w+)")
 INCLUDE = re.compile(r'^\s*#include "(\w+)/')
+FACE_IMPORT = re.compile(r"^\s*(?:from|import) +(kconsumer(?:\.(?!_core\b)\w+)+)(?: +import\b|\s*$)")
 PYTHON_TYPES = set("object list dict set frozenset tuple str bytes bytearray type memoryview".split())
 FORBIDDEN = re.compile(
     r"PyGILState_\w+|__Pyx_X?(?:INCREF|DECREF|GOTREF|GIVEREF|CLEAR)|Py_X?(?:INCREF|DECREF|CLEAR|NewRef)\b"
@@ -205,6 +219,126 @@ def check_layers(source: Source) -> Iterator[Finding]:
             yield source.finding(number, f"layer: {source.layer} must not import from {match[1]}")
 
 
+def check_names(sources: Iterable[Source]) -> Iterator[Finding]:
+    owner: dict[str, str] = {}
+    for source in sources:
+        name, folder = source.path.stem, source.path.parent.as_posix()
+        if not source.layer or source.path.suffix not in (".pyx", ".pxd", ".hpp") or source.generated:
+            continue
+        if owner.setdefault(name, folder) != folder:
+            yield source.finding(1, f"name: {owner[name]} has a module {name} too")
+
+
+@dataclass(frozen=True)
+class Import:
+    """A line that makes one module of the package need another."""
+
+    source: Source
+    line: int
+    module: str  # dotted; CORE_MODULE for all of the core
+    needs: str
+
+    def finding(self, text: str) -> Finding:
+        return self.source.finding(self.line, text)
+
+
+CORE_MODULE = "kconsumer._core"
+
+
+def module_of(path: Path) -> str:
+    """The dotted name of a file in src/kconsumer."""
+    parts = ("kconsumer", *path.relative_to(FACE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def needed(tree: ast.Module, package: str, modules: set[str]) -> Iterator[tuple[int, str]]:
+    """(line number, module) of every import of the package's own modules, wherever in the file it stands."""
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            origin = ".".join([*above, *([node.module] if node.module else [])])
+            names = [f"{origin}.{alias.name}" for alias in node.names]
+        for name in names:
+            module = CORE_MODULE if name.startswith(f"{CORE_MODULE}.") else name
+            while module and module not in modules:  # the last part may be a name inside a module
+                module = module.rpartition(".")[0]
+            if module:
+                yield node.lineno, module
+
+
+def python_imports(sources: list[Source]) -> Iterator[Import]:
+    """The imports between the modules of src/kconsumer, and between them and the core."""
+    face = {module_of(source.path): source for source in sources
+            if source.path.is_relative_to(FACE) and source.path.suffix == ".py"}
+    for module, source in face.items():
+        package = module if source.path.name == "__init__.py" else module.rpartition(".")[0]
+        for line, needs in needed(ast.parse(source.text), package, {*face, CORE_MODULE}):
+            yield Import(source, line, module, needs)
+    for source in sources:
+        if not source.path.is_relative_to(CORE) or source.path.suffix not in (".pyx", ".pyi"):
+            continue
+        for number, line in enumerate(source.lines, 1):
+            match = FACE_IMPORT.match(code(line))
+            if match is not None:
+                yield Import(source, number, CORE_MODULE, match[1])
+
+
+def room(module: str) -> str:
+    return module.split(".")[1] if "." in module else "__init__"
+
+
+def check_rooms(imports: Iterable[Import]) -> Iterator[Finding]:
+    for item in imports:
+        if item.module.endswith(".__main__") or room(item.module) in NAMES_FOR_USERS:
+            continue
+        below, here = room(item.needs), room(item.module)
+        for name in (below, here):
+            if name not in ROOMS and name not in NAMES_FOR_USERS:
+                yield item.finding(f"layer: {name} is not among the rooms: add it to ROOMS")
+                break
+        else:
+            if below in NAMES_FOR_USERS or item.needs.endswith(".__main__"):
+                yield item.finding(f"layer: {item.needs} is for users: import from where the name is defined")
+            elif ROOMS.index(below) > ROOMS.index(here):
+                yield item.finding(f"layer: {here} must not import from {below}")
+
+
+def check_circles(imports: Iterable[Import]) -> Iterator[Finding]:
+    """Each circle once, as the shortest way round from one of its modules."""
+    graph: dict[str, dict[str, Import]] = {}
+    for item in imports:
+        if item.module != item.needs:
+            graph.setdefault(item.module, {}).setdefault(item.needs, item)
+    known: set[str] = set()
+    for start in sorted(graph):
+        way = [] if start in known else way_round(graph, start)
+        if way:
+            known |= {item.module for item in way}
+            modules = " → ".join([start, *(item.needs for item in way)])
+            yield way[0].finding(f"circle: {modules}")
+
+
+def way_round(graph: dict[str, dict[str, Import]], start: str) -> list[Import]:
+    """The shortest chain of imports from a module back to itself; empty where there is none."""
+    came_by: dict[str, Import] = {}
+    queue = [start]
+    for module in queue:
+        for needs, item in graph.get(module, {}).items():
+            if needs in came_by:
+                continue
+            came_by[needs] = item
+            if needs == start:
+                way = [item]
+                while way[0].module != start:
+                    way.insert(0, came_by[way[0].module])
+                return way
+            queue.append(needs)
+    return []
+
+
 def c_name(module: Iterable[str], cls: str, function: str) -> str:
     """The C name that Cython gives a cdef function or method."""
     return "__pyx_f_" + "".join(f"{len(part)}{part}_" for part in [*module, *([cls] if cls else [])]) + function
@@ -307,7 +441,10 @@ def check(root: Path, generated: bool = True) -> list[Finding]:
     """All findings in a tree, sorted."""
     found: list[Finding] = []
     on_network_thread: list[Source] = []
-    for source in tracked(root):
+    sources = tracked(root)
+    imports = list(python_imports(sources))
+    found += [*check_rooms(imports), *check_circles(imports), *check_names(sources)]
+    for source in sources:
         found += check_machine(source)
         if source.path.suffix in LENGTH_CHECKED:
             found += check_length(source)

@@ -1,6 +1,6 @@
 """The command `kconsumer`: `consume`, `topics` and `watermarks` for a look into topics, `ingest` for Spark's job.
 
-Owns: main, what is said when the extra is missing, and the exit code of Ctrl-C. Threads: the main one. Never: is
+Owns: main, and what is said when the extra is missing. Threads: the main one. Never: is
 imported by the rest of kconsumer.
 """
 
@@ -9,9 +9,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-__all__ = ["SIGINT_EXIT", "main"]
+from kconsumer.cli.exit_codes import SIGINT_EXIT
 
-SIGINT_EXIT = 130  #: as shells tell it
+__all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -17,7 +17,8 @@ from typing import Any, TypeVar
 import click
 
 from kconsumer._version import __version__
-from kconsumer.cli import SIGINT_EXIT, connect, consuming, ingesting, inspecting, output
+from kconsumer.cli import connect, consuming, ingesting, inspecting, output
+from kconsumer.cli.exit_codes import SIGINT_EXIT
 from kconsumer.cli.positions import BEGINNING, END, PartitionsType, PositionType
 from kconsumer.errors import ConfigurationError, KafkaException
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kconsumer.cli import SIGINT_EXIT
 from kconsumer.cli.connect import read_properties
+from kconsumer.cli.exit_codes import SIGINT_EXIT
 from kconsumer.cli.ingest_progress import IngestProgress
 
 if TYPE_CHECKING:

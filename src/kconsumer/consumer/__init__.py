@@ -23,7 +23,7 @@ from kconsumer.data.topic_partition import OFFSET_INVALID, TopicPartition, coerc
 from kconsumer.errors import KafkaError, KafkaException, error_for, exception_for
 
 if TYPE_CHECKING:
-    from kconsumer.security.oauth import TokenSource
+    from kconsumer.security.tokens import TokenSource
     from kconsumer.telemetry.metrics import Metrics
 
 __all__ = ["Consumer", "DeserializingConsumer"]
@@ -418,7 +418,7 @@ class Consumer(GroupConsumer):
             TypeError: an argument of another type.
         """
         self._refuse_mechanism(("OAUTHBEARER",), "a token")
-        from kconsumer.security.oauth import check_token
+        from kconsumer.security.tokens import check_token
 
         if isinstance(lifetime_ms, bool) or not isinstance(lifetime_ms, (int, float)):
             raise TypeError(f"lifetime_ms must be a number, not {type(lifetime_ms).__name__}")

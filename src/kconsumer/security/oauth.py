@@ -1,63 +1,28 @@
 """Where OAUTHBEARER tokens come from: the application's oauth_cb, unsecured tokens made here, or an OIDC provider.
 
-Owns: TokenSource and its kinds, token_source, check_token. Threads: oauth_cb and unsecured tokens: the application's,
-in whichever call serves callbacks; OIDC (oidc.py): a daemon thread of its own. Never: blocks the network thread, keeps
-a token: it goes straight into the core.
+Owns: token_source, and the sources but OidcTokens (oidc.py). Threads: oauth_cb and unsecured tokens: the application's,
+in whichever call serves callbacks; OIDC: a daemon thread of its own. Never: blocks the network thread, keeps a token:
+it goes straight into the core.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-import re
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any
 
 from kconsumer._core.consumer.credentials import give_token, token_failed
-from kconsumer.config.sasl import LONGEST_LIFE_S, Hidden, checked_extensions, read_unsecured
+from kconsumer.config.sasl import Hidden, read_unsecured
 from kconsumer.errors import KafkaError, exception_for
+from kconsumer.security.tokens import TokenSource, check_token
 
 if TYPE_CHECKING:
     from kconsumer._core.consumer.consumer_core import ConsumerCore
     from kconsumer.config.settings import Settings
 
-__all__ = ["TokenSource", "check_token", "token_source"]
-
-# RFC 6750 has fewer characters, but a broker may take what librdkafka lets through.
-_TOKEN: Final = re.compile(r"[\x20-\x7e\t\r\n]+")
-
-
-def check_token(token: object, expires_at: object, extensions: object = None) -> tuple[str, int, dict[str, str]]:
-    """The token, its remaining life in ms, and its extensions.
-
-    Raises:
-        TypeError, ValueError: one of them is not what OAUTHBEARER can carry, or the token has expired. The message
-            names no token.
-    """
-    if not isinstance(token, str):
-        raise TypeError(f"an OAUTHBEARER token is a str, not {type(token).__name__}")
-    if isinstance(expires_at, bool) or not isinstance(expires_at, (int, float)):
-        raise TypeError(f"a token's expiry is a number of seconds since the epoch, not {type(expires_at).__name__}")
-    if not _TOKEN.fullmatch(token):
-        raise ValueError("an OAUTHBEARER token is printable ASCII, and not empty")
-    life_s = expires_at - time.time()
-    if not life_s > 0:
-        raise ValueError(f"the token has expired {-life_s:.0f} s ago")
-    return token, int(min(life_s, LONGEST_LIFE_S) * 1000), checked_extensions(extensions)
-
-
-class TokenSource(Protocol):
-    """What gives a consumer its tokens."""
-
-    def start(self, consumer: ConsumerCore) -> None:
-        """The consumer has just been made. Raises where that must not succeed."""
-
-    def wanted(self, consumer: ConsumerCore) -> None:
-        """The core asks for a token, inside a call of the application's."""
-
-    def stop(self) -> None:
-        """The consumer is closed."""
+__all__ = ["token_source"]
 
 
 class CallbackTokens:

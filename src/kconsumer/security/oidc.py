@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kconsumer._core.consumer.credentials import give_token, token_failed
 from kconsumer.config.sasl import Hidden, read_extensions
-from kconsumer.security.oauth import check_token
+from kconsumer.security.tokens import check_token
 
 if TYPE_CHECKING:
     from kconsumer._core.consumer.consumer_core import ConsumerCore

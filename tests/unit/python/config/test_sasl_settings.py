@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from kconsumer import ConfigurationError, config
 from kconsumer.config.sasl import Hidden, prepared, read_extensions, read_jaas, read_unsecured
-from kconsumer.security.oauth import check_token, unsecured_token
+from kconsumer.security.oauth import unsecured_token
+from kconsumer.security.tokens import check_token
 
 SASL = {"security.protocol": "sasl_plaintext"}
 PLAIN = {**SASL, "sasl.mechanism": "PLAIN", "sasl.username": "u", "sasl.password": "hunter2"}

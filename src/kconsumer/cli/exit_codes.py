@@ -1,0 +1,6 @@
+"""The exit codes of the command that click does not know.
+
+Owns: SIGINT_EXIT. Threads: any (constants). Never: exits.
+"""
+
+SIGINT_EXIT = 130  # ended by Ctrl-C: 128 and the signal's number, as shells report it
