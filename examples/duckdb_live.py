@@ -63,7 +63,7 @@ def main() -> None:
             while True:
                 batch = consumer.consume_batch(max_records=200_000, timeout=max(due - time.monotonic(), 0))
                 if batch:
-                    arrived = pa.table(pa.record_batch(batch, schema=SCHEMA))
+                    arrived = batch.to_arrow(SCHEMA)
                     database.register("batch", arrived)
                     database.execute("insert into arrived select * from batch")
                     database.unregister("batch")

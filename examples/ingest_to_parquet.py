@@ -41,7 +41,7 @@ class Writer:
     def add(self, batch) -> None:
         """A batch may have several partitions: one after the other."""
         columns = pa.schema([("topic", pa.utf8()), ("partition", pa.int32()), *SCHEMA])
-        table = pa.table(pa.record_batch(batch, schema=columns))
+        table = batch.to_arrow(columns)
         for topic, partition in batch.next_offsets:
             of_partition = table.filter((pa.compute.field("topic") == topic)
                                         & (pa.compute.field("partition") == partition)).select(SCHEMA.names)

@@ -10,8 +10,12 @@ from libc.stdlib cimport calloc, free
 from kconsumer._core.base.cpp cimport string
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.consumer.message cimport make_message
-from kconsumer._core.records.arrow_export cimport ArrowArray, ArrowSchema, export_array, export_schema
+from kconsumer._core.records.arrow_export cimport (
+    ArrowArray, ArrowArrayStream, ArrowSchema, export_array, export_schema, export_stream,
+)
 from kconsumer._core.state.partition_state cimport PartitionState
+
+from importlib import import_module
 
 from kconsumer.errors import exception_for
 
@@ -30,6 +34,13 @@ cdef void free_array(object capsule) noexcept:
     free(array)
 
 
+cdef void free_stream(object capsule) noexcept:
+    cdef ArrowArrayStream* stream = <ArrowArrayStream*>PyCapsule_GetPointer(capsule, b"arrow_array_stream")
+    if stream.release != NULL:
+        stream.release(stream)
+    free(stream)
+
+
 cdef const ArrowSchema* schema_pointer(object capsule) except? NULL:
     if capsule is None:
         return NULL
@@ -42,18 +53,28 @@ cdef int check(Status status) except -1:
     return 0
 
 
+cdef object needed(str name, str method, str remedy):
+    """An optional package, imported when a method needs it."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ImportError(f"RecordBatch.{method} needs {name} ({error}): pip install {remedy}", name=name) from error
+
+
 @cython.no_gc
 @cython.final
 cdef class RecordBatch:
     """Records as columns, made by ``Consumer.consume_batch``.
 
-    A sequence of :class:`Message` (``len``, indexing, slicing without a copy, iteration), and Arrow data for whoever
-    reads the PyCapsule interface: ``pyarrow.record_batch(batch)``, ``polars.DataFrame(batch)``, DuckDB, pandas.
+    A sequence of :class:`Message` (``len``, indexing, slicing without a copy, iteration), and Arrow data for every
+    library that reads the PyCapsule interface: ``pyarrow.table(batch)``, ``polars.DataFrame(batch)``,
+    ``duckdb.sql("from batch")``, ``pandas.DataFrame.from_arrow(batch)``; or call :meth:`to_arrow`, :meth:`to_polars`,
+    :meth:`to_pandas`.
+
     Columns: topic (dictionary<int32, utf8>), partition (int32), offset (int64), timestamp (timestamp[ms, UTC]),
     timestamp_type (int8, as on the wire: -1 none, 0 create, 1 log append), leader_epoch (int32), key and value
-    (binary_view, nullable),
-    and with :meth:`with_headers` headers (list<struct<key, value>>). A requested schema may pick columns, and ask for
-    ``binary`` or ``large_binary`` (key, value), ``utf8`` (topic), ``timestamp[us, UTC]`` instead.
+    (binary_view, nullable), and with :meth:`with_headers` headers (list<struct<key, value>>). A requested schema may
+    pick columns, and ask for ``binary`` or ``large_binary`` (key, value), ``utf8`` (topic), ``timestamp[us, UTC]``.
 
     The batch keeps the fetched memory it looks into alive; it counts against ``fetch.buffer.memory``.
     """
@@ -161,6 +182,53 @@ cdef class RecordBatch:
         part._headers = True
         return part
 
+    # ---- data frames
+
+    @property
+    def schema(self):
+        """Schema of :meth:`to_arrow`: pyarrow.Schema. With :meth:`with_headers` it has the column headers.
+
+        Raises:
+            ImportError: pyarrow is not installed.
+        """
+        return needed("pyarrow", "schema", "'kconsumer[arrow]'").schema(self)
+
+    def to_arrow(self, schema=None):
+        """Return the batch as a pyarrow.Table; keys and values are not copied unless `schema` asks for it.
+
+        Args:
+            schema: pyarrow.Schema: columns to make, by name, in this order, each as its own type asks. Default:
+                :attr:`schema`. ``binary`` or ``large_binary`` copies keys and values out of the fetched memory.
+
+        Raises:
+            ImportError: pyarrow is not installed.
+            KafkaException: `schema` names a column or a type that a batch cannot be exported as.
+        """
+        return needed("pyarrow", "to_arrow()", "'kconsumer[arrow]'").table(self, schema=schema)
+
+    def to_pandas(self):
+        """Return a pandas.DataFrame with one column per Arrow column: topic as a categorical, key and value as bytes.
+
+        ``pandas.DataFrame(batch)`` raises TypeError instead, because pandas would make one column of messages.
+
+        Raises:
+            ImportError: pandas or pyarrow is not installed.
+        """
+        needed("pandas", "to_pandas()", "pandas 'kconsumer[arrow]'")
+        return needed("pyarrow", "to_pandas()", "pandas 'kconsumer[arrow]'").table(self).to_pandas()
+
+    def to_polars(self):
+        """Return a polars.DataFrame, the same as ``polars.DataFrame(batch)``; keys and values are not copied.
+
+        Raises:
+            ImportError: polars is not installed. pyarrow is not needed.
+        """
+        return needed("polars", "to_polars()", "polars").DataFrame(self)
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError("a RecordBatch has columns of several types and cannot become one array: use to_pandas(), or "
+                        "pandas.DataFrame.from_arrow(batch), to_polars() or to_arrow(); list(batch) makes messages")
+
     # ---- Arrow
 
     def __arrow_c_schema__(self):
@@ -178,7 +246,7 @@ cdef class RecordBatch:
             requested_schema: capsule of an ArrowSchema: columns by name, each as its own type asks.
 
         Raises:
-            KafkaException: the schema names a column or a type that cannot be had.
+            KafkaException: the schema names a column or a type that a batch cannot be exported as.
         """
         cdef ArrowSchema* schema = <ArrowSchema*>calloc(1, sizeof(ArrowSchema))
         cdef ArrowArray* array
@@ -197,6 +265,22 @@ cdef class RecordBatch:
             status = export_array(&self.source, requested, array)
         check(status)
         return schema_capsule, array_capsule
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        """Arrow's PyCapsule interface: capsule of a stream of one array. Each call makes a stream of its own.
+
+        Args:
+            requested_schema: as for :meth:`__arrow_c_array__`.
+
+        Raises:
+            KafkaException: the schema names a column or a type that a batch cannot be exported as.
+        """
+        cdef ArrowArrayStream* stream = <ArrowArrayStream*>calloc(1, sizeof(ArrowArrayStream))
+        if stream == NULL:
+            raise MemoryError()
+        capsule = PyCapsule_New(stream, b"arrow_array_stream", <void (*)(object) noexcept>free_stream)
+        check(export_stream(&self.source, schema_pointer(requested_schema), stream))
+        return capsule
 
     def __repr__(self):
         return f"<RecordBatch of {len(self)} records, {self.nbytes} bytes>"

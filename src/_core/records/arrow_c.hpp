@@ -42,6 +42,19 @@ struct ArrowArray {
 }
 #endif
 
+#ifndef ARROW_C_STREAM_INTERFACE
+#define ARROW_C_STREAM_INTERFACE
+extern "C" {
+struct ArrowArrayStream {
+  int (*get_schema)(struct ArrowArrayStream*, struct ArrowSchema*);
+  int (*get_next)(struct ArrowArrayStream*, struct ArrowArray*);
+  const char* (*get_last_error)(struct ArrowArrayStream*);
+  void (*release)(struct ArrowArrayStream*);
+  void* private_data;
+};
+}
+#endif
+
 namespace kc {
 
 // private_data of an exported schema.
@@ -92,6 +105,14 @@ struct ArrowSource {
   std::vector<int32_t> run_topics;     // by index into columns->runs: index into topics
   std::vector<int32_t> run_partitions; // by index into columns->runs: partition id
   bool with_headers = false;           // whether the default schema has the headers column
+};
+
+// private_data of an exported stream, which outlives the batch that it was made from.
+struct StreamParts {
+  ArrowSource source;                  // its columns are retained
+  ArrowField root;
+  bool ended = false;
+  std::string error;
 };
 
 }  // namespace kc

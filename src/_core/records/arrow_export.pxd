@@ -16,6 +16,13 @@ cdef extern from "records/arrow_c.hpp" nogil:
         void (*release)(ArrowSchema*) noexcept nogil
         void* private_data
 
+    cdef struct ArrowArrayStream:
+        int (*get_schema)(ArrowArrayStream*, ArrowSchema*) noexcept nogil
+        int (*get_next)(ArrowArrayStream*, ArrowArray*) noexcept nogil
+        const char* (*get_last_error)(ArrowArrayStream*) noexcept nogil
+        void (*release)(ArrowArrayStream*) noexcept nogil
+        void* private_data
+
     cdef struct ArrowArray:
         int64_t length
         int64_t null_count
@@ -67,3 +74,5 @@ cdef extern from "records/arrow_c.hpp" namespace "kc" nogil:
 cdef Status export_schema(const ArrowSource* source, const ArrowSchema* requested, ArrowSchema* out) noexcept nogil
 # A struct array of rows [row_start, row_end), one child a column.
 cdef Status export_array(const ArrowSource* source, const ArrowSchema* requested, ArrowArray* out) noexcept nogil
+# A stream of one such array. It holds all that it needs: the source may go while it is read.
+cdef Status export_stream(const ArrowSource* source, const ArrowSchema* requested, ArrowArrayStream* out) noexcept nogil

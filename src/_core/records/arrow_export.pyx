@@ -1,10 +1,12 @@
-"""Owns: the Arrow schema of a record batch, how a taker's schema is honoured, and the struct array around the columns.
+"""Owns: the Arrow schema of a record batch, how a taker's schema is honoured, the struct array around the columns, and
+the stream of that one array.
 
-thread: A; the release callbacks on any thread. Never: touches Python, keeps anything of the requested schema.
+thread: A; the callbacks of exported structs on any thread. Never: touches Python, keeps any of a requested schema.
 
 A requested schema may choose columns by name, order them, and ask per column for another representation of the same
 thing. Names are compared without case and underscores, so that Spark's `timestampType` is our `timestamp_type`.
 """
+from libc.errno cimport EINVAL, ENOMEM
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset, strcmp, strncmp
 
@@ -25,6 +27,13 @@ cdef extern from "records/arrow_c.hpp" namespace "kc" nogil:
         string format
         string name
         vector[ArrowSchema*] children
+
+    cdef cppclass StreamParts:
+        StreamParts()
+        ArrowSource source
+        ArrowField root
+        bint ended
+        string error
 
 
 # ---- the default
@@ -306,4 +315,66 @@ cdef Status export_array(const ArrowSource* source, const ArrowSchema* requested
     status = fill_array(source, &root, out)
     if not status.ok():
         out.release(out)
+    return status
+
+
+# ---- stream
+
+cdef int stream_schema(ArrowArrayStream* stream, ArrowSchema* out) noexcept nogil:
+    cdef StreamParts* parts = <StreamParts*>stream.private_data
+    if fill_schema(&parts.root, out):
+        return 0
+    out.release(out)
+    parts.error = out_of_memory().detail
+    return ENOMEM
+
+
+cdef int stream_next(ArrowArrayStream* stream, ArrowArray* out) noexcept nogil:
+    """The array, then the end of the stream: an array that is released already."""
+    cdef StreamParts* parts = <StreamParts*>stream.private_data
+    cdef Status status
+    memset(out, 0, sizeof(ArrowArray))
+    if parts.ended:
+        return 0
+    status = fill_array(&parts.source, &parts.root, out)
+    if not status.ok():
+        out.release(out)
+        parts.error = status.detail
+        return EINVAL
+    parts.ended = True
+    return 0
+
+
+cdef const char* stream_error(ArrowArrayStream* stream) noexcept nogil:
+    cdef StreamParts* parts = <StreamParts*>stream.private_data
+    if parts.error.empty():
+        return NULL
+    return parts.error.c_str()
+
+
+cdef void release_stream(ArrowArrayStream* stream) noexcept nogil:
+    cdef StreamParts* parts = <StreamParts*>stream.private_data
+    parts.source.columns.release()
+    del parts
+    stream.private_data = NULL
+    stream.release = NULL
+
+
+cdef Status export_stream(const ArrowSource* source, const ArrowSchema* requested,
+                          ArrowArrayStream* out) noexcept nogil:
+    cdef ArrowField root
+    cdef Status status = plan(source, requested, &root)
+    cdef StreamParts* parts
+    out.release = NULL
+    if not status.ok():
+        return status
+    parts = new StreamParts()
+    parts.source = source[0]
+    parts.source.columns.retain()
+    parts.root = root
+    out.get_schema = stream_schema
+    out.get_next = stream_next
+    out.get_last_error = stream_error
+    out.release = release_stream
+    out.private_data = parts
     return status
