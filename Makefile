@@ -17,7 +17,7 @@ SOURCES := $(wildcard src tests tools benchmarks examples setup.py)
 
 .DEFAULT_GOAL := build
 .PHONY: setup build debug test test-spark test-full cluster-test quicktest lint generate docs wheel wheel-test demo bench bench-spark \
-        test-openssl-1.1.1 fuzz sanitize soak clean
+        drop-in test-openssl-1.1.1 fuzz sanitize soak clean
 
 # A venv with the development tools and an editable install. The stamps make the second time quick.
 setup: $(STAMPS)/setup
@@ -117,6 +117,15 @@ $(STAMPS)/system-fuzz: tools/setup_system.sh
 	@mkdir -p $(STAMPS)
 	tools/setup_system.sh $(PYTHON) fuzz
 	@touch $@
+
+# What the fixtures of confluent-kafka-python's tests import besides itself.
+$(STAMPS)/drop-in: $(STAMPS)/setup
+	$(PIP) 'confluent-kafka[avro,schemaregistry]>=2.16'
+	@touch $@
+
+# confluent-kafka-python's own tests of its consumer, with kconsumer in its place. SOURCE: a checkout of its repository.
+drop-in: build $(STAMPS)/drop-in
+	$(PY) tools/drop_in.py $(SOURCE) $(ARGS)
 
 fuzz: $(STAMPS)/setup $(STAMPS)/system-fuzz
 	FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz/run.sh $(ARGS)

@@ -13,18 +13,18 @@ cdef enum:
 cdef class Message:
     # thread: A
     cdef object _topic
-    cdef object _value          # bytes or None, or what set_value() gave; while MADE_VALUE is not set a PinnedValue
-    cdef object _key            # likewise; while MADE_KEY is not set it is in inline_key
-    cdef object _headers        # likewise; while MADE_HEADERS is not set their bytes as they were on the wire
+    cdef object _value          # bytes or None, or what set_value() gave; under LAZY_VALUE a PinnedValue
+    cdef object _key            # likewise; under LAZY_KEY None: it is in inline_key
+    cdef object _headers        # likewise; under LAZY_HEADERS their bytes as they were on the wire
     cdef object _error
     cdef int64_t _offset
     cdef int64_t _timestamp
     cdef int32_t _partition
     cdef int32_t _leader_epoch
     cdef int8_t _timestamp_type  # 0 none, 1 create, 2 log append
-    cdef uint8_t made           # MADE_ bits: which of value, key, headers are what their getters return
+    cdef uint8_t lazy           # LAZY_ bits: which of value, key, headers are not yet what their getters return
     cdef uint8_t key_length     # of inline_key
-    cdef uint8_t[INLINE_KEY_BYTES] inline_key
+    cdef uint8_t[INLINE_KEY_BYTES] inline_key  # without FETCHED: a MadeByHand
 
 
 cdef class PinnedValue:

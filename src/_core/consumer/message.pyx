@@ -1,3 +1,4 @@
+# cython: binding=False, embedsignature.format=clinic
 """Owns: Message, one record (or one consumer error) as confluent_kafka hands it out.
 
 thread: A. Never: keeps fetched memory for a small record: key, headers and a value of up to COPIED_VALUE_BYTES are
@@ -11,64 +12,85 @@ cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.string cimport memcpy
 
+from kconsumer._core.base.cpp cimport int16_t
 from kconsumer._core.records.columns cimport HeadersRef
 
 cdef enum:
-    MADE_VALUE = 1
-    MADE_KEY = 2
-    MADE_HEADERS = 4
-    MADE_ALL = 7
+    LAZY_VALUE = 1
+    LAZY_KEY = 2
+    LAZY_HEADERS = 4
+    FETCHED = 8          # not made by Message(): inline_key holds a key, or nothing
     PREFETCHED_ROWS = 8
+
+
+cdef struct MadeByHand:  # what only Message() can set
+    double latency
+    int16_t delivery_count
 
 
 # A Message holds no cycle unless set_value() and its like are given one; no_gc keeps poll() off the collector.
 # binding=False: CPython calls a plain method descriptor faster than a function object of Cython's.
+# What Message.__new__() leaves is all zeros, and must be a Message too: so a bit that is set asks for work.
 @cython.no_gc
 @cython.freelist(4096)
-@cython.final
 cdef class Message:
-    """A record, or a consumer error.
+    """Message(topic=None, partition=-1, offset=-1001, key=None, value=None, headers=None, error=None, timestamp=None, \
+latency=-1.0, leader_epoch=-1, delivery_count=-1)
+--
 
-    Made by ``Consumer.poll`` and ``Consumer.consume``; for tests also by
-    ``Message(topic=None, value=None, key=None, headers=None, error=None, timestamp=None, latency=None,
-    leader_epoch=None)`` with ``partition`` and ``offset`` as further keywords.
+    A record, or a consumer error: what ``poll()`` and ``consume()`` return. Can be made by hand for tests.
+
+    Args:
+        topic: name of the topic.
+        partition: number of the partition; negative: none.
+        offset: the record's offset; negative: none.
+        key, value: what the methods of these names return.
+        headers: list of (name, value).
+        error: KafkaError of a consumer error.
+        timestamp: (type, milliseconds since the epoch).
+        latency: seconds from produce() to the broker's answer; negative: none.
+        leader_epoch: leader epoch of the record's batch; negative: none.
+        delivery_count: how often a share consumer was given the record; 0 or negative: none.
     """
 
-    def __init__(self, topic=None, value=None, key=None, headers=None, error=None, timestamp=None, latency=None,
-                 leader_epoch=None, partition=None, offset=None):
+    def __init__(self, topic=None, int32_t partition=-1, int64_t offset=-1001, key=None, value=None, headers=None,
+                 error=None, timestamp=None, double latency=-1.0, int32_t leader_epoch=-1, int16_t delivery_count=-1):
+        cdef MadeByHand made
+        if timestamp is not None and not (isinstance(timestamp, tuple) and len(timestamp) == 2):
+            raise TypeError("timestamp must be a tuple of (int, int)")
         self._topic = topic
         self._value = value
         self._key = key
         self._headers = headers
         self._error = error
-        self.made = MADE_ALL
-        self._partition = -1 if partition is None else partition
-        self._offset = -1001 if offset is None else offset
-        self._leader_epoch = -1 if leader_epoch is None else leader_epoch
-        if timestamp is not None:
-            self._timestamp_type, self._timestamp = timestamp
+        self._partition = max(partition, -1)
+        self._offset = -1001 if offset < 0 else offset
+        self._leader_epoch = max(leader_epoch, -1)
+        self._timestamp_type, self._timestamp = (0, 0) if timestamp is None else timestamp
+        made.latency = -1.0 if latency < 0 else latency
+        made.delivery_count = -1 if delivery_count <= 0 else delivery_count
+        memcpy(self.inline_key, &made, sizeof(MadeByHand))
+        self.lazy = 0
 
-    @cython.binding(False)
     def value(self):
         """The record's value.
 
         Returns:
             bytes, or None where the record has none; what ``set_value`` gave; for an error its text as bytes.
         """
-        if not self.made & MADE_VALUE:
+        if self.lazy & LAZY_VALUE:
             make_value(self)
         return self._value
 
-    @cython.binding(False)
     def key(self):
         """The record's key: bytes, or None where it has none."""
-        if not self.made & MADE_KEY:
+        if self.lazy & LAZY_KEY:
             make_key(self)
         return self._key
 
     def headers(self):
         """The record's headers: list of (str, bytes or None) in the record's order, or None where it has none."""
-        if not self.made & MADE_HEADERS:
+        if self.lazy & LAZY_HEADERS:
             make_headers(self)
         return self._headers
 
@@ -81,8 +103,9 @@ cdef class Message:
         return self.key()
 
     def delivery_count(self):
-        """None: only share consumers count deliveries."""
-        return None
+        """How often a share consumer was given the record: int, or None: no share consumer."""
+        cdef MadeByHand made = made_by_hand(self)
+        return None if made.delivery_count <= 0 else made.delivery_count
 
     def topic(self):
         """The topic's name: str, or None for an error that belongs to none."""
@@ -104,29 +127,29 @@ cdef class Message:
         """(type, milliseconds since the epoch); type is TIMESTAMP_NOT_AVAILABLE, _CREATE_TIME or _LOG_APPEND_TIME."""
         return (self._timestamp_type, self._timestamp)
 
-    @cython.binding(False)
     def error(self):
         """None for a record, else the KafkaError."""
         return self._error
 
     def latency(self):
-        """None: a consumer's message has no produce latency."""
-        return None
+        """Seconds from produce() to the broker's answer: float, or None: a message that was consumed has none."""
+        cdef MadeByHand made = made_by_hand(self)
+        return None if made.latency < 0 else made.latency
 
     def set_value(self, value):
         """Replace what value() returns (a deserializer's result)."""
         self._value = value
-        self.made |= MADE_VALUE
+        self.lazy &= ~LAZY_VALUE
 
     def set_key(self, key):
         """Replace what key() returns."""
         self._key = key
-        self.made |= MADE_KEY
+        self.lazy &= ~LAZY_KEY
 
     def set_headers(self, headers):
         """Replace what headers() returns."""
         self._headers = headers
-        self.made |= MADE_HEADERS
+        self.lazy &= ~LAZY_HEADERS
 
     def set_topic(self, topic):
         """Replace what topic() returns."""
@@ -146,25 +169,25 @@ cdef class Message:
     def __bool__(self):
         return True
 
-    def _state(self):
-        return (self._topic, self.value(), self.key(), self.headers(), self._error,
-                (self._timestamp_type, self._timestamp), None, self.leader_epoch(), self._partition, self._offset)
-
     def __eq__(self, other):
+        cdef Message that
+        if self is other:
+            return True
         if not isinstance(other, Message):
             return NotImplemented
-        return self._state() == (<Message>other)._state()
+        that = other
+        return (self._partition == that._partition and self._offset == that._offset
+                and self._leader_epoch == that._leader_epoch and self._timestamp == that._timestamp
+                and self._topic == that._topic and self.value() == that.value() and self.key() == that.key()
+                and self.headers() == that.headers() and self._error == that._error)
 
     __hash__ = None
 
     def __reduce__(self):
-        return (Message, self._state())
-
-    def __copy__(self):
-        return Message(*self._state())
-
-    def __deepcopy__(self, memo):
-        return Message(*self._state())
+        cdef MadeByHand made = made_by_hand(self)
+        return (Message, (self._topic, self._partition, self._offset, self.key(), self.value(), self.headers(),
+                          self._error, (self._timestamp_type, self._timestamp), made.latency, self._leader_epoch,
+                          made.delivery_count))
 
     def __repr__(self):
         if self._error is not None:
@@ -186,7 +209,7 @@ cdef Message make_message(Columns* columns, int32_t row, object topic, int32_t p
                           int8_t timestamp_type):
     cdef Message message = Message.__new__(Message)
     cdef int32_t length = columns.values[row].length
-    cdef int made = MADE_ALL
+    cdef int lazy = FETCHED
     columns.prefetch(row + PREFETCHED_ROWS)
     message._topic = topic
     message._partition = partition
@@ -196,7 +219,7 @@ cdef Message make_message(Columns* columns, int32_t row, object topic, int32_t p
     message._timestamp = columns.timestamps[row]
     if length > COPIED_VALUE_BYTES:
         message._value = pin_value(columns, row)
-        made = MADE_KEY | MADE_HEADERS
+        lazy |= LAZY_VALUE
     elif length > 0 or not columns.value_is_null(row):
         message._value = PyBytes_FromStringAndSize(<const char*>columns.view_data(columns.values[row]), length)
     length = columns.keys[row].length
@@ -205,12 +228,21 @@ cdef Message make_message(Columns* columns, int32_t row, object topic, int32_t p
     elif length > 0 or not columns.key_is_null(row):
         memcpy(message.inline_key, columns.view_data(columns.keys[row]), length)
         message.key_length = <uint8_t>length
-        made &= ~MADE_KEY
+        lazy |= LAZY_KEY
     if columns.headers != NULL and columns.headers[row].count > 0:
         message._headers = raw_headers(columns, &columns.headers[row])
-        made &= ~MADE_HEADERS
-    message.made = <uint8_t>made
+        lazy |= LAZY_HEADERS
+    message.lazy = <uint8_t>lazy
     return message
+
+
+cdef MadeByHand made_by_hand(Message message) noexcept:
+    cdef MadeByHand made
+    if message.lazy & FETCHED:
+        made.latency = made.delivery_count = -1
+    else:
+        memcpy(&made, message.inline_key, sizeof(MadeByHand))
+    return made
 
 
 cdef PinnedValue pin_value(Columns* columns, int32_t row):
@@ -232,28 +264,28 @@ cdef int make_value(Message message) except -1:
     cdef PinnedValue pinned
     cdef Columns* columns
     with cython.critical_section(message):
-        if not message.made & MADE_VALUE:
+        if message.lazy & LAZY_VALUE:
             pinned = message._value
             columns = pinned.columns
             message._value = PyBytes_FromStringAndSize(
                 <const char*>columns.view_data(columns.values[pinned.row]), columns.values[pinned.row].length)
-            message.made |= MADE_VALUE
+            message.lazy &= ~LAZY_VALUE
     return 0
 
 
 cdef int make_key(Message message) except -1:
     with cython.critical_section(message):
-        if not message.made & MADE_KEY:
+        if message.lazy & LAZY_KEY:
             message._key = PyBytes_FromStringAndSize(<const char*>message.inline_key, message.key_length)
-            message.made |= MADE_KEY
+            message.lazy &= ~LAZY_KEY
     return 0
 
 
 cdef int make_headers(Message message) except -1:
     with cython.critical_section(message):
-        if not message.made & MADE_HEADERS:
+        if message.lazy & LAZY_HEADERS:
             message._headers = parse_headers(message._headers)
-            message.made |= MADE_HEADERS
+            message.lazy &= ~LAZY_HEADERS
     return 0
 
 

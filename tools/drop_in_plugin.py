@@ -1,0 +1,85 @@
+"""A pytest plugin that puts kconsumer's classes into confluent_kafka, and stands in for trivup's cluster.
+
+Owns: the replacement of names, and the file of outcomes that tools/drop_in.py reads. Threads: pytest's one. Never: is
+loaded by our own tests; changes a file of the checkout.
+
+`DROP_IN_CLIENT` is ``kconsumer`` or ``confluent_kafka`` (nothing is replaced); `DROP_IN_OUTCOMES` names the file.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def _load_cimpl() -> types.ModuleType:
+    """confluent_kafka's extension module before its package is imported, whose modules copy names out of it."""
+    package = importlib.util.find_spec("confluent_kafka")
+    assert package is not None and package.submodule_search_locations
+    folder = Path(package.submodule_search_locations[0])
+    file = next(path for path in folder.iterdir() if path.name.startswith("cimpl.") and path.suffix in (".so", ".pyd"))
+    spec = importlib.util.spec_from_file_location("confluent_kafka.cimpl", file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    sys.modules["confluent_kafka.cimpl"] = module
+    return module
+
+
+def _replace() -> None:
+    """Every public name of kconsumer that confluent_kafka has too is kconsumer's, wherever a test imports it from."""
+    import kconsumer
+    import kconsumer.error
+
+    cimpl = _load_cimpl()
+    for name in kconsumer.__all__:
+        if hasattr(cimpl, name):
+            setattr(cimpl, name, getattr(kconsumer, name))
+    import confluent_kafka.error
+
+    for ours, theirs in ((kconsumer, confluent_kafka), (kconsumer.error, confluent_kafka.error)):
+        for name in ours.__all__:
+            if not name.startswith("_") and hasattr(theirs, name):
+                setattr(theirs, name, getattr(ours, name))
+
+
+def _stand_in_for_trivup() -> None:
+    """The fixtures import trivup, and do without it where the environment names a cluster (BROKERS)."""
+    for name in ("trivup", "trivup.clusters", "trivup.clusters.KafkaCluster"):
+        sys.modules[name] = types.ModuleType(name)
+    sys.modules["trivup.clusters.KafkaCluster"].KafkaCluster = None  # type: ignore[attr-defined]
+
+
+if os.environ["DROP_IN_CLIENT"] == "kconsumer":
+    _replace()
+_stand_in_for_trivup()
+
+
+def _write(**outcome: Any) -> None:
+    with open(os.environ["DROP_IN_OUTCOMES"], "a", encoding="utf-8") as file:
+        file.write(json.dumps(outcome) + "\n")
+
+
+def _why(report: Any) -> str:
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = crash.message if crash is not None else str(report.longrepr)
+    lines = [line for line in text.splitlines() if line.strip()]
+    return (lines[0] if crash is not None else lines[-1])[:200] if lines else ""
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    if report.failed:
+        _write(test=report.nodeid, outcome="failed", why=f"not collected: {_why(report)}")
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.when == "call" or report.outcome != "passed":
+        why = "" if report.passed else _why(report)
+        _write(test=report.nodeid, outcome=report.outcome, why=why)
