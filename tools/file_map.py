@@ -1,16 +1,24 @@
-"""Writes DESIGN.md's file map from what each file of the core says it owns; --check fails when it is not up to date."""
+"""Writes DESIGN.md's file map; --check fails when it is not up to date.
 
+Owns: the map's form: a file of the core is listed with what it says it owns, a module of src/kconsumer with the first
+sentence of its docstring. Threads: one. Never: says anything of a file that the file does not say.
+"""
+
+import ast
 import re
 import sys
 from pathlib import Path
 
+from lint_architecture import ROOMS
+
 ROOT = Path(__file__).resolve().parent.parent
-LAYERS = ("base", "protocol", "records", "network", "events", "state", "managers", "consumer", "librdkafka")
+LAYERS = ("base", "protocol", "records", "network", "events", "state", "managers", "consumer", "librdkafka",
+          "simulation")
 OWNS = re.compile(r"Owns: (.*?)(?:\n\s*\n|\n(?://\s*)?(?:Threads|thread|Never)\b|\.\s|\.$)", re.S | re.M)
 HEADING = "## File map\n"
 BESIDE = """\
-Beside the core: `src/kconsumer/` is the Python face (each module says what it owns), `tools/` the developer's tools,
-`benchmarks/` the paired runner and its clients, `tests/` mirrors all of it.
+Beside these: `tools/` has the developer's tools, `benchmarks/` the paired runner and its clients. `tests/` mirrors all
+of it.
 """
 
 
@@ -25,6 +33,29 @@ def role(folder: Path, stem: str) -> str:
     return (folder / f"{stem}.pxd").read_text().split("\n", 1)[0].lstrip("# ").split(". ")[0].rstrip(".")
 
 
+def sentence(module: Path) -> str:
+    """The first sentence of a module's docstring."""
+    text = ast.get_docstring(ast.parse(module.read_text())) or ""
+    first = re.split(r"\.(?:\s|$)", " ".join(text.split()), maxsplit=1)[0].removeprefix("Owns: ")
+    if not first:
+        raise SystemExit(f"{module.relative_to(ROOT)}: no docstring")
+    return first
+
+
+def package(folder: Path) -> str:
+    modules = [path for path in sorted(folder.glob("*.py")) if path.name != "__init__.py"]
+    lines = [f"- `{path.stem}`: {sentence(path)}" for path in modules]
+    here = f"**`{folder.relative_to(ROOT).as_posix()}/`**: {sentence(folder / '__init__.py')}\n"
+    return "\n".join([here, *lines, ""] if lines else [here])
+
+
+def packages() -> list[str]:
+    """src/kconsumer, then its rooms from the bottom up, each with the packages in it."""
+    face = ROOT / "src" / "kconsumer"
+    inside = [init.parent for name in ROOMS for init in sorted((face / name).rglob("__init__.py"))]
+    return [package(folder) for folder in [face, *inside]]
+
+
 def section(layer: str) -> str:
     folder = ROOT / "src" / "_core" / layer
     stems = sorted({p.stem for p in folder.iterdir() if p.suffix in (".pyx", ".hpp", ".pxd")})
@@ -37,7 +68,7 @@ def section(layer: str) -> str:
 def main() -> int:
     design = ROOT / "DESIGN.md"
     text = design.read_text()
-    made = text[: text.index(HEADING)] + HEADING + "\n" + "\n".join(map(section, LAYERS)) + "\n" + BESIDE
+    made = text[: text.index(HEADING)] + HEADING + "\n" + "\n".join([*map(section, LAYERS), *packages(), BESIDE])
     if "--check" in sys.argv:
         if made != text:
             print("DESIGN.md: the file map is not up to date; run python tools/file_map.py")

@@ -14,7 +14,7 @@
 
 namespace kc {
 
-// What a connection carries (design §7): a broker answers one connection in order, so a parked Fetch or JoinGroup
+// What a connection carries: a broker answers one connection in order, so a parked Fetch or JoinGroup
 // must never stand before a heartbeat.
 enum Channel : uint8_t { CHANNEL_CONTROL = 0, CHANNEL_FETCH = 1, CHANNEL_COORDINATOR = 2, CHANNEL_JOIN = 3 };
 

@@ -1,4 +1,4 @@
-// Owns: the states of a group member and the one table of the moves between them (design §6), for both protocols.
+// Owns: the states of a group member and the one table of the moves between them (DESIGN.md, "A group"), for both protocols.
 // Threads: any (values). Never: acts; MembershipManager does.
 #pragma once
 #include <cstdint>
