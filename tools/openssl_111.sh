@@ -37,8 +37,8 @@ if [[ ! -e $prefix/lib/libssl.so.1.1 ]]; then
     make -s -j "$jobs" build_libs >/dev/null && make -s install_dev install_runtime_libs >/dev/null)
 fi
 
-KCONSUMER_LIBRARIES=$prefix "$python" setup.py -q build --build-base "$place/build" --build-lib "$place/lib" \
-  >"$place/build.log" 2>&1 || { cat "$place/build.log" >&2; exit 1; }
+KCONSUMER_TESTING=1 KCONSUMER_LIBRARIES=$prefix "$python" setup.py -q build --build-base "$place/build" \
+  --build-lib "$place/lib" >"$place/build.log" 2>&1 || { cat "$place/build.log" >&2; exit 1; }
 export PYTHONPATH=$place/lib LD_LIBRARY_PATH=$prefix/lib
 "$python" - "$place" <<'PYTHON'
 import sys

@@ -1,17 +1,16 @@
 #!/usr/bin/env bash
 # Owns: the proof that an installed package works on every Python from 3.10 to 3.13 found here: in a clean venv of each,
-# out of the source tree, `pip install .` and the quick tests; or with --wheels FOLDER the wheel that lies there, nothing
-# but that, and the unit and embedded tests. Further arguments are pytest's. MINORS="11 12" leaves the others out.
+# out of the source tree, `pip install .` with the modules that tests use, and the quick tests; or with --wheels FOLDER the
+# wheel that lies there, nothing but that, and what tools/test_wheel.py runs of the unit and embedded tests. Further
+# arguments are pytest's. MINORS="11 12" leaves the others out.
 # Never: passes when no Python was found.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 tree=$(pwd)
 wheels=
-tests=("$tree/tests")
 if [[ ${1:-} == --wheels ]]; then
   wheels=$(cd "$2" && pwd)
-  tests=("$tree/tests/unit" "$tree/tests/embedded")
   shift 2
 fi
 work=$(mktemp -d)
@@ -25,15 +24,19 @@ for minor in ${MINORS:-10 11 12 13}; do
   if [[ -n $wheels ]]; then
     "${pip[@]}" --no-index --no-deps --find-links "$wheels" --only-binary :all: kconsumer
   else
-    "${pip[@]}" .
+    KCONSUMER_TESTING=1 "${pip[@]}" .
   fi
   (cd "$work" && "3.$minor/bin/python" -c 'import kconsumer; print("installed", kconsumer.__version__, "without dependencies")')
   (cd "$work" && "3.$minor/bin/python" -c 'import importlib.util as u; assert u.find_spec("pyspark_kconsumer"), "Spark would not find us"')
   "${pip[@]}" pytest pytest-timeout pytest-xdist hypothesis 'confluent-kafka>=2.16' 'kafka-python>=3.0.12' pyarrow \
     polars duckdb pandas numpy lz4 zstandard python-snappy xxhash cryptography prometheus-client 'click>=8.1' 'rich>=13'
   # Out of the tree: what is imported must be what was installed.
-  (cd "$work" && "3.$minor/bin/python" -m pytest -c "$tree/pyproject.toml" --rootdir "$tree" \
-    -p no:cacheprovider -m 'not slow and not spark and not kafka' "$@" "${tests[@]}")
+  if [[ -n $wheels ]]; then
+    (cd "$work" && "3.$minor/bin/python" "$here/test_wheel.py" "$tree" "$@")
+  else
+    (cd "$work" && "3.$minor/bin/python" -m pytest -c "$tree/pyproject.toml" --rootdir "$tree" \
+      -p no:cacheprovider -m 'not slow and not spark and not kafka' "$@" "$tree/tests")
+  fi
   tested=$((tested + 1))
 done
 if (( tested == 0 )); then

@@ -1,10 +1,10 @@
 """Tests the kconsumer that is installed, outside of the source tree, with what else is installed: for cibuildwheel.
 
-    python tools/test_wheel.py TREE
+    python tools/test_wheel.py TREE [pytest arguments]
 
-Owns: which tests those are: unit and embedded ones, but for the files that import what has no wheel there; those are
-named.
-Threads: one. Never: imports the package from the tree.
+Owns: which tests those are: unit and embedded ones, but for the files that need what is not installed; those are named,
+with the reason. A wheel has no *_testing modules, so the tests of the core's inside are left out: what was built in
+place, or with KCONSUMER_TESTING=1, has them. Threads: one. Never: imports the package from the tree.
 """
 
 from __future__ import annotations
@@ -19,6 +19,34 @@ import tempfile
 from pathlib import Path
 
 OPTIONAL = ("confluent_kafka", "pyarrow", "polars", "duckdb", "pandas", "numpy", "snappy")
+IMPORTED = re.compile(r"^ *(?:from|import) +([\w.]+)", re.M)
+TESTING = re.compile(r"^ *(?:from|import) +kconsumer\._core\b.*\b\w+_testing\b", re.M)
+
+
+def has_testing_modules() -> bool:
+    return importlib.util.find_spec("kconsumer._core.records.records_testing") is not None
+
+
+def importing(folders: list[Path], names: list[str]) -> list[Path]:
+    """The test files that import one of these packages."""
+    imports = re.compile(rf"^ *(?:from|import) +(?:{'|'.join(names)})\b", re.M)
+    return [file for folder in folders for file in sorted(folder.rglob("test_*.py"))
+            if names and imports.search(file.read_text(encoding="utf-8"))]
+
+
+def needing_testing_modules(folders: list[Path]) -> list[Path]:
+    """The test files that import *_testing modules, themselves or through a helper; folders where conftest.py does."""
+    needing: set[Path] = set()
+    texts = {file: file.read_text(encoding="utf-8") for folder in folders for file in sorted(folder.rglob("*.py"))}
+    found = {file for file, text in texts.items() if TESTING.search(text)}
+    while found - needing:
+        needing |= found
+        helpers = {file.stem for file in needing} - {"conftest"}
+        found = {file for file, text in texts.items()
+                 if any(helpers.intersection(module.split(".")) for module in IMPORTED.findall(text))}
+    left_out = {file.parent for file in needing if file.name == "conftest.py"}
+    left_out |= {file for file in needing if file.name.startswith("test_")}
+    return sorted(path for path in left_out if left_out.isdisjoint(path.parents))
 
 
 def main() -> int:
@@ -27,11 +55,11 @@ def main() -> int:
     if importlib.util.find_spec("confluent_kafka"):
         tests.append(tree / "tests" / "embedded")
     missing = [name for name in OPTIONAL if importlib.util.find_spec(name) is None]
-    imports = re.compile(rf"^ *(?:from|import) +(?:{'|'.join(missing)})\b", re.M) if missing else None
-    left_out = [file for folder in tests for file in sorted(folder.rglob("test_*.py"))
-                if imports is not None and imports.search(file.read_text(encoding="utf-8"))]
-    for file in left_out:
-        print(f"left out, since {', '.join(missing)} cannot be had here: {file.relative_to(tree)}")
+    left_out = {path: f"{', '.join(missing)} not installed" for path in importing(tests, missing)}
+    if not has_testing_modules():
+        left_out |= dict.fromkeys(needing_testing_modules(tests), "wheels have no *_testing modules")
+    for path, reason in left_out.items():
+        print(f"left out: {path.relative_to(tree)}: {reason}", flush=True)
     environment = dict(os.environ)
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         # An extension that does not declare itself would turn the GIL on; ours must not be the one that needs this.
@@ -41,7 +69,7 @@ def main() -> int:
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-c", str(tree / "pyproject.toml"), "--rootdir", str(tree), "-q",
          "-p", "no:cacheprovider", "-m", "not slow and not spark and not kafka",
-         *(f"--ignore={file}" for file in left_out), *map(str, tests)],
+         *(f"--ignore={path}" for path in left_out), *sys.argv[2:], *map(str, tests)],
         cwd=tempfile.mkdtemp(), env=environment, check=False).returncode
 
 

@@ -112,3 +112,11 @@ def test_a_library_without_its_licence_is_not_bundled(tool, tree, monkeypatch):
     monkeypatch.setitem(tool.LIBRARIES, "zstd", tool.Library("zstd", "BSD-3-Clause", "libzstd", "no-such-package"))
     with pytest.raises(SystemExit, match="no licence of zstd"):
         tool.add_licences(tree / "kconsumer-1.2.3.dist-info", set(tool.bundled(tree).values()))
+
+
+def test_modules_that_only_tests_use_are_not_published(tool, tree):
+    tool.refuse_testing_modules(tree)
+    (tree / "kconsumer" / "_core").mkdir()
+    (tree / "kconsumer" / "_core" / "records_testing.cpython-311-x86_64-linux-gnu.so").write_text("")
+    with pytest.raises(SystemExit, match=r"records_testing.*KCONSUMER_TESTING"):
+        tool.refuse_testing_modules(tree)

@@ -1,0 +1,57 @@
+"""tools/test_wheel.py: which tests it leaves out where something is not installed."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+TOOL = Path(__file__).resolve().parents[3] / "tools" / "test_wheel.py"
+FILES = {
+    "unit/core/conftest.py": "from loop import Loop",
+    "unit/core/test_core.py": "",
+    "unit/records/coders.py": "def decode():\n    from kconsumer._core.records import records_testing\n",
+    "unit/records/more_coders.py": "import pytest\nimport coders\n",
+    "unit/records/test_itself.py": "from kconsumer._core.records.records_testing import Job\n",
+    "unit/records/test_by_helper.py": "from more_coders import decode\n",
+    "unit/records/test_neither.py": "from kconsumer._core.records import arrow_export\nfrom kconsumer import testing\n",
+    "unit/records/test_pandas.py": "def test():\n    import pandas as pd\n",
+    "helpers/loop.py": "from kconsumer._core.consumer import consumer_core_testing as inside\n",
+    "embedded/test_loop.py": "from tests.helpers.loop import Loop\n",
+    "embedded/test_api.py": "import kconsumer\n# consumer_core_testing\n",
+}
+
+
+@pytest.fixture
+def tool():
+    spec = importlib.util.spec_from_file_location("test_wheel", TOOL)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def tests(tmp_path):
+    for name, text in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+def test_what_needs_modules_that_a_wheel_lacks_is_left_out(tool, tests):
+    found = tool.needing_testing_modules([tests])
+    assert [path.relative_to(tests).as_posix() for path in found] == [
+        "embedded/test_loop.py", "unit/core", "unit/records/test_by_helper.py", "unit/records/test_itself.py"]
+
+
+def test_what_needs_a_package_that_is_not_installed_is_left_out(tool, tests):
+    assert tool.importing([tests], []) == []
+    assert tool.importing([tests], ["numpy", "pandas"]) == [tests / "unit/records/test_pandas.py"]
+
+
+def test_modules_built_in_place_have_what_the_tests_need(tool):
+    """Or this run would leave out most of the core's tests without a word."""
+    editable = importlib.util.find_spec("kconsumer").origin.startswith(str(TOOL.parents[1]))
+    assert tool.has_testing_modules() or not editable
