@@ -12,6 +12,7 @@ from kconsumer._core.consumer.message import Message
 from kconsumer._core.consumer.record_batch import RecordBatch
 from kconsumer._version import __version__
 from kconsumer.consumer import Consumer, DeserializingConsumer
+from kconsumer.data.cluster_metadata import BrokerMetadata, ClusterMetadata, PartitionMetadata, TopicMetadata
 from kconsumer.data.throttle_event import ThrottleEvent
 from kconsumer.data.topic_partition import (
     OFFSET_BEGINNING,
@@ -55,6 +56,8 @@ __all__ = [
     "Assignor",
     "AuthenticationError",
     "AuthorizationError",
+    "BrokerMetadata",
+    "ClusterMetadata",
     "ConfigurationError",
     "Consumer",
     "CorruptRecordError",
@@ -66,10 +69,12 @@ __all__ = [
     "KafkaException",
     "Message",
     "OffsetOutOfRangeError",
+    "PartitionMetadata",
     "RebalanceProtocol",
     "RecordBatch",
     "ThrottleEvent",
     "TimeoutError",
+    "TopicMetadata",
     "TopicPartition",
     "UnknownTopicOrPartitionError",
     "UnsupportedVersionError",

@@ -5,9 +5,12 @@ import sys
 from pathlib import Path
 
 import kconsumer
+from kconsumer.data import cluster_metadata, throttle_event, topic_partition
 
 # Each took milliseconds; what needs one imports it where it is used.
 LAZY = {"asyncio", "dataclasses", "difflib", "inspect", "ipaddress", "json", "pathlib", "socket", "subprocess"}
+# What kconsumer.data has for the package's other modules.
+FOR_THE_PACKAGE = {"OFFSET_TAIL_BASE", "PARTITION_UA", "coerce", "coerce_list"}
 
 
 def test_the_import_loads_nothing_that_only_some_need() -> None:
@@ -26,3 +29,19 @@ def test_confluent_kafka_is_not_needed() -> None:
     assert {"kconsumer", "kconsumer.config.tls", "kconsumer.security.oidc", "kconsumer.serialization"} <= modules
     blocked = f"import sys; sys.modules['confluent_kafka'] = None; import {', '.join(sorted(modules))}"
     subprocess.run([sys.executable, "-c", blocked], check=True, timeout=60)
+
+
+def test_the_data_of_the_api_can_be_imported_from_the_package() -> None:
+    for module in (cluster_metadata, throttle_event, topic_partition):
+        for name in set(module.__all__) - FOR_THE_PACKAGE:
+            assert getattr(kconsumer, name) is getattr(module, name)
+            assert name in kconsumer.__all__
+
+
+def test_documented_module_names_hold_the_same_objects() -> None:
+    import kconsumer.error
+    import kconsumer.metrics
+    from kconsumer.telemetry.metrics import METRICS
+
+    assert kconsumer.metrics.METRICS is METRICS
+    assert all(getattr(kconsumer.error, name) is getattr(kconsumer.errors, name) for name in kconsumer.error.__all__)
