@@ -25,6 +25,7 @@ struct FetchEntry {
   int32_t row = 0;                      // next row to hand out
   int32_t row_end = 0;
   int64_t next_offset = 0;              // the position once the last row is returned: past what is invisible
+  int32_t next_leader_epoch = -1;       // of the last batch before next_offset, visible or not
   int64_t offset = OFFSET_INVALID;      // END_OF_PARTITION, ERROR
   Status status;                        // ERROR
 

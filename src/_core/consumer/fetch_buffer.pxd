@@ -20,6 +20,7 @@ cdef extern from "consumer/fetch_buffer.hpp" namespace "kc" nogil:
         int32_t row
         int32_t row_end
         int64_t next_offset
+        int32_t next_leader_epoch
         int64_t offset
         Status status
         void release()

@@ -332,7 +332,12 @@ cdef class FetchDecoder:
         entry.position_epoch = item.position_epoch
         entry.row = first_row
         entry.row_end = self.columns.rows
-        entry.next_offset = item.job.next_offset if finished else self.columns.offsets[self.columns.rows - 1] + 1
+        if finished:
+            entry.next_offset = item.job.next_offset
+            entry.next_leader_epoch = item.job.last_leader_epoch
+        else:
+            entry.next_offset = self.columns.offsets[self.columns.rows - 1] + 1
+            entry.next_leader_epoch = self.columns.runs.back().leader_epoch
         if rows > 0:
             entry.columns = self.columns
             self.columns.retain()

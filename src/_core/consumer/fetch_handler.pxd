@@ -13,6 +13,7 @@ from kconsumer._core.state.subscription_state cimport SubscriptionState
 cdef struct Returned:
     PartitionState* partition   # holds a reference
     int64_t offset              # of the first record
+    int32_t leader_epoch        # of its batch
 
 
 cdef class FetchHandler:
@@ -36,11 +37,13 @@ cdef class FetchHandler:
     cdef int32_t row                          # thread: A
     cdef int32_t row_end                      # thread: A
     cdef int64_t next_offset                  # thread: A
+    cdef int32_t next_leader_epoch            # thread: A
     cdef int32_t partition_id                 # thread: A
     cdef object topic                         # thread: A (str)
     cdef size_t run                           # thread: A (index into columns.runs)
     cdef int32_t run_end                      # thread: A
-    cdef int32_t leader_epoch                 # thread: A
+    cdef int32_t leader_epoch                 # thread: A (of the run)
+    cdef bint epoch_moved                     # thread: A (no record of the run was returned yet)
     cdef int8_t timestamp_type                # thread: A
 
     # entries used up by a call that may still fail, with the row each began at
@@ -71,6 +74,7 @@ cdef class FetchHandler:
     cdef int32_t take_rows(self, int32_t most) noexcept nogil
     # private
     cdef void _store_position(self, int64_t offset) noexcept nogil
+    cdef void _publish_row(self) noexcept nogil
     cdef void _publish_position(self, PartitionState* p, uint64_t position_epoch, int64_t offset,
                                 int32_t leader_epoch) noexcept nogil
     cdef void _next_run(self) noexcept nogil

@@ -52,8 +52,20 @@ cdef class FetchHandler:
         row += 1
         self.row = row
         if not self.transactional:
-            self._store_position(self.next_offset if row == self.row_end else message._offset + 1)
+            if row == self.row_end or self.epoch_moved:
+                self._publish_row()
+            else:
+                self._store_position(message._offset + 1)
         return message
+
+    cdef void _publish_row(self) noexcept nogil:
+        """The position after the last row returned, where its leader epoch may differ from the one published."""
+        self.epoch_moved = False
+        if self.row == self.row_end:
+            self._publish_position(self.partition, self.position_epoch, self.next_offset, self.next_leader_epoch)
+        else:
+            self._publish_position(self.partition, self.position_epoch, self.columns.offsets[self.row - 1] + 1,
+                                   self.leader_epoch)
 
     cdef void _store_position(self, int64_t offset) noexcept nogil:
         """A seek on another thread may have come since the entry was validated: its position stands."""
@@ -76,16 +88,14 @@ cdef class FetchHandler:
             self.subscription.lock.unlock()
 
     cdef void _next_run(self) noexcept nogil:
-        """Leader epoch and timestamp type of the current row."""
+        """Leader epoch and timestamp type of the current row. The position takes the epoch with the row's offset."""
         while self.columns.runs[self.run].row_end <= self.row:
             self.run += 1
         self.run_end = self.columns.runs[self.run].row_end
         self.leader_epoch = self.columns.runs[self.run].leader_epoch
         # The wire says 0 create, 1 log append, -1 none; confluent_kafka 1, 2 and 0.
         self.timestamp_type = self.columns.runs[self.run].timestamp_type + 1
-        if not self.transactional and self.partition.position_leader_epoch.load() != self.leader_epoch:
-            self._publish_position(self.partition, self.position_epoch, self.partition.position.load(),
-                                   self.leader_epoch)
+        self.epoch_moved = True
 
     # ---- entries
 
@@ -144,6 +154,7 @@ cdef class FetchHandler:
         self.opened_at = entry.row
         self.row_end = entry.row_end
         self.next_offset = entry.next_offset
+        self.next_leader_epoch = entry.next_leader_epoch
         self.run = 0
         self.run_end = 0
         self._next_run()
@@ -173,12 +184,12 @@ cdef class FetchHandler:
         self.ready.pop_front()
 
     cdef void _publish(self, FetchEntry* entry, int32_t row) noexcept nogil:
-        """The returned position after the rows before `row`."""
-        cdef int64_t offset = entry.next_offset if row == entry.row_end else entry.columns.offsets[row - 1] + 1
-        cdef int32_t leader_epoch = entry.partition.position_leader_epoch.load()
-        if entry.columns != NULL and row > 0:
-            leader_epoch = epoch_of(entry.columns, row - 1)
-        self._publish_position(entry.partition, entry.position_epoch, offset, leader_epoch)
+        """The returned position after the rows before `row`: offset and leader epoch of the last batch passed."""
+        if row == entry.row_end:
+            self._publish_position(entry.partition, entry.position_epoch, entry.next_offset, entry.next_leader_epoch)
+        else:
+            self._publish_position(entry.partition, entry.position_epoch, entry.columns.offsets[row - 1] + 1,
+                                   epoch_of(entry.columns, row - 1))
 
     cdef void _remember(self, FetchEntry* entry, bint whole) noexcept nogil:
         cdef FetchEntry copy = entry[0]
@@ -294,10 +305,12 @@ cdef class FetchHandler:
         self.subscription.lock.lock()
         if self.polled:
             self.partition.unprocessed_offset = self.columns.offsets[self.row - 1]
+            self.partition.unprocessed_leader_epoch = epoch_of(self.columns, self.row - 1)
         while i > 0:
             # Backwards, that the first of a partition stands in the end.
             i -= 1
             self.returned[i].partition.unprocessed_offset = self.returned[i].offset
+            self.returned[i].partition.unprocessed_leader_epoch = self.returned[i].leader_epoch
         self.subscription.lock.unlock()
 
     # ---- calls that may fail after they took records
@@ -323,6 +336,7 @@ cdef class FetchHandler:
                     first.partition = self.used[i].partition
                     first.partition.retain()
                     first.offset = self.used[i].columns.offsets[self.used_from[i]]
+                    first.leader_epoch = epoch_of(self.used[i].columns, self.used_from[i])
                     self.returned.push_back(first)
             self.used[i].release()
         self.used.clear()
@@ -347,8 +361,10 @@ cdef class FetchHandler:
                 continue
             entry.row_end = entry.row
             entry.row = self.used_from[i]
-            entry.next_offset = (self.used[i].next_offset if self.used[i].row == self.used[i].row_end
-                                 else entry.columns.offsets[entry.row_end - 1] + 1)
+            if self.used[i].row < self.used[i].row_end:
+                # The rest of the entry stayed where it was.
+                entry.next_offset = entry.columns.offsets[entry.row_end - 1] + 1
+                entry.next_leader_epoch = epoch_of(entry.columns, entry.row_end - 1)
             self.counters.undelivered_records.fetch_add(entry.row_end - entry.row)
             entry.partition.undelivered_records.fetch_add(entry.row_end - entry.row)
             self.ready.push_front(entry)
@@ -385,6 +401,7 @@ cdef class FetchHandler:
         self.opened_at = entry.row
         self.row_end = entry.row_end
         self.next_offset = entry.next_offset
+        self.next_leader_epoch = entry.next_leader_epoch
 
 
 cdef int32_t epoch_of(Columns* columns, int32_t row) noexcept nogil:

@@ -275,7 +275,12 @@ cdef class GroupCore(ConsumerCore):
                 found.metadata.clear()
             if self._processed_only and 0 <= p.unprocessed_offset < offset and not stored:
                 # But not less than the application has committed itself since.
-                offset = min(offset, max(p.unprocessed_offset, p.named_offset))
+                if p.named_offset <= p.unprocessed_offset:
+                    offset = p.unprocessed_offset
+                    epoch = p.unprocessed_leader_epoch
+                elif p.named_offset < offset:
+                    offset = p.named_offset
+                    epoch = p.named_leader_epoch
             self.subscription.lock.unlock()
             if offset >= 0 and offset != p.committed_offset.load():
                 found.topic = p.topic
@@ -498,6 +503,7 @@ cdef class GroupCore(ConsumerCore):
             if p != NULL:
                 self.subscription.lock.lock()
                 p.named_offset = offsets[i].offset
+                p.named_leader_epoch = offsets[i].leader_epoch
                 self.subscription.lock.unlock()
                 p.release()
         return 0

@@ -45,7 +45,9 @@ struct PartitionState {
   int64_t departed_offset = OFFSET_INVALID; // returned position when it left the assignment
   int32_t departed_leader_epoch = -1;
   int64_t named_offset = OFFSET_INVALID;    // by an explicit commit(), which says that all before it is processed; as above
+  int32_t named_leader_epoch = -1;
   int64_t unprocessed_offset = OFFSET_INVALID;  // first record of the latest call, when it counts as not processed
+  int32_t unprocessed_leader_epoch = -1;    // of that record's batch
 
   // ---- written on A under SubscriptionState.lock, read anywhere
   std::atomic<uint64_t> position_epoch{0};   // moves with assign, seek and unassign; data of an older one is dropped

@@ -33,7 +33,9 @@ cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
         int64_t departed_offset
         int32_t departed_leader_epoch
         int64_t named_offset
+        int32_t named_leader_epoch
         int64_t unprocessed_offset
+        int32_t unprocessed_leader_epoch
         atomic[uint64_t] position_epoch
         atomic[bint] paused
         atomic[int64_t] end_offset

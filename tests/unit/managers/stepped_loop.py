@@ -58,13 +58,13 @@ def records(first: int, end: int, *, epoch: int = 0) -> bytes:
     return batch(first, [b"%d" % n for n in range(first, end)], epoch=epoch)
 
 
-def commit_marker(base: int, producer: int) -> bytes:
+def commit_marker(base: int, producer: int, *, epoch: int = 0) -> bytes:
     """A control batch: one invisible offset."""
     key, value = struct.pack(">hh", 0, 1), struct.pack(">hi", 0, 7)
     marker = b"\x00\x00" + varint(0) + varint(len(key)) + key + varint(len(value)) + value + b"\x00"
     body = varint(len(marker)) + marker
     tail = struct.pack(">hiqqqhii", 0x30, 0, 0, 0, producer, -1, -1, 1) + body
-    return struct.pack(">qiibI", base, 9 + len(tail), 0, 2, crc32c(tail)) + tail
+    return struct.pack(">qiibI", base, 9 + len(tail), epoch, 2, crc32c(tail)) + tail
 
 
 def to_wire(value: Any) -> Any:
