@@ -704,6 +704,8 @@ cdef class FetchSender(RequestManager):
             self.positions.mark_dirty(p)
             return
         self._delay(p, now_ms)
+        if p.request.attempts == 1:
+            self.metadata.hurry()
         if (code == <int>NOT_LEADER_OR_FOLLOWER or code == <int>FENCED_LEADER_EPOCH
                 or code == <int>REPLICA_NOT_AVAILABLE or code == <int>KAFKA_STORAGE_ERROR
                 or code == <int>LEADER_NOT_AVAILABLE

@@ -22,9 +22,12 @@ cdef class MetadataRequestManager(RequestManager):
     cdef BackoffConfig* backoff                                # thread: N
     cdef Jitter jitter                                         # thread: N
     cdef RequestState state                                    # thread: N (of the assignment's topics)
+    cdef RequestState news                                     # thread: N (backoff of answers without the news wanted)
     cdef RequestState lists                                    # thread: N (backoff of list_topics)
     cdef bint update_wanted                                    # thread: N
     cdef bint topics_wanted                                    # thread: N (of topics not known yet: at once)
+    cdef bint news_asked                                       # thread: N (the request in flight is for update_wanted)
+    cdef bint brokers_changed                                  # thread: N (by the answer being read)
     cdef bint has_metadata                                     # thread: N
     cdef bint all_topics_wanted                                # thread: N (patterns are matched here: ask for all)
     cdef bint all_topics_known                                 # thread: N (all were told since that is wanted)
@@ -41,6 +44,8 @@ cdef class MetadataRequestManager(RequestManager):
     cdef uint64_t next_cookie                                  # thread: N
 
     cdef void want_update(self) noexcept nogil
+    # Something has changed: the next request for news does not wait for the backoff of those before.
+    cdef void hurry(self) noexcept nogil
     # Asks for news unless there were some within retry.backoff.ms; the value of `updates` that brings them.
     cdef uint64_t want_news(self, int64_t now_ms) noexcept nogil
     # Ask for all topics from now on (at once), or only for those of interest again.
@@ -53,7 +58,7 @@ cdef class MetadataRequestManager(RequestManager):
     cdef int64_t next_deadline_ms(self) noexcept nogil
     # private
     cdef int64_t _poll_lists(self, int64_t now_ms) noexcept nogil
-    cdef int64_t _due_ms(self) noexcept nogil
+    cdef int64_t _due_ms(self, int64_t now_ms) noexcept nogil
     cdef void _send_update(self, int64_t now_ms) noexcept nogil
     cdef void _send_list(self, TopicMetadataEvent* event, int64_t now_ms) noexcept nogil
     cdef void _send(self, BodyOf[MetadataRequest]* body, int32_t kind, uint64_t cookie, int64_t now_ms,
@@ -65,6 +70,7 @@ cdef class MetadataRequestManager(RequestManager):
     cdef TopicMetadataEvent* _take_asked(self, uint64_t cookie) noexcept nogil
     cdef void _take_brokers(self, MetadataResponse& message, int64_t now_ms) noexcept nogil
     cdef void _take_topics(self, MetadataResponse& message, bint of_all, int64_t now_ms) noexcept nogil
+    cdef bint _is_news(self, MetadataResponse_MetadataResponseTopic& found) noexcept nogil
     cdef void _add_missing(self, MetadataResponse& message) noexcept nogil
     cdef bint _take_topic(self, MetadataResponse_MetadataResponseTopic& found, int64_t now_ms) noexcept nogil
     cdef void _take_topic_error(self, MetadataResponse_MetadataResponseTopic& found, int64_t now_ms) noexcept nogil

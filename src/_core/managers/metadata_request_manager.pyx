@@ -76,9 +76,13 @@ cdef class MetadataRequestManager(RequestManager):
         if not self.state.in_flight:
             self.update_wanted = True
 
+    cdef void hurry(self) noexcept nogil:
+        self.news.on_success()
+
     cdef uint64_t want_news(self, int64_t now_ms) noexcept nogil:
         if self.has_metadata and now_ms - self.updated_ms < self.backoff.retry_backoff_ms:
             return self.updates
+        self.hurry()
         self.want_update()
         return self.updates + 1
 
@@ -102,10 +106,11 @@ cdef class MetadataRequestManager(RequestManager):
             self.positions.interest_changed = False
             self.update_wanted = True
             self.topics_wanted = True
+            self.hurry()
         self._check_reachable(now_ms)
         if self.state.in_flight:
             return wait
-        due = max(self._due_ms(), self.state.not_before_ms)
+        due = max(self._due_ms(now_ms), self.state.not_before_ms)
         if now_ms < due:
             return min(wait, due - now_ms)
         self._send_update(now_ms)
@@ -123,12 +128,16 @@ cdef class MetadataRequestManager(RequestManager):
             self._send_list(event, now_ms)
         return INT64_MAX
 
-    cdef int64_t _due_ms(self) noexcept nogil:
-        """New topics at once; other news once in a retry backoff however many want them; else at the maximum age."""
+    cdef int64_t _due_ms(self, int64_t now_ms) noexcept nogil:
+        """New topics at once; other news once in a retry backoff however many want them, and less often while there are
+        none; else at the maximum age."""
         if not self.has_metadata or self.topics_wanted:
             return 0
         if self.update_wanted:
-            return self.updated_ms + self.backoff.retry_backoff_ms
+            if now_ms - self.news.not_before_ms > self.backoff.retry_backoff_max_ms:
+                # Nothing was wanted for a while: this is about something else.
+                self.news.on_success()
+            return max(self.updated_ms + self.backoff.retry_backoff_ms, self.news.not_before_ms)
         return self.updated_ms + self.positions.config.metadata_max_age_ms
 
     cdef void _send_update(self, int64_t now_ms) noexcept nogil:
@@ -148,6 +157,7 @@ cdef class MetadataRequestManager(RequestManager):
         # Version 0 cannot ask for "no topics": its empty list means all.
         body.lowest = 1
         self.state.on_send()
+        self.news_asked = self.update_wanted and not self.topics_wanted
         self.update_wanted = False
         self.topics_wanted = False
         self._send(body, KIND_UPDATE, self.wanted_since if self.all_topics_wanted else 0, now_ms,
@@ -201,6 +211,7 @@ cdef class MetadataRequestManager(RequestManager):
                 event.broker_id = self.losses[i].node_id
                 self.background.add(event)
             if self.losses[i].was_ready:
+                self.hurry()
                 self.want_update()
 
     cdef void _check_reachable(self, int64_t now_ms) noexcept nogil:
@@ -234,11 +245,13 @@ cdef class MetadataRequestManager(RequestManager):
         self.delegate.network.rebootstrap(now_ms)
         self.failing_since_ms = now_ms
         self.update_wanted = True
+        self.hurry()
 
     cdef void on_failure(self, Request* request, const Status& status, int64_t now_ms) noexcept nogil:
         cdef TopicMetadataEvent* event
         self.background.log.write(7, DBG_METADATA, b"METADATA", b"request failed: %s", status.detail.c_str())
-        if self.failing_since_ms == 0:
+        if request.kind == KIND_UPDATE and self.failing_since_ms == 0:
+            # Not by a list_topics, which has a deadline of its own: brokers may be fine and the list long.
             self.failing_since_ms = now_ms
         if status.code == <int>ERR_UNSUPPORTED_FEATURE:
             self._report_unsupported(status)
@@ -375,6 +388,11 @@ cdef class MetadataRequestManager(RequestManager):
     cdef void _take_brokers(self, MetadataResponse& message, int64_t now_ms) noexcept nogil:
         cdef size_t i
         cdef NodeAddress node
+        cdef size_t before = self.positions.cluster.brokers.size()
+        self.brokers_changed = before != message.brokers.size()
+        for i in range(message.brokers.size()):
+            if not self.positions.cluster.has_broker(message.brokers[i].node_id):
+                self.brokers_changed = True
         self.positions.cluster.brokers.clear()
         self.racks = False
         for i in range(message.brokers.size()):
@@ -392,18 +410,47 @@ cdef class MetadataRequestManager(RequestManager):
     cdef void _take_topics(self, MetadataResponse& message, bint of_all, int64_t now_ms) noexcept nogil:
         cdef size_t i
         cdef bint again = False
+        cdef bint changed = self.brokers_changed
+        cdef bint wanted, complete
         if of_all:
             self._add_missing(message)
         for i in range(message.topics.size()):
-            if (not self._take_topic(message.topics[i], now_ms)
-                    and self.positions.interest.count(message.topics[i].name.value) != 0):
-                again = True
+            wanted = self.positions.interest.count(message.topics[i].name.value) != 0
+            changed = changed or wanted and self._is_news(message.topics[i])
+            complete = self._take_topic(message.topics[i], now_ms)
+            again = again or wanted and not complete
         self.positions.on_metadata(now_ms)
         if self._report_missing(message, now_ms):
             again = True
         if again:
-            self.state.on_failure(now_ms, dereference(self.backoff), self.jitter)
             self.update_wanted = True
+        if changed or not (again or self.news_asked):
+            self.news.on_success()
+        else:
+            self.news.on_failure(now_ms, dereference(self.backoff), self.jitter)
+
+    cdef bint _is_news(self, MetadataResponse_MetadataResponseTopic& found) noexcept nogil:
+        """Whether the answer says of a topic what was not known: another error, partition or leader."""
+        cdef TopicEntry* known = self.positions.cluster.topic(found.name.value)
+        cdef PartitionEntry* before
+        cdef size_t i
+        if known == NULL or known.error != found.error_code:
+            return True
+        if found.error_code != 0:
+            return False
+        if known.partitions.size() != found.partitions.size():
+            return True
+        for i in range(found.partitions.size()):
+            before = self.positions.cluster.partition(found.name.value, found.partitions[i].partition_index)
+            if before == NULL or before.error != found.partitions[i].error_code:
+                return True
+            if found.partitions[i].leader_epoch >= 0 and found.partitions[i].leader_epoch < before.leader_epoch:
+                # Older than what is known.
+                continue
+            if (before.leader_id != found.partitions[i].leader_id
+                    or before.leader_epoch != found.partitions[i].leader_epoch):
+                return True
+        return False
 
     cdef void _add_missing(self, MetadataResponse& message) noexcept nogil:
         """A response with all topics: what is known and not among them does not exist."""

@@ -245,6 +245,7 @@ cdef class OffsetsRequestManager(RequestManager):
         cdef bint again = False
         if event.asked_ms < 0:
             event.asked_ms = now_ms
+            self.metadata.hurry()
         for i in range(event.queries.size()):
             query = &event.queries[i]
             if query.answered or query.in_flight:

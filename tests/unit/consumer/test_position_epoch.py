@@ -1,4 +1,4 @@
-"""The returned position and its leader epoch: both of the last batch that was passed, whether its records are visible."""
+"""The returned position and its leader epoch: both of the last batch that was passed, whether it is visible or not."""
 
 import pytest
 from stepped_loop import FETCH, METADATA, OFFSET_FOR_LEADER_EPOCH, Loop, batch, commit_marker, inside, records

@@ -1,0 +1,43 @@
+"""What a consumer does while something is wrong for a while, on the embedded cluster."""
+
+import pytest
+from api_helpers import poll_until, reader, settings, until
+
+from kconsumer import Consumer
+from kconsumer.testing import EmbeddedCluster
+
+METADATA = 3
+UNKNOWN_TOPIC = 3
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with EmbeddedCluster(1) as made:
+        made.set_group_timing(initial_rebalance_delay_ms=0, session_timeout_ms=6000, heartbeat_interval_ms=100)
+        yield made
+
+
+@pytest.mark.parametrize("subscribed", [False, True], ids=["assigned", "subscribed"])
+def test_a_topic_that_is_missing_is_asked_for_less_and_less_often(cluster, subscribed):
+    """By the broker's clock, which a busy machine makes only later."""
+    topic = f"missing-{subscribed}"
+    cluster.create_topic(topic, 1)
+    cluster.set_topic_error(topic, UNKNOWN_TOPIC)
+    cluster.track_requests()
+    if subscribed:
+        consumer = Consumer(settings(cluster, group_id="g", session_timeout_ms=6000, heartbeat_interval_ms=100))
+        consumer.subscribe([topic])
+    else:
+        consumer = reader(cluster, topic)
+
+    def asked():
+        return [request.timestamp_us for request in cluster.requests() if request.api_key == METADATA]
+
+    with consumer:
+        poll_until(consumer, lambda: len(asked()) >= 10)
+        times = asked()
+        # 100, 200, 400, 800 and then 1000 ms, a fifth less at least; the first two or three may be about other things.
+        assert times[9] - times[0] >= 0.8e6 * (0.1 + 0.2 + 0.4 + 0.8 + 1 + 1)
+        cluster.set_topic_error(topic, 0)
+        cluster.produce(topic, [{"value": b"x"}])
+        assert until(lambda: [m.value() for m in consumer.consume(1, 0.1) if not m.error()]) == [b"x"]
