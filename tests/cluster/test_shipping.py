@@ -136,7 +136,7 @@ def streaming(scene: Scene) -> None:
     """The ingestion, as spark-submit runs it."""
     job = next(scene.shipment.driver.glob("lib/python3*/site-packages/kconsumer/spark/ingest/__main__.py"))
     state, output = scene.folder / "state", scene.folder / "stream"
-    arguments = ("-b", scene.servers, "-t", scene.topic, "-o", output, "--checkpoint", state,
+    arguments = (scene.topic, "-b", scene.servers, "-O", output, "--checkpoint", state,
                  "--option", f"maxOffsetsPerTrigger={RECORDS // TRIGGERS}", "--metrics", scene.folder / "metrics")
 
     def triggers() -> int:

@@ -54,5 +54,5 @@ def test_iceberg(shipment: Shipment, kafka3: KafkaCluster, tmp_path: Path):
                 "spark.sql.catalog.lake=org.apache.iceberg.spark.SparkCatalog", "spark.sql.catalog.lake.type=hadoop",
                 f"spark.sql.catalog.lake.warehouse={tmp_path}/lake"]
     program = Program(str(python), {**PLAIN, "PYSPARK_PYTHON": str(python)}, settings)
-    ingest_twice(program, kafka3, "iceberg", tmp_path / "state", ["--format", "iceberg", "--table", "lake.db.rows"])
+    ingest_twice(program, kafka3, "iceberg", tmp_path / "state", ["-o", "iceberg", "--table", "lake.db.rows"])
     assert rows(program, "lake.db.rows") == expected()

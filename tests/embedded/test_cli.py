@@ -6,6 +6,7 @@ import io
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -175,9 +176,31 @@ def test_a_topic_or_partition_that_is_not_there(run: Run, topic: str, tmp_path: 
     assert not (tmp_path / "out").exists()
 
 
-def test_no_broker(topic: str):
-    result = CliRunner().invoke(cli, ["watermarks", "-b", "127.0.0.1:1", topic, "--timeout", "0.3"])
+REFUSED = "connect to 127.0.0.1:1 failed: Connection refused"
+
+
+@pytest.mark.parametrize("command", [["topics"], ["watermarks", "t"], ["consume", "t"], ["consume", "t", "-f"]])
+def test_a_refused_connection_is_one_message_at_once(command: list[str]):
+    began = time.monotonic()
+    done = subprocess.run([sys.executable, "-m", "kconsumer", *command, "-b", "127.0.0.1:1", "--timeout", "60"],
+                          capture_output=True, text=True, timeout=50, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"kconsumer: cannot connect to Kafka: 127.0.0.1:1: {REFUSED} (_ALL_BROKERS_DOWN)\n"
+    assert time.monotonic() - began < 60
+
+
+def test_every_broker_that_failed_is_named():
+    result = CliRunner().invoke(cli, ["topics", "-b", "127.0.0.1:1,nosuch.invalid:9092"])
     assert result.exit_code == 1
+    assert result.stderr.count("\n") == 1
+    assert REFUSED in result.stderr and "cannot resolve 'nosuch.invalid'" in result.stderr
+
+
+def test_a_broker_that_does_not_answer():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        result = CliRunner().invoke(cli, ["topics", "-b", f"127.0.0.1:{port}", "--timeout", "0.5"])
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
     assert "_TIMED_OUT" in result.stderr
 
 

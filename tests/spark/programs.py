@@ -52,7 +52,7 @@ def ingest_twice(program: Program, kafka: KafkaCluster, topic: str, state: Path,
     given = [part for setting in program.all_settings for part in ("--conf", setting)]
     for run in range(2):
         kafka.produce(topic, [b'{"n": %d}' % n for n in range(run * _PART, (run + 1) * _PART)])
-        program.run("-m", "kconsumer", "ingest", "-b", kafka.bootstrap_servers, "-t", topic, "--checkpoint", str(state),
+        program.run("-m", "kconsumer", "ingest", "-b", kafka.bootstrap_servers, topic, "--checkpoint", str(state),
                     "--value", "json", "--schema", "n INT", "--bad-records", "fail", "--select", "value.n", "--select",
                     "offset", *given, *target)
 

@@ -25,7 +25,7 @@ ENVIRONMENT = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP":
 
 
 def command(cluster: KafkaCluster | EmbeddedCluster, folder: Path, *arguments: str) -> list[str]:
-    return [sys.executable, "-m", "kconsumer", "ingest", "-b", cluster.bootstrap_servers, "-o", str(folder / "rows"),
+    return [sys.executable, "-m", "kconsumer", "ingest", "-b", cluster.bootstrap_servers, "-O", str(folder / "rows"),
             "--checkpoint", str(folder / "state"), *CONF, *arguments]
 
 
@@ -67,14 +67,14 @@ def test_metrics_on_standard_output(spark: Any, embedded: EmbeddedCluster, topic
     name = topic_name()
     embedded.create_topic(name, 2)
     embedded.produce(name, [{"value": b"%d" % n, "partition": n % 2} for n in range(100)])
-    done = ingest(embedded, tmp_path, "-t", name, "--metrics", "-", "--option", "maxOffsetsPerTrigger=60")
+    done = ingest(embedded, tmp_path, name, "--metrics", "-", "--option", "maxOffsetsPerTrigger=60")
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert [(line["batch"], line["rows"], line["lag"], line["total_rows"]) for line in lines] == [
         (0, 60, 40, 60), (1, 40, 0, 100)]
     assert numbers(spark, tmp_path) == list(range(100))
     # Other options than the checkpoint's.
-    again = ingest(embedded, tmp_path, "-t", "another")
+    again = ingest(embedded, tmp_path, "another")
     assert again.returncode == 2
     assert f"topics: {name} there, another now" in again.stderr
     assert "Traceback" not in again.stderr
@@ -92,7 +92,7 @@ def test_a_signal_in_the_middle_and_a_run_after_it(
     name = topic_name()
     kafka.create_topic(name, 2)
     kafka.produce(name, [{"value": b"%d" % n, "partition": n % 2} for n in range(count)])
-    limits = ("-t", name, "--option", "maxOffsetsPerTrigger=400", "--metrics", "-")
+    limits = (name, "--option", "maxOffsetsPerTrigger=400", "--metrics", "-")
     process = running(command(kafka, tmp_path, *limits), tmp_path / "log")
     assert process.stdout is not None
     for _ in range(2):
@@ -106,7 +106,7 @@ def test_a_signal_in_the_middle_and_a_run_after_it(
     assert len(commits) == 2 + len(told)
     read = numbers(spark, tmp_path)
     assert len(read) == 400 * len(commits)
-    last = ingest(kafka, tmp_path, "-t", name, "--metrics", str(tmp_path / "metrics"))
+    last = ingest(kafka, tmp_path, name, "--metrics", str(tmp_path / "metrics"))
     assert last.returncode == 0, last.stderr
     assert numbers(spark, tmp_path) == list(range(count))
     rows = [json.loads(line)["rows"] for line in (tmp_path / "metrics").read_text().splitlines()]
@@ -121,7 +121,7 @@ def test_a_run_without_an_end(
     """With an interval it waits for more; dead letters have a query of their own beside it."""
     name = topic_name()
     kafka.create_topic(name, 1)
-    arguments = command(kafka, tmp_path, "-t", name, "--trigger", "500ms", "--metrics", "-", "--value", "json",
+    arguments = command(kafka, tmp_path, name, "--trigger", "500ms", "--metrics", "-", "--value", "json",
                         "--schema", "n INT", "--dead-letter", str(tmp_path / "dead"))
     process = running(arguments, tmp_path / "log")
     assert process.stdout is not None
@@ -146,7 +146,7 @@ def test_a_task_that_fails_is_tried_again(spark: Any, embedded: EmbeddedCluster,
     embedded.create_topic(name, 1)
     embedded.produce(name, [b"%d" % n for n in range(10)])
     embedded.push_partition_errors(name, 0, FETCH, [KafkaError.TOPIC_AUTHORIZATION_FAILED])
-    done = ingest(embedded, tmp_path, "-t", name, "--conf", "spark.master=local[1,3]")
+    done = ingest(embedded, tmp_path, name, "--conf", "spark.master=local[1,3]")
     assert done.returncode == 0, done.stderr
     assert f"{name} [0] offsets 0 to 10, at offset 0: " in done.stderr
     assert numbers(spark, tmp_path) == list(range(10))
@@ -166,7 +166,7 @@ case "$*" in *streaming_source*) [ -e {late} ] || {{ touch {late}; sleep 20; }} 
 exec {sys.executable} "$@"
 """)
     python.chmod(0o755)
-    done = ingest(embedded, tmp_path, "-t", name, PYSPARK_PYTHON=str(python))
+    done = ingest(embedded, tmp_path, name, PYSPARK_PYTHON=str(python))
     assert done.returncode == 0, done.stderr
     assert late.exists()
     assert "the query is started again" in done.stderr
@@ -192,7 +192,7 @@ def test_avro(spark: Any, kafka: KafkaCluster, topic_name: Names, tmp_path: Path
     header = b"\x00\x00\x00\x00\x07"
     kafka.produce(name, [header + avro(b"UA", 17), header + avro(None, 3), header + b"\x06nonsense", b"", None])
     (tmp_path / "flight.avsc").write_text(json.dumps(AVRO))
-    done = ingest(kafka, tmp_path, "-t", name, "--value", "avro", "--schema", f"@{tmp_path}/flight.avsc",
+    done = ingest(kafka, tmp_path, name, "--value", "avro", "--schema", f"@{tmp_path}/flight.avsc",
                   "--skip-bytes", "5", "--conf", f"spark.jars={avro_jar()}")
     assert done.returncode == 0, done.stderr
     rows = spark.read.parquet(str(tmp_path / "rows")).orderBy("offset").collect()

@@ -68,4 +68,4 @@ def test_a_command_of_the_docs_ingests(line: str, spark: Any, flights: EmbeddedC
                           timeout=200, stdin=subprocess.DEVNULL, check=False)
     assert done.returncode == 0, done.stderr
     words = shlex.split(line)
-    assert spark.read.parquet(str(tmp_path / words[words.index("-o") + 1])).count() == RECORDS
+    assert spark.read.parquet(str(tmp_path / words[words.index("-O") + 1])).count() == RECORDS

@@ -25,6 +25,6 @@ def test_delta(kafka: KafkaCluster, topic_name: Names, tmp_path: Path):
                 "spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog",
                 "spark.databricks.delta.snapshotPartitions=1"]
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
-    target = ["--format", "delta", "--path", f"{tmp_path}/rows", "--option", "maxOffsetsPerTrigger=20"]
+    target = ["-o", "delta", "-O", f"{tmp_path}/rows", "--option", "maxOffsetsPerTrigger=20"]
     ingest_twice(Program(sys.executable, environment, settings), kafka, topic_name(), tmp_path / "state", target)
     assert rows(Program(sys.executable, environment, settings), f"delta.`{tmp_path}/rows`") == expected()

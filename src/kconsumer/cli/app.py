@@ -2,8 +2,8 @@
 
 Owns: the click program. Threads: the main one. Never: reads a record itself.
 
-Exit codes: 0 done, 1 Kafka said no or could not be reached, 2 wrong usage, 130 ended by Ctrl-C. A reader of our output
-that goes away (`| head`) ends the command quietly.
+Exit codes: 0 done, 1 Kafka refused or could not be reached, 2 wrong usage, 130 ended by Ctrl-C. When the reader of a
+pipe goes away (`| head`), the command ends quietly.
 """
 
 from __future__ import annotations
@@ -20,16 +20,11 @@ from kconsumer._version import __version__
 from kconsumer.cli import connect, consuming, ingesting, inspecting, output
 from kconsumer.cli.exit_codes import SIGINT_EXIT
 from kconsumer.cli.positions import BEGINNING, END, PartitionsType, PositionType
+from kconsumer.cli.property_sources import connection
+from kconsumer.cli.terminal import Failure
 from kconsumer.errors import ConfigurationError, KafkaException
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-class _KafkaFailure(click.ClickException):
-    exit_code = 1
-
-    def show(self, file: Any = None) -> None:
-        click.echo(f"kconsumer: {self.format_message()}", file=file, err=True)
 
 
 class _Program(click.Group):
@@ -41,7 +36,7 @@ class _Program(click.Group):
         except ConfigurationError as error:
             raise click.UsageError(connect.reason(error), ctx) from error
         except KafkaException as error:
-            raise _KafkaFailure(connect.reason(error)) from error
+            raise Failure(connect.reason(error)) from error
         except BrokenPipeError:
             _drop_stdout()
             ctx.exit(0)
@@ -60,17 +55,10 @@ def _drop_stdout() -> None:
     os.close(null)
 
 
-def _connection(command: F) -> F:
-    for option in (
-        click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=30.0, show_default=True,
-                     metavar="SECONDS", help="How long brokers may take to answer a question."),
-        click.option("-X", "properties", multiple=True, metavar="PROPERTY=VALUE", callback=connect.read_properties,
-                     help="A property of the consumer, as in docs/configuration.md; may be repeated."),
-        click.option("-b", "--bootstrap-servers", required=True, metavar="HOST:PORT,…",
-                     envvar="KCONSUMER_BOOTSTRAP_SERVERS", show_envvar=True, help="Brokers to begin with."),
-    ):
-        command = option(command)
-    return command
+_connection = connection("-X", help="A property of the consumer, as in docs/configuration.md; may be repeated. A "
+                                    "secret may be given as @FILE.")
+_timeout = click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=30.0, show_default=True,
+                        metavar="SECONDS", help="How long brokers may take to answer a question.")
 
 
 @click.group(cls=_Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -82,6 +70,7 @@ def cli() -> None:
 @cli.command()
 @click.argument("topic")
 @_connection
+@_timeout
 @click.option("-p", "--partitions", type=PartitionsType(), metavar="LIST", help="Only these, as 0,3-5. Default: all.")
 @click.option("--from", "start", type=PositionType(), default=BEGINNING, metavar="POSITION", show_default="beginning",
               help="Where to begin in each partition.")
@@ -100,9 +89,10 @@ def cli() -> None:
               help="How text and JSON show a value (and a header's).")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @click.pass_context
-def consume(ctx: click.Context, /, *, topic: str, bootstrap_servers: str, properties: dict[str, str], timeout: float,
-            kind: str, path: Path | None, template: str | None, key_form: str, value_form: str, quiet: bool,
-            **what: Any) -> None:
+def consume(
+    ctx: click.Context, /, *, topic: str, properties: dict[str, str], timeout: float, kind: str, path: Path | None,
+    template: str | None, key_form: str, value_form: str, quiet: bool, **what: Any,
+) -> None:
     """Write the records of TOPIC to standard output or a file.
 
     Without --follow it ends when it has reached --to in every partition. Progress (records, rate, lag) is shown on
@@ -127,7 +117,7 @@ def consume(ctx: click.Context, /, *, topic: str, bootstrap_servers: str, proper
     if what["follow"] and what["stop"] != END:
         raise click.UsageError("--follow and --to exclude each other", ctx)
     writer = output.open_writer(kind, path, template, key_form, value_form)
-    with connect.consumer(bootstrap_servers, properties) as consumer:
+    with connect.consumer(properties) as consumer:
         consuming.run(consumer, topic, writer, timeout, show_progress=not quiet and _free_terminal(path), **what)
 
 
@@ -142,12 +132,13 @@ _listing = click.option("-o", "--output", "kind", type=click.Choice(["text", "js
 @cli.command()
 @click.argument("names", nargs=-1, metavar="[TOPIC]…")
 @_connection
+@_timeout
 @_listing
 @click.option("-a", "--all", "internal", is_flag=True, help="Also topics whose names begin with two underscores.")
-def topics(*, names: tuple[str, ...], bootstrap_servers: str, properties: dict[str, str], timeout: float, kind: str,
+def topics(*, names: tuple[str, ...], properties: dict[str, str], timeout: float, kind: str,
            internal: bool) -> None:
     """List the topics, or the partitions of the TOPICs given."""
-    with connect.consumer(bootstrap_servers, properties) as consumer:
+    with connect.consumer(properties) as consumer:
         if names:
             inspecting.show_partitions(consumer, names, timeout, kind)
         else:
@@ -157,14 +148,15 @@ def topics(*, names: tuple[str, ...], bootstrap_servers: str, properties: dict[s
 @cli.command()
 @click.argument("names", nargs=-1, required=True, metavar="TOPIC…")
 @_connection
+@_timeout
 @_listing
-def watermarks(*, names: tuple[str, ...], bootstrap_servers: str, properties: dict[str, str], timeout: float,
+def watermarks(*, names: tuple[str, ...], properties: dict[str, str], timeout: float,
                kind: str) -> None:
     """The first offset of each partition, the one after its last, and their distance.
 
     With -X isolation.level=read_committed the end is that of what such a reader sees.
     """
-    with connect.consumer(bootstrap_servers, properties) as consumer:
+    with connect.consumer(properties) as consumer:
         inspecting.show_watermarks(consumer, names, timeout, kind)
 
 

@@ -1,17 +1,17 @@
-"""The consumer behind a command: its properties, its errors in words, the partitions of a topic, and offsets.
+"""The consumer behind a command: its errors in words, the partitions of a topic, and offsets.
 
-Owns: how options become a Consumer, and what every command asks of brokers. Threads: the main one. Never: prints
+Owns: how properties become a Consumer, and what every command asks of brokers. Threads: the main one. Never: prints
 records.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-import click
-
+from kconsumer.cli.terminal import Reports
 from kconsumer.consumer import Consumer
-from kconsumer.data.cluster_metadata import PartitionMetadata
+from kconsumer.data.cluster_metadata import ClusterMetadata, PartitionMetadata
 from kconsumer.data.topic_partition import TopicPartition
 from kconsumer.errors import KafkaError, KafkaException, exception_for
 
@@ -19,25 +19,27 @@ EARLIEST = -2
 LATEST = -1
 
 
-def read_properties(ctx: click.Context, param: click.Parameter, given: Sequence[str]) -> dict[str, str]:
-    """The values of -X."""
-    found: dict[str, str] = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals or not name.strip():
-            raise click.BadParameter(f"{text!r} is not PROPERTY=VALUE", ctx, param)
-        found[name.strip()] = value
-    return found
+class _Consumer(Consumer):
+    """Metadata is what every command asks for first: its answer says that a broker was reached."""
+
+    def __init__(self, reports: Reports, config: Mapping[str, object]) -> None:
+        self._reports = reports
+        super().__init__(config)
+
+    def list_topics(self, *arguments: Any, **more: Any) -> ClusterMetadata:
+        try:
+            found = super().list_topics(*arguments, **more)
+        except KafkaException as error:
+            raise self._reports.explained(error) from error
+        self._reports.connected()
+        return found
 
 
-def consumer(bootstrap_servers: str, properties: Mapping[str, str]) -> Consumer:
+def consumer(properties: Mapping[str, str]) -> Consumer:
     """Positions that are not there are an error, unless -X says otherwise; nothing is committed."""
-    return Consumer({"client.id": "kconsumer-cli", "auto.offset.reset": "error", "enable.auto.commit": False,
-                     **properties, "bootstrap.servers": bootstrap_servers, "error_cb": _warn})
-
-
-def _warn(error: KafkaError) -> None:
-    click.echo(f"kconsumer: warning: {error.str()}", err=True)
+    reports = Reports(debug=bool(properties.get("debug")))
+    return _Consumer(reports, {"client.id": "kconsumer-cli", "auto.offset.reset": "error", "enable.auto.commit": False,
+                               **properties, "error_cb": reports.error, "logger": reports.logger})
 
 
 def reason(error: KafkaException) -> str:

@@ -17,27 +17,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kconsumer.cli.connect import read_properties
 from kconsumer.cli.exit_codes import SIGINT_EXIT
 from kconsumer.cli.ingest_progress import IngestProgress
+from kconsumer.cli.property_sources import connection, read_pairs
+from kconsumer.cli.terminal import Failure, warn
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from kconsumer.spark.ingest import Ingestion, IngestOptions
 
+_FORMAT = "parquet"
+_FORMATS = ("parquet", "delta", "iceberg", "json", "orc", "csv", "text", "avro", "hudi")  # no path is called like these
+_BROKERS = ("bootstrap.servers", "metadata.broker.list")
 _START = {"beginning": "earliest", "end": "latest"}
 
 
-class _JobFailure(click.ClickException):
-    exit_code = 1
-
-    def show(self, file: Any = None) -> None:
-        click.echo(f"kconsumer: {self.format_message()}", file=file, err=True)
-
-
 def _pairs(*names: str, help: str) -> Callable[[Any], Any]:
-    return click.option(*names, multiple=True, metavar="NAME=VALUE", callback=read_properties, help=help)
+    return click.option(*names, multiple=True, metavar="NAME=VALUE", callback=read_pairs, help=help)
 
 
 def _text_or_file(ctx: click.Context, param: click.Parameter, given: str | None) -> str | None:
@@ -50,19 +47,21 @@ def _text_or_file(ctx: click.Context, param: click.Parameter, given: str | None)
 
 
 @click.command()
-@click.option("-b", "--bootstrap-servers", required=True, metavar="HOST:PORT,…",
-              envvar="KCONSUMER_BOOTSTRAP_SERVERS", show_envvar=True, help="Brokers to begin with.")
-@click.option("-t", "--topic", "topics", multiple=True, metavar="TOPIC", help="What to read; may be repeated.")
-@click.option("--pattern", metavar="REGEX", help="Read every topic whose name matches, new ones too.")
+@click.argument("topics", nargs=-1, metavar="[TOPIC]…")
+@connection("-X", "--kafka", help="A property of the consumers, as in docs/configuration.md; may be repeated. A secret "
+                                  "may be given as @FILE.")
+@click.option("-t", "--topic", "old_topics", multiple=True, hidden=True)
+@click.option("--pattern", metavar="REGEX", help="Read every topic whose name matches, new ones too; without TOPIC.")
 @click.option("--from", "start", default="beginning", show_default=True, metavar="POSITION",
               help='Where a new checkpoint begins: beginning, end, or {"TOPIC": {"0": 123}}.')
 @click.option("--checkpoint", required=True, metavar="PATH", help="Where the progress is kept.")
 @click.option("--trigger", default="available-now", show_default=True, metavar="WHEN",
               help="available-now: what there is, then end; once: in one trigger; 10s: go on every ten seconds.")
-@click.option("-o", "--path", metavar="PATH", help="Where the output goes.")
+@click.option("-o", "--output", metavar="FORMAT", show_default="parquet",
+              help="Any format that Spark writes as a stream; delta and iceberg need their jars.")
+@click.option("-O", "--path", metavar="PATH", help="Where the output goes.")
 @click.option("--table", metavar="NAME", help="A table in place of --path.")
-@click.option("--format", "format_", default="parquet", show_default=True, metavar="FORMAT",
-              help="Any that Spark writes as a stream; delta and iceberg need their jars.")
+@click.option("--format", "old_format", hidden=True)
 @click.option("--partition-by", multiple=True, metavar="NAME[=SQL]",
               help="A column to partition the output by, or a new one: 'day=to_date(timestamp)'; may be repeated.")
 @click.option("--select", multiple=True, metavar="SQL",
@@ -83,7 +82,6 @@ def _text_or_file(ctx: click.Context, param: click.Parameter, given: str | None)
               help="Values that cannot be decoded: a column with the reason, --dead-letter, or the run's failure. "
                    "Default: column.")
 @click.option("--dead-letter", metavar="PATH", help="Parquet of the bad records, each with its reason.")
-@_pairs("-X", "--kafka", help="A property of the consumers, as in docs/configuration.md; may be repeated.")
 @_pairs("--option", "source", help="An option of the source, as maxOffsetsPerTrigger=1000000; may be repeated.")
 @_pairs("--sink-option", "sink", help="An option of the output's format; may be repeated.")
 @_pairs("--conf", help="Spark's configuration, as spark.master='local[4]'; may be repeated.")
@@ -92,7 +90,7 @@ def _text_or_file(ctx: click.Context, param: click.Parameter, given: str | None)
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @click.pass_context
 def ingest(ctx: click.Context, /, *, conf: dict[str, str], metrics: str | None, quiet: bool, **given: Any) -> None:
-    """Write topics as Parquet, or another format of Spark's, each record once.
+    """Write TOPICs as Parquet, or another format of Spark's, each record once.
 
     A run that is started again with the same --checkpoint goes on where the last one ended, however that ended.
     SIGTERM and Ctrl-C end it after the trigger that is running.
@@ -109,16 +107,36 @@ def ingest(ctx: click.Context, /, *, conf: dict[str, str], metrics: str | None, 
         with _session(conf) as spark:
             stopped = _run(spark, options, shown, metrics)
     except PySparkException as error:
-        raise _JobFailure(_reason(error)) from error
+        raise Failure(_reason(error)) from error
     except OSError as error:
-        raise _JobFailure(str(error)) from error
+        raise Failure(str(error)) from error
     if stopped == signal.SIGINT:
         ctx.exit(SIGINT_EXIT)
 
 
+def target(
+    output: str | None, path: str | None, table: str | None, old_format: str | None
+) -> tuple[str, str | None]:
+    """The format and the path, also from `-o PATH --format FORMAT`, which is how they were given before.
+
+    Raises:
+        click.UsageError: a format is given twice, or neither a path nor a table.
+    """
+    if old_format is not None:
+        warn("--format is deprecated: give -o FORMAT")
+    if output is None or path is not None or table is not None:
+        if output is not None and old_format is not None:
+            raise click.UsageError("-o and --format both give the format")
+        return output or old_format or _FORMAT, path
+    if old_format is None and output in _FORMATS:
+        raise click.UsageError(f"-o {output} is the format: give -O PATH or --table too")
+    warn("-o PATH is deprecated, since -o is the format of the output in every command: give -O PATH")
+    return old_format or _FORMAT, output
+
+
 def _options(
-    *, format_: str, kind: str, schema: str | None, sample: int, descriptors: Path | None, message: str | None,
-    skip_bytes: int, start: str, dead_letter: str | None, bad_records: str | None, **given: Any,
+    *, kind: str, schema: str | None, sample: int, descriptors: Path | None, message: str | None, skip_bytes: int,
+    start: str, dead_letter: str | None, bad_records: str | None, **given: Any,
 ) -> IngestOptions:
     from kconsumer.spark.ingest import Decoding, IngestOptions
 
@@ -126,8 +144,22 @@ def _options(
                         skip_bytes)
     if dead_letter is not None and bad_records is None:
         bad_records = "dead-letter"
-    return IngestOptions(decoding=decoding, format=format_, start=_START.get(start, start), dead_letters=dead_letter,
-                         bad_records=bad_records, **given)
+    return IngestOptions(decoding=decoding, start=_START.get(start, start), dead_letters=dead_letter,
+                         bad_records=bad_records, **_ends(**given))
+
+
+def _ends(
+    *, topics: tuple[str, ...], old_topics: tuple[str, ...], properties: dict[str, str], output: str | None,
+    path: str | None, table: str | None, old_format: str | None, **more: Any,
+) -> dict[str, Any]:
+    """What is read from where, and where it goes, under the names of IngestOptions."""
+    if old_topics:
+        warn("-t is deprecated: give the topics as arguments")
+    format_, path = target(output, path, table, old_format)
+    brokers = next(properties[name] for name in _BROKERS if properties.get(name))
+    return {**more, "topics": topics + old_topics, "format": format_, "path": path, "table": table,
+            "bootstrap_servers": brokers,
+            "kafka": {name: value for name, value in properties.items() if name not in _BROKERS}}
 
 
 @contextmanager

@@ -5,7 +5,6 @@ Owns: what is asked and how it is laid out. Threads: the main one. Never: reads 
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -13,9 +12,11 @@ from typing import Any
 import click
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from kconsumer.cli.connect import EARLIEST, LATEST, offsets, partitions_of
 from kconsumer.consumer import Consumer
+from kconsumer.errors.printable import json_text, printable
 
 
 def show_topics(consumer: Consumer, internal: bool, timeout: float, kind: str) -> None:
@@ -49,7 +50,7 @@ def show_watermarks(consumer: Consumer, names: Sequence[str], timeout: float, ki
 def _show(columns: Sequence[str], rows: Iterable[Sequence[Any]], kind: str) -> None:
     if kind == "json":
         for row in rows:
-            click.echo(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False))
+            click.echo(json_text(dict(zip(columns, row, strict=True))))
     elif not sys.stdout.isatty():
         for row in rows:
             click.echo("\t".join(map(_cell, row)))
@@ -58,9 +59,9 @@ def _show(columns: Sequence[str], rows: Iterable[Sequence[Any]], kind: str) -> N
         for column in columns:
             table.add_column(column, justify="left" if column == "topic" else "right")
         for row in rows:
-            table.add_row(*map(_cell, row))
+            table.add_row(*(Text(_cell(value)) for value in row))  # a str would be read as markup
         Console().print(table)
 
 
 def _cell(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+    return printable(",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value))

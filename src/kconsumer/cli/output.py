@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import importlib
 import io
-import json
 import re
 import sys
 from abc import ABC, abstractmethod
@@ -22,6 +21,7 @@ import click
 from kconsumer._core.consumer.message import Message
 from kconsumer._core.consumer.record_batch import RecordBatch
 from kconsumer.data.topic_partition import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME
+from kconsumer.errors.printable import json_text, printable
 
 FORMS: Final = ("utf-8", "hex", "base64")
 
@@ -81,11 +81,13 @@ def open_writer(kind: str, path: Path | None, template: str | None, key_form: st
     Raises:
         click.UsageError: the format is wrong, a terminal cannot take the output, or pyarrow is missing.
     """
+    terminal = path is None and sys.stdout.isatty()
     if kind == "text":
-        return TextWriter(path, parse_format("%v\\n" if template is None else template, key_form, value_form))
+        parts = parse_format("%v\\n" if template is None else template, key_form, value_form, terminal=terminal)
+        return TextWriter(path, parts)
     if kind == "json":
         return JsonWriter(path, key_form, value_form)
-    if path is None and sys.stdout.isatty():
+    if terminal:
         raise click.UsageError(f"{kind} output is not for a terminal: give --file, or redirect it")
     try:
         pyarrow = importlib.import_module("pyarrow")
@@ -97,26 +99,32 @@ def open_writer(kind: str, path: Path | None, template: str | None, key_form: st
 
 # ---- text
 
-def _shown(form: str) -> Callable[[bytes], bytes]:
-    """Bytes as text shows them; utf-8 is what is there, unchanged."""
+def _shown(form: str, terminal: bool) -> Callable[[bytes], bytes]:
+    """Bytes as text shows them. utf-8: as they are, but for what could steer a terminal."""
     if form == "hex":
         return lambda data: data.hex().encode()
-    return base64.b64encode if form == "base64" else bytes
+    if form == "base64":
+        return base64.b64encode
+    return _harmless if terminal else bytes
+
+
+def _harmless(data: bytes) -> bytes:
+    return printable(data.decode("utf-8", "surrogateescape"), keep="\n\t").encode()
 
 
 def _length(data: bytes | None) -> bytes:
     return b"-1" if data is None else str(len(data)).encode()
 
 
-def _fields(key_form: str, value_form: str) -> dict[str, Field]:
-    key, value = _shown(key_form), _shown(value_form)
+def _fields(key_form: str, value_form: str, terminal: bool) -> dict[str, Field]:
+    key, value, text = _shown(key_form, terminal), _shown(value_form, terminal), _shown("utf-8", terminal)
 
     def headers(message: Message) -> bytes:
-        return b",".join(name.encode("utf-8", "surrogateescape") + b"=" + (b"" if data is None else value(data))
+        return b",".join(text(name.encode("utf-8", "surrogateescape")) + b"=" + (b"" if data is None else value(data))
                          for name, data in message.headers() or ())
 
     def topic(message: Message) -> bytes:
-        return (message.topic() or "").encode("utf-8", "surrogateescape")
+        return text((message.topic() or "").encode("utf-8", "surrogateescape"))
 
     return {
         "k": lambda message: b"" if (data := message.key()) is None else key(data),
@@ -131,13 +139,17 @@ def _fields(key_form: str, value_form: str) -> dict[str, Field]:
     }
 
 
-def parse_format(template: str, key_form: str, value_form: str) -> list[Field | bytes]:
+def parse_format(template: str, key_form: str, value_form: str, *, terminal: bool = False) -> list[Field | bytes]:
     """A format as the fields and plain bytes that make a record's text.
+
+    Args:
+        template, key_form, value_form: the options --format, --key and --value.
+        terminal: whether what could steer a terminal is escaped in the fields.
 
     Raises:
         click.UsageError: an unknown %-sequence or escape.
     """
-    fields = _fields(key_form, value_form)
+    fields = _fields(key_form, value_form, terminal)
     parts: list[Field | bytes] = []
     for match in _TOKEN.finditer(template):
         percent, hexadecimal, escape, plain = match.groups()
@@ -180,7 +192,7 @@ def _json_form(form: str) -> Callable[[bytes], str]:
 
 
 class JsonWriter(Writer):
-    """One object a line. What is no UTF-8 is shown as U+FFFD; hex and base64 keep every byte."""
+    """One object a line. U+FFFD stands for what is not UTF-8; hex and base64 keep every byte."""
 
     def __init__(self, path: Path | None, key_form: str, value_form: str) -> None:
         super().__init__(path)
@@ -188,9 +200,7 @@ class JsonWriter(Writer):
         self._value = _json_form(value_form)
 
     def write(self, batch: RecordBatch) -> None:
-        encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-        lines = "".join([encode(self._object(message)) + "\n" for message in batch])
-        self._file.write(lines.encode("utf-8", "replace"))
+        self._file.write("".join([json_text(self._object(message)) + "\n" for message in batch]).encode())
         self._file.flush()
 
     def _object(self, message: Message) -> dict[str, Any]:

@@ -19,6 +19,7 @@ __all__ = ["parse", "parse_update"]
 
 _RESPONSE_OVERHEAD: Final = 512  # bytes of a Fetch response that are no records, as librdkafka allows for
 _TOPIC_PREFIX: Final = "topic."
+_FROM_OIDC: Final = frozenset({"sasl.oauthbearer.token.endpoint.url", "sasl.oauthbearer.client.id"})
 _LOGGER: Final = "kconsumer"
 
 
@@ -141,8 +142,10 @@ def _from_jaas(given: Mapping[str, _Given]) -> dict[str, _Given]:
 
     found = {name: _Given("sasl.jaas.config", value) for name, value in read_jaas(
         given["sasl.jaas.config"].value).items()}
-    for name in found:
-        if name in given:
+    if not found and _FROM_OIDC <= given.keys():  # Java's entry without options: the client stands in properties
+        found = {"sasl.oauthbearer.method": _Given("sasl.jaas.config", "oidc")}
+    for name, item in found.items():
+        if name in given and (name, given[name].value) != ("sasl.oauthbearer.method", item.value):
             raise configuration_error(f"{name} and sasl.jaas.config contradict each other: give one of them")
     return found
 

@@ -243,27 +243,39 @@ _LOGIN: Final = re.compile(r"\s*(?P<module>[\w.$]+)\s+(?P<flag>\w+)(?P<options>(
                            re.DOTALL)
 _OPTION: Final = re.compile(r"\s*(?P<key>\w+)\s*=\s*(?:\"(?P<quoted>(?:[^\"\\]|\\.)*)\"|(?P<bare>[^\s\";]+))\s*",
                             re.DOTALL)
-_MODULES: Final = {"PlainLoginModule": ("username", "password"), "ScramLoginModule": ("username", "password")}
+_PASSWORD: Final = {"username": "sasl.username", "password": "sasl.password"}
+_MODULES: Final[Mapping[str, Mapping[str, str]]] = {
+    "PlainLoginModule": _PASSWORD,
+    "ScramLoginModule": _PASSWORD,
+    "OAuthBearerLoginModule": {"clientId": "sasl.oauthbearer.client.id", "scope": "sasl.oauthbearer.scope",
+                               "clientSecret": "sasl.oauthbearer.client.secret"},
+}
+_EXTENSION: Final = "extension_"
+# Options of OAuthBearerLoginModule for unsecured tokens, and what sasl.oauthbearer.config calls them.
+_UNSECURED_LOGIN: Final[Mapping[str, str]] = {
+    "unsecuredLoginStringClaim_sub": "principal", "unsecuredLoginListClaim_scope": "scope",
+    "unsecuredLoginStringClaim_scope": "scope", "unsecuredLoginPrincipalClaimName": "principalClaimName",
+    "unsecuredLoginScopeClaimName": "scopeClaimName", "unsecuredLoginLifetimeSeconds": "lifeSeconds",
+}
+_UNSECURED_EXTENSION: Final = "unsecuredLoginExtension_"
 _INSTEAD: Final = {
     "Krb5LoginModule": "set sasl.kerberos.keytab, sasl.kerberos.principal and sasl.kerberos.service.name",
-    "OAuthBearerLoginModule": "set sasl.oauthbearer.method=oidc with sasl.oauthbearer.client.id, "
-                              "sasl.oauthbearer.client.secret and sasl.oauthbearer.token.endpoint.url, or oauth_cb",
     "IAMLoginModule": "set oauth_cb to a function that calls the signer package (docs/security.md)",
 }
 
 
 def read_jaas(text: str) -> dict[str, Any]:
-    """``sasl.jaas.config`` of Java's Plain and Scram login modules → the properties it stands for.
+    """``sasl.jaas.config`` of Java's Plain, Scram and OAuthBearer login modules → the properties it stands for.
 
     Raises:
-        ConfigurationError: another module (its equivalents are named), or text that is no JAAS entry.
+        ConfigurationError: another module (its equivalents are named), or text that is not a JAAS entry.
     """
     entry = _LOGIN.fullmatch(text)
     if entry is None:
         raise configuration_error('sasl.jaas.config is not of the form: module required key="value" …;')
     module = entry["module"].rsplit(".", 1)[-1]
     if module not in _MODULES:
-        instead = _INSTEAD.get(module, "only PlainLoginModule and ScramLoginModule are read")
+        instead = _INSTEAD.get(module, f"only {', '.join(_MODULES)} are read")
         raise configuration_error(f"sasl.jaas.config: {module} is a Java class: {instead}")
     options: dict[str, str] = {}
     at = 0
@@ -274,7 +286,38 @@ def read_jaas(text: str) -> dict[str, Any]:
         quoted = option["quoted"]
         options[option["key"]] = option["bare"] if quoted is None else re.sub(r"\\(.)", r"\1", quoted, flags=re.DOTALL)
         at = option.end()
-    unknown = sorted(options.keys() - set(_MODULES[module]))
-    if unknown:
-        raise configuration_error(f"sasl.jaas.config: {module} takes username and password here, not {unknown[0]}")
-    return {f"sasl.{key}": value for key, value in options.items()}
+    return _of_oauthbearer(options) if module == "OAuthBearerLoginModule" else _of_login(module, options)
+
+
+def _of_login(module: str, options: Mapping[str, str]) -> dict[str, Any]:
+    names = _MODULES[module]
+    for key in sorted(options):
+        if key not in names:
+            raise configuration_error(f"sasl.jaas.config: {module} takes {', '.join(names)} here, not {key}")
+    return {names[key]: value for key, value in options.items()}
+
+
+def _of_oauthbearer(options: Mapping[str, str]) -> dict[str, Any]:
+    """OIDC where there is a client, unsecured tokens where there are claims, and nothing where there are no options."""
+    if any(key.startswith("unsecuredLogin") for key in options):
+        return _of_unsecured(options)
+    extensions = {key.removeprefix(_EXTENSION): value for key, value in options.items() if key.startswith(_EXTENSION)}
+    found = _of_login("OAuthBearerLoginModule", {k: v for k, v in options.items() if not k.startswith(_EXTENSION)})
+    if any("," in value for value in extensions.values()):
+        raise configuration_error("sasl.jaas.config: the value of an extension has a comma")
+    if extensions:
+        found["sasl.oauthbearer.extensions"] = ",".join(f"{key}={value}" for key, value in extensions.items())
+    return found | {"sasl.oauthbearer.method": "oidc"} if found else {}
+
+
+def _of_unsecured(options: Mapping[str, str]) -> dict[str, Any]:
+    words = []
+    for key, value in options.items():
+        name = _UNSECURED_LOGIN.get(key) or (
+            _EXTENSION + key.removeprefix(_UNSECURED_EXTENSION) if key.startswith(_UNSECURED_EXTENSION) else None)
+        if name is None:
+            raise configuration_error(f"sasl.jaas.config: {key} has no equivalent in sasl.oauthbearer.config")
+        if not value or any(map(str.isspace, value)):
+            raise configuration_error(f"sasl.jaas.config: the value of {key} is empty or has spaces")
+        words.append(f"{name}={value}")
+    return {"enable.sasl.oauthbearer.unsecure.jwt": True, "sasl.oauthbearer.config": " ".join(words)}

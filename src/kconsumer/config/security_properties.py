@@ -94,8 +94,9 @@ SECURITY: Final[tuple[Property, ...]] = (
            aliases=(Alias("sasl.mechanisms"),), java_default=SAME),
     string("sasl.username", None, "User name for PLAIN and SCRAM."),
     string("sasl.password", None, "Password for PLAIN and SCRAM.", secret=True),
-    string("sasl.jaas.config", None, "The Java client's way to `sasl.username` and `sasl.password`: an entry of "
-           "PlainLoginModule or ScramLoginModule.", secret=True, librdkafka_default=ABSENT, java_default=SAME),
+    string("sasl.jaas.config", None, "The Java client's way to `sasl.username`, `sasl.password` and the properties of "
+           "OAUTHBEARER: an entry of PlainLoginModule, ScramLoginModule or OAuthBearerLoginModule.", secret=True,
+           librdkafka_default=ABSENT, java_default=SAME),
     string("sasl.kerberos.service.name", "kafka", "Kerberos service name of the brokers.", nonempty=True,
            java_default=None),
     string("sasl.kerberos.principal", None, "Kerberos principal of this client; none: that of the keytab, or of the "
@@ -144,10 +145,16 @@ SECURITY: Final[tuple[Property, ...]] = (
             "cloud services are asked by their own packages: call one in `oauth_cb` (docs/security.md)", "none"),
     *(refused(function(name, "Set through librdkafka's C interface."), "set the `ssl.` properties")
       for name in ("ssl_key", "ssl_certificate", "ssl_ca", "ssl_engine_callback_data", "ssl.certificate.verify_cb")),
+    refused(string("sasl.login.callback.handler.class", None, "Java class that obtains a token.",
+                   librdkafka_default=ABSENT, java_default=SAME),
+            "a Java class cannot be loaded; Kafka's own OAuthBearerLoginCallbackHandler is accepted, since "
+            "`sasl.oauthbearer.method=oidc` does the same",
+            "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler",
+            "org.apache.kafka.common.security.oauthbearer.secured.OAuthBearerLoginCallbackHandler"),
     *(_java(name) for name in (
-        "security.providers", "sasl.client.callback.handler.class",
-        "sasl.login.callback.handler.class", "sasl.login.class", "sasl.kerberos.ticket.renew.jitter",
-        "sasl.kerberos.ticket.renew.window.factor", "sasl.login.connect.timeout.ms", "sasl.login.read.timeout.ms",
+        "security.providers", "sasl.client.callback.handler.class", "sasl.login.class",
+        "sasl.kerberos.ticket.renew.jitter", "sasl.kerberos.ticket.renew.window.factor",
+        "sasl.login.connect.timeout.ms", "sasl.login.read.timeout.ms",
         "sasl.login.refresh.buffer.seconds", "sasl.login.refresh.min.period.seconds",
         "sasl.login.refresh.window.factor", "sasl.login.refresh.window.jitter", "sasl.login.retry.backoff.max.ms",
         "sasl.login.retry.backoff.ms", "sasl.oauthbearer.assertion.template.file",

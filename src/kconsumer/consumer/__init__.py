@@ -21,6 +21,7 @@ from kconsumer.data.cluster_metadata import BrokerMetadata, ClusterMetadata, Par
 from kconsumer.data.throttle_event import ThrottleEvent
 from kconsumer.data.topic_partition import OFFSET_INVALID, TopicPartition, coerce, coerce_list
 from kconsumer.errors import KafkaError, KafkaException, error_for, exception_for
+from kconsumer.errors.printable import printable
 
 if TYPE_CHECKING:
     from kconsumer.security.tokens import TokenSource
@@ -461,7 +462,8 @@ class Consumer(GroupConsumer):
         elif error.code() in _IDENTITY:
             tell(self, error)
         elif error.code() not in _LOGGED_BY_CORE:
-            self._settings.logger.log(logging.ERROR if error.fatal() else logging.WARNING, "%s", error.str())
+            self._settings.logger.log(logging.ERROR if error.fatal() else logging.WARNING, "%s",
+                                      printable(error.str()))
 
     def _on_throttle(self, broker: str, broker_id: int, throttle_ms: int) -> None:
         if self._settings.throttle_cb is not None:
@@ -472,7 +474,8 @@ class Consumer(GroupConsumer):
             self._settings.stats_cb(document)
 
     def _on_log(self, level: int, facility: str, text: str) -> None:
-        self._settings.logger.log(_LOG_LEVELS.get(level, 20), "%s [%s] %s", facility, self._settings.client_id, text)
+        self._settings.logger.log(_LOG_LEVELS.get(level, 20), "%s [%s] %s", facility, self._settings.client_id,
+                                  printable(text))
 
     # ---- context manager
 

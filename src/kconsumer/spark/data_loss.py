@@ -10,6 +10,7 @@ import logging
 from dataclasses import dataclass
 
 from kconsumer.errors import KafkaError, exception_for
+from kconsumer.errors.printable import printable
 from kconsumer.spark.offsets import OffsetRange, Place
 
 _log = logging.getLogger("kconsumer.spark")
@@ -41,4 +42,4 @@ class DataLoss:
         if self.fail:
             raise exception_for(code, f"{what}. With failOnDataLoss=false the query goes on with what there is",
                                 topic=place[0], partition=place[1], offset=offset if offset >= 0 else None) from cause
-        _log.warning("records are lost: %s%s", what, f"; not read: {lost}" if lost is not None else "")
+        _log.warning("records are lost: %s%s", printable(what), f"; not read: {lost}" if lost is not None else "")

@@ -13,6 +13,7 @@ from typing import Final
 from kconsumer.consumer import Consumer
 from kconsumer.data.topic_partition import TopicPartition
 from kconsumer.errors import KafkaException
+from kconsumer.errors.printable import printable
 from kconsumer.spark.offsets import Offsets
 from kconsumer.spark.options import ReadOptions
 
@@ -62,7 +63,8 @@ class GroupProgress:
                 while (offsets := self._next(changed)) is not None:
                     self._commit(consumer, offsets)
         except KafkaException as error:
-            _log.warning("the query's progress is not committed to group %s any more: %s", self._group, error)
+            _log.warning("the query's progress is not committed to group %s any more: %s", self._group,
+                         printable(str(error)))
 
     def _next(self, changed: threading.Condition) -> Offsets | None:
         """What is to be committed next; None: the query is over."""
@@ -79,4 +81,5 @@ class GroupProgress:
         except KafkaException as error:
             failed = [str(error)]
         if failed:
-            _log.warning("the query's progress was not committed to group %s: %s", self._group, "; ".join(failed[:5]))
+            _log.warning("the query's progress was not committed to group %s: %s", self._group,
+                         printable("; ".join(failed[:5])))

@@ -25,6 +25,7 @@ from kconsumer.errors import (
     error_for,
     exception_for,
 )
+from kconsumer.errors.printable import printable
 from kconsumer.spark.offsets import (
     EARLIEST,
     LATEST,
@@ -105,7 +106,7 @@ class OffsetReader:
             behind = [place for place, at in (known or {}).items() if ends.get(place, at) < at]
             if not behind:
                 break
-            _log.warning("the end of %s is before an offset that was seen there", names(behind))
+            _log.warning("the end of %s is before an offset that was seen there", printable(names(behind)))
         return ends, beginnings
 
     def watermarks(self, places: Sequence[Place]) -> dict[Place, tuple[int, int]]:
@@ -166,7 +167,7 @@ class OffsetReader:
             except KafkaException as error:
                 if not left:
                     raise
-                _log.warning("the driver's question failed and is asked again: %s", error)
+                _log.warning("the driver's question failed and is asked again: %s", printable(str(error)))
                 self.close()
                 time.sleep(self._options.offset_retry_interval_s)
         raise AssertionError("fetchOffset.numRetries is above 0")

@@ -7,13 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from kconsumer.cli import ingest_progress
 from kconsumer.cli.app import cli
+from kconsumer.cli.ingesting import _ends, target
 
-NEEDED = ["ingest", "-b", "localhost:1", "--checkpoint", "state", "-t", "flights", "-o", "out"]
+NEEDED = ["ingest", "flights", "-b", "localhost:1", "--checkpoint", "state", "-O", "out"]
 WITHOUT_PYSPARK = "import sys; sys.modules['pyspark'] = None; "
 
 
@@ -109,3 +111,47 @@ def test_a_file_of_metrics_that_cannot_be_written(tmp_path: Path):
     (tmp_path / "file").touch()
     with pytest.raises(OSError), ingest_progress.IngestProgress(False, str(tmp_path / "file" / "metrics")):
         pass
+
+
+DEPRECATED_PATH = "-o PATH is deprecated"
+DEPRECATED_FORMAT = "--format is deprecated"
+
+
+@pytest.mark.parametrize(("given", "found", "said"), [
+    ((None, "out", None, None), ("parquet", "out"), []),
+    (("delta", "out", None, None), ("delta", "out"), []),
+    (("iceberg", None, "t", None), ("iceberg", None), []),
+    ((None, None, "t", None), ("parquet", None), []),
+    ((None, None, None, None), ("parquet", None), []),  # IngestOptions says that there is no path
+    # As the options were before: -o was the path, --format the format.
+    (("out", None, None, None), ("parquet", "out"), [DEPRECATED_PATH]),
+    (("out", None, None, "delta"), ("delta", "out"), [DEPRECATED_FORMAT, DEPRECATED_PATH]),
+    (("delta", None, None, "delta"), ("delta", "delta"), [DEPRECATED_FORMAT, DEPRECATED_PATH]),
+    ((None, None, "t", "iceberg"), ("iceberg", None), [DEPRECATED_FORMAT]),
+    ((None, "out", None, "json"), ("json", "out"), [DEPRECATED_FORMAT]),
+])
+def test_format_and_path_now_and_before(given, found, said, capsys):
+    """Given: -o, -O, --table, and the former --format."""
+    assert target(*given) == found
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == len(said) and all(text in line for text, line in zip(said, lines, strict=True))
+
+
+@pytest.mark.parametrize(("output", "path", "table", "old_format", "said"), [
+    ("delta", None, None, None, "give -O PATH or --table"),
+    ("delta", "out", None, "json", "-o and --format both give the format"),
+])
+def test_a_format_without_a_path_is_not_taken_for_one(output, path, table, old_format, said):
+    with pytest.raises(click.UsageError, match=said):
+        target(output, path, table, old_format)
+
+
+def test_topics_and_brokers_under_either_name(capsys):
+    common = {"output": None, "path": "out", "table": None, "old_format": None, "checkpoint": "state"}
+    now = _ends(topics=("a", "b"), old_topics=(), properties={"bootstrap.servers": "b:1", "client.id": "x"}, **common)
+    assert capsys.readouterr().err == ""
+    before = _ends(topics=(), old_topics=("a", "b"), properties={"metadata.broker.list": "b:1", "client.id": "x"},
+                   **common)
+    assert "-t is deprecated" in capsys.readouterr().err
+    assert now == before == {"topics": ("a", "b"), "format": "parquet", "path": "out", "table": None,
+                             "bootstrap_servers": "b:1", "kafka": {"client.id": "x"}, "checkpoint": "state"}

@@ -102,6 +102,14 @@ def test_plain_takes_what_scram_does_not() -> None:
          {"sasl.username": 'a"b', "sasl.password": "x;y\\"}),
         ("PlainLoginModule required username=u password=p ;", {"sasl.username": "u", "sasl.password": "p"}),
         (LOGIN.format("plain.Plain") + ";", {}),
+        (LOGIN.format("oauthbearer.OAuthBearer") + ' clientId="c" clientSecret="s" scope="x y" extension_a="1";',
+         {"sasl.oauthbearer.client.id": "c", "sasl.oauthbearer.client.secret": "s", "sasl.oauthbearer.scope": "x y",
+          "sasl.oauthbearer.extensions": "a=1", "sasl.oauthbearer.method": "oidc"}),
+        (LOGIN.format("oauthbearer.OAuthBearer") + ' unsecuredLoginStringClaim_sub="u" unsecuredLoginExtension_b="2" '
+         'unsecuredLoginLifetimeSeconds="60";',
+         {"enable.sasl.oauthbearer.unsecure.jwt": True,
+          "sasl.oauthbearer.config": "principal=u extension_b=2 lifeSeconds=60"}),
+        (LOGIN.format("oauthbearer.OAuthBearer") + ";", {}),
     ],
 )
 def test_jaas(text: str, found: dict[str, str]) -> None:
@@ -116,9 +124,12 @@ def test_jaas(text: str, found: dict[str, str]) -> None:
         (LOGIN.format("plain.Plain") + ' password="hunter2" user;', "what follows the module"),
         (LOGIN.format("scram.Scram") + ' username="u" tokenauth="true";', "not tokenauth"),
         ("com.sun.security.auth.module.Krb5LoginModule required keyTab=x;", "set sasl.kerberos.keytab"),
-        (LOGIN.format("oauthbearer.OAuthBearer") + " clientSecret=hunter2;", "sasl.oauthbearer.method=oidc"),
+        (LOGIN.format("oauthbearer.OAuthBearer") + " password=hunter2;", "takes clientId, scope, clientSecret here"),
+        (LOGIN.format("oauthbearer.OAuthBearer") + ' clientId=c extension_x="hunter2,y=2";', "has a comma"),
+        (LOGIN.format("oauthbearer.OAuthBearer") + ' unsecuredLoginStringClaim_sub="hunter2 scope=x";', "has spaces"),
+        (LOGIN.format("oauthbearer.OAuthBearer") + ' unsecuredLoginNumberClaim_x="1";', "has no equivalent"),
         ("software.amazon.msk.auth.iam.IAMLoginModule required;", "oauth_cb"),
-        ("x.Y required;", "only PlainLoginModule and ScramLoginModule"),
+        ("x.Y required;", "only PlainLoginModule, ScramLoginModule, OAuthBearerLoginModule are read"),
     ],
 )
 def test_jaas_that_is_refused(text: str, said: str) -> None:
@@ -128,10 +139,29 @@ def test_jaas_that_is_refused(text: str, said: str) -> None:
     assert "hunter2" not in caught.value.args[0].str()
 
 
+JAVA = {**OAUTH, "sasl.oauthbearer.token.endpoint.url": "https://id.example/token",
+        "sasl.login.callback.handler.class":
+            "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"}
+
+
+def test_a_java_configuration_of_oauthbearer() -> None:
+    """Before Kafka 4.1 the client was in the JAAS entry, since then it is in properties beside an entry without any."""
+    entry = LOGIN.format("oauthbearer.OAuthBearer")
+    old = parsed({**JAVA, "sasl.jaas.config": f'{entry} clientId="c" clientSecret="s";'})
+    new = parsed({**JAVA, "sasl.jaas.config": f"{entry};", "sasl.oauthbearer.client.credentials.client.id": "c",
+                  "sasl.oauthbearer.client.credentials.client.secret": "s"})
+    for settings in (old, new):
+        assert (settings.sasl_oauthbearer_method, settings.sasl_oauthbearer_client_id,
+                settings.sasl_oauthbearer_client_secret) == ("oidc", "c", "s")
+    with pytest.raises(ConfigurationError, match="a Java class cannot be loaded"):
+        parsed({**JAVA, "sasl.login.callback.handler.class": "com.example.Handler"})
+
+
 @given(st.text(max_size=80))
 def test_any_jaas_is_read_or_refused(text: str) -> None:
     try:
         read_jaas("PlainLoginModule required " + text)
+        read_jaas("OAuthBearerLoginModule required " + text)
     except ConfigurationError:
         return
 

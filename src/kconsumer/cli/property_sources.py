@@ -1,0 +1,178 @@
+"""Where a command's properties come from: files, the environment, its arguments; and how secrets get there unseen.
+
+Owns: the options -b, -F and -X, their order of precedence, the checks of files with secrets. Threads: the main one.
+Never: checks a value (kconsumer.config does), puts a secret into a message.
+
+A secret in the arguments is visible to every user of the machine in the list of processes, so that it is warned about;
+files are for their owner, and the environment of a process is readable by its user.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import stat
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from kconsumer.cli.properties_file import PropertiesError, read_entries
+from kconsumer.cli.terminal import warn
+from kconsumer.config.properties import BY_NAME, PROPERTIES
+from kconsumer.config.property import Kind, Property
+
+_PREFIX: Final = "KCONSUMER_"
+_BROKERS: Final = "bootstrap.servers"
+_CALLABLES: Final = (Kind.CALLABLE, Kind.LOGGER, Kind.TOPIC_CONFIG)
+# What a command decides itself: a file that an application shares with it does not change these, but -X does.
+_OURS: Final = frozenset({
+    "auto.offset.reset", "auto.commit.interval.ms", "enable.auto.commit", "enable.auto.offset.store",
+    "enable.partition.eof", "key.deserializer", "value.deserializer", "key.serializer", "value.serializer",
+    "interceptor.classes",
+})
+# By the name of an environment variable. Names without a dot are left out: too many variables are called like them.
+_VARIABLES: Final = {
+    _PREFIX + name.replace(".", "_").upper(): name
+    for prop in PROPERTIES if prop.kind not in _CALLABLES
+    for name in (prop.name, *(alias.name for alias in prop.aliases)) if "." in name
+}
+
+
+def connection(*names: str, help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Options -b, -F and -X of a command; it is called with ``properties``, a dict with ``bootstrap.servers`` in it.
+
+    Args:
+        names: those of -X.
+        help: that of -X.
+    """
+
+    def add(command: Callable[..., None]) -> Callable[..., None]:
+        @click.option("-b", "--bootstrap-servers", metavar="HOST:PORT,…", help="Brokers to begin with.")
+        @click.option("-F", "--config", "files", multiple=True, metavar="FILE", type=click.Path(path_type=Path),
+                      help="A file of properties, also of the Java client's form; may be repeated.")
+        @click.option(*names, "given", multiple=True, metavar="PROPERTY=VALUE", callback=read_pairs, help=help)
+        @functools.wraps(command)
+        def run(*arguments: Any, bootstrap_servers: str | None, files: Sequence[Path], given: dict[str, str],
+                **more: Any) -> None:
+            if bootstrap_servers is not None:
+                given = {**given, _BROKERS: bootstrap_servers}
+            command(*arguments, properties=gathered(files, os.environ, given), **more)
+
+        return run
+
+    return add
+
+
+def read_pairs(ctx: click.Context, param: click.Parameter, given: Sequence[str]) -> dict[str, str]:
+    """NAME=VALUE, as several options take it."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise click.BadParameter(f"{name!r} is not {param.metavar}", ctx, param)
+        found[name.strip()] = value
+    return found
+
+
+def gathered(files: Sequence[Path], environment: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """All properties: of the files in their order, then of the environment, then those given; later ones win.
+
+    Raises:
+        click.UsageError: a file cannot be used, or there are no brokers.
+    """
+    found: dict[str, str] = {}
+    for path in files:
+        _merge(found, _of_file(path))
+    _merge(found, {name: environment[variable] for variable, name in _VARIABLES.items()
+                   if environment.get(variable) and _canonical(name) not in _OURS})
+    _merge(found, {name: _given(name, value) for name, value in given.items()})
+    if not found.get(_BROKERS) and not found.get("metadata.broker.list"):
+        raise click.UsageError("no brokers: give -b/--bootstrap-servers HOST:PORT, set KCONSUMER_BOOTSTRAP_SERVERS, or "
+                               "give -F a file that has bootstrap.servers")
+    return found
+
+
+def _property(name: str) -> Property | None:
+    found = BY_NAME.get(name) or BY_NAME.get(name.removeprefix("topic."))
+    return None if found is None else found[0]
+
+
+def _canonical(name: str) -> str:
+    prop = _property(name)
+    return name if prop is None else prop.name
+
+
+def _secret(name: str) -> bool:
+    prop = _property(name)
+    return prop is not None and prop.secret
+
+
+def _merge(found: dict[str, str], more: Mapping[str, str]) -> None:
+    """One property may stand under different names in two sources."""
+    canonical = {_canonical(name) for name in more}
+    for name in [name for name in found if _canonical(name) in canonical]:
+        del found[name]
+    found.update(more)
+
+
+def _of_file(path: Path) -> dict[str, str]:
+    text, permissions = _read(path)
+    try:
+        entries = read_entries(text)
+    except PropertiesError as error:
+        raise click.UsageError(f"{path}: {error}") from None
+    found: dict[str, str] = {}
+    for entry in entries:
+        if _canonical(entry.name) in _OURS:
+            continue
+        if _property(entry.name) is None:
+            raise click.UsageError(f"{path}: line {entry.line}: {entry.name!r} is not a configuration property "
+                                   "(docs/configuration.md)")
+        _merge(found, {entry.name: entry.value})
+    secrets = [name for name in found if _secret(name)]
+    if secrets:
+        _check_permissions(path, permissions, secrets[0])
+    return found
+
+
+def _given(name: str, value: str) -> str:
+    """The value of an argument: that of a secret may be @FILE, and @@ begins a value with an @."""
+    if not _secret(name) or not value:
+        return value
+    if value.startswith("@") and not value.startswith("@@"):
+        path = Path(value[1:])
+        text, permissions = _read(path)
+        _check_permissions(path, permissions, name)
+        return text.removesuffix("\n").removesuffix("\r")
+    warn(f"every user of this machine can read {name} in the list of processes: give -X {name}=@FILE, -F FILE, or "
+         f"{_PREFIX}{name.replace('.', '_').upper()} in the environment")
+    return value.removeprefix("@")
+
+
+def _read(path: Path) -> tuple[str, int | None]:
+    """A file's text, and its permissions where it is a regular file (and no pipe)."""
+    try:
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            data = file.read()
+        return data.decode("utf-8-sig"), stat.S_IMODE(status.st_mode) if stat.S_ISREG(status.st_mode) else None
+    except OSError as error:
+        raise click.UsageError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise click.UsageError(f"cannot read {path}: it is not UTF-8; other characters may be written as \\uXXXX "
+                               "in a file of properties") from None
+
+
+def _check_permissions(path: Path, permissions: int | None, name: str) -> None:
+    """Readable by others: a warning, since secrets that Kubernetes mounts are. Writable by others: refused, since who
+    writes the file chooses the brokers that the secret is sent to."""
+    if permissions is None:
+        return
+    remedy = f"(mode {permissions:03o}): chmod 600 {path}"
+    if permissions & stat.S_IWOTH:
+        raise click.UsageError(f"{path} has {name}, and every user of this machine can write it {remedy}")
+    if permissions & (stat.S_IRGRP | stat.S_IROTH):
+        who = "every user of this machine" if permissions & stat.S_IROTH else "its group"
+        warn(f"{path} has {name}, and {who} can read it {remedy}")

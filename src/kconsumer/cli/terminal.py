@@ -1,0 +1,115 @@
+"""What the command says on standard error, and how it fails.
+
+Owns: warn, Failure, Reports. Threads: the main one. Never: writes a byte of broker or producer text that could steer
+the terminal; writes to standard output.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+import click
+
+from kconsumer.errors import KafkaError, KafkaException, exception_for
+from kconsumer.errors.printable import printable
+
+_AGAIN_S: Final = 60.0  # after which a warning that repeats is shown again
+_MOST_CAUSES: Final = 3
+_FAIL: Final = "FAIL"  # facility of log lines about connections, which error_cb reports too
+
+
+def say(text: str) -> None:
+    """Write one line, escaped."""
+    click.echo(f"kconsumer: {printable(text)}", err=True)
+
+
+def warn(text: str) -> None:
+    """Write one line of warning, escaped."""
+    say(f"warning: {text}")
+
+
+class Failure(click.ClickException):
+    """Ends the command with exit code 1 and its message, whose line feeds are kept."""
+
+    exit_code = 1
+
+    def show(self, file: Any = None) -> None:
+        click.echo(f"kconsumer: {printable(self.format_message(), keep=chr(10))}", file=file, err=True)
+
+
+class Reports:
+    """What a consumer reports while a command runs.
+
+    Until a broker has answered, failures to connect are gathered; once every broker has failed, they become the one
+    error that ends the command. Afterwards each is a warning, shown again after a minute at the earliest.
+
+    Args:
+        debug: whether log lines of all levels are shown, repeated ones too.
+        clock: monotonic seconds.
+    """
+
+    def __init__(self, debug: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
+        self._debug = debug
+        self._clock = clock
+        self._causes: dict[str, None] = {}
+        self._shown: dict[str, float] = {}
+        self._connected = False
+        self.logger = logging.Logger("kconsumer", logging.DEBUG if debug else logging.WARNING)
+        self.logger.addHandler(_Handler(self))
+
+    def connected(self) -> None:
+        """A broker has answered."""
+        self._connected = True
+
+    def error(self, error: KafkaError) -> None:
+        """For ``error_cb``.
+
+        Raises:
+            KafkaException: no broker can be reached, and none has answered before.
+        """
+        if self._connected:
+            self._warn(error.str())
+        elif error.code() != KafkaError._ALL_BROKERS_DOWN:
+            self._causes[error.str()] = None
+        else:
+            self._connected = True  # close() must not raise it a second time
+            raise exception_for(error.code(), f"cannot connect to Kafka: {self.causes() or error.str()}")
+
+    def causes(self) -> str:
+        """Why no broker has answered so far; empty where nothing is known."""
+        causes = list(self._causes)
+        more = len(causes) - _MOST_CAUSES
+        return "; ".join(causes[:_MOST_CAUSES]) + (f"; and {more} more" if more > 0 else "")
+
+    def explained(self, error: KafkaException) -> KafkaException:
+        """An error of the first call; where no broker answered in time, with the reasons."""
+        found = error.args[0] if error.args else None
+        if self._connected or not self._causes or not isinstance(found, KafkaError) or (
+                found.code() != KafkaError._TIMED_OUT):
+            return error
+        return exception_for(found.code(), f"{found.str()}: {self.causes()}")
+
+    def log(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if self._debug:
+            say(f"{record.levelname.lower()}: {text}")
+        elif not (isinstance(record.args, tuple) and record.args[:1] == (_FAIL,)):
+            self._warn(text)
+
+    def _warn(self, text: str) -> None:
+        now = self._clock()
+        if now - self._shown.get(text, now - _AGAIN_S) >= _AGAIN_S:
+            self._shown[text] = now
+            warn(text)
+
+
+class _Handler(logging.Handler):
+    def __init__(self, reports: Reports) -> None:
+        super().__init__()
+        self._reports = reports
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._reports.log(record)

@@ -1,0 +1,87 @@
+"""What a command says on standard error while it runs, and how often."""
+
+from __future__ import annotations
+
+import pytest
+
+from kconsumer.cli.terminal import Failure, Reports, warn
+from kconsumer.errors import KafkaError, KafkaException
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def failed(broker: str) -> KafkaError:
+    return KafkaError(KafkaError._TRANSPORT, f"{broker}: refused")
+
+
+DOWN = KafkaError(KafkaError._ALL_BROKERS_DOWN, "no broker can be reached")
+
+
+def test_what_fails_before_a_broker_has_answered_becomes_one_error(capsys: pytest.CaptureFixture[str]):
+    reports = Reports()
+    reports.error(failed("a:1"))
+    reports.error(failed("a:1"))
+    reports.error(failed("b:1"))
+    with pytest.raises(KafkaException) as caught:
+        reports.error(DOWN)
+    assert caught.value.args[0].str() == "cannot connect to Kafka: a:1: refused; b:1: refused"
+    assert caught.value.args[0].code() == KafkaError._ALL_BROKERS_DOWN
+    reports.error(DOWN)  # while the consumer is closed
+    assert capsys.readouterr().err == "kconsumer: warning: no broker can be reached\n"
+
+
+def test_many_causes_are_cut_short():
+    reports = Reports()
+    for number in range(10):
+        reports.error(failed(f"b{number}:1"))
+    assert reports.causes() == "b0:1: refused; b1:1: refused; b2:1: refused; and 7 more"
+
+
+def test_a_call_that_nobody_answered_says_why():
+    reports = Reports()
+    reports.error(failed("a:1"))
+    late = KafkaException(KafkaError(KafkaError._TIMED_OUT, "no answer"))
+    assert reports.explained(late).args[0].str() == "no answer: a:1: refused"
+    other = KafkaException(KafkaError(KafkaError._AUTHENTICATION, "a:1: refused"))
+    assert reports.explained(other) is other
+    reports.connected()
+    assert reports.explained(late) is late
+
+
+def test_later_failures_are_warnings_once_a_minute(capsys: pytest.CaptureFixture[str]):
+    clock = Clock()
+    reports = Reports(clock=clock)
+    reports.connected()
+    for _ in range(100):
+        reports.error(failed("a:1"))
+        reports.error(DOWN)
+        reports.logger.warning("%s [%s] %s", "FAIL", "kconsumer-cli", "a:1: refused")
+        reports.logger.warning("%s", "a property has no effect")
+    clock.now += 59.9
+    reports.error(failed("a:1"))
+    assert capsys.readouterr().err.splitlines() == [
+        "kconsumer: warning: a:1: refused", "kconsumer: warning: no broker can be reached",
+        "kconsumer: warning: a property has no effect"]
+    clock.now += 0.1
+    reports.error(failed("a:1"))
+    assert capsys.readouterr().err == "kconsumer: warning: a:1: refused\n"
+
+
+def test_debug_shows_every_line(capsys: pytest.CaptureFixture[str]):
+    reports = Reports(debug=True)
+    for _ in range(2):
+        reports.logger.debug("%s [%s] %s", "FAIL", "kconsumer-cli", "a:1: \x1b[2J")
+    assert capsys.readouterr().err == "kconsumer: debug: FAIL [kconsumer-cli] a:1: \\x1b[2J\n" * 2
+
+
+def test_what_is_said_is_escaped(capsys: pytest.CaptureFixture[str]):
+    warn("a\x1b]0;x\x07\nb\u202e")
+    Failure("a\x1b\nb\r").show()
+    assert capsys.readouterr().err == ("kconsumer: warning: a\\x1b]0;x\\x07\\nb\\u202e\n"
+                                       "kconsumer: a\\x1b\nb\\r\n")
