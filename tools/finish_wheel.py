@@ -207,11 +207,13 @@ def finish(wheel: Path, destination: Path, debug: Path) -> Path:
         add_sbom(info, made, libraries)
         result = destination / made.name
         pack(final, result)
+        installed = sum(path.stat().st_size for path in final.rglob("*") if path.is_file())
         shutil.move(symbols, debug / f"{made.stem}-debug.tar.xz")
     size = result.stat().st_size
     if size >= LARGEST_BYTES:
         raise SystemExit(f"finish_wheel: {result.name} has {size} bytes, more than {LARGEST_BYTES}")
-    print(f"{result.name}: {size / 1e6:.2f} MB, with {', '.join(sorted({of.name for of in libraries.values()}))}")
+    print(f"{result.name}: {size / 1e6:.2f} MB, {installed / 1e6:.2f} MB installed, with "
+          f"{', '.join(sorted({of.name for of in libraries.values()}))}")
     return result
 
 
