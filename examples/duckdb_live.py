@@ -68,8 +68,8 @@ def main() -> None:
                     database.execute("insert into arrived select * from batch")
                     database.unregister("batch")
                 if time.monotonic() >= due:
-                    database.execute("delete from arrived where timestamp < now() - to_minutes(?)",
-                                     [int(arguments.minutes)])
+                    database.execute("delete from arrived where timestamp < now() - to_microseconds(?)",
+                                     [int(arguments.minutes * 60e6)])
                     print(database.sql(arguments.sql), flush=True)
                     due = time.monotonic() + arguments.every
         except WakeupError:

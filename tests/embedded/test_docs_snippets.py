@@ -50,7 +50,7 @@ COMMANDS = [pytest.param(words, id=place) for page in PAGES if page.name not in 
 @pytest.fixture
 def cluster():
     with EmbeddedCluster(3) as cluster:
-        cluster.set_group_timing(initial_rebalance_delay_ms=0)
+        cluster.set_group_timing(initial_rebalance_delay_ms=3000)  # Kafka's default: a group takes seconds to form
         cluster.create_topic("flights", partitions=6)
         cluster.produce("flights", (
             {"key": f"{i % 7}", "partition": i % 6, "timestamp": 1_714_521_600_000 + 1000 * i, "value": json.dumps(

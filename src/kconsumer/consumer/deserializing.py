@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from kconsumer.config.values import configuration_error
-from kconsumer.errors import ConsumeError, KeyDeserializationError, ValueDeserializationError
+from kconsumer.errors import ConsumeError, KafkaError, KeyDeserializationError, ValueDeserializationError
 from kconsumer.serialization import MessageField, SerializationContext
 
 __all__ = ["Deserializing"]
@@ -111,10 +111,12 @@ class Deserializing(_Consumer, Generic[K, V]):
         raise NotImplementedError("DeserializingConsumer has no consume(): use poll()")
 
     def __iter__(self) -> Iterator[Any]:
-        """Messages with key and value deserialized; raises as `poll`."""
-        messages = super().__iter__()
-        while (message := next(messages, None)) is not None:
-            yield self._deserialize(message)
+        """Messages with key and value deserialized, without ends of partitions; raises as `poll`."""
+        while True:  # not through the base's iterator, which calls poll() and so would deserialize twice
+            message = super().poll()
+            error = message.error()
+            if error is None or error.code() != KafkaError._PARTITION_EOF:
+                yield self._deserialize(message)
 
     def _deserialize(self, message: Any) -> Any:
         error = message.error()
