@@ -1,0 +1,163 @@
+"""Writes measured figures into the pages that quote them, from docs/benchmarks.json.
+
+Owns: docs/benchmarks.json, which holds the figures of the tables that `make bench ARGS=--publish` writes into
+docs/benchmarks.md and docs/benchmarks-spark.md, and the marked places in all other pages:
+
+    <!-- figure: plain; kconsumer poll; rate -->5.4<!-- /figure -->
+    <!-- figure: plain; kconsumer poll; rate / plain; raw socket; rate -->33 %<!-- /figure -->
+
+A mark names section, row and column; two of them are divided, and shown in percent. Figures have two digits.
+Threads: none (a developer's tool). Never: measures anything. `--check` changes nothing, and fails where a page quotes
+another figure, or a figure of performance stands outside a mark.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+RESULTS: Final = ROOT / "docs" / "benchmarks.json"
+SOURCES: Final = ("benchmarks.md", "benchmarks-spark.md")
+
+# Short names of columns in marks.
+_COLUMNS: Final = {"M records/s": "rate", "CPU s per M records": "cpu", "times confluent-kafka's rate": "times",
+                   "kconsumer's rate by this": "times", "a trigger, ms": "trigger", "% of a core": "core"}
+_SECTION: Final = re.compile(r"^### ([^:\n]+)(?::.*)?$")
+_NUMBER: Final = re.compile(r"-?[\d,]*\.?\d+")
+_MARK: Final = re.compile(r"<!-- figure: (?P<what>[^>]*?) -->(?P<shown>[^<]*)<!-- /figure -->")
+_BLOCK: Final = re.compile(r"^```.*?^```$", re.M | re.S)
+# What reads like a measured speed. Sizes, limits and settings do not.
+_BARE: Final = re.compile(
+    r"\d[\d.,]*(?: to \d[\d.,]*)?\s*(?:"
+    r"(?:M|k|million|thousand)\s*(?:records|rows|messages)?\s*/\s*s\b"
+    r"|(?:records|rows|messages)(?:/s| a second)"
+    r"|(?:\u00d7|times)\s+(?:what|that|those|as|of|confluent|librdkafka|Spark|franz|the rate|faster)"
+    r"|%\s+of\s+(?:a core|a raw socket|confluent|Spark|one that))", re.I)
+
+
+class FigureError(Exception):
+    """A mark that names no figure, or a page that is not as it should be."""
+
+
+def figures_of(text: str) -> dict[str, dict[str, dict[str, float]]]:
+    """section → row → column → median, of the tables of a page."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    section, columns = "", []
+    for line in text.splitlines():
+        if heading := _SECTION.match(line):
+            section, columns = heading[1].split(",")[0].strip(), []
+        elif not line.startswith("|") or not section:
+            columns = []
+        elif not columns:
+            columns = _cells(line)
+        elif not set(line) <= set("|- "):
+            cells = _cells(line)
+            named = 2 if len(columns) > 1 and columns[1] == "partitions" else 1
+            row = found.setdefault(section, {}).setdefault(" ".join(cells[:named]), {})
+            for column, cell in list(zip(columns, cells, strict=True))[named:]:
+                if number := _NUMBER.match(cell):
+                    row[_COLUMNS.get(column, column)] = float(number[0].replace(",", ""))
+    return found
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def transcribed() -> str:
+    """What docs/benchmarks.json has to hold."""
+    found = {name: figures_of((ROOT / "docs" / name).read_text(encoding="utf-8")) for name in SOURCES}
+    return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+
+
+class Figures:
+    """The figures by the names that marks give them; those of Spark's page begin with ``spark``."""
+
+    def __init__(self, results: dict[str, dict[str, dict[str, dict[str, float]]]]) -> None:
+        self._results = results
+
+    def shown(self, what: str) -> str:
+        """The text of a mark.
+
+        Raises:
+            FigureError: there is no such figure.
+        """
+        parts = [self._figure(part) for part in re.split(r" / (?=[^;]+;)", what)]
+        if len(parts) == 1:
+            return _two_digits(parts[0])
+        return f"{100 * parts[0] / parts[1]:.0f} %"
+
+    def _figure(self, place: str) -> float:
+        words = [word.strip() for word in place.split(";")]
+        page = SOURCES[0]
+        if words[0] == "spark":
+            page, words = SOURCES[1], words[1:]
+        try:
+            section, row, column = words
+            return self._results[page][section][row][column]
+        except (KeyError, ValueError):
+            raise FigureError(f"no figure {place!r} in {RESULTS.name}") from None
+
+
+def _two_digits(number: float) -> str:
+    return f"{number:,.0f}" if abs(number) >= 100 else f"{float(f'{number:.2g}'):g}"
+
+
+def filled(text: str, figures: Figures) -> str:
+    """A page with the present figures in its marks."""
+    return _MARK.sub(lambda mark: f"<!-- figure: {mark['what']} -->{figures.shown(mark['what'])}<!-- /figure -->", text)
+
+
+def bare(text: str) -> Iterator[tuple[int, str]]:
+    """(line, text) of figures of performance outside marks and blocks of code."""
+    def blank(found: re.Match[str]) -> str:
+        return re.sub(r"[^\n]", " ", found[0])
+
+    # A mark is known to be right, whatever word follows it.
+    plain = _MARK.sub(lambda mark: re.sub(r"[^\n]", "_", mark[0]), _BLOCK.sub(blank, text))
+    for found in _BARE.finditer(plain):
+        yield text.count("\n", 0, found.start()) + 1, found[0]
+
+
+def pages() -> list[Path]:
+    """Those that may quote figures."""
+    docs = [page for page in sorted((ROOT / "docs").glob("*.md")) if page.name not in SOURCES]
+    return [ROOT / "README.md", ROOT / "DESIGN.md", *docs]
+
+
+def main() -> int:
+    check = "--check" in sys.argv[1:]
+    wrong: list[str] = []
+    results = transcribed()
+    if not RESULTS.exists() or RESULTS.read_text(encoding="utf-8") != results:
+        if check:
+            wrong.append(f"{RESULTS.relative_to(ROOT)} is not what the pages of benchmarks have")
+        else:
+            RESULTS.write_text(results, encoding="utf-8")
+    figures = Figures(json.loads(results))
+    for page in pages():
+        text, name = page.read_text(encoding="utf-8"), page.relative_to(ROOT)
+        try:
+            new = filled(text, figures)
+        except FigureError as error:
+            wrong.append(f"{name}: {error}")
+            continue
+        if new != text and check:
+            wrong.append(f"{name}: a figure is not that of {RESULTS.name}")
+        elif new != text:
+            page.write_text(new, encoding="utf-8")
+        wrong += [f"{name}:{line}: {said!r} is a figure without a mark" for line, said in bare(new)]
+    for problem in wrong:
+        print(problem, file=sys.stderr)
+    if wrong and check:
+        print("run python tools/figures.py; see its head for how figures are marked", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
