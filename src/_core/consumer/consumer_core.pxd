@@ -75,12 +75,14 @@ cdef class ConsumerCore:
     cdef int64_t deadline_us(self, object timeout) except -1
     cdef object poll_slow(self, object timeout)
     cdef int attend_group(self, uint32_t bits) except -1
-    cdef int leave_group(self, int64_t deadline_us) except -1
+    cdef int leave_group(self, int64_t timeout_us) except -1
+    cdef int64_t end_deadline(self, int64_t timeout_us) noexcept
     cdef int ask_application(self, BackgroundEvent& event) except -1
     cdef int await_until(self, ApplicationEvent* event, int64_t deadline_us) except -1
     # private
     cdef void _leave_to_parent(self) noexcept
     cdef void _stop(self) noexcept
+    cdef int _tell_commits(self, BackgroundEvent& event) except -1
     cdef int _dispatch(self, BackgroundEvent& event) except -1
     cdef object _serve_or_yield(self, ApplicationEvent* event)
     cdef int _consume_into(self, list out, Py_ssize_t most, int64_t deadline) except -1

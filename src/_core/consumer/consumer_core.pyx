@@ -55,6 +55,7 @@ watch_forks()
 
 cdef enum:
     DEFAULT_CLOSE_MS = 5000
+    CLOSE_GRACE_MS = 100
 
 _CLOSED = "Consumer closed"
 
@@ -266,9 +267,13 @@ cdef class ConsumerCore:
         """GroupCore serves rebalances and the interval's commit here."""
         return 0
 
-    cdef int leave_group(self, int64_t deadline_us) except -1:
-        """GroupCore's part of close(): callbacks, the last commit, the leave."""
+    cdef int leave_group(self, int64_t timeout_us) except -1:
+        """GroupCore's part of close(): callbacks; then it posts the last commit and the leave."""
         return 0
+
+    cdef int64_t end_deadline(self, int64_t timeout_us) noexcept:
+        """When what close() asks of brokers must have ended; GroupCore allows for the last commits at least a second."""
+        return INT64_MAX if timeout_us == INT64_MAX else self.clock.now_us() + timeout_us
 
     cdef int ask_application(self, BackgroundEvent& event) except -1:
         """GroupCore calls an assignor or the oauth_cb of the application's here."""
@@ -313,9 +318,22 @@ cdef class ConsumerCore:
         elif event.type == BACKGROUND_STATS:
             self._on_stats(text_of(event.text))
         elif event.type == BACKGROUND_COMMIT:
-            self._on_commit(event.status.code, text_of(event.status.detail), offset_tuples(event.offsets))
+            self._tell_commits(event)
         else:
             self.ask_application(event)
+        return 0
+
+    cdef int _tell_commits(self, BackgroundEvent& event) except -1:
+        """on_commit for each commit that this is the result of."""
+        cdef size_t i
+        for i in range(event.merged.get().told if event.merged.get() != NULL else 0, event.commits()):
+            try:
+                self._on_commit(event.status.code, text_of(event.status.detail), offset_tuples(event.commit(i)))
+            except BaseException:
+                if i + 1 < event.commits():
+                    event.merged.get().told = i + 1
+                    self.background.put_back(event)
+                raise
         return 0
 
     cdef int wait(self, int64_t deadline_us) except -1:
@@ -728,20 +746,27 @@ cdef class ConsumerCore:
         """Stop fetching, close connections, end the network thread. Again: nothing happens.
 
         Args:
-            timeout: seconds it may take at most (float); None: 5.
+            timeout: seconds that brokers may take at most (float), counted from the end of the rebalance callback that
+                it runs; None: 5; negative: no limit. With a ``group.id`` at least 1 for the last commits and the leave.
         """
         cdef CloseEvent* event
-        cdef int64_t deadline
+        cdef int64_t deadline, timeout_us
         failure = None
         if self.fork_generation != fork_generation() or not self.opened or self.closed:
             return
-        deadline = self.clock.now_us() + DEFAULT_CLOSE_MS * 1000 if timeout is None else self.deadline_us(timeout)
+        timeout_us = DEFAULT_CLOSE_MS * 1000 if timeout is None else self.deadline_us(timeout)
+        if timeout is not None and timeout_us != INT64_MAX:
+            timeout_us = max(<int64_t>0, timeout_us - self.clock.now_us())
         self.enter()
         try:
             try:
-                self.leave_group(deadline)
+                self.leave_group(timeout_us)
             except BaseException as raised:
                 failure = raised
+            deadline = self.end_deadline(timeout_us)
+            if deadline != INT64_MAX:
+                # After the leave's deadline: what has not ended by then is reported, and the leave still goes out.
+                deadline += CLOSE_GRACE_MS * 1000
             event = new CloseEvent(in_ms(deadline))
             event.retain()
             self.application.add(event)

@@ -39,6 +39,7 @@ cdef class ConsumerNetworkThread:
     cdef int64_t statistics_interval_ms           # thread: N
     cdef int64_t statistics_due_ms                # thread: N
     cdef deque[ApplicationEvent*] drained         # thread: N (scratch)
+    cdef int64_t flush_until_ms                   # thread: N (dropped without close(): commits end by then; 0: not yet)
     cdef atomic[bint] stop_now                    # thread: any (set on A, read on N)
     cdef NativeThread thread                      # thread: A
 
@@ -53,8 +54,9 @@ cdef class ConsumerNetworkThread:
     cdef void _process_events(self, int64_t now_ms) noexcept nogil
     cdef int64_t _until_deadline(self, int64_t now_ms) noexcept nogil
     cdef int64_t _poll_group(self, int64_t now_ms) noexcept nogil
-    cdef bint _may_close(self) noexcept nogil
+    cdef bint may_close(self) noexcept nogil
     cdef void _attend_identity(self, int64_t now_ms) noexcept nogil
     cdef void _publish_statistics(self, int64_t now_ms) noexcept nogil
     cdef void _end_group(self, int64_t now_ms) noexcept nogil
+    cdef void _flush_commits(self) noexcept nogil
     cdef void _close(self) noexcept nogil

@@ -18,6 +18,7 @@ from kconsumer._core.events.background_event cimport (
 cdef enum:
     MAX_WAIT_MS = 60000
     CLOSE_GRACE_MS = 50
+    DROPPED_COMMITS_MS = 1000  # for the commits of a consumer that was dropped without close()
 
 
 @cython.no_gc
@@ -28,7 +29,7 @@ cdef class ConsumerNetworkThread:
         cdef bint decodes, inflates
         self.decoder.settle()
         self._process_events(now_ms)
-        if self._may_close():
+        if self.may_close():
             return
         if self.fetch_sender.positions.subscription.has_changes.load():
             self.fetch_sender.positions.adopt(now_ms)
@@ -76,7 +77,7 @@ cdef class ConsumerNetworkThread:
         wait = min(wait, self.commits.poll(now_ms))
         return min(wait, self.coordinator.poll(now_ms))
 
-    cdef bint _may_close(self) noexcept nogil:
+    cdef bint may_close(self) noexcept nogil:
         """CLOSE waits for the commits and the leave before it."""
         if self.processor.closing == NULL:
             return False
@@ -91,6 +92,8 @@ cdef class ConsumerNetworkThread:
             earliest = min(earliest, self.commits.next_deadline_ms())
         if self.processor.closing != NULL:
             earliest = min(earliest, self.processor.closing.deadline_ms)
+        if self.flush_until_ms > 0:
+            earliest = min(earliest, self.flush_until_ms)
         if earliest == INT64_MAX:
             return MAX_WAIT_MS
         return min(max(earliest - now_ms, <int64_t>0), <int64_t>MAX_WAIT_MS)
@@ -125,11 +128,20 @@ cdef class ConsumerNetworkThread:
     # ---- the thread
 
     cdef void run(self) noexcept nogil:
-        while not self.stop_now.load() and not self._may_close():
+        while not self.stop_now.load() and not self.may_close():
             self.run_once(self.clock.now_ms())
         if not self.stop_now.load():
             self._close()
+        elif self.has_group:
+            self._flush_commits()
         self.end()
+
+    cdef void _flush_commits(self) noexcept nogil:
+        """The consumer was dropped without close(): commits that were accepted get a moment."""
+        self.flush_until_ms = self.clock.now_ms() + DROPPED_COMMITS_MS
+        self._process_events(self.clock.now_ms())
+        while self.commits.busy() and self.clock.now_ms() < self.flush_until_ms:
+            self.run_once(self.clock.now_ms())
 
     cdef void end(self) noexcept nogil:
         """Every request and every event that has not ended fails; CLOSE ends last."""

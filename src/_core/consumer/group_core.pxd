@@ -40,7 +40,8 @@ cdef class GroupCore(ConsumerCore):
     cdef int _standing(self, vector[PartitionState*]& states, vector[PartitionOffset]& out) except -1
     cdef int _commit_returned(self) except -1
     cdef int _standing_of_all(self, vector[PartitionOffset]& out) except -1
-    cdef LeaveGroupEvent* _leave(self, bint closing, int64_t deadline_us, bint call_back) except NULL
+    cdef int _leave(self, bint closing, int64_t timeout_us, bint call_back) except -1
     cdef bint _drop_rebalances(self) except -1
-    cdef int leave_group(self, int64_t deadline_us) except -1
+    cdef int leave_group(self, int64_t timeout_us) except -1
+    cdef int64_t end_deadline(self, int64_t timeout_us) noexcept
     cdef int _note_named(self, const vector[PartitionOffset]& offsets) except -1

@@ -5,6 +5,7 @@ all else may come from any thread. Never: waits for a rebalance; the network thr
 has been acknowledged. The callbacks themselves are called by kconsumer/consumer/group_consumer.py (`_on_rebalance`).
 """
 cimport cython
+from libc.stdint cimport INT64_MAX
 
 from kconsumer._core.base.cpp cimport string
 from kconsumer._core.base.fork cimport fork_generation
@@ -44,7 +45,7 @@ from kconsumer._core.managers.topic_patterns cimport TopicPatterns
 from kconsumer.errors import error_for, exception_for
 
 cdef enum:
-    LEAVE_MS = 5000       # how long an unsubscribe() that nobody waits for may take to commit and leave
+    LEAVE_LEAST_MS = 1000  # what close() allows for the last commits and the leave at least, however short its timeout
     COMMIT_MS = 60000     # default.api.timeout.ms: a commit() that cannot be made ends
 
 
@@ -67,6 +68,7 @@ cdef class GroupCore(ConsumerCore):
         self.commits = CommitRequestManager(self.positions, self.coordinator)
         self.commits.wire(self.delegate, &self.group, &self.member, &self.shared, &self.background, &self.backoff)
         self.membership = MembershipManager(self.positions, self.metadata, self.commits)
+        self.member.owned = &self.membership.owned
         self.membership.config = &self.group
         self.membership.membership = &self.member
         self.membership.shared = &self.shared
@@ -338,37 +340,28 @@ cdef class GroupCore(ConsumerCore):
             return
         if self.in_rebalance:
             # From a callback: what it is about goes, and no other callback runs.
-            event = self._leave(False, self.clock.now_us() + LEAVE_MS * 1000, False)
-            event.release()
+            self._leave(False, self.group.session_timeout_ms * 1000, False)
             return
         self.enter()
         try:
-            event = self._leave(False, self.clock.now_us() + LEAVE_MS * 1000, True)
-            event.release()
+            self._leave(False, self.group.session_timeout_ms * 1000, True)
         finally:
             self.busy.store(0)
 
-    cdef LeaveGroupEvent* _leave(self, bint closing, int64_t deadline_us, bint call_back) except NULL:
-        """Ends the subscription: on_revoke (on_lost if the member was fenced), then the event that commits and leaves.
-
-        Returns it with a reference for the caller, posted even when a callback raises.
-        """
-        cdef LeaveGroupEvent* event = new LeaveGroupEvent(in_ms(deadline_us))
+    cdef int _leave(self, bint closing, int64_t timeout_us, bint call_back) except -1:
+        """Ends the subscription: on_revoke (on_lost if the member was fenced), then the event that commits and leaves,
+        posted even when a callback raises. The timeout counts from the callback's end."""
+        cdef LeaveGroupEvent* event = new LeaveGroupEvent(INT64_MAX)
         cdef vector[PartitionState*] states
         cdef vector[TopicPartition] leaving
         cdef bint lost = self._drop_rebalances()
         leaving.swap(self.held)
         self.subscription.snapshot(states)
         self.subscribed = False
-        event.retain()
         event.closing = closing
         try:
             if call_back and not leaving.empty():
                 self._call_back("lost" if lost else "revoke", leaving, True)
-        except BaseException:
-            # Nobody takes the reference that is returned.
-            event.release()
-            raise
         finally:
             if self.group.auto_commit and not lost:
                 self._standing(states, event.offsets)
@@ -377,8 +370,9 @@ cdef class GroupCore(ConsumerCore):
             self.changed()
             self.subscription_epoch += 1
             event.epoch = self.subscription_epoch
+            event.deadline_ms = in_ms(self.end_deadline(timeout_us))
             self.application.add(event)
-        return event
+        return 0
 
     cdef bint _drop_rebalances(self) except -1:
         """Rebalances that were not served any more. True: the member had been fenced."""
@@ -390,28 +384,27 @@ cdef class GroupCore(ConsumerCore):
         self.background.attention.clear(<uint32_t>ATTENTION_REBALANCE)
         return lost
 
-    cdef int leave_group(self, int64_t deadline_us) except -1:
-        """Part of close(). Callbacks take their own time; what brokers are asked ends by the deadline."""
-        cdef LeaveGroupEvent* event
+    cdef int leave_group(self, int64_t timeout_us) except -1:
+        """Part of close(): the CLOSE that follows waits for what is posted here."""
         cdef CommitEvent* commit
         if not self.config.has_group:
             return 0
         if self._processed_only:
             self.handler.mark_unprocessed()
         if self.subscribed:
-            event = self._leave(True, deadline_us, True)
-            try:
-                self.await_until(event, deadline_us)
-            finally:
-                event.release()
+            self._leave(True, timeout_us, True)
         elif self.group.auto_commit:
-            commit = new CommitEvent(in_ms(deadline_us), False)
+            commit = new CommitEvent(in_ms(self.end_deadline(timeout_us)), False)
             commit.automatic = True
             commit.notify = True
             self._standing_of_all(commit.offsets)
-            # The CLOSE that follows waits for it.
             self.application.add(commit)
         return 0
+
+    cdef int64_t end_deadline(self, int64_t timeout_us) noexcept:
+        if self.config.has_group:
+            timeout_us = max(timeout_us, <int64_t>LEAVE_LEAST_MS * 1000)
+        return ConsumerCore.end_deadline(self, timeout_us)
 
     def _is_subscribed(self):
         return self.subscribed

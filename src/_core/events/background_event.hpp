@@ -27,6 +27,16 @@ enum BackgroundEventType : int32_t {
   BACKGROUND_TOKEN,     // oauth_cb is to be called
 };
 
+// Commits of the application without a waiting caller, superseded by a newer commit of the same partitions before they
+// were sent. on_commit is called for each with the result of the newer one. N fills it; A reads it once it is published.
+struct MergedCommits {
+  std::vector<int64_t> offsets;         // partition by partition as in the newer commit; the oldest commit first
+  std::vector<int32_t> leader_epochs;
+  uint64_t beyond = 0;                  // commits whose own offsets were not kept: reported with those of the newer one
+  size_t told = 0;                      // A: how many commits on_commit was called for
+  int64_t deadline_ms = INT64_MAX;      // N: of the oldest
+};
+
 struct BackgroundEvent {
   BackgroundEventType type = BACKGROUND_ERROR;
   Status status;
@@ -35,7 +45,27 @@ struct BackgroundEvent {
   int32_t broker_id = -1;
   int64_t number = 0;     // THROTTLE: ms
   std::vector<PartitionOffset> offsets;  // COMMIT: with the error of each
+  std::shared_ptr<MergedCommits> merged;  // COMMIT: older commits with the same result; null: none
+  bool only_merged = false;               // COMMIT: the newer commit itself has not ended
+  // COMMIT: how many commits this is the result of, and what each of them named, the oldest first.
+  size_t commits() const { return merged_commits() + (only_merged ? 0 : 1); }
+  std::vector<PartitionOffset> commit(size_t index) const {
+    std::vector<PartitionOffset> named = offsets;
+    const size_t first = index * offsets.size();
+    if (index < merged_commits() && first < merged->offsets.size()) {
+      for (size_t i = 0; i < named.size(); ++i) {
+        named[i].offset = merged->offsets[first + i];
+        named[i].leader_epoch = merged->leader_epochs[first + i];
+      }
+    }
+    return named;
+  }
   std::shared_ptr<const AssignorCall> assignor_call;  // ASSIGNOR
+
+ private:
+  size_t merged_commits() const {
+    return merged ? merged->offsets.size() / offsets.size() + merged->beyond : 0;
+  }
 };
 
 // Why an exclusive call must leave its fast path. One word, read once per poll().
@@ -83,6 +113,11 @@ class BackgroundEventQueue {
       events_.push_back(std::move(e));
     }
     announce();
+  }
+  // Back to the front, for the next call: a callback raised and something of the event is left.
+  void put_back(BackgroundEvent e) {
+    std::lock_guard<CountedMutex> hold(mutex_);
+    events_.push_front(std::move(e));
   }
   bool take(BackgroundEvent& out) {
     std::lock_guard<CountedMutex> hold(mutex_);

@@ -1,5 +1,5 @@
 # Declares events/background_event.hpp for Cython. thread: see there.
-from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, string, uint32_t, vector
+from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, string, uint32_t, uint64_t, vector
 from kconsumer._core.base.log cimport LogQueue
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.base.wakeup_fd cimport WakeupFd
@@ -21,6 +21,13 @@ cdef extern from "events/background_event.hpp" namespace "kc" nogil:
         const AssignorCall* get()
         void reset(const AssignorCall*)
 
+    cdef cppclass MergedCommits:
+        uint64_t beyond
+        size_t told
+
+    cdef cppclass MergedCommitsHold "std::shared_ptr<kc::MergedCommits>":
+        MergedCommits* get()
+
     cdef cppclass BackgroundEvent:
         BackgroundEvent()
         BackgroundEventType type
@@ -30,6 +37,10 @@ cdef extern from "events/background_event.hpp" namespace "kc" nogil:
         int32_t broker_id
         int64_t number
         vector[PartitionOffset] offsets
+        MergedCommitsHold merged
+        bint only_merged
+        size_t commits()
+        vector[PartitionOffset] commit(size_t index)
         AssignorCallHold assignor_call
 
     cdef enum Attention:
@@ -57,6 +68,7 @@ cdef extern from "events/background_event.hpp" namespace "kc" nogil:
         WakeupFd events_ready
         void add(BackgroundEvent)
         bint take(BackgroundEvent&)
+        void put_back(BackgroundEvent)
         size_t size()
         void add_rebalance(RebalanceEvent)
         bint take_rebalance(RebalanceEvent&)

@@ -31,6 +31,10 @@ struct PartitionOffset {
 
 inline void sort_partitions(std::vector<TopicPartition>& p) { std::sort(p.begin(), p.end()); }
 
+inline bool holds_partition(const std::vector<TopicPartition>& sorted, const std::string& topic, int32_t partition) {
+  return std::binary_search(sorted.begin(), sorted.end(), TopicPartition(topic, partition));
+}
+
 // What is in `from` and not in `without`; both sorted.
 inline std::vector<TopicPartition> partitions_without(const std::vector<TopicPartition>& from,
                                                       const std::vector<TopicPartition>& without) {

@@ -19,4 +19,5 @@ cdef extern from "events/topic_partition.hpp" namespace "kc" nogil:
         int32_t error
 
     void sort_partitions(vector[TopicPartition]&)
+    bint holds_partition(const vector[TopicPartition]& sorted, const string& topic, int32_t partition)
     vector[TopicPartition] partitions_without(const vector[TopicPartition]&, const vector[TopicPartition]&)

@@ -150,7 +150,7 @@ cdef class ClassicGroupManager(RequestManager):
 
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
         cdef int64_t wait
-        if self.membership.leave_wanted:
+        if self.membership.may_leave():
             self._leave(now_ms)
             return INT64_MAX if self.leave_in_flight else 0
         if (self.membership.state == MEMBER_UNSUBSCRIBED or self.membership.state == MEMBER_FATAL
@@ -210,7 +210,8 @@ cdef class ClassicGroupManager(RequestManager):
             if not self.leader.ready():
                 return INT64_MAX
             self._assign(now_ms)
-        if self.joining.in_flight or self.phase == PHASE_JOIN and not self.membership.subscribed_known:
+        if self.joining.in_flight or self.phase == PHASE_JOIN and not (
+                self.membership.subscribed_known and self.membership.may_join()):
             return INT64_MAX
         if now_ms < self.joining.not_before_ms:
             return self.joining.wait_ms(now_ms)
@@ -291,6 +292,7 @@ cdef class ClassicGroupManager(RequestManager):
         self.application.drop()
         self.fresh_from = 0
         self.joined_version = self.membership.subscription_version
+        self.membership.membership.joining = True
         self.joining.on_send()
         # The coordinator answers when all members have joined, at the latest after the rebalance timeout.
         self._send(body, node, CHANNEL_JOIN, KIND_JOIN, self.round, now_ms, now_ms + max(
@@ -398,6 +400,7 @@ cdef class ClassicGroupManager(RequestManager):
     cdef void _on_join(self, Request* request, Response* response, int64_t now_ms) noexcept nogil:
         cdef JoinGroupResponse message
         cdef Reader reader = Reader(response.body, response.length)
+        cdef bint missed
         message.decode(reader, response.version)
         if not self._readable(reader, request, response, message.throttle_time_ms, now_ms):
             return
@@ -411,18 +414,32 @@ cdef class ClassicGroupManager(RequestManager):
                           now_ms)
             return
         self.joining.on_success()
+        missed = self._missed_generations(message)
         self._become(message.member_id, message.generation_id, now_ms)
         self.protocol_name = message.protocol_name.value
+        if missed and self.membership.state == MEMBER_JOINING:
+            self._fence(False, b"a generation passed without this member: its partitions may have other owners", now_ms)
+            return
+        if not missed:
+            self.membership.on_joined(self.member_id, self.generation, now_ms)
         if self.membership.state != MEMBER_JOINING:
-            # Leaving: the id is needed for that.
+            # Leaving: commits that were accepted before are stored under the new generation.
             self.phase = PHASE_OUT
             return
-        self.membership.on_joined(self.member_id, self.generation, now_ms)
         self._on_joined(message, now_ms)
+
+    cdef bint _missed_generations(self, JoinGroupResponse& message) noexcept nogil:
+        """A static member keeps its place beyond the rebalance timeout (KIP-345), while a leader may give what it owned to
+        others. A member of a cooperative group comes back with partitions in hand, and the coordinator would take its
+        commits of them: they are lost. So they are where an answer to a JoinGroup was lost between the two generations:
+        it cannot be told apart, and reading again is better than overwriting another owner's offsets."""
+        return (not self.config.group_instance_id.empty() and self.generation >= 0
+                and message.generation_id > self.generation + 1 and not self.membership.owned.empty())
 
     cdef void _become(self, const string& member_id, int32_t generation, int64_t now_ms) noexcept nogil:
         self.member_id = member_id
         self.generation = generation
+        self.membership.membership.joining = False
         self.identity += 1
         self.heartbeat.on_success()
         self.heartbeat_due_ms = now_ms + self.config.heartbeat_interval_ms
@@ -563,6 +580,7 @@ cdef class ClassicGroupManager(RequestManager):
         """No member of any generation; what is in flight means nothing any more."""
         if self.joining.in_flight:
             self._abandon(now_ms)
+        self.membership.membership.joining = False
         if forget_id:
             self.member_id.clear()
         if self.phase == PHASE_OUT and self.generation < 0:
@@ -696,6 +714,9 @@ cdef class ClassicGroupManager(RequestManager):
                                 and self.coordinator.node >= 0)
         if self.leave_in_flight:
             return
+        if not to_be_told and self.coordinator.node < 0 and not self.member_id.empty():
+            self.background.log.write(5, 0, b"LEAVEGROUP", b"group %s: no coordinator is known to leave it at: it drops "
+                                      b"this member when its session times out", self.config.group_id.c_str())
         if to_be_told:
             body = new BodyOf[LeaveGroupRequest]()
             body.message.group_id = self.config.group_id

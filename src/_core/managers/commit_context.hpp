@@ -3,12 +3,14 @@
 // Never: sends or decides anything; commit_request_manager.pyx and committed_request_manager.pyx do.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "base/status.hpp"
 #include "events/application_event.hpp"
+#include "events/background_event.hpp"
 #include "protocol/types.hpp"
 #include "state/partition_state.hpp"
 #include "state/request_state.hpp"
@@ -39,8 +41,11 @@ struct QueuedCommit {
   uint64_t coordinator_failures = 0;    // CoordinatorRequestManager.failures when it was made
   int32_t epoch = -1;                   // of the membership when it was made
   bool as_member = false;               // made while subscribed
-  bool departing = false;               // of a revocation or a leave
+  bool departing = false;               // made by a revocation or a leave
+  bool held = false;                    // a revocation, a rejoin or a leave waits for it
+  std::vector<uint8_t> ours;            // held: by offset, whether the member owned the partition when that began
   bool lost = false;                    // the member was fenced since: what is in flight is not sent again
+  std::shared_ptr<MergedCommits> merged;  // older commits of the same partitions, which get this one's result
 };
 
 struct CommitPlace {

@@ -1,6 +1,7 @@
 # Declares managers/commit_context.hpp for Cython. thread: N.
 from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint8_t, uint64_t, unordered_map, vector
 from kconsumer._core.events.application_event cimport CommitEvent, FetchCommittedEvent
+from kconsumer._core.events.background_event cimport MergedCommitsHold
 from kconsumer._core.protocol.types cimport Uuid
 from kconsumer._core.state.partition_state cimport PartitionState
 from kconsumer._core.state.request_state cimport RequestState
@@ -30,7 +31,10 @@ cdef extern from "managers/commit_context.hpp" namespace "kc" nogil:
         int32_t epoch
         bint as_member
         bint departing
+        bint held
+        vector[uint8_t] ours
         bint lost
+        MergedCommitsHold merged
 
     cdef cppclass CommitPlace:
         CommitPlace()

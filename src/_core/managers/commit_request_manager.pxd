@@ -2,9 +2,10 @@
 from kconsumer._core.base.cpp cimport deque, int32_t, int64_t, map, string, uint64_t, uint8_t, unordered_map, vector
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.events.application_event cimport CommitEvent, FetchCommittedEvent
-from kconsumer._core.events.background_event cimport BackgroundEventQueue
-from kconsumer._core.events.topic_partition cimport PartitionOffset
+from kconsumer._core.events.background_event cimport BackgroundEventQueue, MergedCommitsHold
+from kconsumer._core.events.topic_partition cimport PartitionOffset, TopicPartition
 from kconsumer._core.managers.commit_context cimport CommitPlace, QueuedCommit, SentCommit, SentOffset
+from kconsumer._core.managers.commit_merging cimport CommitMerging
 from kconsumer._core.managers.committed_request_manager cimport CommittedRequestManager
 from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager
 from kconsumer._core.managers.request_manager cimport RequestManager
@@ -36,7 +37,8 @@ cdef class CommitRequestManager(RequestManager):
     cdef int64_t sent_us                         # thread: N
     cdef int64_t names_until_ms                  # thread: N (a topic id was not known to the broker: names until then)
     cdef uint64_t failures_seen                  # thread: N (of the coordinator)
-    cdef size_t departing_left                   # thread: N
+    cdef CommitMerging merging                   # thread: N
+    cdef size_t held_left                        # thread: N (commits in the queue that are held)
     cdef size_t automatic_left                   # thread: N (of the interval, not tried yet)
     cdef int64_t automatic_due_ms                # thread: N (0: nothing is assigned)
     cdef int32_t fenced_by                       # thread: N
@@ -47,11 +49,16 @@ cdef class CommitRequestManager(RequestManager):
     # Take over one reference each; completed when the coordinator has answered, or at the deadline.
     cdef void commit(self, CommitEvent* event, int64_t now_ms) noexcept nogil
     cdef void fetch_committed(self, FetchCommittedEvent* event, int64_t now_ms) noexcept nogil
-    # Commits of a rebalance or a leave, made from what the ACK carried: retried until the deadline. busy: not answered
-    # yet.
+    # The automatic commit of a revocation or a leave, made from what its event carried: held from the beginning.
     cdef void commit_departing(self, vector[PartitionOffset]& offsets, int64_t deadline_ms,
                                int64_t now_ms) noexcept nogil
-    cdef bint departing_busy(self) noexcept nogil
+    # A revocation, a rejoin or a leave begins: every commit accepted so far is to end before the coordinator hears of it.
+    # `owned` (sorted): what this member owned until now; their offsets go out under any newer epoch meanwhile.
+    cdef void hold(self, const vector[TopicPartition]& owned) noexcept nogil
+    # Held commits that have not ended: whoever wants to go waits.
+    cdef bint held_busy(self) noexcept nogil
+    # The time of a leave is over: held commits fail as timed out.
+    cdef void give_up_held(self, int64_t now_ms) noexcept nogil
     # Any commit that has not ended: close() waits for it.
     cdef bint busy(self) noexcept nogil
     # The coordinator refused a commit of the present membership: ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID,
@@ -72,7 +79,14 @@ cdef class CommitRequestManager(RequestManager):
     cdef void _send(self, int32_t node, int64_t now_ms) noexcept nogil
     cdef void _gather(self, int64_t now_ms) noexcept nogil
     cdef bint _refuse(self, uint64_t sequence, QueuedCommit* queued, size_t i) noexcept nogil
-    cdef bint _owns(self, PartitionOffset* offset) noexcept nogil
+    cdef bint _is_ours(self, QueuedCommit* queued, size_t i) noexcept nogil
+    cdef QueuedCommit* _supersede(self, CommitEvent* event, uint64_t sequence) noexcept nogil
+    cdef bint _absorb(self, uint64_t sequence, QueuedCommit* queued) noexcept nogil
+    cdef void _drop(self, uint64_t sequence, QueuedCommit* queued) noexcept nogil
+    cdef bint _is_joining(self) noexcept nogil
+    cdef void _expire_merged(self, QueuedCommit* queued, int64_t now_ms) noexcept nogil
+    cdef void _out_of_time(self, uint64_t sequence, int64_t now_ms) noexcept nogil
+    cdef Status _why_late(self, bint sync) noexcept nogil
     cdef bint _may_retry(self, uint64_t sequence, QueuedCommit* queued, size_t i) noexcept nogil
     cdef void _choose(self, uint64_t sequence, QueuedCommit* queued, size_t i) noexcept nogil
     cdef void _fill(self, BodyOf[OffsetCommitRequest]* body, int64_t now_ms) noexcept nogil
@@ -85,4 +99,5 @@ cdef class CommitRequestManager(RequestManager):
     cdef void _done(self, QueuedCommit* queued, size_t i, int32_t code) noexcept nogil
     cdef void _finish_all(self, vector[uint64_t]& over, int64_t now_ms) noexcept nogil
     cdef void _finish(self, uint64_t sequence, int32_t code, const char* why, int64_t now_ms) noexcept nogil
-    cdef void _tell(self, CommitEvent* event, const Status& status) noexcept nogil
+    cdef void _tell(self, CommitEvent* event, const Status& status, MergedCommitsHold& merged,
+                    bint only_merged) noexcept nogil

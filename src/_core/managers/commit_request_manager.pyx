@@ -4,19 +4,26 @@ thread: N. Never: more than one OffsetCommit in flight; sends for a member that 
 epoch, the offset of a partition that this member may have lost meanwhile (the broker checks the epoch, not the owner).
 
 All that waits goes into one request, the newest offset of each partition; every commit gets the results of its own
-partitions. A commit that somebody waits for, and one of a revocation or a leave, is retried until its deadline; another
-one (the interval's, too) while no newer commit names the partition, for at most session.timeout.ms.
+partitions. A commit with a waiting caller, and one that a revocation, a rejoin or a leave waits for (`held`), is retried
+until its deadline; another one (the interval's, too) while no newer commit names the partition, for at most
+session.timeout.ms. An asynchronous commit that has not been sent is superseded by the next one of the same partitions
+(managers/commit_merging.hpp).
+
+"May I go?": before a member acknowledges a revocation, joins again or leaves, MembershipManager calls hold(), and its
+protocol's manager asks held_busy() until every commit accepted by then has ended.
 
 Errors per partition of an OffsetCommit response:
   NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, REQUEST_TIMED_OUT, a lost connection   retried where it is found
   COORDINATOR_LOAD_IN_PROGRESS      retried
-  STALE_MEMBER_EPOCH                retried with the epoch of the next heartbeat while the partition is owned and not
-                                    being revoked (a revocation's own commit: always, as the coordinator has not been
-                                    told yet), else final
+  STALE_MEMBER_EPOCH                retried with the epoch of the next heartbeat while the partition is owned, or was when
+                                    the commit was held (the coordinator has not been told of the revocation yet); else
+                                    final
   UNKNOWN_TOPIC_ID                  retried by name, as the coordinator may know the topic by that only
   UNKNOWN_TOPIC_OR_PARTITION        retried twice, as it may not have heard of a new topic yet; not in a revocation
-  ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID   final
-  REBALANCE_IN_PROGRESS             final: the next generation may have given the partition to another member
+  REBALANCE_IN_PROGRESS             retried on the same condition: the group is between two generations
+  ILLEGAL_GENERATION                retried on the same condition while this member joins or has joined a newer
+                                    generation than it committed under; else final
+  UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID   final
   OFFSET_METADATA_TOO_LARGE, INVALID_COMMIT_OFFSET_SIZE, TOPIC_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED
   and every other                   final
 After STALE_MEMBER_EPOCH, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID and FENCED_INSTANCE_ID a heartbeat goes out at once
@@ -36,6 +43,7 @@ from kconsumer._core.base.error_codes cimport (
     FENCED_INSTANCE_ID,
     ILLEGAL_GENERATION,
     NOT_COORDINATOR,
+    REBALANCE_IN_PROGRESS,
     REQUEST_TIMED_OUT,
     STALE_MEMBER_EPOCH,
     UNKNOWN_MEMBER_ID,
@@ -57,6 +65,7 @@ from kconsumer._core.events.background_event cimport (
     BACKGROUND_COMMIT,
     BackgroundEvent,
 )
+from kconsumer._core.events.topic_partition cimport holds_partition
 from kconsumer._core.managers.commit_context cimport (
     BY_NAME_VERSION,
     COMMIT_DONE,
@@ -86,8 +95,23 @@ cdef enum:
 cdef bint is_retriable(int32_t code) noexcept nogil:
     """Of a response."""
     return (code == <int>NOT_COORDINATOR or code == <int>COORDINATOR_NOT_AVAILABLE or code == <int>REQUEST_TIMED_OUT
-            or code == <int>COORDINATOR_LOAD_IN_PROGRESS or code == <int>STALE_MEMBER_EPOCH
-            or code == <int>UNKNOWN_TOPIC_ID or code == <int>UNKNOWN_TOPIC_OR_PARTITION)
+            or code == <int>COORDINATOR_LOAD_IN_PROGRESS or code == <int>UNKNOWN_TOPIC_ID
+            or code == <int>UNKNOWN_TOPIC_OR_PARTITION or is_of_an_epoch(code))
+
+
+cdef bint is_of_an_epoch(int32_t code) noexcept nogil:
+    """Refused for its generation or epoch: to be sent again under a newer one if the partition stays with this member."""
+    return (code == <int>STALE_MEMBER_EPOCH or code == <int>REBALANCE_IN_PROGRESS
+            or code == <int>ILLEGAL_GENERATION)
+
+
+cdef bint is_plain(CommitEvent* event) noexcept nogil:
+    """Asynchronous and made by the application: may supersede another one, and be superseded."""
+    cdef size_t i
+    for i in range(event.offsets.size()):
+        if event.offsets[i].offset < 0:
+            return False
+    return not event.sync and not event.automatic
 
 
 @cython.no_gc
@@ -127,8 +151,34 @@ cdef class CommitRequestManager(RequestManager):
         event.automatic = True
         self._queue(event, True, now_ms)
 
-    cdef bint departing_busy(self) noexcept nogil:
-        return self.departing_left > 0
+    cdef void hold(self, const vector[TopicPartition]& owned) noexcept nogil:
+        cdef QueuedCommit* queued
+        cdef size_t i
+        it = self.queue.begin()
+        while it != self.queue.end():
+            queued = &dereference(it).second
+            if queued.as_member and not queued.held and not queued.lost:
+                queued.held = True
+                self.held_left += 1
+                queued.ours.assign(queued.steps.size(), 0)
+                for i in range(queued.steps.size()):
+                    queued.ours[i] = holds_partition(owned, queued.event.offsets[i].topic,
+                                                     queued.event.offsets[i].partition)
+            preincrement(it)
+
+    cdef bint held_busy(self) noexcept nogil:
+        return self.held_left > 0
+
+    cdef void give_up_held(self, int64_t now_ms) noexcept nogil:
+        cdef vector[uint64_t] over
+        cdef uint64_t sequence
+        it = self.queue.begin()
+        while it != self.queue.end():
+            if dereference(it).second.held:
+                over.push_back(dereference(it).first)
+            preincrement(it)
+        for sequence in over:
+            self._out_of_time(sequence, now_ms)
 
     cdef bint busy(self) noexcept nogil:
         return not self.queue.empty()
@@ -140,30 +190,46 @@ cdef class CommitRequestManager(RequestManager):
 
     cdef void _queue(self, CommitEvent* event, bint departing, int64_t now_ms) noexcept nogil:
         cdef uint64_t sequence = self.next_sequence
-        cdef QueuedCommit* queued = &self.queue[sequence]
+        cdef bint plain = not departing and is_plain(event)
+        cdef QueuedCommit* queued = self._supersede(event, sequence) if plain else NULL
+        cdef bint superseded = queued != NULL
         cdef size_t i
         self.next_sequence += 1
+        if not superseded:
+            queued = &self.queue[sequence]
+            if plain:
+                self.merging.note(sequence, event.offsets)
         queued.event = event
-        queued.departing = departing
+        queued.departing = queued.held = departing
         queued.as_member = self.membership.subscribed
         queued.epoch = self.membership.epoch
         queued.coordinator_failures = self.coordinator.failures
         queued.deadline_ms = event.deadline_ms
         if not event.sync:
             queued.deadline_ms = min(queued.deadline_ms, now_ms + self.config.session_timeout_ms)
+        queued.left = 0
         queued.steps.assign(event.offsets.size(), COMMIT_DONE)
+        if departing:
+            queued.ours.assign(event.offsets.size(), 1)
         for i in range(event.offsets.size()):
             event.offsets[i].error = 0
             if event.offsets[i].offset >= 0:
                 queued.steps[i] = COMMIT_OPEN
                 queued.left += 1
                 self.newest[partition_key(event.offsets[i].topic, event.offsets[i].partition)] = sequence
-        self.departing_left += departing
+        self.held_left += departing
         self.automatic_left += event.automatic and not departing
         if queued.left == 0:
             self._finish(sequence, <int>ERR_NO_OFFSET, b"nothing to commit", now_ms)
         elif queued.as_member and not self.membership.joined:
             self._finish(sequence, <int>UNKNOWN_MEMBER_ID, b"not a member of the group", now_ms)
+
+    cdef QueuedCommit* _supersede(self, CommitEvent* event, uint64_t sequence) noexcept nogil:
+        """The entry of an older commit, which is now this one's; NULL: there is none that may be superseded."""
+        cdef uint64_t older = self.merging.find(self.queue, event.offsets)
+        if older == 0 or self.queue[older].as_member != self.membership.subscribed:
+            return NULL
+        return self.merging.supersede(self.queue, older, sequence, event)
 
     cdef void on_lost(self, int64_t now_ms) noexcept nogil:
         cdef vector[uint64_t] over
@@ -174,6 +240,8 @@ cdef class CommitRequestManager(RequestManager):
             queued = &dereference(it).second
             if queued.as_member:
                 queued.lost = True
+                self.held_left -= queued.held
+                queued.held = False
                 for i in range(queued.steps.size()):
                     if queued.steps[i] == COMMIT_OPEN:
                         self._done(queued, i, <int>ERR_ASSIGNMENT_LOST)
@@ -187,7 +255,7 @@ cdef class CommitRequestManager(RequestManager):
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
         cdef int64_t wait = self._poll_interval(now_ms)
         wait = min(wait, self._poll_commits(now_ms))
-        # Nobody reads what was committed before a commit made earlier is on its way; the connection keeps the order.
+        # An OffsetFetch follows the commits made before it; the connection keeps the order.
         if not self.in_flight or self.committed.idle() or not self._has_untried():
             wait = min(wait, self.committed.poll(now_ms))
         return wait
@@ -278,7 +346,8 @@ cdef class CommitRequestManager(RequestManager):
         request.node_id = node
         request.channel = CHANNEL_COORDINATOR
         request.created_ms = now_ms
-        request.deadline_ms = now_ms + self.backoff.request_timeout_ms
+        # As with heartbeats: a coordinator that hangs is noticed while there is time to find the one that takes over.
+        request.deadline_ms = now_ms + min(self.backoff.request_timeout_ms, 2 * self.config.session_timeout_ms // 3)
         request.handler = <void*>self
         self.in_flight = True
         self.sent_us = self.delegate.clock.now_us()
@@ -320,8 +389,7 @@ cdef class CommitRequestManager(RequestManager):
         cdef PartitionOffset* offset = &queued.event.offsets[i]
         if queued.as_member and not (self.membership.subscribed and self.membership.joined):
             self._done(queued, i, <int>UNKNOWN_MEMBER_ID)
-        elif queued.as_member and queued.epoch != self.membership.epoch and not queued.departing \
-                and not self._owns(offset):
+        elif queued.as_member and queued.epoch != self.membership.epoch and not self._is_ours(queued, i):
             self._done(queued, i, <int>STALE_MEMBER_EPOCH if self.config.consumer_protocol else <int>ILLEGAL_GENERATION)
         elif queued.attempts > 0 and not self._may_retry(sequence, queued, i):
             self._done(queued, i, offset.error)
@@ -329,21 +397,28 @@ cdef class CommitRequestManager(RequestManager):
             return False
         return True
 
-    cdef bint _owns(self, PartitionOffset* offset) noexcept nogil:
-        """The partition is assigned and stays so, as far as this member knows."""
-        cdef PartitionState* p = self.positions.subscription.find(offset.topic, offset.partition)
-        cdef bint owned = p != NULL and not p.revoking
+    cdef bint _is_ours(self, QueuedCommit* queued, size_t i) noexcept nogil:
+        """The coordinator has given the partition to no other member: this one holds it, or was to hand it over only
+        after this commit."""
+        cdef PartitionOffset* offset = &queued.event.offsets[i]
+        cdef PartitionState* p
+        cdef bint owned
+        if queued.held and queued.ours[i] or self.membership.owns(offset.topic, offset.partition):
+            return True
+        # Given by an on_assign that has not been acknowledged yet.
+        p = self.positions.subscription.find(offset.topic, offset.partition)
+        owned = p != NULL and not p.revoking
         if p != NULL:
             p.release()
         return owned
 
     cdef bint _may_retry(self, uint64_t sequence, QueuedCommit* queued, size_t i) noexcept nogil:
         cdef PartitionOffset* offset = &queued.event.offsets[i]
-        if queued.lost or offset.error == <int>UNKNOWN_TOPIC_OR_PARTITION and queued.departing:
+        if queued.lost or offset.error == <int>UNKNOWN_TOPIC_OR_PARTITION and queued.held:
             return False
-        if offset.error == <int>STALE_MEMBER_EPOCH and not queued.departing and not self._owns(offset):
+        if is_of_an_epoch(offset.error) and not (queued.as_member and self._is_ours(queued, i)):
             return False
-        if queued.event.sync:
+        if queued.event.sync or queued.held:
             return True
         return self.newest[partition_key(offset.topic, offset.partition)] == sequence
 
@@ -458,7 +533,7 @@ cdef class CommitRequestManager(RequestManager):
         elif code == <int>UNKNOWN_TOPIC_ID:
             self.names_until_ms = now_ms + NAMES_MS
         elif (code == <int>ILLEGAL_GENERATION or code == <int>UNKNOWN_MEMBER_ID or code == <int>FENCED_INSTANCE_ID
-                or code == <int>STALE_MEMBER_EPOCH) and self._is_present_member():
+                or code == <int>STALE_MEMBER_EPOCH) and self._is_present_member() and not self._is_joining():
             self.fenced_by = code
         for i in range(sent.places.size()):
             self._answer_commit(&sent.places[i], code)
@@ -468,6 +543,10 @@ cdef class CommitRequestManager(RequestManager):
         return (self.sent.as_member and self.membership.joined and self.sent.epoch == self.membership.epoch
                 and self.sent.member_id == self.membership.member_id)
 
+    cdef bint _is_joining(self) noexcept nogil:
+        """The coordinator may be a generation further: a JoinGroup is on its way, or answered since the commit was sent."""
+        return self.membership.joining or self.sent.as_member and self.sent.epoch != self.membership.epoch
+
     cdef void _answer_commit(self, CommitPlace* place, int32_t code) noexcept nogil:
         cdef QueuedCommit* queued
         it = self.queue.find(place.sequence)
@@ -476,13 +555,24 @@ cdef class CommitRequestManager(RequestManager):
             return
         queued = &dereference(it).second
         queued.event.offsets[place.index].error = code
-        if (is_retriable(code) or is_lost_request(code)) and self._may_retry(
-                place.sequence, queued, place.index) and not (
-                code == <int>UNKNOWN_TOPIC_OR_PARTITION and queued.attempts >= UNKNOWN_TOPIC_RETRIES):
+        if not (is_retriable(code) or is_lost_request(code)) or (
+                code == <int>UNKNOWN_TOPIC_OR_PARTITION and queued.attempts >= UNKNOWN_TOPIC_RETRIES) or (
+                code == <int>ILLEGAL_GENERATION and not self._is_joining()):
+            self._done(queued, place.index, code)
+        elif self._may_retry(place.sequence, queued, place.index):
             queued.steps[place.index] = COMMIT_OPEN
             queued.failed = True
-        else:
+        elif not self._absorb(place.sequence, queued):
             self._done(queued, place.index, code)
+
+    cdef bint _absorb(self, uint64_t sequence, QueuedCommit* queued) noexcept nogil:
+        """A newer commit of the same partitions waits: this one, which failed for now, gets that one's result."""
+        cdef uint64_t newer = self.merging.find(self.queue, queued.event.offsets)
+        if newer <= sequence or queued.event.sync or queued.event.automatic or queued.lost:
+            return False
+        self.merging.absorb(self.queue[newer], dereference(queued))
+        self._drop(sequence, queued)
+        return True
 
     cdef void _settle(self, int64_t now_ms) noexcept nogil:
         """After an answer: end what is done, back off what is retried."""
@@ -529,7 +619,7 @@ cdef class CommitRequestManager(RequestManager):
             self._finish(sequence, 0, b"", now_ms)
 
     cdef void _finish(self, uint64_t sequence, int32_t code, const char* why, int64_t now_ms) noexcept nogil:
-        """End a commit: what is not done has `code`. Its status is that of the last partition that failed."""
+        """End a commit: offsets that are not done get `code`. Its status is that of the last partition that failed."""
         cdef QueuedCommit* queued = &self.queue[sequence]
         cdef CommitEvent* event = queued.event
         cdef Status status
@@ -544,16 +634,22 @@ cdef class CommitRequestManager(RequestManager):
                 status.detail = describe_offset(event.offsets[i])
         if code != 0:
             status = Status(code, string(why))
-        self.departing_left -= queued.departing
         if queued.attempts == 0:
             self.automatic_left -= event.automatic and not queued.departing
-        self._tell(event, status)
-        self.queue.erase(self.queue.find(sequence))
+        self._tell(event, status, queued.merged, False)
         event.complete(status)
-        event.release()
+        self._drop(sequence, queued)
 
-    cdef void _tell(self, CommitEvent* event, const Status& status) noexcept nogil:
-        """on_commit; where nobody listens, a failure goes to the log."""
+    cdef void _drop(self, uint64_t sequence, QueuedCommit* queued) noexcept nogil:
+        """Out of the queue, without a word."""
+        self.held_left -= queued.held
+        self.merging.forget(sequence, dereference(queued))
+        queued.event.release()
+        self.queue.erase(self.queue.find(sequence))
+
+    cdef void _tell(self, CommitEvent* event, const Status& status, MergedCommitsHold& merged,
+                    bint only_merged) noexcept nogil:
+        """on_commit for each; a failure without it goes to the log."""
         cdef BackgroundEvent told
         if status.code == <int>ERR_NO_OFFSET and event.automatic:
             return
@@ -561,6 +657,8 @@ cdef class CommitRequestManager(RequestManager):
             told.type = BACKGROUND_COMMIT
             told.status = status
             told.offsets = event.offsets
+            told.merged = merged
+            told.only_merged = only_merged
             self.background.add(told)
         if not status.ok() and not event.sync and status.code != <int>ERR_DESTROY:
             self.background.log.write(4, 0, b"COMMITFAIL", b"%s commit failed (error %d): %s",
@@ -574,13 +672,37 @@ cdef class CommitRequestManager(RequestManager):
         while it != self.queue.end():
             if dereference(it).second.deadline_ms <= now_ms:
                 over.push_back(dereference(it).first)
+            else:
+                self._expire_merged(&dereference(it).second, now_ms)
             preincrement(it)
         for sequence in over:
-            if self.coordinator.node < 0 and not self.queue[sequence].event.sync:
-                self._finish(sequence, <int>ERR_WAIT_COORD, b"no coordinator was found", now_ms)
-            else:
-                self._finish(sequence, <int>ERR_TIMED_OUT, b"not committed in time", now_ms)
+            self._out_of_time(sequence, now_ms)
         self.committed.expire(now_ms)
+
+    cdef void _expire_merged(self, QueuedCommit* queued, int64_t now_ms) noexcept nogil:
+        """Older commits that this one superseded have waited long enough; it goes on waiting itself."""
+        cdef MergedCommitsHold merged = self.merging.expire(dereference(queued), now_ms)
+        cdef vector[int32_t] before
+        cdef size_t i
+        cdef Status status
+        if merged.get() == NULL:
+            return
+        status = self._why_late(queued.event.sync)
+        for i in range(queued.event.offsets.size()):
+            before.push_back(queued.event.offsets[i].error)
+            queued.event.offsets[i].error = status.code
+        self._tell(queued.event, status, merged, True)
+        for i in range(before.size()):
+            queued.event.offsets[i].error = before[i]
+
+    cdef void _out_of_time(self, uint64_t sequence, int64_t now_ms) noexcept nogil:
+        cdef Status status = self._why_late(self.queue[sequence].event.sync)
+        self._finish(sequence, status.code, status.detail.c_str(), now_ms)
+
+    cdef Status _why_late(self, bint sync) noexcept nogil:
+        if self.coordinator.node < 0 and not sync:
+            return Status(<int>ERR_WAIT_COORD, string(b"no coordinator was found in time"))
+        return Status(<int>ERR_TIMED_OUT, string(b"not committed in time"))
 
     cdef void refuse(self, const Status& why, int64_t now_ms) noexcept nogil:
         cdef vector[uint64_t] over
@@ -604,8 +726,9 @@ cdef class CommitRequestManager(RequestManager):
         return earliest
 
     cdef int64_t poll_on_close(self, int64_t now_ms) noexcept nogil:
+        """The loop has ended: close() has waited for its timeout, or the consumer was dropped."""
         while not self.queue.empty():
-            self._finish(dereference(self.queue.begin()).first, <int>ERR_DESTROY, b"the consumer was closed", now_ms)
+            self._out_of_time(dereference(self.queue.begin()).first, now_ms)
         return self.committed.poll_on_close(now_ms)
 
     cdef void fetch_committed(self, FetchCommittedEvent* event, int64_t now_ms) noexcept nogil:

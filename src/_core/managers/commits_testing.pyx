@@ -16,7 +16,7 @@ from kconsumer._core.events.background_event cimport (
     BackgroundEventQueue,
 )
 from kconsumer._core.events.ticket_testing cimport Ticket, text_of, utf8
-from kconsumer._core.events.topic_partition cimport PartitionOffset
+from kconsumer._core.events.topic_partition cimport PartitionOffset, TopicPartition
 from kconsumer._core.managers.commit_request_manager cimport CommitRequestManager
 from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager
 from kconsumer._core.state.request_state cimport BackoffConfig
@@ -178,8 +178,23 @@ cdef class OffsetsHarness:
         self.commits.commit_departing(entries, self.clock.now_ms() + <int64_t>timeout_ms, self.clock.now_ms())
 
     @property
-    def departing(self):
-        return self.commits.departing_busy()
+    def held(self):
+        """A revocation, a rejoin or a leave still waits for a commit."""
+        return self.commits.held_busy()
+
+    def hold(self, *owned):
+        """(topic, partition) that this member owned until now."""
+        cdef vector[TopicPartition] partitions
+        for topic, partition in sorted(owned):
+            partitions.push_back(TopicPartition(utf8(topic), partition))
+        self.commits.hold(partitions)
+
+    def give_up_held(self):
+        self.commits.give_up_held(self.clock.now_ms())
+
+    def send_join(self, bint sent=True):
+        """A JoinGroup is on its way."""
+        self.membership.joining = sent
 
     @property
     def busy(self):
@@ -229,6 +244,25 @@ cdef class OffsetsHarness:
         ticket.is_commit = True
         self.commits.commit(event, self.clock.now_ms())
         return ticket
+
+    def commit_and_forget(self, str topic, int32_t partition, int64_t offset):
+        """An asynchronous commit with on_commit, by a caller in a hurry."""
+        cdef CommitEvent* event = new CommitEvent(INT64_MAX, False)
+        cdef PartitionOffset entry
+        entry.topic = utf8(topic)
+        entry.partition = partition
+        entry.offset = offset
+        event.offsets.push_back(entry)
+        event.notify = True
+        self.commits.commit(event, self.clock.now_ms())
+
+    def count_events(self):
+        """How often on_commit is called for what waits."""
+        cdef BackgroundEvent event
+        cdef size_t count = 0
+        while self.background.take(event):
+            count += event.commits()
+        return count
 
     def committed(self, *partitions, timeout_ms=10000):
         cdef FetchCommittedEvent* event = new FetchCommittedEvent(self.clock.now_ms() + <int64_t>timeout_ms)
@@ -283,7 +317,8 @@ cdef class OffsetsHarness:
         found = []
         while self.background.take(event):
             if event.type == BACKGROUND_COMMIT:
-                found.append(("commit", event.status.code, tuples_of(event.offsets)))
+                for i in range(event.commits()):
+                    found.append(("commit", event.status.code, tuples_of(event.commit(i))))
             else:
                 found.append(("error", event.status.code))
         return found

@@ -114,7 +114,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
 
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
         cdef int64_t wait
-        if self.member.leave_wanted:
+        if self.member.may_leave():
             return self._leave(now_ms)
         if not is_active(self.member.state):
             if self.member.state != MEMBER_LEAVING:

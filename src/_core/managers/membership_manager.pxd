@@ -44,7 +44,7 @@ cdef class MembershipManager:
     cdef RebalanceKind awaited_kind              # thread: N
     cdef uint64_t awaited_id                     # thread: N
     cdef bint awaiting_lost                      # thread: N (a LOST has not been acknowledged)
-    cdef bint leave_wanted                       # thread: N (LEAVING, STALE: the protocol's manager has to say so)
+    cdef bint leave_wanted                       # thread: N (LEAVING, STALE: the coordinator has not been told yet)
     cdef LeaveGroupEvent* leaving                # thread: N (a reference)
     cdef bint closing                            # thread: N (the leave is that of close(): of static members, too)
     cdef bint resubscribed                       # thread: N (subscribe() came while leaving: join again after it)
@@ -80,8 +80,12 @@ cdef class MembershipManager:
     cdef bint revoke_unsubscribed(self, int64_t now_ms) noexcept nogil
     # Whether a topic is subscribed, by name or pattern.
     cdef bint wants(self, const string& topic) noexcept nogil
-    # PARTITION_REVOKED is over (revocation_committed() was true): go on with on_assign, or (eager) back to JOINING.
+    # "May I go?": whether every commit accepted before the revocation was acknowledged, the rejoin or the leave began has
+    # ended. The protocol's manager asks before it tells the coordinator.
     cdef bint revocation_committed(self) noexcept nogil
+    cdef bint may_join(self) noexcept nogil
+    cdef bint may_leave(self) noexcept nogil
+    # PARTITION_REVOKED is over (revocation_committed() was true): go on with on_assign, or (eager) back to JOINING.
     cdef void after_revocation(self, bint rejoin, int64_t now_ms) noexcept nogil
     # STABLE → JOINING: told to rejoin, keeping what is owned (cooperative).
     cdef void rejoin(self, int64_t now_ms) noexcept nogil
@@ -122,6 +126,8 @@ cdef class MembershipManager:
     cdef void _lose(self) noexcept nogil
     cdef void _drop_reconciliation(self) noexcept nogil
     cdef int64_t _poll_leave(self, int64_t now_ms) noexcept nogil
+    cdef void _leave_late(self, int64_t now_ms) noexcept nogil
+    cdef void _hold_commits(self) noexcept nogil
     cdef void _complete_leave(self, Status status) noexcept nogil
     cdef void _tell(self, RebalanceKind kind, vector[TopicPartition]& partitions) noexcept nogil
     cdef void _post(self, RebalanceKind kind, vector[TopicPartition]& partitions) noexcept nogil

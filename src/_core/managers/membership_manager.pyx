@@ -29,7 +29,7 @@ from kconsumer._core.events.rebalance_event cimport (
     REBALANCE_REVOKE,
     RebalanceEvent,
 )
-from kconsumer._core.events.topic_partition cimport partitions_without
+from kconsumer._core.events.topic_partition cimport holds_partition, partitions_without
 from kconsumer._core.managers.assignors cimport AssignorKind, find_assignor
 from kconsumer._core.state.member_state cimport (
     MEMBER_ASSIGNING_PARTITIONS,
@@ -58,16 +58,12 @@ cdef extern from * nogil:
       v.erase(std::unique(v.begin(), v.end()), v.end());
     }
     template <class T> static inline bool kc_same(const std::vector<T>& a, const std::vector<T>& b) { return a == b; }
-    static inline bool kc_contains(const std::vector<kc::TopicPartition>& sorted, const std::string& topic, int32_t p) {
-      return std::binary_search(sorted.begin(), sorted.end(), kc::TopicPartition(topic, p));
-    }
     static inline bool kc_contains_name(const std::vector<std::string>& sorted, const std::string& name) {
       return std::binary_search(sorted.begin(), sorted.end(), name);
     }
     """
     void sort_unique "kc_sort_unique"[T](vector[T]& v)
     bint same "kc_same"[T](const vector[T]& a, const vector[T]& b)
-    bint contains "kc_contains"(const vector[TopicPartition]& sorted, const string& topic, int32_t partition)
     bint contains_name "kc_contains_name"(const vector[string]& sorted, const string& name)
 
 cdef enum:
@@ -326,7 +322,7 @@ cdef class MembershipManager:
     cdef void _stop_fetching(self, const vector[TopicPartition]& partitions) noexcept nogil:
         cdef PartitionState* p
         for p in self.positions.tracked:
-            if not p.revoking and contains(partitions, p.topic, p.partition):
+            if not p.revoking and holds_partition(partitions, p.topic, p.partition):
                 p.revoking = True
                 self.positions.mark_dirty(p)
 
@@ -351,7 +347,13 @@ cdef class MembershipManager:
             self._reconcile(now_ms)
 
     cdef bint revocation_committed(self) noexcept nogil:
-        return self.state == MEMBER_PARTITION_REVOKED and not self.commits.departing_busy()
+        return self.state == MEMBER_PARTITION_REVOKED and not self.commits.held_busy()
+
+    cdef bint may_join(self) noexcept nogil:
+        return self.state == MEMBER_JOINING and not self.commits.held_busy()
+
+    cdef bint may_leave(self) noexcept nogil:
+        return self.leave_wanted and not self.commits.held_busy()
 
     cdef void after_revocation(self, bint rejoin, int64_t now_ms) noexcept nogil:
         if rejoin:
@@ -367,6 +369,7 @@ cdef class MembershipManager:
     cdef void rejoin(self, int64_t now_ms) noexcept nogil:
         self.started_ms = now_ms
         self.target_pending = False
+        self.commits.hold(self.owned)
         self.move(MEMBER_JOINING)
 
     cdef void on_ack(self, AckRebalanceEvent* event, int64_t now_ms) noexcept nogil:
@@ -384,6 +387,8 @@ cdef class MembershipManager:
         event.release()
 
     cdef void _on_revoked(self, AckRebalanceEvent* event, int64_t now_ms) noexcept nogil:
+        # 1. The application has committed what it wants of them. 2. Those commits end. 3. The coordinator hears of it.
+        self.commits.hold(self.owned)
         self.owned = partitions_without(self.owned, self.revoking)
         self.move(MEMBER_PARTITION_REVOKED)
         if self.config.auto_commit and not event.offsets.empty():
@@ -473,6 +478,8 @@ cdef class MembershipManager:
         self.epoch = event.epoch
         self.closing = event.closing
         self.resubscribed = False
+        if member:
+            self._hold_commits()
         self._drop_reconciliation()
         self._set_subscription(nothing, nothing, now_ms)
         if member and not event.offsets.empty():
@@ -482,8 +489,17 @@ cdef class MembershipManager:
             self.move(MEMBER_UNSUBSCRIBED)
             self.membership.subscribed = False
         elif self.state != MEMBER_UNSUBSCRIBED and self.state != MEMBER_LEAVING:
-            self.leave_wanted = False
+            self.leave_wanted = True
             self.move(MEMBER_LEAVING)
+
+    cdef void _hold_commits(self) noexcept nogil:
+        """Of the partitions that an on_assign under way has been given, too: it may have committed."""
+        cdef vector[TopicPartition] ours = self.owned
+        cdef size_t i
+        for i in range(self.assigning.size()):
+            ours.push_back(self.assigning[i])
+        sort_unique(ours)
+        self.commits.hold(ours)
 
     cdef void _drop_reconciliation(self) noexcept nogil:
         self.shared.lost_rebalance_id.store(self.rebalance_id)
@@ -496,18 +512,22 @@ cdef class MembershipManager:
         self.started_ms = -1
 
     cdef int64_t _poll_leave(self, int64_t now_ms) noexcept nogil:
-        if self.state == MEMBER_LEAVING:
-            if not self.leave_wanted and not self.commits.departing_busy():
-                self.leave_wanted = True
-        elif self.leaving != NULL and not self.commits.departing_busy():
+        if self.state != MEMBER_LEAVING and not self.commits.held_busy():
             self._complete_leave(Status())
         if self.leaving == NULL or self.leaving.deadline_ms == INT64_MAX:
             return INT64_MAX
         if now_ms >= self.leaving.deadline_ms:
-            # The leave itself goes on; only nobody waits for it any longer.
-            self._complete_leave(Status(<int>ERR_TIMED_OUT, string(b"the group was not left in time")))
-            return INT64_MAX
+            self._leave_late(now_ms)
+            return 0
         return self.leaving.deadline_ms - now_ms
+
+    cdef void _leave_late(self, int64_t now_ms) noexcept nogil:
+        """The caller waits no longer. The leave itself still goes out, so that the group need not wait for its timeout."""
+        self.background.log.write(4, 0, b"LEAVEGROUP", b"group not left in time: %s",
+                                  b"offsets were not committed by then" if self.commits.held_busy()
+                                  else b"the coordinator has not answered")
+        self.commits.give_up_held(now_ms)
+        self._complete_leave(Status(<int>ERR_TIMED_OUT, string(b"the group was not left in time")))
 
     cdef void _complete_leave(self, Status status) noexcept nogil:
         if self.leaving != NULL:

@@ -114,7 +114,7 @@ cdef class Simulation:
                 raise Spinning(f"the loop of client {self.members.index(member)} takes turn after turn at {now_ms} ms")
             with nogil:
                 member.core.network_thread.run_once(now_ms)
-            if member.core.network_thread._may_close():
+            if member.core.network_thread.may_close():
                 # What the thread does last, but for the moment it grants to open fetch sessions.
                 member.core.network_thread.end()
                 member.running = False

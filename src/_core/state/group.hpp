@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "events/topic_partition.hpp"
 #include "state/member_state.hpp"
 
 namespace kc {
@@ -37,6 +38,13 @@ struct Membership {
   bool joined = false;          // a member with a valid epoch: commits may be sent
   std::string member_id;
   int32_t epoch = -1;           // generation (classic) or member epoch (consumer protocol)
+  bool joining = false;         // a JoinGroup has been sent: the coordinator may be a generation further (set by
+                                // ClassicGroupManager)
+  const std::vector<TopicPartition>* owned = nullptr;  // MembershipManager.owned: a partition is ours until its
+                                                       // revocation has been acknowledged
+  bool owns(const std::string& topic, int32_t partition) const {
+    return owned != nullptr && holds_partition(*owned, topic, partition);
+  }
 };
 
 // How long something that happens again and again takes. Written on N, read anywhere.

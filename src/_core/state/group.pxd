@@ -1,5 +1,6 @@
 # Declares state/group.hpp for Cython. thread: see there.
 from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, string, uint64_t, vector
+from kconsumer._core.events.topic_partition cimport TopicPartition
 
 
 cdef extern from "state/group.hpp" namespace "kc" nogil:
@@ -28,6 +29,9 @@ cdef extern from "state/group.hpp" namespace "kc" nogil:
         bint joined
         string member_id
         int32_t epoch
+        bint joining
+        const vector[TopicPartition]* owned
+        bint owns(const string& topic, int32_t partition)
 
     cdef cppclass Timing:
         Timing()

@@ -100,8 +100,8 @@ class Loop:
         given = {"bootstrap.servers": "bootstrap:9092", "auto.offset.reset": "earliest",
                  "retry.backoff.ms": 100, "retry.backoff.max.ms": 1000,
                  "topic.metadata.refresh.interval.ms": REFRESH_MS}
-        given.update({name.replace("_", "."): value for name, value in settings.items() if not name.endswith("_cb")})
-        given.update({name: value for name, value in settings.items() if name.endswith("_cb")})
+        for name, value in settings.items():
+            given[name if name.endswith("_cb") or name == "on_commit" else name.replace("_", ".")] = value
         self.errors: list[Any] = []
         given.setdefault("error_cb", self.errors.append)
         self.network = ScriptedNetwork()

@@ -1,5 +1,7 @@
 """CommitRequestManager: OffsetCommit of whoever commits; test_commits_of_members.py has what only members do."""
 
+import resource
+
 import pytest
 from scripted_group import (
     COORDINATOR_CHANNEL,
@@ -24,6 +26,7 @@ from scripted_group import (
     UNKNOWN_MEMBER,
     UNKNOWN_TOPIC,
     UNKNOWN_TOPIC_ID,
+    WAIT_COORD,
     Group,
     joined,
     retry,
@@ -177,11 +180,113 @@ def test_what_waits_goes_out_together_and_each_gets_its_own(group):
 
 
 def test_the_newest_offset_of_a_partition_goes_out(group):
-    tickets = [group.commit(("t", 0, offset), sync=False) for offset in (5, 7, 6)]
+    tickets = [group.commit(("t", 0, offset)) for offset in (5, 7, 6)]
     group.turn()
     assert group.asked() == {("t", 0): 6}
     group.answer_commit()
     assert [ticket.code for ticket in tickets] == [0, 0, 0]
+
+
+def told(offset, code=0, partition=0):
+    return ("commit", code, [("t", partition, offset, -1, "", code)])
+
+
+def test_asynchronous_commits_of_the_same_partitions_supersede_each_other(group):
+    """on_commit is called for each, with its own offset and the result of the newest."""
+    for offset in (5, 7, 6):
+        group.commit(("t", 0, offset), sync=False, notify=True)
+    group.turn()
+    assert group.asked() == {("t", 0): 6}
+    group.answer_commit()
+    assert group.take_events() == [told(5), told(7), told(6)]
+    assert not group.busy
+
+
+def test_a_superseded_commit_shares_the_error_of_the_newest(group):
+    for offset in (5, 6):
+        group.commit(("t", 0, offset), sync=False, notify=True)
+    group.turn()
+    group.answer_commit(TOPIC_DENIED)
+    assert group.take_events() == [told(5, TOPIC_DENIED), told(6, TOPIC_DENIED)]
+
+
+def test_commits_of_other_partitions_or_metadata_keep_their_own_place(group):
+    group.commit(("t", 0, 5), sync=False, notify=True)
+    group.commit(("t", 1, 1), sync=False, notify=True)
+    group.commit(("t", 0, 6, -1, "m"), sync=False, notify=True)
+    group.commit(("t", 0, 7), sync=False, notify=True)  # supersedes the first, and is newer than the third
+    group.turn()
+    assert group.asked() == {("t", 0): 7, ("t", 1): 1}
+    group.answer_commit()
+    events = [(partitions[0][1:3], code) for _, code, partitions in group.take_events()]
+    assert sorted(events) == [((0, 5), 0), ((0, 6), 0), ((0, 7), 0), ((1, 1), 0)]
+
+
+def test_a_commit_with_a_waiting_caller_is_not_superseded(group):
+    ticket = group.commit(("t", 0, 5))
+    group.commit(("t", 0, 6), sync=False, notify=True)
+    group.turn()
+    group.answer_commit()
+    assert ticket.code == 0
+    assert group.take_events() == [told(6)]
+
+
+def test_a_commit_in_flight_that_must_be_retried_is_superseded_by_the_waiting_one(group):
+    group.commit(("t", 0, 5), sync=False, notify=True)
+    group.turn()
+    group.commit(("t", 0, 6), sync=False, notify=True)
+    group.commit(("t", 0, 7), sync=False, notify=True)
+    group.answer_commit(LOADING)
+    assert group.take_events() == []
+    retry(group)
+    assert group.asked() == {("t", 0): 7}
+    group.answer_commit()
+    assert group.take_events() == [told(5), told(6), told(7)]
+
+
+def test_a_stream_of_commits_keeps_the_backoff(group):
+    group.commit(("t", 0, 5), sync=False)
+    group.turn()
+    group.answer_commit(LOADING)
+    for offset in range(6, 100):
+        group.commit(("t", 0, offset), sync=False)
+        group.turn()
+    assert group.requests(OFFSET_COMMIT) == []
+    retry(group)
+    assert group.asked() == {("t", 0): 99}
+
+
+def test_superseded_commits_are_reported_at_their_deadline_while_the_newest_waits(group):
+    group.commit(("t", 0, 5), sync=False, notify=True)
+    group.turn()
+    group.answer_commit(NOT_COORDINATOR)
+    for second in range(46):
+        group.commit(("t", 0, 6 + second), sync=False, notify=True)
+        group.advance(1000)
+    events = group.take_events()
+    assert events[0] == told(5, WAIT_COORD)
+    assert {code for _, code, _ in events} == {WAIT_COORD}
+    assert 40 < len(events) < 47
+    group.find()
+    retry(group)
+    assert group.asked() == {("t", 0): 51}
+    group.answer_commit()
+    assert group.take_events()[-1] == told(51)
+
+
+def test_many_commits_while_the_coordinator_is_away_take_little_memory_and_are_all_reported(group):
+    """Own offsets are kept of a million; older commits beyond are reported with those of the newest."""
+    group.commit(("t", 0, 0), sync=False)
+    group.turn()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    count = 1_200_000
+    for offset in range(count):
+        group.commit_and_forget("t", 0, offset)
+    grown_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    group.answer_commit()
+    group.answer_commit()
+    assert group.count_events() == count
+    assert grown_kib < 64 * 1024
 
 
 def test_one_request_at_a_time_and_in_order(group):
@@ -330,10 +435,10 @@ def test_an_asynchronous_one_ends_with_its_error_when_a_newer_one_comes(group):
     older = group.commit(("t", 0, 5), sync=False)
     group.turn()
     group.answer_commit(NOT_AVAILABLE)
-    newer = group.commit(("t", 0, 6), sync=False)
+    newer = group.commit(("t", 0, 6), ("t", 1, 1), sync=False)
     group.turn()
     group.find()
-    assert group.asked() == {("t", 0): 6}
+    assert group.asked() == {("t", 0): 6, ("t", 1): 1}
     assert older.code == NOT_AVAILABLE
     group.answer_commit()
     assert newer.code == 0
@@ -423,11 +528,11 @@ def test_every_event_ends_with_the_loop(group):
     waiting = group.commit(("t", 1, 6), sync=False, notify=True)
     question = group.committed(("t", 0))
     group.end()
-    assert (sent.code, waiting.code, question.code) == (DESTROY, DESTROY, DESTROY)
+    assert (sent.code, waiting.code, question.code) == (TIMED_OUT, TIMED_OUT, DESTROY)
     assert not group.busy
     # The answer finds nobody.
     group.answer_commit()
-    assert sent.code == DESTROY
+    assert sent.code == TIMED_OUT
 
 
 def test_committed_sees_what_was_committed_before_it(group):

@@ -26,8 +26,8 @@ from scripted_group import (
     retry,
 )
 
-FINAL = [UNKNOWN_TOPIC, METADATA_TOO_LARGE, INVALID_SIZE, TOPIC_DENIED, GROUP_DENIED, REBALANCE_IN_PROGRESS,
-         ILLEGAL_GENERATION, UNKNOWN_MEMBER, FENCED_INSTANCE, -1, 1]
+FINAL = [UNKNOWN_TOPIC, METADATA_TOO_LARGE, INVALID_SIZE, TOPIC_DENIED, GROUP_DENIED, ILLEGAL_GENERATION,
+         UNKNOWN_MEMBER, FENCED_INSTANCE, -1, 1]
 PASSING = [LOADING, NOT_AVAILABLE, NOT_COORDINATOR, REQUEST_TIMED_OUT]
 
 
@@ -57,7 +57,7 @@ def test_the_membership_is_told_of_a_fence(member, error):
 
 
 def test_a_fence_of_a_former_membership_is_none(member):
-    ticket = member.commit(("t", 0, 5))
+    ticket = member.commit(("t", 6, 5))  # owned by another member
     member.turn()
     member.be_member("m", 6)
     member.answer_commit(ILLEGAL_GENERATION)
@@ -198,20 +198,20 @@ def test_a_stale_epoch_fails_what_this_member_may_have_lost(sync, how):
 
 
 def test_a_departing_commit_is_known_until_it_is_answered(member):
-    assert not member.departing
+    assert not member.held
     member.commit_departing([("t", 0, 5)])
-    assert member.departing
+    assert member.held
     member.turn()
     assert member.asked() == {("t", 0): 5}
     member.answer_commit()
-    assert not member.departing
+    assert not member.held
     assert member.take_events() == [("commit", 0, [("t", 0, 5, -1, "", 0)])]
 
 
 def test_a_departing_commit_of_nothing_is_over_at_once(member):
     member.commit_departing([])
     member.commit_departing([("t", 0, INVALID)])
-    assert not member.departing
+    assert not member.held
     assert member.take_events() == []
 
 
@@ -224,7 +224,7 @@ def test_a_departing_commit_is_newer_than_what_waits(member):
     assert member.asked() == {("t", 0): 5}
     member.answer_commit()
     assert waiting.code == 0
-    assert not member.departing
+    assert not member.held
 
 
 @pytest.mark.parametrize("error", PASSING)
@@ -232,11 +232,11 @@ def test_a_departing_commit_is_retried_until_its_deadline(member, error):
     member.commit_departing([("t", 0, 5)], timeout_ms=2000)
     member.turn()
     member.answer_commit(error)
-    assert member.departing
+    assert member.held
     retry(member)
     member.answer_commit(error)
     member.advance(member.deadline_ms)
-    assert not member.departing
+    assert not member.held
     assert [event[:2] for event in member.take_events()] == [("commit", TIMED_OUT)]
 
 
@@ -252,7 +252,7 @@ def test_a_departing_commit_is_retried_under_a_newer_epoch_though_its_partitions
     retry(member)
     assert member.asked() == {("t", 0): 5}
     member.answer_commit()
-    assert not member.departing
+    assert not member.held
 
 
 @pytest.mark.parametrize("error", FINAL)
@@ -260,8 +260,117 @@ def test_a_departing_commit_ends_with_an_error_that_stays(member, error):
     member.commit_departing([("t", 0, 5)])
     member.turn()
     member.answer_commit(error)
-    assert not member.departing
+    assert not member.held
     assert [event[:2] for event in member.take_events()] == [("commit", error)]
+
+
+# -- commits that a revocation, a rejoin or a leave waits for
+
+
+def test_every_commit_accepted_before_is_held(member):
+    """Also asynchronous ones, and those in flight; later ones are not."""
+    member.commit(("t", 0, 5), sync=False)
+    member.turn()
+    member.commit(("t", 1, 6), sync=False)
+    member.hold(("t", 0), ("t", 1))
+    member.commit(("t", 2, 7), sync=False)
+    assert member.held
+    member.answer_commit()
+    assert member.held
+    assert member.asked() == {("t", 1): 6, ("t", 2): 7}
+    member.answer_commit()
+    assert not member.held
+
+
+def test_a_held_commit_is_not_superseded(member):
+    member.commit(("t", 0, 5), sync=False, notify=True)
+    member.hold(("t", 0))
+    member.commit(("t", 0, 6), sync=False, notify=True)
+    member.turn()
+    assert member.asked() == {("t", 0): 6}
+    member.answer_commit()
+    assert not member.held
+    assert [event[2][0][2] for event in member.take_events()] == [5, 6]
+
+
+@pytest.mark.parametrize("error", [*PASSING, STALE_EPOCH])
+def test_a_held_asynchronous_commit_is_retried_under_a_newer_epoch_though_its_partition_has_left(error):
+    member = joined(consumer_protocol=True)
+    member.commit(("t", 0, 5), sync=False, notify=True)
+    member.turn()
+    member.hold(("t", 0))
+    member.unassign("t", 0)
+    member.turn()
+    member.answer_commit(error)
+    member.be_member("m", 6)
+    retry(member)
+    assert member.asked() == {("t", 0): 5}
+    member.answer_commit()
+    assert not member.held
+    assert [event[:2] for event in member.take_events()] == [("commit", 0)]
+
+
+def test_a_held_commit_of_a_partition_of_others_is_not_sent_under_a_newer_epoch():
+    member = joined(consumer_protocol=True)
+    ticket = member.commit(("t", 6, 5))
+    member.turn()
+    member.hold(("t", 0))
+    member.answer_commit(STALE_EPOCH)
+    assert ticket.code == STALE_EPOCH
+    assert not member.held
+
+
+@pytest.mark.parametrize("sync", [True, False])
+def test_between_two_generations_a_commit_of_what_is_owned_is_retried(member, sync):
+    ticket = member.commit(("t", 0, 5), sync=sync)
+    member.turn()
+    member.answer_commit(REBALANCE_IN_PROGRESS)
+    member.be_member("m", 6)
+    retry(member)
+    assert member.asked() == {("t", 0): 5}
+    member.answer_commit()
+    assert ticket.code == 0
+
+
+def test_between_two_generations_a_commit_of_what_has_gone_ends(member):
+    ticket = member.commit(("t", 0, 5))
+    member.turn()
+    member.unassign("t", 0)
+    member.answer_commit(REBALANCE_IN_PROGRESS)
+    assert ticket.code == REBALANCE_IN_PROGRESS
+
+
+def test_a_commit_that_a_join_overtook_is_sent_again_in_the_new_generation(member):
+    """The two use different connections: the coordinator may be a generation further than this member knows."""
+    member.send_join()
+    ticket = member.commit(("t", 0, 5))
+    member.turn()
+    member.answer_commit(ILLEGAL_GENERATION)
+    assert member.take_fence() == 0
+    member.send_join(False)
+    member.be_member("m", 6)
+    retry(member)
+    assert member.asked() == {("t", 0): 5}
+    member.answer_commit()
+    assert ticket.code == 0
+
+
+def test_what_a_leave_has_no_time_for_is_reported_as_timed_out(member):
+    member.commit(("t", 0, 5), sync=False, notify=True)
+    member.turn()
+    member.hold(("t", 0))
+    member.give_up_held()
+    assert not member.held
+    assert [event[:2] for event in member.take_events()] == [("commit", TIMED_OUT)]
+    assert "COMMITFAIL" in [line[1] for line in member.take_log()]
+
+
+def test_a_loss_ends_what_is_held(member):
+    member.commit(("t", 0, 5), sync=False)
+    member.turn()
+    member.hold(("t", 0))
+    member.lose()
+    assert not member.held
 
 
 def test_a_loss_ends_a_departing_commit_that_waits(member):
@@ -269,13 +378,13 @@ def test_a_loss_ends_a_departing_commit_that_waits(member):
     member.turn()
     member.commit_departing([("t", 0, 5)])
     member.lose()
-    assert not member.departing
+    assert not member.held
 
 
 def test_a_departing_commit_without_membership_is_over_at_once(member):
     member.be_fenced()
     member.commit_departing([("t", 0, 5)])
-    assert not member.departing
+    assert not member.held
 
 
 # -- the interval
