@@ -16,17 +16,17 @@ from kconsumer import Consumer, TopicPartition
 
 pytestmark = pytest.mark.timeout(240)
 
+TOPIC = "leaving"
 RECORDS = 50
 PROTOCOLS = ("classic", "consumer")
 _numbers = itertools.count()
 
 
-@pytest.fixture(scope="module")
-def topic(kafka):
+@pytest.fixture(scope="module", autouse=True)
+def _topic(kafka):
     """RECORDS records in each of four partitions; tests do not write to it."""
-    kafka.create_topic("leaving", partitions=4)
-    write(kafka, "leaving", range(4), RECORDS)
-    return "leaving"
+    kafka.create_topic(TOPIC, partitions=4)
+    write(kafka, TOPIC, range(4), RECORDS)
 
 
 @pytest.fixture
@@ -39,17 +39,17 @@ def member(cluster, group, protocol, **more):
                      "auto.offset.reset": "earliest", "enable.auto.commit": False, **more})
 
 
-def stored(cluster, group, topic, partitions=range(4)):
+def stored(cluster, group):
     """What the group has committed, as librdkafka reads it."""
     asking = confluent_kafka.Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": group})
     try:
-        found = asking.committed([confluent_kafka.TopicPartition(topic, p) for p in partitions], PATIENCE)
+        found = asking.committed([confluent_kafka.TopicPartition(TOPIC, p) for p in range(4)], PATIENCE)
         return {p.partition: p.offset for p in found}
     finally:
         asking.close()
 
 
-def read_all(consumer, topic, count):
+def read_all(consumer, count):
     found = []
     deadline = time.monotonic() + PATIENCE
     while len(found) < count:
@@ -59,14 +59,14 @@ def read_all(consumer, topic, count):
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.parametrize("how", ["once", "per record"])
 @pytest.mark.parametrize("end", ["close", "unsubscribe", "drop"])
-def test_an_asynchronous_commit_at_the_end(kafka, topic, group, protocol, how, end):
+@pytest.mark.parametrize("per_record", [False, True], ids=["once", "per record"])
+def test_an_asynchronous_commit_at_the_end(kafka, group, protocol, end, per_record):
     told = []
     consumer = member(kafka, group, protocol, on_commit=lambda error, partitions: told.append((error, partitions)))
-    consumer.subscribe([topic])
-    messages = read_all(consumer, topic, 4 * RECORDS)
-    if how == "once":
+    consumer.subscribe([TOPIC])
+    messages = read_all(consumer, 4 * RECORDS)
+    if not per_record:
         consumer.commit()
     else:
         for message in messages:
@@ -78,28 +78,28 @@ def test_an_asynchronous_commit_at_the_end(kafka, topic, group, protocol, how, e
     else:
         consumer.close()
         assert [error for error, _ in told if error is not None] == []
-        assert len(told) == (1 if how == "once" else 4 * RECORDS)
-    assert stored(kafka, group, topic) == dict.fromkeys(range(4), RECORDS)
+        assert len(told) == (4 * RECORDS if per_record else 1)
+    assert stored(kafka, group) == dict.fromkeys(range(4), RECORDS)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_program_that_ends_after_a_commit(kafka, topic, group, protocol):
+def test_a_program_that_ends_after_a_commit(kafka, group, protocol):
     program = f"""
 from kconsumer import Consumer
 consumer = Consumer({{"bootstrap.servers": {kafka.bootstrap_servers!r}, "group.id": {group!r},
     "group.protocol": {protocol!r}, "auto.offset.reset": "earliest", "enable.auto.commit": False}})
-consumer.subscribe([{topic!r}])
+consumer.subscribe([{TOPIC!r}])
 found = 0
 while found < {4 * RECORDS}:
     found += len(consumer.consume({4 * RECORDS} - found, 1.0))
 consumer.commit()
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=PATIENCE)
-    assert stored(kafka, group, topic) == dict.fromkeys(range(4), RECORDS)
+    assert stored(kafka, group) == dict.fromkeys(range(4), RECORDS)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_planned_handover_reads_nothing_twice(kafka, topic, group, protocol):
+def test_a_planned_handover_reads_nothing_twice(kafka, group, protocol):
     """The first member commits asynchronously in on_revoke only; the second one goes on exactly there."""
     position = {}
 
@@ -110,15 +110,15 @@ def test_a_planned_handover_reads_nothing_twice(kafka, topic, group, protocol):
     seen = []
     first = member(kafka, group, protocol)
     second = member(kafka, group, protocol)
-    first.subscribe([topic], on_revoke=on_revoke)
-    for message in read_all(first, topic, 2 * RECORDS):
+    first.subscribe([TOPIC], on_revoke=on_revoke)
+    for message in read_all(first, 2 * RECORDS):
         seen.append((message.partition(), message.offset()))
         position[message.partition()] = message.offset() + 1
     stop = threading.Event()
     taken = []
 
     def take():
-        second.subscribe([topic])
+        second.subscribe([TOPIC])
         while not stop.is_set():
             taken.extend((m.partition(), m.offset()) for m in second.consume(100, 0.2) if m.error() is None)
 
@@ -144,12 +144,12 @@ def test_a_planned_handover_reads_nothing_twice(kafka, topic, group, protocol):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("end", ["close", "unsubscribe"])
-def test_a_slow_on_revoke_takes_nothing_from_the_commit_and_the_leave(kafka, topic, group, protocol, end):
+def test_a_slow_on_revoke_takes_nothing_from_the_commit_and_the_leave(kafka, group, protocol, end):
     told = []
     consumer = member(kafka, group, protocol, **{"enable.auto.commit": True},
                       on_commit=lambda error, _: told.append(error))
-    consumer.subscribe([topic], on_revoke=lambda *_: time.sleep(2.5))
-    read_all(consumer, topic, 4 * RECORDS)
+    consumer.subscribe([TOPIC], on_revoke=lambda *_: time.sleep(2.5))
+    read_all(consumer, 4 * RECORDS)
     if end == "close":
         consumer.close(1)
     else:
@@ -157,11 +157,11 @@ def test_a_slow_on_revoke_takes_nothing_from_the_commit_and_the_leave(kafka, top
         consumer.close()
     assert told
     assert [error for error in told if error is not None] == []
-    assert stored(kafka, group, topic) == dict.fromkeys(range(4), RECORDS)
+    assert stored(kafka, group) == dict.fromkeys(range(4), RECORDS)
     # The group is empty: another member need not wait for a session timeout.
     other = member(kafka, group, protocol)
     began = time.monotonic()
-    other.subscribe([topic])
+    other.subscribe([TOPIC])
     while not other.assignment():
         other.poll(0.05)
         assert time.monotonic() - began < 30

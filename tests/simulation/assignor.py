@@ -61,7 +61,7 @@ class OwnAssignor(Assignor):
     def linger(self, what: str) -> None:
         """Takes time, or raises."""
         if self.disturbed(8):
-            ms = self.member.chance.choice([50, 500, 3000, self.member.history.max_poll_ms + 500])
+            ms = self.member.lingers_ms()
             self.member.say(f"{what}, for {ms} ms")
             self.member.history.pass_time(self.member, ms)
         if self.disturbed(10):

@@ -6,6 +6,7 @@ Threads: the simulation's one. Never: waits; where a call must, time passes for 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kconsumer import Consumer, KafkaError, KafkaException, TopicPartition
@@ -15,6 +16,8 @@ from .reader import Application, Where
 
 if TYPE_CHECKING:
     from .history import History
+
+CALM_CALLBACK_MS = 1000  # in a calm history no callback takes longer, so that no rebalance times out
 
 # What a member may be told without anything being wrong: it was slow, was fenced, or asks for what is not there (yet).
 EXPECTED_ERRORS = frozenset((
@@ -39,6 +42,14 @@ class SteppedConsumer(Consumer):
         return True
 
 
+@dataclass
+class Accepted:
+    """A commit(offsets=...) that the consumer has taken over."""
+
+    offsets: dict[Where, int]
+    since_ms: int
+
+
 class Member(Application):
     def __init__(self, history: History, number: int, settings: dict[str, object]) -> None:
         self.ownership: dict[Where, tuple[str, int]] = {}   # member id and which of its lives
@@ -46,6 +57,9 @@ class Member(Application):
         self.paused: set[Where] = set()
         self.commits = 0           # async commits asked for
         self.told_commits = 0      # on_commit calls; those of automatic commits too
+        self.accepted: dict[tuple[tuple[Where, int], ...], list[Accepted]] = {}  # by offsets: not told of yet
+        self.unproven: list[Accepted] = []  # told to be stored; the coordinator's side has not been looked at yet
+        self.stored_at: dict[Where, list[tuple[int, int]]] = {}  # (ms, offset) that the coordinator has taken
         self.last_given: dict[Where, int] = {}
         self.left_by_seek: dict[Where, tuple[int, int]] = {}  # when a seek left which last record behind
         self.subscription: list[str] = []
@@ -104,6 +118,23 @@ class Member(Application):
                 self.commits -= 1
                 self.expect(e.args[0], KafkaError._NO_OFFSET)
 
+    def commit_position(self) -> None:
+        """Of some of its partitions, by name."""
+        mine = [where for where, position in self.expected.items() if position is not None]
+        if mine:
+            self.commit_named(self.chance.sample(mine, self.chance.randint(1, len(mine))))
+
+    def commit_named(self, which: list[Where]) -> None:
+        """Asynchronously; from here on the outcome is owed."""
+        offsets = {where: self.expected[where] for where in which if self.expected[where] is not None}
+        if not offsets:
+            return
+        self.say(f"commits {offsets}")
+        self.consumer.commit(offsets=[TopicPartition(*where, offset) for where, offset in offsets.items()])
+        self.commits += 1
+        self.accepted.setdefault(tuple(sorted(offsets.items())), []).append(
+            Accepted(offsets, self.simulation.now_ms))
+
     def commit_sync(self) -> None:
         if not self.can_commit():
             return
@@ -112,7 +143,8 @@ class Member(Application):
             self.consumer.commit(asynchronous=False)
         except KafkaException as e:
             self.say(f"commit failed: {e.args[0]}")
-            self.is_assignors(e.args[0])
+            if not self.is_assignors(e.args[0]) and self.history.calm:
+                self.expect(e.args[0], KafkaError._NO_OFFSET)
 
     def can_commit(self) -> bool:
         return bool(self.last_given) and bool(self.expected)
@@ -155,6 +187,7 @@ class Member(Application):
         self.subscribe()
 
     def unsubscribe(self) -> int:
+        self.commit_before_it_goes()
         self.say("unsubscribes")
         self.subscription = []
         self.consumer.unsubscribe()
@@ -196,7 +229,12 @@ class Member(Application):
         self.close()
         self.history.later(self.chance.choice([10, 1000]), self.come_back)
 
+    def commit_before_it_goes(self) -> None:
+        if self.chance.random() < 0.5 and not self.history.ending:
+            self.commit_position()
+
     def close(self) -> None:
+        self.commit_before_it_goes()
         self.say("closes")
         try:
             self.consumer.close(2)
@@ -208,6 +246,8 @@ class Member(Application):
             raise self.broken(f"{self.told_commits} on_commit for {self.commits} commits by the end of close()")
         self.closed = True
         self.simulation.forget(self.place)
+        self.history.check()
+        self.check_commits_ended()
 
     def subscribe(self) -> None:
         names = list(self.history.topics)
@@ -262,6 +302,8 @@ class Member(Application):
 
     def on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self.say(f"on_revoke {[(p.topic, p.partition) for p in partitions]}")
+        if self.history.hand_over:
+            self.commit_named([(p.topic, p.partition) for p in partitions if (p.topic, p.partition) in self.expected])
         self.give_up(partitions)
         try:
             self.linger("revoke")
@@ -295,7 +337,7 @@ class Member(Application):
             return
         what = self.chance.randrange(10)
         if what == 0:
-            ms = self.chance.choice([50, 500, 3000, self.history.max_poll_ms + 500])
+            ms = self.lingers_ms()
             self.say(f"its callback takes {ms} ms")
             self.history.pass_time(self, ms)
         elif what == 1 and kind == "revoke":
@@ -307,9 +349,40 @@ class Member(Application):
             self.say("its callback raises")
             raise self.due_error
 
+    def lingers_ms(self) -> int:
+        ms = self.chance.choice([50, 500, 3000, self.history.max_poll_ms + 500])
+        return min(ms, CALM_CALLBACK_MS) if self.history.calm else ms
+
     def on_commit(self, error, partitions: list[TopicPartition]) -> None:
         self.say(f"on_commit {error} {[(p.topic, p.partition, p.offset) for p in partitions]}")
         self.told_commits += 1
+        if error is not None and error.code() != KafkaError._NO_OFFSET and (
+                self.history.calm or error.code() == KafkaError._DESTROY):
+            raise self.broken(f"a commit failed, and not for a reason of the brokers: {error}")
+        owed = self.accepted.get(tuple(sorted(((p.topic, p.partition), p.offset) for p in partitions)))
+        if owed:
+            # An automatic commit of the same offsets may answer first: then only the count is right in the end.
+            accepted = owed.pop(0)
+            if error is None and not self.auto_commit:
+                self.unproven.append(accepted)
+            elif not self.auto_commit:
+                self.unproven += [Accepted({(p.topic, p.partition): p.offset}, accepted.since_ms) for p in partitions
+                                  if p.error is None]
+
+    def stored(self, where: Where, offset: int, time_ms: int) -> None:
+        self.stored_at.setdefault(where, []).append((time_ms, offset))
+
+    def check_commits_ended(self) -> None:
+        vanished = [key for key, owed in self.accepted.items() if owed]
+        if vanished:
+            raise self.broken(f"commits that were accepted have vanished: {vanished}")
+        for accepted in self.unproven:
+            for where, offset in accepted.offsets.items():
+                # A newer commit may have taken its place; an older one proves nothing.
+                if where not in self.history.sought and not any(
+                        when >= accepted.since_ms and found >= offset for when, found in self.stored_at.get(where, ())):
+                    raise self.broken(f"the commit of {where} at {offset} was told to be stored, and is not")
+        self.unproven.clear()
 
     def on_error(self, error) -> None:
         self.say(f"is told: {error}")
@@ -340,6 +413,8 @@ class Member(Application):
         super().check(message)
         if message.error() is None:
             self.last_given[where] = message.offset()
+            if self.history.per_record:
+                self.commit_named([where])
 
     def begins_at(self, where: Where, offset: int) -> int:
         """Of the offsets that were committed when it was assigned or since, the one that its first record follows."""

@@ -497,6 +497,11 @@ cdef class GroupCore(ConsumerCore):
                 self.subscription.lock.lock()
                 p.named_offset = offsets[i].offset
                 p.named_leader_epoch = offsets[i].leader_epoch
+                if 0 <= p.stored_offset < p.named_offset:
+                    # Or the next automatic commit would go back to what was stored before.
+                    p.stored_offset = p.named_offset
+                    p.stored_leader_epoch = offsets[i].leader_epoch
+                    p.stored_metadata = offsets[i].metadata
                 self.subscription.lock.unlock()
                 p.release()
         return 0

@@ -83,6 +83,7 @@ cdef class ClassicGroupManager(RequestManager):
     cdef bint _readable(self, Reader& reader, Request* request, Response* response, int32_t throttle_time_ms,
                         int64_t now_ms) noexcept nogil
     cdef void _on_join(self, Request* request, Response* response, int64_t now_ms) noexcept nogil
+    cdef void _finish_round(self, int64_t now_ms) noexcept nogil
     cdef bint _missed_generations(self, JoinGroupResponse& message) noexcept nogil
     cdef void _become(self, const string& member_id, int32_t generation, int64_t now_ms) noexcept nogil
     cdef void _on_joined(self, JoinGroupResponse& message, int64_t now_ms) noexcept nogil

@@ -81,6 +81,7 @@ from kconsumer._core.state.member_state cimport (
     MEMBER_FATAL,
     MEMBER_FENCED,
     MEMBER_JOINING,
+    MEMBER_LEAVING,
     MEMBER_STABLE,
     MEMBER_STALE,
     MEMBER_UNSUBSCRIBED,
@@ -163,6 +164,8 @@ cdef class ClassicGroupManager(RequestManager):
             self._rejoin_if_needed(now_ms)
         if self.membership.revocation_committed():
             self._on_revoked(now_ms)
+        if self.membership.state == MEMBER_LEAVING:
+            self._finish_round(now_ms)
         if self.membership.state == MEMBER_JOINING:
             wait = min(wait, self._join(now_ms))
         return wait
@@ -422,11 +425,24 @@ cdef class ClassicGroupManager(RequestManager):
             return
         if not missed:
             self.membership.on_joined(self.member_id, self.generation, now_ms)
-        if self.membership.state != MEMBER_JOINING:
-            # Leaving: commits that were accepted before are stored under the new generation.
+        if self.membership.state == MEMBER_JOINING:
+            self._on_joined(message, now_ms)
+        elif message.leader == self.member_id and self.leader.elect(message).ok():
+            self.phase = PHASE_ASSIGN
+            self._finish_round(now_ms)
+        else:
             self.phase = PHASE_OUT
+
+    cdef void _finish_round(self, int64_t now_ms) noexcept nogil:
+        """Leaving as the leader of a generation that waits for its assignment, and would take no commit until the
+        rebalance timeout: everybody keeps what it has. The leave begins the next generation."""
+        cdef int32_t node = self.coordinator.coordinator()
+        if self.phase != PHASE_ASSIGN or self.joining.in_flight or node < 0:
             return
-        self._on_joined(message, now_ms)
+        self.made.clear()
+        self.phase = PHASE_OUT
+        if self.leader.keep(self.made):
+            self._send_sync(node, now_ms)
 
     cdef bint _missed_generations(self, JoinGroupResponse& message) noexcept nogil:
         """A static member keeps its place beyond the rebalance timeout (KIP-345), while a leader may give what it owned to
@@ -485,7 +501,10 @@ cdef class ClassicGroupManager(RequestManager):
         if ((reader.ok() or message.error_code == 0)
                 and not self._readable(reader, request, response, message.throttle_time_ms, now_ms)):
             return
-        if request.cookie != self.round or self.membership.state != MEMBER_JOINING:
+        if request.cookie != self.round:
+            return
+        if self.membership.state != MEMBER_JOINING:
+            self.joining.in_flight = False
             return
         if message.error_code != 0:
             self._on_sync_error(message.error_code, response.node_id, now_ms)

@@ -30,7 +30,6 @@ cdef class CommitRequestManager(RequestManager):
     cdef Jitter jitter                           # thread: N
     cdef map[uint64_t, QueuedCommit] queue       # thread: N (by sequence: in the order they were made)
     cdef uint64_t next_sequence                  # thread: N
-    cdef unordered_map[string, uint64_t] newest  # thread: N (partition_key → the newest commit of it in the queue)
     cdef SentCommit sent                         # thread: N
     cdef bint in_flight                          # thread: N
     cdef uint64_t gathered_to                    # thread: N (commits from here on were made after it was sent)
@@ -87,7 +86,7 @@ cdef class CommitRequestManager(RequestManager):
     cdef void _expire_merged(self, QueuedCommit* queued, int64_t now_ms) noexcept nogil
     cdef void _out_of_time(self, uint64_t sequence, int64_t now_ms) noexcept nogil
     cdef Status _why_late(self, bint sync) noexcept nogil
-    cdef bint _may_retry(self, uint64_t sequence, QueuedCommit* queued, size_t i) noexcept nogil
+    cdef bint _may_retry(self, QueuedCommit* queued, size_t i) noexcept nogil
     cdef void _choose(self, uint64_t sequence, QueuedCommit* queued, size_t i) noexcept nogil
     cdef void _fill(self, BodyOf[OffsetCommitRequest]* body, int64_t now_ms) noexcept nogil
     cdef void _answer_rest(self, int32_t code, int64_t now_ms) noexcept nogil

@@ -4,10 +4,9 @@ thread: N. Never: more than one OffsetCommit in flight; sends for a member that 
 epoch, the offset of a partition that this member may have lost meanwhile (the broker checks the epoch, not the owner).
 
 All that waits goes into one request, the newest offset of each partition; every commit gets the results of its own
-partitions. A commit with a waiting caller, and one that a revocation, a rejoin or a leave waits for (`held`), is retried
-until its deadline; another one (the interval's, too) while no newer commit names the partition, for at most
-session.timeout.ms. An asynchronous commit that has not been sent is superseded by the next one of the same partitions
-(managers/commit_merging.hpp).
+partitions, so that a retry never sends an older offset than one that waits. A commit is retried until its deadline, an
+asynchronous one (the interval's, too) for at most session.timeout.ms. An asynchronous commit that has not been sent is
+superseded by the next one of the same partitions (managers/commit_merging.hpp).
 
 "May I go?": before a member acknowledges a revocation, joins again or leaves, MembershipManager calls hold(), and its
 protocol's manager asks held_busy() until every commit accepted by then has ended.
@@ -216,7 +215,6 @@ cdef class CommitRequestManager(RequestManager):
             if event.offsets[i].offset >= 0:
                 queued.steps[i] = COMMIT_OPEN
                 queued.left += 1
-                self.newest[partition_key(event.offsets[i].topic, event.offsets[i].partition)] = sequence
         self.held_left += departing
         self.automatic_left += event.automatic and not departing
         if queued.left == 0:
@@ -391,7 +389,7 @@ cdef class CommitRequestManager(RequestManager):
             self._done(queued, i, <int>UNKNOWN_MEMBER_ID)
         elif queued.as_member and queued.epoch != self.membership.epoch and not self._is_ours(queued, i):
             self._done(queued, i, <int>STALE_MEMBER_EPOCH if self.config.consumer_protocol else <int>ILLEGAL_GENERATION)
-        elif queued.attempts > 0 and not self._may_retry(sequence, queued, i):
+        elif queued.attempts > 0 and not self._may_retry(queued, i):
             self._done(queued, i, offset.error)
         else:
             return False
@@ -412,15 +410,11 @@ cdef class CommitRequestManager(RequestManager):
             p.release()
         return owned
 
-    cdef bint _may_retry(self, uint64_t sequence, QueuedCommit* queued, size_t i) noexcept nogil:
+    cdef bint _may_retry(self, QueuedCommit* queued, size_t i) noexcept nogil:
         cdef PartitionOffset* offset = &queued.event.offsets[i]
         if queued.lost or offset.error == <int>UNKNOWN_TOPIC_OR_PARTITION and queued.held:
             return False
-        if is_of_an_epoch(offset.error) and not (queued.as_member and self._is_ours(queued, i)):
-            return False
-        if queued.event.sync or queued.held:
-            return True
-        return self.newest[partition_key(offset.topic, offset.partition)] == sequence
+        return not is_of_an_epoch(offset.error) or queued.as_member and self._is_ours(queued, i)
 
     cdef void _choose(self, uint64_t sequence, QueuedCommit* queued, size_t i) noexcept nogil:
         cdef PartitionOffset* offset = &queued.event.offsets[i]
@@ -557,18 +551,16 @@ cdef class CommitRequestManager(RequestManager):
         queued.event.offsets[place.index].error = code
         if not (is_retriable(code) or is_lost_request(code)) or (
                 code == <int>UNKNOWN_TOPIC_OR_PARTITION and queued.attempts >= UNKNOWN_TOPIC_RETRIES) or (
-                code == <int>ILLEGAL_GENERATION and not self._is_joining()):
+                code == <int>ILLEGAL_GENERATION and not self._is_joining()) or not self._may_retry(queued, place.index):
             self._done(queued, place.index, code)
-        elif self._may_retry(place.sequence, queued, place.index):
+        elif not self._absorb(place.sequence, queued):
             queued.steps[place.index] = COMMIT_OPEN
             queued.failed = True
-        elif not self._absorb(place.sequence, queued):
-            self._done(queued, place.index, code)
 
     cdef bint _absorb(self, uint64_t sequence, QueuedCommit* queued) noexcept nogil:
         """A newer commit of the same partitions waits: this one, which failed for now, gets that one's result."""
         cdef uint64_t newer = self.merging.find(self.queue, queued.event.offsets)
-        if newer <= sequence or queued.event.sync or queued.event.automatic or queued.lost:
+        if newer <= sequence or queued.event.sync or queued.event.automatic or queued.held:
             return False
         self.merging.absorb(self.queue[newer], dereference(queued))
         self._drop(sequence, queued)
@@ -626,9 +618,6 @@ cdef class CommitRequestManager(RequestManager):
         cdef size_t i
         for i in range(queued.steps.size()):
             self._done(queued, i, code)
-            it = self.newest.find(partition_key(event.offsets[i].topic, event.offsets[i].partition))
-            if it != self.newest.end() and dereference(it).second == sequence:
-                self.newest.erase(it)
             if event.offsets[i].error != 0:
                 status.code = event.offsets[i].error
                 status.detail = describe_offset(event.offsets[i])

@@ -73,6 +73,9 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     cdef void _begin_session(self, int64_t now_ms) noexcept nogil
     cdef void _end_session(self) noexcept nogil
     cdef int64_t _heartbeat(self, int64_t now_ms) noexcept nogil
+    cdef int64_t _heartbeat_until_left(self, int64_t now_ms) noexcept nogil
+    cdef void _on_answer_while_leaving(self, Request* request, ConsumerGroupHeartbeatResponse& message,
+                                       int64_t now_ms) noexcept nogil
     cdef bint _has_news(self) noexcept nogil
     cdef void _send_heartbeat(self, int32_t node, int64_t now_ms) noexcept nogil
     cdef void _identify(self, ConsumerGroupHeartbeatRequest& message) noexcept nogil

@@ -116,6 +116,8 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         cdef int64_t wait
         if self.member.may_leave():
             return self._leave(now_ms)
+        if self.member.state == MEMBER_LEAVING and self.in_group and not self.joining:
+            return self._heartbeat_until_left(now_ms)
         if not is_active(self.member.state):
             if self.member.state != MEMBER_LEAVING:
                 self._end_session()
@@ -184,6 +186,35 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self._send_heartbeat(node, now_ms)
         return INT64_MAX
 
+    cdef int64_t _heartbeat_until_left(self, int64_t now_ms) noexcept nogil:
+        """Commits that were accepted before the leave go first: until they have ended, the membership is kept and its
+        epoch known. What is owned is not told: named as nothing, it would be free for others before the commits."""
+        cdef int32_t node
+        if self.state.in_flight:
+            return INT64_MAX
+        if self.member.commits.take_fence() != 0:
+            self.next_ms = now_ms
+        node = self.coordinator.coordinator()
+        if node < 0:
+            return INT64_MAX
+        if now_ms < max(self.next_ms, self.state.not_before_ms):
+            return max(self.next_ms, self.state.not_before_ms) - now_ms
+        self._send_heartbeat(node, now_ms)
+        return INT64_MAX
+
+    cdef void _on_answer_while_leaving(self, Request* request, ConsumerGroupHeartbeatResponse& message,
+                                       int64_t now_ms) noexcept nogil:
+        if message.error_code == 0:
+            self.state.on_success()
+            if message.member_epoch != self.membership.epoch:
+                self.member.on_joined(self.member_id, message.member_epoch, now_ms)
+            return
+        self._retry(now_ms)
+        if message.error_code == <int>NOT_COORDINATOR or message.error_code == <int>COORDINATOR_NOT_AVAILABLE:
+            self.coordinator.mark_unknown(request.node_id, b"it refused a heartbeat", now_ms)
+        elif message.error_code == <int>FENCED_MEMBER_EPOCH or message.error_code == <int>UNKNOWN_MEMBER_ID:
+            self.member.commits.on_lost(now_ms)
+
     cdef bint _has_news(self) noexcept nogil:
         """Whether the coordinator is to hear something that does not wait for the interval."""
         cdef vector[string] names
@@ -203,18 +234,21 @@ cdef class ConsumerHeartbeatManager(RequestManager):
 
     cdef void _send_heartbeat(self, int32_t node, int64_t now_ms) noexcept nogil:
         cdef BodyOf[ConsumerGroupHeartbeatRequest]* body = new BodyOf[ConsumerGroupHeartbeatRequest]()
+        cdef bint leaving = self.member.state == MEMBER_LEAVING
         body.message.member_epoch = 0 if self.joining else self.membership.epoch
         if body.message.member_epoch == 0:
             self.full = True  # a coordinator may answer a join with epoch 0; what has it again is a join again
         self._identify(body.message)
+        if leaving:
+            self.full = self.tell_owned = False
+        elif self._add_subscription(body.message):
+            body.lowest = 1
         if self.full:
             body.message.rebalance_timeout_ms = self.config.max_poll_interval_ms
             if not self.config.rack.empty():
                 body.message.rack_id.set(self.config.rack)
             if not self.config.remote_assignor.empty():
                 body.message.server_assignor.set(self.config.remote_assignor)
-        if self._add_subscription(body.message):
-            body.lowest = 1
         if self.full or self.tell_owned and self.member.state != MEMBER_PARTITION_REVOKED:
             self._add_owned(body.message)
             self.tell_owned = self.member.state == MEMBER_PARTITION_REVOKED
@@ -410,7 +444,11 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         if request.kind == KIND_LEAVE:
             self._on_leave_ended(request, b"answered", now_ms)
             return
-        if request.cookie != self.session or not is_active(self.member.state):
+        if request.cookie != self.session:
+            return
+        if self.member.state == MEMBER_LEAVING and not self.joining:
+            self._on_answer_while_leaving(request, message, now_ms)
+        if not is_active(self.member.state):
             return
         self.shared.heartbeats.add(self.delegate.clock.now_us() - self.sent_us)
         if message.error_code != 0:

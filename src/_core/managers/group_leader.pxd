@@ -34,6 +34,8 @@ cdef class GroupLeader:
     cdef bint ready(self) noexcept nogil
     # When ready: the application's assignor gave no assignment, and the application has had the error.
     cdef bint failed(self) noexcept nogil
+    # Instead of assign(): every member keeps what it says it owns. False: that is not known (any more).
+    cdef bint keep(self, vector[SyncGroupRequest_SyncGroupRequestAssignment]& out) noexcept nogil
     # The assignment of each member, encoded; nothing where the group keeps what it had.
     cdef Status assign(self, vector[SyncGroupRequest_SyncGroupRequestAssignment]& out) noexcept nogil
     # Whether topics appeared, disappeared or grew since they were assigned; asked every turn.

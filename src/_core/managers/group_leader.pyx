@@ -57,7 +57,27 @@ cdef extern from * nogil:
       }
       return hash;
     }
+    // What each member says it owns; where two name a partition, the one of the newer generation has it.
+    static inline void kc_keep_claims(const std::vector<kc::GroupMember>& members,
+                                      std::vector<std::vector<kc::TopicPartitions>>& out) {
+      std::map<kc::TopicPartition, size_t> owners;
+      for (size_t m = 0; m < members.size(); ++m) {
+        for (const auto& topic : members[m].owned) {
+          for (int32_t p : topic.partitions) {
+            auto it = owners.emplace(kc::TopicPartition(topic.topic, p), m).first;
+            if (members[it->second].generation < members[m].generation) it->second = m;
+          }
+        }
+      }
+      out.assign(members.size(), {});
+      for (const auto& owner : owners) {
+        auto& topics = out[owner.second];
+        if (topics.empty() || topics.back().topic != owner.first.topic) topics.push_back({owner.first.topic, {}});
+        topics.back().partitions.push_back(owner.first.partition);
+      }
+    }
     """
+    void keep_claims "kc_keep_claims"(const vector[GroupMember]& members, vector[vector[TopicPartitions]]& out)
     void racks_of "kc_racks_of"(ClusterCache& cluster, const string& topic, vector[vector[string]]& out)
     bint offers "kc_offers"(const vector[string]& names, const string& name)
     uint64_t hash_of_racks "kc_hash_of_racks"(ClusterCache& cluster, const string& topic)
@@ -154,6 +174,18 @@ cdef class GroupLeader:
         if not fits:
             return Status(<int>ERR_BAD_MSG, string(b"the assignment does not fit the wire format"))
         return Status()
+
+    cdef bint keep(self, vector[SyncGroupRequest_SyncGroupRequestAssignment]& out) noexcept nogil:
+        cdef vector[vector[TopicPartitions]] kept
+        cdef NullableString no_user_data
+        cdef size_t i
+        if self.skip_assignment:
+            return True
+        keep_claims(self.members, kept)
+        for i in range(self.members.size()):
+            if not self._encode(self.members[i].member_id, kept[i], no_user_data, out):
+                return False
+        return not self.members.empty()
 
     cdef bint _encode(self, const string& member_id, const vector[TopicPartitions]& partitions,
                       const NullableString& user_data,

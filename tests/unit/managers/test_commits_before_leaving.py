@@ -157,7 +157,7 @@ def test_what_a_leave_had_no_time_for_is_reported_and_logged(settings, told, cap
     with caplog.at_level(logging.INFO):
         while not loop.sent(LEAVE):
             loop.advance(1000)
-            for request in loop.requests(OFFSET_COMMIT):
+            if loop.requests(OFFSET_COMMIT):
                 answer_commit(loop, 14)
             for request in loop.sent(HEARTBEAT):
                 loop.network.answer(request["id"], bytes(7))
@@ -177,7 +177,7 @@ def test_a_leave_without_an_answer_is_logged(stable, caplog):
 
 
 def test_a_static_member_that_missed_a_generation_has_lost_what_it_owned(settings):
-    """While it was away a leader may have given its partitions to others, and the coordinator would take its commits."""
+    """A leader may have given its partitions to others meanwhile, and the coordinator would take its commits."""
     loop = GroupLoop(partition_assignment_strategy="cooperative-sticky", group_instance_id="i", **settings)
     loop.stable()
     loop.heartbeat(REBALANCE)

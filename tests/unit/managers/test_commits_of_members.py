@@ -499,7 +499,7 @@ def test_the_next_interval_takes_the_place_of_one_that_still_fails():
     assert group.asked() == {("t", 0): 8, ("t", 1): 1}
     group.answer_commit()
     assert group.partition("t", 0)["committed"] == 8
-    assert [event[:2] for event in group.take_events()] == [("commit", LOADING), ("commit", 0)]
+    assert [event[:2] for event in group.take_events()] == [("commit", 0), ("commit", 0)]
     assert not group.busy
 
 
