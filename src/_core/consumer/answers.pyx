@@ -2,8 +2,11 @@
 
 Threads: A. Never: looks at an event that has not ended.
 """
-from kconsumer._core.consumer.text cimport text_of
-from kconsumer._core.events.application_event cimport PartitionInfo, TopicInfo
+from kconsumer._core.base.status cimport ERR_UNSUPPORTED_FEATURE
+from kconsumer._core.consumer.text cimport text_of, utf8
+from kconsumer._core.events.application_event cimport OffsetQuery, PartitionInfo, TopicInfo
+
+from kconsumer.errors import exception_for
 
 
 cdef list offset_tuples(const vector[PartitionOffset]& offsets):
@@ -30,3 +33,37 @@ cdef object topic_tuple(TopicInfo* topic):
         p = &topic.partitions[i]
         partitions.append((p.id, p.leader, [r for r in p.replicas], [r for r in p.isrs], p.error, p.leader_epoch))
     return (text_of(topic.name), topic.error, topic.internal, partitions)
+
+
+cdef int put_queries(ListOffsetsEvent* event, queries) except -1:
+    """[(topic, partition, timestamp)]"""
+    cdef OffsetQuery query
+    for topic, partition, timestamp in queries:
+        query.topic = utf8(topic)
+        query.partition = partition
+        query.timestamp = timestamp
+        event.queries.push_back(query)
+    return 0
+
+
+cdef list query_tuples(ListOffsetsEvent* event):
+    """[(error, offset, timestamp, leader epoch)]; raises where a broker is too old for a query."""
+    cdef size_t i
+    if not event.unsupported.empty():
+        raise exception_for(<int>ERR_UNSUPPORTED_FEATURE, text_of(event.unsupported))
+    return [(event.queries[i].error, event.queries[i].offset, event.queries[i].found_timestamp,
+             event.queries[i].leader_epoch) for i in range(event.queries.size())]
+
+
+cdef int tell_commits(on_commit, BackgroundEvent& event, BackgroundEventQueue* background) except -1:
+    """Calls on_commit for each commit that this is the result of. What an exception leaves goes back to the queue."""
+    cdef size_t i
+    for i in range(event.merged.get().told if event.merged.get() != NULL else 0, event.commits()):
+        try:
+            on_commit(event.status.code, text_of(event.status.detail), offset_tuples(event.commit(i)))
+        except BaseException:
+            if i + 1 < event.commits():
+                event.merged.get().told = i + 1
+                background.put_back(event)
+            raise
+    return 0

@@ -82,7 +82,6 @@ cdef class ConsumerCore:
     # private
     cdef void _leave_to_parent(self) noexcept
     cdef void _stop(self) noexcept
-    cdef int _tell_commits(self, BackgroundEvent& event) except -1
     cdef int _dispatch(self, BackgroundEvent& event) except -1
     cdef object _serve_or_yield(self, ApplicationEvent* event)
     cdef int _consume_into(self, list out, Py_ssize_t most, int64_t deadline) except -1

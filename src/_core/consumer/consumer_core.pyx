@@ -13,9 +13,9 @@ from kconsumer._core.base.cpp cimport deque, vector
 from kconsumer._core.base.fork cimport fork_generation, watch_forks
 from kconsumer._core.base.gil cimport GIL_DISABLED
 from kconsumer._core.base.log cimport LogLine
-from kconsumer._core.base.status cimport ERR_INTR, ERR_PARTITION_EOF, ERR_STATE, ERR_UNSUPPORTED_FEATURE
+from kconsumer._core.base.status cimport ERR_INTR, ERR_PARTITION_EOF, ERR_STATE
 from kconsumer._core.base.wakeup_fd cimport WAIT_INTERRUPTED, WaitResult, wait_readable
-from kconsumer._core.consumer.answers cimport metadata_tuple, offset_tuples
+from kconsumer._core.consumer.answers cimport metadata_tuple, put_queries, query_tuples, tell_commits
 from kconsumer._core.consumer.fetch_buffer cimport ENTRY_END_OF_PARTITION, FetchEntry
 from kconsumer._core.consumer.message cimport Message, error_message
 from kconsumer._core.consumer.record_batch cimport RecordBatch, make_batch
@@ -27,7 +27,7 @@ from kconsumer._core.consumer.settings cimport (
     configure_running_fetch,
 )
 from kconsumer._core.consumer.text cimport text_of, utf8
-from kconsumer._core.events.application_event cimport CloseEvent, ListOffsetsEvent, OffsetQuery, TopicMetadataEvent
+from kconsumer._core.events.application_event cimport CloseEvent, ListOffsetsEvent, TopicMetadataEvent
 from kconsumer._core.events.background_event cimport (
     ATTENTION_CLOSED,
     ATTENTION_COMMIT,
@@ -55,7 +55,7 @@ watch_forks()
 
 cdef enum:
     DEFAULT_CLOSE_MS = 5000
-    CLOSE_GRACE_MS = 100
+    GRACE_US = 100000
 
 _CLOSED = "Consumer closed"
 
@@ -272,7 +272,7 @@ cdef class ConsumerCore:
         return 0
 
     cdef int64_t end_deadline(self, int64_t timeout_us) noexcept:
-        """When what close() asks of brokers must have ended; GroupCore allows for the last commits at least a second."""
+        """When what close() asks of brokers must have ended."""
         return INT64_MAX if timeout_us == INT64_MAX else self.clock.now_us() + timeout_us
 
     cdef int ask_application(self, BackgroundEvent& event) except -1:
@@ -318,22 +318,9 @@ cdef class ConsumerCore:
         elif event.type == BACKGROUND_STATS:
             self._on_stats(text_of(event.text))
         elif event.type == BACKGROUND_COMMIT:
-            self._tell_commits(event)
+            tell_commits(self._on_commit, event, &self.background)
         else:
             self.ask_application(event)
-        return 0
-
-    cdef int _tell_commits(self, BackgroundEvent& event) except -1:
-        """on_commit for each commit that this is the result of."""
-        cdef size_t i
-        for i in range(event.merged.get().told if event.merged.get() != NULL else 0, event.commits()):
-            try:
-                self._on_commit(event.status.code, text_of(event.status.detail), offset_tuples(event.commit(i)))
-            except BaseException:
-                if i + 1 < event.commits():
-                    event.merged.get().told = i + 1
-                    self.background.put_back(event)
-                raise
         return 0
 
     cdef int wait(self, int64_t deadline_us) except -1:
@@ -714,25 +701,16 @@ cdef class ConsumerCore:
 
     def _list_offsets(self, queries, timeout):
         """[(topic, partition, timestamp)] → [(error, offset, timestamp, leader_epoch)], as isolation.level has it."""
-        cdef OffsetQuery query
         self.check_usable()
         cdef ListOffsetsEvent* event = new ListOffsetsEvent(self._deadline_ms(timeout))
-        cdef size_t i
         event.read_committed = self.config.read_committed
         event.retain()
         try:
-            for topic, partition, timestamp in queries:
-                query.topic = utf8(topic)
-                query.partition = partition
-                query.timestamp = timestamp
-                event.queries.push_back(query)
+            put_queries(event, queries)
             event.retain()
             self.application.add(event)
             self.await_event(event)
-            if not event.unsupported.empty():
-                raise exception_for(<int>ERR_UNSUPPORTED_FEATURE, text_of(event.unsupported))
-            return [(event.queries[i].error, event.queries[i].offset, event.queries[i].found_timestamp,
-                     event.queries[i].leader_epoch) for i in range(event.queries.size())]
+            return query_tuples(event)
         finally:
             event.release()
             event.release()
@@ -750,23 +728,21 @@ cdef class ConsumerCore:
                 it runs; None: 5; negative: no limit. With a ``group.id`` at least 1 for the last commits and the leave.
         """
         cdef CloseEvent* event
-        cdef int64_t deadline, timeout_us
+        cdef int64_t deadline, timeout_us = DEFAULT_CLOSE_MS * 1000
         failure = None
         if self.fork_generation != fork_generation() or not self.opened or self.closed:
             return
-        timeout_us = DEFAULT_CLOSE_MS * 1000 if timeout is None else self.deadline_us(timeout)
-        if timeout is not None and timeout_us != INT64_MAX:
-            timeout_us = max(<int64_t>0, timeout_us - self.clock.now_us())
+        if timeout is not None:
+            timeout_us = self.deadline_us(timeout)
+            timeout_us -= self.clock.now_us() if timeout_us != INT64_MAX else 0
         self.enter()
         try:
             try:
                 self.leave_group(timeout_us)
             except BaseException as raised:
                 failure = raised
-            deadline = self.end_deadline(timeout_us)
-            if deadline != INT64_MAX:
-                # After the leave's deadline: what has not ended by then is reported, and the leave still goes out.
-                deadline += CLOSE_GRACE_MS * 1000
+            # After the leave's deadline: what has not ended by then is reported, and the leave still goes out.
+            deadline = min(self.end_deadline(timeout_us), INT64_MAX - GRACE_US) + GRACE_US
             event = new CloseEvent(in_ms(deadline))
             event.retain()
             self.application.add(event)
@@ -781,8 +757,7 @@ cdef class ConsumerCore:
                 self.background.attention.set(<uint32_t>ATTENTION_CLOSED)
                 self._stop()
                 self.handler.drop_all()
-                # Callbacks and log lines of the end.
-                self._serve()
+                self._serve()  # callbacks and log lines of the end
         finally:
             self.busy.store(0)
         if failure is not None:
