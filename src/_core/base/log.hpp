@@ -1,5 +1,6 @@
 // Owns: the bounded queue of log lines from the network thread to whichever application thread serves callbacks.
-// Threads: push on N and R, drain on A; shared: its mutex. Never: formats with locale, blocks on I/O.
+// Threads: push on N and R, drain on A; shared: its mutex. Never: formats with locale, blocks on I/O, keeps a control
+// character: much of what is logged are words of brokers.
 #pragma once
 #include <atomic>
 #include <cstdarg>
@@ -8,6 +9,8 @@
 #include <deque>
 #include <mutex>
 #include <string>
+
+#include "base/printable.hpp"
 
 namespace kc {
 
@@ -34,14 +37,14 @@ class LogQueue {
 
   bool wants(uint32_t context) const { return (debug.load(std::memory_order_relaxed) & context) != 0; }
 
-  void push(int level, const char* facility, std::string text) {
+  void push(int level, const char* facility, const std::string& text) {
     if (level > max_level.load(std::memory_order_relaxed) && level < 7) return;
     std::lock_guard<std::mutex> hold(mutex_);
     if (lines_.size() >= kMaxLines) {
       dropped_++;
       return;
     }
-    lines_.push_back(LogLine{level, facility, std::move(text)});
+    lines_.push_back(LogLine{level, facility, printable(text)});
     pending.store(true, std::memory_order_release);
   }
   // printf-like; `context` 0 logs always, else only where that debug context is on (then at level 7).

@@ -29,6 +29,6 @@ cdef extern from "base/log.hpp" namespace "kc" nogil:
         atomic[int] max_level
         atomic[bint] pending
         bint wants(uint32_t)
-        void push(int level, const char* facility, string text)
+        void push(int level, const char* facility, const string& text)
         void write(int level, uint32_t context, const char* facility, const char* fmt, ...)
         size_t drain(deque[LogLine]&)

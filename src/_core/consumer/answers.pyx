@@ -3,7 +3,7 @@
 Threads: A. Never: looks at an event that has not ended.
 """
 from kconsumer._core.base.status cimport ERR_UNSUPPORTED_FEATURE
-from kconsumer._core.consumer.text cimport text_of, utf8
+from kconsumer._core.consumer.text cimport message_of, text_of, utf8
 from kconsumer._core.events.application_event cimport OffsetQuery, PartitionInfo, TopicInfo
 
 from kconsumer.errors import exception_for
@@ -50,7 +50,7 @@ cdef list query_tuples(ListOffsetsEvent* event):
     """[(error, offset, timestamp, leader epoch)]; raises where a broker is too old for a query."""
     cdef size_t i
     if not event.unsupported.empty():
-        raise exception_for(<int>ERR_UNSUPPORTED_FEATURE, text_of(event.unsupported))
+        raise exception_for(<int>ERR_UNSUPPORTED_FEATURE, message_of(event.unsupported))
     return [(event.queries[i].error, event.queries[i].offset, event.queries[i].found_timestamp,
              event.queries[i].leader_epoch) for i in range(event.queries.size())]
 
@@ -60,7 +60,7 @@ cdef int tell_commits(on_commit, BackgroundEvent& event, BackgroundEventQueue* b
     cdef size_t i
     for i in range(event.merged.get().told if event.merged.get() != NULL else 0, event.commits()):
         try:
-            on_commit(event.status.code, text_of(event.status.detail), offset_tuples(event.commit(i)))
+            on_commit(event.status.code, message_of(event.status.detail), offset_tuples(event.commit(i)))
         except BaseException:
             if i + 1 < event.commits():
                 event.merged.get().told = i + 1

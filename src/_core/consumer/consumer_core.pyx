@@ -26,7 +26,7 @@ from kconsumer._core.consumer.settings cimport (
     configure_network,
     configure_running_fetch,
 )
-from kconsumer._core.consumer.text cimport text_of, utf8
+from kconsumer._core.consumer.text cimport message_of, text_of, utf8
 from kconsumer._core.events.application_event cimport CloseEvent, ListOffsetsEvent, TopicMetadataEvent
 from kconsumer._core.events.background_event cimport (
     ATTENTION_CLOSED,
@@ -308,7 +308,7 @@ cdef class ConsumerCore:
 
     cdef int _dispatch(self, BackgroundEvent& event) except -1:
         if event.type == BACKGROUND_ERROR:
-            error = error_for(event.status.code, text_of(event.status.detail), fatal=event.fatal)
+            error = error_for(event.status.code, message_of(event.status.detail), fatal=event.fatal)
             if event.fatal:
                 self.fatal = error
                 self.background.attention.set(<uint32_t>ATTENTION_FATAL)
@@ -374,7 +374,7 @@ cdef class ConsumerCore:
             if not event.done() and self.background.attention.get() & <uint32_t>ATTENTION_EVENTS:
                 self._serve_or_yield(event)
         if not event.status.ok():
-            raise exception_for(event.status.code, text_of(event.status.detail))
+            raise exception_for(event.status.code, message_of(event.status.detail))
 
     cdef object _serve_or_yield(self, ApplicationEvent* event):
         """Another thread may be serving: then wait a little on the event alone, not to spin on its descriptor."""
@@ -442,7 +442,7 @@ cdef class ConsumerCore:
             error = error_for(<int>ERR_PARTITION_EOF, f"{topic} [{partition}] reached its end at offset {offset}",
                               topic=topic, partition=partition, offset=offset)
         else:
-            error = error_for(entry.status.code, text_of(entry.status.detail), topic=topic, partition=partition,
+            error = error_for(entry.status.code, message_of(entry.status.detail), topic=topic, partition=partition,
                               offset=offset if offset >= 0 else None)
         self.handler.drop_front()
         return error_message(error, topic, partition, offset)

@@ -21,7 +21,7 @@ from kconsumer._core.consumer.assignor_face cimport (
 )
 from kconsumer._core.consumer.consumer_core cimport in_ms
 from kconsumer._core.consumer.settings cimport configure_group
-from kconsumer._core.consumer.text cimport text_of, utf8
+from kconsumer._core.consumer.text cimport message_of, text_of, utf8
 from kconsumer._core.events.application_event cimport (
     AssignorAnswerEvent,
     CommitEvent,
@@ -137,7 +137,7 @@ cdef class GroupCore(ConsumerCore):
         if event.epoch != self.subscription_epoch:
             return 0
         if event.kind == REBALANCE_ERROR:
-            self.told.append(error_for(event.status.code, text_of(event.status.detail)))
+            self.told.append(error_for(event.status.code, message_of(event.status.detail)))
         elif event.kind == REBALANCE_LOST:
             self._give_up(REBALANCE_LOST, event)
         elif event.id <= self.shared.lost_rebalance_id.load():
@@ -323,7 +323,7 @@ cdef class GroupCore(ConsumerCore):
             # Matched on the network thread, which has nobody to tell.
             status = matcher.set(expressions)
             if not status.ok():
-                raise exception_for(status.code, text_of(status.detail))
+                raise exception_for(status.code, message_of(status.detail))
         event = new SubscribeEvent()
         event.epoch = self.subscription_epoch
         event.patterns = expressions

@@ -312,6 +312,19 @@ cdef class DelegateDriver:
         return result
 
 
+def log_lines(*texts):
+    """What a LogQueue makes of bytes that are logged."""
+    cdef LogQueue queue
+    cdef deque[LogLine] lines
+    cdef string text
+    for one in texts:
+        text = to_string(one)
+        queue.push(3, b"TEST", text)
+        queue.write(3, 0, b"TEST", b"%s", text.c_str())
+    queue.drain(lines)
+    return [to_bytes(lines[i].text) for i in range(lines.size())]
+
+
 def window_of(values):
     """What a WindowStats says of the values."""
     cdef WindowStats window
