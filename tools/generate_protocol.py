@@ -38,6 +38,10 @@ FIXED = {
     "int32": ("int32_t", 4), "uint32": ("uint32_t", 4), "int64": ("int64_t", 8), "float64": ("double", 8),
     "uuid": ("Uuid", 16),
 }
+# Arrays of int32 that stay where they were received, message by message: what is decoded is short-lived and large.
+VIEWED = {"MetadataResponse": {"replica_nodes", "isr_nodes", "offline_replicas"}}
+# The most elements that an array may have, by a constant of types.hpp.
+BOUNDED = {"MetadataResponse": {"brokers": "MAX_BROKERS", "topics": "MAX_TOPICS", "partitions": "MAX_PARTITIONS"}}
 INTEGERS = ("int8", "int16", "uint16", "int32", "uint32", "int64")
 RESERVED = frozenset(
     "and as assert async await auto bool break by case cdef char class const continue cpdef def default del delete "
@@ -131,6 +135,8 @@ class Field:
     default: str
     ignorable: bool
     never_flexible: bool
+    viewed: bool
+    most: str  # a constant, or empty
 
     @property
     def is_nullable(self) -> bool:
@@ -150,6 +156,8 @@ class Field:
             return "BytesView"
         if self.kind == "struct":
             return self.struct.name
+        if self.viewed:
+            return "Int32Array"
         element = {"structs": lambda: self.struct.name, "strings": lambda: "std::string"}
         return f"std::vector<{element.get(self.kind, lambda: FIXED[self.type][0])()}>"
 
@@ -229,7 +237,8 @@ class Field:
             return f"{self.name}.decode(r, version);"
         if self.kind == "records":
             return f'{self.name} = r.read_view({", ".join(rest)}, "{self.label}");'
-        return f'r.read_{self.method()}({", ".join([self.name, *version, *rest])}, "{self.label}");'
+        most = f", {self.most}" if self.most else ""
+        return f'r.read_{self.method()}({", ".join([self.name, *version, *rest])}, "{self.label}"{most});'
 
     def write(self, flexible: str, within: Versions) -> str:
         if self.kind in FIXED:
@@ -367,7 +376,8 @@ class Parser:
             raise SchemaError(f"{where}: a struct that may be null and is not by default")
         return Field(name, prefix + name, kind, element, struct, versions, nullable, bool(tagged_versions),
                      schema.get("tag", -1), default, bool(schema.get("ignorable", False)),
-                     schema.get("flexibleVersions") == "none")
+                     schema.get("flexibleVersions") == "none", name in VIEWED.get(self.message.name, ()),
+                     BOUNDED.get(self.message.name, {}).get(name, ""))
 
     @staticmethod
     def kind(type_name: str, where: str) -> tuple[str, str]:
@@ -624,7 +634,7 @@ def pxd_file(stem: str, messages: list[Message]) -> str:
     body = "\n".join(lines)
     used = lambda names: [n for n in names if re.search(rf"\b{n}\b", body)]  # noqa: E731
     base = ("int16_t", "int32_t", "int64_t", "int8_t", "string", "uint16_t", "uint32_t", "vector")
-    types = used(("BytesView", "Nullable", "NullableString", "Uuid"))
+    types = used(("BytesView", "Int32Array", "Nullable", "NullableString", "Uuid"))
     head = [f"# Generated from kafka-clients {KAFKA_VERSION} by tools/generate_protocol.py; not to be edited.",
             f"# Declares protocol/messages/{stem}.hpp for Cython. thread: any (values).",
             f"from kconsumer._core.base.cpp cimport {', '.join(used(base))}"]

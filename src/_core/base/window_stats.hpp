@@ -1,12 +1,16 @@
 // Owns: WindowStats, what values came in a window of time: count, sum, extremes, deviation and percentiles.
-// thread: one (its owner's). Never: allocates; a value costs a few instructions, the memory is fixed.
+// thread: one (its owner's). Never: allocates before the first value, or again after it until it starts again.
 //
-// Percentiles come from a histogram whose buckets are a sixteenth of a power of two wide: they are at most 7 % high.
+// Percentiles come from a histogram whose buckets are a sixteenth of a power of two wide: they are at most 7 % high. The
+// histogram takes 2 kB, so a window without a value has none: a Metadata response can list thousands of brokers that are
+// never connected to.
 #pragma once
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <memory>
+#include <utility>
 
 namespace kc {
 
@@ -26,9 +30,15 @@ class WindowStats {
     sum += value;
     squares_ += static_cast<double>(value) * static_cast<double>(value);
     count += 1;
+    if (!buckets_) buckets_.reset(new uint32_t[kBuckets]());
     buckets_[bucket_of(value)] += 1;
   }
-  void start_again() { *this = WindowStats(); }
+  // The window so far; it starts again.
+  WindowStats take() {
+    WindowStats taken = std::move(*this);
+    *this = WindowStats();
+    return taken;
+  }
   int64_t average() const { return count > 0 ? sum / count : 0; }
   int64_t deviation() const {
     if (count == 0) return 0;
@@ -45,10 +55,10 @@ class WindowStats {
     }
     return 0;
   }
-  static constexpr size_t histogram_bytes() { return sizeof buckets_; }
+  static constexpr size_t histogram_bytes() { return kBuckets * sizeof(uint32_t); }
 
  private:
-  uint32_t buckets_[kBuckets] = {};
+  std::unique_ptr<uint32_t[]> buckets_;  // null before the first value
   double squares_ = 0;
 
   // Below 32 each value has its own; above, the exponent chooses sixteen and the next four bits one of them.

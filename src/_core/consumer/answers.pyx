@@ -4,7 +4,14 @@ Threads: A. Never: looks at an event that has not ended.
 """
 from kconsumer._core.base.status cimport ERR_UNSUPPORTED_FEATURE
 from kconsumer._core.consumer.text cimport message_of, text_of, utf8
-from kconsumer._core.events.application_event cimport OffsetQuery, PartitionInfo, TopicInfo
+from kconsumer._core.events.application_event cimport OffsetQuery
+from kconsumer._core.protocol.messages.metadata cimport (
+    MetadataResponse,
+    MetadataResponse_MetadataResponsePartition,
+    MetadataResponse_MetadataResponseTopic,
+)
+from kconsumer._core.protocol.types cimport Int32Array
+from kconsumer._core.protocol.wire cimport Reader
 
 from kconsumer.errors import exception_for
 
@@ -17,22 +24,33 @@ cdef list offset_tuples(const vector[PartitionOffset]& offsets):
 
 
 cdef object metadata_tuple(TopicMetadataEvent* event):
+    """Decodes the response, which MetadataRequestManager has found to be whole."""
+    cdef MetadataResponse message
+    cdef Reader reader = Reader(event.response.body, event.response.length)
     cdef size_t i
-    brokers = [(event.brokers[i].id, text_of(event.brokers[i].host), event.brokers[i].port,
-                text_of(event.brokers[i].rack)) for i in range(event.brokers.size())]
-    topics = [topic_tuple(&event.found[i]) for i in range(event.found.size())]
-    return (text_of(event.cluster_id), event.controller_id, event.orig_broker_id, text_of(event.orig_broker_name),
-            brokers, topics)
+    with nogil:
+        message.decode(reader, event.response.version)
+    brokers = [(message.brokers[i].node_id, text_of(message.brokers[i].host), message.brokers[i].port,
+                text_of(message.brokers[i].rack.value)) for i in range(message.brokers.size())]
+    topics = [topic_tuple(&message.topics[i]) for i in range(message.topics.size())]
+    return (text_of(message.cluster_id.value), message.controller_id, event.response.node_id,
+            text_of(event.orig_broker_name), brokers, topics)
 
 
-cdef object topic_tuple(TopicInfo* topic):
+cdef object topic_tuple(MetadataResponse_MetadataResponseTopic* topic):
     cdef size_t i
-    cdef PartitionInfo* p
+    cdef MetadataResponse_MetadataResponsePartition* p
     partitions = []
     for i in range(topic.partitions.size()):
         p = &topic.partitions[i]
-        partitions.append((p.id, p.leader, [r for r in p.replicas], [r for r in p.isrs], p.error, p.leader_epoch))
-    return (text_of(topic.name), topic.error, topic.internal, partitions)
+        partitions.append((p.partition_index, p.leader_id, numbers(p.replica_nodes), numbers(p.isr_nodes),
+                           p.error_code, p.leader_epoch))
+    return (text_of(topic.name.value), topic.error_code, topic.is_internal, partitions)
+
+
+cdef list numbers(Int32Array& array):
+    cdef size_t i
+    return [array.at(i) for i in range(array.size())]
 
 
 cdef int put_queries(ListOffsetsEvent* event, queries) except -1:

@@ -6,6 +6,7 @@ Threads: the test's own, which plays both A and N. Never: part of the consumer, 
 from libc.stdint cimport INT64_MAX
 
 from kconsumer._core.base.cpp cimport int32_t, int64_t
+from kconsumer._core.consumer.answers cimport metadata_tuple
 from kconsumer._core.consumer.consumer_core cimport ConsumerCore
 from kconsumer._core.consumer.fetch_decoder cimport ASSIST_NOTHING
 from kconsumer._core.events.application_event cimport ListOffsetsEvent, OffsetQuery, TopicMetadataEvent
@@ -24,15 +25,11 @@ cdef class Question(Ticket):
 
     def result(self):
         """Topics: {name: (error, {partition: leader})}; offsets: [(error, offset, timestamp, leader_epoch)]."""
-        cdef TopicMetadataEvent* metadata
         cdef ListOffsetsEvent* offsets
-        cdef size_t i, j
+        cdef size_t i
         if self.about_topics:
-            metadata = <TopicMetadataEvent*>self.event
-            return {text_of(metadata.found[i].name): (
-                metadata.found[i].error,
-                {metadata.found[i].partitions[j].id: metadata.found[i].partitions[j].leader
-                 for j in range(metadata.found[i].partitions.size())}) for i in range(metadata.found.size())}
+            return {name: (error, {partition[0]: partition[1] for partition in partitions})
+                    for name, error, _, partitions in metadata_tuple(<TopicMetadataEvent*>self.event)[5]}
         offsets = <ListOffsetsEvent*>self.event
         return [(offsets.queries[i].error, offsets.queries[i].offset, offsets.queries[i].found_timestamp,
                  offsets.queries[i].leader_epoch) for i in range(offsets.queries.size())]

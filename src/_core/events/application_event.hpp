@@ -12,6 +12,7 @@
 #include "base/wakeup_fd.hpp"
 #include "events/assignor_call.hpp"
 #include "events/rebalance_event.hpp"
+#include "network/request.hpp"
 
 namespace kc {
 
@@ -78,39 +79,20 @@ struct ListOffsetsEvent : ApplicationEvent {
   explicit ListOffsetsEvent(int64_t deadline) : ApplicationEvent(EVENT_LIST_OFFSETS, deadline, true) {}
 };
 
-struct PartitionInfo {
-  int32_t id = 0;
-  int32_t leader = -1;
-  int32_t error = 0;
-  int32_t leader_epoch = -1;
-  std::vector<int32_t> replicas, isrs;
-};
-
-struct TopicInfo {
-  std::string name;
-  int32_t error = 0;
-  bool internal = false;
-  std::vector<PartitionInfo> partitions;
-};
-
-struct BrokerInfo {
-  int32_t id = -1;
-  std::string host;
-  int32_t port = 0;
-  std::string rack;
-};
-
 struct TopicMetadataEvent : ApplicationEvent {
   bool all_topics = true;
   std::vector<std::string> topics;
-  // result
-  std::string cluster_id;
-  int32_t controller_id = -1;
-  int32_t orig_broker_id = -1;
+  // result: the response as it came, which has been checked
+  Response response;
   std::string orig_broker_name;
-  std::vector<BrokerInfo> brokers;
-  std::vector<TopicInfo> found;
   explicit TopicMetadataEvent(int64_t deadline) : ApplicationEvent(EVENT_TOPIC_METADATA, deadline, true) {}
+  ~TopicMetadataEvent() override {
+    if (response.block) BlockPool::release(response.block);
+  }
+  void keep(const Response& answer) {
+    BlockPool::retain(answer.block);
+    response = answer;
+  }
 };
 
 // subscribe(): replaces the subscription. `epoch` counts subscribe and unsubscribe calls; rebalance events carry it back.

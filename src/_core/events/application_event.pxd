@@ -4,6 +4,7 @@ from kconsumer._core.base.status cimport Status
 from kconsumer._core.events.assignor_call cimport AssignorData, MemberAssignment
 from kconsumer._core.events.rebalance_event cimport RebalanceKind
 from kconsumer._core.events.topic_partition cimport PartitionOffset, TopicPartition
+from kconsumer._core.network.request cimport Response
 
 
 cdef extern from "events/application_event.hpp" namespace "kc" nogil:
@@ -48,39 +49,13 @@ cdef extern from "events/application_event.hpp" namespace "kc" nogil:
         bint read_committed
         int64_t asked_ms
 
-    cdef cppclass PartitionInfo:
-        PartitionInfo()
-        int32_t id
-        int32_t leader
-        int32_t error
-        int32_t leader_epoch
-        vector[int32_t] replicas
-        vector[int32_t] isrs
-
-    cdef cppclass TopicInfo:
-        TopicInfo()
-        string name
-        int32_t error
-        bint internal
-        vector[PartitionInfo] partitions
-
-    cdef cppclass BrokerInfo:
-        BrokerInfo()
-        int32_t id
-        string host
-        int32_t port
-        string rack
-
     cdef cppclass TopicMetadataEvent(ApplicationEvent):
         TopicMetadataEvent(int64_t)
         bint all_topics
         vector[string] topics
-        string cluster_id
-        int32_t controller_id
-        int32_t orig_broker_id
+        Response response
         string orig_broker_name
-        vector[BrokerInfo] brokers
-        vector[TopicInfo] found
+        void keep(const Response& answer)
 
     cdef cppclass SubscribeEvent(ApplicationEvent):
         SubscribeEvent()

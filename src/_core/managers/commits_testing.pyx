@@ -144,16 +144,13 @@ cdef class OffsetsHarness:
         self.network.set_nodes(self.positions.cluster.brokers, self.clock.now_ms())
 
     def know_topic(self, str name, int partitions, unsigned long long topic_id=0):
-        cdef TopicEntry entry
+        cdef TopicEntry* entry = self.positions.cluster.renew(utf8(name), Uuid(0, topic_id))
         cdef PartitionEntry partition
-        entry.name = utf8(name)
-        entry.id = Uuid(0, topic_id)
         for i in range(partitions):
             partition.id = i
             partition.leader_id = 1
             partition.leader_epoch = 5
-            entry.partitions[i] = partition
-        self.positions.cluster.put(entry)
+            entry.partitions.add(partition)
 
     # -- membership
 

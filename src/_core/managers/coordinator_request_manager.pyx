@@ -137,17 +137,19 @@ cdef class CoordinatorRequestManager(RequestManager):
                     detail.append(b": ").append(found.error_message.value)
                 self._fail(Status(found.error_code, detail))
             return
-        self.state.on_success()
-        self.fatal = Status()
-        self.reported = False
-        self.wanted = False
         if not self.cluster.has_broker(found.node_id):
             # Newer than the broker list that metadata told.
             address.id = found.node_id
             address.host = found.host
             address.port = found.port
-            self.cluster.put_broker(address)
+            if not self.cluster.put_broker(address):
+                self.state.on_failure(now_ms, dereference(self.backoff), self.jitter)
+                return
             self.delegate.network.set_nodes(self.cluster.brokers, now_ms)
+        self.state.on_success()
+        self.fatal = Status()
+        self.reported = False
+        self.wanted = False
         self.node = found.node_id
         self.background.log.write(7, DBG_CGRP, b"COORDINATOR", b"group %s is coordinated by broker %d",
                                   self.config.group_id.c_str(), found.node_id)

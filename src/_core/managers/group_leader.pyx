@@ -39,10 +39,10 @@ cdef extern from * nogil:
       }
       out.resize(entry->partitions.size());
       for (const auto& found : entry->partitions) {
-        if (found.first < 0 || static_cast<size_t>(found.first) >= out.size()) continue;
-        for (int32_t replica : found.second.replicas) {
-          auto rack = racks.find(replica);
-          if (rack != racks.end()) out[found.first].push_back(*rack->second);
+        if (found.id < 0 || static_cast<size_t>(found.id) >= out.size()) continue;
+        for (size_t i = 0; i < found.replicas.size(); ++i) {
+          auto rack = racks.find(found.replicas.at(i));
+          if (rack != racks.end()) out[found.id].push_back(*rack->second);
         }
       }
     }

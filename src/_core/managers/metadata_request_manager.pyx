@@ -7,12 +7,15 @@ Per-topic errors of a Metadata response:
   UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID  told to the application once per partition, asked again with backoff
   LEADER_NOT_AVAILABLE                          asked again with backoff
   INVALID_TOPIC_EXCEPTION, TOPIC_AUTHORIZATION_FAILED, others   told to the application once, asked again with backoff
+A topic that nobody asked for is passed over. A response that cannot be read, or lists more than types.hpp allows, is told
+to the application once and asked for again, from another broker where there is one.
 Top level: REBOOTSTRAP_REQUIRED (KIP-1102) forgets all brokers and goes back to the bootstrap list.
 """
 cimport cython
 from cython.operator cimport dereference, preincrement
 from libc.stdint cimport INT64_MAX
 
+from kconsumer._core.base.cpp cimport to_string
 from kconsumer._core.base.error_codes cimport (
     LEADER_NOT_AVAILABLE,
     REBOOTSTRAP_REQUIRED,
@@ -22,11 +25,11 @@ from kconsumer._core.base.error_codes cimport (
 from kconsumer._core.base.log cimport DBG_METADATA
 from kconsumer._core.base.status cimport (
     ERR_ALL_BROKERS_DOWN,
+    ERR_BAD_MSG,
     ERR_DESTROY,
     ERR_TIMED_OUT,
     ERR_UNSUPPORTED_FEATURE,
 )
-from kconsumer._core.events.application_event cimport BrokerInfo, PartitionInfo, TopicInfo
 from kconsumer._core.events.background_event cimport BACKGROUND_ERROR, BackgroundEvent
 from kconsumer._core.network.request cimport (
     ANY_NODE,
@@ -41,6 +44,7 @@ from kconsumer._core.protocol.messages.metadata cimport (
     MetadataRequest_MetadataRequestTopic,
     MetadataResponse_MetadataResponseTopic,
 )
+from kconsumer._core.protocol.types cimport MAX_PARTITIONS, Int32Array
 from kconsumer._core.protocol.wire cimport Reader
 from kconsumer._core.state.metadata cimport PartitionEntry, TopicEntry
 from kconsumer._core.state.partition_state cimport (
@@ -50,9 +54,30 @@ from kconsumer._core.state.partition_state cimport (
     PartitionState,
 )
 
+cdef extern from * nogil:
+    """
+    static inline int64_t kc_count_partitions(const kc::MetadataResponse& message) {
+      size_t count = 0;
+      for (const auto& topic : message.topics) count += topic.partitions.size();
+      return static_cast<int64_t>(count);
+    }
+    static inline void kc_free_partitions(kc::MetadataResponse_MetadataResponseTopic& topic) {
+      std::vector<kc::MetadataResponse_MetadataResponsePartition>().swap(topic.partitions);
+    }
+    """
+    int64_t count_partitions "kc_count_partitions"(const MetadataResponse& message)
+    void free_partitions "kc_free_partitions"(MetadataResponse_MetadataResponseTopic& topic)
+
 cdef enum:
     KIND_UPDATE = 1      # the assignment's topics
     KIND_LIST = 2        # list_topics
+
+
+cdef Status too_many_partitions(const MetadataResponse& message) noexcept nogil:
+    cdef string detail = string(b"MetadataResponse: field topics: ")
+    detail.append(to_string(<long long>count_partitions(message))).append(b" partitions where at most ")
+    detail.append(to_string(<long long>MAX_PARTITIONS)).append(b" are accepted")
+    return Status(<int>ERR_BAD_MSG, detail)
 
 
 @cython.no_gc
@@ -304,7 +329,7 @@ cdef class MetadataRequestManager(RequestManager):
             event = self.waiting.front()
             self.waiting.pop_front()
             if now_ms >= event.deadline_ms:
-                event.complete(Status(<int>ERR_TIMED_OUT, string(b"no broker answered the Metadata request in time")))
+                event.complete(self._too_late())
                 event.release()
             else:
                 self.waiting.push_back(event)
@@ -312,11 +337,17 @@ cdef class MetadataRequestManager(RequestManager):
         while it != self.asked.end():
             event = dereference(it).second
             if now_ms >= event.deadline_ms:
-                event.complete(Status(<int>ERR_TIMED_OUT, string(b"no broker answered the Metadata request in time")))
+                event.complete(self._too_late())
                 event.release()
                 it = self.asked.erase(it)
             else:
                 preincrement(it)
+
+    cdef Status _too_late(self) noexcept nogil:
+        cdef string detail = string(b"no broker answered the Metadata request in time")
+        if not self.unusable.ok():
+            detail.append(b" with a response that can be used: ").append(self.unusable.detail)
+        return Status(<int>ERR_TIMED_OUT, detail)
 
     cdef int64_t next_deadline_ms(self) noexcept nogil:
         cdef int64_t earliest = INT64_MAX
@@ -352,10 +383,9 @@ cdef class MetadataRequestManager(RequestManager):
         cdef Reader reader = Reader(response.body, response.length)
         cdef TopicMetadataEvent* event
         message.decode(reader, response.version)
-        if not reader.ok():
-            self.background.log.push(3, b"METADATA", reader.status().detail)
-            self.delegate.network.disconnect(response.node_id, request.channel, now_ms)
-            self._failed(request, now_ms)
+        if not reader.ok() or count_partitions(message) > MAX_PARTITIONS:
+            self._refuse_response(reader.status() if not reader.ok() else too_many_partitions(message), request,
+                                  response, now_ms)
             return
         if message.throttle_time_ms > 0:
             self.delegate.network.throttle(response.node_id, message.throttle_time_ms, now_ms)
@@ -370,6 +400,7 @@ cdef class MetadataRequestManager(RequestManager):
         self.failing_since_ms = 0
         self.all_down_reported = False
         self.unsupported_reported = False
+        self.unusable = Status()
         self._take_brokers(message, now_ms)
         if request.kind == KIND_UPDATE:
             self.state.on_success()
@@ -383,7 +414,23 @@ cdef class MetadataRequestManager(RequestManager):
             self.lists.on_success()
             event = self._take_asked(request.cookie)
             if event != NULL:
-                self._answer(event, message, response)
+                event.keep(dereference(response))
+                event.orig_broker_name = self.delegate.network.node_name(response.node_id)
+                event.complete(Status())
+                event.release()
+
+    cdef void _refuse_response(self, const Status& why, Request* request, Response* response,
+                               int64_t now_ms) noexcept nogil:
+        cdef BackgroundEvent event
+        self.background.log.push(3, b"METADATA", why.detail)
+        if self.unusable.ok():
+            event.type = BACKGROUND_ERROR
+            event.status = why
+            event.broker_id = response.node_id
+            self.background.add(event)
+        self.unusable = why
+        self.delegate.network.disconnect(response.node_id, request.channel, now_ms)
+        self._failed(request, now_ms)
 
     cdef void _take_brokers(self, MetadataResponse& message, int64_t now_ms) noexcept nogil:
         cdef size_t i
@@ -408,8 +455,11 @@ cdef class MetadataRequestManager(RequestManager):
         self.delegate.network.set_nodes(self.positions.cluster.brokers, now_ms)
 
     cdef void _take_topics(self, MetadataResponse& message, bint of_all, int64_t now_ms) noexcept nogil:
+        cdef MetadataResponse_MetadataResponseTopic absent
+        cdef TopicEntry* known
         cdef size_t i
         cdef bint again = False
+<<<<<<< HEAD
         cdef bint changed = self.brokers_changed
         cdef bint wanted, complete
         if of_all:
@@ -419,6 +469,30 @@ cdef class MetadataRequestManager(RequestManager):
             changed = changed or wanted and self._is_news(message.topics[i])
             complete = self._take_topic(message.topics[i], now_ms)
             again = again or wanted and not complete
+=======
+        cdef bint wanted
+        self.response_number += 1
+        for i in range(message.topics.size()):
+            wanted = self.positions.interest.count(message.topics[i].name.value) != 0
+            # Without partitions or an error it is no topic that Kafka could have.
+            if wanted or (of_all and (message.topics[i].partitions.size() != 0 or message.topics[i].error_code != 0)):
+                if not self._take_topic(message.topics[i], now_ms) and wanted:
+                    again = True
+            # Its partitions now lie in the cache, which the response is not to be held beside.
+            free_partitions(message.topics[i])
+        if of_all:
+            self._forget_unnamed()
+            absent.error_code = <int>UNKNOWN_TOPIC_OR_PARTITION
+            it = self.positions.interest.begin()
+            while it != self.positions.interest.end():
+                known = self.positions.cluster.topic(dereference(it).first)
+                if known == NULL or known.update != self.response_number:
+                    absent.name.set(dereference(it).first)
+                    self._take_topic(absent, now_ms)
+                    message.topics.push_back(absent)
+                    again = True
+                preincrement(it)
+>>>>>>> 3a911ac (Metadata takes memory in proportion to its bytes: 3.6 MB that listed 300,000 brokers took 2.2 GB)
         self.positions.on_metadata(now_ms)
         if self._report_missing(message, now_ms):
             again = True
@@ -452,80 +526,75 @@ cdef class MetadataRequestManager(RequestManager):
                 return True
         return False
 
-    cdef void _add_missing(self, MetadataResponse& message) noexcept nogil:
+    cdef void _forget_unnamed(self) noexcept nogil:
         """A response with all topics: what is known and not among them does not exist."""
-        cdef unordered_map[string, int32_t] named
-        cdef MetadataResponse_MetadataResponseTopic absent
         cdef vector[string] gone
         cdef size_t i
-        for i in range(message.topics.size()):
-            named[message.topics[i].name.value] = 1
         it = self.positions.cluster.topics.begin()
         while it != self.positions.cluster.topics.end():
-            if named.count(dereference(it).first) == 0 and self.positions.interest.count(dereference(it).first) == 0:
+            if (dereference(it).second.update != self.response_number
+                    and self.positions.interest.count(dereference(it).first) == 0):
                 gone.push_back(dereference(it).first)
             preincrement(it)
         for i in range(gone.size()):
             self.positions.cluster.forget(gone[i])
-        absent.error_code = <int>UNKNOWN_TOPIC_OR_PARTITION
-        wanted = self.positions.interest.begin()
-        while wanted != self.positions.interest.end():
-            if named.count(dereference(wanted).first) == 0:
-                absent.name.set(dereference(wanted).first)
-                message.topics.push_back(absent)
-            preincrement(wanted)
 
     cdef bint _take_topic(self, MetadataResponse_MetadataResponseTopic& found, int64_t now_ms) noexcept nogil:
         """False when the topic must be asked for again soon."""
-        cdef TopicEntry entry
-        cdef TopicEntry* known
-        cdef PartitionEntry* before
+        cdef TopicEntry* entry
         cdef PartitionEntry p
+        cdef Uuid id = found.topic_id
         cdef size_t i
         cdef bint complete = True
         if found.name.is_null:
             return True
-        known = self.positions.cluster.topic(found.name.value)
         if found.error_code != 0:
             self._take_topic_error(found, now_ms)
             return False
-        entry.name = found.name.value
-        entry.id = found.topic_id
+        entry = self.positions.cluster.topic(found.name.value)
+        if entry != NULL and id.is_zero():
+            # A broker too old to tell ids, in a cluster that is being upgraded.
+            id = entry.id
+        if entry != NULL and not (entry.id == id) and not entry.id.is_zero():
+            self._recreated(found.name.value)
+        elif entry != NULL:
+            self._keep_newer_leaders(found, entry)
+        entry = self.positions.cluster.renew(found.name.value, id)
+        entry.update = self.response_number
         entry.internal = found.is_internal
         entry.updated_ms = now_ms
-        if known != NULL and entry.id.is_zero():
-            # A broker too old to tell ids, in a cluster that is being upgraded.
-            entry.id = known.id
-        if known != NULL and not (known.id == entry.id) and not known.id.is_zero():
-            self._recreated(entry.name)
-            known = NULL
+        entry.partitions.reserve(found.partitions.size())
         for i in range(found.partitions.size()):
             p.id = found.partitions[i].partition_index
             p.error = found.partitions[i].error_code
             p.leader_id = found.partitions[i].leader_id
             p.leader_epoch = found.partitions[i].leader_epoch
             if self.racks:
-                p.replicas.swap(found.partitions[i].replica_nodes)
-            if known != NULL and p.leader_epoch >= 0:
-                before = self.positions.cluster.partition(entry.name, p.id)
-                if before != NULL and before.leader_epoch > p.leader_epoch:
-                    # An answer older than what a newer one or a leader hint said.
-                    p.leader_id = before.leader_id
-                    p.leader_epoch = before.leader_epoch
+                p.replicas = Int32Array(found.partitions[i].replica_nodes.values())
             if p.leader_id < 0 or p.error == <int>LEADER_NOT_AVAILABLE:
                 complete = False
-            entry.partitions[p.id] = p
-        self.positions.cluster.put(entry)
+            entry.partitions.add(p)
+        entry.partitions.seal()
         return complete
+
+    cdef void _keep_newer_leaders(self, MetadataResponse_MetadataResponseTopic& found, TopicEntry* known) noexcept nogil:
+        """An answer may be older than what a newer one or a leader hint said."""
+        cdef PartitionEntry* before
+        cdef size_t i
+        for i in range(found.partitions.size()):
+            if found.partitions[i].leader_epoch < 0:
+                continue
+            before = known.partitions.find(found.partitions[i].partition_index)
+            if before != NULL and before.leader_epoch > found.partitions[i].leader_epoch:
+                found.partitions[i].leader_id = before.leader_id
+                found.partitions[i].leader_epoch = before.leader_epoch
 
     cdef void _take_topic_error(self, MetadataResponse_MetadataResponseTopic& found, int64_t now_ms) noexcept nogil:
         """What is known of the topic stays, its id above all: by that it is seen whether it was made anew."""
-        cdef TopicEntry entry
         cdef TopicEntry* known = self.positions.cluster.topic(found.name.value)
         if known == NULL:
-            entry.name = found.name.value
-            self.positions.cluster.put(entry)
-            known = self.positions.cluster.topic(found.name.value)
+            known = self.positions.cluster.renew(found.name.value, Uuid())
+        known.update = self.response_number
         known.error = found.error_code
         known.updated_ms = now_ms
         if found.error_code == <int>UNKNOWN_TOPIC_OR_PARTITION:
@@ -558,7 +627,8 @@ cdef class MetadataRequestManager(RequestManager):
         cdef string detail
         cdef bint any_missing = False
         for i in range(message.topics.size()):
-            errors[message.topics[i].name.value] = message.topics[i].error_code
+            if self.positions.interest.count(message.topics[i].name.value) != 0:
+                errors[message.topics[i].name.value] = message.topics[i].error_code
         for p in self.positions.tracked:
             if errors.count(p.topic) == 0:
                 continue
@@ -581,40 +651,3 @@ cdef class MetadataRequestManager(RequestManager):
                               else b": not available")
                 self.positions.report(p, Status(error, detail), OFFSET_INVALID)
         return any_missing
-
-    cdef void _answer(self, TopicMetadataEvent* event, MetadataResponse& message, Response* response) noexcept nogil:
-        """Copy a whole response into the event."""
-        cdef size_t i
-        cdef BrokerInfo broker
-        for i in range(message.brokers.size()):
-            broker.id = message.brokers[i].node_id
-            broker.host = message.brokers[i].host
-            broker.port = message.brokers[i].port
-            broker.rack = message.brokers[i].rack.value
-            event.brokers.push_back(broker)
-        event.cluster_id = message.cluster_id.value
-        event.controller_id = message.controller_id
-        event.orig_broker_id = response.node_id
-        event.orig_broker_name = self.delegate.network.node_name(response.node_id)
-        for i in range(message.topics.size()):
-            self._answer_topic(event, message.topics[i])
-        event.complete(Status())
-        event.release()
-
-    cdef void _answer_topic(self, TopicMetadataEvent* event,
-                            MetadataResponse_MetadataResponseTopic& found) noexcept nogil:
-        cdef TopicInfo topic
-        cdef PartitionInfo info
-        cdef size_t i
-        topic.name = found.name.value
-        topic.error = found.error_code
-        topic.internal = found.is_internal
-        for i in range(found.partitions.size()):
-            info.id = found.partitions[i].partition_index
-            info.error = found.partitions[i].error_code
-            info.leader = found.partitions[i].leader_id
-            info.leader_epoch = found.partitions[i].leader_epoch
-            info.replicas = found.partitions[i].replica_nodes
-            info.isrs = found.partitions[i].isr_nodes
-            topic.partitions.push_back(info)
-        event.found.push_back(topic)

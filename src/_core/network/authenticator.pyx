@@ -250,8 +250,8 @@ cdef class Authenticator(Connector):
             return
         self.enter_stage(s, SASL_AWAITS_ANSWER)
         c.in_flight.push_back(asked)
-        c.node.stats.tx += 1
-        c.node.stats.requests[asked.api_key] += 1
+        c.node.stats().tx += 1
+        c.node.stats().requests[asked.api_key] += 1
         self.log.write(7, DBG_SECURITY | DBG_PROTOCOL, b"SEND", b"%s: sent %s v%d (%zu bytes, id %d)",
                        c.node.name.c_str(), api_name(asked.api_key), <int>asked.version, c.out.size(),
                        asked.correlation_id)

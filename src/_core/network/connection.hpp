@@ -207,18 +207,33 @@ struct Node {
   std::string refusal;             // the latest told, of any connection, until one is accepted
   bool silent = false;             // a request has timed out, and nothing has come since, over any connection
   std::unique_ptr<Connection> connections[kChannels];
-  NodeStats stats;
 
   explicit Node(const NodeAddress& a)
-      : id(a.id), host(a.host), port(a.port), rack(a.rack), name(host_and_port(a.host, a.port)) {
-    stats.node_id = id;
-    stats.name = name;
+      : id(a.id), host(a.host), port(a.port), rack(a.rack), name(host_and_port(a.host, a.port)) {}
+  // Made at the first use: a broker that is only listed costs its address.
+  NodeStats* stats() {
+    if (!stats_) {
+      stats_.reset(new NodeStats());
+      stats_->node_id = id;
+      stats_->name = name;
+    }
+    return stats_.get();
+  }
+  // Appends what is known of it, also where it was never connected to; the windows start again.
+  void collect_stats(std::vector<NodeStats>& out) {
+    if (stats_) {
+      out.push_back(stats_->take());
+      return;
+    }
+    out.emplace_back();
+    out.back().node_id = id;
+    out.back().name = name;
   }
   // Every change of a connection's state goes through here: the node's own state is that of the furthest.
   void enter(Connection& c, ConnectionState state, int64_t now_ms) {
     int before = furthest();
     c.state = state;
-    if (furthest() != before) stats.state_since_ms = now_ms;
+    if (furthest() != before) stats()->state_since_ms = now_ms;
   }
   // The furthest connection's state, -1 where there is none.
   int furthest() const {
@@ -235,10 +250,11 @@ struct Node {
   // Hands a connection over from a node at the same address.
   void adopt_connection(Node& other, Channel c) {
     connections[c] = std::move(other.connections[c]);
-    if (connections[c]) connections[c]->node = this;
-    stats.state_since_ms = other.stats.state_since_ms;
-    stats.last_tx_us = other.stats.last_tx_us;
-    stats.last_rx_us = other.stats.last_rx_us;
+    if (!connections[c]) return;
+    connections[c]->node = this;
+    stats()->state_since_ms = other.stats()->state_since_ms;
+    stats()->last_tx_us = other.stats()->last_tx_us;
+    stats()->last_rx_us = other.stats()->last_rx_us;
   }
   // The broker is known to be there: no connection to it waits beyond `latest_ms` for its next attempt, those it has
   // refused only with `refused`. False where none did.
@@ -252,6 +268,9 @@ struct Node {
     return any;
   }
   bool at(const NodeAddress& a) const { return host == a.host && port == a.port; }
+
+ private:
+  std::unique_ptr<NodeStats> stats_;
 };
 
 }  // namespace kc

@@ -98,7 +98,8 @@ cdef extern from "network/connection.hpp" namespace "kc" nogil:
         bint retiring
         string refusal
         bint silent
-        NodeStats stats
+        NodeStats* stats()
+        void collect_stats(vector[NodeStats]& out)
         Connection* connection(Channel)
         Connection* make_connection(Channel)
         void adopt_connection(Node& other, Channel)

@@ -84,7 +84,7 @@ cdef class Connector(Network):
     cdef void start_attempt(self, Connection* c, int64_t now_ms) noexcept nogil:
         c.node.enter(c[0], CONN_RESOLVING, now_ms)
         self.resolving_count += 1
-        c.node.stats.connects += 1
+        c.node.stats().connects += 1
         c.failure = Status()
         c.attempt_errors.clear()
         c.addresses_tried = 0
@@ -253,7 +253,7 @@ cdef class Connector(Network):
         if c.state == CONN_RESOLVING:
             self.resolving_count -= 1
         if was_ready:
-            c.node.stats.disconnects += 1
+            c.node.stats().disconnects += 1
         else:
             c.failures += 1
             c.failure = told
@@ -361,8 +361,8 @@ cdef class Connector(Network):
         """Queues the frame in `scratch` and writes what the socket takes."""
         c.out.write_raw(self.scratch.data(), self.scratch.size())
         c.in_flight.push_back(sent)
-        c.node.stats.tx += 1
-        c.node.stats.requests[sent.api_key] += 1
+        c.node.stats().tx += 1
+        c.node.stats().requests[sent.api_key] += 1
         self.log.write(7, DBG_PROTOCOL, b"SEND", b"%s: sent %s v%d (%zu bytes, id %d)", c.node.name.c_str(),
                        api_name(sent.api_key), <int>sent.version, self.scratch.size(), sent.correlation_id)
         self.write_out(c, now_ms)
@@ -371,11 +371,11 @@ cdef class Connector(Network):
         cdef Status why
         cdef size_t before = c.out.size() - c.out_sent
         if flush(c, &why) == IO_BROKEN:
-            c.node.stats.tx_errors += 1
+            c.node.stats().tx_errors += 1
             self.lose(c, why, now_ms)
             return
-        c.node.stats.tx_bytes += <int64_t>(before - (c.out.size() - c.out_sent))
-        c.node.stats.last_tx_us = now_ms * 1000
+        c.node.stats().tx_bytes += <int64_t>(before - (c.out.size() - c.out_sent))
+        c.node.stats().last_tx_us = now_ms * 1000
         self.watch(c, now_ms)
 
     cdef void watch(self, Connection* c, int64_t now_ms) noexcept nogil:

@@ -353,18 +353,19 @@ cdef class NetworkClient(Authenticator):
     cdef void collect_stats(self, vector[NodeStats]& out) noexcept nogil:
         cdef map[int32_t, Node*].iterator it = self.nodes.begin()
         cdef Node* node
+        cdef NodeStats* collected
         cdef Connection* c
         cdef int channel
         while it != self.nodes.end():
             node = deref(it).second
             inc(it)
-            out.push_back(node.stats)
-            node.stats.start_windows()
-            out.back().state.assign(state_word(node))
+            node.collect_stats(out)
+            collected = &out[out.size() - 1]
+            collected.state.assign(state_word(node))
             for channel in range(kChannels):
                 c = node.connection(<Channel>channel)
                 if c != NULL:
-                    out.back().waitresp_count += <int32_t>c.in_flight.size()
+                    collected.waitresp_count += <int32_t>c.in_flight.size()
 
     # -- readiness and time --------------------------------------------------------------------------------------------
 
@@ -400,8 +401,8 @@ cdef class NetworkClient(Authenticator):
         if node == NULL or throttle_ms <= 0:
             return
         node.throttled_until_ms = max(node.throttled_until_ms, now_ms + throttle_ms)
-        node.stats.throttle_ms += throttle_ms
-        node.stats.throttles_ms.add(throttle_ms)
+        node.stats().throttle_ms += throttle_ms
+        node.stats().throttles_ms.add(throttle_ms)
         self.arm(node.throttled_until_ms)
 
     # -- failures and closing ------------------------------------------------------------------------------------------
@@ -500,7 +501,7 @@ cdef class NetworkClient(Authenticator):
                                                                   api_name(sent.api_key), version))
             return
         request.sent_ms = now_ms
-        c.node.stats.outbuf_latency_us.add(max(<int64_t>0, sent.sent_us - 1000 * request.created_ms))
+        c.node.stats().outbuf_latency_us.add(max(<int64_t>0, sent.sent_us - 1000 * request.created_ms))
         c.last_used_ms = now_ms
         self.arm(sent.deadline_ms)
         self.put_on_wire(c, sent, now_ms)
@@ -518,9 +519,9 @@ cdef class NetworkClient(Authenticator):
             if outcome == IO_FRAME:
                 self.take_frame(c, now_ms)
             elif outcome == IO_BROKEN:
-                c.node.stats.rx_errors += 1
+                c.node.stats().rx_errors += 1
                 self.lose(c, why, now_ms)
-        c.node.stats.rx_bytes += <int64_t>(READ_SHARE_BYTES - share)
+        c.node.stats().rx_bytes += <int64_t>(READ_SHARE_BYTES - share)
         if c.fd < 0:
             return
         if c.wire().pending():
@@ -538,8 +539,8 @@ cdef class NetworkClient(Authenticator):
         cdef Completion ended
         cdef int64_t rtt_us = self.clock.now_us() - asked.sent_us
         if not reader.ok() or correlation_id != asked.correlation_id:
-            c.node.stats.rx_errors += 1
-            c.node.stats.unmatched += reader.ok()
+            c.node.stats().rx_errors += 1
+            c.node.stats().unmatched += reader.ok()
             self.lose(c, Status(ERR_BAD_MSG, reader.status().detail if not reader.ok() else describe(
                 b"response with correlation id %d where %d was due", correlation_id, asked.correlation_id)), now_ms)
             return
@@ -550,9 +551,9 @@ cdef class NetworkClient(Authenticator):
         c.timeouts = 0
         c.node.silent = False
         c.last_used_ms = now_ms
-        c.node.stats.rx += 1
-        c.node.stats.last_rx_us = now_ms * 1000
-        c.node.stats.rtt_us.add(rtt_us)
+        c.node.stats().rx += 1
+        c.node.stats().last_rx_us = now_ms * 1000
+        c.node.stats().rtt_us.add(rtt_us)
         self.log.write(7, DBG_PROTOCOL, b"RECV", b"%s: received %s v%d (%zu bytes, id %d, %lld us)",
                        c.node.name.c_str(), api_name(asked.api_key), <int>asked.version, frame.size, correlation_id,
                        <long long>rtt_us)
@@ -580,7 +581,7 @@ cdef class NetworkClient(Authenticator):
         cdef int rc, crossed
         if c.fd < 0:
             return
-        c.node.stats.wakeups += 1
+        c.node.stats().wakeups += 1
         if c.state == CONN_CONNECTING:
             rc = finish_connect(c.fd)
             if rc == 0:
@@ -745,7 +746,7 @@ cdef class NetworkClient(Authenticator):
                 continue
             why = describe(b"timed out after %lld ms waiting for the response to %s",
                            <long long>(now_ms - f.request.sent_ms), api_name(f.api_key))
-            c.node.stats.req_timeouts += 1
+            c.node.stats().req_timeouts += 1
             c.timeouts += 1
             c.node.silent = True
             self.finish_failed(f.request, ERR_TIMED_OUT, describe(b"%s: %s", c.node.name.c_str(), why.c_str()))

@@ -101,7 +101,7 @@ struct NetworkConfig {
 };
 
 // Counters read by metrics() and stats_cb. Written on N, read anywhere.
-struct NodeStats {
+struct NodeCounters {
   int32_t node_id = -1;
   std::string name;                 // host:port
   std::string state;                // librdkafka's words: INIT, DOWN, TRY_CONNECT, CONNECT, APIVERSION_QUERY, UP
@@ -114,13 +114,20 @@ struct NodeStats {
   int64_t last_tx_us = -1, last_rx_us = -1;
   int64_t throttle_ms = 0;
   std::map<int16_t, int64_t> requests;  // sent, by API key
+};
+
+struct NodeStats : NodeCounters {
   // Since statistics were collected last.
   WindowStats rtt_us, outbuf_latency_us, throttles_ms;
 
-  void start_windows() {
-    rtt_us.start_again();
-    outbuf_latency_us.start_again();
-    throttles_ms.start_again();
+  // The counters as they are, and the windows, which start again.
+  NodeStats take() {
+    NodeStats taken;
+    static_cast<NodeCounters&>(taken) = *this;
+    taken.rtt_us = rtt_us.take();
+    taken.outbuf_latency_us = outbuf_latency_us.take();
+    taken.throttles_ms = throttles_ms.take();
+    return taken;
   }
 };
 

@@ -110,4 +110,3 @@ cdef extern from "network/request.hpp" namespace "kc" nogil:
         WindowStats rtt_us
         WindowStats outbuf_latency_us
         WindowStats throttles_ms
-        void start_windows()

@@ -155,6 +155,16 @@ struct Convert<std::vector<T>> {
   }
 };
 
+template <>
+struct Convert<Int32Array> {
+  static PyObject* to_python(const Int32Array& v) { return Convert<std::vector<int32_t>>::to_python(v.values()); }
+  static void from_python(PyObject* object, Int32Array& v) {
+    std::vector<int32_t> values;
+    Convert<std::vector<int32_t>>::from_python(object, values);
+    v = Int32Array(values);
+  }
+};
+
 // Gives every field, nested ones too, a value that is neither null, empty nor the default; arrays get two elements.
 template <class T, class = void>
 struct Fill {
@@ -184,6 +194,11 @@ struct Fill<BytesView> {
     v.data = reinterpret_cast<const uint8_t*>("records");
     v.length = 7;
   }
+};
+
+template <>
+struct Fill<Int32Array> {
+  static void fill(Int32Array& v) { v = Int32Array({17, 17}); }
 };
 
 template <class T>

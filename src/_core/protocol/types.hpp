@@ -1,13 +1,37 @@
-// Owns: the value types that Kafka's wire format has and C++ has not: nullable values, uuid, a view of bytes.
+// Owns: the value types that Kafka's wire format has and C++ has not: nullable values, uuid, views of bytes and integers;
+// and the byte order of integers.
 // Threads: any (values). Never: allocates beyond what it is given, knows a message.
 #pragma once
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace kc {
+
+template <class U>
+inline U load_big_endian(const uint8_t* p) {
+  U v;
+  std::memcpy(&v, p, sizeof v);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  if constexpr (sizeof v == 2) v = __builtin_bswap16(v);
+  if constexpr (sizeof v == 4) v = __builtin_bswap32(v);
+  if constexpr (sizeof v == 8) v = __builtin_bswap64(v);
+#endif
+  return v;
+}
+
+template <class U>
+inline void store_big_endian(uint8_t* p, U v) {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  if constexpr (sizeof v == 2) v = __builtin_bswap16(v);
+  if constexpr (sizeof v == 4) v = __builtin_bswap32(v);
+  if constexpr (sizeof v == 8) v = __builtin_bswap64(v);
+#endif
+  std::memcpy(p, &v, sizeof v);
+}
 
 enum Presence { PRESENT };
 
@@ -53,6 +77,55 @@ struct BytesView {
   int32_t length = -1;  // -1: null
   bool is_null() const { return length < 0; }
 };
+
+// Integers as the wire has them. What a Reader gives is a view of the bytes it was given, valid as long as they are: a
+// response with a million partitions has three such arrays in each. What is made of a vector holds its own bytes.
+class Int32Array {
+ public:
+  Int32Array() = default;
+  Int32Array(const uint8_t* bytes, uint32_t count) : bytes_(bytes), count_(count) {}
+  explicit Int32Array(const std::vector<int32_t>& values) : count_(static_cast<uint32_t>(values.size())), owned_(true) {
+    auto* bytes = new uint8_t[size() * sizeof(int32_t)];
+    for (size_t i = 0; i < size(); ++i) store_big_endian(bytes + i * sizeof(int32_t), static_cast<uint32_t>(values[i]));
+    bytes_ = bytes;
+  }
+  Int32Array(const Int32Array& other) { *this = other.owned_ ? Int32Array(other.values()) : Int32Array(other.bytes_, other.count_); }
+  Int32Array(Int32Array&& other) noexcept { swap(other); }
+  Int32Array& operator=(Int32Array other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~Int32Array() {
+    if (owned_) delete[] bytes_;
+  }
+
+  size_t size() const { return count_; }
+  bool empty() const { return count_ == 0; }
+  void clear() { *this = Int32Array(); }
+  const uint8_t* data() const { return bytes_; }
+  int32_t at(size_t i) const { return static_cast<int32_t>(load_big_endian<uint32_t>(bytes_ + i * sizeof(int32_t))); }
+  std::vector<int32_t> values() const {
+    std::vector<int32_t> out(size());
+    for (size_t i = 0; i < size(); ++i) out[i] = at(i);
+    return out;
+  }
+
+ private:
+  void swap(Int32Array& other) noexcept {
+    std::swap(bytes_, other.bytes_);
+    std::swap(count_, other.count_);
+    std::swap(owned_, other.owned_);
+  }
+  const uint8_t* bytes_ = nullptr;
+  uint32_t count_ = 0;
+  bool owned_ = false;
+};
+
+// How many a Metadata response may list. Kafka's own limits are far below them; what each costs in memory is multiplied
+// by a broker's word otherwise.
+constexpr int64_t MAX_BROKERS = 10'000;
+constexpr int64_t MAX_TOPICS = 1'000'000;
+constexpr int64_t MAX_PARTITIONS = 2'000'000;  // of all topics
 
 }  // namespace kc
 

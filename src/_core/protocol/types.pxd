@@ -1,5 +1,5 @@
 # Declares protocol/types.hpp for Cython. thread: any.
-from kconsumer._core.base.cpp cimport int32_t, string, uint8_t, uint64_t
+from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint8_t, uint64_t, vector
 
 
 cdef extern from "protocol/types.hpp" namespace "kc" nogil:
@@ -35,3 +35,13 @@ cdef extern from "protocol/types.hpp" namespace "kc" nogil:
         int32_t length
         BytesView()
         bint is_null()
+
+    cdef cppclass Int32Array:
+        Int32Array()
+        Int32Array(const vector[int32_t]& values)
+        size_t size()
+        int32_t at(size_t i)
+        vector[int32_t] values()
+
+    const int64_t MAX_BROKERS
+    const int64_t MAX_PARTITIONS

@@ -1,6 +1,9 @@
 // Owns: Reader and Writer, the only code that turns wire bytes into values and back.
 // Threads: any; each object belongs to its user. Never: reads outside its buffer, allocates by an unchecked length.
 //
+// A Reader lets arrays take only so much memory for each byte that it was given (MEMORY_PER_BYTE): an element can be 26
+// times as large as its least encoding, and a broker could otherwise turn 100 MB of response into gigabytes.
+//
 // A Reader's first error sticks: from then on every read gives zero, empty or null and every array is empty, so that
 // a decoder needs no check between its fields and cannot loop. Whoever decoded asks ok() or status() once, at the end.
 #pragma once
@@ -25,27 +28,10 @@ constexpr uint32_t MAX_STRING_BYTES = 0x7fff;
 // An array of structs or strings starts with room for no more than this, whatever its count says.
 constexpr size_t UNEARNED_ELEMENTS = 1024;
 
-template <class U>
-inline U load_big_endian(const uint8_t* p) {
-  U v;
-  std::memcpy(&v, p, sizeof v);
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-  if constexpr (sizeof v == 2) v = __builtin_bswap16(v);
-  if constexpr (sizeof v == 4) v = __builtin_bswap32(v);
-  if constexpr (sizeof v == 8) v = __builtin_bswap64(v);
-#endif
-  return v;
-}
-
-template <class U>
-inline void store_big_endian(uint8_t* p, U v) {
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-  if constexpr (sizeof v == 2) v = __builtin_bswap16(v);
-  if constexpr (sizeof v == 4) v = __builtin_bswap32(v);
-  if constexpr (sizeof v == 8) v = __builtin_bswap64(v);
-#endif
-  std::memcpy(p, &v, sizeof v);
-}
+// What the arrays of one message may take: so many bytes for each byte of it, and a little more, so that small messages
+// of short names are never refused. Responses of real brokers take less than 5 bytes a byte.
+constexpr size_t MEMORY_PER_BYTE = 6;
+constexpr size_t FREE_MEMORY = 4 << 20;
 
 enum class WireError : uint8_t {
   NONE,
@@ -54,6 +40,8 @@ enum class WireError : uint8_t {
   NULL_VALUE,
   TOO_LONG,
   STRING_TOO_LONG,
+  TOO_MANY,
+  TOO_MUCH_MEMORY,
   OVERLONG_VARINT,
   TAG_SIZE,
 };
@@ -67,7 +55,8 @@ inline bool refuse_field(const char** out, const char* field) {
 class Reader {
  public:
   Reader() = default;
-  Reader(const uint8_t* data, size_t length) : start_(data), p_(data), end_(data + length) {}
+  Reader(const uint8_t* data, size_t length)
+      : start_(data), p_(data), end_(data + length), memory_left_(length * MEMORY_PER_BYTE + FREE_MEMORY) {}
 
   // Names the message that the following reads belong to, for status().
   void begin(const char* message, int16_t version) {
@@ -152,15 +141,18 @@ class Reader {
   }
 
   // Arrays of structs, of integers and of strings. An element type other than these does not occur in the schemas.
+  // More than `most` elements are an error.
   template <class T>
-  void read_structs(std::vector<T>& out, int16_t version, bool flexible, const char* field) {
-    fill_structs(out, read_array_length(T::min_size(version), flexible, false, field), version);
+  void read_structs(std::vector<T>& out, int16_t version, bool flexible, const char* field, int64_t most = INT32_MAX) {
+    int64_t count = read_array_length(T::min_size(version), flexible, false, field);
+    if (count > most) count = refuse_count(count, most, field);
+    fill_structs(out, count, version, field);
   }
   template <class T>
   void read_structs(Nullable<std::vector<T>>& out, int16_t version, bool flexible, bool nullable, const char* field) {
     int64_t count = read_array_length(T::min_size(version), flexible, nullable, field);
     out.is_null = count < 0;
-    fill_structs(out.value, count, version);
+    fill_structs(out.value, count, version, field);
   }
   template <class T>
   void read_integers(std::vector<T>& out, bool flexible, const char* field) {
@@ -171,6 +163,12 @@ class Reader {
     int64_t count = read_array_length(sizeof(T), flexible, nullable, field);
     out.is_null = count < 0;
     fill_integers(out.value, count);
+  }
+  // A view of the bytes that were read.
+  void read_integers(Int32Array& out, bool flexible, const char* field) {
+    const int64_t count = read_array_length(sizeof(int32_t), flexible, false, field);
+    out = Int32Array(p_, static_cast<uint32_t>(count));
+    p_ += static_cast<size_t>(count) * sizeof(int32_t);
   }
   void read_strings(std::vector<std::string>& out, bool flexible, const char* field) {
     fill_strings(out, read_array_length(flexible ? 1 : 2, flexible, false, field), flexible, field);
@@ -277,23 +275,30 @@ class Reader {
     out.assign(reinterpret_cast<const char*>(p_), static_cast<size_t>(length));
     p_ += length;
   }
-  // Elements are larger in memory than on the wire, so room for many of them is made only as they arrive.
+  __attribute__((noinline, cold)) int64_t refuse_count(int64_t count, int64_t most, const char* field) {
+    most_ = most;
+    return fail(WireError::TOO_MANY, field, count);
+  }
+  // Elements are larger in memory than on the wire, so room for many of them is made only as they arrive: for all once
+  // an eighth is there, since what is moved to a larger place exists twice for a moment.
   template <class T, class DecodeOne>
-  void fill(std::vector<T>& out, int64_t count, DecodeOne decode_one) {
-    const size_t wanted = count > 0 ? static_cast<size_t>(count) : 0;
+  void fill(std::vector<T>& out, int64_t count, const char* field, DecodeOne decode_one) {
+    size_t wanted = count > 0 ? static_cast<size_t>(count) : 0;
+    if (wanted > memory_left_ / sizeof(T)) wanted = static_cast<size_t>(fail(WireError::TOO_MUCH_MEMORY, field, count));
+    memory_left_ -= wanted * sizeof(T);
     size_t room = std::min(wanted, std::max(out.capacity(), UNEARNED_ELEMENTS));
     out.resize(room);
     for (size_t i = 0; i < wanted && ok(); ++i) {
       if (i == room) {
-        room = std::min(wanted, room * 2);
+        room = room >= wanted / 8 ? wanted : room * 2;
         out.resize(room);
       }
       decode_one(out[i]);
     }
   }
   template <class T>
-  void fill_structs(std::vector<T>& out, int64_t count, int16_t version) {
-    fill(out, count, [this, version](T& element) { element.decode(*this, version); });
+  void fill_structs(std::vector<T>& out, int64_t count, int16_t version, const char* field) {
+    fill(out, count, field, [this, version](T& element) { element.decode(*this, version); });
   }
   template <class T>
   void fill_integers(std::vector<T>& out, int64_t count) {
@@ -304,7 +309,7 @@ class Reader {
     }
   }
   void fill_strings(std::vector<std::string>& out, int64_t count, bool flexible, const char* field) {
-    fill(out, count, [this, flexible, field](std::string& element) { read_string(element, flexible, field); });
+    fill(out, count, field, [this, flexible, field](std::string& element) { read_string(element, flexible, field); });
   }
   inline void skip_some_tagged_fields(const char* field);
 
@@ -322,6 +327,10 @@ class Reader {
         return "length " + value + " exceeds the " + left + " bytes left";
       case WireError::STRING_TOO_LONG:
         return "length " + value + " exceeds the " + std::to_string(MAX_STRING_BYTES) + " bytes a string may have";
+      case WireError::TOO_MANY: return value + " elements where at most " + std::to_string(most_) + " are accepted";
+      case WireError::TOO_MUCH_MEMORY:
+        return value + " elements would take more than " + std::to_string(MEMORY_PER_BYTE) +
+               " times the memory of the message";
       case WireError::OVERLONG_VARINT: return "varint longer than 32 bits";
       case WireError::TAG_SIZE: return "tagged field " + value + " is not as long as its size says";
       case WireError::NONE: break;
@@ -335,6 +344,8 @@ class Reader {
   const char* message_ = "frame";
   const char* field_ = "";
   int64_t value_ = 0;
+  int64_t most_ = 0;
+  size_t memory_left_ = 0;
   size_t error_position_ = 0;
   size_t error_remaining_ = 0;
   int16_t version_ = 0;
@@ -535,6 +546,10 @@ class Writer {
   void write_integers(const Nullable<std::vector<T>>& v, bool flexible, bool nullable) {
     if (v.is_null && nullable) return write_null(flexible);
     write_integers(v.value, flexible);
+  }
+  void write_integers(const Int32Array& v, bool flexible) {
+    write_length(v.size(), flexible);
+    write_raw(v.data(), v.size() * sizeof(int32_t));
   }
   void write_strings(const std::vector<std::string>& v, bool flexible) {
     write_length(v.size(), flexible);

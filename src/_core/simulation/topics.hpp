@@ -189,7 +189,9 @@ class Topics {
       entry.partition_index = static_cast<int32_t>(i);
       entry.leader_id = late ? p.previous_leader : p.leader;
       entry.leader_epoch = late ? p.previous_epoch : p.epoch;
-      for (const Broker& b : brokers) entry.replica_nodes.push_back(b.id);
+      std::vector<int32_t> replicas;
+      for (const Broker& b : brokers) replicas.push_back(b.id);
+      entry.replica_nodes = Int32Array(replicas);
       entry.isr_nodes = entry.replica_nodes;
       listed.partitions.push_back(entry);
     }

@@ -1,9 +1,11 @@
 // Owns: what is known of the cluster: topics, their ids, partitions and leaders. thread: N.
 // Never: asks for anything; MetadataRequestManager fills it.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "network/request.hpp"
@@ -16,16 +18,47 @@ struct PartitionEntry {
   int32_t error = 0;
   int32_t leader_id = -1;
   int32_t leader_epoch = -1;
-  std::vector<int32_t> replicas;  // only where brokers have racks
+  Int32Array replicas;  // only where brokers have racks; its own bytes
+};
+
+// The partitions of a topic by their number. A vector, since a hash table takes three times the memory, and a response
+// may list two million.
+class PartitionList {
+ public:
+  void reserve(size_t count) { entries_.reserve(count); }
+  // After the last add: seal(). Of two with one number the later counts.
+  void add(PartitionEntry entry) { entries_.push_back(std::move(entry)); }
+  void seal() {
+    auto before = [](const PartitionEntry& a, const PartitionEntry& b) { return a.id < b.id; };
+    if (!std::is_sorted(entries_.begin(), entries_.end(), before)) {
+      std::stable_sort(entries_.begin(), entries_.end(), before);
+    }
+    auto same = [](const PartitionEntry& a, const PartitionEntry& b) { return a.id == b.id; };
+    auto last = std::unique(entries_.rbegin(), entries_.rend(), same);
+    entries_.erase(entries_.begin(), last.base());
+  }
+  PartitionEntry* find(int32_t id) {
+    auto at = std::lower_bound(entries_.begin(), entries_.end(), id,
+                               [](const PartitionEntry& e, int32_t wanted) { return e.id < wanted; });
+    return at == entries_.end() || at->id != id ? nullptr : &*at;
+  }
+  size_t size() const { return entries_.size(); }
+  bool empty() const { return entries_.empty(); }
+  void clear() { entries_ = std::vector<PartitionEntry>(); }
+  std::vector<PartitionEntry>::const_iterator begin() const { return entries_.begin(); }
+  std::vector<PartitionEntry>::const_iterator end() const { return entries_.end(); }
+
+ private:
+  std::vector<PartitionEntry> entries_;
 };
 
 struct TopicEntry {
-  std::string name;
   Uuid id;
   int32_t error = 0;
   bool internal = false;
+  uint32_t update = 0;  // the response that named it last, by MetadataRequestManager's count
   int64_t updated_ms = 0;
-  std::unordered_map<int32_t, PartitionEntry> partitions;
+  PartitionList partitions;
 };
 
 class ClusterCache {
@@ -34,7 +67,6 @@ class ClusterCache {
   int32_t controller_id = -1;
   std::vector<NodeAddress> brokers;
   std::unordered_map<std::string, TopicEntry> topics;
-  std::unordered_map<Uuid, std::string> names;  // topic id → name
 
   TopicEntry* topic(const std::string& name) {
     auto it = topics.find(name);
@@ -42,24 +74,25 @@ class ClusterCache {
   }
   PartitionEntry* partition(const std::string& name, int32_t id) {
     TopicEntry* t = topic(name);
-    if (!t) return nullptr;
-    auto it = t->partitions.find(id);
-    return it == t->partitions.end() ? nullptr : &it->second;
+    return t ? t->partitions.find(id) : nullptr;
   }
   const std::string* name_of(const Uuid& id) const {
-    auto it = names.find(id);
-    return it == names.end() ? nullptr : &it->second;
+    auto it = names_.find(id);
+    return it == names_.end() ? nullptr : it->second;
   }
-  void put(TopicEntry entry) {
-    forget(entry.name);
-    if (!entry.id.is_zero()) names[entry.id] = entry.name;
-    std::string key = entry.name;
-    topics[key] = std::move(entry);
+  // An empty entry in the place of what was known of the topic.
+  TopicEntry* renew(const std::string& name, const Uuid& id) {
+    forget(name);
+    auto place = topics.emplace(name, TopicEntry()).first;
+    place->second.id = id;
+    if (!id.is_zero()) names_[id] = &place->first;
+    return &place->second;
   }
   void forget(const std::string& name) {
     auto it = topics.find(name);
     if (it == topics.end()) return;
-    if (!it->second.id.is_zero()) names.erase(it->second.id);
+    auto named = names_.find(it->second.id);
+    if (named != names_.end() && named->second == &it->first) names_.erase(named);
     topics.erase(it);
   }
   bool has_broker(int32_t id) const {
@@ -68,15 +101,21 @@ class ClusterCache {
     }
     return false;
   }
-  void put_broker(const NodeAddress& node) {
+  // False where there are too many: each answer of a coordinator or a leader may name one more.
+  bool put_broker(const NodeAddress& node) {
     for (auto& b : brokers) {
       if (b.id == node.id) {
         b = node;
-        return;
+        return true;
       }
     }
+    if (brokers.size() >= static_cast<size_t>(MAX_BROKERS)) return false;
     brokers.push_back(node);
+    return true;
   }
+
+ private:
+  std::unordered_map<Uuid, const std::string*> names_;  // topic id → the key of `topics`
 };
 
 }  // namespace kc

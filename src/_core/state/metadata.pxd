@@ -1,7 +1,7 @@
 # Declares state/metadata.hpp for Cython. thread: N.
-from kconsumer._core.base.cpp cimport int32_t, int64_t, string, unordered_map, vector
+from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint32_t, unordered_map, vector
 from kconsumer._core.network.request cimport NodeAddress
-from kconsumer._core.protocol.types cimport Uuid
+from kconsumer._core.protocol.types cimport Int32Array, Uuid
 
 
 cdef extern from "state/metadata.hpp" namespace "kc" nogil:
@@ -11,16 +11,25 @@ cdef extern from "state/metadata.hpp" namespace "kc" nogil:
         int32_t error
         int32_t leader_id
         int32_t leader_epoch
-        vector[int32_t] replicas
+        Int32Array replicas
+
+    cdef cppclass PartitionList:
+        void reserve(size_t count)
+        void add(PartitionEntry entry)
+        void seal()
+        PartitionEntry* find(int32_t id)
+        size_t size()
+        bint empty()
+        void clear()
 
     cdef cppclass TopicEntry:
         TopicEntry()
-        string name
         Uuid id
         int32_t error
         bint internal
+        uint32_t update
         int64_t updated_ms
-        unordered_map[int32_t, PartitionEntry] partitions
+        PartitionList partitions
 
     cdef cppclass ClusterCache:
         ClusterCache()
@@ -31,7 +40,7 @@ cdef extern from "state/metadata.hpp" namespace "kc" nogil:
         TopicEntry* topic(const string& name)
         PartitionEntry* partition(const string& name, int32_t id)
         const string* name_of(const Uuid& id)
-        void put(TopicEntry entry)
+        TopicEntry* renew(const string& name, const Uuid& id)
         void forget(const string& name)
         bint has_broker(int32_t id)
-        void put_broker(const NodeAddress& node)
+        bint put_broker(const NodeAddress& node)

@@ -173,9 +173,9 @@ struct MetadataResponse_MetadataResponsePartition {
   int32_t partition_index = 0;
   int32_t leader_id = 0;
   int32_t leader_epoch = -1;
-  std::vector<int32_t> replica_nodes;
-  std::vector<int32_t> isr_nodes;
-  std::vector<int32_t> offline_replicas;
+  Int32Array replica_nodes;
+  Int32Array isr_nodes;
+  Int32Array offline_replicas;
 
   void encode(Writer& w, int16_t version) const {
     const bool flexible = version >= 9;
@@ -270,7 +270,7 @@ struct MetadataResponse_MetadataResponseTopic {
     } else {
       is_internal = false;
     }
-    r.read_structs(partitions, version, flexible, "MetadataResponseTopic.partitions");
+    r.read_structs(partitions, version, flexible, "MetadataResponseTopic.partitions", MAX_PARTITIONS);
     if (version >= 8) {
       topic_authorized_operations = r.read_int32("MetadataResponseTopic.topic_authorized_operations");
     } else {
@@ -347,7 +347,7 @@ struct MetadataResponse {
     } else {
       throttle_time_ms = 0;
     }
-    r.read_structs(brokers, version, flexible, "brokers");
+    r.read_structs(brokers, version, flexible, "brokers", MAX_BROKERS);
     if (version >= 2) {
       r.read_nullable_string(cluster_id, flexible, true, "cluster_id");
     } else {
@@ -358,7 +358,7 @@ struct MetadataResponse {
     } else {
       controller_id = -1;
     }
-    r.read_structs(topics, version, flexible, "topics");
+    r.read_structs(topics, version, flexible, "topics", MAX_TOPICS);
     if (version >= 8 && version <= 10) {
       cluster_authorized_operations = r.read_int32("cluster_authorized_operations");
     } else {

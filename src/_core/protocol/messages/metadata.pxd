@@ -1,7 +1,7 @@
 # Generated from kafka-clients 4.3.1 by tools/generate_protocol.py; not to be edited.
 # Declares protocol/messages/metadata.hpp for Cython. thread: any (values).
 from kconsumer._core.base.cpp cimport int16_t, int32_t, string, vector
-from kconsumer._core.protocol.types cimport Nullable, NullableString, Uuid
+from kconsumer._core.protocol.types cimport Int32Array, Nullable, NullableString, Uuid
 from kconsumer._core.protocol.wire cimport Reader, Writer
 
 
@@ -38,9 +38,9 @@ cdef extern from "protocol/messages/metadata.hpp" namespace "kc" nogil:
         int32_t partition_index
         int32_t leader_id
         int32_t leader_epoch
-        vector[int32_t] replica_nodes
-        vector[int32_t] isr_nodes
-        vector[int32_t] offline_replicas
+        Int32Array replica_nodes
+        Int32Array isr_nodes
+        Int32Array offline_replicas
 
     cdef cppclass MetadataResponse_MetadataResponseTopic:
         MetadataResponse_MetadataResponseTopic()

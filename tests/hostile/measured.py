@@ -1,0 +1,54 @@
+"""A consumer in a process of its own, so that what it takes at its peak can be told from what the test takes.
+
+Owns: measure(). Threads: the test's. Never: talks to anything but the address it is given.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+_HEAD = """
+import json, resource, sys, time
+from kconsumer import Consumer, KafkaException, TopicPartition
+import kconsumer._core.consumer.consumer_core
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+config = json.loads(sys.argv[1])
+errors = []
+config["error_cb"] = lambda error: errors.append(error.str())
+found = {}
+consumer = Consumer(config)
+consumer.poll(0)
+before, begun, busy = peak(), time.monotonic(), time.process_time()
+"""
+_TAIL = """
+found.update(peak=peak() - before, seconds=time.monotonic() - begun, cpu_seconds=time.process_time() - busy,
+             errors=errors)
+print(json.dumps(found))
+"""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a program took beyond what it had when its consumer had just been made, and what it put into ``found``."""
+
+    peak: int  # bytes of resident memory
+    seconds: float
+    cpu_seconds: float
+    errors: list[str]
+    found: dict[str, Any]
+
+
+def measure(program: str, config: dict[str, Any], timeout_s: float = 60) -> Measured:
+    """Runs ``program`` with a ``consumer`` made of ``config``, whose error_cb fills ``errors``."""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", _HEAD + program + _TAIL, json.dumps(config)],
+                          capture_output=True, timeout=timeout_s, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    found = json.loads(done.stdout.splitlines()[-1])
+    return Measured(found.pop("peak"), found.pop("seconds"), found.pop("cpu_seconds"), found.pop("errors"), found)
