@@ -31,6 +31,33 @@ struct TlsPeers {
   std::set<std::string> known;  // thread: N
 };
 
+// The name or address that a certificate must be for. OpenSSL takes an empty name for none at all, and one that begins
+// with a dot for every name below it; and brokers tell names.
+struct PeerName {
+  std::string name;
+  bool is_address = false;
+  bool usable = false;
+
+  explicit PeerName(const std::string& host) : name(host) {
+    uint8_t address[sizeof(struct in6_addr)];
+    const std::string without_zone = host.substr(0, host.find('%'));
+    if (inet_pton(AF_INET6, without_zone.c_str(), address) == 1) name = without_zone;
+    is_address = inet_pton(AF_INET, name.c_str(), address) == 1 || inet_pton(AF_INET6, name.c_str(), address) == 1;
+    if (!is_address && !name.empty() && name.back() == '.') name.pop_back();
+    usable = is_address ? name.find('\0') == std::string::npos : is_host_name(name);
+  }
+
+ private:
+  static bool is_host_name(const std::string& text) {
+    bool label_begins = true;
+    for (unsigned char c : text) {
+      if (c == '.' ? label_begins : c <= ' ' || c == 0x7f || c == '%') return false;
+      label_begins = c == '.';
+    }
+    return !text.empty() && !label_begins;
+  }
+};
+
 class TlsTransport final : public Transport {
  public:
   // What one recv may bring on a connection that carries fetches. Beyond the second-level cache nothing is gained.
@@ -45,7 +72,13 @@ class TlsTransport final : public Transport {
       return;
     }
     ERR_clear_error();
-    if (!prepare(bulk)) fail(ERR_SSL, "TLS cannot be used: " + openssl_reason());
+    const PeerName peer(host_);
+    if (!peer.usable) {
+      fail(ERR_SSL, "TLS: '" + host_ + "' is not a host name or an address, so no certificate can be for it: see the "
+                    "broker's advertised.listeners");
+    } else if (!prepare(peer, bulk)) {
+      fail(ERR_SSL, "TLS cannot be used: " + openssl_reason());
+    }
   }
   ~TlsTransport() override { SSL_free(ssl_); }
   TlsTransport(const TlsTransport&) = delete;
@@ -143,7 +176,7 @@ class TlsTransport final : public Transport {
   }
 
  private:
-  bool prepare(bool bulk) {
+  bool prepare(const PeerName& peer, bool bulk) {
     attach(context_->ctx, context_->verify);
     ssl_ = SSL_new(context_->ctx);
     BIO* bio = ssl_ ? BIO_new(method()) : nullptr;
@@ -153,25 +186,20 @@ class TlsTransport final : public Transport {
     SSL_set_bio(ssl_, bio, bio);
     SSL_set_default_read_buffer_len(ssl_, bulk ? kBulkBytes : kSmallBytes);
     SSL_set_connect_state(ssl_);
-    if (SSL_set_ex_data(ssl_, connection_index(), this) != 1 || !name_peer()) return false;
+    if (SSL_set_ex_data(ssl_, connection_index(), this) != 1 || !name_peer(peer)) return false;
     SSL_SESSION* session = context_->session(broker_);
     if (session && SSL_set_session(ssl_, session) != 1) ERR_clear_error();
     return true;
   }
 
   // Whom the certificate must be for, and what SNI asks for (names only: RFC 6066 has no addresses).
-  bool name_peer() {
-    std::string name = host_.substr(0, host_.find('%'));  // an IPv6 zone is nobody's name
-    if (!name.empty() && name.back() == '.') name.pop_back();
-    uint8_t address[sizeof(struct in6_addr)];
-    const bool is_address =
-        inet_pton(AF_INET, name.c_str(), address) == 1 || inet_pton(AF_INET6, name.c_str(), address) == 1;
-    if (!is_address && !name.empty() && SSL_set_tlsext_host_name(ssl_, name.c_str()) != 1) return false;
+  bool name_peer(const PeerName& peer) {
+    if (!peer.is_address && SSL_set_tlsext_host_name(ssl_, peer.name.c_str()) != 1) return false;
     if (!context_->verify_host) return true;
     X509_VERIFY_PARAM* wanted = SSL_get0_param(ssl_);
     X509_VERIFY_PARAM_set_hostflags(wanted, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-    return is_address ? X509_VERIFY_PARAM_set1_ip_asc(wanted, name.c_str()) == 1
-                      : X509_VERIFY_PARAM_set1_host(wanted, name.c_str(), name.size()) == 1;
+    return peer.is_address ? X509_VERIFY_PARAM_set1_ip_asc(wanted, peer.name.c_str()) == 1
+                           : X509_VERIFY_PARAM_set1_host(wanted, peer.name.c_str(), peer.name.size()) == 1;
   }
 
   // -- failures --------------------------------------------------------------------------------------------------------

@@ -270,6 +270,27 @@ def test_what_is_not_to_be_checked_is_not(wire: Wires, server_context: Contexts)
     assert wire(TlsFace(options(verify=False)), stranger).shake() == "done"
 
 
+@pytest.mark.parametrize("host", [
+    "", ".", "..", "%x", "%", ".localhost", "localhost..", "local..host", "localhost%x", "%localhost", "local host",
+    "localhost\x00.evil", "localhost\n", "\x00", " ", "127.0.0.1%lo",
+])  # fmt: skip
+@pytest.mark.parametrize("checked", [True, False])
+def test_a_host_that_names_nothing_is_refused_before_the_handshake(wire: Wires, host: str, checked: bool) -> None:
+    """OpenSSL takes such a name for none, or for one that it is not, and would accept any certificate."""
+    one = wire(TlsFace(options(verify_host=checked)), host=host)
+    assert one.client.handshake() == "failed"
+    assert one.client.error_code == KafkaError._SSL
+    assert f"'{host}' is not a host name or an address" in one.client.error_text
+    one.carry()
+    assert one.into.pending == 0  # not a byte was sent
+
+
+def test_addresses_with_a_zone_are_addresses(wire: Wires, server_context: Contexts) -> None:
+    context = server_context(AUTHORITY.issue(hosts=("fe80::1",)))
+    assert wire(context=context, host="fe80::1%eth0").shake() == "done"
+    assert wire(context=context, host="fe80::2%eth0").shake() == "failed"
+
+
 def test_intermediate_authorities(wire: Wires, server_context: Contexts) -> None:
     middle = Authority("Middle CA", AUTHORITY)
     identity = middle.issue()
