@@ -1,6 +1,6 @@
 // Owns: Resolver, host names to addresses, and the threads (R) that wait for the system's resolver.
 // Threads: every method N; run(): R; shared: ResolverState under its mutex.
-// Never: makes N wait for a name; outlives a close with a thread that anybody must join. R is detached and owns the
+// Never: makes N wait for a name; keeps more than kMaxNames, which brokers tell; outlives a close with a thread that anybody must join. R is detached and owns the
 // state it works on through a shared_ptr, so a lookup that hangs for minutes keeps nothing else alive.
 #pragma once
 #include <deque>
@@ -98,6 +98,8 @@ class Resolver {
  public:
   // More names than this at once wait their turn: a name that hangs holds one thread, not the rest.
   static constexpr int kMaxThreads = 8;
+  // Names remembered, and names that wait: a broker may tell new ones with every response.
+  static constexpr size_t kMaxNames = 1000;
 
   Resolver() : state_(std::make_shared<ResolverState>()) {}
 
@@ -132,6 +134,11 @@ class Resolver {
       }
     }
     ResolverJob job{host_and_port(host, port) + (canonical ? "/canonical" : ""), host, port, family, canonical};
+    if (entries_.size() >= kMaxNames && entries_.count(job.key) == 0 && !make_room(now_ms)) {
+      out->status = Status(ERR_CRIT_SYS_RESOURCE, "cannot resolve '" + host + "': " + std::to_string(kMaxNames) +
+                                                  " other names wait to be resolved");
+      return LOOKUP_DONE;
+    }
     ResolverEntry& entry = entries_[job.key];
     take_answer(job.key, entry, now_ms);
     bool fresh = entry.resolved_ms != 0 && now_ms - entry.resolved_ms <= ttl_ms_;
@@ -142,6 +149,9 @@ class Resolver {
     return LOOKUP_DONE;
   }
 
+  // For tests.
+  size_t known() const { return entries_.size(); }
+
   // Names are resolved anew from here on (rebootstrap); lookups under way still count.
   void forget() {
     for (auto it = entries_.begin(); it != entries_.end();) {
@@ -150,6 +160,18 @@ class Resolver {
   }
 
  private:
+  // Forgets names whose answer is old, then any that is not being looked up; false: all are. Answers are taken for those
+  // who asked, and may have given up.
+  bool make_room(int64_t now_ms) {
+    for (auto& entry : entries_) take_answer(entry.first, entry.second, now_ms);
+    for (auto it = entries_.begin(); it != entries_.end();) {
+      const bool old = !it->second.pending && now_ms - it->second.resolved_ms > ttl_ms_;
+      it = old ? entries_.erase(it) : std::next(it);
+    }
+    if (entries_.size() >= kMaxNames) forget();
+    return entries_.size() < kMaxNames;
+  }
+
   void take_answer(const std::string& key, ResolverEntry& entry, int64_t now_ms) {
     if (!entry.pending) return;
     std::lock_guard<std::mutex> hold(state_->mutex);

@@ -27,3 +27,4 @@ cdef extern from "network/resolver.hpp" namespace "kc" nogil:
         LookupState lookup(const string& host, int32_t port, int family, bint canonical, int64_t now_ms,
                            Resolution* out)
         void forget()
+        size_t known()

@@ -565,6 +565,43 @@ def test_a_resolver_that_hangs_fails_the_attempt_at_the_set_up_timeout(clock):
         NetworkDriver.open_gate()
 
 
+def test_names_that_brokers_tell_are_not_remembered_for_ever(clock):
+    driver = NetworkDriver([("cluster.test", 9092)], clock)
+    driver.use_dual_resolver()
+    for number in range(30):
+        driver.set_nodes([(node, f"b{number}-{node}.test", 1) for node in range(100)])
+        for node in range(100):
+            driver.ready(node)
+        driver.poll_until(lambda: all(driver.ready(node) != CONNECTING for node in range(100)))
+        clock.advance(50)
+    assert driver.resolver_calls() == 3000
+    assert driver.names_known <= 1000
+
+
+def test_names_that_wait_for_the_resolver_are_bounded(clock):
+    driver = NetworkDriver([("cluster.test", 9092)], clock)
+    driver.use_hanging_resolver()
+    try:
+        driver.set_nodes([(node, f"b{node}.test", 9092) for node in range(1001)])
+        for node in range(1000):
+            assert driver.ready(node) == CONNECTING
+        assert driver.ready(1000) == BACKOFF
+        code, detail = driver.take_failure(1000)
+        assert (code, driver.names_known) == (CRIT, 1000)
+        assert detail == "b1000.test:9092: cannot resolve 'b1000.test': 1000 other names wait to be resolved"
+        clock.advance(30_000)  # all of them give up
+        driver.poll()
+        assert driver.ready(0) == BACKOFF
+    finally:
+        NetworkDriver.open_gate()
+
+    def has_room():
+        clock.advance(10_000)
+        return driver.ready(1000) == CONNECTING
+
+    driver.poll_until(has_room)
+
+
 def test_canonical_bootstrap_uses_the_names_of_every_address(broker, clock):
     driver = NetworkDriver([("cluster.test", broker.port)], clock, canonical_bootstrap=True)
     driver.use_canonical_resolver()
