@@ -48,8 +48,10 @@ source_of snappy google/snappy 1.2.2 COPYING
 with_cmake snappy . -DSNAPPY_BUILD_TESTS=OFF -DSNAPPY_BUILD_BENCHMARKS=OFF -DSNAPPY_REQUIRE_AVX=OFF \
   -DSNAPPY_REQUIRE_AVX2=OFF
 
+# Without modules: a provider that the system's openssl.cnf names would be looked for below the prefix, where on macOS any
+# user can put one.
 source_of openssl openssl/openssl openssl-3.5.4 LICENSE.txt
 (cd "$work/openssl" && ./Configure --prefix="$prefix" --libdir=lib --openssldir=/etc/ssl no-tests no-docs no-legacy \
-  shared >/dev/null && make -j "$jobs" >/dev/null && make install_sw >/dev/null)
+  no-module no-engine shared >/dev/null && make -j "$jobs" >/dev/null && make install_sw >/dev/null)
 
 echo "libraries: $(cd "$told" && for v in *.version; do printf '%s %s, ' "${v%.version}" "$(cat "$v")"; done)in $prefix"

@@ -20,11 +20,13 @@ from kconsumer.config.property import (
     integer,
     refused,
     string,
+    url,
     words,
 )
 
 _WINDOWS = "Windows' certificate stores are not there on this system: set `ssl.ca.location`"
-_PROVIDERS = "OpenSSL's engines and providers are not loaded: set `ssl.key.location` or `ssl.keystore.location`"
+_PROVIDERS = ("engines and providers are named in OpenSSL's configuration file only: for a key set `ssl.key.location` or "
+              "`ssl.keystore.location`")
 _JAVA = "it configures Java's security classes"
 
 
@@ -125,7 +127,11 @@ SECURITY: Final[tuple[Property, ...]] = (
            aliases=(Alias("sasl.oauthbearer.client.credentials.client.secret"),), secret=True),
     string("sasl.oauthbearer.scope", None, "OIDC scope.", java_default=SAME),
     string("sasl.oauthbearer.extensions", None, "SASL extensions sent with a token of OIDC: `key=value,…` (KIP-342)."),
-    string("sasl.oauthbearer.token.endpoint.url", None, "URL that issues tokens.", java_default=SAME),
+    url("sasl.oauthbearer.token.endpoint.url", "URL that issues tokens. `http://` needs "
+        "`sasl.oauthbearer.token.endpoint.allow.http`.", java_default=SAME),
+    boolean("sasl.oauthbearer.token.endpoint.allow.http", False, "Take an `http://` URL as token endpoint, to which "
+            "the client secret goes, and from which tokens come, readable by whoever is on the way: for a proxy on the "
+            "same machine.", librdkafka_default=ABSENT),
     accepted(string("sasl.oauthbearer.sub.claim.name", "sub", "Claim that names the principal.", java_default=SAME),
              "the broker names the principal", "sub"),
     _no_jwt_bearer("grant.type", "client_credentials", "OAuth grant type.", "client_credentials"),
