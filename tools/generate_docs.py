@@ -109,7 +109,7 @@ def names(prop: Property) -> str:
 
 def kind(prop: Property) -> str:
     """The type with the range or the words."""
-    if prop.kind in (Kind.STRING, Kind.CALLABLE, Kind.LOGGER, Kind.TOPIC_CONFIG, Kind.BOOTSTRAP):
+    if prop.kind in (Kind.STRING, Kind.URL, Kind.CALLABLE, Kind.LOGGER, Kind.TOPIC_CONFIG, Kind.BOOTSTRAP):
         return str(prop.kind.value)
     if prop.kind is Kind.BOOLEAN:
         return "boolean"

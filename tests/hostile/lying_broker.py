@@ -1,7 +1,7 @@
 """A broker in Python that answers whatever this client asks, honestly, or with the lie that a test puts in between.
 
-Owns: LyingBroker, Question. Threads: one that accepts, one for each connection; `lie` and `stall` may be set by the test
-at any time. Never: more than one broker of a cluster, data beyond what it was made with.
+Owns: LyingBroker, Question. Threads: one that accepts, one for each connection; `lie` may be set by the test at any
+time. Never: more than one broker of a cluster, data beyond what it was made with.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Topic:
     id: bytes = field(default_factory=lambda: uuid.uuid4().bytes)
 
 
-class Close(Exception):  # noqa: N818
+class Close(Exception):
     """Raised by a lie: the connection ends here."""
 
 

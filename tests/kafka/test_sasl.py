@@ -383,6 +383,7 @@ OIDC = {
     "sasl.oauthbearer.client.id": CLIENT_ID,
     "sasl.oauthbearer.client.secret": CLIENT_SECRET,
     "sasl.oauthbearer.scope": "read",
+    "sasl.oauthbearer.token.endpoint.allow.http": True,
 }
 
 

@@ -102,6 +102,7 @@ def oidc(files: SimpleNamespace, provider: OidcProvider) -> Options:
     return {"kafka.security.protocol": "SASL_SSL", "kafka.ssl.ca.location": files.ca,
             "kafka.sasl.mechanism": "OAUTHBEARER", "kafka.sasl.oauthbearer.method": "oidc",
             "kafka.sasl.oauthbearer.token.endpoint.url": provider.token_url,
+            "kafka.sasl.oauthbearer.token.endpoint.allow.http": True,
             "kafka.sasl.oauthbearer.client.id": CLIENT_ID, "kafka.sasl.oauthbearer.client.secret": CLIENT_SECRET,
             "kafka.sasl.oauthbearer.scope": "read"}
 

@@ -11,7 +11,7 @@ from kconsumer._core.consumer.consumer_core cimport ConsumerCore
 from kconsumer._core.consumer.fetch_decoder cimport ASSIST_NOTHING
 from kconsumer._core.events.application_event cimport ListOffsetsEvent, OffsetQuery, TopicMetadataEvent
 from kconsumer._core.events.background_event cimport BACKGROUND_ERROR, BackgroundEvent
-from kconsumer._core.events.ticket_testing cimport Ticket, text_of, utf8
+from kconsumer._core.events.ticket_testing cimport Ticket, utf8
 from kconsumer._core.network.scripted_network_testing cimport ScriptedNetwork
 from kconsumer._core.state.metadata cimport PartitionEntry
 from kconsumer._core.state.partition_state cimport PartitionState

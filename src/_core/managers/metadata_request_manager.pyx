@@ -7,8 +7,8 @@ Per-topic errors of a Metadata response:
   UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID  told to the application once per partition, asked again with backoff
   LEADER_NOT_AVAILABLE                          asked again with backoff
   INVALID_TOPIC_EXCEPTION, TOPIC_AUTHORIZATION_FAILED, others   told to the application once, asked again with backoff
-A topic that nobody asked for is passed over. A response that cannot be read, or lists more than types.hpp allows, is told
-to the application once and asked for again, from another broker where there is one.
+A topic that nobody asked for is passed over. A response that cannot be read, or lists more than types.hpp allows, is
+told to the application once and asked for again, from another broker where there is one.
 Top level: REBOOTSTRAP_REQUIRED (KIP-1102) forgets all brokers and goes back to the bootstrap list.
 """
 cimport cython
@@ -577,7 +577,8 @@ cdef class MetadataRequestManager(RequestManager):
         entry.partitions.seal()
         return complete
 
-    cdef void _keep_newer_leaders(self, MetadataResponse_MetadataResponseTopic& found, TopicEntry* known) noexcept nogil:
+    cdef void _keep_newer_leaders(self, MetadataResponse_MetadataResponseTopic& found,
+                                  TopicEntry* known) noexcept nogil:
         """An answer may be older than what a newer one or a leader hint said."""
         cdef PartitionEntry* before
         cdef size_t i

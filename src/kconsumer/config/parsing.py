@@ -199,13 +199,16 @@ def _check_assignors(settings: Settings, given: Mapping[str, _Given]) -> str | N
     return None
 
 
-def _check_sasl(settings: Settings, given: Mapping[str, _Given]) -> str | None:
+def _check_sasl(settings: Settings, warnings: list[str]) -> None:
     if not settings.security_protocol.startswith("sasl") and not any(
             name.startswith("sasl.") or "oauth" in name for name in settings.explicit):
-        return None
-    from kconsumer.config.sasl import check_sasl
+        return
+    from kconsumer.config.sasl import check_sasl, sasl_warnings
 
-    return check_sasl(settings)
+    problem = check_sasl(settings)
+    if problem is not None:
+        raise configuration_error(problem)
+    warnings += sasl_warnings(settings)
 
 
 def _check_tls(settings: Settings, given: Mapping[str, _Given], warnings: list[str]) -> None:
@@ -251,7 +254,6 @@ _CHECKS: Final[tuple[Callable[[Settings, Mapping[str, _Given]], str | None], ...
     _check_assignors,
     _check_consumer_protocol,
     _check_endpoints,
-    _check_sasl,
 )
 
 
@@ -261,6 +263,7 @@ def _check(settings: Settings, given: Mapping[str, _Given], warnings: list[str])
         problem = check(settings, given)
         if problem is not None:
             raise configuration_error(problem)
+    _check_sasl(settings, warnings)
     _check_tls(settings, given, warnings)
     if "retry.backoff.ms" in given and settings.retry_backoff_ms > settings.retry_backoff_max_ms:
         warnings.append(

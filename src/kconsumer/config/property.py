@@ -18,6 +18,7 @@ class Kind(Enum):
     BOOLEAN = "boolean"
     INTEGER = "integer"
     STRING = "string"
+    URL = "URL"
     ENUM = "one of"
     FLAGS = "list of"
     ASSIGNORS = "list of assignors"
@@ -167,6 +168,11 @@ def integer(name: str, minimum: int, maximum: int, default: int, doc: str, **mor
 def string(name: str, default: str | None, doc: str, **more: Any) -> Property:
     """A string; None is no value."""
     return Property(name, Kind.STRING, default, doc, **more)
+
+
+def url(name: str, doc: str, **more: Any) -> Property:
+    """An http or https URL, which Settings holds in its normal form; None is no value."""
+    return Property(name, Kind.URL, None, doc, **more)
 
 
 def words(*choices: str, **synonyms: str) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """What SASL's properties must be, before anybody connects: which belong together, which are missing.
 
-Owns: check_sasl, prepared, Hidden, and the reading of what these properties contain: JAAS entries, extensions, claims.
-Threads: any. Never: connects, obtains a token (security/), puts a secret into a message.
+Owns: check_sasl, sasl_warnings, prepared, Hidden, and the reading of what these properties contain: JAAS entries,
+extensions, claims. Threads: any. Never: connects, obtains a token (security/), puts a secret into a message.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import stringprep
 import unicodedata
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 from kconsumer.config.values import configuration_error
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LONGEST_LIFE_S", "Hidden", "check_sasl", "checked_extensions", "prepared", "read_extensions", "read_jaas",
-    "read_unsecured",
+    "read_unsecured", "sasl_warnings",
 ]  # fmt: skip
 
 
@@ -60,9 +59,11 @@ _BELONGS: Final[Mapping[str, tuple[str, ...]]] = {
     "sasl.oauthbearer.scope": ("OAUTHBEARER",),
     "sasl.oauthbearer.extensions": ("OAUTHBEARER",),
     "sasl.oauthbearer.token.endpoint.url": ("OAUTHBEARER",),
+    "sasl.oauthbearer.token.endpoint.allow.http": ("OAUTHBEARER",),
 }
 _OF_OIDC: Final = ("sasl.oauthbearer.client.id", "sasl.oauthbearer.client.secret", "sasl.oauthbearer.scope",
-                   "sasl.oauthbearer.extensions", "sasl.oauthbearer.token.endpoint.url")
+                   "sasl.oauthbearer.extensions", "sasl.oauthbearer.token.endpoint.url",
+                   "sasl.oauthbearer.token.endpoint.allow.http")
 
 
 def check_sasl(settings: Settings) -> str | None:
@@ -159,21 +160,26 @@ def _check_oauthbearer(settings: Settings) -> str | None:
             return f"sasl.oauthbearer.method=oidc needs {name}"
     if settings.https_ca_location is not None and settings.https_ca_pem is not None:
         return "https.ca.location and https.ca.pem contradict each other: give one of them"
-    return _check_endpoint(settings.sasl_oauthbearer_token_endpoint_url or "") or _check_extensions(settings)
+    if _plain_endpoint(settings) and not settings.sasl_oauthbearer_token_endpoint_allow_http:
+        return ("sasl.oauthbearer.token.endpoint.url begins with http://, by which the client secret would go readable "
+                "over the network: use https://, or set sasl.oauthbearer.token.endpoint.allow.http=true")
+    return _check_extensions(settings)
 
 
-def _check_endpoint(url: str) -> str | None:
-    name = "sasl.oauthbearer.token.endpoint.url"
-    try:
-        parts = urlsplit(url)
-        host, secret = parts.hostname, parts.password
-    except ValueError:
-        return f"{name} is no URL"
-    if parts.scheme not in ("https", "http") or not host:
-        return f"{name} must begin with https:// (or http://) and name a host"
-    if secret is not None:
-        return f"{name} must not carry a password: give sasl.oauthbearer.client.secret"
-    return None
+def _plain_endpoint(settings: Settings) -> bool:
+    """Settings hold the URL in its normal form."""
+    return (settings.sasl_oauthbearer_token_endpoint_url or "").startswith("http://")
+
+
+def sasl_warnings(settings: Settings) -> list[str]:
+    """What may be meant otherwise than it was written."""
+    if not _plain_endpoint(settings):
+        return []
+    warnings = ["sasl.oauthbearer.token.endpoint.url is http://: the client secret and the tokens can be read on the "
+                "way"]
+    if settings.https_ca_location is not None or settings.https_ca_pem is not None:
+        warnings.append("https.ca.location and https.ca.pem have no effect: the token endpoint is http://")
+    return warnings
 
 
 def _check_extensions(settings: Settings) -> str | None:

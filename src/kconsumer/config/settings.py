@@ -118,6 +118,7 @@ class Settings:
     sasl_oauthbearer_scope: str | None
     sasl_oauthbearer_extensions: str | None
     sasl_oauthbearer_token_endpoint_url: str | None
+    sasl_oauthbearer_token_endpoint_allow_http: bool
 
     # By hand: a dataclass of so many fields, and the module that makes it, take a sixth of `import kconsumer`.
     def __init__(self, **values: Any) -> None:

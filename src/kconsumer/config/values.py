@@ -94,6 +94,15 @@ def _read_string(prop: Property, name: str, value: object) -> str:
     return text
 
 
+def _read_url(prop: Property, name: str, value: object) -> str:
+    from kconsumer.config.urls import read_http_url
+
+    try:
+        return str(read_http_url(_read_string(prop, name, value)))
+    except ValueError as wrong:
+        raise configuration_error(f"{name} {wrong}") from None
+
+
 def _read_enum(prop: Property, name: str, value: object) -> str:
     choice = prop.choices.get(value.strip().lower()) if isinstance(value, str) else None
     if choice is None:
@@ -253,6 +262,7 @@ def _read_logger(prop: Property, name: str, value: object) -> Any:
 _READERS: Final[Mapping[Kind, Callable[[Property, str, object], Any]]] = {
     Kind.BOOLEAN: _read_boolean,
     Kind.STRING: _read_string,
+    Kind.URL: _read_url,
     Kind.ENUM: _read_enum,
     Kind.FLAGS: _read_flags,
     Kind.ASSIGNORS: _read_assignors,
@@ -260,7 +270,7 @@ _READERS: Final[Mapping[Kind, Callable[[Property, str, object], Any]]] = {
     Kind.CALLABLE: _read_callable,
     Kind.LOGGER: _read_logger,
 }
-NONE_IS_UNSET: Final = frozenset({Kind.STRING, Kind.CALLABLE, Kind.LOGGER})
+NONE_IS_UNSET: Final = frozenset({Kind.STRING, Kind.URL, Kind.CALLABLE, Kind.LOGGER})
 
 
 def read_value(prop: Property, name: str, value: object, alias: Alias | None = None) -> Any:

@@ -5,6 +5,7 @@ Owns: check_token, TokenSource. Threads: any. Never: obtains a token, names one 
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from typing import TYPE_CHECKING, Final, Protocol
@@ -33,7 +34,10 @@ def check_token(token: object, expires_at: object, extensions: object = None) ->
         raise TypeError(f"a token's expiry is a number of seconds since the epoch, not {type(expires_at).__name__}")
     if not _TOKEN.fullmatch(token):
         raise ValueError("an OAUTHBEARER token is printable ASCII, and not empty")
-    life_s = expires_at - time.time()
+    try:
+        life_s = expires_at - time.time()
+    except OverflowError:  # an int beyond every float
+        life_s = math.inf if expires_at > 0 else -math.inf
     if not life_s > 0:
         raise ValueError(f"the token has expired {-life_s:.0f} s ago")
     return token, int(min(life_s, LONGEST_LIFE_S) * 1000), checked_extensions(extensions)

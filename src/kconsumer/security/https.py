@@ -1,0 +1,173 @@
+"""One request to an HTTP service that is given a secret, such as an OAuth token endpoint.
+
+Owns: Endpoint, Refused, tls_context. Threads: each request belongs to its caller; a timer thread ends one that takes
+too long. Never: follows a redirect, speaks another scheme than its URL's, reads or waits beyond its bounds.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import http.client
+import os.path
+import socket
+import ssl
+import threading
+import urllib.request
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote, urlsplit
+
+from kconsumer.config.urls import read_http_url
+from kconsumer.config.values import configuration_error
+
+if TYPE_CHECKING:
+    from kconsumer.config.settings import Settings
+
+__all__ = ["Endpoint", "Refused", "tls_context"]
+
+_SILENCE_S: Final = 10.0  # between two pieces of a response
+_TOTAL_S: Final = 30.0
+
+
+class Refused(Exception):
+    """Why there is no answer, in words that may be told."""
+
+
+class _Https(http.client.HTTPSConnection):
+    """Has its socket while the handshake runs, so that a handshake that drips can be ended."""
+
+    def __init__(self, host: str, port: int, trust: ssl.SSLContext) -> None:
+        super().__init__(host, port, timeout=_SILENCE_S, context=trust)
+        self._trust = trust
+        self._certified = host
+
+    def reach_through(self, host: str, port: int, headers: Mapping[str, str]) -> None:
+        """The connection is made to a proxy, through which it leads to this host."""
+        self.set_tunnel(host, port, dict(headers))
+        self._certified = host
+
+    def connect(self) -> None:
+        http.client.HTTPConnection.connect(self)
+        self.sock = self._trust.wrap_socket(self.sock, server_hostname=self._certified, do_handshake_on_connect=False)
+        self.sock.do_handshake()
+
+
+class Endpoint:
+    """Where requests go, and whom TLS trusts there.
+
+    Args:
+        url: an http or https URL.
+        trust: the context of every https connection.
+        total_s: seconds that a request may take.
+
+    Raises:
+        ValueError: the URL is none of http or https.
+    """
+
+    def __init__(self, url: str, trust: ssl.SSLContext, total_s: float = _TOTAL_S) -> None:
+        self._url = read_http_url(url)
+        self._trust = trust
+        self._total_s = total_s
+
+    @property
+    def shown(self) -> str:
+        """The URL, as far as it may be told."""
+        return self._url.shown
+
+    def post(self, body: bytes, headers: Mapping[str, str], most_bytes: int) -> tuple[int, bytes]:
+        """The status and the body of the response; of an error only what came of the body.
+
+        Raises:
+            Refused: there was no whole response in time, it redirects, or it is too long.
+        """
+        connection, target, more = self._connection()
+        overdue = threading.Event()
+        timer = threading.Timer(self._total_s, _end, (connection, overdue))
+        timer.daemon = True
+        timer.start()
+        try:
+            connection.connect()
+            if overdue.is_set():  # it had no socket yet to end
+                raise TimeoutError
+            connection.request("POST", target, body, {**headers, **more, "Connection": "close"})
+            return _read(connection.getresponse(), most_bytes)
+        except (OSError, http.client.HTTPException, ValueError) as failed:
+            if overdue.is_set():
+                raise Refused(f"no whole response within {self._total_s:g} s") from None
+            raise Refused(str(failed) or type(failed).__name__) from None
+        finally:
+            timer.cancel()
+            connection.close()
+
+    def _connection(self) -> tuple[http.client.HTTPConnection, str, dict[str, str]]:
+        """A connection, not yet made; the request's target; headers that a proxy wants."""
+        url = self._url
+        proxy, authorization = _proxy_for(url.scheme, url.host)
+        if url.scheme == "https":
+            secure = _Https(*(proxy or (url.host, url.port)), self._trust)
+            if proxy is not None:
+                secure.reach_through(url.host, url.port, authorization)
+            return secure, url.path, {}
+        plain = http.client.HTTPConnection(*(proxy or (url.host, url.port)), timeout=_SILENCE_S)
+        return plain, url.path if proxy is None else str(url), authorization
+
+
+def _proxy_for(scheme: str, host: str) -> tuple[tuple[str, int] | None, dict[str, str]]:
+    """The address of the environment's proxy, None for none, and what it wants to be told."""
+    named = urllib.request.getproxies().get(scheme)
+    if not named or urllib.request.proxy_bypass(host):
+        return None, {}
+    proxy = urlsplit(named if "://" in named else f"//{named}")
+    if not proxy.hostname:
+        raise Refused(f"{scheme}_proxy of the environment names no host")
+    if proxy.username is None:
+        return (proxy.hostname, proxy.port or 80), {}
+    login = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
+    return (proxy.hostname, proxy.port or 80), {
+        "Proxy-Authorization": "Basic " + base64.b64encode(login.encode()).decode()}
+
+
+def _read(response: http.client.HTTPResponse, most_bytes: int) -> tuple[int, bytes]:
+    if 300 <= response.status < 400:
+        raise Refused("it redirects: set the URL to where it leads")
+    if response.status >= 400:
+        try:
+            return response.status, response.read(most_bytes)
+        except http.client.IncompleteRead as cut:
+            return response.status, cut.partial
+        except (OSError, http.client.HTTPException, ValueError):
+            return response.status, b""
+    body = response.read(most_bytes + 1)
+    if len(body) > most_bytes:
+        raise Refused(f"the response is longer than {most_bytes} bytes")
+    if response.length:
+        raise Refused(f"the response ends {response.length} bytes early")
+    return response.status, body
+
+
+def _end(connection: http.client.HTTPConnection, overdue: threading.Event) -> None:
+    overdue.set()
+    sock = connection.sock
+    if sock is not None:
+        with contextlib.suppress(OSError):  # it may have ended by itself
+            socket.socket.shutdown(sock, socket.SHUT_RDWR)
+
+
+def tls_context(settings: Settings) -> ssl.SSLContext:
+    """Whom https connections trust: ``https.ca.location`` or ``https.ca.pem``, else the system's authorities.
+
+    Raises:
+        ConfigurationError: what is named cannot be read.
+    """
+    place, pem = settings.https_ca_location, settings.https_ca_pem
+    try:
+        if pem is not None:
+            return ssl.create_default_context(cadata=pem)
+        if place is None or place == "probe":
+            return ssl.create_default_context()
+        return ssl.create_default_context(capath=place) if os.path.isdir(place) else ssl.create_default_context(
+            cafile=place)
+    except (OSError, ValueError) as wrong:
+        name = "https.ca.pem" if pem is not None else "https.ca.location"
+        raise configuration_error(f"{name} cannot be used: {wrong}") from None
