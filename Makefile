@@ -133,6 +133,7 @@ fuzz: $(STAMPS)/setup $(STAMPS)/system-fuzz
 
 sanitize: build
 	tools/sanitize.sh thread $(ARGS)
+	tools/sanitize.sh address $(ARGS)
 
 soak: build
 	$(PY) tools/soak.py --seconds $(SOAK_SECONDS) $(ARGS)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Owns: building the extension modules with ThreadSanitizer, or AddressSanitizer and UndefinedBehaviorSanitizer, in a
 # copy of the sources under build/sanitize/, and running tests with them: tools/sanitize.sh thread|address [pytest args].
-# Without arguments for pytest: with `thread` tests/unit/test_threads.py, with `address` the unit tests of the core.
+# Without arguments for pytest: with `thread` tests/unit/test_threads.py, with `address` the unit tests of the core and
+# those of fork() on the embedded cluster.
 # Fails on a finding in our code, on a failed test, and when a module turns out not to be instrumented: a run that is
 # green because nothing was watched means nothing. Never: touches the modules that were built in place.
 set -euo pipefail
@@ -17,7 +18,8 @@ case $mode in
   address)
     # Unoptimized: the compiler takes many times as long otherwise, and assertions are on.
     debug=1; runtime=libasan.so; symbol=__asan_
-    tests=(tests/unit/{managers,consumer,state,events,records,protocol,network} tests/unit/test_threads.py)
+    tests=(tests/unit/{managers,consumer,state,events,records,protocol,network} tests/unit/test_threads.py
+           tests/embedded/test_fork.py)
     ;;
   *) echo "sanitize: the mode is thread or address, not $mode" >&2; exit 2 ;;
 esac

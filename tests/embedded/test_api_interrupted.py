@@ -1,4 +1,4 @@
-"""Calls that something comes between: another thread, a callback's own call, a signal, a fork."""
+"""Calls that something comes between: another thread, a callback's own call, a signal, the interpreter's end."""
 
 import os
 import signal
@@ -297,49 +297,7 @@ def consumer_position(consumer, topic):
     return consumer.position([TopicPartition(topic, 0)])[0].offset
 
 
-# ---- fork
-
-FORKED = """
-import os, sys, threading
-from kconsumer import Consumer, TopicPartition
-consumer = Consumer({"bootstrap.servers": sys.argv[1], "auto.offset.reset": "earliest"})
-consumer.assign([TopicPartition(sys.argv[2], 0)])
-first = [consumer.poll(20).offset() for _ in range(3)]
-assert first == [0, 1, 2], first
-descriptors = len(os.listdir("/proc/self/fd"))
-child = os.fork()
-if child == 0:
-    code = 0
-    here = [TopicPartition(sys.argv[2], 0)]
-    for call in (lambda: consumer.poll(0), lambda: consumer.consume(1, 0), lambda: consumer.consume_batch(timeout=0),
-                 lambda: consumer.assign(here), lambda: consumer.assignment(), lambda: consumer.seek(here[0]),
-                 lambda: consumer.position(here), lambda: consumer.list_topics(timeout=1), lambda: consumer.wakeup(),
-                 lambda: consumer.metrics(), lambda: consumer.pause(here)):
-        try:
-            call()
-            code = 3
-        except RuntimeError as error:
-            if "fork" not in str(error):
-                code = 4
-    consumer.close()
-    del consumer, call
-    import gc
-    gc.collect()
-    if len(os.listdir("/proc/self/fd")) >= descriptors:
-        code = 5
-    # A consumer of the child's own works.
-    own = Consumer({"bootstrap.servers": sys.argv[1]})
-    own.assign([TopicPartition(sys.argv[2], 0, 9)])
-    if own.poll(20).offset() != 9:
-        code = 6
-    own.close()
-    os._exit(code)
-_, status = os.waitpid(child, 0)
-rest = [consumer.poll(20).offset() for _ in range(100)]
-assert rest == list(range(3, 103)), rest
-consumer.close()
-sys.exit(os.waitstatus_to_exitcode(status))
-"""
+# ---- the interpreter's end
 
 EXITING = """
 import sys, threading
@@ -355,11 +313,6 @@ threading.Thread(target=lambda: consumer.poll(60), daemon=True).start()
 def run_python(code, cluster, topic):
     return subprocess.run([sys.executable, "-c", code, cluster.bootstrap_servers, topic], timeout=90, check=False,
                           capture_output=True, text=True)
-
-
-def test_the_child_of_a_fork_is_refused_and_the_parent_goes_on(embedded, topic):
-    done = run_python(FORKED, embedded, topic)
-    assert done.returncode == 0, done.stderr
 
 
 def test_the_interpreter_ends_with_a_consumer_open(embedded, topic):

@@ -1,21 +1,18 @@
-// Owns: the process's fork generation, so that a consumer notices that it is in a child without asking getpid() per call.
-// Threads: any. Never: runs anything but one increment in the child.
-//
-// Each extension module that includes this has a copy of its own; only consumer_core uses it.
+// Owns: the handler that counts a fork, which must be C.
+// Threads: any; the handler runs in the child, where there is one. Never: runs anything but one increment in the child.
 #pragma once
 #include <pthread.h>
 
 namespace kc {
 
-inline volatile unsigned long fork_count = 0;
+// Set by watch_forks(), which base/fork.pyx alone calls: the counter itself lies in that module, one for all.
+static volatile unsigned long* watched_fork_count = nullptr;
 
-inline void note_fork() { fork_count = fork_count + 1; }
+static void note_fork() { *watched_fork_count = *watched_fork_count + 1; }
 
-inline void watch_forks() {
-  static const int once = pthread_atfork(nullptr, nullptr, note_fork);
-  (void)once;
+static int watch_forks(volatile unsigned long* count) {
+  watched_fork_count = count;
+  return pthread_atfork(nullptr, nullptr, note_fork);
 }
-
-inline unsigned long fork_generation() { return fork_count; }
 
 }  // namespace kc

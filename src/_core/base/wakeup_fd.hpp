@@ -30,13 +30,16 @@ class WakeupFd {
     }
 #endif
   }
-  ~WakeupFd() {
-    if (read_ >= 0) close(read_);
-    if (write_ >= 0 && write_ != read_) close(write_);
-  }
+  ~WakeupFd() { release(); }
   WakeupFd(const WakeupFd&) = delete;
   WakeupFd& operator=(const WakeupFd&) = delete;
 
+  // Closes it; it never becomes readable again. In the child of a fork the parent's goes on.
+  void release() {
+    if (read_ >= 0) close(read_);
+    if (write_ >= 0 && write_ != read_) close(write_);
+    read_ = write_ = -1;
+  }
   bool ok() const { return read_ >= 0; }
   int fd() const { return read_; }
   void signal() {

@@ -9,6 +9,7 @@ cdef extern from "base/wakeup_fd.hpp" namespace "kc" nogil:
         int fd()
         void signal()
         void drain()
+        void release()
 
     cdef enum WaitResult:
         WAIT_READY

@@ -1,4 +1,4 @@
-"""Owns: ConsumerCore, the edge between Python and everything below: it builds the parts, takes records, waits, closes.
+"""Owns: ConsumerCore, the edge between Python and everything below: it takes records, waits, closes.
 
 thread: A. `poll`, `consume`, `consume_batch`, iteration and `close` are exclusive; all else may come from any thread.
 Never: blocks with the GIL held, waits for N while records are at hand. The public face with its callbacks and types is
@@ -10,7 +10,7 @@ from libc.math cimport isnan
 from libc.stdint cimport INT64_MAX
 
 from kconsumer._core.base.cpp cimport deque, vector
-from kconsumer._core.base.fork cimport fork_generation, watch_forks
+from kconsumer._core.base.fork cimport fork_count
 from kconsumer._core.base.gil cimport GIL_DISABLED
 from kconsumer._core.base.log cimport LogLine
 from kconsumer._core.base.status cimport ERR_INTR, ERR_PARTITION_EOF, ERR_STATE
@@ -19,13 +19,6 @@ from kconsumer._core.consumer.answers cimport metadata_tuple, put_queries, query
 from kconsumer._core.consumer.fetch_buffer cimport ENTRY_END_OF_PARTITION, FetchEntry
 from kconsumer._core.consumer.message cimport Message, error_message
 from kconsumer._core.consumer.record_batch cimport RecordBatch, make_batch
-from kconsumer._core.consumer.settings cimport (
-    configure_backoff,
-    configure_fetch,
-    configure_log,
-    configure_network,
-    configure_running_fetch,
-)
 from kconsumer._core.consumer.text cimport message_of, text_of, utf8
 from kconsumer._core.events.application_event cimport CloseEvent, ListOffsetsEvent, TopicMetadataEvent
 from kconsumer._core.events.background_event cimport (
@@ -42,16 +35,12 @@ from kconsumer._core.events.background_event cimport (
     BACKGROUND_THROTTLE,
     BackgroundEvent,
 )
-from kconsumer._core.network.network_client cimport NetworkClient
-from kconsumer._core.network.request cimport NetworkConfig
 from kconsumer._core.records.columns cimport Columns
 from kconsumer._core.state.partition_state cimport PartitionState
 
 import threading
 
 from kconsumer.errors import KafkaError, error_for, exception_for, exception_from
-
-watch_forks()
 
 cdef enum:
     DEFAULT_CLOSE_MS = 5000
@@ -60,165 +49,30 @@ cdef enum:
 _CLOSED = "Consumer closed"
 
 
-cdef void room_in_buffer(void* network) noexcept nogil:
-    (<Network>network).wakeup()
-
-
 @cython.no_gc
-cdef class ConsumerCore:
+cdef class ConsumerCore(ConsumerParts):
     """Everything of a consumer but its callbacks; see kconsumer.Consumer."""
 
     def __cinit__(self, *args, **kwargs):
-        self.clock = Clock()
-        self.fork_generation = fork_generation()
         self.callback_lock = threading.Lock()
         self.told = []
         self.told_taken = []
-        self.pool = BlockPool.create()
-        if self.pool == NULL:
-            raise MemoryError("no memory for the fetch buffer")
-
-    def _open(self, settings, version, Network network=None, Clock clock=None):
-        """Build the parts from `settings` (kconsumer.config.Settings) and start the network thread.
-
-        With `network` given nothing is started: a test drives the loop with _run_once().
-        """
-        cdef NetworkClient client
-        cdef NetworkConfig network_config
-        cdef int rc
-        if self.opened:
-            raise RuntimeError("already initialised")
-        if clock is not None:
-            self.clock = clock
-        if not self.background.wakeup.ok() or not self.background.events_ready.ok():
-            raise OSError("no file descriptor left for the consumer")
-        configure_fetch(&self.config, settings)
-        configure_running_fetch(&self.config, settings)
-        configure_backoff(&self.backoff, settings)
-        configure_log(&self.background.log, settings)
-        self.threaded = network is None
-        if network is None:
-            client = NetworkClient()
-            configure_network(network_config, settings, version)
-            rc = client.open(network_config, self.pool, &self.background.log, self.clock)
-            if rc != 0:
-                raise OSError(rc, "the consumer's selector cannot be opened")
-            network = client
-        self.network = network
-        self._build(settings)
-        self.pool.set_on_room(room_in_buffer, <void*>self.network)
-        self.opened = True
-        if self.threaded:
-            rc = self.network_thread.start()
-            if rc != 0:
-                raise OSError(rc, "the network thread cannot be started")
-
-    def _set_fetch_config(self, settings):
-        """The fetcher's settings, which may also change while it runs."""
-        configure_running_fetch(&self.config, settings)
-        if self.network is not None:
-            self.network.wakeup()
-
-    def _build(self, settings):
-        self.delegate = NetworkClientDelegate(self.network, self.clock)
-        self.subscription = SubscriptionState()
-        self.positions = FetchPositions(self.subscription)
-        self.positions.config = &self.config
-        self.metadata = MetadataRequestManager(self.positions)
-        self.metadata.delegate = self.delegate
-        self.metadata.background = &self.background
-        self.metadata.backoff = &self.backoff
-        self.offsets = OffsetsRequestManager(self.positions, self.metadata)
-        self.offsets.delegate = self.delegate
-        self.offsets.background = &self.background
-        self.offsets.backoff = &self.backoff
-        self.fetch_sender = FetchSender(self.positions, self.metadata)
-        self.fetch_sender.delegate = self.delegate
-        self.fetch_sender.background = &self.background
-        self.fetch_sender.backoff = &self.backoff
-        self.fetch_sender.config = &self.config
-        self.fetch_sender.counters = &self.counters
-        self.fetch_sender.pool = self.pool
-        self.decoder = FetchDecoder(self.fetch_sender, self.positions)
-        self.decoder.buffer = &self.buffer
-        self.decoder.background = &self.background
-        self.decoder.pool = self.pool
-        self.decoder.config = &self.config
-        self.decoder.counters = &self.counters
-        self.decoder.clock = self.clock
-        self.decoder.idle = &self.idle
-        self.processor = ApplicationEventProcessor(self.metadata, self.offsets)
-        self.application = ApplicationEventQueue(self.network)
-        self.handler = FetchHandler(self.subscription, self.network)
-        self.handler.buffer = &self.buffer
-        self.handler.background = &self.background
-        self.handler.pool = self.pool
-        self.handler.config = &self.config
-        self.handler.counters = &self.counters
-        self._build_thread(settings)
-
-    def _build_thread(self, settings):
-        cdef ConsumerNetworkThread n = ConsumerNetworkThread()
-        n.clock = self.clock
-        n.delegate = self.delegate
-        n.application = self.application
-        n.processor = self.processor
-        n.metadata = self.metadata
-        n.offsets = self.offsets
-        n.fetch_sender = self.fetch_sender
-        n.decoder = self.decoder
-        n.background = &self.background
-        n.counters = &self.counters
-        n.client_id = utf8(settings.client_id)
-        self.idle.start(self.clock.now_us())
-        n.started_ms = self.clock.now_ms()
-        n.statistics_interval_ms = settings.statistics_interval_ms
-        n.statistics_due_ms = n.started_ms + n.statistics_interval_ms
-        self.network_thread = n
-
-    def __dealloc__(self):
-        if self.fork_generation != fork_generation():
-            self._leave_to_parent()
-            return
-        self._stop()
-        self.pool.set_on_room(NULL, NULL)
-        # What N worked on points into this object's members: it goes first.
-        self.network_thread = None
-        self.handler = None
-        self.decoder = None
-        self.fetch_sender = None
-        self.offsets = None
-        self.metadata = None
-        self.processor = None
-        self.application = None
-        self.positions = None
-        self.delegate = None
-        self.network = None
-        self.pool.unref()
-
-    cdef void _leave_to_parent(self) noexcept:
-        """In the child of a fork: close descriptors only; whatever N may have been changing is left alone."""
-        if self.network is None:
-            return
-        if isinstance(self.network, NetworkClient):
-            (<NetworkClient>self.network).abandon()
-        self.network_thread.thread.forget()
-        for part in (self.network_thread, self.handler, self.decoder, self.fetch_sender, self.offsets, self.metadata,
-                     self.application, self.positions, self.delegate, self.network, self.subscription):
-            leak(part)
-
-    cdef void _stop(self) noexcept:
-        if self.opened and self.threaded and self.network_thread is not None:
-            self.network_thread.stop_now.store(True)
-            self.network.wakeup()
-            with nogil:
-                self.network_thread.join()
 
     # ---- entering, waiting, attending
 
-    cdef int check_usable(self) except -1:
-        if self.fork_generation != fork_generation():
+    cdef int check_process(self) except -1:
+        """After whatever may run code of the application's, which may fork: a child goes no further. Its locks may be
+        held for ever by threads that do not exist there."""
+        if self.in_child():
             raise RuntimeError("this consumer belongs to the parent process: a consumer cannot be used after fork()")
+        return 0
+
+    cdef int check_signals(self) except -1:
+        PyErr_CheckSignals()
+        return self.check_process()
+
+    cdef int check_usable(self) except -1:
+        self.check_process()
         if not self.opened or self.closed:
             raise RuntimeError(_CLOSED)
         return 0
@@ -292,18 +146,22 @@ cdef class ConsumerCore:
             dropped = self.background.log.drain(lines)
             while not lines.empty():
                 self._on_log(lines.front().level, lines.front().facility.decode(), text_of(lines.front().text))
+                self.check_process()
                 lines.pop_front()
             if dropped:
                 self._on_log(4, "LOG", f"{dropped} log lines were dropped: nobody took them")
+                self.check_process()
             while self.background.take(event):
                 self._dispatch(event)
+                self.check_process()
         except BaseException:
-            # What is left is served by the next call.
-            self.background.announce()
+            if not self.in_child():
+                # What is left is served by the next call.
+                self.background.announce()
             raise
         finally:
             self.callback_lock.release()
-            if self.background.attention.get() & <uint32_t>ATTENTION_EVENTS:
+            if not self.in_child() and self.background.attention.get() & <uint32_t>ATTENTION_EVENTS:
                 self.background.wake()
 
     cdef int _dispatch(self, BackgroundEvent& event) except -1:
@@ -333,7 +191,7 @@ cdef class ConsumerCore:
             if left_ms <= 0:
                 return 0
         # What came since the interpreter last looked, or the wait would outlast it.
-        PyErr_CheckSignals()
+        self.check_signals()
         if self.callback_lock.locked():
             # Another thread runs callbacks, and wakes this one should it leave any.
             others |= <uint32_t>ATTENTION_EVENTS
@@ -343,7 +201,7 @@ cdef class ConsumerCore:
         self.liveness.count()
         self.liveness.in_poll.store(False)
         if result == WAIT_INTERRUPTED:
-            PyErr_CheckSignals()
+            self.check_signals()
         return 1
 
     cdef object fatal_error(self, int64_t deadline_us):
@@ -368,7 +226,7 @@ cdef class ConsumerCore:
                 with nogil:
                     result = wait_readable(event.fd(), self.background.events_ready.fd(), -1)
                 if result == WAIT_INTERRUPTED:
-                    PyErr_CheckSignals()
+                    self.check_signals()
             elif not self._stand_still():
                 raise RuntimeError("nobody turns the loop that this call waits for")
             if not event.done() and self.background.attention.get() & <uint32_t>ATTENTION_EVENTS:
@@ -404,7 +262,7 @@ cdef class ConsumerCore:
         """
         if (not GIL_DISABLED and self.handler is not None and self.handler.row < self.handler.row_end
                 and self.background.attention.quiet() and self.busy.load() == 0
-                and self.fork_generation == fork_generation()):
+                and self.fork_generation == fork_count):
             self.liveness.count()
             return self.handler.next_message()
         return self.poll_slow(timeout)
@@ -470,7 +328,8 @@ cdef class ConsumerCore:
         try:
             self._consume_into(out, most, deadline)
         except BaseException:
-            self.handler.rollback()
+            if not self.in_child():
+                self.handler.rollback()
             self.told[:0] = self.told_taken
             raise
         else:
@@ -536,7 +395,8 @@ cdef class ConsumerCore:
         try:
             batch = self._take_batch(most, deadline, or_moved)
         except BaseException:
-            self.handler.rollback()
+            if not self.in_child():
+                self.handler.rollback()
             raise
         else:
             self.handler.commit()
@@ -730,7 +590,7 @@ cdef class ConsumerCore:
         cdef CloseEvent* event
         cdef int64_t deadline, timeout_us = DEFAULT_CLOSE_MS * 1000
         failure = None
-        if self.fork_generation != fork_generation() or not self.opened or self.closed:
+        if self.in_child() or not self.opened or self.closed:
             return
         if timeout is not None:
             timeout_us = self.deadline_us(timeout)
@@ -740,6 +600,8 @@ cdef class ConsumerCore:
             try:
                 self.leave_group(timeout_us)
             except BaseException as raised:
+                if self.in_child():
+                    raise
                 failure = raised
             # After the leave's deadline: what has not ended by then is reported, and the leave still goes out.
             deadline = min(self.end_deadline(timeout_us), INT64_MAX - GRACE_US) + GRACE_US
@@ -749,15 +611,17 @@ cdef class ConsumerCore:
             try:
                 self.await_until(event, deadline)
             finally:
-                if not self.threaded and not event.done():
-                    # Who turns the loop itself has not come to CLOSE in time: what the thread does at its end.
-                    self.network_thread.end()
-                event.release()
-                self.closed = True
-                self.background.attention.set(<uint32_t>ATTENTION_CLOSED)
-                self._stop()
-                self.handler.drop_all()
-                self._serve()  # callbacks and log lines of the end
+                if not self.in_child():
+                    if not self.threaded and not event.done():
+                        # Who turns the loop itself has not come to CLOSE in time: what the thread does at its end.
+                        self.network_thread.end()
+                    event.release()
+                    self.closed = True
+                    self.background.attention.set(<uint32_t>ATTENTION_CLOSED)
+                    self.stop_thread()
+                    self.handler.drop_all()
+                    # Callbacks and log lines of the end.
+                    self._serve()
         finally:
             self.busy.store(0)
         if failure is not None:
@@ -777,7 +641,7 @@ cdef class ConsumerCore:
                 with nogil:
                     result = wait_readable(event.fd(), self.background.events_ready.fd(), left_ms)
                 if result == WAIT_INTERRUPTED:
-                    PyErr_CheckSignals()
+                    self.check_signals()
             elif not self._stand_still():
                 break
             if not event.done():
@@ -794,7 +658,3 @@ cdef class ConsumerCore:
             raise RuntimeError("the network thread is running")
         with nogil:
             self.network_thread.run_once(self.clock.now_ms())
-
-
-cdef extern from "Python.h":
-    void leak "Py_INCREF"(object)

@@ -8,6 +8,7 @@ from libc.stdint cimport INT64_MAX
 from kconsumer._core.base.cpp cimport int32_t, int64_t
 from kconsumer._core.consumer.answers cimport metadata_tuple
 from kconsumer._core.consumer.consumer_core cimport ConsumerCore
+from kconsumer._core.consumer.consumer_network_thread cimport ConsumerNetworkThread
 from kconsumer._core.consumer.fetch_decoder cimport ASSIST_NOTHING
 from kconsumer._core.events.application_event cimport ListOffsetsEvent, OffsetQuery, TopicMetadataEvent
 from kconsumer._core.events.background_event cimport BACKGROUND_ERROR, BackgroundEvent
@@ -187,3 +188,13 @@ cdef class Idle:
 
     def end(self):
         self.core.idle.end(self.core.clock.now_us())
+
+
+def network_thread_of(ConsumerCore core not None):
+    """For a test that looks at it after the consumer has gone."""
+    return core.network_thread
+
+
+def stop_asked(ConsumerNetworkThread thread not None):
+    """Whether somebody has asked it to stop, to join it then."""
+    return thread.stop_now.load()

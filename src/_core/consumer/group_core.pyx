@@ -8,7 +8,7 @@ cimport cython
 from libc.stdint cimport INT64_MAX
 
 from kconsumer._core.base.cpp cimport string
-from kconsumer._core.base.fork cimport fork_generation
+from kconsumer._core.base.leak cimport leak
 from kconsumer._core.base.status cimport ERR_STATE, Status
 from kconsumer._core.consumer.answers cimport offset_tuples
 from kconsumer._core.consumer.assignor_face cimport (
@@ -108,8 +108,10 @@ cdef class GroupCore(ConsumerCore):
 
     def __dealloc__(self):
         # This object's own structs go before ConsumerCore's part is torn down: N must have ended by then.
-        if self.fork_generation == fork_generation():
-            self._stop()
+        self.stop_thread()
+        if self.in_child():
+            leak(self.member)
+            leak(self.shared)
 
     # ---- rebalances (the exclusive call)
 
@@ -166,15 +168,16 @@ cdef class GroupCore(ConsumerCore):
             finally:
                 self._call_back("assign", event.partitions, event.eager)
         finally:
-            self.held.clear()
-            for i in range(given.size()):
-                p = self.subscription.find(given[i].topic, given[i].partition)
-                if p != NULL:
-                    self.held.push_back(given[i])
-                    p.release()
-            sort_partitions(self.held)
-            ack.assignment = self.held
-            self.application.add(ack)
+            if not self.in_child():
+                self.held.clear()
+                for i in range(given.size()):
+                    p = self.subscription.find(given[i].topic, given[i].partition)
+                    if p != NULL:
+                        self.held.push_back(given[i])
+                        p.release()
+                sort_partitions(self.held)
+                ack.assignment = self.held
+                self.application.add(ack)
         return 0
 
     cdef int _tell_assignor(self, RebalanceEvent& event) except -1:
@@ -206,7 +209,8 @@ cdef class GroupCore(ConsumerCore):
                                                            topic_tuples(call)))
             answer.failed = False
         finally:
-            self.application.add(answer)
+            if not self.in_child():
+                self.application.add(answer)
         return 0
 
     cdef int _give_up(self, RebalanceKind kind, RebalanceEvent& event) except -1:
@@ -224,14 +228,15 @@ cdef class GroupCore(ConsumerCore):
             elif not leaving.empty():
                 self._call_back("lost", leaving, event.eager)
         finally:
-            if kind == REBALANCE_REVOKE:
-                self._standing(states, ack.offsets)
-            release_states(states)
-            if kind == REBALANCE_LOST:
-                self.held.clear()
-            else:
-                self.held = partitions_without(self.held, leaving)
-            self.application.add(ack)
+            if not self.in_child():
+                if kind == REBALANCE_REVOKE:
+                    self._standing(states, ack.offsets)
+                release_states(states)
+                if kind == REBALANCE_LOST:
+                    self.held.clear()
+                else:
+                    self.held = partitions_without(self.held, leaving)
+                self.application.add(ack)
         return 0
 
     cdef int _call_back(self, kind, const vector[TopicPartition]& partitions, bint eager) except -1:
@@ -242,7 +247,7 @@ cdef class GroupCore(ConsumerCore):
                                       for i in range(partitions.size())], eager)
         finally:
             self.in_rebalance = False
-        return 0
+        return self.check_process()
 
     cdef int _find_states(self, const vector[TopicPartition]& partitions, vector[PartitionState*]& out) except -1:
         """Those of the partitions that are assigned, with a reference each."""
@@ -363,15 +368,16 @@ cdef class GroupCore(ConsumerCore):
             if call_back and not leaving.empty():
                 self._call_back("lost" if lost else "revoke", leaving, True)
         finally:
-            if self.group.auto_commit and not lost:
-                self._standing(states, event.offsets)
-            release_states(states)
-            self.subscription.clear()
-            self.changed()
-            self.subscription_epoch += 1
-            event.epoch = self.subscription_epoch
-            event.deadline_ms = in_ms(self.end_deadline(timeout_us))
-            self.application.add(event)
+            if not self.in_child():
+                if self.group.auto_commit and not lost:
+                    self._standing(states, event.offsets)
+                release_states(states)
+                self.subscription.clear()
+                self.changed()
+                self.subscription_epoch += 1
+                event.epoch = self.subscription_epoch
+                event.deadline_ms = in_ms(self.end_deadline(timeout_us))
+                self.application.add(event)
         return 0
 
     cdef bint _drop_rebalances(self) except -1:

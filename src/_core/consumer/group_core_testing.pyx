@@ -30,6 +30,7 @@ from kconsumer._core.events.rebalance_event cimport (
     RebalanceEvent,
 )
 from kconsumer._core.events.topic_partition cimport TopicPartition
+from kconsumer._core.managers.request_manager cimport RequestManager
 
 KINDS = {"revoke": REBALANCE_REVOKE, "assign": REBALANCE_ASSIGN, "lost": REBALANCE_LOST, "error": REBALANCE_ERROR}
 NAMES = {number: name for name, number in KINDS.items()}
@@ -109,3 +110,8 @@ cdef object describe(ApplicationEvent* event):
     if event.type == EVENT_FETCH_COMMITTED:
         return ("committed", offset_tuples((<FetchCommittedEvent*>event).partitions))
     return ("other", <int>event.type)
+
+
+def mark_end(GroupCore core not None, RequestManager marker not None):
+    """`marker` goes when the consumer's own structs have gone; the network thread keeps the manager it has."""
+    core.protocol = marker

@@ -101,12 +101,6 @@ class OpenDescriptors {
   Chunk first_;
 };
 
-// In the child of a fork: moves a container away whole, so that nothing walks what N may have left half changed.
-template <class T>
-void leak(T& container) {
-  new T(std::move(container));
-}
-
 struct Node;
 struct SaslSession;
 

@@ -85,8 +85,6 @@ cdef extern from "network/connection.hpp" namespace "kc" nogil:
         void remove(int fd)
         void close_all()
 
-    void leak[T](T& container)
-
     cdef cppclass Node:
         Node(const NodeAddress&)
         int32_t id

@@ -14,6 +14,7 @@ from libc.stdint cimport INT64_MAX
 
 from kconsumer._core.base.clock cimport monotonic_us
 from kconsumer._core.base.cpp cimport uint64_t
+from kconsumer._core.base.leak cimport leak
 from kconsumer._core.base.log cimport DBG_PROTOCOL
 from kconsumer._core.base.status cimport (
     ERR_BAD_MSG,
@@ -39,7 +40,6 @@ from kconsumer._core.network.connection cimport (
     InFlight,
     IoOutcome,
     kChannels,
-    leak,
     receive,
 )
 from kconsumer._core.network.network cimport (

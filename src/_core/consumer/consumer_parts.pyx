@@ -1,0 +1,187 @@
+"""Owns: ConsumerParts, the parts of a consumer: it builds and wires them, starts the network thread and ends it.
+
+thread: A, when a consumer is made and when it goes; the parts say themselves which thread runs them. Never: takes part
+in a call, drops a part while the thread runs, drops anything in the child of a fork that another thread may have been
+changing in the parent.
+"""
+cimport cython
+
+from kconsumer._core.base.fork cimport fork_count
+from kconsumer._core.base.leak cimport leak
+from kconsumer._core.consumer.settings cimport (
+    configure_backoff,
+    configure_fetch,
+    configure_log,
+    configure_network,
+    configure_running_fetch,
+)
+from kconsumer._core.consumer.text cimport utf8
+from kconsumer._core.network.network_client cimport NetworkClient
+from kconsumer._core.network.request cimport NetworkConfig
+
+
+cdef void room_in_buffer(void* network) noexcept nogil:
+    (<Network>network).wakeup()
+
+
+@cython.no_gc
+cdef class ConsumerParts:
+    """What a consumer is made of; ConsumerCore works with it."""
+
+    def __cinit__(self, *args, **kwargs):
+        self.clock = Clock()
+        self.fork_generation = fork_count
+        self.pool = BlockPool.create()
+        if self.pool == NULL:
+            raise MemoryError("no memory for the fetch buffer")
+
+    def _open(self, settings, version, Network network=None, Clock clock=None):
+        """Build the parts from `settings` (kconsumer.config.Settings) and start the network thread.
+
+        With `network` given nothing is started: a test drives the loop with _run_once().
+        """
+        cdef NetworkClient client
+        cdef NetworkConfig network_config
+        cdef int rc
+        if self.opened:
+            raise RuntimeError("already initialised")
+        if clock is not None:
+            self.clock = clock
+        if not self.background.wakeup.ok() or not self.background.events_ready.ok():
+            raise OSError("no file descriptor left for the consumer")
+        configure_fetch(&self.config, settings)
+        configure_running_fetch(&self.config, settings)
+        configure_backoff(&self.backoff, settings)
+        configure_log(&self.background.log, settings)
+        self.threaded = network is None
+        if network is None:
+            client = NetworkClient()
+            configure_network(network_config, settings, version)
+            rc = client.open(network_config, self.pool, &self.background.log, self.clock)
+            if rc != 0:
+                raise OSError(rc, "the consumer's selector cannot be opened")
+            network = client
+        self.network = network
+        self._build(settings)
+        self.pool.set_on_room(room_in_buffer, <void*>self.network)
+        self.opened = True
+        if self.threaded:
+            rc = self.network_thread.start()
+            if rc != 0:
+                raise OSError(rc, "the network thread cannot be started")
+
+    def _set_fetch_config(self, settings):
+        """The fetcher's settings, which may also change while it runs."""
+        configure_running_fetch(&self.config, settings)
+        if self.network is not None:
+            self.network.wakeup()
+
+    def _build(self, settings):
+        self.delegate = NetworkClientDelegate(self.network, self.clock)
+        self.subscription = SubscriptionState()
+        self.positions = FetchPositions(self.subscription)
+        self.positions.config = &self.config
+        self.metadata = MetadataRequestManager(self.positions)
+        self.metadata.delegate = self.delegate
+        self.metadata.background = &self.background
+        self.metadata.backoff = &self.backoff
+        self.offsets = OffsetsRequestManager(self.positions, self.metadata)
+        self.offsets.delegate = self.delegate
+        self.offsets.background = &self.background
+        self.offsets.backoff = &self.backoff
+        self.fetch_sender = FetchSender(self.positions, self.metadata)
+        self.fetch_sender.delegate = self.delegate
+        self.fetch_sender.background = &self.background
+        self.fetch_sender.backoff = &self.backoff
+        self.fetch_sender.config = &self.config
+        self.fetch_sender.counters = &self.counters
+        self.fetch_sender.pool = self.pool
+        self.decoder = FetchDecoder(self.fetch_sender, self.positions)
+        self.decoder.buffer = &self.buffer
+        self.decoder.background = &self.background
+        self.decoder.pool = self.pool
+        self.decoder.config = &self.config
+        self.decoder.counters = &self.counters
+        self.decoder.clock = self.clock
+        self.decoder.idle = &self.idle
+        self.processor = ApplicationEventProcessor(self.metadata, self.offsets)
+        self.application = ApplicationEventQueue(self.network)
+        self.handler = FetchHandler(self.subscription, self.network)
+        self.handler.buffer = &self.buffer
+        self.handler.background = &self.background
+        self.handler.pool = self.pool
+        self.handler.config = &self.config
+        self.handler.counters = &self.counters
+        self._build_thread(settings)
+
+    def _build_thread(self, settings):
+        cdef ConsumerNetworkThread n = ConsumerNetworkThread()
+        n.clock = self.clock
+        n.delegate = self.delegate
+        n.application = self.application
+        n.processor = self.processor
+        n.metadata = self.metadata
+        n.offsets = self.offsets
+        n.fetch_sender = self.fetch_sender
+        n.decoder = self.decoder
+        n.background = &self.background
+        n.counters = &self.counters
+        n.client_id = utf8(settings.client_id)
+        self.idle.start(self.clock.now_us())
+        n.started_ms = self.clock.now_ms()
+        n.statistics_interval_ms = settings.statistics_interval_ms
+        n.statistics_due_ms = n.started_ms + n.statistics_interval_ms
+        self.network_thread = n
+
+    def __dealloc__(self):
+        if self.in_child():
+            self._leave_to_parent()
+            return
+        self.stop_thread()
+        self.pool.set_on_room(NULL, NULL)
+        # What N worked on points into this object's members: it goes first.
+        self.network_thread = None
+        self.handler = None
+        self.decoder = None
+        self.fetch_sender = None
+        self.offsets = None
+        self.metadata = None
+        self.processor = None
+        self.application = None
+        self.positions = None
+        self.delegate = None
+        self.network = None
+        self.pool.unref()
+
+    cdef void _leave_to_parent(self) noexcept:
+        """In the child of a fork: close descriptors only; whatever another thread may have been changing is left alone.
+
+        N has no counterpart here, nor has a thread that was in a call.
+        """
+        if isinstance(self.network, NetworkClient):
+            (<NetworkClient>self.network).abandon()
+        if self.network_thread is not None:
+            self.network_thread.thread.forget()
+        for part in (self.network_thread, self.handler, self.decoder, self.fetch_sender, self.offsets, self.metadata,
+                     self.processor, self.application, self.positions, self.delegate, self.network, self.subscription):
+            never_free(part)
+        self.background.wakeup.release()
+        self.background.events_ready.release()
+        leak(self.background)
+        leak(self.buffer)
+
+    cdef void stop_thread(self) noexcept:
+        """End N, and wait until it has. In the child of a fork there is none to wait for."""
+        if self.opened and self.threaded and self.network_thread is not None and not self.in_child():
+            self.network_thread.stop_now.store(True)
+            self.network.wakeup()
+            with nogil:
+                self.network_thread.join()
+
+    cdef bint in_child(self) noexcept nogil:
+        """Whether this is a process that was forked after the consumer was made."""
+        return self.fork_generation != fork_count
+
+
+cdef extern from "Python.h":
+    void never_free "Py_INCREF"(object)
