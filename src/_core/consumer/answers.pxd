@@ -3,6 +3,7 @@ from kconsumer._core.base.cpp cimport vector
 from kconsumer._core.events.application_event cimport ListOffsetsEvent, TopicMetadataEvent
 from kconsumer._core.events.background_event cimport BackgroundEvent, BackgroundEventQueue
 from kconsumer._core.events.topic_partition cimport PartitionOffset
+from kconsumer._core.state.partition_state cimport PartitionState
 
 
 cdef list offset_tuples(const vector[PartitionOffset]& offsets)
@@ -10,3 +11,4 @@ cdef object metadata_tuple(TopicMetadataEvent* event)
 cdef int put_queries(ListOffsetsEvent* event, queries) except -1
 cdef list query_tuples(ListOffsetsEvent* event)
 cdef int tell_commits(on_commit, BackgroundEvent& event, BackgroundEventQueue* background) except -1
+cdef object position_tuple(PartitionState* p)

@@ -1,17 +1,20 @@
-"""Owns: what completed events answer, as plain tuples for the Python layer.
+"""Owns: what completed events answer, and what is known of a partition, as plain tuples for the Python layer.
 
 Threads: A. Never: looks at an event that has not ended.
 """
+from kconsumer._core.base.cpp cimport int32_t, int64_t
 from kconsumer._core.base.status cimport ERR_UNSUPPORTED_FEATURE
 from kconsumer._core.consumer.text cimport message_of, text_of, utf8
 from kconsumer._core.events.application_event cimport OffsetQuery
+from kconsumer._core.managers.member_id cimport uuid_text
 from kconsumer._core.protocol.messages.metadata cimport (
     MetadataResponse,
     MetadataResponse_MetadataResponsePartition,
     MetadataResponse_MetadataResponseTopic,
 )
-from kconsumer._core.protocol.types cimport Int32Array
+from kconsumer._core.protocol.types cimport Int32Array, Uuid
 from kconsumer._core.protocol.wire cimport Reader
+from kconsumer._core.state.partition_state cimport PartitionState
 
 from kconsumer.errors import exception_for
 
@@ -45,7 +48,7 @@ cdef object topic_tuple(MetadataResponse_MetadataResponseTopic* topic):
         p = &topic.partitions[i]
         partitions.append((p.partition_index, p.leader_id, numbers(p.replica_nodes), numbers(p.isr_nodes),
                            p.error_code, p.leader_epoch))
-    return (text_of(topic.name.value), topic.error_code, topic.is_internal, partitions)
+    return (text_of(topic.name.value), topic.error_code, topic.is_internal, partitions, topic_id_text(topic.topic_id))
 
 
 cdef list numbers(Int32Array& array):
@@ -85,3 +88,18 @@ cdef int tell_commits(on_commit, BackgroundEvent& event, BackgroundEventQueue* b
                 background.put_back(event)
             raise
     return 0
+
+
+cdef object topic_id_text(const Uuid& id):
+    """A topic id as Kafka writes it; None for the zero id."""
+    return None if id.is_zero() else text_of(uuid_text(id))
+
+
+cdef object position_tuple(PartitionState* p):
+    """(position, leader epoch, low, high, last stable offset, start offset, topic id). The id is that of the topic to
+    which the fetched records belong; None: nothing was fetched yet, or the broker is asked by name."""
+    cdef int64_t offset = 0
+    cdef int32_t leader_epoch = 0
+    p.read_position(offset, leader_epoch)
+    return (offset, leader_epoch, p.low_watermark.load(), p.high_watermark.load(), p.last_stable_offset.load(),
+            p.start_offset.load(), topic_id_text(Uuid(p.topic_id_high.load(), p.topic_id_low.load())))

@@ -15,7 +15,7 @@ from kconsumer._core.base.gil cimport GIL_DISABLED
 from kconsumer._core.base.log cimport LogLine
 from kconsumer._core.base.status cimport ERR_INTR, ERR_PARTITION_EOF, ERR_STATE
 from kconsumer._core.base.wakeup_fd cimport WAIT_INTERRUPTED, WaitResult, wait_readable
-from kconsumer._core.consumer.answers cimport metadata_tuple, put_queries, query_tuples, tell_commits
+from kconsumer._core.consumer.answers cimport metadata_tuple, position_tuple, put_queries, query_tuples, tell_commits
 from kconsumer._core.consumer.fetch_buffer cimport ENTRY_END_OF_PARTITION, FetchEntry
 from kconsumer._core.consumer.message cimport Message, error_message
 from kconsumer._core.consumer.record_batch cimport RecordBatch, make_batch
@@ -524,16 +524,12 @@ cdef class ConsumerCore(ConsumerParts):
         return True
 
     def _position(self, topic, int32_t partition):
-        """None: not assigned; else (position, leader epoch, low, high, last stable offset, start offset)."""
-        cdef int64_t offset = 0
-        cdef int32_t leader_epoch = 0
+        """None: not assigned; else what position_tuple() says."""
         self.check_usable()
         cdef PartitionState* p = self.subscription.find(utf8(topic), partition)
         if p == NULL:
             return None
-        p.read_position(offset, leader_epoch)
-        found = (offset, leader_epoch, p.low_watermark.load(), p.high_watermark.load(), p.last_stable_offset.load(),
-                 p.start_offset.load())
+        found = position_tuple(p)
         p.release()
         return found
 

@@ -590,6 +590,9 @@ cdef class FetchSender(RequestManager):
         cdef int64_t end
         p.request.on_success()
         p.last_error = 0
+        if session.uses_topic_ids:
+            p.topic_id_high.store(entry.topic_id.high)
+            p.topic_id_low.store(entry.topic_id.low)
         session.turns.answered(entry.turn, data.records.length > 0)
         if data.preferred_read_replica >= 0 and data.preferred_read_replica != session.node_id:
             p.preferred_replica = data.preferred_read_replica

@@ -652,3 +652,44 @@ cdef class MetadataRequestManager(RequestManager):
                               else b": not available")
                 self.positions.report(p, Status(error, detail), OFFSET_INVALID)
         return any_missing
+<<<<<<< HEAD
+=======
+
+    cdef void _answer(self, TopicMetadataEvent* event, MetadataResponse& message, Response* response) noexcept nogil:
+        """Copy a whole response into the event."""
+        cdef size_t i
+        cdef BrokerInfo broker
+        for i in range(message.brokers.size()):
+            broker.id = message.brokers[i].node_id
+            broker.host = message.brokers[i].host
+            broker.port = message.brokers[i].port
+            broker.rack = message.brokers[i].rack.value
+            event.brokers.push_back(broker)
+        event.cluster_id = message.cluster_id.value
+        event.controller_id = message.controller_id
+        event.orig_broker_id = response.node_id
+        event.orig_broker_name = self.delegate.network.node_name(response.node_id)
+        for i in range(message.topics.size()):
+            self._answer_topic(event, message.topics[i])
+        event.complete(Status())
+        event.release()
+
+    cdef void _answer_topic(self, TopicMetadataEvent* event,
+                            MetadataResponse_MetadataResponseTopic& found) noexcept nogil:
+        cdef TopicInfo topic
+        cdef PartitionInfo info
+        cdef size_t i
+        topic.name = found.name.value
+        topic.id = found.topic_id
+        topic.error = found.error_code
+        topic.internal = found.is_internal
+        for i in range(found.partitions.size()):
+            info.id = found.partitions[i].partition_index
+            info.error = found.partitions[i].error_code
+            info.leader = found.partitions[i].leader_id
+            info.leader_epoch = found.partitions[i].leader_epoch
+            info.replicas = found.partitions[i].replica_nodes
+            info.isrs = found.partitions[i].isr_nodes
+            topic.partitions.push_back(info)
+        event.found.push_back(topic)
+>>>>>>> c16c1fe (Core: a list of topics tells their ids, and a position the id of the topic that was fetched)

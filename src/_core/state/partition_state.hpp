@@ -70,6 +70,10 @@ struct PartitionState {
   std::atomic<int64_t> committed_offset{OFFSET_INVALID};  // as last committed or read by this consumer
   std::atomic<const std::atomic<int64_t>*> told_by{nullptr};  // when the fetch session it stands in was last answered
   std::atomic<int64_t> start_offset{OFFSET_INVALID};  // where fetching began, for the lag until a record is returned
+  // The topic id that it was last fetched by. Zero: by name, or not yet. Within an assignment only a reset changes it:
+  // a topic that is recreated stops the partition where auto.offset.reset is error.
+  std::atomic<uint64_t> topic_id_high{0};
+  std::atomic<uint64_t> topic_id_low{0};
 
   // ---- N adds, A subtracts
   std::atomic<int64_t> undelivered_records{0};        // decoded and not yet taken

@@ -48,6 +48,8 @@ cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
         atomic[int64_t] fetch_offset
         atomic[int64_t] committed_offset
         atomic[int64_t] start_offset
+        atomic[uint64_t] topic_id_high
+        atomic[uint64_t] topic_id_low
         atomic[int64_t] undelivered_records
         atomic[int64_t] received_records
         int64_t received_bytes

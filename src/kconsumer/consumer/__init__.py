@@ -522,7 +522,7 @@ def _refused(error: int, p: TopicPartition, what: str) -> KafkaException:
 
 
 def _topic_metadata(found: tuple[Any, ...]) -> TopicMetadata:
-    name, error, _, partitions = found
+    name, error, _, partitions, _ = found
     return TopicMetadata(
         topic=name,
         error=error_for(error) if error else None,

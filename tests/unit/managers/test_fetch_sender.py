@@ -1,5 +1,7 @@
 """FetchSender, through the loop: sessions, errors, room, ends of partitions."""
 
+import base64
+
 import pytest
 from stepped_loop import (
     BACKOFF,
@@ -711,7 +713,7 @@ def test_the_end_behind_invisible_records_is_told(loops):
 def test_watermarks_are_those_of_the_last_fetch(loop):
     loop.assign(("t", 0, 3))
     loop.fetched(loop.one(FETCH), {0: {"high_watermark": 50, "last_stable_offset": 40, "log_start_offset": 2}})
-    _, _, low, high, stable, fetched = loop.consumer._position("t", 0)
+    _, _, low, high, stable, fetched, _ = loop.consumer._position("t", 0)
     assert (low, high, stable, fetched) == (2, 50, 40, 3)
 
 
@@ -729,3 +731,19 @@ def test_a_new_topic_id_in_a_session_forgets_the_old_one(loop):
     request = loop.one(FETCH)
     assert [t["topic_id"] for t in request["body"]["forgotten_topics_data"]] == [T1]
     assert [t["topic_id"] for t in request["body"]["topics"]] == [T2]
+    assert loop.consumer._position("t", 0)[6] == id_text(T1)  # what was fetched until now
+    loop.fetched(request, {0: {"records": records(0, 3)}})
+    assert loop.consumer._position("t", 0)[6] == id_text(T2)
+
+
+@pytest.mark.parametrize("topic_id", [T1, NO_ID], ids=["by id", "by name"])
+def test_it_is_known_by_which_topic_id_was_fetched(loop, topic_id):
+    loop.topics["t"].topic_id = topic_id
+    loop.assign(("t", 0, 0))
+    assert loop.consumer._position("t", 0)[6] is None
+    loop.fetched(loop.one(FETCH), {0: {}})
+    assert loop.consumer._position("t", 0)[6] == (id_text(T1) if topic_id == T1 else None)
+
+
+def id_text(topic_id):
+    return base64.urlsafe_b64encode(topic_id).decode().rstrip("=")

@@ -66,7 +66,7 @@ def test_positions_of_before_do_not_come_with_a_new_assignment(loop):
     assert position(loop)[0] == 5
     add(loop)
     loop.consumer._assign([("t", 0, INVALID, -1)], True)
-    assert position(loop) == (INVALID, -1, INVALID, INVALID, INVALID, INVALID)
+    assert position(loop) == (INVALID, -1, INVALID, INVALID, INVALID, INVALID, None)
 
 
 def test_what_is_assigned_and_unassigned_between_two_turns_leaves_nothing(loop):
