@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,14 +26,61 @@ def pytest_ignore_collect(config: pytest.Config) -> bool | None:
     return True if "not spark" in config.option.markexpr else None
 
 
-def delete_before(kafka: KafkaCluster, topic: str, offset: int) -> None:
-    """Delete the first records of partition 0, as retention does."""
+Names = Callable[[], str]
+
+
+def delete_before(kafka: KafkaCluster, topic: str, offset: int, partition: int = 0) -> None:
+    """Delete the first records of a partition, as retention does."""
     from confluent_kafka import TopicPartition
     from confluent_kafka.admin import AdminClient
 
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
-    for future in admin.delete_records([TopicPartition(topic, 0, offset)]).values():
+    for future in admin.delete_records([TopicPartition(topic, partition, offset)]).values():
         future.result(30)
+
+
+def partitions(document: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
+    """The offsets of a stream, without what Spark's source does not see in them (the ids of the topics)."""
+    return {topic: offsets for topic, offsets in document.items() if offsets}
+
+
+def until(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
+    """What the condition gives, once it is true."""
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, "it did not come to be"
+        time.sleep(0.05)
+    return found
+
+
+def add(kafka: KafkaCluster, topic: str, *counts: int) -> None:
+    kafka.produce(topic, [{"value": b"%d" % n, "partition": p} for p, count in enumerate(counts) for n in range(count)])
+
+
+@pytest.fixture
+def filled(kafka: KafkaCluster, topic_name: Names) -> Callable[..., str]:
+    """``filled(10, 0, 5)``: a new topic with so many records on its partitions."""
+
+    def make(*counts: int) -> str:
+        name = topic_name()
+        kafka.create_topic(name, len(counts))
+        add(kafka, name, *counts)
+        return name
+
+    return make
+
+
+@pytest.fixture
+def grow(kafka: KafkaCluster) -> Callable[[str, int], None]:
+    from confluent_kafka.admin import AdminClient, NewPartitions
+
+    def to(topic: str, count: int) -> None:
+        admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+        for future in admin.create_partitions([NewPartitions(topic, count)]).values():
+            future.result(30)
+        until(lambda: len(kafka.leaders(topic)) == count and -1 not in kafka.leaders(topic).values())
+
+    return to
 
 
 @pytest.fixture(scope="session")

@@ -12,11 +12,13 @@ import pytest
 from pyspark.sql.datasource import DataSourceStreamReader
 
 import kconsumer
-from kconsumer.errors import ConfigurationError
+from kconsumer.errors import ConfigurationError, KafkaException
 from kconsumer.spark import compat
 from kconsumer.spark.source import KconsumerDataSource
 from kconsumer.spark.stream import UnlimitedStreamReader
 from kconsumer.testing import KafkaCluster
+from tests.spark.conftest import add, partitions
+from tests.spark.engine import Engine
 
 SOURCES = Path(kconsumer.__file__).parent.parent
 READ = """
@@ -109,11 +111,36 @@ def test_a_stream_without_limits(kafka: KafkaCluster, topic_name: Any):
     reader = stream_reader(kafka.bootstrap_servers, name)
     assert isinstance(reader, UnlimitedStreamReader)
     start = reader.initialOffset()
-    assert start == reader.latestOffset() == {name: {"0": 0, "1": 1}}
+    assert start == reader.latestOffset()
+    assert partitions(start) == {name: {"0": 0, "1": 1}}
     kafka.produce(name, [{"value": b"2", "partition": 1}])
     end = reader.latestOffset()
-    assert end == {name: {"0": 0, "1": 2}}
+    assert partitions(end) == {name: {"0": 0, "1": 2}}
     (part,) = reader.partitions(start, end)
     (batch,) = reader.read(part)
     assert batch.column("value").to_pylist() == [b"2"]
     reader.stop()
+
+
+@pytest.mark.usefixtures("older")
+def test_a_recreated_topic_and_a_deleted_one(kafka: KafkaCluster, topic_name: Any):
+    """Where a query is started again, these versions tell the source its start only with the ranges to plan."""
+    name, other = topic_name(), topic_name()
+    for topic in (name, other):
+        kafka.create_topic(topic)
+        add(kafka, topic, 10)
+    query = Engine(kafka, subscribe=f"{name},{other}")
+    query.run()
+    kafka.delete_topic(name)
+    kafka.create_topic(name)
+    add(kafka, name, 20)
+    for _ in range(2):
+        with pytest.raises(KafkaException, match=f"topic {name} was deleted and recreated since it was read"):
+            query.run()
+    assert len(query.run(failOnDataLoss="false")) == 20
+    kafka.delete_topic(other)
+    with pytest.raises(KafkaException, match=rf"{other} \[0\] are gone"):
+        query.run(subscribe=name)
+    add(kafka, name, 1)
+    assert [row[:3] for row in query.run(subscribe=name, failOnDataLoss="false")] == [(name, 0, 20)]
+    assert query.run(subscribe=name) == []

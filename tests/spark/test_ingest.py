@@ -12,6 +12,7 @@ from pyspark.errors import AnalysisException, StreamingQueryException
 
 from kconsumer.errors import ConfigurationError
 from kconsumer.spark.ingest import Decoding, Ingestion, IngestOptions, TriggerMetrics
+from kconsumer.spark.ingest.job import plan
 from kconsumer.testing import EmbeddedCluster, KafkaCluster
 
 Names = Callable[[], str]
@@ -114,6 +115,15 @@ def test_json_whose_schema_is_inferred_from_every_partition(job: Job):
     job.run(decoding=Decoding("json"))
     assert job.rows().select("value.a").where("a = 3").count() == 1
     assert "d" not in job.rows().select("value.*").columns
+
+
+@pytest.mark.parametrize("source", [
+    {"startingTimestamp": "1"}, {"startingtimestamp": "1"},
+    pytest.param({"startingOffsetsByTimestamp": "{}", "maxBytesPerTrigger": "1"}, marks=pytest.mark.slow)])
+def test_a_schema_is_inferred_whatever_the_start(job: Job, source: dict[str, str]):
+    job.write(b'{"a": 1}')
+    found = plan(job.spark, job.options(decoding=Decoding("json"), source=source))
+    assert found.schema is not None and found.schema.simpleString() == "struct<a:bigint>"
 
 
 def test_a_selection_and_new_columns_to_partition_by(job: Job):

@@ -11,7 +11,7 @@ import pytest
 from kconsumer.errors import ConfigurationError, KafkaError, KafkaException
 from kconsumer.spark.limited_stream import LimitedStreamReader
 from kconsumer.spark.offset_reader import OffsetReader
-from kconsumer.spark.offsets import EARLIEST, LATEST, AtOffsets, AtTime, Everywhere
+from kconsumer.spark.offsets import EARLIEST, LATEST, AtOffsets, AtTime, Everywhere, Progress
 from kconsumer.spark.options import ReadOptions
 from kconsumer.testing import EmbeddedCluster, KafkaCluster
 
@@ -48,6 +48,7 @@ def parsed(cluster: EmbeddedCluster, **options: str) -> ReadOptions:
 
 
 T = [("t", 0), ("t", 1), ("t", 2)]
+KNOWN = Progress(dict.fromkeys(T, 0))
 
 
 @pytest.mark.parametrize(("options", "places"), [
@@ -57,7 +58,7 @@ T = [("t", 0), ("t", 1), ("t", 2)]
     ({"assign": '{"u": [0], "t": [2, 1]}'}, [("t", 1), ("t", 2), ("u", 0)]),
 ])
 def test_what_there_is(asking: Callable[..., OffsetReader], options: dict[str, str], places: list[tuple[str, int]]):
-    assert asking(**options).places() == places
+    assert list(asking(**options).topics().places) == places
 
 
 @pytest.mark.parametrize(("options", "text"), [
@@ -66,20 +67,20 @@ def test_what_there_is(asking: Callable[..., OffsetReader], options: dict[str, s
 ])
 def test_what_is_named_and_not_there(asking: Callable[..., OffsetReader], options: dict[str, str], text: str):
     with pytest.raises(KafkaException) as raised:
-        asking(**options).places()
+        asking(**options).topics()
     assert text in raised.value.args[0].str()
 
 
 def test_ends_and_the_beginnings_of_what_is_new(asking: Callable[..., OffsetReader]):
-    ends, beginnings = asking().latest(begun=[("t", 0), ("t", 2)])
-    assert ends == {("t", 0): 5, ("t", 1): 5, ("t", 2): 0}
-    assert beginnings == {("t", 1): 0}
+    found = asking().latest(Progress({("t", 0): 3, ("t", 2): 0}))
+    assert found.ends == {("t", 0): 5, ("t", 1): 5, ("t", 2): 0}
+    assert found.beginnings == {("t", 1): 0}
 
 
 def test_a_broker_that_is_behind_is_asked_again(cluster: EmbeddedCluster, asking: Callable[..., OffsetReader]):
     cluster.track_requests()
-    ends, _ = asking(**{"fetchOffset.numRetries": "4"}).latest(begun=T, known={("t", 0): 6})
-    assert ends[("t", 0)] == 5
+    reader = asking(**{"fetchOffset.numRetries": "4"})
+    assert reader.latest(Progress({("t", 0): 6, ("t", 1): 0, ("t", 2): 0})).ends["t", 0] == 5
     assert Counter(request.api_key for request in cluster.requests())[LIST_OFFSETS] == 4
 
 
@@ -114,10 +115,10 @@ def test_no_record_that_young(kafka: KafkaCluster):
 def test_a_failure_is_asked_again_so_often(cluster: EmbeddedCluster, asking: Callable[..., OffsetReader]):
     denied = KafkaError.INVALID_REQUEST
     cluster.push_request_errors(LIST_OFFSETS, [denied, denied])
-    assert asking().latest(begun=T)[0][("t", 0)] == 5
+    assert asking().latest(KNOWN).ends["t", 0] == 5
     cluster.push_request_errors(LIST_OFFSETS, [denied] * 3)
-    with pytest.raises(KafkaException, match="its offsets cannot be had"):
-        asking().latest(begun=T)
+    with pytest.raises(KafkaException, match="cannot look up its offsets"):
+        asking().latest(KNOWN)
 
 
 def test_a_task_gets_nothing_of_what_the_driver_knows(cluster: EmbeddedCluster):

@@ -129,5 +129,35 @@ def test_a_query_gives_the_same_whether_filters_are_pushed_or_not(
     assert frame.rdd.getNumPartitions() == (tasks if pushdown else 20)
 
 
+@pytest.fixture(scope="module")
+def timeless(kafka: KafkaCluster) -> str:
+    """Records without a timestamp around one that has one."""
+    kafka.create_topic("timeless", config={"retention.ms": -1})
+    times = (-1, int(BEGAN.timestamp()) * 1000, -1)
+    kafka.produce("timeless", [{"value": b"x", "timestamp": time} for time in times])
+    return "timeless"
+
+
+@pytest.mark.parametrize(("since", "start"), [
+    (datetime(1960, 1, 1, tzinfo=timezone.utc), 0), (datetime(1969, 12, 31, 23, 59, 59, 999_000, timezone.utc), 0),
+    (datetime(1970, 1, 1, tzinfo=timezone.utc), 1)])
+def test_records_without_a_timestamp_are_not_cut_off(kafka: KafkaCluster, timeless: str, since: datetime, start: int):
+    pruning = Pruning()
+    pruning.push([GreaterThanOrEqual(("timestamp",), since)])
+    reader = OffsetReader(ReadOptions.parse(
+        {"kafka.bootstrap.servers": kafka.bootstrap_servers, "subscribe": timeless}))
+    assert pruning.apply([OffsetRange(timeless, 0, 0, 3)], reader) == [OffsetRange(timeless, 0, start, 3)]
+    reader.close()
+
+
+@pytest.mark.parametrize(("condition", "rows"), [
+    ("timestamp >= '1960-01-01'", 3), ("timestamp < '1970-01-01'", 2), ("timestamp >= '1970-01-01'", 1)])
+@pytest.mark.usefixtures("pushdown")
+def test_a_query_finds_records_without_a_timestamp(
+    read: Callable[..., Any], timeless: str, condition: str, rows: int
+):
+    assert read(subscribe=timeless).where(condition).count() == rows
+
+
 def test_a_query_without_filters(read: Callable[..., Any], topic: str, pushdown: bool):
     assert read(subscribe=topic).count() == 200

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from kconsumer.spark.limited_stream import LimitedStreamReader
 from kconsumer.spark.offsets import OffsetRange
 from kconsumer.spark.options import ReadOptions
 from kconsumer.testing import KafkaCluster
-from tests.spark.conftest import delete_before
+from tests.spark.conftest import add, delete_before, partitions, until
 
 Names = Callable[[], str]
 AVAILABLE_NOW = {"availableNow": True}
@@ -29,11 +28,15 @@ class Files:
         self._kafka = kafka
         self._folder = folder
 
-    def start(self, source: str = "kconsumer", trigger: dict[str, Any] | None = None, **options: Any) -> Any:
+    def start(
+        self, source: str = "kconsumer", trigger: dict[str, Any] | None = None, failing: bool = False, **options: Any
+    ) -> Any:
         texts = {name.replace("__", "."): value if isinstance(value, str) else json.dumps(value)
                  for name, value in {"startingOffsets": "earliest", **options}.items()}
         frame = self._spark.readStream.format(source).options(
             **{"kafka.bootstrap.servers": self._kafka.bootstrap_servers, **texts}).load()
+        if failing:
+            frame = frame.selectExpr("*", "raise_error('on purpose') AS error")
         return (frame.writeStream.format("parquet").option("path", str(self._folder / "rows"))
                 .option("checkpointLocation", str(self._folder / "checkpoint")).trigger(**(trigger or AVAILABLE_NOW))
                 .start())
@@ -57,6 +60,12 @@ class Files:
     def offsets(self) -> list[tuple[int, int]]:
         return [row[1:3] for row in self.rows()]
 
+    def as_sparks_source_sees(self, line: str) -> dict[str, int]:
+        """The offsets that Spark's source reads from a line of the checkpoint."""
+        scala = getattr(self._spark._jvm.org.apache.spark.sql.kafka010, "JsonUtils$")
+        found = getattr(scala, "MODULE$").partitionOffsets(line).mkString("\n")
+        return {place: int(offset) for place, _, offset in (pair.partition(" -> ") for pair in found.splitlines())}
+
     def logged(self) -> list[str]:
         """The offsets of each trigger, as the checkpoint holds them."""
         logs = sorted((self._folder / "checkpoint/offsets").glob("[0-9]*"), key=lambda log: int(log.name))
@@ -74,35 +83,9 @@ def source_of(progress: dict[str, Any], which: str) -> Any:
     return json.loads(found) if isinstance(found, str) else found
 
 
-def until(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
-    """What the condition gives, once it is true."""
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, "it did not come to be"
-        time.sleep(0.05)
-    return found
-
-
 @pytest.fixture
 def files(spark: Any, kafka: KafkaCluster, tmp_path: Path) -> Files:
     return Files(spark, kafka, tmp_path)
-
-
-@pytest.fixture
-def filled(kafka: KafkaCluster, topic_name: Names) -> Callable[..., str]:
-    """``filled(10, 0, 5)``: a new topic with so many records on its partitions."""
-
-    def make(*counts: int) -> str:
-        name = topic_name()
-        kafka.create_topic(name, len(counts))
-        add(kafka, name, *counts)
-        return name
-
-    return make
-
-
-def add(kafka: KafkaCluster, topic: str, *counts: int) -> None:
-    kafka.produce(topic, [{"value": b"%d" % n, "partition": p} for p, count in enumerate(counts) for n in range(count)])
 
 
 @pytest.mark.slow
@@ -119,8 +102,11 @@ def test_all_there_is_into_files(files: Files, kafka: KafkaCluster, topic_name: 
 def test_offsets_are_written_as_sparks_source_writes_them(files: Files, filled: Callable[..., str]):
     name = filled(2, 0, 1)
     files.run(subscribe=name)
-    assert [json.loads(line) for line in files.logged()] == [{name: {"0": 2, "1": 0, "2": 1}}]
-    assert list(json.loads(files.logged()[0])[name]) == ["0", "1", "2"]
+    (line,) = files.logged()
+    assert partitions(json.loads(line)) == {name: {"0": 2, "1": 0, "2": 1}}
+    assert list(json.loads(line)[name]) == ["0", "1", "2"]
+    seen = files.as_sparks_source_sees(line)
+    assert seen == {f"{name}-0": 2, f"{name}-1": 0, f"{name}-2": 1}
 
 
 def test_a_query_moves_from_sparks_source_and_back(files: Files, kafka: KafkaCluster, filled: Callable[..., str]):
@@ -138,8 +124,8 @@ def test_a_maximum_per_trigger(files: Files, filled: Callable[..., str], source:
     name = filled(1000, 10, 10, 0)
     taken = files.run(source=source, subscribe=name, maxOffsetsPerTrigger=204)
     assert [found["numInputRows"] for found in taken] == [204] * 5
-    assert source_of(taken[0], "endOffset") == {name: {"0": 200, "1": 2, "2": 2, "3": 0}}
-    assert source_of(taken[0], "latestOffset") == {name: {"0": 1000, "1": 10, "2": 10, "3": 0}}
+    assert partitions(source_of(taken[0], "endOffset")) == {name: {"0": 200, "1": 2, "2": 2, "3": 0}}
+    assert partitions(source_of(taken[0], "latestOffset")) == {name: {"0": 1000, "1": 10, "2": 10, "3": 0}}
     assert len(set(files.offsets())) == len(files.offsets()) == 1020
 
 
@@ -191,7 +177,7 @@ def read(query: Any) -> list[int]:
 
 
 def seen_latest(query: Any) -> Any:
-    return source_of(as_json(query.lastProgress), "latestOffset")
+    return partitions(source_of(as_json(query.lastProgress), "latestOffset"))
 
 
 def test_bytes_per_trigger(files: Files, kafka: KafkaCluster, topic_name: Names):
@@ -226,19 +212,6 @@ def test_new_partitions_and_topics_of_a_pattern(
         (second, 0, 0), (second, 0, 1), *((second, 1, n) for n in range(3))]
 
 
-@pytest.fixture
-def grow(kafka: KafkaCluster) -> Callable[[str, int], None]:
-    from confluent_kafka.admin import AdminClient, NewPartitions
-
-    def to(topic: str, count: int) -> None:
-        admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
-        for future in admin.create_partitions([NewPartitions(topic, count)]).values():
-            future.result(30)
-        until(lambda: len(kafka.leaders(topic)) == count and -1 not in kafka.leaders(topic).values())
-
-    return to
-
-
 @pytest.mark.slow
 def test_a_query_starts_at_the_latest_by_default(files: Files, kafka: KafkaCluster, filled: Callable[..., str]):
     name = filled(5, 5)
@@ -260,6 +233,22 @@ def test_all_there_is_from_the_latest_on(files: Files, kafka: KafkaCluster, fill
     add(kafka, name, 2, 1)
     files.run(subscribe=name, startingOffsets="latest")
     assert files.offsets() == [(0, 5), (0, 6), (1, 5)]
+
+
+@pytest.mark.slow
+def test_a_query_of_sparks_source_that_was_killed_in_its_first_batch(
+    files: Files, kafka: KafkaCluster, filled: Callable[..., str], tmp_path: Path
+):
+    name = filled(3)
+    query = files.start(source="kafka", subscribe=name, startingOffsets="latest", failing=True,
+                        trigger={"processingTime": "100 milliseconds"})
+    until((tmp_path / "checkpoint/sources/0/0").exists)
+    add(kafka, name, 100)
+    with pytest.raises(StreamingQueryException):
+        query.awaitTermination()
+    assert len(files.logged()) == 1
+    files.run(subscribe=name, startingOffsets="latest", checkpointLocation=str(tmp_path / "checkpoint"))
+    assert files.offsets() == [(0, n) for n in range(3, 103)]
 
 
 @pytest.mark.slow
@@ -371,11 +360,12 @@ def test_a_query_that_began_at_the_latest_and_was_killed_at_once(
     first = reader(kafka, name)
     start = first.initialOffset()
     end = first.latestOffset(start, first.getDefaultReadLimit())
-    assert start == end == {name: {"0": 3, "1": 1}}
+    assert start == end
+    assert partitions(start) == {name: {"0": 3, "1": 1}}
     add(kafka, name, 2, 2)
     second = reader(kafka, name)
     later = second.initialOffset()
-    assert later == {name: {"0": 5, "1": 3}}
+    assert partitions(later) == {name: {"0": 5, "1": 3}}
     assert second.partitions(later, end) == []
     following = second.latestOffset(end, second.getDefaultReadLimit())
     assert [(part.range.start, part.range.end) for part in second.partitions(end, following)] == [(3, 5), (1, 3)]
@@ -394,6 +384,6 @@ def test_a_partition_made_while_the_first_trigger_is_read_again(
     grow(name, 2)
     second = reader(kafka, name, startingOffsets="earliest")
     start = second.initialOffset()
-    assert start == {name: {"0": 0, "1": 0}}
+    assert partitions(start) == {name: {"0": 0, "1": 0}}
     assert [part.range for part in second.partitions(start, end)] == [OffsetRange(name, 0, 0, 3)]
     second.stop()

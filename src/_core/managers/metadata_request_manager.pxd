@@ -73,16 +73,13 @@ cdef class MetadataRequestManager(RequestManager):
     cdef TopicMetadataEvent* _take_asked(self, uint64_t cookie) noexcept nogil
     cdef void _take_brokers(self, MetadataResponse& message, int64_t now_ms) noexcept nogil
     cdef void _take_topics(self, MetadataResponse& message, bint of_all, int64_t now_ms) noexcept nogil
-<<<<<<< HEAD
     cdef bint _is_news(self, MetadataResponse_MetadataResponseTopic& found) noexcept nogil
-    cdef void _add_missing(self, MetadataResponse& message) noexcept nogil
-=======
     cdef void _forget_unnamed(self) noexcept nogil
-    cdef void _keep_newer_leaders(self, MetadataResponse_MetadataResponseTopic& found, TopicEntry* known) noexcept nogil
+    cdef void _keep_newer_leaders(self, MetadataResponse_MetadataResponseTopic& found,
+                                  TopicEntry* known) noexcept nogil
     cdef void _refuse_response(self, const Status& why, Request* request, Response* response,
                                int64_t now_ms) noexcept nogil
     cdef Status _too_late(self) noexcept nogil
->>>>>>> 3a911ac (Metadata takes memory in proportion to its bytes: 3.6 MB that listed 300,000 brokers took 2.2 GB)
     cdef bint _take_topic(self, MetadataResponse_MetadataResponseTopic& found, int64_t now_ms) noexcept nogil
     cdef void _take_topic_error(self, MetadataResponse_MetadataResponseTopic& found, int64_t now_ms) noexcept nogil
     cdef void _recreated(self, const string& topic) noexcept nogil

@@ -434,11 +434,13 @@ cdef class MetadataRequestManager(RequestManager):
 
     cdef void _take_brokers(self, MetadataResponse& message, int64_t now_ms) noexcept nogil:
         cdef size_t i
+        cdef unordered_map[int32_t, int32_t] before
         cdef NodeAddress node
-        cdef size_t before = self.positions.cluster.brokers.size()
-        self.brokers_changed = before != message.brokers.size()
+        self.brokers_changed = self.positions.cluster.brokers.size() != message.brokers.size()
+        for i in range(self.positions.cluster.brokers.size()):
+            before[self.positions.cluster.brokers[i].id] = 1
         for i in range(message.brokers.size()):
-            if not self.positions.cluster.has_broker(message.brokers[i].node_id):
+            if before.count(message.brokers[i].node_id) == 0:
                 self.brokers_changed = True
         self.positions.cluster.brokers.clear()
         self.racks = False
@@ -459,21 +461,12 @@ cdef class MetadataRequestManager(RequestManager):
         cdef TopicEntry* known
         cdef size_t i
         cdef bint again = False
-<<<<<<< HEAD
         cdef bint changed = self.brokers_changed
-        cdef bint wanted, complete
-        if of_all:
-            self._add_missing(message)
-        for i in range(message.topics.size()):
-            wanted = self.positions.interest.count(message.topics[i].name.value) != 0
-            changed = changed or wanted and self._is_news(message.topics[i])
-            complete = self._take_topic(message.topics[i], now_ms)
-            again = again or wanted and not complete
-=======
         cdef bint wanted
         self.response_number += 1
         for i in range(message.topics.size()):
             wanted = self.positions.interest.count(message.topics[i].name.value) != 0
+            changed = changed or wanted and self._is_news(message.topics[i])
             # Without partitions or an error it is no topic that Kafka could have.
             if wanted or (of_all and (message.topics[i].partitions.size() != 0 or message.topics[i].error_code != 0)):
                 if not self._take_topic(message.topics[i], now_ms) and wanted:
@@ -488,11 +481,11 @@ cdef class MetadataRequestManager(RequestManager):
                 known = self.positions.cluster.topic(dereference(it).first)
                 if known == NULL or known.update != self.response_number:
                     absent.name.set(dereference(it).first)
+                    changed = changed or self._is_news(absent)
                     self._take_topic(absent, now_ms)
                     message.topics.push_back(absent)
                     again = True
                 preincrement(it)
->>>>>>> 3a911ac (Metadata takes memory in proportion to its bytes: 3.6 MB that listed 300,000 brokers took 2.2 GB)
         self.positions.on_metadata(now_ms)
         if self._report_missing(message, now_ms):
             again = True
@@ -652,44 +645,3 @@ cdef class MetadataRequestManager(RequestManager):
                               else b": not available")
                 self.positions.report(p, Status(error, detail), OFFSET_INVALID)
         return any_missing
-<<<<<<< HEAD
-=======
-
-    cdef void _answer(self, TopicMetadataEvent* event, MetadataResponse& message, Response* response) noexcept nogil:
-        """Copy a whole response into the event."""
-        cdef size_t i
-        cdef BrokerInfo broker
-        for i in range(message.brokers.size()):
-            broker.id = message.brokers[i].node_id
-            broker.host = message.brokers[i].host
-            broker.port = message.brokers[i].port
-            broker.rack = message.brokers[i].rack.value
-            event.brokers.push_back(broker)
-        event.cluster_id = message.cluster_id.value
-        event.controller_id = message.controller_id
-        event.orig_broker_id = response.node_id
-        event.orig_broker_name = self.delegate.network.node_name(response.node_id)
-        for i in range(message.topics.size()):
-            self._answer_topic(event, message.topics[i])
-        event.complete(Status())
-        event.release()
-
-    cdef void _answer_topic(self, TopicMetadataEvent* event,
-                            MetadataResponse_MetadataResponseTopic& found) noexcept nogil:
-        cdef TopicInfo topic
-        cdef PartitionInfo info
-        cdef size_t i
-        topic.name = found.name.value
-        topic.id = found.topic_id
-        topic.error = found.error_code
-        topic.internal = found.is_internal
-        for i in range(found.partitions.size()):
-            info.id = found.partitions[i].partition_index
-            info.error = found.partitions[i].error_code
-            info.leader = found.partitions[i].leader_id
-            info.leader_epoch = found.partitions[i].leader_epoch
-            info.replicas = found.partitions[i].replica_nodes
-            info.isrs = found.partitions[i].isr_nodes
-            topic.partitions.push_back(info)
-        event.found.push_back(topic)
->>>>>>> c16c1fe (Core: a list of topics tells their ids, and a position the id of the topic that was fetched)

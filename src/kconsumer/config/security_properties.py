@@ -25,8 +25,8 @@ from kconsumer.config.property import (
 )
 
 _WINDOWS = "Windows' certificate stores are not there on this system: set `ssl.ca.location`"
-_PROVIDERS = ("engines and providers are named in OpenSSL's configuration file only: for a key set `ssl.key.location` or "
-              "`ssl.keystore.location`")
+_PROVIDERS = ("engines and providers are named in OpenSSL's configuration file only: for a key set "
+              "`ssl.key.location` or `ssl.keystore.location`")
 _JAVA = "it configures Java's security classes"
 
 

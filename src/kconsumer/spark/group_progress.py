@@ -17,7 +17,7 @@ from kconsumer.errors.printable import printable
 from kconsumer.spark.offsets import Offsets
 from kconsumer.spark.options import ReadOptions
 
-_LAST_COMMIT_S: Final = 5.0  # what the end of the query waits for
+_LAST_COMMIT_S: Final = 15.0  # what the end of the query waits for
 
 _log = logging.getLogger("kconsumer.spark")
 

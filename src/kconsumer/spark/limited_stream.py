@@ -5,6 +5,9 @@ Owns: LimitedStreamReader. Threads: as stream.py. Never: is imported with an old
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Final
 
 from pyspark.sql.streaming.datasource import (
@@ -15,8 +18,9 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from kconsumer.spark.admission import Admission
-from kconsumer.spark.offsets import Offsets, from_json, to_json
+from kconsumer.spark.offsets import Offsets, Place, Progress
 from kconsumer.spark.options import ReadOptions
+from kconsumer.spark.planning import first_offsets
 from kconsumer.spark.sizes import SizeEstimate
 from kconsumer.spark.stream import StreamReader
 
@@ -40,27 +44,37 @@ class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
         self._available_now = True
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        starts = from_json(start)
-        self._progress.commit(starts)  # who asks what follows has processed that; commit() comes a trigger later
-        ends = self._all_available(starts)
-        if self._holds_initial(starts):
+        first = Progress.from_json(start)
+        # The engine asks for the next offsets when these are processed; commit() comes a trigger later.
+        self._group.commit(first.offsets)
+        last = self._all_available(first)
+        if self._holds_initial(first):
             return start
         if not isinstance(limit, ReadAllAvailable):
-            ends = self._admitted(starts, ends, limit)
-        return to_json(ends)
+            taken = self._admitted(first, last, limit)
+            if taken is None:
+                return start
+            last = replace(last, offsets=taken)
+        return self._checked(first, last)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        return None if self._latest is None else to_json(self._latest)
+        return None if self._latest is None else self._latest.to_json()
 
-    def _admitted(self, starts: Offsets, ends: Offsets, limit: ReadLimit) -> Offsets:
-        begun = {place: starts[place] if place in starts else self._beginnings[place]
-                 for place in ends if place in starts or place in self._beginnings}
-        limits = []
-        if isinstance(limit, ReadMaxRows) and limit != _AS_THE_OPTIONS_SAY:
-            limits.append(limit.max_rows)
+    def _admitted(self, start: Progress, end: Progress, limit: ReadLimit) -> Offsets | None:
+        """Where the trigger ends; None: it waits for more."""
+        begun = first_offsets(start, end, self._beginnings)
+        given = [limit.max_rows] if isinstance(limit, ReadMaxRows) and limit != _AS_THE_OPTIONS_SAY else []
         sizes = [size for size in (self._options.max_bytes, getattr(limit, "max_bytes", None)) if size is not None]
+        offsets = [*given, *([] if self._options.max_offsets is None else [self._options.max_offsets])]
+        backlog = {place: end.offsets[place] - at for place, at in begun.items() if at < end.offsets[place]}
+        if backlog and (sizes or sum(backlog.values()) > min(offsets, default=sys.maxsize)):
+            begun = {**begun, **self._without_deleted(begun, backlog, end.offsets)}
         if sizes:
-            limits.append(self._sizes.offsets_of(min(sizes), self._reader.consumer, begun, ends))
+            given.append(self._sizes.offsets_of(min(sizes), self._reader.consumer, begun, end.offsets))
         # With Trigger.AvailableNow nothing more comes that would be worth waiting for.
-        taken = self._admission.end_of(begun, ends, min(limits, default=None), patient=not self._available_now)
-        return starts if taken is None else taken
+        return self._admission.end_of(begun, end.offsets, min(given, default=None), patient=not self._available_now)
+
+    def _without_deleted(self, begun: Offsets, places: Iterable[Place], ends: Offsets) -> Offsets:
+        """Where the records of these partitions begin: a trigger passes all deleted offsets, whatever its limits."""
+        there = self._reader.beginnings(list(places))
+        return {place: min(max(begun[place], first), ends[place]) for place, first in there.items()}

@@ -12,6 +12,7 @@ import logging
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
 from kconsumer.config.values import configuration_error
@@ -26,9 +27,11 @@ from kconsumer.errors import (
     exception_for,
 )
 from kconsumer.errors.printable import printable
+from kconsumer.spark.data_loss import ABSENT
 from kconsumer.spark.offsets import (
     EARLIEST,
     LATEST,
+    NO_ID,
     AtOffsets,
     AtTime,
     AtTimes,
@@ -36,14 +39,27 @@ from kconsumer.spark.offsets import (
     Everywhere,
     Offsets,
     Place,
+    Progress,
+    TopicIds,
     names,
 )
 from kconsumer.spark.options import ReadOptions
 
 _LONGEST_ANSWER_S: Final = 60.0
-_Found = TypeVar("_Found")
+_NOTHING: Final = Progress()
+_Answer = TypeVar("_Answer")
 
 _log = logging.getLogger("kconsumer.spark")
+
+
+@dataclass(frozen=True)
+class Found:
+    """What brokers say about the topics of a read."""
+
+    places: tuple[Place, ...]  #: the partitions, in order
+    ids: TopicIds
+    ends: Offsets = field(default_factory=dict)
+    beginnings: Offsets = field(default_factory=dict)  #: of the partitions that were not known
 
 
 class OffsetReader:
@@ -53,6 +69,7 @@ class OffsetReader:
         self._options = options
         self._timeout_s = min(options.poll_timeout_s, _LONGEST_ANSWER_S)
         self._consumer: Consumer | None = None
+        self._believed: frozenset[str] = frozenset()  # contradictions that were confirmed
 
     @property
     def consumer(self) -> Consumer:
@@ -73,41 +90,33 @@ class OffsetReader:
         topics = list(self._options.subscription.topics) or None
         return self._asking(lambda: self.consumer._list_topics(topics, self._timeout_s)[0] or None)
 
-    def places(self) -> list[Place]:
-        """The partitions to read, in order.
+    def topics(self, known: Progress = _NOTHING) -> Found:
+        """The partitions to read; one Metadata request.
+
+        Args:
+            known: what the query has read. An answer that contradicts it is confirmed, see latest().
 
         Raises:
             KafkaException: a topic or partition that is named does not exist, no broker answers.
         """
-        return self._asking(self._places)
+        return self._confirmed(lambda: self._topics(known), known)
 
-    def latest(self, begun: Iterable[Place] = (), known: Offsets | None = None) -> tuple[Offsets, Offsets]:
-        """The ends of all partitions, and the beginnings of those not in `begun`; one round.
+    def latest(self, known: Progress = _NOTHING) -> Found:
+        """The partitions to read with their ends, and the beginnings of those that are not known; one round.
 
         Args:
-            begun: partitions whose beginning is not wanted.
-            known: offsets that have been seen. A broker that answers with less may be behind: it is asked again.
+            known: what the query has read. Where brokers answer with a lower offset, without a partition or with
+                another topic of the same name, they may be out of date, so the question is repeated as often as one
+                that fails. What they then still say holds, and is not doubted again while it stays the same.
 
-        Returns:
-            (ends, beginnings).
+        Raises:
+            KafkaException: as topics().
         """
-        skip = set(begun)
+        return self._confirmed(lambda: self._latest(known), known)
 
-        def ask() -> tuple[Offsets, Offsets]:
-            places = self._places()
-            new = [place for place in places if place not in skip]
-            found = self._list([(place, LATEST) for place in places] + [(place, EARLIEST) for place in new])
-            return dict(zip(places, found, strict=False)), dict(zip(new, found[len(places):], strict=True))
-
-        for attempt in range(self._options.offset_attempts):
-            if attempt > 0:
-                time.sleep(self._options.offset_retry_interval_s)
-            ends, beginnings = self._asking(ask)
-            behind = [place for place, at in (known or {}).items() if ends.get(place, at) < at]
-            if not behind:
-                break
-            _log.warning("the end of %s is before an offset that was seen there", printable(names(behind)))
-        return ends, beginnings
+    def beginnings(self, places: Sequence[Place]) -> Offsets:
+        """The first offsets of these partitions; one round."""
+        return dict(zip(places, self._asking(lambda: self._list([(place, EARLIEST) for place in places])), strict=True))
 
     def watermarks(self, places: Sequence[Place]) -> dict[Place, tuple[int, int]]:
         """(first offset, end) of these partitions."""
@@ -158,7 +167,7 @@ class OffsetReader:
 
     # ---- how
 
-    def _asking(self, ask: Callable[[], _Found]) -> _Found:
+    def _asking(self, ask: Callable[[], _Answer]) -> _Answer:
         for left in reversed(range(self._options.offset_attempts)):
             try:
                 return ask()
@@ -172,45 +181,99 @@ class OffsetReader:
                 time.sleep(self._options.offset_retry_interval_s)
         raise AssertionError("fetchOffset.numRetries is above 0")
 
-    def _places(self) -> list[Place]:
+    def _confirmed(self, ask: Callable[[], Found], known: Progress) -> Found:
+        for left in reversed(range(self._options.offset_attempts)):
+            found = self._asking(ask)
+            doubts = _contradictions(found, known)
+            if doubts <= self._believed or not left:
+                break
+            _log.warning("the brokers may be out of date and are asked again: %s",
+                         printable("; ".join(sorted(doubts))))
+            time.sleep(self._options.offset_retry_interval_s)
+        self._believed = doubts
+        return found
+
+    def _latest(self, known: Progress) -> Found:
+        found = self._topics(known)
+        recreated = set(known.recreated(found.ids))
+        new = [place for place in found.places if place not in known.offsets or place[0] in recreated]
+        offsets = self._list([(place, LATEST) for place in found.places] + [(place, EARLIEST) for place in new])
+        count = len(found.places)
+        found = replace(found, ends=dict(zip(found.places, offsets[:count], strict=True)),
+                        beginnings=dict(zip(new, offsets[count:], strict=True)))
+        return self._held_back(found, known) if self._options.read_committed else found
+
+    def _held_back(self, found: Found, known: Progress) -> Found:
+        """Where an open transaction holds the end back before offsets that were read without ``read_committed``, there
+        is nothing to read: not a partition that was truncated."""
+        lower = [(place, LATEST) for place, at in known.offsets.items() if found.ends.get(place, at) < at]
+        if not lower:
+            return found
+        with Consumer({**self._options.driver_config, "isolation.level": "read_uncommitted"}) as consumer:
+            ends = zip(lower, self._list(lower, consumer), strict=True)
+        return replace(found, ends={**found.ends, **{place: known.offsets[place] for (place, _), end in ends
+                                                     if end >= known.offsets[place]}})
+
+    def _topics(self, known: Progress) -> Found:
         wanted = self._options.subscription
         if wanted.pattern is not None:
             pattern = re.compile(wanted.pattern)
-            return sorted(place for name, error, internal, partitions in self._topics(None)
-                          if not internal and not error and pattern.search(name)
-                          for place in _places_of(name, partitions))
-        topics = list(wanted.topics or dict.fromkeys(name for name, _ in wanted.assigned))
-        found: list[Place] = []
-        for name, error, _, partitions in self._topics(topics):
-            if error:
-                raise exception_for(error, f"topic {name}: {error_for(error).str()}", topic=name)
-            found.extend(_places_of(name, partitions))
+            listed = self._list_topics(None)
+            return _found(topic for topic in listed if not topic[2] and pattern.search(topic[0]))
+        # What was read and is not there any more is a loss, which the caller judges; what was never there is a mistake.
+        excused = frozenset(() if self._options.fail_on_data_loss else {**known.offsets, **known.gone})
+        excused_topics = {name for name, _ in excused}
+        listed = self._list_topics(list(wanted.topics or dict.fromkeys(name for name, _ in wanted.assigned)))
+        found = _found(topic for topic in listed if topic[1] not in ABSENT or topic[0] not in excused_topics)
         if not wanted.assigned:
-            return sorted(found)
-        missing = sorted(set(wanted.assigned) - set(found))
+            return found
+        assigned = set(wanted.assigned)
+        missing = sorted(assigned - set(found.places) - excused)
         if missing:
             topic, partition = missing[0]
             raise exception_for(KafkaError._UNKNOWN_PARTITION, f"{names(missing)}: there is no such partition",
                                 topic=topic, partition=partition)
-        return sorted(wanted.assigned)
+        return replace(found, places=tuple(place for place in found.places if place in assigned))
 
-    def _topics(self, topics: list[str] | None) -> list[Any]:
-        """[(name, error, whether it is internal, partitions)]"""
+    def _list_topics(self, topics: list[str] | None) -> list[Any]:
+        """[(name, error, whether it is internal, partitions, id)]"""
         found: list[Any] = self.consumer._list_topics(topics, self._timeout_s)[5]
         return found
 
-    def _list(self, asked: Sequence[tuple[Place, int]]) -> list[int]:
+    def _list(self, asked: Sequence[tuple[Place, int]], consumer: Consumer | None = None) -> list[int]:
         """The offset of each (partition, EARLIEST, LATEST or timestamp), in order."""
-        answers = self.consumer._list_offsets([(*place, at) for place, at in asked], self._timeout_s) if asked else []
+        if not asked:
+            return []
+        answers = (consumer or self.consumer)._list_offsets([(*place, at) for place, at in asked], self._timeout_s)
         for (place, _), (error, *_rest) in zip(asked, answers, strict=True):
             if error:
-                raise exception_for(error, f"{names([place])}: its offsets cannot be had: {error_for(error).str()}",
+                raise exception_for(error, f"{names([place])}: cannot look up its offsets: {error_for(error).str()}",
                                     topic=place[0], partition=place[1])
         return [offset for _, offset, *_rest in answers]
 
 
-def _places_of(topic: str, partitions: Iterable[tuple[Any, ...]]) -> list[Place]:
-    return [(topic, partition[0]) for partition in partitions]
+def _found(topics: Iterable[tuple[Any, ...]]) -> Found:
+    """From OffsetReader._list_topics(). A topic with an error is an error: left out, it would count as deleted."""
+    places: list[Place] = []
+    ids: TopicIds = {}
+    for name, error, _, partitions, topic_id in topics:
+        if error:
+            raise exception_for(error, f"topic {name}: {error_for(error).str()}", topic=name)
+        places.extend((name, partition[0]) for partition in partitions)
+        ids[name] = topic_id or NO_ID
+    return Found(tuple(sorted(places)), ids)
+
+
+def _contradictions(found: Found, known: Progress) -> frozenset[str]:
+    """What brokers say that does not fit what has been read, in words."""
+    recreated = set(known.recreated(found.ids))
+    rest = {place: at for place, at in known.offsets.items() if place[0] not in recreated}
+    absent = rest.keys() - set(found.places)
+    lower = [place for place, at in rest.items() if found.ends.get(place, at) < at]
+    said = [f"topic {topic} has another id" for topic in recreated]
+    said += [f"there is no {names(absent)}"] if absent else []
+    said += [f"the end of {names(lower)} is lower than what was read"] if lower else []
+    return frozenset(said)
 
 
 def _check_cover(option: str, offsets: Offsets, places: Sequence[Place]) -> None:

@@ -1,13 +1,13 @@
 """Offsets of partitions: how they are written down, and where a read begins and ends as its options say.
 
-Owns: Place, Offsets, OffsetRange, the bounds, the JSON form of a checkpoint. Threads: any; plain data. Never: asks a
-broker.
+Owns: Place, Offsets, OffsetRange, the bounds, Progress with the JSON form of a checkpoint. Threads: any; plain data.
+Never: asks a broker.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kconsumer.config.values import configuration_error
@@ -17,6 +17,8 @@ LATEST: Final = -1
 
 Place = tuple[str, int]  #: (topic, partition)
 Offsets = dict[Place, int]
+TopicIds = dict[str, str]  #: by topic's name; NO_ID where the brokers are too old to have ids
+NO_ID: Final = "unknown"
 
 
 @dataclass(frozen=True, order=True)
@@ -27,6 +29,7 @@ class OffsetRange:
     partition: int
     start: int
     end: int
+    topic_id: str | None = field(default=None, compare=False)  #: the topic that is meant; None: whichever has the name
 
     @property
     def place(self) -> Place:
@@ -71,32 +74,81 @@ class AtTimes:
 Bound = Everywhere | AtOffsets | AtTime | AtTimes
 
 
+_NAMED: Final = 50
+
+
 def names(places: Iterable[Place]) -> str:
-    """Partitions as messages name them."""
-    return ", ".join(f"{topic} [{partition}]" for topic, partition in sorted(places))
+    """Partitions as messages name them, the first of them where there are many."""
+    found = sorted(places)
+    rest = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    return ", ".join(f"{topic} [{partition}]" for topic, partition in found[:_NAMED]) + rest
 
 
 def to_json(offsets: Mapping[Place, int]) -> dict[str, dict[str, int]]:
-    """The checkpoint's form, which is that of Spark's Kafka source: ``{"topic": {"0": 123}}``, in order."""
+    """The form of Spark's Kafka source, in order: ``{"topic": {"0": 123}}``."""
     found: dict[str, dict[str, int]] = {}
     for (topic, partition), offset in sorted(offsets.items()):
         found.setdefault(topic, {})[str(partition)] = offset
     return found
 
 
-def from_json(document: Any) -> Offsets:
-    """What to_json() made, here or in Spark's Kafka source.
+# What is more than Spark's source knows stands behind a topic's name, in which no space can be.
+_ID_MARK: Final = "topic id "
+_GONE_MARK: Final = "gone at "
 
-    Raises:
-        ConfigurationError: it is something else: the checkpoint of another source.
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a query has read.
+
+    In a checkpoint it has the form of Spark's Kafka source. What that form cannot say stands there as further topics
+    without partitions, in which Spark's source and older versions see nothing:
+    ``{"a": {"0": 123}, "a topic id kFp2…": {}, "b gone at 0:5,1:7": {}, "b topic id Zq0x…": {}}``.
     """
-    try:
-        return {(topic, int(partition)): _offset(offset)
-                for topic, partitions in document.items() for partition, offset in partitions.items()}
-    except (AttributeError, TypeError, ValueError):
-        raise configuration_error(
-            'the checkpoint does not hold offsets of the form {"topic": {"0": 123}}, but '
-            f"{document!r}: it is of a query that read something else") from None
+
+    offsets: Offsets = field(default_factory=dict)
+    ids: TopicIds = field(default_factory=dict)  #: empty: written by Spark's source, or by a version without ids
+    gone: Offsets = field(default_factory=dict)  #: of partitions that are not there; should they come back, it goes on
+
+    def to_json(self) -> dict[str, dict[str, int]]:
+        marks = [f"{topic} {_ID_MARK}{topic_id}" for topic, topic_id in self.ids.items()]
+        marks += [f"{topic} {_GONE_MARK}{','.join(f'{p}:{at}' for p, at in offsets.items())}"
+                  for topic, offsets in to_json(self.gone).items()]
+        return {**to_json(self.offsets), **{mark: {} for mark in sorted(marks)}}
+
+    @classmethod
+    def from_json(cls, document: Any) -> Progress:
+        """What to_json() or Spark's Kafka source made.
+
+        Raises:
+            ConfigurationError: it is something else: the checkpoint of another source.
+        """
+        offsets: Offsets = {}
+        ids: TopicIds = {}
+        gone: Offsets = {}
+        try:
+            for name, partitions in document.items():
+                topic, _, mark = name.partition(" ")
+                offsets.update({(topic, int(partition)): _offset(at) for partition, at in partitions.items()})
+                if mark.startswith(_ID_MARK):
+                    ids[topic] = mark.removeprefix(_ID_MARK)
+                elif mark.startswith(_GONE_MARK):
+                    each = (part.split(":") for part in mark.removeprefix(_GONE_MARK).split(","))
+                    gone.update({(topic, int(partition)): int(at) for partition, at in each})
+        except (AttributeError, TypeError, ValueError):
+            raise configuration_error(
+                'the checkpoint does not hold offsets of the form {"topic": {"0": 123}}, but '
+                f"{document!r}: it belongs to a query with another source") from None
+        return cls(offsets, ids, gone)
+
+    def recreated(self, now: TopicIds) -> list[str]:
+        """The topics that have another id now; where one of the two is not known, nothing is said."""
+        return sorted(topic for topic, known in self.ids.items() if are_different(known, now.get(topic)))
+
+
+def are_different(one: str | None, other: str | None) -> bool:
+    """Whether two topic ids are known and differ."""
+    return one != other and not {one, other} & {None, NO_ID}
 
 
 def _offset(value: object) -> int:

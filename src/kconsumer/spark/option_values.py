@@ -40,6 +40,15 @@ def positive(given: Mapping[str, str], option: str) -> int | None:
     return int(text)
 
 
+def timestamp(given: Mapping[str, str], option: str) -> int:
+    """Milliseconds since the epoch. Negative ones are no times to brokers, but the end, the beginning and others."""
+    found = integer(given, option)
+    if found < 0:
+        raise configuration_error(f"invalid value {given[option]!r} for {option}: expected milliseconds since the "
+                                  "epoch, 0 or greater")
+    return found
+
+
 def integer(given: Mapping[str, str], option: str) -> int:
     """A whole number of 64 bits."""
     text = given[option].strip()

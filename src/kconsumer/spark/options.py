@@ -36,12 +36,13 @@ _OPTIONS: Final = (
     "minPartitions", "maxRecordsPerPartition", "includeHeaders", "failOnDataLoss", "kafkaConsumer.pollTimeoutMs",
     "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "groupIdPrefix", "maxOffsetsPerTrigger",
     "minOffsetsPerTrigger", "maxTriggerDelay", "maxBytesPerTrigger", "commitOffsetsToGroup", "columns", "rackAware",
+    "checkpointLocation",
 )
 _CANONICAL: Final = {name.lower(): name for name in _OPTIONS}
 _STRATEGIES: Final = ("assign", "subscribe", "subscribePattern")
 _ENDING: Final = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp")
 TRIGGER_OPTIONS: Final = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", "maxBytesPerTrigger")
-_STREAM_ONLY: Final = (*TRIGGER_OPTIONS, "commitOffsetsToGroup")
+_STREAM_ONLY: Final = (*TRIGGER_OPTIONS, "commitOffsetsToGroup", "checkpointLocation")
 # Properties that a read decides itself, and what to use in their place.
 _OURS: Final = {
     "auto.offset.reset": "use startingOffsets, and failOnDataLoss for records that are gone",
@@ -94,6 +95,7 @@ class ReadOptions:
     max_bytes: int | None
     max_delay_s: float
     commit_group: str | None
+    checkpoint: str | None  #: checkpointLocation
     rack_aware: bool
     read_committed: bool
 
@@ -131,6 +133,7 @@ class ReadOptions:
             max_bytes=values.positive(given, "maxBytesPerTrigger"),
             max_delay_s=values.duration_s(given, "maxTriggerDelay", "15m"),
             commit_group=_commit_group(given),
+            checkpoint=given.get("checkpointLocation"),
             rack_aware=values.flag(given, "rackAware", False),
             read_committed=settings.isolation_level == "read_committed",
         )
@@ -232,7 +235,7 @@ def _bound(given: Mapping[str, str], which: str, default: int) -> Bound:
     """By Spark's precedence: one timestamp, timestamps by partition, offsets. What is overruled is not looked at."""
     option = f"{which}Timestamp"
     if option in given:
-        return AtTime(values.integer(given, option))
+        return AtTime(values.timestamp(given, option))
     option = f"{which}OffsetsByTimestamp"
     if option in given:
         return AtTimes(values.timestamps(option, given[option]))

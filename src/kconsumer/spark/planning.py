@@ -12,8 +12,20 @@ from dataclasses import replace
 from kconsumer.errors import KafkaError
 from kconsumer.spark.data_loss import DataLoss
 from kconsumer.spark.offset_reader import OffsetReader
-from kconsumer.spark.offsets import EARLIEST, LATEST, AtTime, AtTimes, Bound, OffsetRange, Offsets, Place, names
-from kconsumer.spark.options import ReadOptions
+from kconsumer.spark.offsets import (
+    EARLIEST,
+    LATEST,
+    AtTime,
+    AtTimes,
+    Bound,
+    OffsetRange,
+    Offsets,
+    Place,
+    Progress,
+    TopicIds,
+    names,
+)
+from kconsumer.spark.options import ReadOptions, Subscription
 from kconsumer.spark.pruning import Pruning
 
 
@@ -63,18 +75,18 @@ def split(
 def _batch_ranges(options: ReadOptions, reader: OffsetReader) -> list[OffsetRange]:
     """The ranges that are not empty."""
     start, end = options.batch_bounds()
-    places = reader.places()
-    starts = reader.resolve(start, option_of("starting", start), places, start=True)
-    ends = reader.resolve(end, option_of("ending", end), places, start=False)
-    there = reader.watermarks(places)
+    found = reader.topics()
+    starts = reader.resolve(start, option_of("starting", start), found.places, start=True)
+    ends = reader.resolve(end, option_of("ending", end), found.places, start=False)
+    there = reader.watermarks(found.places)
     loss = DataLoss(options.fail_on_data_loss)
     ranges = []
-    for place in places:
+    for place in found.places:
         low, high = there[place]
-        found = OffsetRange(*place, _at(starts[place], low, high), _at(ends[place], low, high))
-        found = _clamped(found, low, high, loss)
-        if found.size > 0:
-            ranges.append(found)
+        wanted = OffsetRange(*place, _at(starts[place], low, high), _at(ends[place], low, high), found.ids[place[0]])
+        wanted = _clamped(wanted, low, high, loss)
+        if wanted.size > 0:
+            ranges.append(wanted)
     return ranges
 
 
@@ -104,34 +116,81 @@ def _clamped(wanted: OffsetRange, low: int, high: int, loss: DataLoss) -> Offset
     return replace(wanted, start=start, end=max(start, min(wanted.end, high)))
 
 
-def ranges_between(starts: Offsets, ends: Offsets, beginnings: Offsets, loss: DataLoss) -> list[OffsetRange]:
-    """What a trigger reads, as Spark's source has it: partitions that have gone are passed over, new ones are read
-    from their beginning.
+def first_offsets(start: Progress, end: Progress, beginnings: Offsets) -> Offsets:
+    """Where a trigger begins to read each partition of `end`; one whose beginning is not known is missing."""
+    recreated = set(start.recreated(end.ids))
+    read = {place: at for place, at in {**start.gone, **start.offsets}.items() if place[0] not in recreated}
+    known = {**beginnings, **read}
+    return {place: known[place] for place in end.offsets if place in known}
+
+
+def ranges_between(
+    start: Progress, end: Progress, now: TopicIds, beginnings: Offsets, *, subscription: Subscription, loss: DataLoss
+) -> list[OffsetRange]:
+    """What a trigger reads. Partitions that are gone are passed over; new ones, and those of a topic that has been
+    recreated, are read from their beginning.
 
     Args:
-        starts, ends: of the trigger.
-        beginnings: the first offsets of the partitions that are in `ends` only; one that is missing has gone.
-        loss: is told what the query misses.
+        start, end: of the trigger.
+        now: the ids that the topics have; of one that was recreated since the trigger was planned, nothing is read.
+        beginnings: the first offsets of the partitions that `start` lacks or that belong to a recreated topic; one that
+            is missing is gone.
+        subscription: decides whether a new partition may have lost records, see _is_older().
+        loss: is given what the query misses.
     """
-    _report_gone(starts.keys() - ends.keys(), "have gone", loss)
-    _report_gone(ends.keys() - starts.keys() - beginnings.keys(), "have gone before anything of them was read", loss)
+    recreated = set(start.recreated(end.ids))
+    topics_read = {topic for topic, _ in start.offsets}
+    _report_gone((place for place in start.offsets.keys() - end.offsets.keys() - end.gone.keys()
+                  if place[0] not in recreated), "are gone", loss)
+    for topic in sorted(recreated & topics_read):
+        loss.report((topic, -1), -1, f"topic {topic} was deleted and recreated since it was read (topic id "
+                                     f"{start.ids[topic]} then, {end.ids[topic]} now), so the rest of the old one is "
+                                     "lost; the new one is read from its beginning")
+    begun = first_offsets(start, end, beginnings)
+    _report_gone(end.offsets.keys() - begun.keys(), "are gone before anything of them was read", loss)
+    replaced = set(end.recreated(now))
     ranges = []
-    for place in sorted(ends):
-        if place in starts:
-            start = starts[place]
-        elif place in beginnings:
-            start = beginnings[place]
-            if start > 0:
-                loss.report(place, 0, f"{names([place])} is new and begins at offset {start}",
-                            lost=OffsetRange(*place, 0, start))
-        else:
+    for place, first in sorted(begun.items()):
+        topic, last = place[0], end.offsets[place]
+        if topic in replaced:
             continue
-        if ends[place] < start:
-            loss.report(place, start, f"{names([place])} was read to offset {start} and now ends at {ends[place]}: "
-                                      "it has been truncated or made anew")
-        elif ends[place] > start:
-            ranges.append(OffsetRange(*place, start, ends[place]))
+        if first > 0 and (topic in recreated or (place not in start.offsets and place not in start.gone)):
+            older = place not in start.offsets and _is_older(place, topics_read, subscription)
+            _report_start(place, first, older, loss)
+        if last < first:
+            loss.report(place, first, f"{names([place])} was read to offset {first} and now ends at {last}: it was "
+                                      "truncated, or the topic was recreated")
+        elif last > first:
+            ranges.append(OffsetRange(*place, first, last, end.ids.get(topic)))
+    for topic in sorted(replaced):
+        _report_replaced(topic, begun, end, now, loss)
     return ranges
+
+
+def _is_older(place: Place, topics_read: set[str], subscription: Subscription) -> bool:
+    """Whether a partition that is new to the query may have existed before the query was to read it.
+
+    The user adds partitions to `assign` and topics to `subscribe`: records that were deleted before are not a loss. A
+    topic that grows, or one that begins to match a pattern, is younger than the query: its deleted records are lost.
+    """
+    return bool(subscription.assigned) or (bool(subscription.topics) and place[0] not in topics_read)
+
+
+def _report_start(place: Place, first: int, older: bool, loss: DataLoss) -> None:
+    what = f"{names([place])} is new and begins at offset {first}"
+    if older:
+        loss.note(f"{what}: what was before it had been deleted before the query read it")
+    else:
+        loss.report(place, 0, what, lost=OffsetRange(*place, 0, first))
+
+
+def _report_replaced(topic: str, begun: Offsets, end: Progress, now: TopicIds, loss: DataLoss) -> None:
+    lost = [OffsetRange(*place, first, end.offsets[place]) for place, first in sorted(begun.items())
+            if place[0] == topic and end.offsets[place] > first]
+    if lost:
+        loss.report(lost[0].place, lost[0].start,
+                    f"topic {topic} was deleted and recreated since the batch was planned (topic id {end.ids[topic]} "
+                    f"then, {now[topic]} now); lost: {', '.join(map(str, lost))}")
 
 
 def _report_gone(places: Iterable[Place], what: str, loss: DataLoss) -> None:

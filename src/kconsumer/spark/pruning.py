@@ -3,7 +3,8 @@
 Owns: Pruning. Threads: the driver's planner. Never: decides what a row is: Spark evaluates every filter again.
 
 A timestamp prunes only from below: ListOffsets finds the first record of a time or a later one, so nothing before it
-is that young. Behind a record there may be older ones, as producers set timestamps as they like.
+is that young. After a record there may be older ones, as producers set timestamps as they like. A record may have no
+timestamp, which is -1 to a query: a time before the epoch does not prune, since brokers have no records of such a time.
 """
 
 from __future__ import annotations
@@ -71,9 +72,9 @@ class Pruning:
         left = [self._shortened(found) for found in ranges
                 if _passes(found.topic, self.topics) and _passes(found.partition, self.partitions)]
         left = [found for found in left if found.size > 0]
-        if self.since_ms is None or not left:
+        if self.since_ms is None or self.since_ms < 0 or not left:
             return left
-        firsts = reader.at_times({found.place: max(self.since_ms, 0) for found in left})
+        firsts = reader.at_times({found.place: self.since_ms for found in left})
         young = []
         for found in left:
             first = firsts[found.place]

@@ -1,22 +1,28 @@
 """How many bytes an offset is worth, for maxBytesPerTrigger: brokers tell offsets, never bytes.
 
-Owns: SizeEstimate. Threads: the streaming driver's. Never: reads more than the beginnings of a few partitions.
+Owns: SizeEstimate. Threads: the streaming driver's. Never: reads more than the beginnings of a few partitions; fails
+the query: a partition that cannot be sampled is left out.
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping
 from typing import Final
 
 from kconsumer.consumer import Consumer
 from kconsumer.data.topic_partition import TopicPartition
+from kconsumer.errors import KafkaException
+from kconsumer.errors.printable import printable
 from kconsumer.spark.offsets import Offsets, Place
 
 _SAMPLED: Final = 8  # partitions, those with most to read
 _RECORDS: Final = 500  # of each
 _SECONDS: Final = 5.0
-_UNKNOWN: Final = 1024.0  # bytes an offset, where no sample could be had
+_UNKNOWN: Final = 1024.0  # bytes an offset, where there is no sample
+
+_log = logging.getLogger("kconsumer.spark")
 
 
 class SizeEstimate:
@@ -42,11 +48,19 @@ class SizeEstimate:
 def _sample(consumer: Consumer, starts: Mapping[Place, int], ends: Offsets) -> dict[Place, float]:
     """Bytes of an offset at the beginning of each partition, gaps counted; those that answered in time."""
     found: dict[Place, float] = {}
+    failed: set[Place] = set()
     deadline = time.monotonic() + _SECONDS
     consumer.assign([TopicPartition(*place, start) for place, start in starts.items()])
     try:
-        while len(found) < len(starts) and time.monotonic() < deadline:
-            batch = consumer.consume_batch(_RECORDS, max(deadline - time.monotonic(), 0.0))
+        while len(found.keys() | failed) < len(starts) and time.monotonic() < deadline:
+            try:
+                batch = consumer.consume_batch(_RECORDS, max(deadline - time.monotonic(), 0.0))
+            except KafkaException as error:
+                _log.warning("cannot sample the sizes of records for maxBytesPerTrigger: %s", printable(str(error)))
+                if error.topic is None or error.partition is None:
+                    break
+                failed.add((error.topic, error.partition))
+                continue
             for place, reached in (batch.next_offsets.items() if len(batch) else ()):
                 if place in found:
                     continue

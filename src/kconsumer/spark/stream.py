@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
+from kconsumer.config.values import configuration_error
+from kconsumer.errors import KafkaError
 from kconsumer.spark.data_loss import DataLoss
 from kconsumer.spark.group_progress import GroupProgress
-from kconsumer.spark.offset_reader import OffsetReader
-from kconsumer.spark.offsets import LATEST, Offsets, from_json, to_json
+from kconsumer.spark.initial_offsets import initial_offsets
+from kconsumer.spark.offset_reader import Found, OffsetReader
+from kconsumer.spark.offsets import LATEST, NO_ID, OffsetRange, Offsets, Progress, TopicIds, names
 from kconsumer.spark.options import ReadOptions
 from kconsumer.spark.partition import RangePartition, read_partition
 from kconsumer.spark.planning import option_of, ranges_between, split
@@ -30,69 +33,94 @@ class StreamReader(DataSourceStreamReader):
         self._options = options
         self._start = options.stream_start()
         self._reader = OffsetReader(options)
-        self._progress = GroupProgress(options)
+        self._group = GroupProgress(options)
         self._loss = DataLoss(options.fail_on_data_loss)
-        self._initial: Offsets | None = None
+        self._initial: Progress | None = None
         self._initial_is_latest = False
         self._initial_held = False
         self._beginnings: Offsets = {}  # of partitions that the query has not read yet
-        self._latest: Offsets | None = None  # all there was at the last question
+        self._latest: Progress | None = None  # all there was at the last question
+        self._ids: TopicIds | None = None  # that the topics had then
         self._available_now = False
-        self._target: Offsets | None = None  # all that a query with Trigger.AvailableNow reads
+        self._target: Progress | None = None  # all that a query with Trigger.AvailableNow reads
 
     def __getstate__(self) -> dict[str, Any]:
-        """What read() needs: every task has a copy, and nothing there is to depend on what the driver knows."""
+        """What read() needs: every task has a copy, and nothing there may depend on what the driver knows."""
         return {"_options": self._options}
 
     # ---- Spark's calls
 
     def initialOffset(self) -> dict[str, Any]:
         if self._initial is None:
-            places = self._reader.places()
-            found = self._reader.resolve(self._start, option_of("starting", self._start), places, start=True)
+            topics = self._reader.topics()
+            found = self._reader.resolve(self._start, option_of("starting", self._start), topics.places, start=True)
             self._initial_is_latest = LATEST in found.values()
-            self._initial = self._reader.look_up(found)
-        return to_json(self._initial)
+            self._initial = Progress(self._reader.look_up(found), topics.ids)
+        return self._initial.to_json()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        starts, ends = from_json(start), from_json(end)
-        if starts == self._initial:
-            # The first trigger, perhaps again: what has been created since it was planned is the next one's.
-            starts = {place: offset for place, offset in starts.items() if place in ends}
-            if self._initial_is_latest and all(place in starts and end <= starts[place] for place, end in ends.items()):
-                return []  # see _holds_initial(): the latest offsets have moved on
-        ranges = ranges_between(starts, ends, self._first_offsets(starts, ends), self._loss)
-        parts = split(ranges, self._options.min_partitions, self._options.max_records_per_partition)
+        first, last = Progress.from_json(start), Progress.from_json(end)
+        if first == self._initial:
+            first = self._first_trigger(first, last)
+        parts = split(self._ranges(first, last), self._options.min_partitions, self._options.max_records_per_partition)
         return [RangePartition(part) for part in parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_partition(self._options, partition)
 
     def commit(self, end: dict[str, Any]) -> None:
-        self._progress.commit(from_json(end))
+        self._group.commit(Progress.from_json(end).offsets)
 
     def stop(self) -> None:
-        self._progress.close()
+        self._group.close()
         self._reader.close()
 
     # ---- for the subclasses
 
-    def _all_available(self, start: Offsets) -> Offsets:
+    def _all_available(self, start: Progress) -> Progress:
         """The ends of all partitions, and what is known of those that are not in `start`; one round of questions."""
-        ends = self._target
-        if ends is None:
-            ends, beginnings = self._reader.latest(begun=start, known=start)
-            self._beginnings.update(beginnings)
-            if self._available_now:
-                self._target = ends
-        self._latest = ends
-        return ends
+        if self._target is not None:
+            return self._target
+        found = self._reader.latest(start)
+        self._beginnings.update(found.beginnings)
+        self._ids = found.ids
+        self._latest = self._with_gone(found, start)
+        if self._available_now:
+            self._target = self._latest
+        return self._latest
 
-    def _holds_initial(self, start: Offsets) -> bool:
+    def _with_gone(self, found: Found, start: Progress) -> Progress:
+        """The ends, and what was read of partitions that are not there now. Should they come back, the query goes on
+        where it was; forgotten, they would be read again from their beginning.
+
+        Raises:
+            KafkaException: they have just gone, and ``failOnDataLoss`` is on. The checkpoint does not have this end
+                then, so that a query that is started again goes on if they are back.
+        """
+        recreated = set(start.recreated(found.ids))
+        gone = {place: at for place, at in {**start.gone, **start.offsets}.items()
+                if place not in found.ends and place[0] not in recreated}
+        lost = gone.keys() - start.gone.keys()
+        if lost:
+            self._loss.report(min(lost), -1, f"{names(lost)} are gone: deleted, or not subscribed any more",
+                              code=KafkaError._UNKNOWN_PARTITION)
+        ids = {topic: topic_id for topic, topic_id in start.ids.items()
+               if topic in found.ids or topic in {place[0] for place in gone}}
+        ids.update((topic, topic_id) for topic, topic_id in found.ids.items() if topic_id != NO_ID or topic not in ids)
+        return Progress(found.ends, ids, gone)
+
+    def _checked(self, start: Progress, end: Progress) -> dict[str, Any]:
+        """The end of a trigger. One that misses records fails here where it is to fail, before Spark writes it down:
+        the next run then asks again, and does not have to go on from this end."""
+        if self._loss.fail:
+            self._ranges(start, end)
+        return end.to_json()
+
+    def _holds_initial(self, start: Progress) -> bool:
         """Whether the first trigger is to end where it starts.
 
-        A start at the latest offsets is another one if the query is killed before its first trigger is over and begins
-        anew, since the checkpoint holds ends only: all records in between would be missed. So the first trigger reads
+        A start at the latest offsets is another one if the query is killed before its first trigger is over and starts
+        again, since the checkpoint holds ends only: all records in between would be missed. So the first trigger reads
         nothing, and its end is that start.
         """
         if self._initial_held or not self._initial_is_latest or start != self._initial:
@@ -100,19 +128,56 @@ class StreamReader(DataSourceStreamReader):
         self._initial_held = True
         return True
 
-    def _first_offsets(self, starts: Offsets, ends: Offsets) -> Offsets:
-        """Of the partitions that a trigger is the first to read; those that have gone are missing."""
-        new = ends.keys() - starts.keys()
-        if not new <= self._beginnings.keys():  # a trigger of an earlier run
-            self._beginnings.update(self._reader.latest(begun=starts)[1])
-        return {place: self._beginnings[place] for place in new if place in self._beginnings}
+    # ---- the ranges of a trigger
+
+    def _ranges(self, start: Progress, end: Progress) -> list[OffsetRange]:
+        recreated = set(start.recreated(end.ids))
+        read = start.offsets.keys() | start.gone.keys()
+        new = {place for place in end.offsets if place not in read or place[0] in recreated}
+        if self._ids is None or not new <= self._beginnings.keys():  # a trigger of an earlier run
+            found = self._reader.latest(start)
+            self._beginnings.update(found.beginnings)
+            self._ids = found.ids
+        beginnings = {place: self._beginnings[place] for place in new if place in self._beginnings}
+        return ranges_between(start, end, self._ids, beginnings, subscription=self._options.subscription,
+                              loss=self._loss)
+
+    def _first_trigger(self, start: Progress, end: Progress) -> Progress:
+        """Where the first trigger starts, which may be planned again after a failure: partitions that its end lacks
+        have been created since, and belong to the next one."""
+        offsets = start.offsets
+        if end.offsets and not end.ids:
+            offsets = self._start_of_another_source(offsets, end.offsets)
+        offsets = {place: at for place, at in offsets.items() if place in end.offsets}
+        if self._initial_is_latest and all(offsets.get(place, -1) >= at for place, at in end.offsets.items()):
+            return end  # see _holds_initial(): the latest offsets have moved on
+        return Progress(offsets, end.ids)
+
+    def _start_of_another_source(self, start: Offsets, end: Offsets) -> Offsets:
+        """Where Spark's own source started a query that was killed in its first trigger. It wrote that down beside the
+        offsets; the checkpoint's end tells only that another source planned it (or an older version of this one).
+
+        Raises:
+            ConfigurationError: where it started is not known, and is not what the options say.
+        """
+        if self._options.checkpoint is not None:
+            written = initial_offsets(self._options.checkpoint, end)
+            return start if written is None else written
+        if self._initial_is_latest:
+            raise configuration_error(
+                "the first batch of the checkpoint was planned by another source and is not finished; its start is in "
+                "the checkpoint: set the source's option checkpointLocation to the checkpoint's path, from which "
+                "kconsumer reads it")
+        return start
 
 
 class UnlimitedStreamReader(StreamReader):
     """For PySpark 4.0 and 4.1, which give latestOffset() neither a start nor a limit."""
 
     def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]
-        known = self._latest if self._latest is not None else self._initial or {}
+        known = self._latest or self._initial
+        if known is None:  # started again: the checkpoint's offsets come with partitions() only
+            return self._all_available(Progress()).to_json()
         if self._holds_initial(known):
-            return to_json(known)
-        return to_json(self._all_available(known))
+            return known.to_json()
+        return self._checked(known, self._all_available(known))

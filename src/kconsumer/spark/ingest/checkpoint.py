@@ -15,7 +15,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from kconsumer.config.values import configuration_error
+from kconsumer.errors import ConfigurationError
 from kconsumer.spark.ingest.options import IngestOptions
+from kconsumer.spark.offsets import Progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -138,8 +140,8 @@ def check_foreign(document: str, topics: tuple[str, ...], where: str) -> None:
         where: the checkpoint.
     """
     try:
-        known = set(json.loads(document.splitlines()[2]))
-    except (ValueError, IndexError, TypeError):
+        known = {topic for topic, _ in Progress.from_json(json.loads(document.splitlines()[2])).offsets}
+    except (ValueError, IndexError, ConfigurationError):
         raise configuration_error(f"the checkpoint {where} is not one of a query over Kafka topics") from None
     if topics and not known <= set(topics):
         raise configuration_error(f"the checkpoint {where} is of a query that reads other topics: "

@@ -17,7 +17,7 @@ from kconsumer.config.values import configuration_error
 from kconsumer.spark.ingest.decoding import RAW, REASON, decoded, parse_schema
 from kconsumer.spark.ingest.options import IngestOptions
 from kconsumer.spark.offset_reader import OffsetReader
-from kconsumer.spark.offsets import to_json
+from kconsumer.spark.offsets import Progress, to_json
 from kconsumer.spark.options import ReadOptions
 from kconsumer.spark.stream import StreamReader, UnlimitedStreamReader
 
@@ -56,7 +56,7 @@ def plan(spark: SparkSession, options: IngestOptions) -> Plan:
         reader = UnlimitedStreamReader(options.read_options())
         try:
             if fixed:
-                start = json.dumps(reader.initialOffset())
+                start = json.dumps(to_json(Progress.from_json(reader.initialOffset()).offsets))
             if inferred:
                 schema = _infer(spark, options, reader)
         finally:
@@ -69,17 +69,18 @@ def _infer(spark: SparkSession, options: IngestOptions, reader: StreamReader) ->
     sampled = ReadOptions.parse(options.source_options("earliest"))
     offsets = OffsetReader(sampled)
     try:
-        ends, starts = offsets.latest(begun={}, known={})
+        there = offsets.latest()
     finally:
         offsets.close()
-    filled = {place: end - starts[place] for place, end in ends.items() if end > starts.get(place, end)}
+    starts = there.beginnings
+    filled = {place: end - starts[place] for place, end in there.ends.items() if end > starts[place]}
     if not filled:
         raise configuration_error("there is no record to infer a schema from: give the schema")
     each = -(-options.decoding.sample // len(filled))
     first = {place: starts[place] for place in filled}
     last = {place: starts[place] + min(size, each) for place, size in filled.items()}
     given = {key: value for key, value in options.source_options().items()
-             if key not in ("subscribe", "subscribePattern", "startingOffsets") and not key.startswith("max")}
+             if not key.lower().startswith(("subscribe", "starting", "max"))}
     frame = spark.read.format("kconsumer").options(
         **given, assign=json.dumps(_assignment(first)), startingOffsets=json.dumps(to_json(first)),
         endingOffsets=json.dumps(to_json(last))).load()
@@ -99,7 +100,8 @@ def _assignment(offsets: Any) -> dict[str, list[int]]:
 
 def rows(spark: SparkSession, options: IngestOptions, made: Plan) -> DataFrame:
     """The records as they stream in, decoded, with RAW and (but for raw values) REASON."""
-    frame = spark.readStream.format("kconsumer").options(**options.source_options(made.start)).load()
+    frame = spark.readStream.format("kconsumer").options(
+        **{"checkpointLocation": options.checkpoint, **options.source_options(made.start)}).load()
     return decoded(frame, options.decoding, made.schema)
 
 
