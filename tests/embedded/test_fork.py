@@ -3,13 +3,10 @@
 Each case runs in a process of its own: a fault there is a signal, a hang ends by the alarm of the child.
 """
 
-import os
 import subprocess
 import sys
 
 import pytest
-
-
 
 RECORDS = 200
 LARGE = 5000  # a value of this size stays in its arena until value() is called

@@ -30,7 +30,7 @@ cdef class Question(Ticket):
         cdef size_t i
         if self.about_topics:
             return {name: (error, {partition[0]: partition[1] for partition in partitions})
-                    for name, error, _, partitions in metadata_tuple(<TopicMetadataEvent*>self.event)[5]}
+                    for name, error, _, partitions, _ in metadata_tuple(<TopicMetadataEvent*>self.event)[5]}
         offsets = <ListOffsetsEvent*>self.event
         return [(offsets.queries[i].error, offsets.queries[i].offset, offsets.queries[i].found_timestamp,
                  offsets.queries[i].leader_epoch) for i in range(offsets.queries.size())]
