@@ -338,8 +338,7 @@ cdef class GroupCore(ConsumerCore):
         self.application.add(event)
 
     def _unsubscribe(self):
-        """Callbacks, then the commit and the leave, for which nobody waits."""
-        cdef LeaveGroupEvent* event
+        """Callbacks, then the commit and the leave, for which the caller does not wait."""
         self.check_usable()
         if not self.subscribed:
             return

@@ -445,8 +445,8 @@ cdef class ClassicGroupManager(RequestManager):
             self._send_sync(node, now_ms)
 
     cdef bint _missed_generations(self, JoinGroupResponse& message) noexcept nogil:
-        """A static member keeps its place beyond the rebalance timeout (KIP-345), while a leader may give what it owned to
-        others. A member of a cooperative group comes back with partitions in hand, and the coordinator would take its
+        """A static member keeps its place beyond the rebalance timeout (KIP-345), while a leader may give its partitions
+        to others. A member of a cooperative group comes back with partitions in hand, and the coordinator would take its
         commits of them: they are lost. So they are where an answer to a JoinGroup was lost between the two generations:
         it cannot be told apart, and reading again is better than overwriting another owner's offsets."""
         return (not self.config.group_instance_id.empty() and self.generation >= 0
@@ -734,8 +734,8 @@ cdef class ClassicGroupManager(RequestManager):
         if self.leave_in_flight:
             return
         if not to_be_told and self.coordinator.node < 0 and not self.member_id.empty():
-            self.background.log.write(5, 0, b"LEAVEGROUP", b"group %s: no coordinator is known to leave it at: it drops "
-                                      b"this member when its session times out", self.config.group_id.c_str())
+            self.background.log.write(5, 0, b"LEAVEGROUP", b"group %s: no coordinator is known to leave it at: it "
+                                      b"drops this member when its session times out", self.config.group_id.c_str())
         if to_be_told:
             body = new BodyOf[LeaveGroupRequest]()
             body.message.group_id = self.config.group_id

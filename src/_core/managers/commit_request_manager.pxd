@@ -51,7 +51,7 @@ cdef class CommitRequestManager(RequestManager):
     # The automatic commit of a revocation or a leave, made from what its event carried: held from the beginning.
     cdef void commit_departing(self, vector[PartitionOffset]& offsets, int64_t deadline_ms,
                                int64_t now_ms) noexcept nogil
-    # A revocation, a rejoin or a leave begins: every commit accepted so far is to end before the coordinator hears of it.
+    # A revocation, a rejoin or a leave begins: every commit accepted so far ends before the coordinator hears of it.
     # `owned` (sorted): what this member owned until now; their offsets go out under any newer epoch meanwhile.
     cdef void hold(self, const vector[TopicPartition]& owned) noexcept nogil
     # Held commits that have not ended: whoever wants to go waits.

@@ -14,8 +14,8 @@ protocol's manager asks held_busy() until every commit accepted by then has ende
 Errors per partition of an OffsetCommit response:
   NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, REQUEST_TIMED_OUT, a lost connection   retried where it is found
   COORDINATOR_LOAD_IN_PROGRESS      retried
-  STALE_MEMBER_EPOCH                retried with the epoch of the next heartbeat while the partition is owned, or was when
-                                    the commit was held (the coordinator has not been told of the revocation yet); else
+  STALE_MEMBER_EPOCH                retried with the epoch of the next heartbeat while the partition is owned, or was
+                                    when the commit was held (the coordinator has not been told of the revocation yet); else
                                     final
   UNKNOWN_TOPIC_ID                  retried by name, as the coordinator may know the topic by that only
   UNKNOWN_TOPIC_OR_PARTITION        retried twice, as it may not have heard of a new topic yet; not in a revocation
@@ -99,7 +99,7 @@ cdef bint is_retriable(int32_t code) noexcept nogil:
 
 
 cdef bint is_of_an_epoch(int32_t code) noexcept nogil:
-    """Refused for its generation or epoch: to be sent again under a newer one if the partition stays with this member."""
+    """Refused for its generation or epoch: to be sent again under a newer one if the partition stays here."""
     return (code == <int>STALE_MEMBER_EPOCH or code == <int>REBALANCE_IN_PROGRESS
             or code == <int>ILLEGAL_GENERATION)
 
@@ -538,7 +538,7 @@ cdef class CommitRequestManager(RequestManager):
                 and self.sent.member_id == self.membership.member_id)
 
     cdef bint _is_joining(self) noexcept nogil:
-        """The coordinator may be a generation further: a JoinGroup is on its way, or answered since the commit was sent."""
+        """The coordinator may be a generation further: a JoinGroup is on its way, or was answered meanwhile."""
         return self.membership.joining or self.sent.as_member and self.sent.epoch != self.membership.epoch
 
     cdef void _answer_commit(self, CommitPlace* place, int32_t code) noexcept nogil:

@@ -522,7 +522,7 @@ cdef class MembershipManager:
         return self.leaving.deadline_ms - now_ms
 
     cdef void _leave_late(self, int64_t now_ms) noexcept nogil:
-        """The caller waits no longer. The leave itself still goes out, so that the group need not wait for its timeout."""
+        """The caller waits no longer. The leave still goes out, so that the group need not wait for its timeout."""
         self.background.log.write(4, 0, b"LEAVEGROUP", b"group not left in time: %s",
                                   b"offsets were not committed by then" if self.commits.held_busy()
                                   else b"the coordinator has not answered")
