@@ -445,10 +445,10 @@ cdef class ClassicGroupManager(RequestManager):
             self._send_sync(node, now_ms)
 
     cdef bint _missed_generations(self, JoinGroupResponse& message) noexcept nogil:
-        """A static member keeps its place beyond the rebalance timeout (KIP-345), while a leader may give its partitions
-        to others. A member of a cooperative group comes back with partitions in hand, and the coordinator would take its
-        commits of them: they are lost. So they are where an answer to a JoinGroup was lost between the two generations:
-        it cannot be told apart, and reading again is better than overwriting another owner's offsets."""
+        """A static member keeps its place beyond the rebalance timeout (KIP-345), while a leader may give its
+        partitions to others. A member of a cooperative group comes back with partitions in hand, and the coordinator
+        would take its commits of them: they are lost. A lost answer to a JoinGroup between the two generations looks
+        the same; reading again is better than overwriting another owner's offsets."""
         return (not self.config.group_instance_id.empty() and self.generation >= 0
                 and message.generation_id > self.generation + 1 and not self.membership.owned.empty())
 

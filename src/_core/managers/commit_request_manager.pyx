@@ -15,8 +15,8 @@ Errors per partition of an OffsetCommit response:
   NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, REQUEST_TIMED_OUT, a lost connection   retried where it is found
   COORDINATOR_LOAD_IN_PROGRESS      retried
   STALE_MEMBER_EPOCH                retried with the epoch of the next heartbeat while the partition is owned, or was
-                                    when the commit was held (the coordinator has not been told of the revocation yet); else
-                                    final
+                                    when the commit was held (the coordinator has not heard of the revocation yet);
+                                    else final
   UNKNOWN_TOPIC_ID                  retried by name, as the coordinator may know the topic by that only
   UNKNOWN_TOPIC_OR_PARTITION        retried twice, as it may not have heard of a new topic yet; not in a revocation
   REBALANCE_IN_PROGRESS             retried on the same condition: the group is between two generations

@@ -80,8 +80,8 @@ cdef class MembershipManager:
     cdef bint revoke_unsubscribed(self, int64_t now_ms) noexcept nogil
     # Whether a topic is subscribed, by name or pattern.
     cdef bint wants(self, const string& topic) noexcept nogil
-    # "May I go?": whether every commit has ended that was accepted before the revocation was acknowledged, or before the
-    # rejoin or the leave began. The protocol's manager asks before it tells the coordinator.
+    # "May I go?": whether every commit has ended that was accepted before the revocation was acknowledged, or before
+    # the rejoin or the leave began. The protocol's manager asks before it tells the coordinator.
     cdef bint revocation_committed(self) noexcept nogil
     cdef bint may_join(self) noexcept nogil
     cdef bint may_leave(self) noexcept nogil
