@@ -25,8 +25,9 @@ BAD = {
     b'[{"n": 1}, {"n": 2}]': "the value is not a JSON object",
     b'{"n": 1, "text"}': "the value is not well-formed JSON",
     b'{"n": 1} {"n": 2}': "the value is not well-formed JSON",
-    b'{"n": 1} rest }': "the value is not well-formed JSON",
-    b'{"n": "many", "text": "x"}': "the value does not fit the schema: n is no int",
+    b'{"n": 1},{"n": 2}': "the value is not well-formed JSON",
+    b'{"n": 1, "n": 2}': "the value has a key twice, or is too large to be checked",
+    b'{"n": "many", "text": "x"}': "the value does not fit the schema: n is not of type int",
 }
 
 

@@ -12,9 +12,10 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as f
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from kconsumer.config.values import configuration_error
+from kconsumer.spark.ingest.json_values import CORRUPT, with_json
 from kconsumer.spark.ingest.options import Decoding
 
 if TYPE_CHECKING:
@@ -22,10 +23,8 @@ if TYPE_CHECKING:
 
 RAW: Final = "raw"  #: the value's bytes, as they came
 REASON: Final = "reason"  #: why a value could not be decoded; null where it was
-_CORRUPT: Final = "_kconsumer_corrupt"
 _DECODED: Final = "_kconsumer_decoded"
 _MARK: Final = "_kconsumer_ok"
-_BLANK: Final = " \t\r\n"
 _ANY: Final = {"mode": "PERMISSIVE"}
 
 
@@ -43,13 +42,11 @@ def decoded(frame: DataFrame, decoding: Decoding, schema: StructType | None) -> 
     data = f.col("value") if not decoding.skip_bytes else f.expr(f"substring(value, {decoding.skip_bytes + 1})")
     if decoding.kind == "json":
         assert schema is not None
-        found, reason = _json(data, schema)
-    elif decoding.kind == "avro":
-        found, reason = _avro(data, decoding.schema or "")
+        parsed, reason = with_json(raw, data.cast("string"), schema, _DECODED)
     else:
-        found, reason = _protobuf(data, decoding)
+        found, reason = _avro(data, decoding.schema or "") if decoding.kind == "avro" else _protobuf(data, decoding)
+        parsed = _with(raw, found, f"spark-{decoding.kind}")
     names = [name for name in frame.columns if name != "value"]
-    parsed = _with(raw, found, f"spark-{decoding.kind}")
     judged = parsed.withColumn(REASON, f.when(f.col("value").isNull(), None).otherwise(reason))
     value = f.when(f.col(REASON).isNull() & f.col("value").isNotNull(), _without_marks(judged))
     order = ["value" if name == "value" else name for name in frame.columns]
@@ -63,42 +60,10 @@ def _without_marks(frame: DataFrame) -> Column:
 def _marks(frame: DataFrame) -> list[str]:
     """The fields of the decoded struct that are ours."""
     names = frame.schema[_DECODED].dataType.names  # type: ignore[attr-defined]
-    return [name for name in (_CORRUPT, _MARK) if name in names]
+    return [name for name in (CORRUPT, _MARK) if name in names]
 
 
-# ---- JSON
-
-def _json(data: Column, schema: StructType) -> tuple[Column, Column]:
-    """Spark's parser takes the first of several values, and an empty text for nothing: both are bad here."""
-    text = data.cast("string")
-    marked = StructType([*schema.fields, StructField(_CORRUPT, StringType())])
-    found = f.from_json(text, marked, {**_ANY, "columnNameOfCorruptRecord": _CORRUPT})
-    trimmed = f.trim(text, f.lit(_BLANK))
-    is_object = f.startswith(trimmed, f.lit("{")) & f.endswith(trimmed, f.lit("}"))
-    fits = f.col(_DECODED)[_CORRUPT].isNull() & f.col(_DECODED).isNotNull()
-    # The parser does not look at what follows the first value. To have it read all costs as much again, so that is done
-    # only where a brace closes before what may not follow it (in a string it may).
-    goes_on = text.rlike(r"\}\s*[^\s,}\]]")
-    well_formed = f.coalesce(f.size(f.from_json(f.concat(f.lit("["), text, f.lit("]")), "array<string>")) == 1,
-                             f.lit(False))
-    misfits = f.concat_ws(", ", *[_misfit(text, item) for item in schema.fields])
-    reason = (
-        f.when(~f.is_valid_utf8(text), "the value is not UTF-8")
-        .when(~is_object, "the value is not a JSON object")
-        .when(fits & ~goes_on, None)
-        .when(~well_formed, "the value is not well-formed JSON")
-        .when(fits, None)
-        .otherwise(f.concat_ws(": ", f.lit("the value does not fit the schema"), f.nullif(misfits, f.lit(""))))
-    )
-    return found, reason
-
-
-def _misfit(text: Column, item: StructField) -> Column:
-    """The field and its type, where the text has it and the record has not."""
-    path = "$['" + item.name.replace("'", "\\'") + "']"
-    there = f.get_json_object(text, path).isNotNull()
-    return f.when(there & f.col(_DECODED)[item.name].isNull(), f"{item.name} is no {item.dataType.simpleString()}")
-
+# ---- schemas
 
 def parse_schema(spark: SparkSession, text: str) -> StructType:
     """Spark's schema from DDL (``carrier STRING, miles INT``) or from its JSON form.
