@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.errors import AnalysisException, StreamingQueryException
+from pyspark.errors import AnalysisException, PySparkException, StreamingQueryException
 
 from kconsumer.errors import ConfigurationError
 from kconsumer.spark.ingest import Decoding, Ingestion, IngestOptions, TriggerMetrics
-from kconsumer.spark.ingest.job import plan
+from kconsumer.spark.ingest.decoding import decoded, parse_schema
+from kconsumer.spark.ingest.job import output, plan
 from kconsumer.testing import EmbeddedCluster, KafkaCluster
 
 Names = Callable[[], str]
@@ -197,6 +198,18 @@ def test_a_bad_record_that_fails_the_run_is_named(job: Job):
     assert job.dead() == [(3, b"nonsense", "the value is not a JSON object")]
 
 
+@pytest.mark.parametrize("select", [("offset",), ("1 AS one",)])
+def test_a_bad_record_fails_the_run_whatever_is_selected(spark: Any, select: tuple[str, ...]):
+    values = [(bytearray(value), None, "t", 0, n) for n, value in enumerate([b'{"n": 1}', b"nonsense"])]
+    columns = "value BINARY, key BINARY, topic STRING, partition INT, offset LONG"
+    frame = spark.createDataFrame(values, columns).coalesce(1)
+    options = IngestOptions("localhost:1", "state", topics=("t",), path="rows", decoding=JSON, bad_records="fail",
+                            select=select)
+    written = output(decoded(frame, JSON, parse_schema(spark, "n INT, text STRING")), options)
+    with pytest.raises(PySparkException, match=r"bad record: t \[0\] at offset 1: the value is not a JSON object"):
+        written.write.format("noop").mode("overwrite").save()
+
+
 @pytest.mark.slow
 def test_options_may_change_until_a_trigger_has_begun(job: Job):
     job.write(*GOOD)
@@ -261,8 +274,15 @@ def test_restarts_that_contradict_the_checkpoint(job: Job):
         for text in said:
             assert text.format(**names) in str(caught.value)
         assert not job.spark.streams.active
-    job.write(*GOOD)
-    job.run(decoding=Decoding("json", "n INT, text STRING"))
+    job.spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    try:
+        with pytest.raises(ConfigurationError, match="time zone: UTC there, Europe/Berlin now"):
+            job.run(decoding=JSON)
+        job.spark.conf.set("spark.sql.session.timeZone", "Etc/UTC")  # another name of the same
+        job.write(*GOOD)
+        job.run(decoding=Decoding("json", "n INT, text STRING"))
+    finally:
+        job.spark.conf.set("spark.sql.session.timeZone", "UTC")
     assert job.rows().count() == 2 * len(GOOD)
 
 

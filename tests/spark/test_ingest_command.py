@@ -21,7 +21,12 @@ from tests.spark.format_jars import avro_jar
 FETCH = 1
 Names = Callable[[], str]
 CONF = ("--conf", "spark.master=local[2]", "--conf", "spark.ui.enabled=false")
-ENVIRONMENT = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+# As where a virtual environment is not activated: nothing but the command's own path leads to this Python.
+ENVIRONMENT = {name: text for name, text in os.environ.items() if name not in (
+    "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "VIRTUAL_ENV", "PYTHONPATH")} | {
+    "SPARK_LOCAL_IP": "127.0.0.1", "PATH": os.pathsep.join(
+        folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep)
+        if Path(folder).resolve() != Path(sys.executable).parent.resolve())}
 
 
 def command(cluster: KafkaCluster | EmbeddedCluster, folder: Path, *arguments: str) -> list[str]:

@@ -102,8 +102,9 @@ SCHEMA = StructType([StructField("n", IntegerType())])
 
 
 def record(schema: StructType | None = None, path: str = "file:/out", dead: str | None = None,
-           cluster: str | None = "ours", **given: Any) -> checkpoint.Record:
-    made = checkpoint.record_of(options(**given), cluster, path, dead, schema)
+           cluster: str | None = "ours", time_zone: str = "UTC", **given: Any) -> checkpoint.Record:
+    made = checkpoint.record_of(options(**given), cluster=cluster, path=path, dead_letters=dead, schema=schema,
+                                time_zone=time_zone)
     found: checkpoint.Record = json.loads(json.dumps(made))  # as it comes back from the file
     return found
 
@@ -124,6 +125,7 @@ def test_restarts_that_agree(given: dict[str, Any]):
     ({"pattern": "a"}, {"pattern": "b"}, "pattern: a there, b now"),
     ({"pattern": "a"}, {}, "topics: none there, t now; pattern: a there, none now"),
     ({}, {"path": "file:/new"}, "path: file:/out there, file:/new now"),
+    ({}, {"time_zone": "Europe/Berlin"}, "time zone: UTC there, Europe/Berlin now"),
     ({}, {"format": "delta"}, "format: parquet there, delta now"),
     ({"partition_by": ("topic",)}, {}, "partitioning: topic there, none now"),
     ({}, {"select": ("value.*",)}, "selection: none there, value.* now"),
@@ -154,6 +156,12 @@ def test_bad_records_that_failed_the_runs_may_go_elsewhere():
     checkpoint.check(failing, record(decoding=Decoding("json")), "state")
     checkpoint.check(failing, record(decoding=Decoding("json"), bad_records="dead-letter", dead_letters="d",
                                      dead="file:/d"), "state")
+
+
+def test_a_checkpoint_that_does_not_know_its_time_zone():
+    older = record()
+    del older["time_zone"]
+    checkpoint.check(older, record(time_zone="Europe/Berlin"), "state")
 
 
 def test_an_avro_schema_may_be_laid_out_otherwise():

@@ -8,6 +8,7 @@ SIGTERM and SIGINT end the run after the trigger that is running, a second one a
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -167,6 +168,8 @@ def _session(conf: Mapping[str, str]) -> Iterator[SparkSession]:
     """The session that spark-submit has prepared, or one of our own."""
     from pyspark.sql import SparkSession
 
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:  # spark-submit has decided which Python its workers are
+        os.environ.setdefault("PYSPARK_PYTHON", conf.get("spark.pyspark.python", sys.executable))
     builder = SparkSession.builder.appName("kconsumer ingest").config("spark.ui.showConsoleProgress", "false")
     for name, value in conf.items():
         builder = builder.config(name, value)

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kconsumer.config.values import configuration_error
 from kconsumer.errors import ConfigurationError
+from kconsumer.spark.ingest.folder import Folder
 from kconsumer.spark.ingest.options import IngestOptions
 from kconsumer.spark.offsets import Progress
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
 FILE: Final = "kconsumer-ingest.json"
@@ -30,61 +30,40 @@ _LABELS: Final = {
     "table": "table", "partition_by": "partitioning", "select": "selection", "headers": "includeHeaders",
     "decoding": "decoding", "schema": "schema", "message": "message", "descriptors": "descriptors",
     "skip_bytes": "bytes to skip", "bad_records": "bad records", "dead_letters": "path of dead letters",
+    "time_zone": "time zone",
 }
 
 Record = dict[str, Any]
 
 
-class Folder:
-    """A directory on any file system that Spark's JVM reaches; makes paths comparable."""
+def load(folder: Folder) -> dict[str, Any] | None:
+    """What the file says; None where there is none.
 
-    def __init__(self, spark: SparkSession, path: str) -> None:
-        self._jvm: Any = spark.sparkContext._jvm
-        self._conf: Any = spark.sparkContext._jsc.hadoopConfiguration()  # type: ignore[union-attr]
-        self._path = self._qualified(path)
+    Raises:
+        ConfigurationError: the file is damaged.
+    """
+    text = folder.read(FILE)
+    if text is None:
+        return _parsed(folder.read_replacement(FILE))
+    found = _parsed(text)
+    if found is None:
+        raise configuration_error(f"the file {FILE} in the checkpoint {folder} is not JSON: restore it, or begin with "
+                                  "another checkpoint and another place to write to")
+    return found
 
-    def _qualified(self, path: str) -> Any:
-        found = self._jvm.org.apache.hadoop.fs.Path(path)
-        self._fs = found.getFileSystem(self._conf)
-        return self._fs.makeQualified(found)
 
-    def __str__(self) -> str:
-        return str(self._path.toString())
-
-    def names(self, child: str) -> list[str]:
-        """What is in a directory of it; nothing where that is not there."""
-        path = self._jvm.org.apache.hadoop.fs.Path(self._path, child)
-        return [entry.getPath().getName() for entry in self._fs.listStatus(path)] if self._fs.exists(path) else []
-
-    def read(self, child: str) -> str | None:
-        """A file's text; None where it is not there."""
-        path = self._jvm.org.apache.hadoop.fs.Path(self._path, child)
-        if not self._fs.exists(path):
-            return None
-        stream = self._fs.open(path)
-        try:
-            return str(self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
-        finally:
-            stream.close()
-
-    def write(self, child: str, text: str) -> None:
-        """A file as a whole: who reads it sees the old one or the new."""
-        path = self._jvm.org.apache.hadoop.fs.Path(self._path, child)
-        new = self._jvm.org.apache.hadoop.fs.Path(self._path, f".{child}.new")
-        stream = self._fs.create(new, True)
-        try:
-            stream.write(bytearray(text.encode()))
-        finally:
-            stream.close()
-        self._fs.delete(path, False)
-        if not self._fs.rename(new, path):
-            raise OSError(f"{path.toString()} cannot be written")
+def _parsed(text: str | None) -> dict[str, Any] | None:
+    try:
+        return dict(json.loads(text or ""))
+    except ValueError:
+        return None
 
 
 def record_of(
-    options: IngestOptions, cluster: str | None, path: str | None, dead_letters: str | None, schema: StructType | None
+    options: IngestOptions, *, cluster: str | None, path: str | None, dead_letters: str | None,
+    schema: StructType | None, time_zone: str,
 ) -> Record:
-    """What a restart must agree with; the paths qualified, `cluster` the id of Kafka's."""
+    """What a restart must agree with; the paths qualified, `cluster` the id of Kafka's, `time_zone` the session's."""
     decoding = options.decoding
     given = {name.lower(): value for name, value in options.source.items()}
     avro = json.dumps(json.loads(decoding.schema or ""), sort_keys=True) if decoding.kind == "avro" else None
@@ -106,6 +85,7 @@ def record_of(
         "skip_bytes": decoding.skip_bytes,
         "bad_records": options.bad or None,
         "dead_letters": dead_letters,
+        "time_zone": time_zone,
     }
 
 
@@ -153,6 +133,8 @@ def _fits(name: str, old: Any, new: Any) -> bool:
         return set(old) <= set(new)
     if name == "cluster" and (old is None or new is None):
         return True  # it is not known
+    if name == "time_zone" and old is None:
+        return True  # written by a version that did not keep it
     return bool(old == new)
 
 

@@ -117,7 +117,8 @@ def output(frame: DataFrame, options: IngestOptions) -> DataFrame:
         bad_record = f.struct(f.col(REASON).alias("reason"), f.col(RAW).alias("value"))
         found = found.withColumn(BAD_RECORD, f.when(f.col(REASON).isNotNull(), bad_record))
     elif options.bad == "fail":
-        found = found.withColumn("value", f.when(f.col(REASON).isNull(), f.col("value")).otherwise(_failure()))
+        # As a filter, it is evaluated whatever the columns of the output are.
+        found = found.where(f.when(f.col(REASON).isNull(), True).otherwise(_failure()))
     wanted = list(options.select) or columns
     added = [f.expr(text).alias(name) for name, text in options.partitions if text is not None]
     result = found.select(*map(f.expr, wanted), *added)
@@ -129,7 +130,7 @@ def output(frame: DataFrame, options: IngestOptions) -> DataFrame:
 def _failure() -> Any:
     where = f.concat(f.lit("bad record: "), f.col("topic"), f.lit(" ["), f.col("partition"), f.lit("] at offset "),
                      f.col("offset"), f.lit(": "), f.col(REASON))
-    return f.raise_error(where)
+    return f.raise_error(where).cast("boolean")
 
 
 def dead_letters(frame: DataFrame) -> DataFrame:

@@ -19,6 +19,7 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 from kconsumer.spark import register
 from kconsumer.spark.ingest import checkpoint, job
 from kconsumer.spark.ingest.decoding import parse_schema
+from kconsumer.spark.ingest.folder import JAVA_ERRORS, Folder
 from kconsumer.spark.ingest.metrics import TriggerMetrics, metrics_of
 from kconsumer.spark.ingest.options import IngestOptions
 from kconsumer.spark.offset_reader import OffsetReader
@@ -128,10 +129,9 @@ class Ingestion:
 
     def _prepare(self) -> job.Plan:
         """What the checkpoint says the run is to begin with, or a new plan, which it then says."""
-        folder = checkpoint.Folder(self._spark, self._options.checkpoint)
+        folder = Folder(self._spark, self._options.checkpoint)
         logs = [name for name in folder.names("offsets") if name.isdecimal()]
-        text = folder.read(checkpoint.FILE) if logs else None  # before its first trigger nothing holds a query to it
-        document = json.loads(text) if text is not None else None
+        document = checkpoint.load(folder) if logs else None  # before its first trigger nothing holds a query to it
         if document is None:
             if logs:
                 newest = folder.read(f"offsets/{max(logs, key=int)}") or ""
@@ -159,9 +159,21 @@ class Ingestion:
         return job.Plan(document["start"], schema)
 
     def _record(self, schema: StructType | None) -> checkpoint.Record:
-        path, dead_letters = (text and str(checkpoint.Folder(self._spark, text))
+        path, dead_letters = (text and str(Folder(self._spark, text))
                               for text in (self._options.path, self._options.dead_letters))
-        return checkpoint.record_of(self._options, self._cluster_id(), path, dead_letters, schema)
+        return checkpoint.record_of(self._options, cluster=self._cluster_id(), path=path, dead_letters=dead_letters,
+                                    schema=schema, time_zone=self._time_zone())
+
+    def _time_zone(self) -> str:
+        """The session's, under one of its names; times without a zone are read and written in it."""
+        name = self._spark.conf.get("spark.sql.session.timeZone")
+        assert name is not None
+        zones: Any = self._spark.sparkContext._jvm.java.time.ZoneId  # type: ignore[union-attr]
+        try:
+            found = str(zones.of(name).normalized().getId())
+        except JAVA_ERRORS:  # one that only Spark knows
+            return name
+        return "UTC" if found == "Z" else found
 
     def _cluster_id(self) -> str | None:
         reader = OffsetReader(self._options.read_options())

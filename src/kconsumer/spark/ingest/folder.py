@@ -1,0 +1,121 @@
+"""Folder: a directory on any file system that Spark's JVM reaches.
+
+Owns: how a file of a checkpoint is read, and replaced as a whole. Threads: the driver's. Never: looks at the contents.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+JAVA_ERRORS: Final = (Py4JJavaError, PySparkException)  #: as which Java's exceptions come
+
+
+class Folder:
+    """A directory; its text is the qualified path, by which two are compared."""
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        self._gateway: Any = spark.sparkContext._gateway
+        self._conf: Any = spark.sparkContext._jsc.hadoopConfiguration()  # type: ignore[union-attr]
+        self._hadoop: Any = spark.sparkContext._jvm.org.apache.hadoop.fs  # type: ignore[union-attr]
+        found = self._hadoop.Path(path)
+        self._fs: Any = found.getFileSystem(self._conf)
+        self._path: Any = self._fs.makeQualified(found)
+
+    def __str__(self) -> str:
+        return str(self._path.toString())
+
+    def names(self, child: str) -> list[str]:
+        """What is in a directory of it; nothing where that is not there."""
+        path = self._child(child)
+        return [entry.getPath().getName() for entry in self._fs.listStatus(path)] if self._fs.exists(path) else []
+
+    def read(self, child: str) -> str | None:
+        """A file's text; None where it is not there."""
+        return self._text(self._child(child))
+
+    def read_replacement(self, child: str) -> str | None:
+        """What write() was to replace a file by and did not, perhaps the beginning of it; None where there is nothing.
+
+        On a file system that cannot replace a file in one step, a process that is killed may leave only this.
+        """
+        return self._text(self._new(child))
+
+    def write(self, child: str, text: str) -> None:
+        """Replace a file, so that a reader has the old text or the new one, also after a crash of the machine.
+
+        Raises:
+            OSError: it cannot be written; the old file is as it was.
+        """
+        if self._path.toUri().getScheme() == "file":
+            self._write_local(child, text)
+            return
+        new, path = self._new(child), self._child(child)
+        try:
+            stream = self._fs.create(new, True)
+            try:
+                stream.write(bytearray(text.encode()))
+                if stream.hasCapability("hsync"):
+                    stream.hsync()
+            finally:
+                stream.close()
+            self._replace(new, path)
+        except JAVA_ERRORS as error:
+            raise OSError(f"cannot write {path.toString()}: {getattr(error, 'java_exception', error)}") from error
+
+    # ---- how
+
+    def _child(self, name: str) -> Any:
+        return self._hadoop.Path(self._path, name)
+
+    def _new(self, name: str) -> Any:
+        return self._child(f".{name}.new")
+
+    def _text(self, path: Any) -> str | None:
+        if not self._fs.exists(path):
+            return None
+        stream = self._fs.open(path)
+        try:
+            return bytes(stream.readAllBytes()).decode()
+        finally:
+            stream.close()
+
+    def _write_local(self, child: str, text: str) -> None:
+        """Hadoop's local file system would replace a file and its checksum in two steps, and sync neither."""
+        folder = self._path.toUri().getPath()
+        path, new = os.path.join(folder, child), os.path.join(folder, f".{child}.new")
+        os.makedirs(folder, exist_ok=True)
+        with open(new, "wb") as file:
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        checksum = os.path.join(folder, f".{child}.crc")  # of the old text: Hadoop refuses the new one with it
+        if os.path.exists(checksum):
+            os.remove(checksum)
+        os.replace(new, path)
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _replace(self, new: Any, path: Any) -> None:
+        """In one step where the file system can: HDFS does."""
+        options = getattr(self._hadoop, "Options$Rename")
+        overwriting = self._gateway.new_array(options, 1)
+        overwriting[0] = options.OVERWRITE
+        try:
+            context = self._hadoop.FileContext.getFileContext(path.toUri(), self._conf)
+        except JAVA_ERRORS:  # this file system has no such interface
+            self._fs.delete(path, False)
+            if not self._fs.rename(new, path):
+                raise OSError(f"cannot rename {new.toString()} to {path.toString()}") from None
+        else:
+            context.rename(new, path, overwriting)
