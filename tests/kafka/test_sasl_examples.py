@@ -76,7 +76,8 @@ def replaced(code: str, secured: KafkaCluster, provider: OidcProvider, folder: P
     known = {
         **dict.fromkeys(ADDRESSES, secured.bootstrap(listener)),
         '"/etc/kafka/ca.pem"': repr(str(folder / "ca.pem")),
-        '"https://idp.example.org/oauth2/token"': repr(provider.token_url),
+        '"https://idp.example.org/oauth2/token"':  # the test's own provider speaks http
+            f'{provider.token_url!r}, "sasl.oauthbearer.token.endpoint.allow.http": True',
         '"sasl.oauthbearer.client.id": "reader"': f'"sasl.oauthbearer.client.id": {CLIENT_ID!r}',
         '"sasl.oauthbearer.client.secret": "…"': f'"sasl.oauthbearer.client.secret": {CLIENT_SECRET!r}',
         '"sasl.oauthbearer.scope": "kafka.read"': '"sasl.oauthbearer.scope": "read"',
