@@ -166,8 +166,7 @@ class Ingestion:
 
     def _time_zone(self) -> str:
         """The session's, under one of its names; times without a zone are read and written in it."""
-        name = self._spark.conf.get("spark.sql.session.timeZone")
-        assert name is not None
+        name = str(self._spark.conf.get("spark.sql.session.timeZone"))
         zones: Any = self._spark.sparkContext._jvm.java.time.ZoneId  # type: ignore[union-attr]
         try:
             found = str(zones.of(name).normalized().getId())
