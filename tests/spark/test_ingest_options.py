@@ -10,7 +10,9 @@ from pyspark.sql.types import IntegerType, StructField, StructType
 
 from kconsumer.errors import ConfigurationError
 from kconsumer.spark.ingest import Decoding, IngestOptions, checkpoint
+from kconsumer.spark.ingest.logs import QueryLog
 from kconsumer.spark.ingest.metrics import metrics_of
+from kconsumer.spark.offsets import Progress
 
 AVRO = '{"type": "record", "name": "R", "fields": [{"name": "n", "type": "int"}]}'
 
@@ -174,20 +176,33 @@ def test_a_record_of_another_version():
         checkpoint.check({**record(), "version": 99}, record(), "state")
 
 
-LOG = 'v1\n{"batchWatermarkMs":0}\n{"a":{"0":5},"b":{"0":7}}'
-
-
 def test_the_log_of_another_query():
-    checkpoint.check_foreign(LOG, ("b", "a", "c"), "state")
-    checkpoint.check_foreign(LOG, (), "state")
+    read = Progress({("a", 0): 5, ("b", 0): 7})
+    checkpoint.check_foreign(read, ("b", "a", "c"), "state")
+    checkpoint.check_foreign(read, (), "state")
     with pytest.raises(ConfigurationError, match="reads other topics: a, b there, a now"):
-        checkpoint.check_foreign(LOG, ("a",), "state")
+        checkpoint.check_foreign(read, ("a",), "state")
+
+
+class _Texts:
+    """A folder of one file."""
+
+    def __init__(self, text: str) -> None:
+        self.read = lambda _name: text
+
+    def __str__(self) -> str:
+        return "state"
+
+
+def test_the_end_of_a_batch():
+    log = QueryLog(_Texts('v1\n{"batchWatermarkMs":0}\n{"a":{"0":5},"b":{"0":7}}'))  # type: ignore[arg-type]
+    assert log.end_of(3) == Progress({("a", 0): 5, ("b", 0): 7})
 
 
 @pytest.mark.parametrize("log", ["", "v1\n{}", "v1\n{}\n17", "v1\n{}\nnonsense"])
 def test_the_log_of_a_query_over_something_else(log: str):
-    with pytest.raises(ConfigurationError, match="not one of a query over Kafka topics"):
-        checkpoint.check_foreign(log, ("a",), "state")
+    with pytest.raises(ConfigurationError, match="the checkpoint state is not one of a query over Kafka topics"):
+        QueryLog(_Texts(log)).end_of(0)  # type: ignore[arg-type]
 
 
 # ---- metrics

@@ -38,7 +38,9 @@ _OPTIONS: Final = (
     "minOffsetsPerTrigger", "maxTriggerDelay", "maxBytesPerTrigger", "commitOffsetsToGroup", "columns", "rackAware",
     "checkpointLocation",
 )
-_CANONICAL: Final = {name.lower(): name for name in _OPTIONS}
+# That `kconsumer ingest` sets, so that its queries read the same: see StreamReader.
+_INGESTION: Final = ("startingOffsetsArePartial", "endOffsetsFile")
+_CANONICAL: Final = {name.lower(): name for name in (*_OPTIONS, *_INGESTION)}
 _STRATEGIES: Final = ("assign", "subscribe", "subscribePattern")
 _ENDING: Final = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp")
 TRIGGER_OPTIONS: Final = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", "maxBytesPerTrigger")
@@ -96,6 +98,8 @@ class ReadOptions:
     max_delay_s: float
     commit_group: str | None
     checkpoint: str | None  #: checkpointLocation
+    partial_start: bool  #: startingOffsets holds for partitions whenever they appear; others begin at 0
+    end_file: str | None  #: a local file with the Progress of another query, which this one does not overtake
     rack_aware: bool
     read_committed: bool
 
@@ -134,6 +138,8 @@ class ReadOptions:
             max_delay_s=values.duration_s(given, "maxTriggerDelay", "15m"),
             commit_group=_commit_group(given),
             checkpoint=given.get("checkpointLocation"),
+            partial_start=values.flag(given, "startingOffsetsArePartial", False),
+            end_file=given.get("endOffsetsFile"),
             rack_aware=values.flag(given, "rackAware", False),
             read_committed=settings.isolation_level == "read_committed",
         )
@@ -204,7 +210,8 @@ def _check_tokens(settings: _config.Settings) -> None:
 
 def _refuse_misspelt(name: str) -> None:
     """Spark's own source takes any option; one that was meant to be ours must not go unnoticed."""
-    near = get_close_matches(name.lower(), [*_CANONICAL, "kafka.bootstrap.servers"], 1, 0.75)
+    public = [*map(str.lower, _OPTIONS), "kafka.bootstrap.servers"]
+    near = get_close_matches(name.lower(), public, 1, 0.75)
     if near:
         raise configuration_error(f"unknown option {name!r} (did you mean {_CANONICAL.get(near[0], near[0])}?)")
 

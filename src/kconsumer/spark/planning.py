@@ -6,7 +6,7 @@ Owns: plan (a batch read), ranges_between (a trigger), split. Threads: the drive
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import replace
 
 from kconsumer.errors import KafkaError
@@ -125,7 +125,8 @@ def first_offsets(start: Progress, end: Progress, beginnings: Offsets) -> Offset
 
 
 def ranges_between(
-    start: Progress, end: Progress, now: TopicIds, beginnings: Offsets, *, subscription: Subscription, loss: DataLoss
+    start: Progress, end: Progress, now: TopicIds, beginnings: Offsets, *, subscription: Subscription, loss: DataLoss,
+    given: Container[Place] = (),
 ) -> list[OffsetRange]:
     """What a trigger reads. Partitions that are gone are passed over; new ones, and those of a topic that has been
     recreated, are read from their beginning.
@@ -137,6 +138,7 @@ def ranges_between(
             is missing is gone.
         subscription: decides whether a new partition may have lost records, see _is_older().
         loss: is given what the query misses.
+        given: partitions whose beginning the options say: what is before it is not a loss.
     """
     recreated = set(start.recreated(end.ids))
     topics_read = {topic for topic, _ in start.offsets}
@@ -146,6 +148,7 @@ def ranges_between(
         loss.report((topic, -1), -1, f"topic {topic} was deleted and recreated since it was read (topic id "
                                      f"{start.ids[topic]} then, {end.ids[topic]} now), so the rest of the old one is "
                                      "lost; the new one is read from its beginning")
+    _report_read_elsewhere(start, end, loss)
     begun = first_offsets(start, end, beginnings)
     _report_gone(end.offsets.keys() - begun.keys(), "are gone before anything of them was read", loss)
     replaced = set(end.recreated(now))
@@ -154,7 +157,8 @@ def ranges_between(
         topic, last = place[0], end.offsets[place]
         if topic in replaced:
             continue
-        if first > 0 and (topic in recreated or (place not in start.offsets and place not in start.gone)):
+        new = place not in start.offsets and place not in start.gone and place not in given
+        if first > 0 and (topic in recreated or new):
             older = place not in start.offsets and _is_older(place, topics_read, subscription)
             _report_start(place, first, older, loss)
         if last < first:
@@ -165,6 +169,16 @@ def ranges_between(
     for topic in sorted(replaced):
         _report_replaced(topic, begun, end, now, loss)
     return ranges
+
+
+def _report_read_elsewhere(start: Progress, end: Progress, loss: DataLoss) -> None:
+    """What the query that this one follows read of partitions that are gone now."""
+    recreated = set(start.recreated(end.ids))
+    for place, at in sorted({**start.gone, **start.offsets}.items()):
+        last = end.gone.get(place, at)
+        if last > at and place[0] not in recreated:
+            loss.report(place, at, f"{names([place])} is gone, and was read to offset {at} only",
+                        lost=OffsetRange(*place, at, last), code=KafkaError._UNKNOWN_PARTITION)
 
 
 def _is_older(place: Place, topics_read: set[str], subscription: Subscription) -> bool:

@@ -14,10 +14,11 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from kconsumer.config.values import configuration_error
 from kconsumer.errors import KafkaError
 from kconsumer.spark.data_loss import DataLoss
+from kconsumer.spark.followed import followed
 from kconsumer.spark.group_progress import GroupProgress
 from kconsumer.spark.initial_offsets import initial_offsets
 from kconsumer.spark.offset_reader import Found, OffsetReader
-from kconsumer.spark.offsets import LATEST, NO_ID, OffsetRange, Offsets, Progress, TopicIds, names
+from kconsumer.spark.offsets import LATEST, NO_ID, AtOffsets, OffsetRange, Offsets, Progress, TopicIds, names
 from kconsumer.spark.options import ReadOptions
 from kconsumer.spark.partition import RangePartition, read_partition
 from kconsumer.spark.planning import option_of, ranges_between, split
@@ -39,6 +40,7 @@ class StreamReader(DataSourceStreamReader):
         self._initial_is_latest = False
         self._initial_held = False
         self._beginnings: Offsets = {}  # of partitions that the query has not read yet
+        self._given = self._start.offsets if options.partial_start and isinstance(self._start, AtOffsets) else None
         self._latest: Progress | None = None  # all there was at the last question
         self._ids: TopicIds | None = None  # that the topics had then
         self._available_now = False
@@ -53,7 +55,10 @@ class StreamReader(DataSourceStreamReader):
     def initialOffset(self) -> dict[str, Any]:
         if self._initial is None:
             topics = self._reader.topics()
-            found = self._reader.resolve(self._start, option_of("starting", self._start), topics.places, start=True)
+            if self._given is None:
+                found = self._reader.resolve(self._start, option_of("starting", self._start), topics.places, start=True)
+            else:
+                found = {place: self._given.get(place, 0) for place in topics.places}
             self._initial_is_latest = LATEST in found.values()
             self._initial = Progress(self._reader.look_up(found), topics.ids)
         return self._initial.to_json()
@@ -81,13 +86,25 @@ class StreamReader(DataSourceStreamReader):
         """The ends of all partitions, and what is known of those that are not in `start`; one round of questions."""
         if self._target is not None:
             return self._target
-        found = self._reader.latest(start)
-        self._beginnings.update(found.beginnings)
-        self._ids = found.ids
-        self._latest = self._with_gone(found, start)
+        found = self._look(start)
+        if self._options.end_file is not None:
+            self._latest = followed(self._options.end_file, start)
+        else:
+            self._latest = self._with_gone(found, start)
         if self._available_now:
             self._target = self._latest
         return self._latest
+
+    def _look(self, start: Progress) -> Found:
+        """Ask for the ends, and note where partitions that are not in `start` begin."""
+        found = self._reader.latest(start)
+        self._ids = found.ids
+        self._beginnings.update(found.beginnings)
+        if self._given is not None:
+            recreated = set(start.recreated(found.ids))
+            self._beginnings.update({place: self._given.get(place, 0) for place in found.beginnings
+                                     if place[0] not in recreated})
+        return found
 
     def _with_gone(self, found: Found, start: Progress) -> Progress:
         """The ends, and what was read of partitions that are not there now. Should they come back, the query goes on
@@ -135,12 +152,10 @@ class StreamReader(DataSourceStreamReader):
         read = start.offsets.keys() | start.gone.keys()
         new = {place for place in end.offsets if place not in read or place[0] in recreated}
         if self._ids is None or not new <= self._beginnings.keys():  # a trigger of an earlier run
-            found = self._reader.latest(start)
-            self._beginnings.update(found.beginnings)
-            self._ids = found.ids
+            self._ids = self._look(start).ids
         beginnings = {place: self._beginnings[place] for place in new if place in self._beginnings}
         return ranges_between(start, end, self._ids, beginnings, subscription=self._options.subscription,
-                              loss=self._loss)
+                              loss=self._loss, given=self._given or {})
 
     def _first_trigger(self, start: Progress, end: Progress) -> Progress:
         """Where the first trigger starts, which may be planned again after a failure: partitions that its end lacks

@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from kconsumer.config.values import configuration_error
-from kconsumer.errors import ConfigurationError
 from kconsumer.spark.ingest.folder import Folder
 from kconsumer.spark.ingest.options import IngestOptions
 from kconsumer.spark.offsets import Progress
@@ -111,18 +110,15 @@ def check(recorded: Mapping[str, Any], wanted: Mapping[str, Any], where: str) ->
                                   "ones, or begin anew with another checkpoint and another place to write to")
 
 
-def check_foreign(document: str, topics: tuple[str, ...], where: str) -> None:
+def check_foreign(progress: Progress, topics: tuple[str, ...], where: str) -> None:
     """The checkpoint of a query that this job has not begun: its topics are all that it tells.
 
     Args:
-        document: the newest file of its log of offsets.
+        progress: the end of its newest batch.
         topics: that are wanted; none with a pattern.
         where: the checkpoint.
     """
-    try:
-        known = {topic for topic, _ in Progress.from_json(json.loads(document.splitlines()[2])).offsets}
-    except (ValueError, IndexError, ConfigurationError):
-        raise configuration_error(f"the checkpoint {where} is not one of a query over Kafka topics") from None
+    known = {topic for topic, _ in progress.offsets}
     if topics and not known <= set(topics):
         raise configuration_error(f"the checkpoint {where} is of a query that reads other topics: "
                                   f"{_shown(sorted(known))} there, {_shown(sorted(topics))} now")

@@ -17,9 +17,9 @@ from kconsumer.config.values import configuration_error
 from kconsumer.spark.ingest.decoding import RAW, REASON, decoded, parse_schema
 from kconsumer.spark.ingest.options import IngestOptions
 from kconsumer.spark.offset_reader import OffsetReader
-from kconsumer.spark.offsets import Progress, to_json
+from kconsumer.spark.offsets import Progress, TopicIds, to_json
 from kconsumer.spark.options import ReadOptions
-from kconsumer.spark.stream import StreamReader, UnlimitedStreamReader
+from kconsumer.spark.stream import UnlimitedStreamReader
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,6 +36,18 @@ class Plan:
 
     start: str  #: startingOffsets
     schema: StructType | None  #: of JSON
+    ids: TopicIds | None = None  #: of the topics when `start` was looked up; None: it is the option as it was given
+
+    @classmethod
+    def at(cls, start: Progress, schema: StructType | None) -> Plan:
+        """Begin at these offsets, whatever the options say."""
+        return cls(json.dumps(to_json(start.offsets)), schema, start.ids)
+
+    @property
+    def progress(self) -> Progress:
+        """`start`, where it was looked up."""
+        assert self.ids is not None
+        return Progress(Progress.from_json(json.loads(self.start)).offsets, self.ids)
 
 
 def plan(spark: SparkSession, options: IngestOptions) -> Plan:
@@ -48,23 +60,45 @@ def plan(spark: SparkSession, options: IngestOptions) -> Plan:
     schema = None
     if options.decoding.kind == "json" and options.decoding.schema is not None:
         schema = parse_schema(spark, options.decoding.schema)
-    start = options.start
-    inferred = options.decoding.kind == "json" and schema is None
-    # The query of the dead letters begins at the same record; where bad ones fail the run, a later one may have it.
-    fixed = options.bad in ("dead-letter", "fail")
-    if fixed or inferred:
-        reader = UnlimitedStreamReader(options.read_options())
-        try:
-            if fixed:
-                start = json.dumps(to_json(Progress.from_json(reader.initialOffset()).offsets))
-            if inferred:
-                schema = _infer(spark, options, reader)
-        finally:
-            reader.stop()
-    return Plan(start, schema)
+    if options.decoding.kind == "json" and schema is None:
+        schema = _infer(spark, options)
+    if not is_resolved(options.bad):
+        return Plan(options.start, schema)
+    reader = UnlimitedStreamReader(options.read_options())
+    try:
+        return Plan.at(Progress.from_json(reader.initialOffset()), schema)
+    finally:
+        reader.stop()
 
 
-def _infer(spark: SparkSession, options: IngestOptions, reader: StreamReader) -> StructType:
+def is_resolved(bad: str) -> bool:
+    """Whether the start is looked up once: the query of the dead letters begins at the same records. Where bad ones
+    fail the run, a later one may have such a query."""
+    return bad in ("dead-letter", "fail")
+
+
+def with_new_partitions(made: Plan, options: IngestOptions) -> Plan:
+    """The plan with the beginnings of the partitions that are there by now.
+
+    Whichever query comes to read one, it begins there. What was deleted of a partition that is younger than the
+    ingestion, or of a recreated topic, is a loss, so it begins at 0. An older topic that the user adds begins at
+    its first record.
+    """
+    known = made.progress
+    offsets = OffsetReader(options.read_options())
+    try:
+        found = offsets.latest(known)
+    finally:
+        offsets.close()
+    recreated = set(known.recreated(found.ids))
+    kept = {place: at for place, at in known.offsets.items() if place[0] not in recreated}
+    topics = {topic for topic, _ in known.offsets}
+    new = {place: at if options.topics and place[0] not in topics else 0
+           for place, at in found.beginnings.items() if place not in kept}
+    return Plan.at(Progress({**kept, **new}, {**known.ids, **found.ids}), made.schema)
+
+
+def _infer(spark: SparkSession, options: IngestOptions) -> StructType:
     """The schema of the first records of every partition that is there."""
     sampled = ReadOptions.parse(options.source_options("earliest"))
     offsets = OffsetReader(sampled)
@@ -98,10 +132,16 @@ def _assignment(offsets: Any) -> dict[str, list[int]]:
     return {topic: [int(p) for p in partitions] for topic, partitions in to_json(offsets).items()}
 
 
-def rows(spark: SparkSession, options: IngestOptions, made: Plan) -> DataFrame:
-    """The records as they stream in, decoded, with RAW and (but for raw values) REASON."""
+def rows(spark: SparkSession, options: IngestOptions, made: Plan, **more: str) -> DataFrame:
+    """The records as they stream in, decoded, with RAW and (but for raw values) REASON.
+
+    Args:
+        spark, options, made: of the ingestion.
+        more: options of the source.
+    """
+    source = options.source_options(made.start, resolved=made.ids is not None)
     frame = spark.readStream.format("kconsumer").options(
-        **{"checkpointLocation": options.checkpoint, **options.source_options(made.start)}).load()
+        **{"checkpointLocation": options.checkpoint, **source, **more}).load()
     return decoded(frame, options.decoding, made.schema)
 
 
@@ -152,12 +192,27 @@ def start_output(spark: SparkSession, options: IngestOptions, made: Plan) -> Str
     return writer.start(options.path) if options.path is not None else writer.start()
 
 
-def start_dead_letters(spark: SparkSession, options: IngestOptions, made: Plan) -> StreamingQuery:
-    """The query that writes the dead letters, from the same offsets on, with progress of its own."""
+def dead_letter_checkpoint(options: IngestOptions) -> str:
+    """Of the query of the dead letters."""
+    return f"{options.checkpoint.rstrip('/')}/{DEAD_LETTER_CHECKPOINT}"
+
+
+def start_dead_letters(
+    spark: SparkSession, options: IngestOptions, made: Plan, follow: str, ends: bool
+) -> StreamingQuery:
+    """The query that writes the dead letters, from the same offsets on, with progress of its own.
+
+    Args:
+        spark, options, made: of the ingestion.
+        follow: the file that says how far the output has been written (kconsumer.spark.followed).
+        ends: the query reads as far as that says when it starts, and ends.
+    """
     assert options.dead_letters is not None
     source = {name: value for name, value in options.source.items() if name.lower() != "commitoffsetstogroup"}
     own = IngestOptions(**{**vars(options), "source": source})
-    checkpoint = f"{options.checkpoint.rstrip('/')}/{DEAD_LETTER_CHECKPOINT}"
-    return (dead_letters(rows(spark, own, made)).writeStream.format("parquet").outputMode("append")
+    checkpoint = dead_letter_checkpoint(options)
+    frame = rows(spark, own, made, checkpointLocation=checkpoint, endOffsetsFile=follow)
+    trigger = {"availableNow": True} if ends else options.trigger_arguments()
+    return (dead_letters(frame).writeStream.format("parquet").outputMode("append")
             .option("checkpointLocation", checkpoint).queryName("kconsumer ingest, dead letters")
-            .trigger(**options.trigger_arguments()).start(options.dead_letters))
+            .trigger(**trigger).start(options.dead_letters))

@@ -20,6 +20,7 @@ BAD_RECORDS: Final = ("column", "dead-letter", "fail")
 _FILE_FORMATS: Final = ("parquet", "json", "orc", "csv", "text", "avro")
 # What the job decides itself, and what to use in its place.
 _OURS: Final = {
+    "startingoffsetsarepartial": "the job decides that", "endoffsetsfile": "the job decides that",
     "subscribe": "give the topics", "subscribepattern": "give the pattern", "assign": "give the topics",
     "startingoffsets": "give the start", "columns": "choose with the selection", "path": "give the path",
     "checkpointlocation": "give the checkpoint",
@@ -130,6 +131,11 @@ class IngestOptions:
             raise configuration_error("bad records as dead letters and a path for them go together")
 
     @property
+    def writes_files(self) -> bool:
+        """Whether Spark writes the output as files."""
+        return self.format.lower() in _FILE_FORMATS
+
+    @property
     def bad(self) -> str:
         """One of BAD_RECORDS, or empty where none can be bad."""
         return "" if self.decoding.kind == "raw" else self.bad_records or "column"
@@ -140,11 +146,20 @@ class IngestOptions:
         found = [text.partition("=") for text in self.partition_by]
         return tuple((name.strip(), expression if equals else None) for name, equals, expression in found)
 
-    def source_options(self, start: str | None = None) -> dict[str, str]:
-        """Those of the data source; `start` in place of the one given."""
+    def source_options(self, start: str | None = None, resolved: bool = False) -> dict[str, str]:
+        """Those of the data source; `start` in place of the one given.
+
+        Args:
+            start: startingOffsets.
+            resolved: it says of every partition where the query begins, whatever other options say.
+        """
         what = {"subscribePattern": self.pattern} if self.pattern is not None else {"subscribe": ",".join(self.topics)}
+        source = dict(self.source)
+        if resolved:
+            source = {name: value for name, value in source.items() if not name.lower().startswith("starting")}
+            what["startingOffsetsArePartial"] = "true"
         return {
-            **self.source, **what, **{f"kafka.{name}": value for name, value in self.kafka.items()},
+            **source, **what, **{f"kafka.{name}": value for name, value in self.kafka.items()},
             "kafka.bootstrap.servers": self.bootstrap_servers, "startingOffsets": start or self.start,
         }
 

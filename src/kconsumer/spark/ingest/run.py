@@ -9,20 +9,30 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import queue
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
+from kconsumer.config.values import configuration_error
 from kconsumer.spark import register
+from kconsumer.spark.followed import tell
 from kconsumer.spark.ingest import checkpoint, job
 from kconsumer.spark.ingest.decoding import parse_schema
 from kconsumer.spark.ingest.folder import JAVA_ERRORS, Folder
+from kconsumer.spark.ingest.logs import QueryLog, check_written, table_folder
 from kconsumer.spark.ingest.metrics import TriggerMetrics, metrics_of
 from kconsumer.spark.ingest.options import IngestOptions
+from kconsumer.spark.initial_offsets import initial_offsets
 from kconsumer.spark.offset_reader import OffsetReader
+from kconsumer.spark.offsets import Progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,11 +44,18 @@ _LAST_EVENTS_S: Final = 5.0  # Spark tells of a trigger a little after it
 # Spark gives a Python process ten seconds to start, however busy the machine is. Nothing is lost by another try.
 _DID_NOT_START: Final = "failed to connect back"
 _TRIES: Final = 3
+_STOPS_AT_ONCE: Final = 2
 
 _log = logging.getLogger("kconsumer.spark")
 
 
-_Start = Callable[["SparkSession", IngestOptions, job.Plan], "StreamingQuery"]
+@dataclass
+class _Running:
+    """A query, and how it is started again."""
+
+    begin: Callable[[], StreamingQuery]
+    query: StreamingQuery
+    is_output: bool
 
 
 class _Events(StreamingQueryListener):
@@ -68,12 +85,14 @@ class Ingestion:
         self._spark = spark
         self._options = options
         self._plan: job.Plan | None = None
-        self._queries: list[StreamingQuery] = []
-        self._begin: list[_Start] = []  # of each query: what starts it
+        self._queries: list[_Running] = []
+        self._parts: Iterator[list[bool]] = iter(())
         self._tries = 0  # how often something did not start
         self._events = _Events()
         self._total = 0
         self._stops = 0  # how often it was asked to stop
+        self._last_part = False  # which stop() does not end
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._finished: dict[str, int] = {}  # triggers that are over, by run
 
     def start(self) -> None:
@@ -84,13 +103,17 @@ class Ingestion:
             KafkaException: the brokers do not answer.
             PySparkException: Spark refuses the query.
         """
+        if not hasattr(self._spark, "_jvm"):
+            raise configuration_error("an ingestion cannot run over Spark Connect, as it looks into its checkpoint: "
+                                      "give it a session of its own, without spark.remote")
         register(self._spark)
         self._plan = self._prepare()
+        self._folder = tempfile.TemporaryDirectory(prefix="kconsumer-ingest-")
+        Path(self._follow).touch()
         self._spark.streams.addListener(self._events)
         try:
-            self._add(job.start_output)
-            if self._options.dead_letters is not None and not self._options.ends:
-                self._add(job.start_dead_letters)
+            self._parts = self._schedule()
+            self._begin(next(self._parts))
         except BaseException:
             self.close()
             raise
@@ -105,12 +128,10 @@ class Ingestion:
         Raises:
             PySparkException: a query has failed; the others have been stopped.
         """
-        assert self._plan is not None
         try:
             self._await(on_trigger, on_look)
-            if self._options.dead_letters is not None and self._options.ends and not self._stops:
-                # After the output has been written, so that none of its bad records is left for the next run.
-                self._add(job.start_dead_letters)
+            for part in self._parts:
+                self._begin(part)
                 self._await(on_trigger, on_look)
         finally:
             self.close()
@@ -121,28 +142,72 @@ class Ingestion:
 
     def close(self) -> None:
         """Stop what is still running, at once."""
-        for query in self._queries:
-            query.stop()
+        for running in self._queries:
+            running.query.stop()
         self._spark.streams.removeListener(self._events)
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    # ---- the parts of a run
+
+    def _schedule(self) -> Iterator[list[bool]]:
+        """The queries of each part of the run: whether each is the output. One begins when the last one has ended.
+
+        The dead letters never overtake the output, and reach it at the end of a run: also at that of one that was asked
+        to stop. After one that failed or was killed, they reach it before the output goes on.
+        """
+        dead = self._options.dead_letters is not None
+        if dead and self._is_behind():
+            yield [False]
+            if self._stops:
+                return
+        yield [True] if not dead or self._options.ends else [True, False]
+        self._last_part = True
+        if dead and self._stops < _STOPS_AT_ONCE and self._is_behind():
+            yield [False]
+
+    def _is_behind(self) -> bool:
+        """Whether the output has read what the dead letters have not; says how far the output is."""
+        done = self._log.progress()
+        if done is None:
+            return False
+        tell(self._follow, done)
+        return done != QueryLog(Folder(self._spark, job.dead_letter_checkpoint(self._options))).progress()
+
+    @property
+    def _log(self) -> QueryLog:
+        return QueryLog(Folder(self._spark, self._options.checkpoint))
+
+    @property
+    def _follow(self) -> str:
+        """The file that says how far the output is."""
+        assert self._folder is not None
+        return os.path.join(self._folder.name, "output")
 
     # ---- the checkpoint
 
     def _prepare(self) -> job.Plan:
         """What the checkpoint says the run is to begin with, or a new plan, which it then says."""
-        folder = Folder(self._spark, self._options.checkpoint)
-        logs = [name for name in folder.names("offsets") if name.isdecimal()]
-        document = checkpoint.load(folder) if logs else None  # before its first trigger nothing holds a query to it
-        if document is None:
-            if logs:
-                newest = folder.read(f"offsets/{max(logs, key=int)}") or ""
-                checkpoint.check_foreign(newest, self._options.topics, str(folder))
-            made = job.plan(self._spark, self._options)
-        else:
-            made = self._recorded(document)
-        record = self._record(made.schema)
+        log = self._log
+        folder, progress = log.checkpoint, [log.planned, log.done]
+        document = checkpoint.load(folder) if progress[0] is not None else None
+        if document is not None and document.get("after") == progress:
+            document = None  # before its first trigger nothing holds a query to it
+        after = None
         if document is not None:
+            made = self._recorded(document)
+            record = self._record(made.schema)
             checkpoint.check(document["options"], record, str(folder))
-        new = {"options": record, "start": made.start,
+            after = document.get("after")
+        else:
+            made = job.plan(self._spark, self._options)
+            if progress[0] is not None:
+                made, after = self._taken_over(log, made), progress
+            record = self._record(made.schema)
+        self._check_folders(log)
+        if made.ids is not None:
+            made = job.with_new_partitions(made, self._options)
+        new = {"options": record, "start": made.start, "ids": made.ids, "after": after,
                "schema": made.schema.jsonValue() if made.schema is not None else None}
         if new != document:
             folder.write(checkpoint.FILE, json.dumps(new, indent=1) + "\n")
@@ -152,11 +217,39 @@ class Ingestion:
         """The plan of the run that began the checkpoint, with the schema that is given now, if one is."""
         from pyspark.sql.types import StructType
 
-        decoding = self._options.decoding
+        decoding, bad = self._options.decoding, document["options"].get("bad_records") or ""
         schema = StructType.fromJson(document["schema"]) if document["schema"] is not None else None
         if decoding.kind == "json" and decoding.schema is not None:
             schema = parse_schema(self._spark, decoding.schema)
-        return job.Plan(document["start"], schema)
+        done = self._log.progress()
+        if bad == "fail" and self._options.bad == "dead-letter" and done is not None:
+            return job.Plan.at(done, schema)  # what has been written has no bad record
+        ids = document.get("ids", {} if job.is_resolved(bad) else None)
+        return job.Plan(document["start"], schema, ids)
+
+    def _taken_over(self, log: QueryLog, made: job.Plan) -> job.Plan:
+        """The plan of going on with a checkpoint that this job has not begun: where that ends, whatever the start."""
+        assert log.planned is not None
+        newest = log.end_of(log.planned)
+        checkpoint.check_foreign(newest, self._options.topics, str(log.checkpoint))
+        if made.ids is None:
+            return made
+        done = log.progress()
+        if done is None:  # its first batch is read again, from where it began
+            begun = initial_offsets(self._options.checkpoint, newest.offsets)
+            return made if begun is None else job.Plan.at(Progress(begun), made.schema)
+        return job.Plan.at(done, made.schema)
+
+    def _check_folders(self, log: QueryLog) -> None:
+        """Whether the outputs are those that the checkpoints' queries wrote."""
+        options = self._options
+        if options.writes_files:
+            found = table_folder(self._spark, options.table) if options.table is not None else Folder(
+                self._spark, options.path or "")
+            check_written(log, found)
+        if options.dead_letters is not None:
+            check_written(QueryLog(Folder(self._spark, job.dead_letter_checkpoint(options))),
+                          Folder(self._spark, options.dead_letters))
 
     def _record(self, schema: StructType | None) -> checkpoint.Record:
         path, dead_letters = (text and str(Folder(self._spark, text))
@@ -183,15 +276,23 @@ class Ingestion:
 
     # ---- the queries
 
-    def _add(self, begin: _Start) -> None:
-        self._begin.append(begin)
-        self._queries.append(self._started(begin))
+    def _begin(self, part: list[bool]) -> None:
+        for is_output in part:
+            begin = self._output if is_output else partial(self._dead_letters, ends=len(part) == 1)
+            self._queries.append(_Running(begin, self._started(begin), is_output))
 
-    def _started(self, begin: _Start) -> StreamingQuery:
+    def _output(self) -> StreamingQuery:
         assert self._plan is not None
+        return job.start_output(self._spark, self._options, self._plan)
+
+    def _dead_letters(self, ends: bool) -> StreamingQuery:
+        assert self._plan is not None
+        return job.start_dead_letters(self._spark, self._options, self._plan, self._follow, ends)
+
+    def _started(self, begin: Callable[[], StreamingQuery]) -> StreamingQuery:
         while True:
             try:
-                return begin(self._spark, self._options, self._plan)
+                return begin()
             except Exception as error:
                 if not self._again(error):
                     raise
@@ -208,17 +309,17 @@ class Ingestion:
         """Until no query runs."""
         ending: dict[str, int] = {}  # by run: the triggers that were over when it was asked to stop
         while True:
-            queries = list(self._queries)
+            queries = [running.query for running in self._queries]
             active = [query for query in queries if query.isActive]
             failed = self._failed()
-            if failed or (not active and queries == self._queries):
+            if failed or (not active and queries == [running.query for running in self._queries]):
                 break
             self._report(on_trigger)
             on_look()
-            if self._stops:
+            if self._stops >= (_STOPS_AT_ONCE if self._last_part else 1):
                 for query in active:
                     before = ending.setdefault(str(query.runId), self._finished.get(str(query.runId), 0))
-                    if self._stops > 1 or self._between_triggers(query, before):
+                    if self._stops >= _STOPS_AT_ONCE or self._between_triggers(query, before):
                         query.stop()
             time.sleep(_LOOK_S)
         self._drain(on_trigger)
@@ -228,13 +329,13 @@ class Ingestion:
     def _failed(self) -> list[StreamingQuery]:
         """The queries that have failed and are not worth another try."""
         found = []
-        for number, query in enumerate(self._queries):
-            if query.isActive or (error := query.exception()) is None:
+        for running in self._queries:
+            if running.query.isActive or (error := running.query.exception()) is None:
                 continue
             if self._again(error):
-                self._queries[number] = self._started(self._begin[number])
+                running.query = self._started(running.begin)
             else:
-                found.append(query)
+                found.append(running.query)
         return found
 
     def _between_triggers(self, query: StreamingQuery, before: int) -> bool:
@@ -245,14 +346,18 @@ class Ingestion:
         while not self._events.progress.empty():
             run, progress = self._events.progress.get()
             self._finished[run] = self._finished.get(run, 0) + 1
-            if self._queries and run == str(self._queries[0].runId) and progress.get("numInputRows"):
+            if run not in {str(running.query.runId) for running in self._queries if running.is_output}:
+                continue
+            if self._options.dead_letters is not None and (end := progress["sources"][0].get("endOffset")):
+                tell(self._follow, Progress.from_json(json.loads(end) if isinstance(end, str) else end))
+            if progress.get("numInputRows"):
                 found = metrics_of(progress, self._total)
                 self._total = found.total_rows
                 on_trigger(found)
 
     def _drain(self, on_trigger: Callable[[TriggerMetrics], None]) -> None:
         """What Spark has not told yet of queries that have ended; it tells of their end last."""
-        ended = {str(query.runId) for query in self._queries if not query.isActive}
+        ended = {str(running.query.runId) for running in self._queries if not running.query.isActive}
         deadline = time.monotonic() + _LAST_EVENTS_S
         while not ended <= self._events.ended and time.monotonic() < deadline:
             time.sleep(0.01)

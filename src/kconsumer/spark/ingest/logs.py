@@ -1,0 +1,111 @@
+"""What Spark has written down about a query: its checkpoint's logs, and the log of the folder that it writes to.
+
+Owns: QueryLog, and check_written(), which compares the two. Threads: the driver's. Never: writes there.
+
+A query that writes files numbers its batches in two places. The checkpoint has `offsets` (planned) and `commits`
+(done), the folder of the output has `_spark_metadata` (written). Spark skips a batch whose number is written already,
+without a word, and cannot read a folder in which earlier batches are missing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from kconsumer.config.values import configuration_error
+from kconsumer.errors import ConfigurationError
+from kconsumer.spark.ingest.folder import Folder
+from kconsumer.spark.offsets import Progress, to_json
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+WRITTEN: Final = "_spark_metadata"
+_COMPACT: Final = ".compact"
+
+
+class QueryLog:
+    """Of one query.
+
+    Args:
+        checkpoint: its checkpoint.
+    """
+
+    def __init__(self, checkpoint: Folder) -> None:
+        self.checkpoint = checkpoint
+
+    @property
+    def planned(self) -> int | None:
+        """The newest batch that was planned."""
+        return _newest(self.checkpoint.names("offsets"))
+
+    @property
+    def done(self) -> int | None:
+        """The newest batch that is done."""
+        return _newest(self.checkpoint.names("commits"))
+
+    def progress(self) -> Progress | None:
+        """Where the query goes on; None: no batch is done.
+
+        Raises:
+            ConfigurationError: it does not read Kafka topics.
+        """
+        done = self.done
+        return None if done is None else self.end_of(done)
+
+    def end_of(self, batch: int) -> Progress:
+        """Where a batch ends.
+
+        Raises:
+            ConfigurationError: the query does not read Kafka topics.
+        """
+        text = self.checkpoint.read(f"offsets/{batch}") or ""
+        try:
+            return Progress.from_json(json.loads(text.splitlines()[2]))
+        except (ValueError, IndexError, ConfigurationError):
+            raise configuration_error(f"the checkpoint {self.checkpoint} is not one of a query over Kafka "
+                                      "topics") from None
+
+
+def check_written(log: QueryLog, output: Folder | None) -> None:
+    """Whether a folder has exactly the batches that the checkpoint says are done, or the one that was killed besides.
+
+    Args:
+        log: of the query that is to write there.
+        output: the folder; None: a table that is not there yet.
+
+    Raises:
+        ConfigurationError: batches are missing, or another query's are there.
+    """
+    newest = None if output is None else _newest(
+        name.removesuffix(_COMPACT) for name in output.names(WRITTEN))
+    written, done, planned = (-1 if batch is None else batch for batch in (newest, log.done, log.planned))
+    where = "the table" if output is None else str(output)
+    if written < done:
+        there = "has none" if written < 0 else f"ends with batch {written}"
+        offsets = json.dumps(to_json(log.end_of(done).offsets))
+        raise configuration_error(
+            f"the query of the checkpoint {log.checkpoint} has written batches 0 to {done}, but {where} {there}, so "
+            "that Spark could not read what is added: write to where that query wrote, or go on from its offsets with "
+            f"another checkpoint: --from '{offsets}'")
+    if written > max(done, planned):
+        raise configuration_error(
+            f"{where} has batches 0 to {written} of another checkpoint than {log.checkpoint}, whose next one is "
+            f"{done + 1}, so that Spark would leave out what is read: give the checkpoint that it was written with, or "
+            "write elsewhere")
+
+
+def table_folder(spark: SparkSession, table: str) -> Folder | None:
+    """Where a table of files lies; None where there is no such table."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        rows = spark.sql(f"DESCRIBE TABLE EXTENDED {table}").where("col_name = 'Location'").collect()
+    except AnalysisException:
+        return None
+    return Folder(spark, rows[0].data_type) if rows else None
+
+
+def _newest(names: Iterable[str]) -> int | None:
+    return max((int(name) for name in names if name.isdecimal()), default=None)
