@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,6 +29,7 @@ def pytest_ignore_collect(config: pytest.Config) -> bool | None:
 
 
 Names = Callable[[], str]
+AsDaemon = Callable[..., Callable[..., Any]]
 
 
 def delete_before(kafka: KafkaCluster, topic: str, offset: int, partition: int = 0) -> None:
@@ -70,17 +73,19 @@ def filled(kafka: KafkaCluster, topic_name: Names) -> Callable[..., str]:
     return make
 
 
-@pytest.fixture
-def grow(kafka: KafkaCluster) -> Callable[[str, int], None]:
+def grow_topic(kafka: KafkaCluster, topic: str, count: int) -> None:
+    """Give a topic so many partitions."""
     from confluent_kafka.admin import AdminClient, NewPartitions
 
-    def to(topic: str, count: int) -> None:
-        admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
-        for future in admin.create_partitions([NewPartitions(topic, count)]).values():
-            future.result(30)
-        until(lambda: len(kafka.leaders(topic)) == count and -1 not in kafka.leaders(topic).values())
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+    for future in admin.create_partitions([NewPartitions(topic, count)]).values():
+        future.result(30)
+    until(lambda: len(kafka.leaders(topic)) == count and -1 not in kafka.leaders(topic).values())
 
-    return to
+
+@pytest.fixture
+def grow(kafka: KafkaCluster) -> Callable[[str, int], None]:
+    return lambda topic, count: grow_topic(kafka, topic, count)
 
 
 @pytest.fixture(scope="session")
@@ -105,3 +110,16 @@ def read(spark: Any, kafka: KafkaCluster) -> Callable[..., Any]:
             **{"kafka.bootstrap.servers": kafka.bootstrap_servers, **texts}).load()
 
     return load
+
+
+@pytest.fixture
+def as_daemon(monkeypatch: pytest.MonkeyPatch) -> AsDaemon:
+    """``as_daemon(function)``: the function as one of pyspark's daemon, which this process is then."""
+
+    def make(function: FunctionType, main: str = "pyspark.daemon") -> Callable[..., Any]:
+        spec = SimpleNamespace(name=main)
+        monkeypatch.setitem(sys.modules, "__main__", SimpleNamespace(__spec__=spec))
+        names = {**function.__globals__, "__spec__": spec}
+        return FunctionType(function.__code__.replace(co_name=function.__name__.partition("_of_")[0]), names)
+
+    return make

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import gc
 import socket
-import sys
 from collections.abc import Callable, Iterator
-from types import SimpleNamespace
 
 import pytest
 
 from kconsumer.spark import latency
+from tests.spark.conftest import AsDaemon
 
 
 @pytest.fixture(autouse=True)
@@ -19,11 +18,6 @@ def not_yet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     before = list(gc.callbacks)
     yield
     gc.callbacks[:] = before
-
-
-@pytest.fixture
-def in_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "__main__", SimpleNamespace(__spec__=SimpleNamespace(name="pyspark.daemon")))
 
 
 @pytest.fixture
@@ -41,11 +35,11 @@ def sends_at_once(sock: socket.socket) -> bool:
     return sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
 
 
-def test_a_worker_hears_and_is_heard_at_once(in_daemon: None, connection: socket.socket):
+def test_a_worker_hears_and_is_heard_at_once(as_daemon: AsDaemon, connection: socket.socket):
     before = len(gc.callbacks)
-    worker(connection, latency.hear_at_once)
+    as_daemon(worker)(connection, latency.hear_at_once)
     assert sends_at_once(connection)
-    worker(connection, latency.hear_at_once)
+    as_daemon(worker)(connection, latency.hear_at_once)
     assert len(gc.callbacks) == before + hasattr(socket, "TCP_QUICKACK")
     gc.collect()  # as after every task
     connection.close()
@@ -53,7 +47,7 @@ def test_a_worker_hears_and_is_heard_at_once(in_daemon: None, connection: socket
 
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="this kernel cannot be told to acknowledge at once")
-def test_every_full_collection_asks_for_acknowledgements(in_daemon: None, monkeypatch: pytest.MonkeyPatch):
+def test_every_full_collection_asks_for_acknowledgements(as_daemon: AsDaemon, monkeypatch: pytest.MonkeyPatch):
     told = []
 
     class Recorded(socket.socket):
@@ -61,7 +55,7 @@ def test_every_full_collection_asks_for_acknowledgements(in_daemon: None, monkey
             told.append(given)
 
     with Recorded() as found:
-        worker(found, latency.hear_at_once)
+        as_daemon(worker)(found, latency.hear_at_once)
         del told[:]
         gc.collect()
         gc.collect(0)
@@ -74,10 +68,34 @@ def test_no_other_process_does(connection: socket.socket):
     assert not sends_at_once(connection)
 
 
-def test_a_socket_that_is_not_there_or_needs_nothing(in_daemon: None):
+def worker_of_another_version(connection: socket.socket, task: Callable[[], None]) -> None:
+    task()
+
+
+def test_a_daemon_that_is_not_known_is_left_alone(as_daemon: AsDaemon, connection: socket.socket):
+    before = len(gc.callbacks)
+    as_daemon(worker_of_another_version)(connection, latency.hear_at_once)
+    assert not sends_at_once(connection)
+    latency._done = False
+    as_daemon(worker, "another.daemon")(connection, latency.hear_at_once)
+    assert not sends_at_once(connection)
+    assert len(gc.callbacks) == before
+
+
+def test_a_connection_that_has_failed_is_no_error(as_daemon: AsDaemon):
+    class Failing(socket.socket):
+        def setsockopt(self, *given: object) -> None:
+            raise OSError("it is gone")
+
+    with Failing() as found:
+        as_daemon(worker)(found, latency.hear_at_once)
+        gc.collect()
+
+
+def test_a_socket_that_is_not_there_or_needs_nothing(as_daemon: AsDaemon):
     latency.hear_at_once()
     assert latency._done
     latency._done = False
     left, right = socket.socketpair()
     with left, right:
-        worker(left, latency.hear_at_once)
+        as_daemon(worker)(left, latency.hear_at_once)

@@ -1,34 +1,39 @@
 """How long a Spark Python worker looks for garbage between two tasks.
 
-Owns: settle(), in_daemon(). Threads: the worker's. Never: touches a process that is not one of pyspark's daemon.
+Owns: settle(). Threads: the worker's. Never: touches a process that is not one of pyspark's daemon, or
+takes what another task has made out of the collector's way.
 
 After every task pyspark's daemon runs a full collection, which visits all that pyspark, pyarrow, pandas and kconsumer
 have made when they were imported: several times what a small task takes. None of that is garbage as long as the worker
 lives.
+
+gc.freeze() takes everything that is there, and what becomes garbage then is never found. So it is called only where
+nothing but imports and a read of ours can have made anything: at the end of a worker's first task. What later tasks
+make, of whichever kind they are, is collected as ever.
 """
 
 from __future__ import annotations
 
 import gc
-import sys
 from typing import Final
 
-_DAEMON: Final = "pyspark.daemon"
+from kconsumer.spark.daemon import running
+
+# The daemon's function that calls a worker's tasks, and its variable for what the last one returned, which is not bound
+# during the first task (PySpark 4.0 to 4.3).
+_LOOP: Final = "manager"
+_RETURNED: Final = "code"
 
 _settled = False
 
 
 def settle() -> None:
-    """After a worker's first task: what is there is there to stay, and not looked at again."""
+    """At the end of a task: after a worker's first, what is there is there to stay, and not looked at again."""
     global _settled  # noqa: PLW0603
-    if _settled or not in_daemon():
+    if _settled:
         return
     _settled = True
-    gc.collect()
-    gc.freeze()
-
-
-def in_daemon() -> bool:
-    """Whether this process is one of pyspark's daemon."""
-    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
-    return getattr(spec, "name", "") == _DAEMON
+    loop = running(_LOOP, _RETURNED)
+    if loop is not None and _RETURNED not in loop.f_locals:
+        gc.collect()
+        gc.freeze()

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import gc
 import socket
-import sys
-from types import FrameType
+from contextlib import suppress
 
-from kconsumer.spark.garbage import in_daemon
+from kconsumer.spark.daemon import running
 
 _WORKER = "worker"  # the daemon's function that serves a task, and its variable
 _SOCKET = "sock"
@@ -27,13 +26,15 @@ _done = False
 def hear_at_once() -> None:
     """From a worker's first task on: nothing small waits, in either direction."""
     global _done  # noqa: PLW0603
-    if _done or not in_daemon():
+    if _done:
         return
     _done = True
-    found = _socket()
-    if found is None or found.family not in (socket.AF_INET, socket.AF_INET6):
+    call = running(_WORKER, _SOCKET)
+    found = None if call is None else call.f_locals.get(_SOCKET)
+    if not isinstance(found, socket.socket) or found.family not in (socket.AF_INET, socket.AF_INET6):
         return
-    found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    with suppress(OSError):
+        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if hasattr(socket, "TCP_QUICKACK"):
         gc.callbacks.append(_Acknowledging(found))
 
@@ -46,17 +47,7 @@ class _Acknowledging:
         self._socket = found
 
     def __call__(self, phase: str, info: dict[str, int]) -> None:
-        if phase == "start" and info["generation"] == _FULL and self._socket.fileno() >= 0:
+        if phase != "start" or info["generation"] != _FULL or self._socket.fileno() < 0:
+            return
+        with suppress(OSError):
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
-
-
-def _socket() -> socket.socket | None:
-    """That of this worker: a task runs below the daemon's function."""
-    frame: FrameType | None = sys._getframe()
-    while frame is not None:
-        if frame.f_code.co_name == _WORKER:
-            found = frame.f_locals.get(_SOCKET)
-            if isinstance(found, socket.socket):
-                return found
-        frame = frame.f_back
-    return None
