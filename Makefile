@@ -135,9 +135,10 @@ sanitize: build
 	tools/sanitize.sh thread $(ARGS)
 	tools/sanitize.sh address $(ARGS)
 
-soak: build
+soak: build $(STAMPS)/extra-demo
 	$(PY) tools/soak.py --seconds $(SOAK_SECONDS) $(ARGS)
 	$(PY) tools/soak_simulation.py --seconds $(SOAK_SECONDS)
+	$(PY) tools/soak_spark.py --seconds $(SOAK_SECONDS)
 	KCONSUMER_SOAK_SECONDS=$(SOAK_SECONDS) $(PY) -m pytest tests/groups -s -m slow -k for_minutes
 
 clean:

@@ -1,0 +1,66 @@
+"""Owns: the long form of the model of Spark's streams: random sequences of operations, on and on.
+
+Usage: python tools/soak_spark.py [--seconds N] [--sequences N] [--state FILE]. Sequences are run in parts, each on a
+broker of its own; what is done is kept in a file (default build/soak-spark.json), so that the next run goes on from
+there, until there are 500. Exit status 1 when a seed failed; each is printed, and is run again by
+`python -m tests.spark.model --seeds N N+1`, which prints every operation.
+
+Threads: one; a part is a process. Never: goes on into a part after the time is up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+PART = 25
+
+
+def run(first: int, end: int) -> list[str]:
+    """The lines about seeds that failed."""
+    done = subprocess.run([sys.executable, "-m", "tests.spark.model", "--seeds", str(first), str(end)], cwd=ROOT,
+                          text=True, capture_output=True, check=False)
+    failed = [line for line in done.stdout.splitlines() if re.match(r"seed \d+:", line)]
+    if done.returncode != 0 and not failed:
+        failed = [f"seeds {first} to {end}: the process ended with {done.returncode}: {done.stderr[-500:]}"]
+    return failed
+
+
+def load(path: Path) -> dict[str, Any]:
+    if path.exists():
+        found: dict[str, Any] = json.loads(path.read_text())
+        return found
+    return {"next": 0, "failed": []}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Run the model of Spark's streams for a long time.")
+    parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--sequences", type=int, default=500)
+    parser.add_argument("--state", type=Path, default=ROOT / "build" / "soak-spark.json")
+    options = parser.parse_args()
+    state = load(options.state)
+    until = time.monotonic() + options.seconds
+    failed = 0
+    while time.monotonic() < until and state["next"] < options.sequences:
+        end = min(state["next"] + PART, options.sequences)
+        for line in run(state["next"], end):
+            failed += 1
+            state["failed"].append(line)
+            print(line, flush=True)
+        state["next"] = end
+        options.state.parent.mkdir(parents=True, exist_ok=True)
+        options.state.write_text(json.dumps(state, indent=1))
+    print(f"soak: {state['next']} sequences done, {failed} failed in this run, {len(state['failed'])} in all")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
