@@ -12,7 +12,7 @@ from pathlib import Path
 from lint_architecture import ROOMS
 
 ROOT = Path(__file__).resolve().parent.parent
-LAYERS = ("base", "protocol", "records", "network", "events", "state", "managers", "consumer", "librdkafka",
+LAYERS = ("base", "protocol", "records", "values", "network", "events", "state", "managers", "consumer", "librdkafka",
           "simulation")
 OWNS = re.compile(r"Owns: (.*?)(?:\n\s*\n|\n(?://\s*)?(?:Threads|thread|Never)\b|\.\s|\.$)", re.S | re.M)
 HEADING = "## File map\n"

@@ -31,15 +31,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-LAYERS = ("base", "protocol", "records", "network", "events", "state", "managers", "consumer", "simulation")
-# Of the consumer layer only these run on the network thread; below it everything does.
+LAYERS = ("base", "protocol", "records", "values", "network", "events", "state", "managers", "consumer", "simulation")
+# Of the consumer layer only these run on the network thread; below it everything does but what decodes values.
+OFF_NETWORK_THREAD = {"values"}
 NETWORK_THREAD_CONSUMER = {"application_event_processor", "consumer_network_thread", "fetch_buffer"}
 CORE = Path("src/_core")
 FACE = Path("src/kconsumer")
 # The rooms of src/kconsumer, the core among them, from the bottom up.
 ROOMS = (
-    "_version", "errors", "data", "telemetry", "serialization", "groups", "config", "_core", "security", "consumer",
-    "testing", "spark", "cli",
+    "_version", "errors", "data", "telemetry", "serialization", "groups", "config", "_core", "security", "decoding",
+    "consumer", "testing", "spark", "cli",
 )
 # Modules for users: nothing in the package imports them. The same holds for every __main__.
 NAMES_FOR_USERS = {"__init__", "error", "metrics", "__main__"}
@@ -109,7 +110,7 @@ class Source:
     @property
     def on_network_thread(self) -> bool:
         """Whether the network thread runs this module; faces for tests (…_testing) do not count."""
-        if self.path.stem.endswith("_testing") or self.layer not in LAYERS:
+        if self.path.stem.endswith("_testing") or self.layer not in LAYERS or self.layer in OFF_NETWORK_THREAD:
             return False
         return self.layer != "consumer" or self.path.stem in NETWORK_THREAD_CONSUMER
 

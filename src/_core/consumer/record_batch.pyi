@@ -1,13 +1,15 @@
 """Types of RecordBatch; see record_batch.pyx."""
 
-from collections.abc import Iterator
-from typing import Any, NoReturn, overload
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, NoReturn, overload
 
 import pandas
 import polars
 import pyarrow
 
+from kconsumer._core.consumer.decoded_batch import DecodedBatch
 from kconsumer._core.consumer.message import Message
+from kconsumer._core.values.value_source import ValueSource
 
 class RecordBatch:
     def __len__(self) -> int: ...
@@ -26,6 +28,11 @@ class RecordBatch:
     def to_arrow(self, schema: pyarrow.Schema | None = None) -> pyarrow.Table: ...
     def to_pandas(self) -> pandas.DataFrame: ...
     def to_polars(self) -> polars.DataFrame: ...
+    def decode(
+        self, *, value: Any = None, key: Any = None, on_error: Literal["null", "raise"] = "null",
+        flatten: bool = False, columns: Iterable[str] | None = None, metadata: Iterable[str] = (),
+    ) -> DecodedBatch: ...
+    def value_source(self, keys: bool) -> ValueSource: ...
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn: ...
     def __arrow_c_schema__(self) -> Any: ...
     def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]: ...

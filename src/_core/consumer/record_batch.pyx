@@ -4,47 +4,20 @@ Threads: any; a batch is immutable, and pins its arena and the fetched blocks un
 are gone. Never: copies keys or values unless the taker's schema asks for a layout that needs it.
 """
 cimport cython
-from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
-from libc.stdlib cimport calloc, free
 
 from kconsumer._core.base.cpp cimport string
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.consumer.message cimport make_message
+from kconsumer._core.records.arrow_capsules cimport array_capsule, schema_capsule, schema_in, stream_capsule
 from kconsumer._core.records.arrow_export cimport (
     ArrowArray, ArrowArrayStream, ArrowSchema, export_array, export_schema, export_stream,
 )
 from kconsumer._core.state.partition_state cimport PartitionState
+from kconsumer._core.values.value_source cimport ValueSource
 
 from importlib import import_module
 
 from kconsumer.errors import exception_for
-
-
-cdef void free_schema(object capsule) noexcept:
-    cdef ArrowSchema* schema = <ArrowSchema*>PyCapsule_GetPointer(capsule, b"arrow_schema")
-    if schema.release != NULL:
-        schema.release(schema)
-    free(schema)
-
-
-cdef void free_array(object capsule) noexcept:
-    cdef ArrowArray* array = <ArrowArray*>PyCapsule_GetPointer(capsule, b"arrow_array")
-    if array.release != NULL:
-        array.release(array)
-    free(array)
-
-
-cdef void free_stream(object capsule) noexcept:
-    cdef ArrowArrayStream* stream = <ArrowArrayStream*>PyCapsule_GetPointer(capsule, b"arrow_array_stream")
-    if stream.release != NULL:
-        stream.release(stream)
-    free(stream)
-
-
-cdef const ArrowSchema* schema_pointer(object capsule) except? NULL:
-    if capsule is None:
-        return NULL
-    return <const ArrowSchema*>PyCapsule_GetPointer(capsule, b"arrow_schema")
 
 
 cdef int check(Status status) except -1:
@@ -229,13 +202,57 @@ cdef class RecordBatch:
         raise TypeError("a RecordBatch has columns of several types and cannot become one array: use to_pandas(), or "
                         "pandas.DataFrame.from_arrow(batch), to_polars() or to_arrow(); list(batch) makes messages")
 
+    # ---- typed columns
+
+    def decode(self, *, value=None, key=None, on_error="null", flatten=False, columns=None, metadata=()):
+        """Decode values, keys or both into typed columns, without the GIL.
+
+        Args:
+            value: decoder of values (kconsumer.decoding): they become the column value.
+            key: decoder of keys: they become the column key.
+            on_error: "null": what cannot be decoded is null, and in ``errors`` (or ``key_errors``) of the result;
+                "raise": it is an error.
+            flatten: put the fields of the value (of the key, where it is alone) in place of the struct.
+            columns: names of the value's fields to decode, in this order; default: all.
+            metadata: names of the records' own columns to put before, such as ``("topic", "partition", "offset")``.
+
+        Returns:
+            DecodedBatch, Arrow data through the PyCapsule interface: ``pyarrow.table(decoded)``,
+            ``polars.DataFrame(decoded)``, ``duckdb.sql("from decoded")``. It holds the memory of its own columns; with
+            key, value or headers in `metadata`, the batch's too.
+
+        Raises:
+            SerializationError: a key or value cannot be decoded, and `on_error` is "raise".
+            TypeError: there is no decoder.
+            ValueError: there is no such column, or two columns have one name.
+        """
+        from kconsumer._core.consumer.decoded_batch import decode_batch
+
+        return decode_batch(self, value, key, on_error, flatten, columns, metadata)
+
+    def value_source(self, bint keys):
+        """Keys or values of the batch as decoders read them; for this package only."""
+        cdef ValueSource source = ValueSource.__new__(ValueSource)
+        cdef Columns* c = self.columns
+        cdef size_t i
+        source.rows.length = self.end - self.start
+        source.rows.offset = self.start
+        source.rows.views = c.keys if keys else c.values
+        if keys and c.key_nulls > 0:
+            source.rows.validity = c.key_validity
+        elif not keys and c.value_nulls > 0:
+            source.rows.validity = c.value_validity
+        for i in range(c.buffers.size()):
+            source.rows.buffers.push_back(c.buffers[i].data)
+            source.rows.buffer_bytes.push_back(c.buffer_bytes[i])
+        source.owner = self
+        return source
+
     # ---- Arrow
 
     def __arrow_c_schema__(self):
-        cdef ArrowSchema* schema = <ArrowSchema*>calloc(1, sizeof(ArrowSchema))
-        if schema == NULL:
-            raise MemoryError()
-        capsule = PyCapsule_New(schema, b"arrow_schema", <void (*)(object) noexcept>free_schema)
+        cdef ArrowSchema* schema = NULL
+        capsule = schema_capsule(&schema)
         check(export_schema(&self.source, NULL, schema))
         return capsule
 
@@ -248,23 +265,17 @@ cdef class RecordBatch:
         Raises:
             KafkaException: the schema names a column or a type that a batch cannot be exported as.
         """
-        cdef ArrowSchema* schema = <ArrowSchema*>calloc(1, sizeof(ArrowSchema))
-        cdef ArrowArray* array
+        cdef ArrowSchema* schema = NULL
+        cdef ArrowArray* array = NULL
         cdef const ArrowSchema* requested
         cdef Status status
-        if schema == NULL:
-            raise MemoryError()
-        schema_capsule = PyCapsule_New(schema, b"arrow_schema", <void (*)(object) noexcept>free_schema)
-        array = <ArrowArray*>calloc(1, sizeof(ArrowArray))
-        if array == NULL:
-            raise MemoryError()
-        array_capsule = PyCapsule_New(array, b"arrow_array", <void (*)(object) noexcept>free_array)
-        requested = schema_pointer(requested_schema)
+        capsules = schema_capsule(&schema), array_capsule(&array)
+        requested = schema_in(requested_schema)
         check(export_schema(&self.source, requested, schema))
         with nogil:
             status = export_array(&self.source, requested, array)
         check(status)
-        return schema_capsule, array_capsule
+        return capsules
 
     def __arrow_c_stream__(self, requested_schema=None):
         """Arrow's PyCapsule interface: capsule of a stream of one array. Each call makes a stream of its own.
@@ -275,11 +286,9 @@ cdef class RecordBatch:
         Raises:
             KafkaException: the schema names a column or a type that a batch cannot be exported as.
         """
-        cdef ArrowArrayStream* stream = <ArrowArrayStream*>calloc(1, sizeof(ArrowArrayStream))
-        if stream == NULL:
-            raise MemoryError()
-        capsule = PyCapsule_New(stream, b"arrow_array_stream", <void (*)(object) noexcept>free_stream)
-        check(export_stream(&self.source, schema_pointer(requested_schema), stream))
+        cdef ArrowArrayStream* stream = NULL
+        capsule = stream_capsule(&stream)
+        check(export_stream(&self.source, schema_in(requested_schema), stream))
         return capsule
 
     def __repr__(self):

@@ -2,6 +2,7 @@
 // Threads: filled by A; released by whoever holds them, on any thread. Never: touches Python.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,7 @@ struct SchemaParts {
 // private_data of an exported array: each array holds what its own buffers lie in, so that a child can be moved out.
 struct ArrayParts {
   Columns* columns = nullptr;          // retained
+  std::shared_ptr<const void> holds;   // whatever else the buffers lie in
   std::vector<const void*> buffers;
   std::vector<void*> owned;            // malloc'ed buffers
   std::vector<ArrowArray*> children;

@@ -76,3 +76,9 @@ cdef Status export_schema(const ArrowSource* source, const ArrowSchema* requeste
 cdef Status export_array(const ArrowSource* source, const ArrowSchema* requested, ArrowArray* out) noexcept nogil
 # A stream of one such array. It holds all that it needs: the source may go while it is read.
 cdef Status export_stream(const ArrowSource* source, const ArrowSchema* requested, ArrowArrayStream* out) noexcept nogil
+# The schema of a field and those below it. False when memory is out; `out` is to be released all the same.
+cdef bint fill_schema(const ArrowField* field, ArrowSchema* out) noexcept nogil
+# The column that a name means, compared as in a requested schema; COLUMN_NONE where there is none.
+cdef int find_column(const char* name) noexcept nogil
+# A column as it is exported when no schema is requested.
+cdef ArrowField default_field(int column) noexcept nogil

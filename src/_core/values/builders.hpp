@@ -1,0 +1,268 @@
+// Owns: Arrow buffers under construction, one Column per node of a Plan, and the rows that could not be decoded.
+// Threads: one at a time (the caller of decode). Never: knows a format, touches Python.
+//
+// A row is atomic: its mark is the number of rows before it, and truncate() to that mark undoes whatever the row has
+// appended to any column. Entries are valid unless append_null() says otherwise, so validity is free for valid entries.
+#pragma once
+#include <climits>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "values/program.hpp"
+
+namespace kc {
+
+// Bytes that scanners may write ahead of what they keep.
+constexpr size_t kWriteAhead = 32;
+
+struct GrowingBytes {
+  uint8_t* data = nullptr;
+  size_t size = 0;
+  size_t capacity = 0;
+
+  GrowingBytes() = default;
+  GrowingBytes(const GrowingBytes&) = delete;
+  GrowingBytes& operator=(const GrowingBytes&) = delete;
+  GrowingBytes(GrowingBytes&& other) noexcept : data(other.data), size(other.size), capacity(other.capacity) {
+    other.data = nullptr;
+    other.size = other.capacity = 0;
+  }
+  ~GrowingBytes() { free(data); }
+
+  // Room for `bytes` in all, and some to write ahead. False when memory is out.
+  bool reserve(size_t bytes) { return bytes + kWriteAhead <= capacity || enlarge(bytes + kWriteAhead); }
+  bool append(const void* from, size_t bytes) {
+    if (!reserve(size + bytes)) return false;
+    if (bytes) memcpy(data + size, from, bytes);
+    size += bytes;
+    return true;
+  }
+
+ private:
+  __attribute__((noinline)) bool enlarge(size_t want) {
+    size_t bigger = capacity * 2 > want ? capacity * 2 : want;
+    if (bigger < 256) bigger = 256;
+    auto* p = static_cast<uint8_t*>(realloc(data, bigger));
+    if (!p) return false;
+    data = p;
+    capacity = bigger;
+    return true;
+  }
+};
+
+struct Column {
+  ValueType type = VALUE_NULL;
+  bool nullable = true;
+  bool is_large = false;
+  bool has_offsets = false;
+  int32_t width = 0;
+  int64_t length = 0;
+  int64_t capacity = 0;
+  int64_t nulls = 0;
+  int64_t limit = INT64_MAX;     // entries that the offsets of the parent can count
+  uint8_t* validity = nullptr;   // made by the first null; ones beyond `length`
+  uint8_t* values = nullptr;     // entries of `width` bytes, bits, or offsets
+  GrowingBytes data;             // text and binary
+  std::vector<int32_t> children;
+
+  Column() = default;
+  Column(const Column&) = delete;
+  Column(Column&& o) noexcept
+      : type(o.type), nullable(o.nullable), is_large(o.is_large), has_offsets(o.has_offsets), width(o.width),
+        length(o.length), capacity(o.capacity), nulls(o.nulls), limit(o.limit), validity(o.validity), values(o.values),
+        data(std::move(o.data)), children(std::move(o.children)) {
+    o.validity = o.values = nullptr;
+  }
+  ~Column() {
+    free(validity);
+    free(values);
+  }
+
+  int64_t offset_at(int64_t i) const {
+    if (is_large) return reinterpret_cast<const int64_t*>(values)[i];
+    return reinterpret_cast<const int32_t*>(values)[i];
+  }
+  void put_offset(int64_t i, int64_t value) {
+    if (is_large) {
+      reinterpret_cast<int64_t*>(values)[i] = value;
+    } else {
+      reinterpret_cast<int32_t*>(values)[i] = static_cast<int32_t>(value);
+    }
+  }
+  // The most bytes of text or binary that the offsets can address.
+  size_t data_limit() const { return is_large ? static_cast<size_t>(INT64_MAX) : static_cast<size_t>(INT32_MAX); }
+};
+
+enum BuildFailure : int32_t { BUILD_OK = 0, BUILD_MEMORY, BUILD_TOO_LONG };
+
+// The columns of one decode call.
+class Columnar {
+ public:
+  std::vector<Column> columns;
+  BuildFailure failure = BUILD_OK;   // ends the call: no row is to blame
+  int32_t failed_column = 0;
+
+  explicit Columnar(const Plan& plan) {
+    columns.reserve(plan.nodes.size());
+    for (const ValueNode& node : plan.nodes) {
+      columns.emplace_back();
+      Column& c = columns.back();
+      c.type = node.type;
+      c.nullable = node.nullable;
+      c.is_large = node.is_large;
+      c.width = node.width;
+      c.has_offsets = node.type == VALUE_TEXT || node.type == VALUE_BINARY || node.type == VALUE_RAW_JSON ||
+                      node.type == VALUE_LIST || node.type == VALUE_MAP;
+      c.children = node.children;
+    }
+    for (const Column& c : columns) {
+      if ((c.type == VALUE_LIST || c.type == VALUE_MAP) && !c.is_large) bound(c.children[0], INT32_MAX);
+    }
+  }
+
+  // Room for `more` entries in a column. False (with `failure`) when memory is out or the offsets end.
+  bool reserve(int32_t index, int64_t more = 1) {
+    Column& c = columns[static_cast<size_t>(index)];
+    return __builtin_expect(c.length + more <= c.capacity, 1) || enlarge(index, c.length + more);
+  }
+
+  // Room for `bytes` more of text in a column.
+  bool reserve_data(int32_t index, size_t bytes) {
+    Column& c = columns[static_cast<size_t>(index)];
+    if (__builtin_expect(c.data.size + bytes + kWriteAhead <= c.data.capacity, 1)) return true;
+    return enlarge_data(index, c.data.size + bytes);
+  }
+
+  __attribute__((noinline)) bool enlarge_data(int32_t index, size_t bytes) {
+    Column& c = columns[static_cast<size_t>(index)];
+    if (bytes > c.data_limit()) return fail(index, BUILD_TOO_LONG);
+    return c.data.reserve(bytes) || fail(index, BUILD_MEMORY);
+  }
+
+  // One null, or one entry of zeros where the column is not nullable (below a null of its parent).
+  bool append_null(int32_t index) {
+    if (!reserve(index)) return false;
+    Column& c = columns[static_cast<size_t>(index)];
+    if (c.nullable || index == 0) {
+      if (!c.validity && c.type != VALUE_NULL && !make_validity(index)) return false;
+      if (c.type != VALUE_NULL) c.validity[c.length >> 3] &= static_cast<uint8_t>(~(1u << (c.length & 7)));
+      ++c.nulls;
+    }
+    if (c.has_offsets) {
+      c.put_offset(c.length + 1, c.offset_at(c.length));
+    } else if (c.type == VALUE_BOOL) {
+      c.values[c.length >> 3] &= static_cast<uint8_t>(~(1u << (c.length & 7)));
+    } else if (c.width) {
+      memset(c.values + c.length * c.width, 0, static_cast<size_t>(c.width));
+    }
+    if (c.type == VALUE_STRUCT) {
+      for (int32_t child : c.children) {
+        if (!append_null(child)) return false;
+      }
+    }
+    ++c.length;
+    return true;
+  }
+
+  // Takes back every entry from `length` on, and half-made ones in the columns below.
+  void truncate(int32_t index, int64_t length) {
+    Column& c = columns[static_cast<size_t>(index)];
+    const int64_t kept = c.length < length ? c.length : length;
+    if (c.type == VALUE_LIST || c.type == VALUE_MAP) {
+      truncate(c.children[0], c.capacity ? c.offset_at(kept) : 0);
+    } else if (c.type == VALUE_STRUCT) {
+      for (int32_t child : c.children) truncate(child, length);
+    } else if (c.has_offsets) {
+      c.data.size = c.capacity ? static_cast<size_t>(c.offset_at(kept)) : 0;
+    }
+    if (c.type == VALUE_NULL) {
+      c.nulls = kept;
+    } else if (c.nulls) {
+      for (int64_t i = kept; i < c.length; ++i) {
+        const auto bit = static_cast<uint8_t>(1u << (i & 7));
+        if (c.validity[i >> 3] & bit) continue;
+        c.validity[i >> 3] |= bit;
+        --c.nulls;
+      }
+    }
+    c.length = kept;
+  }
+
+  bool fail(int32_t index, BuildFailure why) {
+    failure = why;
+    failed_column = index;
+    return false;
+  }
+
+ private:
+  // Entries below a list count in its offsets; a struct's children have as many as the struct.
+  void bound(int32_t index, int64_t limit) {
+    columns[static_cast<size_t>(index)].limit = limit;
+    if (columns[static_cast<size_t>(index)].type != VALUE_STRUCT) return;
+    for (int32_t child : columns[static_cast<size_t>(index)].children) bound(child, limit);
+  }
+
+  __attribute__((noinline)) bool enlarge(int32_t index, int64_t want) {
+    Column& c = columns[static_cast<size_t>(index)];
+    if (want > c.limit) return fail(index, BUILD_TOO_LONG);
+    int64_t bigger = c.capacity * 2 > want ? c.capacity * 2 : want;
+    if (bigger < 64) bigger = 64;
+    bigger = (bigger + 63) & ~int64_t(63);
+    size_t bytes = 0;
+    if (c.has_offsets) {
+      bytes = static_cast<size_t>(bigger + 1) * (c.is_large ? 8 : 4);
+    } else if (c.type == VALUE_BOOL) {
+      bytes = static_cast<size_t>(bigger) / 8;
+    } else if (c.width) {
+      bytes = static_cast<size_t>(bigger) * static_cast<size_t>(c.width);
+    }
+    if (bytes) {
+      auto* p = static_cast<uint8_t*>(realloc(c.values, bytes));
+      if (!p) return fail(index, BUILD_MEMORY);
+      c.values = p;
+      if (c.has_offsets && c.capacity == 0) c.put_offset(0, 0);
+    }
+    if (c.validity) {
+      auto* p = static_cast<uint8_t*>(realloc(c.validity, static_cast<size_t>(bigger) / 8));
+      if (!p) return fail(index, BUILD_MEMORY);
+      memset(p + c.capacity / 8, 0xff, static_cast<size_t>(bigger - c.capacity) / 8);
+      c.validity = p;
+    }
+    c.capacity = bigger;
+    return true;
+  }
+
+  __attribute__((noinline)) bool make_validity(int32_t index) {
+    Column& c = columns[static_cast<size_t>(index)];
+    c.validity = static_cast<uint8_t*>(malloc(static_cast<size_t>(c.capacity) / 8));
+    if (!c.validity) return fail(index, BUILD_MEMORY);
+    memset(c.validity, 0xff, static_cast<size_t>(c.capacity) / 8);
+    return true;
+  }
+};
+
+// Where and why a row could not be decoded.
+struct BadRow {
+  int64_t row;
+  BadValue reason;
+  int32_t node;        // of the Plan
+  int64_t position;    // byte of the value
+  size_t raw_start;    // of its bytes in BadRows::raw
+  size_t raw_end;
+};
+
+struct BadRows {
+  std::vector<BadRow> rows;
+  GrowingBytes raw;
+};
+
+// What the decoder of a format says about the row that it could not decode.
+struct RowFailure {
+  BadValue reason = BAD_NONE;
+  int32_t node = 0;
+  const uint8_t* at = nullptr;
+};
+
+}  // namespace kc

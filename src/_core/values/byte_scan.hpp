@@ -1,0 +1,109 @@
+// Owns: finding the bytes that end or interrupt a JSON string, sixteen at a time, and checking UTF-8.
+// Threads: any (pure functions). Never: reads more than 16 bytes from the position it is given.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#if defined(__SSE2__) && !defined(KC_PORTABLE_SCAN)
+#include <emmintrin.h>
+#endif
+
+namespace kc {
+
+// Of sixteen bytes: how many come before the first '"', '\\' or control character (16: none), and whether one of those
+// has its high bit set.
+struct StringScan {
+  int32_t plain;
+  bool high;
+};
+
+#if defined(__SSE2__) && !defined(KC_PORTABLE_SCAN)
+
+inline StringScan scan_string(const uint8_t* p, uint8_t* copy) {
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  if (copy) _mm_storeu_si128(reinterpret_cast<__m128i*>(copy), bytes);
+  const __m128i quote = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"'));
+  const __m128i slash = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'));
+  const __m128i control = _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(0x1f)), bytes);
+  const auto stop = static_cast<uint32_t>(_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(quote, slash), control)));
+  const auto high = static_cast<uint32_t>(_mm_movemask_epi8(bytes));
+  if (!stop) return {16, high != 0};
+  const int32_t n = __builtin_ctz(stop);
+  return {n, (high & ((1u << n) - 1)) != 0};
+}
+
+#else
+
+inline StringScan scan_string(const uint8_t* p, uint8_t* copy) {
+  if (copy) memmove(copy, p, 16);
+  bool high = false;
+  for (int32_t i = 0; i < 16; ++i) {
+    if (p[i] == '"' || p[i] == '\\' || p[i] < 0x20) return {i, high};
+    high |= p[i] >= 0x80;
+  }
+  return {16, high};
+}
+
+#endif
+
+// Whether the bytes are UTF-8 as RFC 3629 has it: no overlong forms, no surrogates, nothing beyond U+10FFFF.
+inline bool valid_utf8(const uint8_t* p, size_t length) {
+  const uint8_t* end = p + length;
+  while (p < end) {
+    if (end - p >= 8) {
+      uint64_t eight;
+      memcpy(&eight, p, 8);
+      if (!(eight & 0x8080808080808080u)) {
+        p += 8;
+        continue;
+      }
+    }
+    const uint8_t a = *p;
+    if (a < 0x80) {
+      ++p;
+    } else if (a < 0xc2) {
+      return false;
+    } else if (a < 0xe0) {
+      if (end - p < 2 || (p[1] & 0xc0) != 0x80) return false;
+      p += 2;
+    } else if (a < 0xf0) {
+      if (end - p < 3 || (p[1] & 0xc0) != 0x80 || (p[2] & 0xc0) != 0x80) return false;
+      if ((a == 0xe0 && p[1] < 0xa0) || (a == 0xed && p[1] >= 0xa0)) return false;
+      p += 3;
+    } else if (a < 0xf5) {
+      if (end - p < 4 || (p[1] & 0xc0) != 0x80 || (p[2] & 0xc0) != 0x80 || (p[3] & 0xc0) != 0x80) return false;
+      if ((a == 0xf0 && p[1] < 0x90) || (a == 0xf4 && p[1] >= 0x90)) return false;
+      p += 4;
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Bytes of the character as UTF-8; up to four.
+inline size_t put_utf8(uint32_t c, uint8_t* out) {
+  if (c < 0x80) {
+    out[0] = static_cast<uint8_t>(c);
+    return 1;
+  }
+  if (c < 0x800) {
+    out[0] = static_cast<uint8_t>(0xc0 | c >> 6);
+    out[1] = static_cast<uint8_t>(0x80 | (c & 0x3f));
+    return 2;
+  }
+  if (c < 0x10000) {
+    out[0] = static_cast<uint8_t>(0xe0 | c >> 12);
+    out[1] = static_cast<uint8_t>(0x80 | (c >> 6 & 0x3f));
+    out[2] = static_cast<uint8_t>(0x80 | (c & 0x3f));
+    return 3;
+  }
+  out[0] = static_cast<uint8_t>(0xf0 | c >> 18);
+  out[1] = static_cast<uint8_t>(0x80 | (c >> 12 & 0x3f));
+  out[2] = static_cast<uint8_t>(0x80 | (c >> 6 & 0x3f));
+  out[3] = static_cast<uint8_t>(0x80 | (c & 0x3f));
+  return 4;
+}
+
+}  // namespace kc

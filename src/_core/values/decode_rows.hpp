@@ -1,0 +1,125 @@
+// Owns: the loop over rows: framing, a padded copy where a row lies at the end of its memory, and the list of bad rows.
+// Threads: one at a time (the caller of decode). Never: knows a format, touches Python.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <new>
+
+#include "records/arrow_c.hpp"
+#include "values/builders.hpp"
+#include "values/framing.hpp"
+#include "values/json_decode.hpp"
+#include "values/row_source.hpp"
+
+namespace kc {
+
+// What a decode call made: shared by the Python object and every Arrow array made from it.
+struct Decoded {
+  std::shared_ptr<const Plan> plan;
+  Columnar columns;
+  BadRows bad;
+
+  explicit Decoded(std::shared_ptr<const Plan> p) : plan(std::move(p)), columns(*plan) {}
+
+  const Plan* plan_pointer() const { return plan.get(); }
+
+  // Buffers that Arrow wants to be there even where nothing was appended.
+  bool finish() {
+    for (size_t i = 0; i < columns.columns.size(); ++i) {
+      Column& c = columns.columns[i];
+      if (c.capacity == 0 && !columns.reserve(static_cast<int32_t>(i))) return false;
+      if (c.has_offsets && !c.data.reserve(c.data.size)) return false;
+    }
+    return true;
+  }
+};
+
+// Has an exported array keep the columns that its buffers lie in.
+inline void hold_decoded(ArrowArray* array, const std::shared_ptr<Decoded>& decoded) {
+  static_cast<ArrayParts*>(array->private_data)->holds = decoded;
+}
+
+// nullptr when memory is out.
+inline std::shared_ptr<Decoded> new_decoded(const std::shared_ptr<const Plan>& plan) {
+  try {
+    return std::make_shared<Decoded>(plan);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
+// Bytes that decoders may read past a row's end.
+constexpr ptrdiff_t kReadAhead = 64;
+
+class PaddedRow {
+ public:
+  // False when memory is out.
+  bool pad(const uint8_t*& p, const uint8_t*& end) {
+    bytes_.size = 0;
+    const auto length = static_cast<size_t>(end - p);
+    if (!bytes_.reserve(length + kReadAhead)) return false;
+    if (length) memcpy(bytes_.data, p, length);
+    memset(bytes_.data + length, 0, kReadAhead);
+    p = bytes_.data;
+    end = bytes_.data + length;
+    return true;
+  }
+
+ private:
+  GrowingBytes bytes_;
+};
+
+inline bool keep_bad_row(Decoded& out, int64_t row, const RowBytes& bytes, const RowFailure& failure,
+                         int64_t position) {
+  BadRows& bad = out.bad;
+  const size_t start = bad.raw.size;
+  if (!bad.raw.append(bytes.begin, static_cast<size_t>(bytes.end - bytes.begin)))
+    return out.columns.fail(0, BUILD_MEMORY);
+  bad.rows.push_back({row, failure.reason, failure.node, position, start, bad.raw.size});
+  return true;
+}
+
+// Decodes every row with decode(id, p, end, failure); false when the whole call failed (out.columns.failure).
+template <class Decode>
+bool decode_rows(const RowSource& source, const Framing& framing, Decoded& out, bool always_padded, Decode decode) {
+  PaddedRow padded;
+  if (!out.columns.reserve(0, source.length)) return false;
+  for (int64_t i = 0; i < source.length; ++i) {
+    const RowBytes bytes = source.row(i);
+    if (!bytes.begin) {
+      if (!out.columns.append_null(0)) return false;
+      continue;
+    }
+    const uint8_t* p = bytes.begin;
+    const uint8_t* end = bytes.end;
+    RowFailure failure;
+    int32_t id;
+    if (__builtin_expect(always_padded || bytes.readable - end < kReadAhead, 0) && !padded.pad(p, end))
+      return out.columns.fail(0, BUILD_MEMORY);
+    const uint8_t* first = p;
+    failure.reason = framing.open(p, end, id);
+    failure.at = p;
+    if (__builtin_expect(failure.reason == BAD_NONE, 1) && decode(id, p, end, failure)) continue;
+    if (out.columns.failure != BUILD_OK) return false;
+    out.columns.truncate(0, i);
+    if (!out.columns.append_null(0) || !keep_bad_row(out, i, bytes, failure, failure.at - first)) return false;
+  }
+  return out.finish() || out.columns.fail(0, BUILD_MEMORY);
+}
+
+inline bool decode_json(const RowSource& source, const Framing& framing, const JsonProgram& program, Decoded& out) {
+  // A number has no last byte of its own: where rows are numbers, each is copied and zeros follow it.
+  const ValueType root = program.plan->nodes[0].type;
+  const bool closed = root == VALUE_STRUCT || root == VALUE_LIST || root == VALUE_MAP;
+  try {
+    JsonDecoder decoder(program, out.columns);
+    return decode_rows(source, framing, out, !closed,
+                       [&decoder](int32_t, const uint8_t* p, const uint8_t* end, RowFailure& failure) {
+                         return decoder.row(p, end, failure);
+                       });
+  } catch (const std::bad_alloc&) {
+    return out.columns.fail(0, BUILD_MEMORY);
+  }
+}
+
+}  // namespace kc

@@ -1,0 +1,751 @@
+// Owns: decoding of one JSON text into the columns of a Plan, in one pass and without a tree between.
+// Threads: one at a time (the caller of decode). Never: reads more than 32 bytes past a row's end, changes columns of
+// other rows, touches Python.
+//
+// Rows may be followed by bytes that look like more of them, so every loop compares its position with the row's end, and
+// a row is good only if it ends exactly there. A failure returns nullptr up to row(); the caller then takes the row back.
+#pragma once
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "values/builders.hpp"
+#include "values/byte_scan.hpp"
+#include "values/json_program.hpp"
+#include "values/number_text.hpp"
+#include "values/time_text.hpp"
+
+namespace kc {
+
+class JsonDecoder {
+ public:
+  static constexpr int32_t kMostNested = 512;   // containers in each other, in fields that are skipped too
+
+  JsonDecoder(const JsonProgram& program, Columnar& out)
+      : program_(program), nodes_(program.plan->nodes.data()), out_(out), follows_(program.plan->nodes.size()) {
+    for (size_t i = 0; i < follows_.size(); ++i) {
+      const size_t count = program.fields[i].keys.size();
+      follows_[i].resize(count + 1);   // at first in the order of the schema; entry 0 is the object's first field
+      for (size_t f = 0; f <= count; ++f) follows_[i][f] = static_cast<int32_t>(f < count ? f : 0);
+    }
+  }
+
+  // Appends one row. False with `failure` (the row must be taken back), or with the columns' own failure.
+  bool row(const uint8_t* p, const uint8_t* end, RowFailure& failure) {
+    end_ = end;
+    failure_ = &failure;
+    depth_ = 0;
+    p = space(p);
+    if (p >= end) return fail(BAD_EMPTY, 0, p) != nullptr;
+    p = value(p, 0);
+    if (!p) return false;
+    if (p > end) return fail(BAD_CUT_OFF, 0, end) != nullptr;
+    p = space(p);
+    return p == end || fail(BAD_TRAILING, 0, p) != nullptr;
+  }
+
+ private:
+  using Bytes = const uint8_t*;
+
+  __attribute__((noinline)) Bytes fail(BadValue reason, int32_t node, Bytes at) {
+    if (failure_->reason == BAD_NONE) *failure_ = {at >= end_ && reason == BAD_SYNTAX ? BAD_CUT_OFF : reason, node,
+                                                   at > end_ ? end_ : at};
+    return nullptr;
+  }
+
+  Bytes space(Bytes p) const {
+    if (__builtin_expect(*p > ' ', 1)) return p;
+    while (p < end_ && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')) ++p;
+    return p;
+  }
+
+  static bool is(Bytes p, const char (&word)[5]) { return memcmp(p, word, 4) == 0; }
+
+  Column& column(int32_t node) { return out_.columns[static_cast<size_t>(node)]; }
+
+  // ---- values
+
+  Bytes value(Bytes p, int32_t index) {
+    const ValueNode& node = nodes_[index];
+    if (__builtin_expect(*p == 'n', 0)) return null(p, index);
+    if (!out_.reserve(index)) return nullptr;
+    switch (node.type) {
+      case VALUE_INT: return integer(p, index, node);
+      case VALUE_TEXT: return text(p, index);
+      case VALUE_FLOAT: return floating(p, index, node);
+      case VALUE_STRUCT: return object(p, index);
+      case VALUE_LIST: return list(p, index);
+      case VALUE_MAP: return map(p, index);
+      case VALUE_BOOL: return boolean(p, index);
+      case VALUE_TIMESTAMP:
+      case VALUE_DATE:
+      case VALUE_TIME: return time(p, index, node);
+      case VALUE_DURATION: return integer(p, index, node);
+      case VALUE_DECIMAL: return decimal(p, index, node);
+      case VALUE_BINARY:
+      case VALUE_FIXED: return binary(p, index, node);
+      case VALUE_RAW_JSON: return raw(p, index);
+      default: return fail(BAD_TYPE, index, p);
+    }
+  }
+
+  __attribute__((noinline)) Bytes null(Bytes p, int32_t index) {
+    if (!is(p, "null")) return fail(BAD_SYNTAX, index, p);
+    if (!nodes_[index].nullable && index != 0) return fail(BAD_NULL, index, p);
+    return out_.append_null(index) ? p + 4 : nullptr;
+  }
+
+  Bytes boolean(Bytes p, int32_t index) {
+    Column& c = column(index);
+    const auto bit = static_cast<uint8_t>(1u << (c.length & 7));
+    if (is(p, "true")) {
+      c.values[c.length >> 3] |= bit;
+      p += 4;
+    } else if (is(p, "fals") && p[4] == 'e') {
+      c.values[c.length >> 3] &= static_cast<uint8_t>(~bit);
+      p += 5;
+    } else {
+      return fail(wrong(p), index, p);
+    }
+    ++c.length;
+    return p;
+  }
+
+  // Where a value of one type was expected: another type, or nothing that JSON has.
+  BadValue wrong(Bytes p) const {
+    if (p >= end_) return BAD_CUT_OFF;
+    const bool begins = *p == '"' || *p == '{' || *p == '[' || *p == '-' || is_digit(*p) || is(p, "true") ||
+                        (is(p, "fals") && p[4] == 'e') || is(p, "null");
+    return begins ? BAD_TYPE : BAD_SYNTAX;
+  }
+
+  Bytes integer(Bytes p, int32_t index, const ValueNode& node) {
+    Bytes first = p;
+    const bool negative = *p == '-';
+    p += negative;
+    Bytes digits = p;
+    uint64_t n = 0;
+    uint8_t d;
+    while ((d = static_cast<uint8_t>(*p - '0')) <= 9 && p - digits < 19) {
+      n = n * 10 + d;
+      ++p;
+    }
+    const auto count = p - digits;
+    if (__builtin_expect(count == 0 || is_digit(*p) || *p == '.' || (*p | 0x20) == 'e' ||
+                         (*digits == '0' && count > 1), 0))
+      return odd_integer(first, index, node);
+    return put_integer(p, index, node, negative, n, first);
+  }
+
+  Bytes put_integer(Bytes p, int32_t index, const ValueNode& node, bool negative, uint64_t n, Bytes first) {
+    Column& c = column(index);
+    const int32_t bits = node.width * 8 - (node.is_signed ? 1 : 0);
+    const uint64_t most = bits == 64 ? ~uint64_t(0) : (uint64_t(1) << bits) - 1;
+    const uint64_t least = node.is_signed ? most + 1 : 0;
+    if (__builtin_expect(n > (negative ? least : most), 0)) return fail(BAD_RANGE, index, first);
+    const uint64_t stored = negative ? 0 - n : n;
+    uint8_t* to = c.values + c.length * node.width;
+    if (node.width == 8) {
+      memcpy(to, &stored, 8);
+    } else if (node.width == 4) {
+      memcpy(to, &stored, 4);
+    } else if (node.width == 2) {
+      memcpy(to, &stored, 2);
+    } else {
+      *to = static_cast<uint8_t>(stored);
+    }
+    ++c.length;
+    return p;
+  }
+
+  // Many digits, a fraction or an exponent: a whole number all the same, or not one.
+  __attribute__((noinline)) Bytes odd_integer(Bytes p, int32_t index, const ValueNode& node) {
+    NumberText n;
+    Bytes after = number(p, index, n);
+    if (!after) return nullptr;
+    Wide wide;
+    NumberText magnitude = n;
+    const BadValue bad = exact_number(magnitude, 0, 20, wide);
+    if (bad != BAD_NONE) return fail(bad, index, p);
+    if (n.negative) wide.negate();
+    if (wide.word[1] | wide.word[2] | wide.word[3]) return fail(BAD_RANGE, index, p);
+    return put_integer(after, index, node, n.negative, wide.word[0], p);
+  }
+
+  Bytes number(Bytes p, int32_t index, NumberText& n) {
+    if (*p != '-' && !is_digit(*p)) return fail(wrong(p), index, p);
+    Bytes after = read_number(p, end_, n);
+    return after ? after : fail(BAD_SYNTAX, index, n.end);
+  }
+
+  Bytes floating(Bytes p, int32_t index, const ValueNode& node) {
+    NumberText n;
+    Bytes after = number(p, index, n);
+    if (!after) return nullptr;
+    Column& c = column(index);
+    bool fits;
+    if (node.width == 8) {
+      double d = 0;
+      fits = float_number(n, d);
+      memcpy(c.values + c.length * 8, &d, 8);
+    } else {
+      float f = 0;
+      fits = float_number(n, f);
+      memcpy(c.values + c.length * 4, &f, 4);
+    }
+    if (!fits) return fail(BAD_RANGE, index, p);
+    ++c.length;
+    return after;
+  }
+
+  // A decimal is a number, or a string that holds one.
+  Bytes decimal(Bytes p, int32_t index, const ValueNode& node) {
+    NumberText n;
+    Bytes after;
+    if (*p == '"') {
+      Bytes begin;
+      size_t length;
+      after = short_text(p + 1, index, begin, length);
+      if (!after) return nullptr;
+      if (read_number(begin, begin + length, n) != begin + length || length == 0) return fail(BAD_TYPE, index, p);
+    } else {
+      after = number(p, index, n);
+      if (!after) return nullptr;
+    }
+    Wide wide;
+    const BadValue bad = exact_number(n, node.scale, node.precision, wide);
+    if (bad != BAD_NONE) return fail(bad, index, p);
+    Column& c = column(index);
+    memcpy(c.values + c.length * node.width, wide.word, static_cast<size_t>(node.width));
+    ++c.length;
+    return after;
+  }
+
+  Bytes time(Bytes p, int32_t index, const ValueNode& node) {
+    if (*p != '"') {
+      if (node.type != VALUE_TIMESTAMP || program_.epoch_unit < 0) return fail(wrong(p), index, p);
+      return epoch(p, index, node);
+    }
+    Bytes begin;
+    size_t length;
+    Bytes after = short_text(p + 1, index, begin, length);
+    if (!after) return nullptr;
+    TimeText source(begin, length);
+    int64_t n = 0;
+    BadValue bad = BAD_NONE;
+    if (node.type == VALUE_TIMESTAMP) {
+      bad = source.timestamp(node.unit, node.has_zone, n);
+    } else if (node.type == VALUE_DATE) {
+      bad = source.date(n) ? BAD_NONE : BAD_TIME;
+      if (node.width == 8) n *= 86400000;
+    } else {
+      bad = source.time(node.unit, n);
+    }
+    if (bad == BAD_NONE && !source.ended()) bad = BAD_TIME;
+    if (bad != BAD_NONE) return fail(bad, index, p);
+    put_count(index, node, n);
+    return after;
+  }
+
+  void put_count(int32_t index, const ValueNode& node, int64_t n) {
+    Column& c = column(index);
+    if (node.width == 4) {
+      const auto narrow = static_cast<int32_t>(n);
+      memcpy(c.values + c.length * 4, &narrow, 4);
+    } else {
+      memcpy(c.values + c.length * 8, &n, 8);
+    }
+    ++c.length;
+  }
+
+  // A number of the epoch's unit, exactly in the column's unit or not at all.
+  Bytes epoch(Bytes p, int32_t index, const ValueNode& node) {
+    NumberText n;
+    Bytes after = number(p, index, n);
+    if (!after) return nullptr;
+    Wide wide;
+    const NumberText magnitude = n;
+    const BadValue bad = exact_number(magnitude, node.unit - program_.epoch_unit, 20, wide);
+    if (bad != BAD_NONE) return fail(bad, index, p);
+    if (n.negative) wide.negate();
+    const uint64_t most = n.negative ? uint64_t(1) << 63 : INT64_MAX;
+    if (wide.word[1] | wide.word[2] | wide.word[3] || wide.word[0] > most) return fail(BAD_RANGE, index, p);
+    put_count(index, node, static_cast<int64_t>(n.negative ? 0 - wide.word[0] : wide.word[0]));
+    return after;
+  }
+
+  // ---- strings
+
+  Bytes text(Bytes p, int32_t index) {
+    if (__builtin_expect(*p != '"', 0)) return fail(wrong(p), index, p);
+    Column& c = column(index);
+    Bytes after = unescape(p + 1, index, c.data, index);
+    if (!after) return nullptr;
+    c.put_offset(c.length + 1, static_cast<int64_t>(c.data.size));
+    ++c.length;
+    return after;
+  }
+
+  bool room(GrowingBytes& to, size_t bytes, int32_t column_index) {
+    if (__builtin_expect(bytes + kWriteAhead <= to.capacity, 1)) return true;
+    if (column_index >= 0) return out_.enlarge_data(column_index, bytes);
+    return to.reserve(bytes) || out_.fail(0, BUILD_MEMORY);
+  }
+
+  // Appends the text of the string whose first byte is at p, as UTF-8. `to` is unchanged on failure. `column_index` says
+  // whose data it is; -1: no column's.
+  Bytes unescape(Bytes p, int32_t index, GrowingBytes& to, int32_t column_index) {
+    size_t at = to.size;
+    bool high = false;
+    for (;;) {
+      if (!room(to, at + 16, column_index)) return nullptr;
+      const StringScan scan = scan_string(p, to.data + at);
+      at += static_cast<size_t>(scan.plain);
+      p += scan.plain;
+      high |= scan.high;
+      if (__builtin_expect(scan.plain == 16, 0)) {
+        if (p >= end_) return fail(BAD_CUT_OFF, index, end_);
+        continue;
+      }
+      if (__builtin_expect(p >= end_, 0)) return fail(BAD_CUT_OFF, index, end_);
+      if (__builtin_expect(*p == '"', 1)) break;
+      if (*p != '\\') return fail(BAD_SYNTAX, index, p);
+      p = escape(p, index, to.data, at);
+      if (!p) return nullptr;
+    }
+    if (high && !valid_utf8(to.data + to.size, at - to.size)) return fail(BAD_UTF8, index, p);
+    to.size = at;
+    return p + 1;
+  }
+
+  // p is at the backslash.
+  __attribute__((noinline)) Bytes escape(Bytes p, int32_t index, uint8_t* data, size_t& at) {
+    if (end_ - p < 2) return fail(BAD_CUT_OFF, index, end_);
+    uint8_t c;
+    switch (p[1]) {
+      case '"': c = '"'; break;
+      case '\\': c = '\\'; break;
+      case '/': c = '/'; break;
+      case 'b': c = '\b'; break;
+      case 'f': c = '\f'; break;
+      case 'n': c = '\n'; break;
+      case 'r': c = '\r'; break;
+      case 't': c = '\t'; break;
+      case 'u': {
+        uint32_t code, low;
+        if (!hex(p + 2, code)) return fail(BAD_ESCAPE, index, p);
+        Bytes after = p + 6;
+        if (code >= 0xd800 && code < 0xe000) {  // half of a pair: no character without the other
+          if (code >= 0xdc00 || end_ - after < 6 || after[0] != '\\' || after[1] != 'u' || !hex(after + 2, low) ||
+              low < 0xdc00 || low >= 0xe000)
+            return fail(BAD_ESCAPE, index, p);
+          code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+          after += 6;
+        }
+        at += put_utf8(code, data + at);
+        return after;
+      }
+      default: return fail(BAD_ESCAPE, index, p);
+    }
+    data[at++] = c;
+    return p + 2;
+  }
+
+  bool hex(Bytes p, uint32_t& out) const {
+    out = 0;
+    if (end_ - p < 4) return false;
+    for (int32_t i = 0; i < 4; ++i) {
+      const uint8_t c = p[i], lower = p[i] | 0x20;
+      if (is_digit(c)) {
+        out = out << 4 | static_cast<uint32_t>(c - '0');
+      } else if (lower >= 'a' && lower <= 'f') {
+        out = out << 4 | static_cast<uint32_t>(lower - 'a' + 10);
+      } else {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // The text of a string, where it stands or unescaped beside it; valid until the next call.
+  Bytes short_text(Bytes p, int32_t index, Bytes& begin, size_t& length) {
+    begin = nullptr;
+    length = 0;
+    Bytes at = p;
+    bool high = false;
+    for (;;) {
+      const StringScan scan = scan_string(at, nullptr);
+      at += scan.plain;
+      high |= scan.high;
+      if (at >= end_) return fail(BAD_CUT_OFF, index, end_);
+      if (scan.plain < 16) break;
+    }
+    if (*at == '"' && !high) {
+      begin = p;
+      length = static_cast<size_t>(at - p);
+      return at + 1;
+    }
+    scratch_.size = 0;
+    Bytes after = unescape(p, index, scratch_, -1);
+    begin = scratch_.data;
+    length = scratch_.size;
+    return after;
+  }
+
+  static int32_t sextet(uint8_t c) {
+    if (c >= 'A' && c <= 'Z') return c - 'A';
+    if (c >= 'a' && c <= 'z') return c - 'a' + 26;
+    if (c >= '0' && c <= '9') return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+  }
+
+  // Base64 with padding (RFC 4648).
+  Bytes binary(Bytes p, int32_t index, const ValueNode& node) {
+    if (*p != '"') return fail(wrong(p), index, p);
+    Bytes text;
+    size_t length;
+    Bytes after = short_text(p + 1, index, text, length);
+    if (!after) return nullptr;
+    if (length % 4) return fail(BAD_BASE64, index, p);
+    size_t padding = 0;
+    while (padding < 2 && padding < length && text[length - 1 - padding] == '=') ++padding;
+    const size_t bytes = length / 4 * 3 - padding;
+    Column& c = column(index);
+    uint8_t* to;
+    if (node.type == VALUE_FIXED) {
+      if (bytes != static_cast<size_t>(node.width)) return fail(BAD_LENGTH, index, p);
+      to = c.values + c.length * node.width;
+    } else {
+      if (!out_.reserve_data(index, bytes)) return nullptr;
+      to = c.data.data + c.data.size;
+    }
+    uint32_t bits = 0;
+    int32_t have = 0;
+    for (size_t i = 0; i < length - padding; ++i) {
+      const int32_t six = sextet(text[i]);
+      if (six < 0) return fail(BAD_BASE64, index, p);
+      bits = bits << 6 | static_cast<uint32_t>(six);
+      have += 6;
+      if (have >= 8) {
+        have -= 8;
+        *to++ = static_cast<uint8_t>(bits >> have);
+        bits &= (1u << have) - 1;
+      }
+    }
+    if (bits) return fail(BAD_BASE64, index, p);  // bits that stand for no byte
+    if (node.type == VALUE_BINARY) {
+      c.data.size += bytes;
+      c.put_offset(c.length + 1, static_cast<int64_t>(c.data.size));
+    }
+    ++c.length;
+    return after;
+  }
+
+  Bytes raw(Bytes p, int32_t index) {
+    Bytes after = skip(p, index);
+    if (!after) return nullptr;
+    if (after > end_) return fail(BAD_CUT_OFF, index, end_);
+    const auto bytes = static_cast<size_t>(after - p);
+    if (!out_.reserve_data(index, bytes)) return nullptr;
+    Column& c = column(index);
+    memcpy(c.data.data + c.data.size, p, bytes);
+    c.data.size += bytes;
+    c.put_offset(c.length + 1, static_cast<int64_t>(c.data.size));
+    ++c.length;
+    return after;
+  }
+
+  // ---- containers
+
+  // p is after a value in a container: moves it after the comma, or returns nullptr with `p` after the closing byte, or
+  // with p == nullptr on failure.
+  bool next(Bytes& p, uint8_t close, int32_t index) {
+    p = space(p);
+    if (__builtin_expect(p >= end_, 0)) {
+      p = fail(BAD_CUT_OFF, index, end_);
+      return false;
+    }
+    if (__builtin_expect(*p == ',', 1)) {
+      p = space(p + 1);
+      return true;
+    }
+    p = *p == close ? p + 1 : fail(BAD_SYNTAX, index, p);
+    return false;
+  }
+
+  Bytes colon(Bytes p, int32_t index) {
+    p = space(p);
+    if (__builtin_expect(p >= end_ || *p != ':', 0)) return fail(BAD_SYNTAX, index, p);
+    return space(p + 1);
+  }
+
+  Bytes object(Bytes p, int32_t index) {
+    if (__builtin_expect(*p != '{', 0)) return fail(wrong(p), index, p);
+    const JsonFields& fields = program_.fields[static_cast<size_t>(index)];
+    const int32_t* children = nodes_[index].children.data();
+    int32_t* follows = follows_[static_cast<size_t>(index)].data();
+    const int64_t entry = column(index).length;
+    const size_t count = fields.keys.size();
+    size_t found = 0;
+    int32_t last = 0;   // 1 + the field before
+    ++depth_;
+    p = space(p + 1);
+    if (*p == '}') {
+      ++p;
+    } else {
+      bool more = true;
+      while (more) {
+        if (__builtin_expect(p >= end_ || *p != '"', 0)) return fail(BAD_SYNTAX, index, p);
+        ++p;
+        int32_t field = count ? follows[last] : -1;
+        if (__builtin_expect(count && fields.keys[static_cast<size_t>(field)].at(p, end_), 1)) {
+          p += fields.keys[static_cast<size_t>(field)].length;
+        } else {
+          p = other_key(p, index, fields, field);
+          if (!p) return nullptr;
+          if (field >= 0) follows[last] = field;
+        }
+        p = colon(p, index);
+        if (!p) return nullptr;
+        if (field < 0) {
+          p = skip(p, index);
+        } else {
+          const int32_t child = children[field];
+          if (__builtin_expect(column(child).length != entry, 0)) {  // the key again: its last value counts
+            out_.truncate(child, entry);
+            --found;
+          }
+          p = value(p, child);
+          ++found;
+          last = field + 1;
+        }
+        if (__builtin_expect(!p, 0)) return nullptr;
+        more = next(p, '}', index);
+      }
+      if (!p) return nullptr;
+    }
+    --depth_;
+    if (found != count && !fill(index, entry, p)) return nullptr;
+    ++column(index).length;
+    return p;
+  }
+
+  // Nulls for the fields that the object lacks.
+  __attribute__((noinline)) bool fill(int32_t index, int64_t entry, Bytes p) {
+    for (int32_t child : nodes_[index].children) {
+      if (column(child).length != entry) continue;
+      if (!nodes_[child].nullable) return fail(BAD_MISSING, child, p) != nullptr;
+      if (!out_.append_null(child)) return false;
+    }
+    return true;
+  }
+
+  // A key that is not the expected one; p is after its first quote.
+  __attribute__((noinline)) Bytes other_key(Bytes p, int32_t index, const JsonFields& fields, int32_t& field) {
+    Bytes name;
+    size_t length;
+    Bytes after = short_text(p, index, name, length);
+    if (after) field = fields.find(name, length);
+    return after;
+  }
+
+  Bytes list(Bytes p, int32_t index) {
+    if (*p != '[') return fail(wrong(p), index, p);
+    const int32_t child = nodes_[index].children[0];
+    ++depth_;
+    p = space(p + 1);
+    if (*p == ']') {
+      ++p;
+    } else {
+      bool more = true;
+      while (more) {
+        if (p >= end_) return fail(BAD_CUT_OFF, index, end_);
+        p = value(p, child);
+        if (!p) return nullptr;
+        more = next(p, ']', index);
+      }
+      if (!p) return nullptr;
+    }
+    --depth_;
+    Column& c = column(index);
+    c.put_offset(c.length + 1, column(child).length);
+    ++c.length;
+    return p;
+  }
+
+  // An object whose keys are data. Of equal keys the last counts: a second reading leaves out those before it.
+  Bytes map(Bytes p, int32_t index) {
+    if (*p != '{') return fail(wrong(p), index, p);
+    const int32_t entries = nodes_[index].children[0];
+    const int64_t first = column(entries).length;
+    std::vector<bool> left_out;
+    Bytes after = map_entries(p, index, left_out);
+    if (!after) return nullptr;
+    if (repeated_keys(entries, first, left_out)) {
+      out_.truncate(entries, first);
+      after = map_entries(p, index, left_out);
+      if (!after) return nullptr;
+    }
+    Column& c = column(index);
+    c.put_offset(c.length + 1, column(entries).length);
+    ++c.length;
+    return after;
+  }
+
+  Bytes map_entries(Bytes p, int32_t index, const std::vector<bool>& left_out) {
+    const int32_t entries = nodes_[index].children[0];
+    const int32_t keys = nodes_[entries].children[0];
+    const int32_t items = nodes_[entries].children[1];
+    size_t ordinal = 0;
+    ++depth_;
+    p = space(p + 1);
+    if (*p == '}') {
+      --depth_;
+      return p + 1;
+    }
+    bool more = true;
+    while (more) {
+      if (p >= end_ || *p != '"') return fail(BAD_SYNTAX, index, p);
+      const bool skipped = !left_out.empty() && left_out[ordinal];
+      ++ordinal;
+      if (skipped) {
+        p = skip(p, index);
+      } else {
+        if (!out_.reserve(entries) || !out_.reserve(keys)) return nullptr;
+        p = text(p, keys);
+      }
+      if (!p) return nullptr;
+      p = colon(p, index);
+      if (!p) return nullptr;
+      p = skipped ? skip(p, index) : value(p, items);
+      if (!p) return nullptr;
+      if (!skipped) ++column(entries).length;
+      more = next(p, '}', index);
+    }
+    --depth_;
+    return p;
+  }
+
+  // Marks the entries whose key comes again; whether there are any.
+  bool repeated_keys(int32_t entries, int64_t first, std::vector<bool>& left_out) {
+    const Column& keys = column(nodes_[entries].children[0]);
+    const int64_t count = keys.length - first;
+    auto key = [&keys](int64_t i) {
+      const auto start = static_cast<size_t>(keys.offset_at(i));
+      return std::string_view(reinterpret_cast<const char*>(keys.data.data) + start,
+                              static_cast<size_t>(keys.offset_at(i + 1)) - start);
+    };
+    bool found = false;
+    auto mark = [&](int64_t i) {
+      if (left_out.empty()) left_out.resize(static_cast<size_t>(count));
+      left_out[static_cast<size_t>(i - first)] = true;
+      found = true;
+    };
+    if (count <= 16) {
+      for (int64_t i = first; i < keys.length; ++i) {
+        for (int64_t j = i + 1; j < keys.length; ++j) {
+          if (key(i) == key(j)) {
+            mark(i);
+            break;
+          }
+        }
+      }
+      return found;
+    }
+    std::unordered_map<std::string_view, int64_t> latest;
+    for (int64_t i = first; i < keys.length; ++i) {
+      const auto put = latest.emplace(key(i), i);
+      if (put.second) continue;
+      mark(put.first->second);
+      put.first->second = i;
+    }
+    return found;
+  }
+
+  // ---- what no column takes, checked all the same
+
+  Bytes skip_string(Bytes p, int32_t index) {
+    Bytes first = p;
+    bool high = false;
+    for (;;) {
+      const StringScan scan = scan_string(p, nullptr);
+      p += scan.plain;
+      high |= scan.high;
+      if (p >= end_) return fail(BAD_CUT_OFF, index, end_);
+      if (scan.plain == 16) continue;
+      if (*p == '"') break;
+      if (*p != '\\') return fail(BAD_SYNTAX, index, p);
+      uint8_t unused[8];
+      size_t at = 0;
+      p = escape(p, index, unused, at);
+      if (!p) return nullptr;
+    }
+    if (high && !valid_utf8(first, static_cast<size_t>(p - first))) return fail(BAD_UTF8, index, first);
+    return p + 1;
+  }
+
+  // Any value; its containers are counted, not called into each other.
+  Bytes skip(Bytes p, int32_t index) {
+    const int32_t before = depth_;
+    for (;;) {
+      if (p >= end_) return fail(BAD_CUT_OFF, index, end_);
+      if (*p == '"') {
+        p = skip_string(p + 1, index);
+      } else if (*p == '{' || *p == '[') {
+        const bool is_object = *p == '{';
+        if (depth_ >= kMostNested) return fail(BAD_DEPTH, index, p);
+        closes_[depth_++] = is_object ? '}' : ']';
+        p = space(p + 1);
+        if (p < end_ && *p == closes_[depth_ - 1]) {
+          ++p;
+          --depth_;
+        } else if (is_object) {
+          p = skip_key(p, index);
+          if (!p) return nullptr;
+          continue;
+        } else {
+          continue;
+        }
+      } else if (is(p, "true") || is(p, "null")) {
+        p += 4;
+      } else if (is(p, "fals") && p[4] == 'e') {
+        p += 5;
+      } else {
+        NumberText n;
+        p = number(p, index, n);
+      }
+      if (!p) return nullptr;
+      // After a value: up and out of the containers that end here.
+      for (;;) {
+        if (depth_ == before) return p;
+        if (next(p, closes_[depth_ - 1], index)) break;
+        if (!p) return nullptr;
+        --depth_;
+      }
+      if (closes_[depth_ - 1] == '}') {
+        p = skip_key(p, index);
+        if (!p) return nullptr;
+      }
+    }
+  }
+
+  Bytes skip_key(Bytes p, int32_t index) {
+    if (p >= end_ || *p != '"') return fail(BAD_SYNTAX, index, p);
+    p = skip_string(p + 1, index);
+    return p ? colon(p, index) : nullptr;
+  }
+
+  const JsonProgram& program_;
+  const ValueNode* nodes_;
+  Columnar& out_;
+  std::vector<std::vector<int32_t>> follows_;  // by struct: which field comes after which
+  GrowingBytes scratch_;
+  const uint8_t* end_ = nullptr;
+  RowFailure* failure_ = nullptr;
+  int32_t depth_ = 0;                          // open containers
+  uint8_t closes_[kMostNested] = {};
+};
+
+}  // namespace kc

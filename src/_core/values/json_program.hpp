@@ -1,0 +1,111 @@
+// Owns: how the fields of JSON objects are found: keys compared in the order of the last object, then by a hash table.
+// Threads: any (immutable once made). Never: touches Python.
+#pragma once
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "values/program.hpp"
+
+namespace kc {
+
+// A key that is compared at once: its bytes with the closing quote, up to sixteen.
+struct JsonKey {
+  uint64_t low = 0, high = 0;
+  uint64_t low_mask = 0, high_mask = 0;
+  uint32_t length = 0;      // with the quote
+  bool is_short = false;    // up to sixteen
+  std::string text;         // without it
+
+  explicit JsonKey(const std::string& name) : text(name) {
+    const std::string quoted = name + '"';
+    length = static_cast<uint32_t>(quoted.size());
+    is_short = length <= 16;
+    uint8_t bytes[16] = {}, mask[16] = {};
+    for (size_t i = 0; i < quoted.size() && i < 16; ++i) {
+      bytes[i] = static_cast<uint8_t>(quoted[i]);
+      mask[i] = 0xff;
+    }
+    memcpy(&low, bytes, 8);
+    memcpy(&high, bytes + 8, 8);
+    memcpy(&low_mask, mask, 8);
+    memcpy(&high_mask, mask + 8, 8);
+  }
+
+  // Whether the key and its quote stand at p, of which sixteen bytes can be read, and which ends at `end`.
+  bool at(const uint8_t* p, const uint8_t* end) const {
+    uint64_t a, b;
+    memcpy(&a, p, 8);
+    memcpy(&b, p + 8, 8);
+    if ((((a ^ low) & low_mask) | ((b ^ high) & high_mask)) != 0) return false;
+    if (is_short) return true;
+    return length <= static_cast<size_t>(end - p) && memcmp(p + 16, text.data() + 16, text.size() - 16) == 0 &&
+           p[text.size()] == '"';
+  }
+};
+
+// The fields of one struct.
+struct JsonFields {
+  std::vector<JsonKey> keys;           // one per child of the node, in their order
+  std::vector<int32_t> slots;          // open addressing: index into keys, or -1
+  uint64_t slot_mask = 0;
+
+  static uint64_t hash(const uint8_t* p, size_t length) {
+    uint64_t h = length * 0x9e3779b97f4a7c15u;
+    while (length >= 8) {
+      uint64_t word;
+      memcpy(&word, p, 8);
+      h = (h ^ word) * 0xff51afd7ed558ccdu;
+      h ^= h >> 32;
+      p += 8;
+      length -= 8;
+    }
+    uint64_t word = 0;
+    for (size_t i = 0; i < length; ++i) word |= static_cast<uint64_t>(p[i]) << (8 * i);
+    h = (h ^ word) * 0xff51afd7ed558ccdu;
+    return h ^ h >> 29;
+  }
+
+  void build() {
+    size_t size = 8;
+    while (size < keys.size() * 4) size *= 2;
+    slots.assign(size, -1);
+    slot_mask = size - 1;
+    for (size_t i = 0; i < keys.size(); ++i) {
+      const std::string& key = keys[i].text;
+      uint64_t slot = hash(reinterpret_cast<const uint8_t*>(key.data()), key.size()) & slot_mask;
+      while (slots[slot] >= 0) slot = (slot + 1) & slot_mask;
+      slots[slot] = static_cast<int32_t>(i);
+    }
+  }
+
+  // The field of that name, or -1.
+  int32_t find(const uint8_t* p, size_t length) const {
+    uint64_t slot = hash(p, length) & slot_mask;
+    while (slots[slot] >= 0) {
+      const std::string& key = keys[static_cast<size_t>(slots[slot])].text;
+      if (key.size() == length && memcmp(key.data(), p, length) == 0) return slots[slot];
+      slot = (slot + 1) & slot_mask;
+    }
+    return -1;
+  }
+};
+
+struct JsonProgram {
+  const Plan* plan = nullptr;
+  std::vector<JsonFields> fields;      // by node; empty but for structs
+  int32_t epoch_unit = -1;             // numbers count this unit since 1970 in timestamps; -1: they are not taken
+
+  explicit JsonProgram(const Plan& p, int32_t epoch) : plan(&p), fields(p.nodes.size()), epoch_unit(epoch) {
+    for (size_t i = 0; i < p.nodes.size(); ++i) {
+      if (p.nodes[i].type != VALUE_STRUCT) continue;
+      for (int32_t child : p.nodes[i].children)
+        fields[i].keys.emplace_back(p.nodes[static_cast<size_t>(child)].name);
+      fields[i].build();
+    }
+  }
+};
+
+}  // namespace kc

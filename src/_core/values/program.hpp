@@ -1,0 +1,117 @@
+// Owns: the compiled schema of decoded values: a flat array of nodes, one per column, and the reasons of bad rows.
+// Threads: any (immutable once made). Never: knows a wire, touches Python, holds what a single call decodes.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace kc {
+
+// What a column holds. The order is known to kconsumer/decoding/types.py.
+enum ValueType : int32_t {
+  VALUE_NULL = 0,
+  VALUE_BOOL,
+  VALUE_INT,         // width, is_signed
+  VALUE_FLOAT,       // width 4 or 8
+  VALUE_DECIMAL,     // width 16 or 32, precision, scale
+  VALUE_TEXT,        // is_large
+  VALUE_BINARY,      // is_large
+  VALUE_FIXED,       // width: bytes of each entry
+  VALUE_DATE,        // width 4: days; 8: milliseconds
+  VALUE_TIME,        // width 4 or 8, unit
+  VALUE_TIMESTAMP,   // unit, has_zone
+  VALUE_DURATION,    // unit
+  VALUE_INTERVAL,    // width 16: months, days (int32) and nanoseconds (int64)
+  VALUE_RAW_JSON,    // text of a JSON value, is_large
+  VALUE_STRUCT,
+  VALUE_LIST,        // is_large
+  VALUE_MAP,
+  VALUE_DICTIONARY,  // int32 indices into `symbols`
+};
+
+// Units of time as powers of ten: seconds 0, milliseconds 3, microseconds 6, nanoseconds 9.
+struct ValueNode {
+  ValueType type = VALUE_NULL;
+  bool nullable = true;
+  bool is_signed = true;
+  bool is_large = false;           // 64-bit offsets
+  bool has_zone = false;
+  int32_t width = 0;               // bytes of an entry; 0 where there are none or they vary
+  int32_t unit = 0;
+  int32_t precision = 0;
+  int32_t scale = 0;
+  int32_t parent = -1;
+  std::string name;
+  std::string format;              // Arrow's
+  std::vector<int32_t> children;   // indices into Plan::nodes
+  std::vector<std::string> symbols;
+};
+
+struct Plan {
+  std::vector<ValueNode> nodes;    // nodes[0] is a row
+  // Where in a row a node is, such as "position.lat"; empty for the row itself.
+  std::string path(int32_t node) const {
+    std::string out;
+    for (int32_t at = node; at > 0; at = nodes[static_cast<size_t>(at)].parent) {
+      const std::string& name = nodes[static_cast<size_t>(at)].name;
+      out = out.empty() ? name : name + "." + out;
+    }
+    return out;
+  }
+};
+
+enum BadValue : int32_t {
+  BAD_NONE = 0,
+  BAD_EMPTY,
+  BAD_CUT_OFF,
+  BAD_TRAILING,
+  BAD_SYNTAX,
+  BAD_TYPE,
+  BAD_RANGE,
+  BAD_INEXACT,
+  BAD_UTF8,
+  BAD_ESCAPE,
+  BAD_TIME,
+  BAD_BASE64,
+  BAD_LENGTH,
+  BAD_MISSING,
+  BAD_NULL,
+  BAD_DEPTH,
+  BAD_FRAME,
+  BAD_SCHEMA_ID,
+  BAD_VARINT,
+  BAD_COUNT,
+  BAD_BRANCH,
+  BAD_SYMBOL,
+  BAD_COUNT_OF_REASONS,
+};
+
+inline const char* bad_value_text(int32_t reason) {
+  static const char* const kTexts[BAD_COUNT_OF_REASONS] = {
+      "",
+      "the value is empty",
+      "the value ends too early",
+      "there are bytes after the value",
+      "not valid JSON",
+      "a value of another type",
+      "the number does not fit the type",
+      "the type would lose digits of the value",
+      "not valid UTF-8",
+      "not a valid escape sequence",
+      "not a date or time of this type",
+      "not valid base64",
+      "a value of another length",
+      "a field without null is missing",
+      "null in a field without null",
+      "nested too deeply",
+      "not the expected framing",
+      "the schema of this id is unknown",
+      "not a valid variable-length integer",
+      "more items than the bytes can hold",
+      "the union has no such branch",
+      "the enum has no such symbol",
+  };
+  return reason > 0 && reason < BAD_COUNT_OF_REASONS ? kTexts[reason] : "";
+}
+
+}  // namespace kc

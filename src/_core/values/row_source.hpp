@@ -1,0 +1,89 @@
+// Owns: the binary values of many rows as they lie in memory: Arrow views, or offsets of 32 or 64 bits.
+// Threads: any (immutable while it is read). Never: owns the memory it looks into, except for rows it was given to copy.
+#pragma once
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "records/columns.hpp"
+#include "values/builders.hpp"
+
+namespace kc {
+
+struct RowBytes {
+  const uint8_t* begin = nullptr;   // nullptr: a null
+  const uint8_t* end = nullptr;
+  const uint8_t* readable = nullptr;  // bytes up to here may be read, though they are not the row's
+};
+
+struct RowSource {
+  int64_t length = 0;
+  int64_t offset = 0;                  // of the first row in what follows
+  const uint8_t* validity = nullptr;   // bitmap; nullptr: no nulls
+  const BinaryView* views = nullptr;
+  std::vector<const uint8_t*> buffers; // that views point into
+  std::vector<size_t> buffer_bytes;
+  const void* offsets = nullptr;       // without views
+  bool is_large = false;
+  const uint8_t* data = nullptr;
+
+  // Copied rows: they lie in `data` and `offsets` of their own, which are set by finish().
+  GrowingBytes own_data;
+  std::vector<int64_t> own_offsets;
+  std::vector<uint8_t> own_validity;
+
+  RowBytes row(int64_t i) const {
+    RowBytes out;
+    const int64_t at = offset + i;
+    if (validity && !(validity[at >> 3] >> (at & 7) & 1)) return out;
+    if (views) {
+      const BinaryView& v = views[at];
+      if (v.length <= 12) {
+        out.begin = v.inlined;
+        out.readable = out.end = v.inlined + v.length;
+      } else {
+        const auto buffer = static_cast<size_t>(v.ref.buffer_index);
+        out.begin = buffers[buffer] + v.ref.offset;
+        out.end = out.begin + v.length;
+        out.readable = buffers[buffer] + buffer_bytes[buffer];
+      }
+      return out;
+    }
+    out.begin = data + offset_at(at);
+    out.end = data + offset_at(at + 1);
+    out.readable = data + offset_at(offset + length);
+    return out;
+  }
+
+  bool copy(const RowBytes& row) {
+    if (own_offsets.empty()) own_offsets.push_back(0);
+    const auto i = static_cast<size_t>(length);
+    if (i % 8 == 0) own_validity.push_back(0);
+    if (row.begin) {
+      own_validity[i / 8] |= static_cast<uint8_t>(1u << (i % 8));
+      if (!own_data.append(row.begin, static_cast<size_t>(row.end - row.begin))) return false;
+    }
+    own_offsets.push_back(static_cast<int64_t>(own_data.size));
+    ++length;
+    return true;
+  }
+  bool copy(const uint8_t* bytes, size_t size) { return copy(RowBytes{bytes, bytes + size, bytes + size}); }
+  bool copy_null() { return copy(RowBytes()); }
+
+  bool finish() {
+    if (own_offsets.empty()) own_offsets.push_back(0);
+    if (!own_data.reserve(own_data.size)) return false;
+    validity = own_validity.data();
+    offsets = own_offsets.data();
+    is_large = true;
+    data = own_data.data;
+    return true;
+  }
+
+ private:
+  int64_t offset_at(int64_t i) const {
+    return is_large ? static_cast<const int64_t*>(offsets)[i] : static_cast<const int32_t*>(offsets)[i];
+  }
+};
+
+}  // namespace kc

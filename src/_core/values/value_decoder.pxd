@@ -1,0 +1,39 @@
+# ValueDecoder, a compiled schema, and DecodedValues, what it makes. thread: A; both immutable.
+from kconsumer._core.base.cpp cimport int32_t, int64_t, string
+from kconsumer._core.values.value_export cimport Decoded, Plan, shared_ptr
+from kconsumer._core.values.value_source cimport RowSource
+
+
+cdef extern from "values/framing.hpp" namespace "kc" nogil:
+    cdef enum FramingKind:
+        FRAMING_NONE
+        FRAMING_SKIP
+        FRAMING_CONFLUENT
+
+    cdef cppclass Framing:
+        FramingKind kind
+        int64_t skip
+        Framing()
+
+
+cdef extern from "values/decode_rows.hpp" namespace "kc" nogil:
+    cdef cppclass JsonProgram:
+        JsonProgram(const Plan& plan, int32_t epoch_unit)
+
+    shared_ptr[Decoded] new_decoded(const shared_ptr[Plan]& plan)
+    bint decode_json(const RowSource& source, const Framing& framing, const JsonProgram& program, Decoded& out)
+
+
+cdef class DecodedValues:
+    # thread: any (immutable)
+    cdef shared_ptr[Decoded] decoded
+    cdef list _errors           # made when asked for
+
+    cdef int check(self) except -1
+
+
+cdef class ValueDecoder:
+    # thread: any (immutable)
+    cdef shared_ptr[Plan] plan
+    cdef shared_ptr[JsonProgram] json
+    cdef Framing framing

@@ -1,0 +1,197 @@
+"""Owns: ValueDecoder, a compiled schema that decodes rows without the GIL, and DecodedValues, the columns it makes.
+
+thread: A; both are immutable and may be used by several threads. Never: parses a schema (kconsumer.decoding does).
+"""
+cimport cython
+
+from kconsumer._core.base.status cimport Status
+from kconsumer._core.records.arrow_capsules cimport array_capsule, schema_capsule, schema_in
+from kconsumer._core.records.arrow_export cimport ArrowArray, ArrowField, ArrowSchema, fill_schema
+from kconsumer._core.values.value_export cimport (
+    BUILD_OK, BUILD_TOO_LONG, BadRow, ValueNode, ValueType, bad_value_text, export_values, value_field,
+)
+from kconsumer._core.values.value_source cimport ValueSource
+
+from typing import Any, NamedTuple
+
+from kconsumer.errors import exception_for
+
+
+class RowError(NamedTuple):
+    """A row that could not be decoded."""
+
+    row: int        # index in the array
+    reason: str
+    field: str      # its path, such as "position.lat"; empty for the row as a whole
+    position: int   # byte of the value at which decoding stopped
+    value: bytes    # the row's own bytes
+
+
+cdef bytes encoded(object text):
+    return text.encode("utf-8", "surrogateescape")
+
+
+cdef int read_node(ValueNode* node, object described) except -1:
+    """One node as kconsumer.decoding.plan describes it."""
+    cdef bytes name = encoded(described.name)
+    cdef bytes format = encoded(described.format)
+    cdef bytes symbol
+    node.type = <ValueType><int32_t>described.type
+    node.nullable = described.nullable
+    node.is_signed = described.is_signed
+    node.is_large = described.is_large
+    node.has_zone = described.has_zone
+    node.width = described.width
+    node.unit = described.unit
+    node.precision = described.precision
+    node.scale = described.scale
+    node.parent = described.parent
+    node.name.assign(<const char*>name, len(name))
+    node.format.assign(<const char*>format, len(format))
+    for child in described.children:
+        node.children.push_back(<int32_t>child)
+    for text in described.symbols:
+        symbol = encoded(text)
+        node.symbols.push_back(string(<const char*>symbol, len(symbol)))
+    return 0
+
+
+cdef object described_schema(const ArrowSchema* schema):
+    """(name, format, nullable, children, dictionary's format or None, extension's name)."""
+    if schema.dictionary != NULL:
+        dictionary = schema.dictionary.format.decode()
+    else:
+        dictionary = None
+    return (
+        "" if schema.name == NULL else schema.name.decode("utf-8", "surrogateescape"),
+        schema.format.decode(), (schema.flags & 2) != 0,
+        tuple([described_schema(schema.children[i]) for i in range(schema.n_children)]),
+        dictionary, extension_name(schema.metadata),
+    )
+
+
+cdef object extension_name(const char* metadata):
+    """The value of ARROW:extension:name, or nothing."""
+    cdef const int32_t* number = <const int32_t*>metadata
+    cdef int32_t count, length
+    if metadata == NULL:
+        return ""
+    count = number[0]
+    metadata += 4
+    for _ in range(count):
+        length = (<const int32_t*>metadata)[0]
+        key = metadata[4:4 + length]
+        metadata += 4 + length
+        length = (<const int32_t*>metadata)[0]
+        if key == b"ARROW:extension:name":
+            return metadata[4:4 + length].decode("utf-8", "replace")
+        metadata += 4 + length
+    return ""
+
+
+def read_arrow_schema(source: Any) -> Any:
+    """Read the schema of an object with ``__arrow_c_schema__``.
+
+    Returns:
+        (name, format, nullable, children, format of the dictionary or None, name of the extension type): children as
+        tuples of the same form.
+    """
+    capsule = source.__arrow_c_schema__()
+    return described_schema(schema_in(capsule))
+
+
+@cython.final
+cdef class DecodedValues:
+    """Typed columns, one row per value, as an Arrow array (PyCapsule interface)."""
+
+    cdef int check(self) except -1:
+        """Raises what made the whole call fail."""
+        cdef Decoded* decoded = self.decoded.get()
+        if decoded == NULL or (decoded.columns.failure != BUILD_OK and decoded.columns.failure != BUILD_TOO_LONG):
+            raise MemoryError()
+        if decoded.columns.failure == BUILD_TOO_LONG:
+            path = decoded.plan_pointer().path(decoded.columns.failed_column).decode("utf-8", "replace")
+            raise OverflowError(f"column {path}: more than 2 GiB do not fit its 32-bit offsets; declare it as "
+                                "large_utf8, large_binary or large_list, or decode fewer rows at a time")
+        return 0
+
+    def __len__(self):
+        return self.decoded.get().columns.columns[0].length
+
+    @property
+    def error_count(self):
+        """Rows that could not be decoded: int."""
+        return self.decoded.get().bad.rows.size()
+
+    @property
+    def errors(self):
+        """Rows that could not be decoded, in order: list of RowError. They are null in the array."""
+        cdef Decoded* decoded = self.decoded.get()
+        cdef const BadRow* bad
+        cdef string path
+        cdef size_t i
+        if self._errors is None:
+            made = []
+            for i in range(decoded.bad.rows.size()):
+                bad = &decoded.bad.rows[i]
+                path = decoded.plan_pointer().path(bad.node)
+                made.append(RowError(
+                    bad.row, bad_value_text(bad.reason).decode(),
+                    path.data()[:path.size()].decode("utf-8", "surrogateescape"), bad.position,
+                    <bytes>(<const char*>decoded.bad.raw.data)[bad.raw_start:bad.raw_end],
+                ))
+            self._errors = made
+        return list(self._errors)
+
+    def __arrow_c_schema__(self):
+        cdef ArrowSchema* schema = NULL
+        cdef ArrowField field
+        capsule = schema_capsule(&schema)
+        field = value_field(self.decoded.get().plan_pointer(), 0)
+        if not fill_schema(&field, schema):
+            raise MemoryError()
+        return capsule
+
+    def __arrow_c_array__(self, requested_schema=None):
+        """Arrow's PyCapsule interface: (schema, array) capsules; `requested_schema` is not followed."""
+        cdef ArrowArray* array = NULL
+        cdef Status status
+        capsule = array_capsule(&array)
+        status = export_values(self.decoded, 0, array)
+        if not status.ok():
+            raise exception_for(status.code, status.detail.data()[:status.detail.size()].decode())
+        return self.__arrow_c_schema__(), capsule
+
+    def __repr__(self):
+        return f"<DecodedValues of {len(self)} rows, {self.error_count} of them bad>"
+
+
+@cython.final
+cdef class ValueDecoder:
+    """A compiled schema.
+
+    Args:
+        nodes: kconsumer.decoding.plan.Node, the row first.
+        framing: (FramingKind, bytes to skip).
+        epoch_unit: power of ten of the unit that JSON numbers in timestamps count, or -1.
+    """
+
+    def __init__(self, nodes, framing, epoch_unit):
+        cdef Plan* plan = new Plan()
+        self.plan = shared_ptr[Plan](plan)
+        plan.nodes.resize(len(nodes))
+        for i, described in enumerate(nodes):
+            read_node(&plan.nodes[<int>i], described)
+        self.json = shared_ptr[JsonProgram](new JsonProgram(plan[0], <int32_t>epoch_unit))
+        self.framing.kind = <FramingKind><int32_t>framing[0]
+        self.framing.skip = framing[1]
+
+    def decode_json(self, ValueSource source not None):
+        """Decode rows of JSON text without the GIL: DecodedValues."""
+        cdef DecodedValues out = DecodedValues.__new__(DecodedValues)
+        out.decoded = new_decoded(self.plan)
+        if out.decoded.get() != NULL:
+            with nogil:
+                decode_json(source.rows, self.framing, self.json.get()[0], out.decoded.get()[0])
+        out.check()
+        return out

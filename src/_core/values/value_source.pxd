@@ -1,0 +1,32 @@
+# ValueSource: binary values of many rows, from wherever they lie. thread: A.
+from kconsumer._core.base.cpp cimport int64_t, uint8_t, vector
+from kconsumer._core.records.columns cimport BinaryView
+
+
+cdef extern from "values/row_source.hpp" namespace "kc" nogil:
+    cdef cppclass RowBytes:
+        const uint8_t* begin
+        const uint8_t* end
+
+    cdef cppclass RowSource:
+        int64_t length
+        int64_t offset
+        const uint8_t* validity
+        const BinaryView* views
+        vector[const uint8_t*] buffers
+        vector[size_t] buffer_bytes
+        const void* offsets
+        bint is_large
+        const uint8_t* data
+        RowSource()
+        RowBytes row(int64_t i)
+        bint copy(const RowBytes& row)
+        bint copy(const uint8_t* data, size_t size)
+        bint copy_null()
+        bint finish()
+
+
+cdef class ValueSource:
+    # thread: any (immutable)
+    cdef RowSource rows
+    cdef object owner           # keeps alive what `rows` look into

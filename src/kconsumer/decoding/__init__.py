@@ -1,0 +1,13 @@
+"""Typed columns: values of records decoded by the core straight into Arrow.
+
+``batch.decode(value=Json({"id": "int64", "carrier": "string"}))`` for records, ``decoder.decode(values)`` for any
+binary values. See docs/columns.md.
+"""
+
+from __future__ import annotations
+
+from kconsumer._core.values.value_decoder import DecodedValues, RowError
+from kconsumer.decoding.decoder import Decoder
+from kconsumer.decoding.json_values import Json
+
+__all__ = ["DecodedValues", "Decoder", "Json", "RowError"]

@@ -1,0 +1,417 @@
+"""A schema as the core compiles it: a flat list of nodes, one per column, made from type names or an Arrow schema."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from typing import Any
+
+from kconsumer._core.values.value_decoder import read_arrow_schema
+
+
+class ValueType(IntEnum):
+    """The core's ValueType (values/program.hpp), in its order."""
+
+    NULL = 0
+    BOOL = 1
+    INT = 2
+    FLOAT = 3
+    DECIMAL = 4
+    TEXT = 5
+    BINARY = 6
+    FIXED = 7
+    DATE = 8
+    TIME = 9
+    TIMESTAMP = 10
+    DURATION = 11
+    INTERVAL = 12
+    RAW_JSON = 13
+    STRUCT = 14
+    LIST = 15
+    MAP = 16
+    DICTIONARY = 17
+
+
+MOST_NESTED = 64
+UNITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+_UNIT_LETTERS = {"s": "s", "ms": "m", "us": "u", "ns": "n"}
+
+
+@dataclass(frozen=True)
+class Type:
+    """The type of a column: what the core needs to know, and the types of the columns below it."""
+
+    type: ValueType
+    format: str  # Arrow's
+    is_signed: bool = True
+    is_large: bool = False
+    has_zone: bool = False
+    width: int = 0
+    unit: int = 0
+    precision: int = 0
+    scale: int = 0
+    children: tuple[Field, ...] = ()
+    symbols: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return type_name(self)
+
+
+@dataclass(frozen=True)
+class Field:
+    """A named column."""
+
+    name: str
+    type: Type
+    nullable: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.type}{'' if self.nullable else ' not null'}"
+
+
+@dataclass(frozen=True)
+class Node:
+    """A column in the flat list: `parent` and `children` are indices into it."""
+
+    name: str
+    format: str
+    type: int
+    nullable: bool
+    is_signed: bool
+    is_large: bool
+    has_zone: bool
+    width: int
+    unit: int
+    precision: int
+    scale: int
+    parent: int
+    symbols: tuple[str, ...]
+    children: tuple[int, ...] = field(default=())
+
+
+def _integer(bits: int, is_signed: bool, letter: str) -> Type:
+    return Type(ValueType.INT, letter, is_signed=is_signed, width=bits // 8)
+
+
+INT32 = _integer(32, True, "i")
+INT64 = _integer(64, True, "l")
+FLOAT32 = Type(ValueType.FLOAT, "f", width=4)
+FLOAT64 = Type(ValueType.FLOAT, "g", width=8)
+BOOL = Type(ValueType.BOOL, "b")
+NULL = Type(ValueType.NULL, "n")
+TEXT = Type(ValueType.TEXT, "u")
+BINARY = Type(ValueType.BINARY, "z")
+RAW_JSON = Type(ValueType.RAW_JSON, "u")
+DATE = Type(ValueType.DATE, "tdD", width=4)
+
+_BY_NAME: dict[str, Type] = {
+    "null": NULL, "bool": BOOL, "boolean": BOOL,
+    "int8": _integer(8, True, "c"), "uint8": _integer(8, False, "C"),
+    "int16": _integer(16, True, "s"), "uint16": _integer(16, False, "S"),
+    "int32": INT32, "uint32": _integer(32, False, "I"),
+    "int64": INT64, "uint64": _integer(64, False, "L"),
+    "float32": FLOAT32, "float": FLOAT32, "float64": FLOAT64, "double": FLOAT64,
+    "string": TEXT, "utf8": TEXT, "large_string": Type(ValueType.TEXT, "U", is_large=True),
+    "large_utf8": Type(ValueType.TEXT, "U", is_large=True),
+    "binary": BINARY, "large_binary": Type(ValueType.BINARY, "Z", is_large=True),
+    "json": RAW_JSON, "date32": DATE, "date": DATE, "date64": Type(ValueType.DATE, "tdm", width=8),
+}
+_BY_FORMAT: dict[str, Type] = {made.format: made for name, made in _BY_NAME.items() if name != "json"}
+
+
+def time(unit: str) -> Type:
+    """A time of day: time32 in "s" and "ms", time64 in "us" and "ns"."""
+    return Type(ValueType.TIME, f"tt{_UNIT_LETTERS[unit]}", width=4 if UNITS[unit] < 6 else 8, unit=UNITS[unit])
+
+
+def timestamp(unit: str, zone: str = "") -> Type:
+    """An instant (with a zone), or a date and time of a calendar (without)."""
+    return Type(ValueType.TIMESTAMP, f"ts{_UNIT_LETTERS[unit]}:{zone}", width=8, unit=UNITS[unit], has_zone=bool(zone))
+
+
+def duration(unit: str) -> Type:
+    """A length of time."""
+    return Type(ValueType.DURATION, f"tD{_UNIT_LETTERS[unit]}", width=8, unit=UNITS[unit])
+
+
+def decimal(precision: int, scale: int, bits: int = 0) -> Type:
+    """A decimal of up to 76 digits; `bits` is 128 or 256, by default the fewest that hold the precision."""
+    bits = bits or (128 if precision <= 38 else 256)
+    if not 1 <= precision <= (38 if bits == 128 else 76):
+        raise ValueError(f"invalid precision {precision} of a decimal: expected 1 to {38 if bits == 128 else 76}")
+    if not -76 <= scale <= 76:
+        raise ValueError(f"invalid scale {scale} of a decimal: expected -76 to 76")
+    suffix = "" if bits == 128 else ",256"
+    return Type(ValueType.DECIMAL, f"d:{precision},{scale}{suffix}", width=bits // 8, precision=precision, scale=scale)
+
+
+def fixed(width: int) -> Type:
+    """Binary of one length, in bytes."""
+    if not 1 <= width <= 1 << 20:
+        raise ValueError(f"invalid length {width} of fixed binary: expected 1 to {1 << 20} bytes")
+    return Type(ValueType.FIXED, f"w:{width}", width=width)
+
+
+def struct(fields: tuple[Field, ...]) -> Type:
+    """A struct of fields with different names."""
+    names = [entry.name for entry in fields]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"field {name!r} is declared twice")
+        if "\0" in name:
+            raise ValueError(f"invalid field name {name!r}: Arrow's names have no NUL character")
+    return Type(ValueType.STRUCT, "+s", children=fields)
+
+
+def list_of(item: Field, is_large: bool = False) -> Type:
+    """A list of items."""
+    return Type(ValueType.LIST, "+L" if is_large else "+l", is_large=is_large, children=(item,))
+
+
+def map_of(key: Type, value: Field) -> Type:
+    """A map from text to values."""
+    if key.type is not ValueType.TEXT:
+        raise TypeError(f"cannot decode a map with keys of type {key}: keys are text")
+    entries = Field("entries", struct((Field("key", key, False), replace(value, name="value"))), False)
+    return Type(ValueType.MAP, "+m", children=(entries,))
+
+
+def dictionary(symbols: tuple[str, ...]) -> Type:
+    """One of the symbols, as an index into them."""
+    return Type(ValueType.DICTIONARY, "i", width=4, symbols=symbols)
+
+
+# ---- from Arrow
+
+def from_arrow(described: Any) -> Type:
+    """The type of a schema as read_arrow_schema() describes it."""
+    _, format, _, children, of_dictionary, extension = described
+    if of_dictionary is not None:
+        raise TypeError("cannot decode into a dictionary: declare the type of its values")
+    if extension == "arrow.json" and format in ("u", "U"):
+        return replace(RAW_JSON, format=format, is_large=format == "U")
+    if format in _BY_FORMAT:
+        return _BY_FORMAT[format]
+    fields = tuple(Field(child[0], from_arrow(child), child[2]) for child in children)
+    if format == "+s":
+        return struct(fields)
+    if format in ("+l", "+L"):
+        return list_of(fields[0], format == "+L")
+    if format == "+m":
+        key, value = fields[0].type.children
+        return map_of(key.type, value)
+    letters = {letter: unit for unit, letter in _UNIT_LETTERS.items()}
+    kind, rest = format[:2], format[2:]
+    if kind == "tt" and rest in letters:
+        return time(letters[rest])
+    if kind == "ts" and rest[:1] in letters:
+        return timestamp(letters[rest[0]], rest[2:])
+    if kind == "tD" and rest in letters:
+        return duration(letters[rest])
+    if kind == "w:":
+        return fixed(int(rest))
+    if kind == "d:":
+        numbers = [int(number) for number in rest.split(",")]
+        if len(numbers) == 2 or numbers[2] in (128, 256):
+            return decimal(numbers[0], numbers[1], numbers[2] if len(numbers) == 3 else 128)
+    raise TypeError(f"cannot decode into the Arrow type {format!r}")
+
+
+# ---- from names
+
+_WORD = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_/+-]*|[+-]?\d+|[<>()\[\],:])\s*")
+
+
+class _TypeText:
+    """A type's name, such as ``list<struct<at: timestamp[ms, UTC], price: decimal(10, 2)>>``."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.words: list[str] = []
+        at = 0
+        while at < len(text):
+            match = _WORD.match(text, at)
+            if match is None:
+                raise self.error()
+            self.words.append(match[1])
+            at = match.end()
+        self.at = 0
+
+    def error(self) -> ValueError:
+        return ValueError(f"invalid type {self.text!r}: expected a name such as int64, string, timestamp[ms, UTC], "
+                          "decimal(10, 2), list<int64> or struct<a: int64>")
+
+    def next(self, expected: str = "") -> str:
+        if self.at >= len(self.words):
+            raise self.error()
+        word = self.words[self.at]
+        self.at += 1
+        if expected and word != expected:
+            raise self.error()
+        return word
+
+    def take(self, word: str) -> bool:
+        if self.at < len(self.words) and self.words[self.at] == word:
+            self.at += 1
+            return True
+        return False
+
+    def whole(self) -> Type:
+        made = self.type()
+        if self.at != len(self.words):
+            raise self.error()
+        return made
+
+    def number(self) -> int:
+        word = self.next()
+        if not word.lstrip("-").isdigit():
+            raise self.error()
+        return int(word)
+
+    def arguments(self, opening: str, closing: str) -> list[str]:
+        self.next(opening)
+        found = [self.next()]
+        while self.take(","):
+            found.append(self.next())
+        while not self.take(closing):  # a zone such as +02:00
+            found[-1] += self.next()
+        return found
+
+    def type(self) -> Type:
+        word = self.next().lower()
+        if word in ("timestamp", "time", "time32", "time64", "duration"):
+            unit, *zone = self.arguments("[", "]")
+            if unit not in UNITS or len(zone) > 1 or (zone and word != "timestamp"):
+                raise self.error()
+            made = {"timestamp": timestamp, "duration": duration}.get(word, time)
+            return timestamp(unit, zone[0]) if zone else made(unit)
+        if word in ("decimal", "decimal128", "decimal256"):
+            self.next("(")
+            precision = self.number()
+            scale = self.number() if self.take(",") else 0
+            self.next(")")
+            return decimal(precision, scale, int(word[7:] or 0))
+        if word in ("fixed", "fixed_size_binary"):
+            return fixed(int(self.arguments("[", "]")[0]))
+        if word in ("list", "large_list", "map", "struct"):
+            return self.nested(word)
+        if word in _BY_NAME:
+            return _BY_NAME[word]
+        raise self.error()
+
+    def nested(self, word: str) -> Type:
+        self.next("<")
+        if word == "struct":
+            fields = []
+            while True:
+                name = self.next()
+                self.next(":")
+                fields.append(Field(name, self.type()))
+                if not self.take(","):
+                    break
+            made = struct(tuple(fields))
+        elif word == "map":
+            key = self.type()
+            self.next(",")
+            made = map_of(key, Field("value", self.type()))
+        else:
+            made = list_of(Field("item", self.type()), word == "large_list")
+        self.next(">")
+        return made
+
+
+def read_type(declared: Any) -> Type:
+    """The type that a user declares: a name, a dict of fields, a list of one item type, an Arrow schema or type.
+
+    Raises:
+        TypeError: it is none of these, or an Arrow type that is not decoded into.
+        ValueError: the name is not a type's.
+    """
+    if isinstance(declared, Type):
+        return declared
+    if isinstance(declared, str):
+        return _TypeText(declared).whole()
+    if isinstance(declared, Mapping):
+        return struct(tuple(Field(str(name), read_type(inner)) for name, inner in declared.items()))
+    if isinstance(declared, list) and len(declared) == 1:
+        return list_of(Field("item", read_type(declared[0])))
+    if hasattr(declared, "__arrow_c_schema__"):
+        return from_arrow(read_arrow_schema(declared))
+    raise TypeError(f"expected an Arrow schema, a dict of name to type or a type's name, not {type(declared).__name__}")
+
+
+def type_name(of: Type) -> str:
+    """The name that read_type() reads."""
+    names = [name for name, made in _BY_NAME.items() if made == of]
+    unit = next((name for name, power in UNITS.items() if power == of.unit), "")
+    match of.type:
+        case ValueType.STRUCT:
+            return f"struct<{', '.join(map(str, of.children))}>"
+        case ValueType.LIST:
+            return f"{'large_' if of.is_large else ''}list<{of.children[0].type}>"
+        case ValueType.MAP:
+            key, value = of.children[0].type.children
+            return f"map<{key.type}, {value.type}>"
+        case ValueType.DECIMAL:
+            wide = of.width == 32 and of.precision <= 38
+            return f"decimal{'256' if wide else ''}({of.precision}, {of.scale})"
+        case ValueType.FIXED:
+            return f"fixed[{of.width}]"
+        case ValueType.TIME:
+            return f"time[{unit}]"
+        case ValueType.DURATION:
+            return f"duration[{unit}]"
+        case ValueType.TIMESTAMP:
+            zone = of.format.split(":", 1)[1]
+            return f"timestamp[{unit}, {zone}]" if zone else f"timestamp[{unit}]"
+        case ValueType.DICTIONARY:
+            return "dictionary<int32, string>"
+        case ValueType.INTERVAL:
+            return "interval[month, day, nano]"
+        case ValueType.RAW_JSON:
+            return "json"
+    return names[0]
+
+
+# ---- for the core
+
+def flatten(root: Type) -> list[Node]:
+    """The nodes of a type, the row first, every node before those below it.
+
+    Raises:
+        ValueError: the type is nested more than 64 deep.
+    """
+    nodes: list[Node] = []
+
+    def add(entry: Field, parent: int, depth: int) -> int:
+        if depth > MOST_NESTED:
+            raise ValueError(f"the schema is nested more than {MOST_NESTED} deep")
+        of, index = entry.type, len(nodes)
+        nodes.append(Node(entry.name, of.format, of.type, entry.nullable, of.is_signed, of.is_large, of.has_zone,
+                          of.width, of.unit, of.precision, of.scale, parent, of.symbols))
+        children = tuple(add(child, index, depth + 1) for child in of.children)
+        nodes[index] = replace(nodes[index], children=children)
+        return index
+
+    add(Field("", root), -1, 0)
+    return nodes
+
+
+def projected(root: Type, columns: tuple[str, ...] | None) -> Type:
+    """The struct with these fields only, in their order; all where `columns` is None.
+
+    Raises:
+        TypeError: the type is not a struct.
+        ValueError: it has no field of that name.
+    """
+    if columns is None:
+        return root
+    if root.type is not ValueType.STRUCT:
+        raise TypeError(f"cannot choose columns of {root}: it is not a struct")
+    known = {entry.name: entry for entry in root.children}
+    for name in columns:
+        if name not in known:
+            raise ValueError(f"no field {name!r}: the schema has {', '.join(known)}")
+    return struct(tuple(known[name] for name in columns))

@@ -1,0 +1,200 @@
+"""RecordBatch.decode on the embedded cluster: values and keys as typed columns, beside the records' own."""
+
+from __future__ import annotations
+
+import gc
+import json
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from kconsumer import OFFSET_BEGINNING, Consumer, RecordBatch, TopicPartition
+from kconsumer.decoding import Json
+from kconsumer.errors import SerializationError
+from kconsumer.testing import EmbeddedCluster
+
+pa = pytest.importorskip("pyarrow", reason="the extra [arrow] is not installed")
+polars = pytest.importorskip("polars", reason="polars is not installed")
+duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed")
+
+PARTITIONS = 3
+RECORDS = 90
+SCHEMA = {"id": "int64", "name": "string", "tags": ["string"], "price": "decimal(9, 2)"}
+KEY = Json({"k": "int32"})
+
+
+def value(n: int) -> bytes | None:
+    """Tombstones, values that are inlined in a view, bad ones, and long ones."""
+    if n % 10 == 0:
+        return None
+    if n % 10 == 1:
+        return b"{}"
+    if n % 10 == 2:
+        return b'{"id":"no number"}'
+    row = {
+        "name": f"item é {n} " * (n % 5),
+        "unknown": [n],
+        "id": n,
+        "tags": [str(i) for i in range(n % 4)],
+        "price": n + 0.25,
+    }
+    return json.dumps(row).encode()
+
+
+def expected(n: int) -> dict[str, object] | None:
+    if n % 10 in (0, 2):
+        return None
+    if n % 10 == 1:
+        return dict.fromkeys(SCHEMA)
+    import decimal
+
+    return {
+        "id": n,
+        "name": f"item é {n} " * (n % 5),
+        "tags": [str(i) for i in range(n % 4)],
+        "price": decimal.Decimal(f"{n}.25"),
+    }
+
+
+def key(n: int) -> bytes | None:
+    return None if n % 7 == 0 else b"x" if n % 7 == 1 else b'{"k":%d}' % n
+
+
+@pytest.fixture(scope="module")
+def batch() -> Iterator[RecordBatch]:
+    with EmbeddedCluster(1) as cluster:
+        cluster.create_topic("items", PARTITIONS)
+        cluster.produce(
+            "items",
+            [
+                {"key": key(n), "value": value(n), "partition": n % PARTITIONS, "headers": [("n", b"%d" % n)]}
+                for n in range(RECORDS)
+            ],
+        )
+        consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers})
+        while True:  # until one batch has all
+            consumer.assign([TopicPartition("items", p, OFFSET_BEGINNING) for p in range(PARTITIONS)])
+            found = consumer.consume_batch(timeout=30)
+            if len(found) == RECORDS:
+                break
+            consumer.unassign()
+        consumer.close()
+        yield found
+
+
+def numbers(batch: RecordBatch) -> list[int]:
+    """Which record each row is."""
+    return [message.offset() * PARTITIONS + message.partition() for message in batch]
+
+
+def test_values_of_all_records(batch):
+    decoded = batch.decode(value=Json(SCHEMA))
+    table = pa.table(decoded)
+    table.validate(full=True)
+    assert len(decoded) == RECORDS and table.column_names == ["value"]
+    assert table["value"].to_pylist() == [expected(n) for n in numbers(batch)]
+    rows = numbers(batch)
+    assert [rows[bad.row] for bad in decoded.errors] == [n for n in rows if n % 10 == 2]
+    bad = decoded.errors[0]
+    assert (bad.field, bad.reason, bad.value) == ("id", "a value of another type", batch[bad.row].value())
+
+
+def test_keys_metadata_and_projection(batch):
+    decoded = batch.decode(
+        value=Json(SCHEMA),
+        key=KEY,
+        columns=["price", "id"],
+        metadata=["topic", "partition", "offset", "headers"],
+        flatten=True,
+    )
+    table = pa.table(decoded)
+    table.validate(full=True)
+    assert table.column_names == ["topic", "partition", "offset", "headers", "key", "price", "id"]
+    for n, row in zip(numbers(batch), table.to_pylist(), strict=True):
+        wanted = expected(n) or dict.fromkeys(SCHEMA)
+        assert row == {
+            "topic": "items",
+            "partition": n % PARTITIONS,
+            "offset": n // PARTITIONS,
+            "headers": [{"key": "n", "value": b"%d" % n}],
+            "key": {"k": n} if n % 7 > 1 else None,
+            "price": wanted["price"],
+            "id": wanted["id"],
+        }
+    rows = numbers(batch)
+    assert [rows[bad.row] for bad in decoded.key_errors] == [n for n in rows if n % 7 == 1]
+
+
+def test_slices_and_empty_batches(batch):
+    for part in (batch[10:35], batch[:0], batch[80:]):
+        table = pa.table(part.decode(value=Json(SCHEMA), key=KEY, flatten=True))
+        assert table["id"].to_pylist() == [(expected(n) or {}).get("id") for n in numbers(part)]
+        assert table["key"].to_pylist() == [{"k": n} if n % 7 > 1 else None for n in numbers(part)]
+    keys = pa.table(batch.decode(key=KEY, flatten=True))
+    assert keys.column_names == ["k"]
+
+
+def test_raise(batch):
+    rows = numbers(batch)
+    first = next(n for n in rows if n % 10 == 2)
+    with pytest.raises(
+        SerializationError,
+        match=rf"value of items \[{first % PARTITIONS}\] at offset {first // PARTITIONS}: field id: "
+        rf"a value of another type \(byte 6\); 9 of {RECORDS} records",
+    ):
+        batch.decode(value=Json(SCHEMA), on_error="raise")
+    with pytest.raises(SerializationError, match="key of items"):
+        batch.decode(key=KEY, on_error="raise")
+    good = next(i for i, n in enumerate(rows) if n % 10 == 3)
+    assert len(batch[good : good + 1].decode(value=Json(SCHEMA), on_error="raise")) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        ({}, TypeError, "needs a decoder"),
+        ({"key": KEY, "columns": ["k"]}, TypeError, "value= is missing"),
+        ({"value": KEY, "columns": ["x"]}, ValueError, "no field 'x'"),
+        ({"value": KEY, "on_error": "skip"}, ValueError, "on_error 'skip'"),
+        ({"value": KEY, "metadata": ["x"]}, ValueError, "no column 'x'"),
+        ({"value": KEY, "metadata": ["value"]}, ValueError, "'value'"),
+        ({"value": Json({"offset": "int64"}), "metadata": ["offset"], "flatten": True}, ValueError, "'offset'"),
+    ],
+    ids=str,
+)
+def test_arguments_that_are_refused(batch, arguments, error, text):
+    with pytest.raises(error, match=text):
+        batch.decode(**arguments)
+
+
+def test_other_libraries_read_the_columns(batch):
+    flat = batch.decode(value=Json(SCHEMA), flatten=True)
+    ids = sorted(n for n in range(RECORDS) if n % 10 > 2)
+    assert sorted(polars.DataFrame(flat)["id"].drop_nulls().to_list()) == ids
+    assert duckdb.sql("select count(*), sum(id) from flat where id is not null").fetchall() == [(len(ids), sum(ids))]
+
+
+def test_columns_outlive_the_batch_and_the_call(batch):
+    decoded = batch[:].decode(value=Json(SCHEMA), metadata=["key"])
+    table = pa.table(decoded)
+    names = table["value"].chunk(0).field("name")
+    del decoded, table
+    gc.collect()
+    assert names.to_pylist() == [(expected(n) or {}).get("name") for n in numbers(batch)]
+
+
+def test_threads_share_a_decoder(batch):
+    decoder = Json(SCHEMA)
+    wanted = [expected(n) for n in numbers(batch)]
+    found: list[bool] = []
+
+    def work() -> None:
+        found.extend(pa.table(batch.decode(value=decoder))["value"].to_pylist() == wanted for _ in range(20))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [True] * 80
