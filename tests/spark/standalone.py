@@ -27,15 +27,19 @@ class Standalone:
         home: of Spark; None: that of the pyspark here.
         workers: how many.
         environment: variables of all processes, which have no others but the most common ones.
+        hosts: each worker has an address of its own, 127.0.0.2 and so on (Linux has them): Spark runs no task twice
+            at once on one host.
     """
 
     def __init__(
-        self, folder: Path, home: Path | None = None, workers: int = 2, environment: Mapping[str, str] | None = None
+        self, folder: Path, home: Path | None = None, workers: int = 2, environment: Mapping[str, str] | None = None,
+        hosts: bool = False,
     ) -> None:
         self._folder = folder
         self._home = home or _home_of_pyspark()
         self._workers = range(1, workers + 1)
         self._environment = dict(environment or {})
+        self._hosts = hosts
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self.master = ""
 
@@ -84,12 +88,13 @@ class Standalone:
     # ---- how
 
     def _launch_worker(self, number: int) -> None:
-        self._launch(f"worker-{number}", _WORKER, "--host", "127.0.0.1", "--cores", "1", "--memory", "1g",
-                     "--webui-port", "0", "--work-dir", str(self.work(number)), self.master)
+        host = f"127.0.0.{number + 1}" if self._hosts else "127.0.0.1"
+        self._launch(f"worker-{number}", _WORKER, "--host", host, "--cores", "1", "--memory", "1g",
+                     "--webui-port", "0", "--work-dir", str(self.work(number)), self.master, host=host)
 
-    def _launch(self, name: str, *command: str) -> None:
+    def _launch(self, name: str, *command: str, host: str = "127.0.0.1") -> None:
         environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-        environment |= {"SPARK_HOME": str(self._home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_NO_DAEMONIZE": "1",
+        environment |= {"SPARK_HOME": str(self._home), "SPARK_LOCAL_IP": host, "SPARK_NO_DAEMONIZE": "1",
                         "SPARK_DAEMON_MEMORY": "256m", **self._environment}
         with open(self._folder / f"{name}.log", "wb") as log:
             self._processes[name] = subprocess.Popen(

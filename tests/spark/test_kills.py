@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,11 +76,14 @@ class Load:
 class Query:
     """The job's process and what belongs to it."""
 
-    def __init__(self, cluster: KafkaCluster, topic: str, folder: Path, master: str) -> None:
+    def __init__(
+        self, cluster: KafkaCluster, topic: str, folder: Path, master: str, settings: Sequence[str] = ()
+    ) -> None:
         self.cluster = cluster
         self.topic = topic
         self.folder = folder
         self._master = master
+        self._settings = settings
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, trigger: str = "forever") -> None:
@@ -88,7 +91,8 @@ class Query:
         with open(self.folder / "job.log", "ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, str(JOB), self._master, self.cluster.bootstrap_servers, self.topic, str(self.folder),
-                 trigger], stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment, start_new_session=True)
+                 trigger, *self._settings], stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment,
+                start_new_session=True)
 
     @property
     def process(self) -> subprocess.Popen[bytes]:
@@ -184,6 +188,11 @@ def survive(query: Query, kills: list[Kill], spark: Any, noise: random.Random) -
     finally:
         load.stop()
         query.kill()
+    check(query, count, spark)
+
+
+def check(query: Query, count: int, spark: Any) -> None:
+    """Every record is in the files once."""
     rows = spark.read.parquet(str(query.folder / "rows"))
     found = rows.selectExpr("partition", "offset", "cast(value AS STRING) AS n").cache()
     assert found.count() == count
@@ -234,3 +243,52 @@ def test_ten_kills_on_a_standalone_cluster(spark: Any, cluster: KafkaCluster, tm
     with Standalone(tmp_path) as standalone:
         kinds = [kill_driver, kill_executor, kill_host, kill_broker]
         survive(Query(cluster, "killed", tmp_path, standalone.master), mixed(kinds, 10, noise), spark, noise)
+
+
+# ---- speculation
+
+SPECULATION = (
+    "spark.speculation=true", "spark.speculation.interval=100ms", "spark.speculation.quantile=0.1",
+    "spark.speculation.multiplier=1.1", "spark.speculation.minTaskRuntime=100ms", "spark.eventLog.enabled=true",
+    "spark.eventLog.compress=false")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_tasks_that_run_twice_at_once(spark: Any, cluster: KafkaCluster, tmp_path: Path):
+    """Speculation: a Python worker hangs in its task, another executor runs it too, and the first goes on later."""
+    events = tmp_path / "events"
+    events.mkdir()
+    with Standalone(tmp_path, hosts=True) as standalone:
+        query = Query(cluster, "killed", tmp_path, standalone.master, (*SPECULATION, f"spark.eventLog.dir={events}"))
+        load = Load(cluster, "killed", PER_SECOND)
+        query.start()
+        try:
+            query.wait_for_triggers(2)
+            for number in range(4):
+                workers = [pid for executor in standalone.executors()
+                           for pid in sorted(descendants(executor, "pyspark.daemon"))[1:]]
+                stopped = workers[number % len(workers)]
+                os.kill(stopped, signal.SIGSTOP)
+                try:
+                    query.wait_for_triggers(2)  # which a task of that worker holds up until it is run elsewhere
+                finally:
+                    try:
+                        os.kill(stopped, signal.SIGCONT)
+                    except ProcessLookupError:  # Spark ends a worker whose task is not wanted any more
+                        pass
+                query.wait_for_triggers(1)
+            query.kill()
+            count = load.end()
+            query.finish()
+        finally:
+            load.stop()
+            query.kill()
+    assert any(speculative(path) for path in events.rglob("*") if path.is_file())
+    check(query, count, spark)
+
+
+def speculative(events: Path) -> int:
+    """How many tasks were begun a second time, beside the first."""
+    starts = (line for line in events.read_text(errors="replace").splitlines() if "SparkListenerTaskStart" in line)
+    return sum('"Speculative":true' in line for line in starts)
