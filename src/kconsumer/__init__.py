@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from kconsumer._core.consumer.message import Message
 from kconsumer._core.consumer.record_batch import RecordBatch
-from kconsumer._version import __version__
+from kconsumer._version import __version__, libversion, version
 from kconsumer.consumer import Consumer, DeserializingConsumer
 from kconsumer.data.cluster_metadata import BrokerMetadata, ClusterMetadata, PartitionMetadata, TopicMetadata
+from kconsumer.data.isolation_level import IsolationLevel
 from kconsumer.data.throttle_event import ThrottleEvent
 from kconsumer.data.topic_partition import (
     OFFSET_BEGINNING,
     OFFSET_END,
     OFFSET_INVALID,
     OFFSET_STORED,
+    OFFSET_TAIL_BASE,
+    PARTITION_UA,
     TIMESTAMP_CREATE_TIME,
     TIMESTAMP_LOG_APPEND_TIME,
     TIMESTAMP_NOT_AVAILABLE,
@@ -28,16 +31,26 @@ from kconsumer.data.topic_partition import (
 from kconsumer.errors import (
     AuthenticationError,
     AuthorizationError,
+    CommitFailedError,
     ConfigurationError,
+    ConsumeError,
     CorruptRecordError,
     FencedError,
     IllegalStateError,
+    InvalidArgumentError,
     KafkaError,
     KafkaException,
+    KeyDeserializationError,
+    LogTruncationError,
+    NetworkError,
+    NoOffsetError,
     OffsetOutOfRangeError,
+    RecordTooLargeError,
+    SerializationError,
     TimeoutError,
     UnknownTopicOrPartitionError,
     UnsupportedVersionError,
+    ValueDeserializationError,
     WakeupError,
 )
 
@@ -49,6 +62,8 @@ __all__ = [
     "OFFSET_END",
     "OFFSET_INVALID",
     "OFFSET_STORED",
+    "OFFSET_TAIL_BASE",
+    "PARTITION_UA",
     "TIMESTAMP_CREATE_TIME",
     "TIMESTAMP_LOG_APPEND_TIME",
     "TIMESTAMP_NOT_AVAILABLE",
@@ -58,29 +73,42 @@ __all__ = [
     "AuthorizationError",
     "BrokerMetadata",
     "ClusterMetadata",
+    "CommitFailedError",
     "ConfigurationError",
+    "ConsumeError",
     "Consumer",
     "CorruptRecordError",
     "DeserializingConsumer",
     "FencedError",
     "GroupSubscription",
     "IllegalStateError",
+    "InvalidArgumentError",
+    "IsolationLevel",
     "KafkaError",
     "KafkaException",
+    "KeyDeserializationError",
+    "LogTruncationError",
     "Message",
+    "NetworkError",
+    "NoOffsetError",
     "OffsetOutOfRangeError",
     "PartitionMetadata",
     "RebalanceProtocol",
     "RecordBatch",
+    "RecordTooLargeError",
+    "SerializationError",
     "ThrottleEvent",
     "TimeoutError",
     "TopicMetadata",
     "TopicPartition",
     "UnknownTopicOrPartitionError",
     "UnsupportedVersionError",
+    "ValueDeserializationError",
     "WakeupError",
     "__version__",
+    "libversion",
     "offset_tail",
+    "version",
 ]
 
 _OF_ASSIGNORS = frozenset(("Assignment", "Assignor", "GroupSubscription", "RebalanceProtocol"))

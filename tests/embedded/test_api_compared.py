@@ -143,6 +143,27 @@ SCENARIOS = {
     "list_topics of one, ids": lambda m, c, t: sorted(c.list_topics(timeout=10).brokers),
     "seek to a seen record": lambda m, c, t: (c.assign([m.TopicPartition(t, 0, 0)]), fill(c, 5),
                                               c.seek(m.TopicPartition(t, 0, 2)), fill(c, 3))[3],
+    "seek in a topic never assigned": lambda m, c, t: c.seek(m.TopicPartition(t, 0, 1)),
+    "seek after unassign": lambda m, c, t: (c.assign([m.TopicPartition(t, 0, 3)]), fill(c, 1), c.unassign(),
+                                            time.sleep(0.3), c.seek(m.TopicPartition(t, 0, 1)))[4],
+    "seek to the stored offset": lambda m, c, t: (c.assign([m.TopicPartition(t, 0, 3)]), fill(c, 1),
+                                                  c.seek(m.TopicPartition(t, 0, m.OFFSET_STORED)))[2],
+    "subscribe to nothing": lambda m, c, t: c.subscribe([]),
+    "subscribe to one twice": lambda m, c, t: c.subscribe([t, t]),
+    "subscribe to an empty name": lambda m, c, t: c.subscribe([""]),
+    "subscribe to a string": lambda m, c, t: c.subscribe(t),
+    "times of nothing": lambda m, c, t: c.offsets_for_times([], timeout=3),
+    "list_topics of a number": lambda m, c, t: c.list_topics(5, timeout=3),
+    "list_topics with a NUL": lambda m, c, t: c.list_topics("a\0", timeout=3),
+    "a topic with a NUL": lambda m, c, t: m.TopicPartition("a\0"),
+    "metadata with a NUL": lambda m, c, t: m.TopicPartition("a", 0, 1, "x\0y"),
+    "commit nothing": lambda m, c, t: c.commit(offsets=[], asynchronous=False),
+    "commit a message without an offset": lambda m, c, t: c.commit(m.Message(t, 0), asynchronous=False),
+    "commit one without an offset, later": lambda m, c, t: c.commit(m.Message(t, 0)),
+    "commit a message without a partition": lambda m, c, t: c.commit(m.Message(t, -1, 5)),
+    "commit a message with an error": lambda m, c, t: c.commit(m.Message(t, 0, error=m.KafkaError(-191))),
+    "commit one place of two": lambda m, c, t: c.commit(
+        offsets=[m.TopicPartition(t, 0), m.TopicPartition(t, 1, 3)], asynchronous=False),
     "position after 4": lambda m, c, t: (c.assign([m.TopicPartition(t, 0, 1)]), fill(c, 4),
                                          c.position([m.TopicPartition(t, 0), m.TopicPartition(t, 1)]))[2],
     "position before any": lambda m, c, t: (c.assign([m.TopicPartition(t, 0, 1)]),
@@ -233,6 +254,33 @@ def test_consume_gives_the_same_lists(embedded, topic):
 
     result = compare(embedded, scenario, **{"enable.partition.eof": True})
     assert len(result[1][1]) == RECORDS + 1
+
+
+STORING = {
+    "never assigned": lambda m, c, t: c.store_offsets(offsets=[m.TopicPartition(t, 0, 1)]),
+    "formerly assigned": lambda m, c, t: (c.assign([m.TopicPartition(t, 0, 3)]), fill(c, 1), c.unassign(),
+                                          time.sleep(0.3), c.store_offsets(offsets=[m.TopicPartition(t, 0, 1)]))[4],
+    "a message without an offset": lambda m, c, t: (c.assign([m.TopicPartition(t, 0, 3)]), fill(c, 1),
+                                                    c.store_offsets(message=m.Message(t, 0)))[2],
+    "nothing": lambda m, c, t: c.store_offsets(offsets=[]),
+    "neither": lambda m, c, t: c.store_offsets(),
+}
+
+
+@pytest.mark.parametrize("name", STORING)
+def test_the_same_outcome_of_storing(embedded, topic, name):
+    compare(embedded, lambda module, consumer: STORING[name](module, consumer, topic),
+            **{"enable.auto.offset.store": False})
+
+
+@pytest.mark.parametrize("name", ["error_cb", "stats_cb", "throttle_cb", "on_commit"])
+def test_a_callback_that_cannot_be_called(name):
+    config = {"group.id": "g", "bootstrap.servers": "127.0.0.1:1", name: 5}
+    with pytest.raises((confluent_kafka.KafkaException, TypeError, ValueError)) as theirs:
+        confluent_kafka.Consumer(dict(config))
+    kind = kconsumer.KafkaException if theirs.type is confluent_kafka.KafkaException else theirs.type
+    with pytest.raises(kind, match=name):
+        kconsumer.Consumer(dict(config))
 
 
 def message_of(module, cluster, topic, offset):

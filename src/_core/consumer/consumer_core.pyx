@@ -46,7 +46,9 @@ cdef enum:
     DEFAULT_CLOSE_MS = 5000
     GRACE_US = 100000
 
+# As in confluent_kafka, whose questions about the cluster are methods of every client and not of the consumer.
 _CLOSED = "Consumer closed"
+_HANDLE_CLOSED = "Handle has been closed"
 
 
 @cython.no_gc
@@ -57,6 +59,7 @@ cdef class ConsumerCore(ConsumerParts):
         self.callback_lock = threading.Lock()
         self.told = []
         self.told_taken = []
+        self.topics_seen = set()
 
     # ---- entering, waiting, attending
 
@@ -245,6 +248,7 @@ cdef class ConsumerCore(ConsumerParts):
     # ---- records
 
     @cython.binding(False)  # CPython calls a plain method descriptor faster
+    @cython.embedsignature.format("clinic")  # which inspect.signature() reads
     def poll(self, timeout=None):
         """The next record or consumer error.
 
@@ -469,6 +473,7 @@ cdef class ConsumerCore(ConsumerParts):
         if clear:
             self.subscription.clear()
         for i, (topic, partition, offset, leader_epoch) in enumerate(partitions):
+            self.topics_seen.add(topic)
             if not self.subscription.add(utf8(topic), partition, offset, leader_epoch) and found < 0:
                 found = i
         self.changed()
@@ -512,6 +517,23 @@ cdef class ConsumerCore(ConsumerParts):
             self.changed()
         return done
 
+    def _paused(self):
+        """list of (topic, partition) that are paused, in the order of the assignment."""
+        cdef vector[PartitionState*] found
+        cdef PartitionState* p
+        cdef list out = []
+        self.check_usable()
+        self.subscription.snapshot(found)
+        for p in found:
+            if p.paused.load():
+                out.append((text_of(p.topic), p.partition))
+            p.release()
+        return out
+
+    def _was_assigned(self, topic):
+        """Whether a partition of the topic is assigned, or once was."""
+        return topic in self.topics_seen
+
     def _stop_at(self, topic, int32_t partition, int64_t offset):
         """Ask for nothing from this offset on, until the partition is assigned anew; what a broker sends beyond it is
         returned all the same. False: not assigned."""
@@ -536,12 +558,17 @@ cdef class ConsumerCore(ConsumerParts):
     def _check_open(self):
         self.check_usable()
 
+    def _is_open(self):
+        return self.opened and not self.closed
+
     # ---- questions to brokers (any thread)
 
     def _list_topics(self, topic, timeout):
         """(cluster_id, controller_id, orig_broker_id, orig_broker_name, brokers, topics) as plain tuples; of one topic,
         a list of them (not an empty one), or all (None)."""
-        self.check_usable()
+        self.check_process()
+        if not self._is_open():
+            raise RuntimeError(_HANDLE_CLOSED)
         cdef TopicMetadataEvent* event = new TopicMetadataEvent(self._deadline_ms(timeout))
         if topic is not None:
             event.all_topics = False

@@ -6,8 +6,10 @@ changing in the parent.
 """
 cimport cython
 
+from kconsumer._core.base.cpp cimport uint32_t
 from kconsumer._core.base.fork cimport fork_count
 from kconsumer._core.base.leak cimport leak
+from kconsumer._core.base.log cimport LogQueue
 from kconsumer._core.consumer.settings cimport (
     configure_backoff,
     configure_fetch,
@@ -18,6 +20,10 @@ from kconsumer._core.consumer.settings cimport (
 from kconsumer._core.consumer.text cimport utf8
 from kconsumer._core.network.network_client cimport NetworkClient
 from kconsumer._core.network.request cimport NetworkConfig
+
+
+cdef extern from "base/log.hpp" namespace "kc" nogil:
+    const uint32_t DBG_CONF
 
 
 cdef void room_in_buffer(void* network) noexcept nogil:
@@ -53,6 +59,7 @@ cdef class ConsumerParts:
         configure_running_fetch(&self.config, settings)
         configure_backoff(&self.backoff, settings)
         configure_log(&self.background.log, settings)
+        self._log_start(settings, version)
         self.threaded = network is None
         if network is None:
             client = NetworkClient()
@@ -69,6 +76,18 @@ cdef class ConsumerParts:
             rc = self.network_thread.start()
             if rc != 0:
                 raise OSError(rc, "the network thread cannot be started")
+
+    def _log_start(self, settings, version):
+        """Under any `debug` context INIT is the first line, as in librdkafka."""
+        cdef LogQueue* log = &self.background.log
+        if log.debug.load() == 0:
+            return
+        log.push(7, b"INIT", utf8(f"kconsumer {version} initialized (client.id {settings.client_id}, debug "
+                                  f"{','.join(sorted(settings.debug))})"))
+        if log.wants(DBG_CONF):
+            for line in settings.described():
+                log.push(7, b"CONF", utf8(line))
+        self.background.announce()
 
     def _set_fetch_config(self, settings):
         """The fetcher's settings, which may also change while it runs."""

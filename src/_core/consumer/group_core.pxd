@@ -21,6 +21,7 @@ cdef class GroupCore(ConsumerCore):
     cdef CommitRequestManager commits            # thread: N
     cdef MembershipManager membership            # thread: N
     cdef RequestManager protocol                 # thread: N
+    cdef int64_t commit_ms                       # thread: A (default.api.timeout.ms: when a commit() gives up)
     cdef bint subscribed                         # thread: A
     cdef uint64_t subscription_epoch             # thread: A (moves with unsubscribe)
     cdef vector[TopicPartition] held             # thread: A (the exclusive call; sorted: what the group has given)

@@ -46,7 +46,6 @@ from kconsumer.errors import error_for, exception_for
 
 cdef enum:
     LEAVE_LEAST_MS = 1000  # what close() allows for the last commits and the leave at least, however short its timeout
-    COMMIT_MS = 60000     # default.api.timeout.ms: a commit() that cannot be made ends
 
 
 @cython.no_gc
@@ -55,6 +54,7 @@ cdef class GroupCore(ConsumerCore):
 
     def _build_thread(self, settings):
         configure_group(&self.group, settings)
+        self.commit_ms = settings.default_api_timeout_ms
         self.config.has_group = not self.group.group_id.empty()
         ConsumerCore._build_thread(self, settings)
         if not self.config.has_group:
@@ -104,6 +104,7 @@ cdef class GroupCore(ConsumerCore):
         manager.background = &self.background
         manager.backoff = &self.backoff
         manager.membership = &self.member
+        self.shared.publish(manager.member_id, -1)  # made here (KIP-1082), and known before the group is joined
         return manager
 
     def __dealloc__(self):
@@ -129,6 +130,10 @@ cdef class GroupCore(ConsumerCore):
         try:
             while self.background.take_rebalance(event):
                 self._serve_rebalance(event)
+                if event.kind == REBALANCE_ERROR and self.told:
+                    # As in confluent_kafka, the application hears of the error before callbacks that follow it run.
+                    self.background.attention.set(<uint32_t>ATTENTION_REBALANCE)
+                    break
         except BaseException:
             # What is left is served by the next call.
             self.background.attention.set(<uint32_t>ATTENTION_REBALANCE)
@@ -299,7 +304,7 @@ cdef class GroupCore(ConsumerCore):
 
     cdef int _commit_returned(self) except -1:
         """The interval's commit: all that was returned before this entry has been processed."""
-        cdef CommitEvent* event = new CommitEvent(self.clock.now_ms() + COMMIT_MS, False)
+        cdef CommitEvent* event = new CommitEvent(self.clock.now_ms() + self.commit_ms, False)
         event.automatic = True
         event.notify = True
         self._standing_of_all(event.offsets)
@@ -466,7 +471,7 @@ cdef class GroupCore(ConsumerCore):
         cdef PartitionOffset given
         self.check_usable()
         self._check_group()
-        event = new CommitEvent(self.clock.now_ms() + COMMIT_MS, wait)
+        event = new CommitEvent(self.clock.now_ms() + self.commit_ms, wait)
         event.notify = notify and not wait
         event.retain()
         try:

@@ -1,17 +1,22 @@
-"""Types of Message; see message.pyx."""
+"""Types of Message; see message.pyx. K and V: of what key() and value() return."""
 
-from typing import Any
+from typing import Any, Generic
+
+from typing_extensions import TypeVar
 
 from kconsumer.errors import KafkaError
 
-class Message:
+K = TypeVar("K", default=bytes | None)
+V = TypeVar("V", default=bytes | None)
+
+class Message(Generic[K, V]):
     def __init__(
         self,
         topic: str | None = None,
         partition: int = -1,
         offset: int = -1001,
-        key: Any = None,
-        value: Any = None,
+        key: K = ...,
+        value: V = ...,
         headers: Any = None,
         error: KafkaError | None = None,
         timestamp: tuple[int, int] | None = None,
@@ -19,11 +24,11 @@ class Message:
         leader_epoch: int = -1,
         delivery_count: int = -1,
     ) -> None: ...
-    def value(self) -> Any: ...
-    def key(self) -> Any: ...
+    def value(self) -> V: ...
+    def key(self) -> K: ...
     def headers(self) -> list[tuple[str, bytes | None]] | None: ...
-    def deserialized_value(self) -> Any: ...
-    def deserialized_key(self) -> Any: ...
+    def deserialized_value(self) -> V: ...
+    def deserialized_key(self) -> K: ...
     def delivery_count(self) -> int | None: ...
     def topic(self) -> str | None: ...
     def partition(self) -> int | None: ...

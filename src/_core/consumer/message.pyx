@@ -15,6 +15,8 @@ from libc.string cimport memcpy
 from kconsumer._core.base.cpp cimport int16_t
 from kconsumer._core.records.columns cimport HeadersRef
 
+from types import GenericAlias
+
 cdef enum:
     LAZY_VALUE = 1
     LAZY_KEY = 2
@@ -183,6 +185,10 @@ latency=-1.0, leader_epoch=-1, delivery_count=-1)
 
     __hash__ = None
 
+    @classmethod
+    def __class_getitem__(cls, item):
+        return GenericAlias(cls, item)
+
     def __reduce__(self):
         cdef MadeByHand made = made_by_hand(self)
         return (Message, (self._topic, self._partition, self._offset, self.key(), self.value(), self.headers(),
@@ -291,7 +297,8 @@ cdef int make_headers(Message message) except -1:
 
 cdef object error_message(object error, object topic, int32_t partition, int64_t offset):
     """The Message that hands a consumer error to poll() and consume()."""
-    return Message(topic=topic, value=error.str().encode(), error=error, partition=partition, offset=offset)
+    return Message(topic=topic, value=error.str().encode(), error=error, partition=partition, offset=offset,
+                   timestamp=(0, -1))
 
 
 cdef list parse_headers(bytes raw):

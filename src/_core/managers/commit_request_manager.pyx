@@ -50,6 +50,7 @@ from kconsumer._core.base.error_codes cimport (
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
+from kconsumer._core.base.log cimport DBG_CGRP, DBG_CONSUMER
 from kconsumer._core.base.status cimport (
     ERR_ASSIGNMENT_LOST,
     ERR_BAD_MSG,
@@ -337,6 +338,8 @@ cdef class CommitRequestManager(RequestManager):
         self._gather(now_ms)
         if self.sent.offsets.empty():
             return
+        self.background.log.write(7, DBG_CGRP | DBG_CONSUMER, b"COMMIT", b"committing the offsets of %zu partitions at "
+                                  b"broker %d", self.sent.offsets.size(), node)
         body = new BodyOf[OffsetCommitRequest]()
         self._fill(body, now_ms)
         request = new Request()

@@ -30,7 +30,7 @@ from kconsumer._core.base.error_codes cimport (
     UNKNOWN_TOPIC_ID,
     UNSTABLE_OFFSET_COMMIT,
 )
-from kconsumer._core.base.log cimport DBG_CGRP
+from kconsumer._core.base.log cimport DBG_CGRP, DBG_CONSUMER, DBG_TOPIC
 from kconsumer._core.base.status cimport ERR_BAD_MSG, ERR_DESTROY, ERR_TIMED_OUT, Status
 from kconsumer._core.events.topic_partition cimport PartitionOffset
 from kconsumer._core.managers.commit_context cimport BY_NAME_VERSION, NAMES_MS, is_lost_request
@@ -345,8 +345,8 @@ cdef class CommittedRequestManager(RequestManager):
             self._report_once(p, answer.error, string())
             return
         p.last_error = 0
-        self.background.log.write(7, DBG_CGRP, b"OFFSET", b"%s: committed offset %lld", p.name().c_str(),
-                                  <long long>answer.offset)
+        self.background.log.write(7, DBG_CGRP | DBG_TOPIC | DBG_CONSUMER, b"OFFSET", b"%s: committed offset %lld",
+                                  p.name().c_str(), <long long>answer.offset)
         self.positions.on_committed(p, answer.offset, answer.leader_epoch)
 
     cdef void _answer_question(self, QueuedQuestion* question, size_t i, const CommittedAnswer& answer,

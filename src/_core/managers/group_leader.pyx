@@ -7,7 +7,7 @@ waits for the application (it is asked, and polled).
 """
 cimport cython
 
-from kconsumer._core.base.cpp cimport uint8_t
+from kconsumer._core.base.cpp cimport uint8_t, uint32_t
 from kconsumer._core.base.error_codes cimport INCONSISTENT_GROUP_PROTOCOL
 from kconsumer._core.base.status cimport ERR_BAD_MSG
 from kconsumer._core.events.assignor_call cimport AssignorCall
@@ -82,6 +82,11 @@ cdef extern from * nogil:
     bint offers "kc_offers"(const vector[string]& names, const string& name)
     uint64_t hash_of_racks "kc_hash_of_racks"(ClusterCache& cluster, const string& topic)
     void sort_unique "kc_sort_unique_names"(vector[string]& v)
+
+
+cdef extern from "base/log.hpp" namespace "kc" nogil:
+    const uint32_t DBG_ASSIGNOR
+    const uint32_t DBG_CGRP
 
 
 @cython.no_gc
@@ -166,6 +171,9 @@ cdef class GroupLeader:
         else:
             self._watch()
             self._inputs(inputs)
+            self.membership.background.log.write(7, DBG_CGRP | DBG_ASSIGNOR, b"ASSIGN", b"running the assignor %s for "
+                                                 b"%zu members and %zu topics", self.assignor_name.c_str(),
+                                                 self.members.size(), inputs.size())
             assign_partitions(self.assignor, self.members, inputs, assignment)
             for i in range(self.members.size()):
                 fits = fits and self._encode(self.members[i].member_id, assignment[self.members[i].member_id],

@@ -14,7 +14,7 @@ from libc.stdint cimport INT64_MAX
 
 from kconsumer._core.base.cpp cimport to_string
 from kconsumer._core.base.error_codes cimport LEADER_NOT_AVAILABLE, UNKNOWN_TOPIC_OR_PARTITION
-from kconsumer._core.base.log cimport DBG_CGRP
+from kconsumer._core.base.log cimport DBG_CGRP, DBG_CONSUMER
 from kconsumer._core.base.status cimport (
     ERR_DESTROY,
     ERR_FATAL,
@@ -66,6 +66,10 @@ cdef extern from * nogil:
     bint same "kc_same"[T](const vector[T]& a, const vector[T]& b)
     bint contains_name "kc_contains_name"(const vector[string]& sorted, const string& name)
 
+cdef const char* rebalance_name(RebalanceKind kind) noexcept nogil:
+    return b"assign" if kind == REBALANCE_ASSIGN else b"revoke" if kind == REBALANCE_REVOKE else b"lost"
+
+
 cdef enum:
     LIVENESS_SAMPLE_MS = 1000       # at most: how late max.poll.interval.ms may be noticed
     STALE_SAMPLE_MS = 100           # how late a poll after it may be noticed
@@ -112,6 +116,8 @@ cdef class MembershipManager:
         self.patterns = patterns
         self.told.clear()
         self.matcher.clear()
+        self.background.log.write(7, DBG_CGRP | DBG_CONSUMER, b"SUBSCRIBE", b"subscription of %zu topics, %zu patterns",
+                                  topics.size(), patterns.size())
         if not self.config.consumer_protocol or self.matches_here:
             status = self.matcher.set(patterns)
             if not status.ok():
@@ -227,12 +233,13 @@ cdef class MembershipManager:
         self.move(MEMBER_STALE)
         self._no_member(now_ms)
         self.leave_wanted = True
-        if losing and not self.awaiting_lost:
-            self._lose()
+        # As in confluent_kafka: poll() returns the error, the next call runs on_lost.
         status.code = <int>ERR_MAX_POLL_EXCEEDED
         status.detail.assign(b"Application maximum poll interval (").append(to_string(self.config.max_poll_interval_ms))
         status.detail.append(b"ms) exceeded")
         self.report(status, string())
+        if losing and not self.awaiting_lost:
+            self._lose()
 
     cdef int64_t _await_return(self, int64_t now_ms) noexcept nogil:
         """Left for want of polls: join again once the application polls, and has taken what it lost."""
@@ -559,6 +566,8 @@ cdef class MembershipManager:
         self.rebalance_id += 1
         self.awaiting = True
         self.awaited_kind = kind
+        self.background.log.write(7, DBG_CGRP | DBG_CONSUMER, b"REBALANCE", b"%s: %zu partitions", rebalance_name(kind),
+                                  partitions.size())
         self._post(kind, partitions)
 
     cdef void _post(self, RebalanceKind kind, vector[TopicPartition]& partitions) noexcept nogil:
@@ -591,7 +600,7 @@ cdef class MembershipManager:
         if not member_may(self.state, to):
             self._bug(to)
             return
-        self.background.log.write(7, DBG_CGRP, b"CGRPSTATE", b"%s -> %s", member_state_name(self.state),
+        self.background.log.write(7, DBG_CGRP | DBG_CONSUMER, b"CGRPSTATE", b"%s -> %s", member_state_name(self.state),
                                   member_state_name(to))
         self.state = to
         self.shared.state.store(<int32_t>to)

@@ -22,7 +22,7 @@ from kconsumer._core.base.error_codes cimport (
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from kconsumer._core.base.log cimport DBG_METADATA
+from kconsumer._core.base.log cimport DBG_GENERIC, DBG_METADATA, DBG_TOPIC
 from kconsumer._core.base.status cimport (
     ERR_ALL_BROKERS_DOWN,
     ERR_BAD_MSG,
@@ -181,6 +181,9 @@ cdef class MetadataRequestManager(RequestManager):
             self.positions.config.allow_auto_create_topics and not self.all_topics_wanted)
         # Version 0 cannot ask for "no topics": its empty list means all.
         body.lowest = 1
+        self.background.log.write(7, DBG_METADATA, b"METADATA", b"asking for %s%zu topics",
+                                  b"all topics, in use: " if self.all_topics_wanted else b"",
+                                  self.positions.interest.size())
         self.state.on_send()
         self.news_asked = self.update_wanted and not self.topics_wanted
         self.update_wanted = False
@@ -401,6 +404,8 @@ cdef class MetadataRequestManager(RequestManager):
         self.all_down_reported = False
         self.unsupported_reported = False
         self.unusable = Status()
+        self.background.log.write(7, DBG_METADATA, b"METADATA", b"broker %d answered: %zu brokers, %zu topics",
+                                  response.node_id, message.brokers.size(), message.topics.size())
         self._take_brokers(message, now_ms)
         if request.kind == KIND_UPDATE:
             self.state.on_success()
@@ -452,6 +457,10 @@ cdef class MetadataRequestManager(RequestManager):
             self.racks = self.racks or not node.rack.empty()
             self.positions.cluster.brokers.push_back(node)
         if not message.cluster_id.is_null:
+            if self.positions.cluster.cluster_id != message.cluster_id.value:
+                self.background.log.write(7, DBG_GENERIC | DBG_METADATA, b"CLUSTERID", b"cluster id \"%s\" -> \"%s\"",
+                                          self.positions.cluster.cluster_id.c_str(),
+                                          message.cluster_id.value.c_str())
             self.positions.cluster.cluster_id = message.cluster_id.value
         self.positions.cluster.controller_id = message.controller_id
         self.delegate.network.set_nodes(self.positions.cluster.brokers, now_ms)
@@ -466,7 +475,11 @@ cdef class MetadataRequestManager(RequestManager):
         self.response_number += 1
         for i in range(message.topics.size()):
             wanted = self.positions.interest.count(message.topics[i].name.value) != 0
-            changed = changed or wanted and self._is_news(message.topics[i])
+            if wanted and self._is_news(message.topics[i]):
+                changed = True
+                self.background.log.write(7, DBG_TOPIC | DBG_METADATA, b"TOPIC", b"%s: %zu partitions, error %d",
+                                          message.topics[i].name.value.c_str(), message.topics[i].partitions.size(),
+                                          <int>message.topics[i].error_code)
             # Without partitions or an error it is no topic that Kafka could have.
             if wanted or (of_all and (message.topics[i].partitions.size() != 0 or message.topics[i].error_code != 0)):
                 if not self._take_topic(message.topics[i], now_ms) and wanted:

@@ -27,7 +27,7 @@ from kconsumer._core.base.error_codes cimport (
     UNKNOWN_TOPIC_OR_PARTITION,
     UNSUPPORTED_FOR_MESSAGE_FORMAT,
 )
-from kconsumer._core.base.log cimport DBG_FETCH
+from kconsumer._core.base.log cimport DBG_CONSUMER, DBG_FETCH, DBG_TOPIC
 from kconsumer._core.base.status cimport (
     ERR_AUTHENTICATION,
     ERR_DESTROY,
@@ -488,8 +488,8 @@ cdef class OffsetsRequestManager(RequestManager):
             offset = max(offset - p.reset_tail, <int64_t>0)
         if found.leader_epoch >= 0:
             p.leader_epoch = max(p.leader_epoch, found.leader_epoch)
-        self.background.log.write(7, DBG_FETCH, b"OFFSET", b"%s: starting at offset %lld", p.name().c_str(),
-                                  <long long>offset)
+        self.background.log.write(7, DBG_FETCH | DBG_TOPIC | DBG_CONSUMER, b"OFFSET", b"%s: starting at offset %lld",
+                                  p.name().c_str(), <long long>offset)
         self.positions.activate(p, offset)
 
     cdef void _on_partition_error(self, AskedPartition* asked, int32_t code, int64_t now_ms) noexcept nogil:

@@ -10,7 +10,7 @@ from libc.errno cimport EINPROGRESS
 from libc.stdint cimport INT64_MAX
 from posix.unistd cimport close as close_descriptor
 
-from kconsumer._core.base.log cimport DBG_BROKER, DBG_FEATURE, DBG_PROTOCOL, DBG_SECURITY
+from kconsumer._core.base.log cimport DBG_BROKER, DBG_FEATURE, DBG_GENERIC, DBG_PROTOCOL, DBG_SECURITY
 from kconsumer._core.base.status cimport ERR_AUTHENTICATION, ERR_CRIT_SYS_RESOURCE, ERR_INTR, ERR_SSL, ERR_TRANSPORT
 from kconsumer._core.network.api_exchange cimport (
     API_VERSIONS_FIRST_TRY,
@@ -93,7 +93,8 @@ cdef class Connector(Network):
         self.arm(c.setup_deadline_ms)
         if self.config.security.use_tls:
             c.credentials = tls_of(self.config.security.tls).check()
-        self.log.write(7, DBG_BROKER, b"CONNECT", b"%s: connecting (channel %d)", c.node.name.c_str(), <int>c.channel)
+        self.log.write(7, DBG_BROKER | DBG_GENERIC, b"CONNECT", b"%s: connecting (channel %d)",
+                       c.node.name.c_str(), <int>c.channel)
         self.resolve(c, now_ms)
 
     cdef void resolve(self, Connection* c, int64_t now_ms) noexcept nogil:

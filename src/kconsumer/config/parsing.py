@@ -41,7 +41,7 @@ def parse(config: Mapping[str, object]) -> Settings:
 
     Raises:
         ConfigurationError: an unknown name (the nearest known one is named), a value of the wrong type or out of
-            range, a property that is refused, properties that contradict each other, or no ``bootstrap.servers``.
+            range, a property that is refused, or properties that contradict each other.
         TypeError: `config` is no mapping.
     """
     warnings: list[str] = []
@@ -52,7 +52,7 @@ def parse(config: Mapping[str, object]) -> Settings:
     explicit = frozenset(given)
     _derive(values, explicit)
     if not values["bootstrap.servers"]:
-        raise configuration_error("bootstrap.servers is not set: give at least one host:port")
+        warnings.append("bootstrap.servers is not set: this consumer knows no broker and will receive no records")
     settings = Settings(
         explicit=explicit, **{prop.attribute: values[prop.name] for prop in PROPERTIES if prop.in_settings}
     )

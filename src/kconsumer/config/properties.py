@@ -49,7 +49,7 @@ _CLIENT = (
     Property(
         "bootstrap.servers", Kind.BOOTSTRAP, (), "Brokers to start from, `host:port` separated by commas. Brackets "
         "around an IPv6 address; the port is 9092 where none is given; `PLAINTEXT://` may stand before the host. "
-        "Required.",
+        "Without it the consumer knows no broker, which is logged as a warning.",
         aliases=(Alias("metadata.broker.list"),),
     ),
     string("client.id", "kconsumer", "Name of this client in the brokers' logs and quotas.",
@@ -84,6 +84,9 @@ _METADATA = (
 )
 
 _NETWORK = (
+    integer("default.api.timeout.ms", 0, INT32_MAX, 60_000, "Time limit in ms of a call that asks brokers and is given "
+            "no timeout. `commit` always has it; the other calls wait without limit where it is not set, as in "
+            "confluent_kafka.", librdkafka_default=ABSENT, java_default=SAME),
     integer("socket.timeout.ms", 10, 300_000, 60_000, "Time limit in ms of a request; a Fetch has `fetch.wait.max.ms` "
             "on top. Governs under both names.",
             aliases=(Alias("request.timeout.ms", "Java", maximum=900_000),)),
@@ -227,9 +230,6 @@ _NO_EFFECT = (
              "there is no consume callback"),
     accepted(integer("max.poll.records", 1, INT32_MAX, 500, "Records per poll of a Java or share consumer."),
              "`consume` and `consume_batch` take the number as an argument"),
-    accepted(integer("default.api.timeout.ms", 0, INT32_MAX, 60_000, "Time limit of calls without a timeout.",
-                     librdkafka_default=ABSENT, java_default=SAME),
-             "each call has its own timeout argument, as in confluent_kafka"),
     accepted(boolean("enable.metrics.push", True, "Send client metrics to the brokers (KIP-714)."),
              "metrics are not sent to brokers yet", False),
     accepted(boolean("log.queue", False, "Queue log lines for the application."),

@@ -35,6 +35,7 @@ class Settings:
     metadata_recovery_strategy: str
     metadata_recovery_rebootstrap_trigger_ms: int
     allow_auto_create_topics: bool
+    default_api_timeout_ms: int
     socket_timeout_ms: int
     socket_send_buffer_bytes: int
     socket_receive_buffer_bytes: int
@@ -138,6 +139,12 @@ class Settings:
         secrets = {prop.attribute: None for prop in PROPERTIES if prop.secret and prop.in_settings}
         return self.changed(**secrets)
 
+    def described(self) -> list[str]:
+        """The properties that were given, a line each, for the log; of secrets the name only."""
+        given = [prop for prop in PROPERTIES if prop.name in self.explicit and prop.in_settings]
+        return [f"{prop.name} = (hidden)" if prop.secret else f"{prop.name} = {getattr(self, prop.attribute)!r}"
+                for prop in given]
+
     @property
     def own_assignors(self) -> list[Assignor]:
         """The assignors that the application gave as objects."""
@@ -162,6 +169,11 @@ class Settings:
     def cooperative(self) -> bool:
         """Whether all assignors are cooperative: then the members of a classic group keep what they own (KIP-429)."""
         return all(supports(given, "cooperative") for given in self.partition_assignment_strategy)
+
+    @property
+    def call_timeout_s(self) -> float | None:
+        """Time limit in seconds of a call that is given none; None: no limit."""
+        return self.default_api_timeout_ms / 1000 if "default.api.timeout.ms" in self.explicit else None
 
     @property
     def metadata_refresh_ms(self) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kconsumer.config.properties import OffsetReset
@@ -37,6 +38,10 @@ _ENTRY: Final = re.compile(
 def configuration_error(text: str) -> ConfigurationError:
     """A ConfigurationError with this text (code ``_INVALID_ARG``)."""
     return ConfigurationError(KafkaError(KafkaError._INVALID_ARG, text))
+
+
+class _NotCallableError(ConfigurationError, TypeError):
+    """A callback property that is not callable: confluent_kafka raises a TypeError."""
 
 
 class Endpoint(NamedTuple):
@@ -104,7 +109,8 @@ def _read_url(prop: Property, name: str, value: object) -> str:
 
 
 def _read_enum(prop: Property, name: str, value: object) -> str:
-    choice = prop.choices.get(value.strip().lower()) if isinstance(value, str) else None
+    word = value.name if isinstance(value, Enum) else value
+    choice = prop.choices.get(word.strip().lower()) if isinstance(word, str) else None
     if choice is None:
         raise _wrong(prop, name, value, f"one of {prop.allowed}")
     return choice
@@ -249,7 +255,7 @@ def parse_bootstrap(value: object, name: str = "bootstrap.servers") -> tuple[End
 
 def _read_callable(prop: Property, name: str, value: object) -> Any:
     if not callable(value):
-        raise _wrong(prop, name, value, "a callable")
+        raise _NotCallableError(_wrong(prop, name, value, "a callable").args[0])
     return value
 
 

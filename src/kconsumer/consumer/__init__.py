@@ -7,7 +7,7 @@ method. Never: touches bytes of the wire or waits for the network itself (Consum
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from kconsumer import config as _config
@@ -15,15 +15,17 @@ from kconsumer._core.consumer.credentials import give_password, give_token, tell
 from kconsumer._core.consumer.metrics import core_metrics, group_metrics
 from kconsumer._core.consumer.metrics import ends as _ends
 from kconsumer._version import __version__
-from kconsumer.consumer.deserializing import Deserializing
+from kconsumer.consumer.deserializing import Deserializing, K, V
 from kconsumer.consumer.group_consumer import GroupConsumer
 from kconsumer.data.cluster_metadata import BrokerMetadata, ClusterMetadata, PartitionMetadata, TopicMetadata
 from kconsumer.data.throttle_event import ThrottleEvent
-from kconsumer.data.topic_partition import OFFSET_INVALID, TopicPartition, coerce, coerce_list
+from kconsumer.data.topic_partition import OFFSET_INVALID, OFFSET_STORED, TopicPartition, coerce, coerce_list
 from kconsumer.errors import KafkaError, KafkaException, error_for, exception_for
 from kconsumer.errors.printable import printable
 
 if TYPE_CHECKING:
+    from kconsumer._core.consumer.message import Message
+    from kconsumer._core.consumer.record_batch import RecordBatch
     from kconsumer.security.tokens import TokenSource
     from kconsumer.telemetry.metrics import Metrics
 
@@ -37,8 +39,6 @@ _IDENTITY = (KafkaError._AUTHENTICATION, KafkaError._SSL)
 # Connection failures come as log lines too, which say more.
 _LOGGED_BY_CORE = (KafkaError._TRANSPORT, KafkaError._RESOLVE)
 
-K = TypeVar("K")
-V = TypeVar("V")
 Self = TypeVar("Self", bound="Consumer")
 
 
@@ -59,15 +59,14 @@ class Consumer(GroupConsumer):
     """
 
     _tokens: TokenSource | None = None
+    _closing = False
 
-    def __init__(self, *args: Mapping[str, Any], **kwargs: Any) -> None:
-        if len(args) > 1:
-            raise TypeError("expected one configuration mapping")
+    def __init__(self, config: Mapping[str, Any] | None = None, /, **kwargs: Any) -> None:
         merged: dict[str, Any] = {}
-        if args:
-            if not isinstance(args[0], Mapping):
-                raise TypeError(f"expected configuration dict, not {type(args[0]).__name__}")
-            merged.update(args[0])
+        if config is not None or not kwargs:
+            if not isinstance(config, Mapping):
+                raise TypeError(f"expected configuration dict, not {type(config).__name__}")
+            merged.update(config)
         merged.update({_property(name): value for name, value in kwargs.items()})
         self._settings = _config.parse(merged)
         self._tokens = _token_source(self._settings)
@@ -79,6 +78,43 @@ class Consumer(GroupConsumer):
             except BaseException:
                 self.close(0)
                 raise
+
+    # ---- records. Written in Python so that mocks made from this class check the arguments, except poll(): every record
+    # would pay for the further call.
+
+    def consume(self, num_messages: int = 1, timeout: float | None = -1) -> list[Message]:
+        """Return up to `num_messages` records and consumer errors.
+
+        Args:
+            num_messages: 0 … 1,000,000.
+            timeout: seconds to go on collecting; None or negative: until there are `num_messages`.
+
+        Returns:
+            list of Message, in order; empty at the timeout.
+
+        Raises:
+            ValueError: num_messages is out of range. Else as poll(); records taken by then come again.
+        """
+        return super().consume(num_messages, timeout)
+
+    def consume_batch(self, max_records: int = 65536, timeout: float | None = None) -> RecordBatch:
+        """Return records as columns, as they were fetched.
+
+        Args:
+            max_records: the most rows, > 0.
+            timeout: seconds to wait while there are none; None or negative: for ever.
+
+        Returns:
+            RecordBatch; of length 0 at the timeout. It may span partitions.
+
+        Raises:
+            KafkaException: a consumer error (except _PARTITION_EOF, which is passed over). Else as poll().
+        """
+        return super().consume_batch(max_records, timeout)
+
+    def wakeup(self) -> None:
+        """Make the exclusive call that waits, or else the next one, raise WakeupError. From any thread."""
+        super().wakeup()
 
     # ---- assignment
 
@@ -172,13 +208,20 @@ class Consumer(GroupConsumer):
         What is buffered of the partition is dropped.
 
         Raises:
-            KafkaException: the partition is not assigned (_STATE).
+            KafkaException: the partition is not assigned (_UNKNOWN_PARTITION where no partition of its topic ever was,
+                else _STATE); the consumer has no ``bootstrap.servers`` (_STATE); OFFSET_STORED (_INVALID_ARG).
         """
         p = coerce(partition)
+        self._check_open()
+        if p.offset == OFFSET_STORED:
+            raise exception_for(KafkaError._INVALID_ARG, f"{p.topic} [{p.partition}]: cannot seek to OFFSET_STORED: "
+                                "give an offset, OFFSET_BEGINNING or OFFSET_END", topic=p.topic, partition=p.partition)
+        if not self._settings.bootstrap_servers:
+            raise exception_for(KafkaError._STATE, f"Erroneous state: {p.topic} [{p.partition}] is not being fetched: "
+                                "bootstrap.servers is not set", topic=p.topic, partition=p.partition)
         epoch = -1 if p.leader_epoch is None else p.leader_epoch
         if not self._seek(p.topic, p.partition, p.offset, epoch):
-            raise exception_for(KafkaError._STATE, f"{p.topic} [{p.partition}] is not assigned",
-                                topic=p.topic, partition=p.partition)
+            raise self._not_assigned(p, f"{p.topic} [{p.partition}] is not assigned")
 
     def seek_to_beginning(self, partitions: Iterable[TopicPartition] | None = None) -> None:
         """Go on at the first record of the partitions (None: of all assigned). Raises as seek()."""
@@ -214,6 +257,10 @@ class Consumer(GroupConsumer):
         """End the pause; what is not assigned is passed over."""
         self._pause_all(partitions, False)
 
+    def paused(self) -> list[TopicPartition]:
+        """The assigned partitions that are paused, in the order of assignment()."""
+        return [TopicPartition(topic, partition) for topic, partition in self._paused()]
+
     def _pause_all(self, partitions: Iterable[TopicPartition], paused: bool) -> None:
         for p in coerce_list(partitions):
             self._set_paused(p.topic, p.partition, paused)
@@ -237,7 +284,8 @@ class Consumer(GroupConsumer):
 
         Args:
             partitions: one TopicPartition, several, or None: all that are assigned.
-            timeout: seconds to wait for brokers (None: no bound); 0: none is asked.
+            timeout: seconds to wait for brokers; None: ``default.api.timeout.ms`` if it is set, else no bound; 0: none
+                is asked.
 
         Returns:
             int, or of several a dict of (topic, partition) → int; what brokers do not tell in time is as the latest
@@ -258,7 +306,8 @@ class Consumer(GroupConsumer):
         unsure = [where for where, (at, _, just) in found.items() if at >= 0 and not just]
         if unsure and timeout != 0:
             try:
-                answers = self._list_offsets([(topic, partition, _LATEST) for topic, partition in unsure], timeout)
+                answers = self._list_offsets(
+                    [(topic, partition, _LATEST) for topic, partition in unsure], self._limit(timeout))
             except TimeoutError:
                 answers = []
             told = zip(unsure, answers, strict=False)
@@ -273,32 +322,30 @@ class Consumer(GroupConsumer):
 
     def get_watermark_offsets(
         self, partition: TopicPartition, timeout: float | None = None, cached: bool = False
-    ) -> tuple[int, int] | None:
+    ) -> tuple[int, int]:
         """The first offset of the partition and the one after its last; with ``isolation.level=read_committed`` the
         last stable one, which transactions that are still open hold back.
 
         Args:
-            timeout: seconds (None: no bound).
+            timeout: seconds; None: ``default.api.timeout.ms`` if it is set, else no bound.
             cached: as the last fetch told, without asking; OFFSET_INVALID for what is not known.
 
         Returns:
-            (low, high), or None at the timeout.
+            (low, high).
 
         Raises:
-            KafkaException: the broker's error.
+            KafkaException: the broker's error; _TIMED_OUT.
         """
         p = coerce(partition)
+        self._check_open()
         if cached:
             known = self._position(p.topic, p.partition)
             return (OFFSET_INVALID, OFFSET_INVALID) if known is None else (known[2], known[3])
-        try:
-            low, high = self._list_offsets(
-                [(p.topic, p.partition, _EARLIEST), (p.topic, p.partition, _LATEST)], timeout)
-        except TimeoutError:
-            return None
+        low, high = self._list_offsets(
+            [(p.topic, p.partition, _EARLIEST), (p.topic, p.partition, _LATEST)], self._limit(timeout))
         for error, *_ in (low, high):
             if error:
-                raise _refused(error, p, "watermarks cannot be had")
+                raise _refused(error, p, "cannot fetch the watermarks")
         return low[1], high[1]
 
     def offsets_for_times(
@@ -314,12 +361,16 @@ class Consumer(GroupConsumer):
             where one of several failed (``offset`` is then the time asked for).
 
         Raises:
-            KafkaException: _TIMED_OUT and the like; the error of the first where all failed.
+            KafkaException: _TIMED_OUT and the like; the error of the first where all failed; no partition is given
+                (_INVALID_ARG).
         """
         asked = coerce_list(partitions)
-        answers = self._list_offsets([(p.topic, p.partition, p.offset) for p in asked], timeout)
-        if answers and all(error for error, *_ in answers):
-            raise _refused(answers[0][0], asked[0], "its offset cannot be had")
+        self._check_open()
+        if not asked:
+            raise exception_for(KafkaError._INVALID_ARG, "offsets_for_times() needs at least one partition")
+        answers = self._list_offsets([(p.topic, p.partition, p.offset) for p in asked], self._limit(timeout))
+        if all(error for error, *_ in answers):
+            raise _refused(answers[0][0], asked[0], "cannot look up its offset")
         found = []
         for p, (error, offset, _, epoch) in zip(asked, answers, strict=True):
             found.append(TopicPartition(p.topic, p.partition, p.offset if error else offset,
@@ -327,17 +378,21 @@ class Consumer(GroupConsumer):
                                         error=error_for(error) if error else None))
         return found
 
-    def list_topics(self, topic: str | None = None, timeout: float | None = -1) -> ClusterMetadata:
+    def list_topics(self, topic: str | None = None, timeout: float | None = None) -> ClusterMetadata:
         """The cluster's brokers and topics.
 
         Args:
             topic: only this one; None: all.
-            timeout: seconds; None or negative: no bound.
+            timeout: seconds; None: ``default.api.timeout.ms`` if it is set, else no bound; negative: no bound.
 
         Raises:
             KafkaException: _TIMED_OUT and the like.
         """
-        cluster_id, controller, origin, origin_name, brokers, topics = self._list_topics(topic, timeout)
+        if topic is not None and not isinstance(topic, str):
+            raise TypeError(f"topic must be str or None, not {type(topic).__name__}")
+        if topic is not None and "\0" in topic:
+            raise ValueError("topic: embedded null character")
+        cluster_id, controller, origin, origin_name, brokers, topics = self._list_topics(topic, self._limit(timeout))
         return ClusterMetadata(
             cluster_id=cluster_id or None,
             controller_id=controller,
@@ -347,10 +402,14 @@ class Consumer(GroupConsumer):
             orig_broker_name=f"{origin_name}/{origin}",
         )
 
-    def cluster_id(self, timeout: float | None = -1) -> str | None:
-        """The cluster's id: str, or None where the broker is too old to tell."""
-        found: str = self._list_topics(None, timeout)[0]
+    def cluster_id(self, timeout: float | None = None) -> str | None:
+        """The cluster's id: str, or None where the broker is too old to report one. Timeout as in list_topics()."""
+        found: str = self._list_topics(None, self._limit(timeout))[0]
         return found or None
+
+    def _limit(self, timeout: float | None) -> float | None:
+        """The time limit of a call: its own, or default.api.timeout.ms."""
+        return self._settings.call_timeout_s if timeout is None and self._is_open() else timeout
 
     # ---- settings, metrics
 
@@ -443,10 +502,15 @@ class Consumer(GroupConsumer):
 
         Args:
             timeout: seconds it may take at most (float); None: 5.
+
+        Exceptions of ``error_cb``, ``stats_cb`` and ``throttle_cb`` that run inside are logged; those of ``on_commit``
+        and of rebalance callbacks leave close() once the consumer is closed.
         """
+        self._closing = True
         try:
             super().close(timeout)
         finally:
+            self._closing = False
             if self._tokens is not None:
                 self._tokens.stop()
 
@@ -457,8 +521,10 @@ class Consumer(GroupConsumer):
             self._tokens.wanted(self)
 
     def _on_error(self, error: KafkaError) -> None:
+        if not self._settings.bootstrap_servers and error.code() == KafkaError._ALL_BROKERS_DOWN:
+            return  # there is none, and the warning of the configuration says so
         if self._settings.error_cb is not None:
-            self._settings.error_cb(error)
+            self._call("error_cb", self._settings.error_cb, error)
         elif error.code() in _IDENTITY:
             tell(self, error)
         elif error.code() not in _LOGGED_BY_CORE:
@@ -467,11 +533,21 @@ class Consumer(GroupConsumer):
 
     def _on_throttle(self, broker: str, broker_id: int, throttle_ms: int) -> None:
         if self._settings.throttle_cb is not None:
-            self._settings.throttle_cb(ThrottleEvent(broker, broker_id, throttle_ms / 1000))
+            event = ThrottleEvent(broker, broker_id, throttle_ms / 1000)
+            self._call("throttle_cb", self._settings.throttle_cb, event)
 
     def _on_stats(self, document: str) -> None:
         if self._settings.stats_cb is not None:
-            self._settings.stats_cb(document)
+            self._call("stats_cb", self._settings.stats_cb, document)
+
+    def _call(self, name: str, callback: Callable[..., Any], argument: object) -> None:
+        try:
+            callback(argument)
+        except Exception:
+            if not self._closing:
+                raise
+            self._settings.logger.log(logging.ERROR, "%s raised while the consumer was being closed", name,
+                                      exc_info=True)
 
     def _on_log(self, level: int, facility: str, text: str) -> None:
         self._settings.logger.log(_LOG_LEVELS.get(level, 20), "%s [%s] %s", facility, self._settings.client_id,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn
 
 from kconsumer.config.values import configuration_error
 from kconsumer.errors import ConsumeError, KafkaError, KeyDeserializationError, ValueDeserializationError
@@ -17,13 +17,16 @@ from kconsumer.serialization import MessageField, SerializationContext
 
 __all__ = ["Deserializing"]
 
-K = TypeVar("K")
-V = TypeVar("V")
-
 _CLUSTER_ID_TIMEOUT: Final = 60.0  # seconds a deserializer waits at most for the cluster's id
 _FIELDS: Final = ("key.deserializer", "value.deserializer")
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    from kconsumer._core.consumer.message import Message
+
+    K = TypeVar("K", default=Any)
+    V = TypeVar("V", default=Any)
 
     class _Consumer:
         """What the mixin needs of the class it is mixed with."""
@@ -36,6 +39,10 @@ if TYPE_CHECKING:
         def __exit__(self, *exc_info: Any) -> Any: ...
 
 else:
+    from typing import TypeVar
+
+    K = TypeVar("K")
+    V = TypeVar("V")
 
     class _Consumer:
         __slots__ = ()
@@ -53,9 +60,11 @@ class Deserializing(_Consumer, Generic[K, V]):
         ConfigurationError: both a deserializer and its builder, or what is given is neither; else as the consumer.
     """
 
+    _built: Sequence[Any] = ()
+
     def __init__(self, conf: Mapping[str, Any], **kwargs: Any) -> None:
         config = dict(conf)
-        self._built: list[Any] = []
+        self._built = []
         try:
             deserializers, config = self._make(config)
             self._key_deserializer, self._value_deserializer = deserializers
@@ -76,7 +85,7 @@ class Deserializing(_Consumer, Generic[K, V]):
                 if ready[index] is not None:
                     raise configuration_error(f"{name} and {name}.builder are both set: use one of them")
                 ready[index], rest = _build(name, builder, dict(config), is_key=index == 0)
-                self._built.append(ready[index])
+                self._built = [*self._built, ready[index]]
                 kept &= set(rest)
             if ready[index] is not None and not callable(ready[index]):
                 raise configuration_error(f"{name}: {ready[index]!r} is not valid: expected a callable")
@@ -95,7 +104,7 @@ class Deserializing(_Consumer, Generic[K, V]):
             if callable(offer):
                 offer(cluster_id)
 
-    def poll(self, timeout: float | None = -1) -> Any:
+    def poll(self, timeout: float | None = -1) -> Message[K, V] | None:
         """The next message with its key and value deserialized, or None; arguments as ``Consumer.poll``.
 
         Raises:
@@ -106,11 +115,11 @@ class Deserializing(_Consumer, Generic[K, V]):
         message = super().poll(timeout)
         return None if message is None else self._deserialize(message)
 
-    def consume(self, num_messages: int = 1, timeout: float = -1) -> Any:
+    def consume(self, num_messages: int = 1, timeout: float | None = -1) -> NoReturn:
         """Not offered, as in confluent_kafka: an error in one message would lose the others."""
         raise NotImplementedError("DeserializingConsumer has no consume(): use poll()")
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Message[K, V]]:
         """Messages with key and value deserialized, without ends of partitions; raises as `poll`."""
         while True:  # not through the base's iterator, which calls poll() and so would deserialize twice
             message = super().poll()
@@ -118,7 +127,7 @@ class Deserializing(_Consumer, Generic[K, V]):
             if error is None or error.code() != KafkaError._PARTITION_EOF:
                 yield self._deserialize(message)
 
-    def _deserialize(self, message: Any) -> Any:
+    def _deserialize(self, message: Any) -> Message[K, V]:
         error = message.error()
         if error is not None:
             raise ConsumeError(error, kafka_message=message)
@@ -139,11 +148,11 @@ class Deserializing(_Consumer, Generic[K, V]):
                 raise ValueDeserializationError(exception=error, kafka_message=message) from error
         message.set_key(key)
         message.set_value(value)
-        return message
+        return message  # type: ignore[no-any-return]
 
-    def close(self, *args: Any, **kwargs: Any) -> None:
-        """Closes the consumer, then the deserializers that were built for it; arguments as ``Consumer.close``."""
-        super().close(*args, **kwargs)
+    def close(self, timeout: float | None = None) -> None:
+        """Closes the consumer, then the deserializers that were built for it; argument as ``Consumer.close``."""
+        super().close(timeout)
         self._close_built()
 
     def __exit__(self, *exc_info: Any) -> Any:
@@ -163,7 +172,7 @@ def _build(name: str, builder: Any, config: dict[str, Any], is_key: bool) -> tup
     return result
 
 
-def _close_all(deserializers: list[Any], quietly: bool) -> None:
+def _close_all(deserializers: Sequence[Any], quietly: bool) -> None:
     """Closes each of them whatever the others do; the first error is raised, or logged like the rest if `quietly`."""
     first: BaseException | None = None
     for deserializer in deserializers:

@@ -7,13 +7,13 @@ run inside poll, consume, consume_batch, close and unsubscribe only. Never: wait
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kconsumer._core.consumer.group_core import GroupCore
 from kconsumer._core.consumer.message import Message
 from kconsumer.data.topic_partition import OFFSET_INVALID, TopicPartition, coerce_list
-from kconsumer.errors import KafkaError, error_for, exception_for
+from kconsumer.errors import KafkaError, KafkaException, error_for, exception_for
 from kconsumer.groups.patterns import re2_objection
 
 if TYPE_CHECKING:
@@ -24,6 +24,9 @@ __all__ = ["GroupConsumer"]
 
 Rebalanced = Callable[[Any, list[TopicPartition]], Any]
 
+# A broker does not keep null and empty metadata apart. confluent_kafka sends the NUL that ends its C string, so an
+# empty text is one character to the broker. A reader stops at the first NUL, whoever has written it.
+_EMPTY_METADATA = "\0"
 # librdkafka's serialized rd_kafka_consumer_group_metadata_t: what transactional producers read.
 _GROUP_METADATA_MAGIC = b"CGMDv2:"
 
@@ -35,13 +38,14 @@ class GroupConsumer(GroupCore):
     _on_assign: Rebalanced | None = None
     _on_revoke: Rebalanced | None = None
     _on_lost: Rebalanced | None = None
+    _topics: Sequence[str] = ()
     _reassigned = False  # whether the callback that runs has changed the assignment itself
 
     # ---- subscription
 
     def subscribe(
         self,
-        topics: list[str],
+        topics: Iterable[str],
         on_assign: Rebalanced | None = None,
         on_revoke: Rebalanced | None = None,
         on_lost: Rebalanced | None = None,
@@ -49,9 +53,9 @@ class GroupConsumer(GroupCore):
         """Join the group and read what it assigns of the topics. Replaces an earlier subscription.
 
         Args:
-            topics: names, or patterns that begin with ``^``: POSIX extended regular expressions under
+            topics: at least one name, or patterns that begin with ``^``: POSIX extended regular expressions under
                 ``group.protocol=classic``, found anywhere after the ``^``; RE2 under ``consumer``, matched by the
-                broker against whole names (``^logs.*``, not ``^logs``). An empty list is unsubscribe().
+                broker against whole names (``^logs.*``, not ``^logs``).
             on_assign: called with (consumer, list of TopicPartition) when partitions are given; where it does not call
                 assign() or incremental_assign(), that is done for it.
             on_revoke: called so before partitions go; what it does not unassign is unassigned after it.
@@ -60,25 +64,32 @@ class GroupConsumer(GroupCore):
         The callbacks run inside poll, consume, consume_batch, close and unsubscribe.
 
         Raises:
-            TypeError: not a list of str, or a callback that cannot be called.
-            KafkaException: no ``group.id`` (_STATE); a pattern that cannot be read (_INVALID_ARG).
+            TypeError: not an iterable of str, or a callback that cannot be called.
+            KafkaException: no ``group.id`` (_STATE); no topic, an empty name, a name that is given twice, or a pattern
+                that cannot be read (_INVALID_ARG).
         """
-        if not isinstance(topics, list):
+        self._check_open()
+        if isinstance(topics, (str, bytes)) or not isinstance(topics, Iterable):
             raise TypeError("expected list of topic unicode strings")
+        topics = list(topics)
         if not all(isinstance(topic, str) for topic in topics):
             raise TypeError("expected list of unicode strings")
         for name, callback in (("on_assign", on_assign), ("on_revoke", on_revoke), ("on_lost", on_lost)):
             if callback is not None and not callable(callback):
                 raise TypeError(f"{name} expects a callable")
         if not topics:
-            self.unsubscribe()
-            return
+            raise exception_for(KafkaError._INVALID_ARG, "subscribe() needs at least one topic: call unsubscribe() to "
+                                "leave the group")
         if not all(topics):
             raise exception_for(KafkaError._INVALID_ARG, "a topic's name is empty")
+        if len(set(topics)) < len(topics):
+            twice = next(topic for topic in topics if topics.count(topic) > 1)
+            raise exception_for(KafkaError._INVALID_ARG, f"topic {twice!r} is named twice")
         if self._settings.group_protocol == "consumer":
             self._refuse_patterns(topics)
-        self._subscribe(sorted({t for t in topics if not t.startswith("^")}),
-                        sorted({t for t in topics if t.startswith("^")}))
+        self._subscribe(sorted(t for t in topics if not t.startswith("^")),
+                        sorted(t for t in topics if t.startswith("^")))
+        self._topics = topics
         self._on_assign, self._on_revoke, self._on_lost = on_assign, on_revoke, on_lost
 
     @staticmethod
@@ -94,6 +105,12 @@ class GroupConsumer(GroupCore):
         assignment ends. Without a subscription nothing happens."""
         self._reassigned = True  # in a callback: nothing is left to be assigned for it
         self._unsubscribe()
+        self._topics = []
+
+    def subscription(self) -> list[str]:
+        """The names and patterns of the latest subscribe(), in its order; empty where there is no subscription."""
+        self._check_open()
+        return list(self._topics)
 
     def _on_rebalance(self, kind: str, partitions: list[tuple[str, int]], eager: bool) -> None:
         """Called by the core: run the callback, then do what it has not done."""
@@ -113,13 +130,15 @@ class GroupConsumer(GroupCore):
                     self._unassign(partitions)
 
     def memberid(self) -> str | None:
-        """The member's id in the group, as the coordinator knows it; None while there is none."""
+        """The member's id in the group, as the coordinator knows it; None while there is none. Under
+        ``group.protocol=consumer`` the consumer makes it itself, before it joins (KIP-1082)."""
         member_id: str = self._memberid()[0]
         return member_id or None
 
     def rebalance_protocol(self) -> str:
         """``"EAGER"``, ``"COOPERATIVE"`` (so under ``group.protocol=consumer``), or ``"NONE"`` outside a group."""
-        if self.memberid() is None:
+        member_id, epoch = self._memberid()
+        if not member_id or (epoch < 0 and self._settings.group_protocol == "consumer" and not self._is_subscribed()):
             return "NONE"
         return "COOPERATIVE" if self._cooperative() else "EAGER"
 
@@ -130,6 +149,7 @@ class GroupConsumer(GroupCore):
         """What a transactional producer needs to commit this consumer's offsets
         (``confluent_kafka.Producer.send_offsets_to_transaction``): librdkafka's serialized form. None without a
         ``group.id``."""
+        self._check_open()
         group = self._settings.group_id
         if group is None:
             return None
@@ -169,6 +189,7 @@ class GroupConsumer(GroupCore):
             asynchronous = kwargs.pop("async")
         if kwargs:
             raise TypeError(f"commit() got an unexpected keyword argument {next(iter(kwargs))!r}")
+        self._check_open()
         result = self._commit(self._given(message, offsets, "commit"), not asynchronous,
                               self._settings.on_commit is not None)
         return None if result is None else _partitions(result)
@@ -181,35 +202,44 @@ class GroupConsumer(GroupCore):
             offsets: these.
 
         Raises:
-            KafkaException: ``enable.auto.offset.store`` is on (_INVALID_ARG); no partition is assigned (_STATE).
+            KafkaException: ``enable.auto.offset.store`` is on (_INVALID_ARG); none of the partitions is assigned
+                (_UNKNOWN_PARTITION where no partition of the topic ever was, else _STATE).
             ValueError: both or none of the arguments.
         """
+        self._check_open()
         if message is None and offsets is None:
             raise ValueError("expected either message or offsets")
         given = self._given(message, offsets, "store")
         assert given is not None
-        self._check_open()
         if self._settings.enable_auto_offset_store:
             raise exception_for(KafkaError._INVALID_ARG, "StoreOffsets failed: enable.auto.offset.store must be set to "
                                 "false when offsets are stored by hand")
         if self._store_offsets(given) == 0 and given:
-            raise exception_for(KafkaError._STATE, "StoreOffsets failed: none of the partitions is assigned")
+            raise self._not_assigned(TopicPartition(*given[-1][:2]), "StoreOffsets failed: none of the partitions is "
+                                     "assigned")
+
+    def _not_assigned(self, p: TopicPartition, what: str) -> KafkaException:
+        """As confluent_kafka: the code says whether a partition of the topic was ever assigned."""
+        code = KafkaError._STATE if self._was_assigned(p.topic) else KafkaError._UNKNOWN_PARTITION
+        return exception_for(code, what, topic=p.topic, partition=p.partition)
 
     def committed(self, partitions: Iterable[TopicPartition], timeout: float | None = None) -> list[TopicPartition]:
         """The group's committed offsets.
 
         Args:
             partitions: of which.
-            timeout: seconds; None: no bound.
+            timeout: seconds; None: ``default.api.timeout.ms`` if it is set, else no bound; negative: no bound.
 
         Returns:
-            list of TopicPartition: ``offset`` (OFFSET_INVALID where none is committed), ``metadata``, ``leader_epoch``,
-            ``error``.
+            list of TopicPartition: ``offset`` (OFFSET_INVALID where none is committed), ``metadata`` (None where none
+            was given), ``leader_epoch``, ``error``.
 
         Raises:
             KafkaException: the coordinator's error, _TIMED_OUT.
         """
-        return _partitions(self._committed([(p.topic, p.partition) for p in coerce_list(partitions)], timeout))
+        wanted = [(p.topic, p.partition) for p in coerce_list(partitions)]
+        self._check_open()
+        return _partitions(self._committed(wanted, self._settings.call_timeout_s if timeout is None else timeout))
 
     @staticmethod
     def _given(message: Any, offsets: Any, what: str) -> list[tuple[str, int, int, int, str | None]] | None:
@@ -217,17 +247,19 @@ class GroupConsumer(GroupCore):
         if message is not None and offsets is not None:
             raise ValueError("message and offsets are mutually exclusive")
         if offsets is not None:
-            return [(p.topic, p.partition, p.offset, -1 if p.leader_epoch is None else p.leader_epoch, p.metadata)
-                    for p in coerce_list(offsets)]
+            return [(p.topic, p.partition, p.offset, -1 if p.leader_epoch is None else p.leader_epoch,
+                     _EMPTY_METADATA if p.metadata == "" else p.metadata) for p in coerce_list(offsets)]
         if message is None:
             return None
         if isinstance(message, Message):
             error, topic = message.error(), message.topic()
             partition, offset, epoch = message.partition(), message.offset(), message.leader_epoch()
-            if error is not None or topic is None or partition is None or offset is None:
+            if error is not None or topic is None:
                 raise exception_for(KafkaError._INVALID_ARG, f"Cannot {what} offsets for message with error: "
-                                    f"'{error.str() if error else 'no offset'}'")
-            return [(topic, partition, offset + 1, -1 if epoch is None else epoch, None)]
+                                    f"'{error.str() if error else 'no topic'}'")
+            # Without an offset there is nothing to commit, which is the commit's own answer (_NO_OFFSET).
+            return [(topic, -1 if partition is None else partition, OFFSET_INVALID if offset is None else offset + 1,
+                     -1 if epoch is None else epoch, None)]
         if hasattr(message, "next_offsets"):
             return [(topic, partition, offset, -1, None)
                     for (topic, partition), offset in message.next_offsets.items()]
@@ -261,7 +293,7 @@ class GroupConsumer(GroupCore):
 
 def _partitions(found: Iterable[tuple[str, int, int, int, str, int]]) -> list[TopicPartition]:
     return [
-        TopicPartition(topic, partition, offset, metadata=metadata or None,
+        TopicPartition(topic, partition, offset, metadata=metadata.partition("\0")[0] if metadata else None,
                        leader_epoch=epoch if epoch >= 0 else None, error=error_for(error) if error else None)
         for topic, partition, offset, epoch, metadata, error in found
     ]

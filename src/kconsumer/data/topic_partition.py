@@ -76,7 +76,7 @@ class TopicPartition:
 
     Raises:
         TypeError: an argument of the wrong type.
-        ValueError: a topic with a NUL character.
+        ValueError: a topic or metadata with a NUL character.
         OverflowError: a partition that does not fit in 32 bits, an offset that does not fit in 64.
     """
 
@@ -95,9 +95,11 @@ class TopicPartition:
         if not isinstance(topic, str):
             raise TypeError(f"topic must be str, not {type(topic).__name__}")
         if "\0" in topic:
-            raise ValueError("topic contains a NUL character")
+            raise ValueError("topic: embedded null character")
         if metadata is not None and not isinstance(metadata, str):
             raise TypeError(f"metadata must be str or None, not {type(metadata).__name__}")
+        if metadata and "\0" in metadata:
+            raise ValueError("metadata: embedded null character")
         if error is not None and not isinstance(error, KafkaError):
             raise TypeError(f"error must be KafkaError or None, not {type(error).__name__}")
         epoch = None if leader_epoch is None else _integer("leader_epoch", leader_epoch, 32)

@@ -236,14 +236,14 @@ class _RangeReading:
     def _ends_early(self) -> bool:
         """Whether the partition ends before the range does, at or before the position. Only the leader's answer counts,
         which is never lower than an end that it has told, and only where no transaction holds the end back."""
-        _, high = self._consumer.get_watermark_offsets(self._place, cached=True) or (-1, -1)
+        _, high = self._consumer.get_watermark_offsets(self._place, cached=True)
         if not 0 <= high <= self._position:
             return False
         try:
-            found = self._consumer.get_watermark_offsets(self._place, self._options.poll_timeout_s)
+            _, high = self._consumer.get_watermark_offsets(self._place, self._options.poll_timeout_s)
         except KafkaException:
             return False
-        return found is not None and found[1] <= self._position
+        return high <= self._position
 
     def _pass_end(self) -> None:
         _, high = self._watermarks()
@@ -251,14 +251,14 @@ class _RangeReading:
                                            "recreated, since the read was planned", None)
 
     def _watermarks(self) -> tuple[int, int]:
-        found = self._consumer.get_watermark_offsets(self._place, self._options.poll_timeout_s)
-        if found is None:
-            raise self._stalled()
-        return found
+        try:
+            return self._consumer.get_watermark_offsets(self._place, self._options.poll_timeout_s)
+        except TimeoutError:
+            raise self._stalled() from None
 
     def _stalled(self) -> KafkaException:
         wanted = self._wanted
-        low, high = self._consumer.get_watermark_offsets(self._place, cached=True) or (-1, -1)
+        low, high = self._consumer.get_watermark_offsets(self._place, cached=True)
         known = f"; the partition has offsets {low} to {high} as far as known" if high >= 0 else ""
         return exception_for(
             KafkaError._TIMED_OUT,

@@ -3,7 +3,7 @@
 import pytest
 from stepped_loop import FETCH, Loop, inside, records
 
-from kconsumer import KafkaError, KafkaException, TopicPartition
+from kconsumer import KafkaError, KafkaException, Message, TopicPartition
 from kconsumer._core.consumer import group_core_testing as group
 
 
@@ -282,14 +282,49 @@ def test_group_errors_are_raised_by_consume_batch(member):
 
 
 def test_subscribe_tells_names_and_patterns(member):
-    member.consumer.subscribe(["b", "^x.*", "a", "a"])
+    member.consumer.subscribe(["b", "^x.*", "a"])
     assert group.posted(member.consumer) == [("subscribe", ["a", "b"], ["^x.*"], 0)]
 
 
-@pytest.mark.parametrize("topics", ["t", ("t",), None, [1]])
+@pytest.mark.parametrize("topics", ["t", b"t", None, 5, [1], (None,)])
 def test_subscribe_wants_a_list_of_names(member, topics):
     with pytest.raises(TypeError):
         member.consumer.subscribe(topics)
+
+
+@pytest.mark.parametrize("kind", [tuple, set, iter])
+def test_subscribe_takes_any_iterable(member, kind):
+    member.consumer.subscribe(kind(["b", "a"]))
+    assert group.posted(member.consumer) == [("subscribe", ["a", "b"], [], 0)]
+    assert sorted(member.consumer.subscription()) == ["a", "b"]
+
+
+@pytest.mark.parametrize("topics", [[], [""], ["t", "t"], ["^x", "t", "^x"]])
+def test_subscribe_refuses_nothing_and_a_name_twice(member, topics):
+    with pytest.raises(KafkaException) as raised:
+        member.consumer.subscribe(topics)
+    assert raised.value.args[0].code() == KafkaError._INVALID_ARG
+    assert group.posted(member.consumer) == []
+    assert member.consumer.subscription() == ["t"]
+
+
+def test_subscription_is_that_of_the_latest_subscribe(member):
+    assert member.consumer.subscription() == ["t"]
+    member.consumer.subscribe(["b", "^x.*", "a"])
+    assert member.consumer.subscription() == ["b", "^x.*", "a"]
+    member.consumer.unsubscribe()
+    assert member.consumer.subscription() == []
+    assert Loop().consumer.subscription() == []
+
+
+def test_paused_are_those_of_the_assignment_that_are_paused(member):
+    give(member, 2, 0, 1)
+    member.consumer.pause([TopicPartition("t", 0), TopicPartition("t", 2), TopicPartition("t", 9)])
+    assert sorted(p.partition for p in member.consumer.paused()) == [0, 2]
+    member.consumer.resume([TopicPartition("t", 2)])
+    assert member.consumer.paused() == [TopicPartition("t", 0)]
+    member.consumer.unassign()
+    assert member.consumer.paused() == []
 
 
 @pytest.mark.parametrize("name", ["on_assign", "on_revoke", "on_lost"])
@@ -318,11 +353,6 @@ def test_unsubscribe_revokes_commits_and_leaves(member):
     assert assigned(member) == []
     member.consumer.unsubscribe()
     assert group.posted(member.consumer) == []
-
-
-def test_an_empty_list_unsubscribes(member):
-    member.consumer.subscribe([])
-    assert group.posted(member.consumer) == [("leave", [], 1, False)]
 
 
 def test_rebalances_of_an_ended_subscription_are_dropped(member):
@@ -485,9 +515,50 @@ def test_storing_by_hand_wants_the_property_off(member):
 
 def test_storing_for_a_partition_that_is_not_assigned():
     loop = make(enable_auto_offset_store=False)
+    assert not_assigned(lambda: loop.consumer.store_offsets(offsets=[TopicPartition("t", 0, 2)])) == (
+        KafkaError._UNKNOWN_PARTITION)
+    give(loop, 1)
+    assert not_assigned(lambda: loop.consumer.store_offsets(offsets=[TopicPartition("t", 0, 2)])) == KafkaError._STATE
+    loop.consumer.unassign()
+    assert not_assigned(lambda: loop.consumer.store_offsets(offsets=[TopicPartition("t", 1, 2)])) == KafkaError._STATE
+
+
+def test_seeking_in_a_partition_that_is_not_assigned(member):
+    assert not_assigned(lambda: member.consumer.seek(TopicPartition("t", 0, 2))) == KafkaError._UNKNOWN_PARTITION
+    give(member, 1)
+    assert not_assigned(lambda: member.consumer.seek(TopicPartition("t", 0, 2))) == KafkaError._STATE
+
+
+def not_assigned(call):
     with pytest.raises(KafkaException) as raised:
-        loop.consumer.store_offsets(offsets=[TopicPartition("t", 0, 2)])
-    assert raised.value.args[0].code() == KafkaError._STATE
+        call()
+    return raised.value.args[0].code()
+
+
+def test_an_error_is_returned_before_the_callbacks_that_follow_it(member):
+    give(member, 0)
+    member.calls.clear()
+    group.push(member.consumer, "error", code=KafkaError._MAX_POLL_EXCEEDED, detail="exceeded")
+    group.push(member.consumer, "lost", 2)
+    assert member.poll().error().code() == KafkaError._MAX_POLL_EXCEEDED
+    assert member.calls == []
+    assert member.poll() is None
+    assert member.calls == [("lost", [("t", 0)])]
+
+
+def test_empty_metadata_is_not_none(member):
+    for metadata in (None, "", "x"):
+        member.consumer.commit(offsets=[TopicPartition("t", 0, 2, metadata)])
+    sent = [event[1][0][4] for event in group.posted(member.consumer)]
+    assert sent == ["", "\0", "x"]
+
+
+def test_a_message_without_an_offset_has_nothing_to_commit(member):
+    member.consumer.commit(Message("t", 0))
+    assert group.posted(member.consumer)[0][1] == [("t", 0, -1001, -1, "", 0)]
+    with pytest.raises(KafkaException) as raised:
+        member.consumer.commit(Message("t", 0, 5, error=KafkaError(KafkaError._PARTITION_EOF)))
+    assert raised.value.args[0].code() == KafkaError._INVALID_ARG
 
 
 def test_the_intervals_commit_is_of_what_was_returned_before_the_call(member):

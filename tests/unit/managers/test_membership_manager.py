@@ -180,6 +180,8 @@ def test_a_callback_that_takes_too_long_loses_its_partitions(stable):
     stable.turn()
     stable.refuse(LEAVE, 0)
     assert stable.serve() == [KafkaError._MAX_POLL_EXCEEDED]
+    assert stable.calls[1:] == []
+    assert stable.serve() == []
     assert stable.calls[1:] == [("lost", ALL)]
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+import confluent_kafka
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import kconsumer
 from kconsumer import Assignor, RebalanceProtocol
 from kconsumer.config import Endpoint, OffsetReset, Settings, parse, parse_update
 from kconsumer.config.properties import BY_NAME, PROPERTIES, SECTIONS
@@ -231,7 +233,7 @@ def test_an_unknown_name_without_a_near_one() -> None:
 def test_an_error_is_of_all_the_expected_kinds() -> None:
     for kind in (ConfigurationError, KafkaException, ValueError):
         with pytest.raises(kind):
-            parse({})
+            parse({"fetch.min.bytes": "many"})
 
 
 @pytest.mark.parametrize("wrong", [None, 5, "bootstrap.servers=h", [("bootstrap.servers", "h")]])
@@ -242,8 +244,36 @@ def test_a_configuration_is_a_dict(wrong: Any) -> None:
         parse_update(settings(), wrong)
 
 
-def test_bootstrap_servers_is_required() -> None:
-    assert error({"group.id": "g"}) == "bootstrap.servers is not set: give at least one host:port"
+def test_without_bootstrap_servers_there_is_one_warning(caplog: pytest.LogCaptureFixture) -> None:
+    assert parse({"group.id": "g"}).bootstrap_servers == ()
+    assert [record.getMessage() for record in caplog.records] == [
+        "bootstrap.servers is not set: this consumer knows no broker and will receive no records"]
+
+
+@pytest.mark.parametrize("name", ["error_cb", "stats_cb", "throttle_cb", "on_commit", "oauth_cb"])
+def test_a_callback_that_cannot_be_called_is_a_type_error_too(name: str) -> None:
+    for kind in (ConfigurationError, TypeError):
+        with pytest.raises(kind, match=name):
+            parse({"bootstrap.servers": "h", name: 5})
+
+
+def test_an_isolation_level_may_be_a_member_of_the_enumeration() -> None:
+    for level in (*kconsumer.IsolationLevel, *confluent_kafka.IsolationLevel):
+        assert settings(isolation_level=level).isolation_level == level.name.lower()
+
+
+def test_the_limit_of_calls_without_a_timeout() -> None:
+    assert settings().call_timeout_s is None
+    assert settings().default_api_timeout_ms == 60_000
+    assert settings(default_api_timeout_ms=1500).call_timeout_s == 1.5
+
+
+def test_a_description_for_the_log_hides_secrets() -> None:
+    lines = parse({"bootstrap.servers": "h:1", "security.protocol": "sasl_plaintext", "sasl.mechanism": "PLAIN",
+                   "sasl.username": "u", "sasl.password": "hunter2"}).described()
+    assert "sasl.password = (hidden)" in lines
+    assert "sasl.username = 'u'" in lines
+    assert "hunter2" not in "".join(lines)
 
 
 # Bootstrap

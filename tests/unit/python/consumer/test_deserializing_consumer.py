@@ -238,7 +238,7 @@ def test_closing_closes_what_was_built_and_nothing_else() -> None:
     made = Consumer({"key.deserializer": ready, "value.deserializer.builder": Builder("", built)})
     made.close(1.5)
     made.close()
-    assert made.closed == [(1.5,), ()] and (ready.closes, built.closes) == (0, 1)
+    assert made.closed == [(1.5,), (None,)] and (ready.closes, built.closes) == (0, 1)
 
 
 def test_leaving_a_with_block_closes_what_was_built() -> None:
