@@ -163,7 +163,7 @@ def test_without_on_commit_an_asynchronous_failure_is_logged(group):
     group.turn()
     group.answer_commit(TOPIC_DENIED)
     assert group.take_events() == []
-    assert [(level, word) for level, word, _ in group.take_log()] == [(4, "COMMITFAIL")]
+    assert [(level, word) for level, word, _ in group.take_log() if level < 7] == [(4, "COMMITFAIL")]
 
 
 # -- several
