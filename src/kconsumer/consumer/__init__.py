@@ -79,8 +79,8 @@ class Consumer(GroupConsumer):
                 self.close(0)
                 raise
 
-    # ---- records. Written in Python so that mocks made from this class check the arguments, except poll(): every record
-    # would pay for the further call.
+    # ---- records; poll() alone stays ConsumerCore's, since every record would pay for a further call. The others are
+    # written in Python, so that mocks made from this class check their arguments.
 
     def consume(self, num_messages: int = 1, timeout: float | None = -1) -> list[Message]:
         """Return up to `num_messages` records and consumer errors.
