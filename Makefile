@@ -138,7 +138,7 @@ sanitize: build
 soak: build $(STAMPS)/extra-demo
 	$(PY) tools/soak.py --seconds $(SOAK_SECONDS) $(ARGS)
 	$(PY) tools/soak_simulation.py --seconds $(SOAK_SECONDS)
-	$(PY) tools/soak_spark.py --seconds $(SOAK_SECONDS)
+	$(PY) tools/soak_spark.py
 	KCONSUMER_SOAK_SECONDS=$(SOAK_SECONDS) $(PY) -m pytest tests/groups -s -m slow -k for_minutes
 
 clean:

@@ -1,9 +1,9 @@
-"""Owns: the long form of the model of Spark's streams: random sequences of operations, on and on.
+"""Owns: the long form of the model of Spark's streams: 500 random sequences of operations.
 
-Usage: python tools/soak_spark.py [--seconds N] [--sequences N] [--state FILE]. Sequences are run in parts, each on a
-broker of its own; what is done is kept in a file (default build/soak-spark.json), so that the next run goes on from
-there, until there are 500. Exit status 1 when a seed failed; each is printed, and is run again by
-`python -m tests.spark.model --seeds N N+1`, which prints every operation.
+Usage: python tools/soak_spark.py [--sequences N] [--seconds N] [--state FILE]. Sequences are run in parts, each on a
+broker of its own; what is done is kept in a file (default build/soak-spark.json), so that a run that was ended goes on
+from there. The next 500 have other seeds; without the file, those of the day. Exit status 1 when a seed failed; each is
+printed, and is run again by `python -m tests.spark.model --seeds N N+1`, which prints every operation.
 
 Threads: one; a part is a process. Never: goes on into a part after the time is up.
 """
@@ -12,15 +12,18 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import re
 import subprocess
 import sys
 import time
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 PART = 25
+SEEDS_A_DAY = 1_000
 
 
 def run(first: int, end: int) -> list[str]:
@@ -33,24 +36,28 @@ def run(first: int, end: int) -> list[str]:
     return failed
 
 
-def load(path: Path) -> dict[str, Any]:
-    if path.exists():
-        found: dict[str, Any] = json.loads(path.read_text())
-        return found
-    return {"next": 0, "failed": []}
+def load(path: Path, sequences: int) -> dict[str, Any]:
+    if not path.exists():
+        first = date.today().toordinal() * SEEDS_A_DAY
+        return {"first": first, "next": first, "failed": []}
+    found: dict[str, Any] = json.loads(path.read_text())
+    if found["next"] >= found["first"] + sequences:
+        found["first"] = found["next"]
+    return found
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Run the model of Spark's streams for a long time.")
-    parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--seconds", type=float, default=math.inf, help="default: as long as it takes")
     parser.add_argument("--sequences", type=int, default=500)
     parser.add_argument("--state", type=Path, default=ROOT / "build" / "soak-spark.json")
     options = parser.parse_args()
-    state = load(options.state)
+    state = load(options.state, options.sequences)
+    last = state["first"] + options.sequences
     until = time.monotonic() + options.seconds
     failed = 0
-    while time.monotonic() < until and state["next"] < options.sequences:
-        end = min(state["next"] + PART, options.sequences)
+    while time.monotonic() < until and state["next"] < last:
+        end = min(state["next"] + PART, last)
         for line in run(state["next"], end):
             failed += 1
             state["failed"].append(line)
@@ -58,7 +65,8 @@ def main() -> int:
         state["next"] = end
         options.state.parent.mkdir(parents=True, exist_ok=True)
         options.state.write_text(json.dumps(state, indent=1))
-    print(f"soak: {state['next']} sequences done, {failed} failed in this run, {len(state['failed'])} in all")
+    done = state["next"] - state["first"]
+    print(f"soak: {done} sequences done, {failed} failed in this run, {len(state['failed'])} in all")
     return int(failed > 0)
 
 

@@ -88,7 +88,8 @@ def main() -> None:
             for names in WITHOUT:
                 version, times = without(names, cluster.bootstrap_servers, given.pyspark)
                 found[names] += times
-    print(f"PySpark {version}, {machine()}")
+    here = machine()
+    print(f"PySpark {version}, Python {here['python']}, {here['cores']} cores ({here['cpu']})")
     for names, times in found.items():
         print(f"without {names or 'nothing'}: {statistics.median(times):.1f} ms a task "
               f"({min(times):.1f}-{max(times):.1f})")
