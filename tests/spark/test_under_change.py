@@ -228,6 +228,9 @@ def test_an_unclean_election_between_planning_and_reading(three: KafkaCluster, c
     assert rows == [Row(name, 0, offset, b"new") for offset in range(10, 15)]
     said = [record.getMessage() for record in caplog.records if "not read: " in record.getMessage()]
     assert [text.rpartition("not read: ")[2] for text in said] == [f"{name} [0] offsets 15 to 30"]
+    assert query.end() == {name: {"0": 15}}  # a further trigger found the new end
+    three.produce(name, [{"value": b"later", "partition": 0}] * 2, {"acks": "1"})
+    assert [row.offset for row in query.run()] == [15, 16]
 
 
 # ---- many partitions
