@@ -63,7 +63,7 @@ class OwnAssignor(Assignor):
         if self.disturbed(8):
             ms = self.member.lingers_ms()
             self.member.say(f"{what}, for {ms} ms")
-            self.member.history.pass_time(self.member, ms)
+            self.member.history.pass_time(self.member, ms, others=False)
         if self.disturbed(10):
             self.member.say(f"{what}, and raises")
             self.failures += 1

@@ -145,7 +145,8 @@ cdef class GroupLeader:
     cdef void _ask(self) noexcept nogil:
         cdef AssignorCall* call = new AssignorCall()
         call.assignor = self.assignor_name
-        call.members.swap(self.members)
+        # A copy: keep() needs them while the application is at it.
+        call.members = self.members
         self._watch()
         self._inputs(call.topics)
         self.application.ask(call)
