@@ -27,7 +27,7 @@ cdef class ConsumerCore(ConsumerParts):
     cdef int check_process(self) except -1
     cdef int check_signals(self) except -1
     cdef int check_usable(self) except -1
-    cdef int attend(self) except -1
+    cdef int attend(self, bint in_hand=*) except -1
     cdef object take_event(self)
     cdef int wait(self, int64_t deadline_us) except -1
     cdef object fatal_error(self, int64_t deadline_us)

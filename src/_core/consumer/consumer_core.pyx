@@ -102,11 +102,17 @@ cdef class ConsumerCore(ConsumerParts):
             return INT64_MAX
         return self.clock.now_us() + <int64_t>(seconds * 1e6)
 
-    cdef int attend(self) except -1:
-        """What must come before records: wakeup(), callbacks, changes of position."""
+    cdef int attend(self, bint in_hand=False) except -1:
+        """What must come before records: wakeup(), callbacks, changes of position.
+
+        Returns 1, and does nothing, where a rebalance waits and the call has records in hand: it returns them first,
+        since on_revoke may give their partitions up.
+        """
         cdef uint32_t bits = self.background.attention.get()
         if bits == 0:
             return 0
+        if in_hand and bits & <uint32_t>ATTENTION_REBALANCE:
+            return 1
         if bits & <uint32_t>ATTENTION_WAKEUP and self.background.attention.clear(<uint32_t>ATTENTION_WAKEUP):
             raise exception_for(<int>ERR_INTR, "wakeup() was called")
         if bits & <uint32_t>ATTENTION_EVENTS:
@@ -345,10 +351,8 @@ cdef class ConsumerCore(ConsumerParts):
 
     cdef int _consume_into(self, list out, Py_ssize_t most, int64_t deadline) except -1:
         while len(out) < most:
-            if out and self.background.attention.get() & <uint32_t>ATTENTION_REBALANCE:
-                # Callbacks run at the next entry, when what is in hand has been returned.
+            if self.attend(bool(out)):
                 return 0
-            self.attend()
             if self.fatal is not None:
                 out.append(error_message(self.fatal_error(deadline), None, -1, -1))
                 return 0

@@ -578,3 +578,13 @@ def test_assigning_commits_what_goes(member):
     group.posted(member.consumer)
     member.consumer.assign([TopicPartition("t", 1, 0)])
     assert group.posted(member.consumer) == [("commit", [("t", 0, 3, 0, "", 0)], False, True, True)]
+
+
+def test_a_rebalance_waits_until_the_records_in_hand_are_returned(member):
+    """It may come while consume() collects: on_revoke must not run before records that the call then returns."""
+    give(member, 0)
+    group.push(member.consumer, "revoke", 2, [("t", 0)])
+    assert inside.attend_with_records_in_hand(member.consumer)
+    assert member.calls == [("assign", [("t", 0)])]
+    member.poll()
+    assert member.calls == [("assign", [("t", 0)]), ("revoke", [("t", 0)])]
