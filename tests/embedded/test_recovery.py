@@ -3,10 +3,10 @@
 import pytest
 from api_helpers import poll_until, reader, settings, until
 
-from kconsumer import Consumer
+from kconsumer import Consumer, TopicPartition
 from kconsumer.testing import EmbeddedCluster
 
-METADATA = 3
+METADATA, API_VERSIONS = 3, 18
 UNKNOWN_TOPIC = 3
 
 
@@ -41,3 +41,19 @@ def test_a_topic_that_is_missing_is_asked_for_less_and_less_often(cluster, subsc
         cluster.set_topic_error(topic, 0)
         cluster.produce(topic, [{"value": b"x"}])
         assert until(lambda: [m.value() for m in consumer.consume(1, 0.1) if not m.error()]) == [b"x"]
+
+
+def test_pauses_and_resumes_do_not_make_connections(cluster):
+    """Fifty of them on an idle topic make one. A connection begins with ApiVersions, which this broker is asked twice."""
+    cluster.create_topic("paused", 2)
+    with reader(cluster, "paused", (0, 1)) as consumer:
+        cluster.produce("paused", [{"value": b"0", "partition": 1}])
+        poll_until(consumer, lambda: consumer.position([TopicPartition("paused", 1)])[0].offset == 1)
+        cluster.track_requests()
+        for _ in range(50):
+            consumer.pause([TopicPartition("paused", 0)])
+            consumer.poll(0.05)
+            consumer.resume([TopicPartition("paused", 0)])
+        assert sum(request.api_key == API_VERSIONS for request in cluster.requests()) <= 2
+        cluster.produce("paused", [{"value": b"1", "partition": 0}])
+        assert until(lambda: [m.value() for m in consumer.consume(1, 0.1)]) == [b"1"]

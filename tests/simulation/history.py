@@ -116,7 +116,7 @@ class History:
         if level:
             self.cluster.set_faults(
                 lose_request=level, lose_response=level, hang=level / 10, slow=level, refuse=level,
-                throttle=level / 2, evict_session=level)
+                throttle=level / 2, evict_session=level, spoil=level)
 
     def set_versions(self) -> None:
         """Brokers of today, of 3.9, or older ones."""
@@ -202,14 +202,18 @@ class History:
     def later(self, ms: int, what: Callable[[], None]) -> None:
         heapq.heappush(self.planned, (self.simulation.now_ms + ms, next(self.plan_numbers), what))
 
-    def pass_time(self, application: Application, ms: int | None) -> None:
-        """A call of an application takes time (None: a moment): everybody else goes on."""
+    def pass_time(self, application: Application, ms: int | None, others: bool = True) -> None:
+        """A call of an application takes time (None: a moment): everybody else goes on.
+
+        Without `others` only brokers and loops do. The whole group waits for an assignor; a call of another application
+        that waits for the group would begin within the assignor's, and could not end before it.
+        """
         before, application.busy = application.busy, True
         self.depth += 1
         until = self.simulation.now_ms + (5 if ms is None else ms)
         try:
             while self.simulation.now_ms < until:
-                if self.depth > DEEPEST:
+                if self.depth > DEEPEST or not others:
                     self.simulation.run_until(until)
                 else:
                     self.step(until)

@@ -149,6 +149,20 @@ def end_wait(ConsumerCore core not None):
     core.decoder.leave_wait()
 
 
+def turn_without_settling(ConsumerCore core not None):
+    """The part of a turn that follows FetchDecoder.settle(): what N does where a bad batch is found right after it."""
+    cdef int64_t now_ms = core.clock.now_ms()
+    core.fetch_sender.poll(now_ms)
+    core.decoder.take_over()
+    core.delegate.poll(0, now_ms)
+    core.decoder.take_over()
+
+
+def attend_with_records_in_hand(ConsumerCore core not None):
+    """What consume() does between two takes: whether it must return first."""
+    return core.attend(True) != 0
+
+
 def inflated_ahead(ConsumerCore core not None):
     """How often the network thread has inflated something for an application that decodes."""
     return core.counters.inflated_ahead.load()

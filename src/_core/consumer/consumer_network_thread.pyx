@@ -27,7 +27,7 @@ cdef class ConsumerNetworkThread:
         """One turn: application events, managers, network, one decode slice, deadlines."""
         cdef int64_t wait
         cdef bint decodes, inflates
-        self.decoder.settle()
+        self.decoder.settle(now_ms)
         self._process_events(now_ms)
         if self.may_close():
             return

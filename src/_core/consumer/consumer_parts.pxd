@@ -8,6 +8,7 @@ from kconsumer._core.consumer.fetch_handler cimport FetchHandler
 from kconsumer._core.consumer.poll_idle cimport PollIdle
 from kconsumer._core.events.application_event_queue cimport ApplicationEventQueue
 from kconsumer._core.events.background_event cimport BackgroundEventQueue
+from kconsumer._core.managers.fetch_errors cimport FetchErrors
 from kconsumer._core.managers.fetch_sender cimport FetchSender
 from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
 from kconsumer._core.managers.offsets_request_manager cimport OffsetsRequestManager
@@ -29,6 +30,7 @@ cdef class ConsumerParts:
     cdef FetchPositions positions              # thread: N
     cdef MetadataRequestManager metadata       # thread: N
     cdef OffsetsRequestManager offsets         # thread: N
+    cdef FetchErrors fetch_errors              # thread: N
     cdef FetchSender fetch_sender              # thread: N
     cdef FetchDecoder decoder                  # shared: its gate (N decodes, or A while it waits)
     cdef ApplicationEventProcessor processor   # thread: N

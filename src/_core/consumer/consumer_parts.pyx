@@ -108,7 +108,12 @@ cdef class ConsumerParts:
         self.offsets.delegate = self.delegate
         self.offsets.background = &self.background
         self.offsets.backoff = &self.backoff
-        self.fetch_sender = FetchSender(self.positions, self.metadata)
+        self.fetch_errors = FetchErrors(self.positions, self.metadata)
+        self.fetch_errors.delegate = self.delegate
+        self.fetch_errors.background = &self.background
+        self.fetch_errors.counters = &self.counters
+        self.fetch_errors.backoff = &self.backoff
+        self.fetch_sender = FetchSender(self.positions, self.metadata, self.fetch_errors)
         self.fetch_sender.delegate = self.delegate
         self.fetch_sender.background = &self.background
         self.fetch_sender.backoff = &self.backoff
@@ -163,6 +168,7 @@ cdef class ConsumerParts:
         self.handler = None
         self.decoder = None
         self.fetch_sender = None
+        self.fetch_errors = None
         self.offsets = None
         self.metadata = None
         self.processor = None
@@ -181,8 +187,8 @@ cdef class ConsumerParts:
             (<NetworkClient>self.network).abandon()
         if self.network_thread is not None:
             self.network_thread.thread.forget()
-        for part in (self.network_thread, self.handler, self.decoder, self.fetch_sender, self.offsets, self.metadata,
-                     self.processor, self.application, self.positions, self.delegate, self.network, self.subscription):
+        for part in (self.network_thread, self.handler, self.decoder, self.fetch_sender, self.fetch_errors,
+                     self.offsets, self.metadata, self.processor, self.application, self.positions, self.delegate, self.network, self.subscription):
             never_free(part)
         self.background.wakeup.release()
         self.background.events_ready.release()

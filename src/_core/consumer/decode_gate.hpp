@@ -14,12 +14,6 @@
 
 namespace kc {
 
-// A partition in whose data something was found that stops it; N acts on it.
-struct DecodeFailure {
-  PartitionState* partition = nullptr;  // holds a reference
-  uint64_t position_epoch = 0;
-};
-
 enum GateResult : int32_t { GATE_TAKEN, GATE_PASSED, GATE_OUT_OF_MEMORY };
 
 class DecodeGate {
@@ -56,12 +50,12 @@ class DecodeGate {
     out.insert(out.end(), queue_.begin(), queue_.end());
     queue_.clear();
   }
-  void add_failure(const DecodeFailure& failure) {
+  void add_failure(const BatchFailure& failure) {
     std::lock_guard<std::mutex> hold(mutex_);
     failures_.push_back(failure);
     failed_.store(true);
   }
-  void take_failures(std::vector<DecodeFailure>& out) {
+  void take_failures(std::vector<BatchFailure>& out) {
     if (!failed_.load(std::memory_order_acquire)) return;
     std::lock_guard<std::mutex> hold(mutex_);
     out.swap(failures_);
@@ -77,7 +71,7 @@ class DecodeGate {
   std::mutex decoding_;
   std::mutex mutex_;
   std::deque<FetchedItem*> queue_;
-  std::vector<DecodeFailure> failures_;
+  std::vector<BatchFailure> failures_;
   std::atomic<bool> failed_{false};
 };
 

@@ -1,15 +1,9 @@
 # Declares consumer/decode_gate.hpp for Cython. thread: see there.
-from kconsumer._core.base.cpp cimport atomic, deque, int64_t, uint64_t, vector
-from kconsumer._core.managers.fetch_session cimport FetchedItem
-from kconsumer._core.state.partition_state cimport PartitionState
+from kconsumer._core.base.cpp cimport atomic, deque, int64_t, vector
+from kconsumer._core.managers.fetch_session cimport BatchFailure, FetchedItem
 
 
 cdef extern from "consumer/decode_gate.hpp" namespace "kc" nogil:
-    cdef cppclass DecodeFailure:
-        DecodeFailure()
-        PartitionState* partition
-        uint64_t position_epoch
-
     cdef enum GateResult:
         GATE_TAKEN
         GATE_PASSED
@@ -21,8 +15,8 @@ cdef extern from "consumer/decode_gate.hpp" namespace "kc" nogil:
         GateResult pass_caught(void (*body)(void*) noexcept nogil, void* arg)
         void give(deque[FetchedItem*]& items)
         void take(deque[FetchedItem*]& out)
-        void add_failure(const DecodeFailure& failure)
-        void take_failures(vector[DecodeFailure]& out)
+        void add_failure(const BatchFailure& failure)
+        void take_failures(vector[BatchFailure]& out)
         bint has_failures()
         atomic[bint] waits
         atomic[int64_t] left_us

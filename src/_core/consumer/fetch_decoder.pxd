@@ -50,7 +50,7 @@ cdef class FetchDecoder:
     cdef void decode_on_network(self) noexcept nogil
     cdef bint network_inflates(self, int64_t* wait_ms) noexcept nogil
     cdef void inflate_on_network(self) noexcept nogil
-    cdef void settle(self) noexcept nogil
+    cdef void settle(self, int64_t now_ms) noexcept nogil
     cdef AssistResult assist(self) noexcept nogil
     cdef WaitResult decode_or_sleep(self, uint32_t others, int64_t left_ms) noexcept nogil
     cdef void leave_wait(self) noexcept nogil
@@ -66,6 +66,6 @@ cdef class FetchDecoder:
     cdef int32_t _estimate_rows(self) noexcept nogil
     cdef void _add_rows(self, FetchedItem* item, int32_t first_row, bint finished) noexcept nogil
     cdef void _add_event(self, FetchedItem* item) noexcept nogil
-    cdef void _fail(self, FetchedItem* item, const Status& status, int64_t offset) noexcept nogil
+    cdef void _fail(self, FetchedItem* item, const Status& status, int64_t offset, bint permanent) noexcept nogil
     cdef void _fail_oversized(self, FetchedItem* item) noexcept nogil
     cdef void _publish(self) noexcept nogil

@@ -21,12 +21,13 @@ from kconsumer._core.base.status cimport ERR_CRIT_SYS_RESOURCE, Status
 from kconsumer._core.base.cpp cimport string, to_string, uint32_t
 from kconsumer._core.base.error_codes cimport MESSAGE_TOO_LARGE
 from kconsumer._core.base.wakeup_fd cimport WAIT_READY, WaitResult, wait_readable
-from kconsumer._core.consumer.decode_gate cimport GATE_OUT_OF_MEMORY, GATE_PASSED, DecodeFailure, GateResult
+from kconsumer._core.consumer.decode_gate cimport GATE_OUT_OF_MEMORY, GATE_PASSED, GateResult
 from kconsumer._core.consumer.fetch_buffer cimport ENTRY_END_OF_PARTITION, ENTRY_ERROR, ENTRY_RECORDS
 from kconsumer._core.events.background_event cimport ATTENTION_FATAL
 from kconsumer._core.managers.fetch_session cimport (
     FETCHED_ERROR,
     FETCHED_RECORDS,
+    BatchFailure,
 )
 from kconsumer._core.records.decode cimport (
     DECODE_DONE,
@@ -38,7 +39,7 @@ from kconsumer._core.records.decode cimport (
 )
 from kconsumer._core.records.inflate_ahead cimport InflateAhead, inflate_ahead
 from kconsumer._core.records.batch_decoder cimport decode_estimate_rows, decode_release, decode_step
-from kconsumer._core.state.partition_state cimport FETCH_STOPPED, OFFSET_INVALID, PartitionState
+from kconsumer._core.state.partition_state cimport OFFSET_INVALID, PartitionState
 
 cdef enum:
     MAX_ROWS = 32768
@@ -160,18 +161,14 @@ cdef class FetchDecoder:
             if self.gate.waits.load():
                 self.background.wake()
 
-    cdef void settle(self) noexcept nogil:
-        """Partitions in whose data something is wrong stop: before FetchSender looks at them in this turn."""
-        cdef vector[DecodeFailure] failures
-        cdef PartitionState* p
+    cdef void settle(self, int64_t now_ms) noexcept nogil:
+        """Act on batches that could not be read: before FetchSender looks at their partitions in this turn."""
+        cdef vector[BatchFailure] failures
         cdef size_t i
         self.gate.take_failures(failures)
         for i in range(failures.size()):
-            p = failures[i].partition
-            if p.tracked and p.adopted_epoch == failures[i].position_epoch:
-                p.state = FETCH_STOPPED
-                self.positions.mark_dirty(p)
-            p.release()
+            self.sender.errors.on_bad_batch(failures[i], now_ms)
+            failures[i].partition.release()
 
     # ---- A: while it waits
 
@@ -262,7 +259,11 @@ cdef class FetchDecoder:
 
     cdef bint _is_stale(self, FetchedItem* item) noexcept nogil:
         cdef PartitionState* p = item.partition
-        return (not p.tracked or p.adopted_epoch != item.position_epoch or p.decode_generation != item.generation)
+        if not p.tracked or p.adopted_epoch != item.position_epoch or p.decode_generation != item.generation:
+            return True
+        # N asked for this after a bad batch was found, and before it knew: the offset lies after that batch.
+        return (item.generation == p.failed_generation and item.position_epoch == p.failed_epoch
+                and item.kind != FETCHED_ERROR)
 
     cdef bint _must_wait(self) noexcept nogil:
         """Over the bound, and the application has something to take: inflating more would only pile it up."""
@@ -289,7 +290,7 @@ cdef class FetchDecoder:
         if self.columns == NULL:
             self.columns = Columns.create(self.pool, self._estimate_rows())
             if self.columns == NULL:
-                self._fail(item, Status(<int>ERR_CRIT_SYS_RESOURCE, string(b"out of memory")), OFFSET_INVALID)
+                self._fail(item, Status(<int>ERR_CRIT_SYS_RESOURCE, string(b"out of memory")), item.job.next_offset, False)
                 return True
         item.job.columns = self.columns
         first_row = self.columns.rows
@@ -306,7 +307,7 @@ cdef class FetchDecoder:
         if result == DECODE_MORE:
             return False
         if result == DECODE_ERROR:
-            self._fail(item, item.job.status, item.job.error_offset)
+            self._fail(item, item.job.status, item.job.error_offset, item.job.error_is_permanent)
         elif item.job.incomplete_batch_bytes > 0 and item.job.next_offset == item.job.fetch_offset:
             self._fail_oversized(item)
         return True
@@ -357,29 +358,22 @@ cdef class FetchDecoder:
         entry.status = item.status
         self.entries.push_back(entry)
 
-    cdef void _fail(self, FetchedItem* item, const Status& status, int64_t offset) noexcept nogil:
-        """A batch that cannot be read stops its partition; nothing behind it is handed out until a seek."""
-        cdef FetchEntry entry
-        cdef DecodeFailure failure
+    cdef void _fail(self, FetchedItem* item, const Status& status, int64_t offset, bint permanent) noexcept nogil:
+        """A batch that cannot be read: nothing after it is handed out; N asks for it again, or stops the partition."""
+        cdef BatchFailure failure
         cdef PartitionState* p = item.partition
-        entry.kind = ENTRY_ERROR
-        entry.partition = p
-        p.retain()
-        entry.position_epoch = item.position_epoch
-        entry.offset = offset
-        entry.status.code = status.code
-        entry.status.detail = p.name()
-        if offset >= 0:
-            entry.status.detail.append(b" at offset ").append(to_string(<long long>offset))
-        entry.status.detail.append(b": ").append(status.detail)
-        if item.job.error_next_offset > offset and offset >= 0:
-            entry.status.detail.append(b" (seek to ").append(to_string(<long long>item.job.error_next_offset))
-            entry.status.detail.append(b" to go on behind it)")
-        self.entries.push_back(entry)
-        # What else was fetched under this generation is stale at once; the rest is N's to do.
-        p.drop_fetched()
+        # What else was fetched under this generation is stale at once.
+        p.failed_generation = p.drop_fetched()
+        p.failed_epoch = item.position_epoch
         failure.partition = p
         failure.position_epoch = item.position_epoch
+        failure.node_id = item.node_id
+        failure.status = status
+        failure.offset = offset
+        failure.next_offset = item.job.error_next_offset
+        failure.resume_offset = item.job.next_offset
+        failure.resume_leader_epoch = item.job.read_leader_epoch
+        failure.permanent = permanent
         p.retain()
         self.gate.add_failure(failure)
 
@@ -388,7 +382,7 @@ cdef class FetchDecoder:
         status.code = MESSAGE_TOO_LARGE
         status.detail.append(b"a batch of ").append(to_string(<long long>item.job.incomplete_batch_bytes))
         status.detail.append(b" bytes does not fit into the fetch size, and the broker cut it off")
-        self._fail(item, status, item.job.fetch_offset)
+        self._fail(item, status, item.job.fetch_offset, False)
 
     cdef void _publish(self) noexcept nogil:
         if self.columns != NULL:

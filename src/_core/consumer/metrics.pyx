@@ -3,7 +3,7 @@
 thread: A, any; nothing is asked of the network thread. Never: writes anything, names what is not in
 kconsumer/telemetry/metrics.py.
 """
-from kconsumer._core.base.cpp cimport int32_t, int64_t, vector
+from kconsumer._core.base.cpp cimport int32_t, int64_t, string, vector
 from kconsumer._core.consumer.consumer_core cimport ConsumerCore
 from kconsumer._core.consumer.group_core cimport GroupCore
 from kconsumer._core.consumer.text cimport text_of, utf8
@@ -27,12 +27,31 @@ def core_metrics(ConsumerCore core not None):
         "fetched_bytes_total": core.counters.fetched_bytes.load(),
         "fetched_records_total": core.counters.records.load(),
         "fetch_stalls_total": core.counters.stalls.load(),
+        "bad_batches_total": core.counters.bad_batches.load(),
+        "stopped_partitions": stopped_partitions(core),
         "network_turns_total": core.counters.turns.load(),
         "application_events_total": core.application.added.load(),
         "poll_waits_total": core.idle.waits(),
         "poll_idle_us_total": core.idle.total_us(now_us),
         "poll_idle_ratio": core.idle.ratio(now_us),
     }
+
+
+cdef dict stopped_partitions(ConsumerCore core):
+    """{(topic, partition): why it stands still until a seek}"""
+    cdef vector[PartitionState*] assigned
+    cdef PartitionState* p
+    cdef string reason
+    cdef dict out = {}
+    core.subscription.snapshot(assigned)
+    for p in assigned:
+        core.subscription.lock.lock()
+        reason = p.stop_reason
+        core.subscription.lock.unlock()
+        if not reason.empty():
+            out[text_of(p.topic), p.partition] = text_of(reason)
+        p.release()
+    return out
 
 
 def group_metrics(GroupCore core not None):

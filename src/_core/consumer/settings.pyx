@@ -24,6 +24,7 @@ cdef int configure_fetch(FetchConfig* config, settings) except -1:
     policy = settings.auto_offset_reset
     config.check_crcs = settings.check_crcs
     config.read_committed = settings.isolation_level == "read_committed"
+    config.connections_are_costly = settings.security_protocol != "plaintext"
     config.partition_eof = settings.enable_partition_eof
     config.allow_auto_create_topics = settings.allow_auto_create_topics
     config.client_rack = utf8(settings.client_rack or "")

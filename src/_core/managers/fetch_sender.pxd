@@ -2,6 +2,7 @@
 from kconsumer._core.base.cpp cimport deque, int16_t, int32_t, int64_t, string, uint64_t, unordered_map, vector
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.events.background_event cimport BackgroundEventQueue
+from kconsumer._core.managers.fetch_errors cimport FetchErrors
 from kconsumer._core.managers.fetch_session cimport FetchedItem, FetchSession, SessionPartition
 from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
 from kconsumer._core.managers.request_manager cimport RequestManager
@@ -23,6 +24,7 @@ from kconsumer._core.state.partition_state cimport PartitionState
 cdef class FetchSender(RequestManager):
     cdef FetchPositions positions                        # thread: N
     cdef MetadataRequestManager metadata                 # thread: N
+    cdef FetchErrors errors                              # thread: N
     cdef BackgroundEventQueue* background                # thread: N
     cdef FetchConfig* config                             # thread: N
     cdef FetchCounters* counters                         # thread: N (atomics)
@@ -71,12 +73,6 @@ cdef class FetchSender(RequestManager):
     cdef void _take_data(self, FetchSession* session, SessionPartition* entry, PartitionState* p,
                          FetchResponse_PartitionData* data, Response* response, int64_t now_ms) noexcept nogil
     cdef void _queue_records(self, SessionPartition* entry, PartitionState* p, FetchResponse_PartitionData* data,
-                             Response* response) noexcept nogil
+                             Response* response, int32_t leader_epoch) noexcept nogil
     cdef void _queue_end(self, PartitionState* p, int64_t offset) noexcept nogil
-    cdef void _queue_error(self, PartitionState* p, int32_t code, const char* what, int64_t offset) noexcept nogil
     cdef void _queue_reported_errors(self) noexcept nogil
-    cdef void _on_partition_error(self, FetchSession* session, FetchResponse& message, PartitionState* p,
-                                  FetchResponse_PartitionData* data, int64_t now_ms) noexcept nogil
-    cdef void _delay(self, PartitionState* p, int64_t now_ms) noexcept nogil
-    cdef bint _take_leader_hint(self, FetchResponse& message, PartitionState* p, FetchResponse_PartitionData* data,
-                                int64_t now_ms) noexcept nogil

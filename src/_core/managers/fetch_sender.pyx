@@ -7,37 +7,16 @@ Room: free = fetch.buffer.memory − live blocks − bytes reserved by Fetches i
 room for a worthwhile answer, or when nothing at all waits for the application, so that progress never depends on memory
 that the application keeps pinned.
 
-Errors of a Fetch response. Top level:
+Errors of a Fetch response as a whole:
   FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR, INCONSISTENT_TOPIC_ID,
   and anything that failed or could not be read: the session starts again with a full request
-Per partition:
-  OFFSET_OUT_OF_RANGE   from a follower: ask the leader; still current: auto.offset.reset
-  NOT_LEADER_OR_FOLLOWER, LEADER_NOT_AVAILABLE, FENCED_LEADER_EPOCH, REPLICA_NOT_AVAILABLE, KAFKA_STORAGE_ERROR,
-  UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID   the leader hint or metadata, with backoff
-  OFFSET_NOT_AVAILABLE, UNKNOWN_LEADER_EPOCH, UNKNOWN_SERVER_ERROR   again with backoff
-  CORRUPT_MESSAGE   told to the application in record order; the partition stops until a seek
-  TOPIC_AUTHORIZATION_FAILED and others   told to the application once, asked again with backoff
+Those of one partition are FetchErrors'.
 """
 cimport cython
 from cython.operator cimport dereference, preincrement
 from libc.stdint cimport INT64_MAX
 
-from kconsumer._core.base.error_codes cimport (
-    CORRUPT_MESSAGE,
-    FENCED_LEADER_EPOCH,
-    FETCH_SESSION_ID_NOT_FOUND,
-    INCONSISTENT_TOPIC_ID,
-    KAFKA_STORAGE_ERROR,
-    LEADER_NOT_AVAILABLE,
-    NOT_LEADER_OR_FOLLOWER,
-    OFFSET_NOT_AVAILABLE,
-    OFFSET_OUT_OF_RANGE,
-    REPLICA_NOT_AVAILABLE,
-    UNKNOWN_LEADER_EPOCH,
-    UNKNOWN_SERVER_ERROR,
-    UNKNOWN_TOPIC_ID,
-    UNKNOWN_TOPIC_OR_PARTITION,
-)
+from kconsumer._core.base.error_codes cimport FETCH_SESSION_ID_NOT_FOUND
 from kconsumer._core.base.log cimport DBG_FETCH
 from kconsumer._core.base.status cimport ERR_UNSUPPORTED_FEATURE
 from kconsumer._core.events.background_event cimport (
@@ -55,7 +34,7 @@ from kconsumer._core.managers.fetch_session cimport (
     next_fetch_offset,
 )
 from kconsumer._core.network.network cimport NODE_READY, NODE_UNKNOWN
-from kconsumer._core.network.request cimport CHANNEL_CONTROL, CHANNEL_FETCH, BodyOf, NodeAddress
+from kconsumer._core.network.request cimport CHANNEL_CONTROL, CHANNEL_FETCH, BodyOf
 from kconsumer._core.protocol.messages.fetch cimport (
     FetchRequest,
     FetchRequest_api_key,
@@ -65,11 +44,8 @@ from kconsumer._core.protocol.messages.fetch cimport (
 )
 from kconsumer._core.protocol.wire cimport Reader
 from kconsumer._core.records.decode cimport AbortedTransaction
-from kconsumer._core.state.metadata cimport PartitionEntry, TopicEntry
-from kconsumer._core.state.partition_state cimport (
-    FETCH_ACTIVE,
-    FETCH_STOPPED,
-)
+from kconsumer._core.state.metadata cimport TopicEntry
+from kconsumer._core.state.partition_state cimport FETCH_ACTIVE
 
 cdef enum:
     KIND_FETCH = 1
@@ -90,14 +66,19 @@ cdef enum:
     LARGEST_INFLATED_BYTES = 100000000
     CLOSE_TIMEOUT_MS = 500
     PARKED_GRACE_MS = 5
-    LONGEST_GRACE_MS = 500
+    # After a pause, a seek or an assignment more of them are likely: for so long a Fetch is parked only this long.
+    BRISK_MS = 10000
+    BRISK_WAIT_MS = 25
+    RENEWAL_MS = 10000
 
 
 @cython.no_gc
 cdef class FetchSender(RequestManager):
-    def __cinit__(self, FetchPositions positions not None, MetadataRequestManager metadata not None):
+    def __cinit__(self, FetchPositions positions not None, MetadataRequestManager metadata not None,
+                  FetchErrors errors not None):
         self.positions = positions
         self.metadata = metadata
+        self.errors = errors
 
     def __dealloc__(self):
         cdef PartitionState* p
@@ -112,7 +93,7 @@ cdef class FetchSender(RequestManager):
 
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
         cdef FetchSession* session
-        cdef int64_t wait = self._wake_delayed(now_ms)
+        cdef int64_t wait = min(self._wake_delayed(now_ms), self.errors.poll(now_ms))
         wait = min(wait, self._place_partitions(now_ms))
         self._queue_reported_errors()
         if self.closing:
@@ -193,6 +174,8 @@ cdef class FetchSender(RequestManager):
                     if node < 0:
                         self.metadata.want_update()
             if p.session_node >= 0 and p.session_node != node:
+                if p.tracked and p.user_paused_seen:
+                    self.sessions[p.session_node].brisk_until_ms = now_ms + BRISK_MS
                 self._leave_session(p)
             if node >= 0:
                 self._join_session(p, node, now_ms)
@@ -220,7 +203,6 @@ cdef class FetchSender(RequestManager):
         if self.sessions.count(node) == 0:
             session = new FetchSession()
             session.node_id = node
-            session.grace_ms = PARKED_GRACE_MS
             self.sessions[node] = session
         session = self.sessions[node]
         entry = &session.join(p)
@@ -228,6 +210,7 @@ cdef class FetchSender(RequestManager):
         if session.request.in_flight and session.urgent_ms == 0 and (
                 not entry.known_to_broker or entry.fetch_offset != p.fetch_offset.load()):
             session.urgent_ms = now_ms
+            session.brisk_until_ms = now_ms + BRISK_MS
         if topic != NULL and not (topic.id == entry.topic_id):
             if entry.known_to_broker and not entry.topic_id.is_zero():
                 session.start_again()
@@ -269,21 +252,23 @@ cdef class FetchSender(RequestManager):
     cdef int64_t _interrupt_parked(self, FetchSession* session, int64_t now_ms) noexcept nogil:
         """A partition that was just assigned, sought or resumed does not wait behind a Fetch parked at the broker.
 
-        The broker answers a connection in order and may hold the Fetch for fetch.wait.max.ms; a new connection costs a
-        round trip or two. Given up is only a Fetch that has had the time of a quick answer and has none begun.
+        The broker answers a connection in order and may hold the Fetch for fetch.wait.max.ms. The first time a new
+        connection takes its place, where it costs a round trip or two only; afterwards Fetches are parked briefly.
+        A Fetch is given up only after the time of a quick answer, and only if no answer has begun.
         """
         cdef int64_t due
         if session.urgent_ms == 0 or session.named > 0:
             # A window is not parked; who came meanwhile stands first in the next.
             return INT64_MAX
-        due = max(session.urgent_ms, session.sent_ms + 2 * session.fastest_ms) + session.grace_ms
+        if self.config.connections_are_costly or now_ms < session.no_renewal_until_ms:
+            return INT64_MAX
+        due = max(session.urgent_ms, session.sent_ms + 2 * session.fastest_ms) + PARKED_GRACE_MS
         if now_ms < due:
             return due - now_ms
         session.urgent_ms = 0
         if not self.delegate.network.receiving(session.node_id, CHANNEL_FETCH):
             session.interrupted = True
-            # Thousands of partitions that join in waves are not worth a full request each time.
-            session.grace_ms = min(8 * session.grace_ms, <int64_t>LONGEST_GRACE_MS)
+            session.no_renewal_until_ms = now_ms + RENEWAL_MS
             self.delegate.network.renew(session.node_id, CHANNEL_FETCH, now_ms)
         return INT64_MAX
 
@@ -353,6 +338,8 @@ cdef class FetchSender(RequestManager):
             body.highest = LAST_VERSION_WITHOUT_IDS
         body.message.replica_id = -1
         body.message.max_wait_ms = self.config.wait_max_ms.load()
+        if now_ms < session.brisk_until_ms:
+            body.message.max_wait_ms = min(body.message.max_wait_ms, <int32_t>BRISK_WAIT_MS)
         body.message.min_bytes = self.config.min_bytes.load()
         if session.partition_count == 0:
             # Only to forget: nothing to wait for, and a partition that comes back would wait as long.
@@ -485,7 +472,6 @@ cdef class FetchSender(RequestManager):
         asked_bytes = session.reserved_bytes
         self._ended(session)
         session.interrupted = False
-        session.grace_ms = PARKED_GRACE_MS
         if session.named == 0:
             session.fastest_ms = min(session.fastest_ms, max(now_ms - session.sent_ms, <int64_t>0))
         self.counters.fetched_bytes.fetch_add(<int64_t>response.length)
@@ -570,7 +556,7 @@ cdef class FetchSender(RequestManager):
             session.want(dereference(entry))
             return
         if data.error_code != 0:
-            self._on_partition_error(session, message, p, data, now_ms)
+            self.errors.on_partition_error(session.node_id, message, p, data, now_ms)
             return
         self._take_data(session, entry, p, data, response, now_ms)
 
@@ -587,6 +573,7 @@ cdef class FetchSender(RequestManager):
     cdef void _take_data(self, FetchSession* session, SessionPartition* entry, PartitionState* p,
                          FetchResponse_PartitionData* data, Response* response, int64_t now_ms) noexcept nogil:
         cdef int64_t next_offset = entry.fetch_offset
+        cdef int32_t leader_epoch = p.fetch_leader_epoch
         cdef int64_t end
         p.request.on_success()
         p.last_error = 0
@@ -602,7 +589,7 @@ cdef class FetchSender(RequestManager):
             next_offset = next_fetch_offset(data.records.data, <size_t>data.records.length, entry.fetch_offset,
                                             &p.fetch_leader_epoch, &session.partial_batches)
             p.received_bytes += <int64_t>data.records.length
-            self._queue_records(entry, p, data, response)
+            self._queue_records(entry, p, data, response, leader_epoch)
             if next_offset > entry.fetch_offset:
                 p.received_offsets += next_offset - entry.fetch_offset
                 p.fetch_offset.store(next_offset)
@@ -620,7 +607,8 @@ cdef class FetchSender(RequestManager):
                 self._queue_end(p, next_offset)
 
     cdef void _queue_records(self, SessionPartition* entry, PartitionState* p, FetchResponse_PartitionData* data,
-                             Response* response) noexcept nogil:
+                             Response* response, int32_t leader_epoch) noexcept nogil:
+        """`leader_epoch`: of the batch before."""
         cdef FetchedItem* item = new FetchedItem()
         cdef AbortedTransaction aborted
         cdef size_t i
@@ -629,6 +617,7 @@ cdef class FetchSender(RequestManager):
         item.partition = p
         item.position_epoch = entry.position_epoch
         item.generation = entry.generation
+        item.node_id = response.node_id
         BlockPool.retain(response.block)
         item.job.pool = self.pool
         item.job.block = response.block
@@ -637,6 +626,7 @@ cdef class FetchSender(RequestManager):
         item.job.partition = <void*>p
         item.job.fetch_offset = entry.fetch_offset
         item.job.next_offset = entry.fetch_offset
+        item.job.read_leader_epoch = leader_epoch
         item.job.check_crcs = self.config.check_crcs
         item.job.read_committed = self.config.read_committed
         item.job.max_inflated_bytes = <size_t>max(self.config.buffer_memory.load(), <int64_t>LARGEST_INFLATED_BYTES)
@@ -657,20 +647,6 @@ cdef class FetchSender(RequestManager):
         item.offset = offset
         self.fetched.push_back(item)
 
-    cdef void _queue_error(self, PartitionState* p, int32_t code, const char* what, int64_t offset) noexcept nogil:
-        """Behind the records already fetched, so that it comes in order."""
-        cdef FetchedItem* item = new FetchedItem()
-        item.kind = FETCHED_ERROR
-        p.retain()
-        item.partition = p
-        item.position_epoch = p.adopted_epoch
-        item.generation = p.decode_generation
-        item.offset = offset
-        item.status.code = code
-        item.status.detail = p.name()
-        item.status.detail.append(b": ").append(what)
-        self.fetched.push_back(item)
-
     cdef void _queue_reported_errors(self) noexcept nogil:
         """Errors that the other managers found take their place behind what was fetched before them."""
         cdef FetchedItem* item
@@ -685,71 +661,3 @@ cdef class FetchSender(RequestManager):
             item.status = self.positions.errors[i].status
             self.fetched.push_back(item)
         self.positions.errors.clear()
-
-    cdef void _on_partition_error(self, FetchSession* session, FetchResponse& message, PartitionState* p,
-                                  FetchResponse_PartitionData* data, int64_t now_ms) noexcept nogil:
-        cdef int32_t code = data.error_code
-        cdef int64_t offset = p.fetch_offset.load()
-        self.background.log.write(7, DBG_FETCH, b"FETCH", b"%s: error %d from broker %d at offset %lld",
-                                  p.name().c_str(), <int>code, session.node_id, <long long>offset)
-        if code == <int>OFFSET_OUT_OF_RANGE:
-            if session.node_id != p.leader_id:
-                # Only a leader's word counts; a follower may be behind.
-                p.preferred_replica = -1
-                self.positions.mark_dirty(p)
-            else:
-                self.positions.reset_by_policy(p, <int>OFFSET_OUT_OF_RANGE,
-                                               string(b"the broker does not have the fetched offset"), offset, now_ms)
-            return
-        if code == <int>CORRUPT_MESSAGE:
-            self._queue_error(p, code, b"the broker found a corrupt batch", offset)
-            p.state = FETCH_STOPPED
-            self.positions.mark_dirty(p)
-            return
-        self._delay(p, now_ms)
-        if p.request.attempts == 1:
-            self.metadata.hurry()
-        if (code == <int>NOT_LEADER_OR_FOLLOWER or code == <int>FENCED_LEADER_EPOCH
-                or code == <int>REPLICA_NOT_AVAILABLE or code == <int>KAFKA_STORAGE_ERROR
-                or code == <int>LEADER_NOT_AVAILABLE
-                or code == <int>UNKNOWN_TOPIC_OR_PARTITION or code == <int>UNKNOWN_TOPIC_ID
-                or code == <int>INCONSISTENT_TOPIC_ID):
-            p.preferred_replica = -1
-            if not self._take_leader_hint(message, p, data, now_ms):
-                self.metadata.want_update()
-        elif code == <int>UNKNOWN_LEADER_EPOCH:
-            self.metadata.want_update()
-        elif code != <int>OFFSET_NOT_AVAILABLE and code != <int>UNKNOWN_SERVER_ERROR and p.last_error != code:
-            p.last_error = code
-            self._queue_error(p, code, b"the broker refuses the fetch", offset)
-
-    cdef void _delay(self, PartitionState* p, int64_t now_ms) noexcept nogil:
-        """Out of the session until its backoff ends: a session answers an error at once, again and again."""
-        p.request.on_failure(now_ms, dereference(self.backoff), self.jitter)
-        self.positions.mark_dirty(p)
-
-    cdef bint _take_leader_hint(self, FetchResponse& message, PartitionState* p, FetchResponse_PartitionData* data,
-                                int64_t now_ms) noexcept nogil:
-        """KIP-951: the response names the new leader and its address. False when it does not."""
-        cdef NodeAddress node
-        cdef PartitionEntry* known
-        cdef size_t i
-        if data.current_leader.leader_id < 0 or data.current_leader.leader_epoch <= p.leader_epoch:
-            return False
-        for i in range(message.node_endpoints.size()):
-            if message.node_endpoints[i].node_id == data.current_leader.leader_id:
-                node.id = message.node_endpoints[i].node_id
-                node.host = message.node_endpoints[i].host
-                node.port = message.node_endpoints[i].port
-                node.rack = message.node_endpoints[i].rack.value
-                self.positions.cluster.put_broker(node)
-                self.delegate.network.set_nodes(self.positions.cluster.brokers, now_ms)
-                break
-        if not self.positions.cluster.has_broker(data.current_leader.leader_id):
-            return False
-        known = self.positions.cluster.partition(p.topic, p.partition)
-        if known != NULL:
-            known.leader_id = data.current_leader.leader_id
-            known.leader_epoch = data.current_leader.leader_epoch
-        self.positions.set_leader(p, data.current_leader.leader_id, data.current_leader.leader_epoch)
-        return True

@@ -60,7 +60,8 @@ struct FetchSession {
                                         // windows do not move it
   int64_t fastest_ms = 100;             // shortest time from request to response seen
   int64_t urgent_ms = 0;                // since when a new partition waits behind the Fetch in flight; 0: none
-  int64_t grace_ms = 0;                 // how long the answer in flight may keep it waiting
+  int64_t brisk_until_ms = 0;           // partitions come and go: until then a Fetch is parked for a moment only
+  int64_t no_renewal_until_ms = 0;      // its connection is not given up again before
   bool interrupted = false;             // the Fetch in flight was given up for it
   int64_t partial_batches = 0;          // that responses were cut off in
   bool unsupported_reported = false;        // the application knows that this broker's Fetch cannot be spoken
@@ -186,9 +187,23 @@ struct FetchedItem {
   PartitionState* partition = nullptr;  // holds a reference
   uint64_t position_epoch = 0;
   uint64_t generation = 0;
+  int32_t node_id = -1;                 // the broker that sent it
   int64_t offset = OFFSET_INVALID;      // END_OF_PARTITION, ERROR
   Status status;                        // ERROR
   DecodeJob job;                        // RECORDS
+};
+
+// A batch that could not be read: found by whoever decodes or by the broker, acted on by N.
+struct BatchFailure {
+  PartitionState* partition = nullptr;  // holds a reference while it waits for N
+  uint64_t position_epoch = 0;
+  int32_t node_id = -1;                 // the broker that sent or refused it
+  Status status;                        // without topic, partition and offset
+  int64_t offset = OFFSET_INVALID;      // first offset of the batch; OFFSET_INVALID: the header is not known
+  int64_t next_offset = -1;             // the offset after the batch; -1: not known
+  int64_t resume_offset = 0;            // where reading stands
+  int32_t resume_leader_epoch = -1;
+  bool permanent = false;               // fetching it again changes nothing
 };
 
 // Where the next fetch of a partition begins, and the leader epoch of the last batch (left alone where there is none),

@@ -58,7 +58,8 @@ cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
         atomic[int64_t] answered_ms
         int64_t fastest_ms
         int64_t urgent_ms
-        int64_t grace_ms
+        int64_t brisk_until_ms
+        int64_t no_renewal_until_ms
         bint interrupted
         int64_t partial_batches
         bint unsupported_reported
@@ -90,9 +91,22 @@ cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
         PartitionState* partition
         uint64_t position_epoch
         uint64_t generation
+        int32_t node_id
         int64_t offset
         Status status
         DecodeJob job
+
+    cdef cppclass BatchFailure:
+        BatchFailure()
+        PartitionState* partition
+        uint64_t position_epoch
+        int32_t node_id
+        Status status
+        int64_t offset
+        int64_t next_offset
+        int64_t resume_offset
+        int32_t resume_leader_epoch
+        bint permanent
 
     int64_t next_fetch_offset(const uint8_t* p, size_t length, int64_t fetch_offset, int32_t* leader_epoch,
                               int64_t* partial_batches)

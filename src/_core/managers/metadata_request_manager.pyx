@@ -575,8 +575,7 @@ cdef class MetadataRequestManager(RequestManager):
             p.error = found.partitions[i].error_code
             p.leader_id = found.partitions[i].leader_id
             p.leader_epoch = found.partitions[i].leader_epoch
-            if self.racks:
-                p.replicas = Int32Array(found.partitions[i].replica_nodes.values())
+            p.replicas = Int32Array(found.partitions[i].replica_nodes.values())
             if p.leader_id < 0 or p.error == <int>LEADER_NOT_AVAILABLE:
                 complete = False
             entry.partitions.add(p)

@@ -119,8 +119,20 @@ cdef int64_t claimed_next_offset(DecodeJob* job) noexcept nogil:
     return batch.base_offset + delta + 1
 
 
+cdef bint is_as_written(DecodeJob* job) noexcept nogil:
+    """Whether the current batch's bytes give the CRC that its producer or broker wrote."""
+    cdef BatchState* batch = &job.batch
+    cdef const uint8_t* p
+    if batch.magic < 2:
+        p = job.data + message_crc_begin(job)
+        return message_crc(0, p, <size_t>(job.data + batch.end - p)) == batch.crc
+    p = job.data + batch.begin + AT_ATTRIBUTES
+    return crc32c_extend(0, p, <size_t>(job.data + batch.end - p)) == batch.crc
+
+
 cdef DecodeResult fail_in_batch(DecodeJob* job) noexcept nogil:
     cdef int64_t offset = job.batch.base_offset
+    job.error_is_permanent = job.status.code != <int>ERR_CRIT_SYS_RESOURCE and is_as_written(job)
     if job.batch.magic < 2 and job.batch.codec != CODEC_NONE and job.next_offset < offset:
         offset = job.next_offset  # a wrapper has its last offset; what it lacks begins where reading is
     fail_at(job, offset, claimed_next_offset(job))
@@ -156,6 +168,7 @@ cdef void read_header(DecodeJob* job) noexcept nogil:
 cdef void finish_batch(DecodeJob* job) noexcept nogil:
     if job.batch.last_offset >= job.next_offset:
         job.next_offset = job.batch.last_offset + 1
+        job.read_leader_epoch = job.last_leader_epoch
     job.position = job.batch.end
     job.stage = STAGE_BATCH
     drop_ready(job)

@@ -81,12 +81,14 @@ struct DecodeJob {
   // results so far
   int64_t next_offset = 0;            // where the next fetch begins: past all that was seen, visible or not
   int32_t last_leader_epoch = -1;     // partitionLeaderEpoch of the last batch seen
+  int32_t read_leader_epoch = -1;     // of the last batch that next_offset has passed, or stands in; set by the caller
   int64_t records = 0;                // appended
   int64_t bytes = 0;                  // of keys and values appended
   size_t incomplete_batch_bytes = 0;  // size of a batch cut off by the end of the data, if it is the first one
   Status status;
   int64_t error_offset = -1;          // first offset of the batch that failed
   int64_t error_next_offset = -1;     // where reading can go on, or -1 when that cannot be told
+  bool error_is_permanent = false;    // the failed batch is as it was written: fetching it again changes nothing
 
   // between slices, private to the decoder
   int stage = STAGE_BEGIN;

@@ -68,12 +68,14 @@ cdef extern from "records/decode.hpp" namespace "kc" nogil:
         InflateAhead* ahead
         int64_t next_offset
         int32_t last_leader_epoch
+        int32_t read_leader_epoch
         int64_t records
         int64_t bytes
         size_t incomplete_batch_bytes
         Status status
         int64_t error_offset
         int64_t error_next_offset
+        bint error_is_permanent
         # private to the decoder
         int stage
         size_t position

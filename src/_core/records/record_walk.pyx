@@ -134,6 +134,19 @@ cdef bint put_headers(Columns* columns, int32_t row, RecordFields* f, int32_t bu
     return True
 
 
+cdef void end_at(DecodeJob* job, int32_t first_row, int32_t row, int64_t payload) noexcept nogil:
+    """Rows up to `row` are whole: reading goes on after them."""
+    cdef Columns* columns = job.columns
+    columns.rows = row
+    if row == first_row:
+        return
+    extend_run(job, first_row)
+    job.records += row - first_row
+    job.bytes += payload
+    job.next_offset = columns.offsets[row - 1] + 1
+    job.read_leader_epoch = job.batch.leader_epoch
+
+
 cdef WalkResult walk_records(DecodeJob* job, size_t budget_bytes) noexcept nogil:
     cdef BatchState* batch = &job.batch
     cdef Columns* columns = job.columns
@@ -174,7 +187,7 @@ cdef WalkResult walk_records(DecodeJob* job, size_t budget_bytes) noexcept nogil
         if f.offset_delta >= cutoff:
             if ((columns.headers != NULL or f.header_count != 0)
                     and not put_headers(columns, row, &f, buffer_index, origin)):
-                columns.rows = row
+                end_at(job, first_row, row, payload)
                 fail_batch(job, ERR_CRIT_SYS_RESOURCE, b"out of memory")
                 return WALK_BAD
             columns.offsets[row] = batch.base_offset + f.offset_delta
@@ -195,15 +208,10 @@ cdef WalkResult walk_records(DecodeJob* job, size_t budget_bytes) noexcept nogil
         if p >= stop and n < count:
             result = WALK_MORE
             break
-    columns.rows = row
-    extend_run(job, first_row)
-    job.records += row - first_row
-    job.bytes += payload
+    end_at(job, first_row, row, payload)
     job.batch_record = n
     job.record_position = <size_t>(p - origin)
     batch.previous_delta = previous
-    if previous >= cutoff:
-        job.next_offset = batch.base_offset + previous + 1
     if reason == NULL and result == WALK_END and p != end:
         reason = b"bytes are left over after the last record"
         job.batch_record = count - 1

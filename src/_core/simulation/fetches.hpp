@@ -6,6 +6,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,8 @@
 #include "simulation/topics.hpp"
 
 namespace kc::sim {
+
+constexpr int MOST_SPOILED = 4;
 
 class Fetches {
  public:
@@ -216,6 +219,9 @@ class Fetches {
     if (data.error_code == NONE && world_.goes_wrong(world_.faults.refuse / 4)) {
       data.error_code = world_.chance.happens(0.5) ? KAFKA_STORAGE_ERROR : UNKNOWN_SERVER_ERROR;
     }
+    if (data.error_code == NONE && world_.goes_wrong(world_.faults.spoil / 2) && may_spoil(w, p->log, w.offset)) {
+      data.error_code = CORRUPT_MESSAGE;
+    }
     if (data.error_code == NONE && (w.offset < p->log.start || w.offset > p->log.end)) {
       data.error_code = OFFSET_OUT_OF_RANGE;
     }
@@ -241,8 +247,16 @@ class Fetches {
         if (!records.empty() && world_.chance.happens(0.3)) records += b.bytes.substr(0, b.bytes.size() / 2);
         break;
       }
+      const size_t begin = records.size();
       records += b.bytes;
       reached = b.last + 1;
+      if (world_.goes_wrong(world_.faults.spoil / 2) && may_spoil(w, log, b.base)) {
+        // Within what the CRC covers; the header before it is not protected.
+        const auto at = static_cast<size_t>(world_.chance.between(17, static_cast<int64_t>(b.bytes.size()) - 1));
+        records[begin + at] = static_cast<char>(records[begin + at] ^ (1 << world_.chance.below(8)));
+        world_.trace("broker %d: %s [%d] is damaged at %lld", parked.x.connection->node, w.name.c_str(), w.partition,
+                     static_cast<long long>(b.base));
+      }
     }
     bytes += static_cast<int64_t>(records.size());
     data.records.data = reinterpret_cast<const uint8_t*>(records.data());
@@ -256,6 +270,12 @@ class Fetches {
       range.first_offset = a.first_offset;
       data.aborted_transactions.value.push_back(range);
     }
+  }
+  // A batch is damaged less often than a partition can bear before it stops.
+  bool may_spoil(const Wanted& w, const PartitionLog& log, int64_t offset) {
+    const size_t i = log.first_batch(offset);
+    if (i >= log.batches.size()) return false;
+    return ++spoiled_[{w.name, w.partition, log.batches[i].base}] <= MOST_SPOILED;
   }
   void hint(FetchResponse& out, const Wanted& w, FetchResponse_PartitionData& data) {
     Partition* p = Topics::part(topics_.by_id(w.topic_id), w.partition);
@@ -278,6 +298,7 @@ class Fetches {
   std::map<int32_t, std::shared_ptr<Session>> sessions_;
   std::vector<std::shared_ptr<Parked>> parked_;
   std::deque<std::string> storage_;  // what the views of the response being made look into
+  std::map<std::tuple<std::string, int32_t, int64_t>, int> spoiled_;
   int32_t last_session_ = 0;
   const uint8_t nothing_[1] = {0};
 };

@@ -15,6 +15,7 @@ cdef extern from "simulation/cluster.hpp" namespace "kc::sim" nogil:
         double slow
         double refuse
         double throttle
+        double spoil
         double evict_session
 
     cdef cppclass World:

@@ -32,7 +32,7 @@ cdef class SimulatedCluster:
     # -- how it is
 
     def set_faults(self, double lose_request=0, double lose_response=0, double hang=0, double slow=0, double refuse=0,
-                   double throttle=0, double evict_session=0):
+                   double throttle=0, double evict_session=0, double spoil=0):
         """Probabilities per request (see world.hpp); they hold until settle()."""
         cdef Faults* f = &self.brokers.world.faults
         f.active = True
@@ -43,6 +43,7 @@ cdef class SimulatedCluster:
         f.refuse = refuse
         f.throttle = throttle
         f.evict_session = evict_session
+        f.spoil = spoil
 
     def set_rates(self, double appends=0, double transactions=0, double gaps=0, double leader_moves=0,
                   double coordinator_moves=0, double outages=0, double fences=0, double trims=0):

@@ -16,6 +16,7 @@ enum Error : int16_t {
   UNKNOWN_SERVER_ERROR = -1,
   NONE = 0,
   OFFSET_OUT_OF_RANGE = 1,
+  CORRUPT_MESSAGE = 2,
   UNKNOWN_TOPIC_OR_PARTITION = 3,
   NOT_LEADER_OR_FOLLOWER = 6,
   COORDINATOR_LOAD_IN_PROGRESS = 14,
@@ -66,6 +67,7 @@ struct Faults {
   double refuse = 0;            // a retriable error
   double throttle = 0;
   double evict_session = 0;     // per Fetch
+  double spoil = 0;             // a batch is served damaged, or refused as corrupt
 };
 
 class World {

@@ -25,6 +25,7 @@ struct FetchConfig {
   int64_t reset_duration_ms = 0;
   std::string client_rack;
   int64_t metadata_max_age_ms = 900000;
+  bool connections_are_costly = false;  // each takes a TLS or SASL handshake
   size_t window_from = 64;             // partitions of one broker from which on a backlog is read in windows; tests set less
   bool rebootstrap = true;
   int64_t rebootstrap_trigger_ms = 300000;
@@ -42,6 +43,7 @@ struct FetchCounters {
   std::atomic<int64_t> records{0};
   std::atomic<int64_t> record_bytes{0};
   std::atomic<int64_t> stalls{0};              // times a fetch was held back for want of room
+  std::atomic<int64_t> bad_batches{0};         // times that a batch could not be read
   std::atomic<int64_t> turns{0};               // of the network loop
 };
 

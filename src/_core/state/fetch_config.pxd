@@ -25,6 +25,7 @@ cdef extern from "state/fetch_config.hpp" namespace "kc" nogil:
         int64_t reset_duration_ms
         string client_rack
         int64_t metadata_max_age_ms
+        bint connections_are_costly
         size_t window_from
         bint rebootstrap
         int64_t rebootstrap_trigger_ms
@@ -40,5 +41,6 @@ cdef extern from "state/fetch_config.hpp" namespace "kc" nogil:
         atomic[int64_t] fetched_bytes
         atomic[int64_t] records
         atomic[int64_t] record_bytes
+        atomic[int64_t] bad_batches
         atomic[int64_t] stalls
         atomic[int64_t] turns

@@ -24,6 +24,7 @@ cdef class FetchPositions:
     cdef vector[PartitionState*] pending         # thread: N (a reference each): wants an offset or a validation
     cdef vector[PartitionState*] uncommitted     # thread: N (a reference each): wants the committed offset
     cdef vector[PartitionState*] dirty           # thread: N (a reference each): FetchSender shall look at it
+    cdef vector[PartitionState*] stopped         # thread: N (a reference each): stopped since FetchErrors last looked
     cdef vector[PartitionState*] changes         # thread: N (scratch of adopt)
     cdef vector[PartitionError] errors           # thread: N (to be handed to the application in order)
     cdef unordered_map[string, int32_t] interest  # thread: N (topic → how many want its metadata)
@@ -49,4 +50,5 @@ cdef class FetchPositions:
     # private
     cdef void _track(self, PartitionState* p, int64_t now_ms) noexcept nogil
     cdef void _untrack(self, PartitionState* p) noexcept nogil
+    cdef void _note_stop(self, PartitionState* p, const string& reason) noexcept nogil
     cdef void _await(self, PartitionState* p, bint listed) noexcept nogil

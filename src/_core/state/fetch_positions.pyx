@@ -24,6 +24,7 @@ from kconsumer._core.state.partition_state cimport (
     OFFSET_END,
     OFFSET_INVALID,
     OFFSET_TAIL_BASE,
+    BadBatch,
 )
 
 
@@ -51,6 +52,8 @@ cdef class FetchPositions:
         for p in self.uncommitted:
             p.release()
         for p in self.dirty:
+            p.release()
+        for p in self.stopped:
             p.release()
         cdef size_t i
         for i in range(self.errors.size()):
@@ -83,7 +86,10 @@ cdef class FetchPositions:
                     p.request.on_success()
                     p.eof_reported_at = -1
                     p.last_error = 0
+                    p.bad_batch = BadBatch()
                     p.revoking = False
+                    if p.state == FETCH_STOPPED:
+                        self._note_stop(p, string())
                     self.start_at(p, offset, leader_epoch)
                 paused = p.paused.load()
                 if paused != p.user_paused_seen:
@@ -229,8 +235,16 @@ cdef class FetchPositions:
     cdef void stop(self, PartitionState* p, const Status& status, int64_t offset) noexcept nogil:
         """Hand out an error in record order; only a seek goes on."""
         p.state = FETCH_STOPPED
+        self._note_stop(p, status.detail)
         self.report(p, status, offset)
         self.mark_dirty(p)
+        p.retain()
+        self.stopped.push_back(p)
+
+    cdef void _note_stop(self, PartitionState* p, const string& reason) noexcept nogil:
+        self.subscription.lock.lock()
+        p.stop_reason = reason
+        self.subscription.lock.unlock()
 
     cdef void report(self, PartitionState* p, const Status& status, int64_t offset) noexcept nogil:
         cdef PartitionError error

@@ -18,7 +18,7 @@ struct PartitionEntry {
   int32_t error = 0;
   int32_t leader_id = -1;
   int32_t leader_epoch = -1;
-  Int32Array replicas;  // only where brokers have racks; its own bytes
+  Int32Array replicas;  // its own bytes
 };
 
 // The partitions of a topic by their number. A vector, since a hash table takes three times the memory, and a response

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/status.hpp"
 #include "state/request_state.hpp"
@@ -29,6 +30,13 @@ enum FetchState : int32_t {
   FETCH_STOPPED,            // an error was handed out; only a seek goes on
 };
 
+// A batch that could not be read, and what has been tried since.
+struct BadBatch {
+  int64_t offset = OFFSET_INVALID;     // where reading stands
+  int32_t attempts = 0;                // times that it came bad, in a row
+  std::vector<int32_t> nodes;          // brokers that it came from, in order
+};
+
 struct PartitionState {
   const std::string topic;
   const int32_t partition;
@@ -48,6 +56,7 @@ struct PartitionState {
   int32_t named_leader_epoch = -1;
   int64_t unprocessed_offset = OFFSET_INVALID;  // first record of the latest call, when it counts as not processed
   int32_t unprocessed_leader_epoch = -1;    // of that record's batch
+  std::string stop_reason;                  // written on N: why it stands still until a seek; empty: it does not
 
   // ---- written on A under SubscriptionState.lock, read anywhere
   std::atomic<uint64_t> position_epoch{0};   // moves with assign, seek and unassign; data of an older one is dropped
@@ -61,6 +70,10 @@ struct PartitionState {
 
   // ---- thread: A (the exclusive call)
   int32_t parked = 0;                        // entries of it that FetchHandler has parked; later ones follow them
+
+  // ---- the decoding thread, inside the gate
+  uint64_t failed_generation = 0;            // under which N may ask for data after a bad batch before it knows of it
+  uint64_t failed_epoch = 0;                 // the position epoch of that batch
 
   // ---- written on N, read anywhere
   std::atomic<int64_t> low_watermark{OFFSET_INVALID};
@@ -106,13 +119,15 @@ struct PartitionState {
   bool listed_for_fetch = false;       // stands in FetchSender's list of partitions to look at
   int64_t eof_reported_at = -1;        // high watermark for which _PARTITION_EOF was given
   int32_t last_error = 0;
+  BadBatch bad_batch;
 
   PartitionState(std::string t, int32_t p) : topic(std::move(t)), partition(p) {}
   void retain() { refs_.fetch_add(1, std::memory_order_relaxed); }
   void release() {
     if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
-  void drop_fetched() { decode_generation.fetch_add(1); }
+  // Returns the new generation.
+  uint64_t drop_fetched() { return decode_generation.fetch_add(1) + 1; }
   int32_t read_node(int64_t now_ms) const {
     return preferred_replica >= 0 && now_ms < preferred_until_ms ? preferred_replica : leader_id;
   }

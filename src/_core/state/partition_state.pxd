@@ -1,5 +1,5 @@
 # Declares state/partition_state.hpp for Cython. thread: see there.
-from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, string, uint32_t, uint64_t
+from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, string, uint32_t, uint64_t, vector
 from kconsumer._core.state.request_state cimport RequestState
 
 
@@ -17,6 +17,12 @@ cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
         FETCH_AWAIT_VALIDATION
         FETCH_ACTIVE
         FETCH_STOPPED
+
+    cdef cppclass BadBatch:
+        BadBatch()
+        int64_t offset
+        int32_t attempts
+        vector[int32_t] nodes
 
     cdef cppclass PartitionState:
         PartitionState(string topic, int32_t partition)
@@ -36,12 +42,15 @@ cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
         int32_t named_leader_epoch
         int64_t unprocessed_offset
         int32_t unprocessed_leader_epoch
+        string stop_reason
         atomic[uint64_t] position_epoch
         atomic[bint] paused
         atomic[int64_t] end_offset
         atomic[int64_t] position
         atomic[int32_t] position_leader_epoch
         int32_t parked
+        uint64_t failed_generation
+        uint64_t failed_epoch
         atomic[int64_t] low_watermark
         atomic[int64_t] high_watermark
         atomic[int64_t] last_stable_offset
@@ -74,9 +83,10 @@ cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
         int64_t eof_reported_at
         uint64_t decode_generation
         int32_t last_error
+        BadBatch bad_batch
         void retain()
         void release()
-        void drop_fetched()
+        uint64_t drop_fetched()
         int32_t read_node(int64_t now_ms)
         int64_t told_ms()
         string name()

@@ -20,12 +20,14 @@ class Metrics(TypedDict):
     fetched_bytes_total: int
     fetched_records_total: int
     fetch_stalls_total: int
+    bad_batches_total: int
     network_turns_total: int
     application_events_total: int
     poll_waits_total: int
     poll_idle_us_total: int
     poll_idle_ratio: float
     assigned_partitions: int
+    stopped_partitions: dict[tuple[str, int], str]
     records_lag: dict[tuple[str, int], int | None]
     records_lag_max: int
     rebalances_total: int
@@ -77,6 +79,10 @@ SECTIONS: tuple[tuple[str, tuple[Metric, ...]], ...] = (
         Metric("fetched_records_total", "records", "Records decoded.", "Java's `records-consumed-total`", counter=True),
         Metric("fetch_stalls_total", "count",
                "Times that a Fetch was held back because `fetch.buffer.memory` was full.", counter=True),
+        Metric("bad_batches_total", "count",
+               "Times that a batch could not be read: the broker reported it as corrupt, its CRC was wrong, its bytes "
+               "could not be decoded, or there was no memory for it. Each is fetched again before the partition stops.",
+               counter=True),
         Metric("network_turns_total", "count", "Turns of the network thread's loop.", counter=True),
         Metric("application_events_total", "count",
                "Events that calls have posted to the network thread; poll with records at hand posts none.",
@@ -93,6 +99,9 @@ SECTIONS: tuple[tuple[str, tuple[Metric, ...]], ...] = (
     )),
     ("Partitions", (
         Metric("assigned_partitions", "count", "Partitions of the assignment.", "Java's `assigned-partitions`"),
+        Metric("stopped_partitions", "dict of (topic, partition) → text",
+               "Partitions that deliver nothing until a seek, and why: a batch that stayed unreadable, or no valid "
+               "offset under `auto.offset.reset=error`."),
         Metric("records_lag", "dict of (topic, partition) → records, or None",
                "What `lag(timeout=0)` returns: per assigned partition, records between the position and the end, as "
                "the latest fetch told; None where that is not known yet.", "KIP-92 (`records-lag`)"),

@@ -53,6 +53,11 @@ def batch(base: int, values: Iterable[bytes], *, epoch: int = 0, attributes: int
     return struct.pack(">qiibI", base, 9 + len(tail), epoch, 2, crc) + tail
 
 
+def unreadable(base: int) -> bytes:
+    """A batch whose CRC is right and whose records are not what its codec (gzip) makes: it stops its partition."""
+    return batch(base, [b"no gzip"], attributes=1)
+
+
 def records(first: int, end: int, *, epoch: int = 0) -> bytes:
     """One batch of offsets [first, end); each value is its offset."""
     return batch(first, [b"%d" % n for n in range(first, end)], epoch=epoch)

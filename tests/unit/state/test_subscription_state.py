@@ -178,3 +178,53 @@ def test_a_seek_does_not_wait_behind_a_parked_fetch(loop):
     assert loop.network.calls["renew"] == 1
     assert loop.one(FETCH)["body"]["session_epoch"] == 0
     assert loop.consumer.metrics()["fetch_reserved_bytes"] == loop.one(FETCH)["body"]["max_bytes"]
+
+
+def test_pauses_and_resumes_make_one_new_connection_in_ten_seconds(loop):
+    """On a broker that has nothing for them: its Fetch stays out as long as it may."""
+    loop.assign(("t", 0, 0), ("t", 1, 0))
+    renewed = []
+    for _ in range(20):
+        for paused in (True, False):
+            loop.consumer._set_paused("t", 0, paused)
+            for _ in range(50):
+                loop.advance(10)
+        loop.fetched(loop.one(FETCH), {})
+        renewed.append(loop.network.calls["renew"])
+    assert (renewed[9], renewed[-1]) == (1, 2), renewed
+
+
+def test_under_sasl_no_connection_is_given_up_for_a_seek(loops):
+    """Each would take a handshake; under TLS likewise."""
+    loop = loops(security_protocol="sasl_plaintext", sasl_mechanism="PLAIN", sasl_username="u", sasl_password="p")
+    loop.assign(("t", 0, 0))
+    loop.clock.advance(2)
+    loop.fetched(loop.one(FETCH), {0: {"records": records(0, 5)}})
+    loop.consumer._seek("t", 0, 50, -1)
+    loop.turn()
+    loop.advance(400)
+    assert loop.network.calls["renew"] == 0
+    assert loop.asked(loop.one(FETCH)) == {("t", 0): 5}
+    loop.fetched(loop.one(FETCH), {})
+    assert loop.asked(loop.one(FETCH)) == {("t", 0): 50}
+
+
+@pytest.mark.parametrize("deed", ["seek", "pause", "assign"])
+def test_fetches_are_parked_briefly_while_partitions_come_and_go(loop, deed):
+    """The next deed does not wait for fetch.wait.max.ms."""
+    loop.assign(("t", 0, 0), ("t", 1, 0))
+    assert loop.one(FETCH)["body"]["max_wait_ms"] == 500
+    if deed == "seek":
+        loop.consumer._seek("t", 0, 50, -1)
+    elif deed == "assign":
+        loop.consumer._unassign([("t", 0)])
+        loop.turn()
+        loop.consumer._assign([("t", 0, 7, -1)], False)
+    else:
+        loop.consumer._set_paused("t", 0, True)
+    loop.turn()
+    loop.fetched(loop.one(FETCH), {})
+    assert loop.one(FETCH)["body"]["max_wait_ms"] == 25
+    loop.advance(10_000)
+    loop.fetched(loop.one(FETCH), {})
+    assert loop.one(FETCH)["body"]["max_wait_ms"] == 500

@@ -1,0 +1,48 @@
+# FetchErrors: what happens to a partition whose Fetch failed or whose batch cannot be read. thread: N.
+from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint64_t, vector
+from kconsumer._core.events.background_event cimport BackgroundEventQueue
+from kconsumer._core.managers.fetch_session cimport BatchFailure
+from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
+from kconsumer._core.network.network_client_delegate cimport NetworkClientDelegate
+from kconsumer._core.protocol.messages.fetch cimport FetchResponse, FetchResponse_PartitionData
+from kconsumer._core.state.fetch_config cimport FetchCounters
+from kconsumer._core.state.fetch_positions cimport FetchPositions
+from kconsumer._core.state.partition_state cimport PartitionState
+from kconsumer._core.state.request_state cimport BackoffConfig, Jitter
+
+
+cdef extern from "managers/fetch_errors.hpp" namespace "kc" nogil:
+    # A partition whose error must be said again, or that reads from another replica for a while.
+    cdef cppclass TimedPartition:
+        TimedPartition()
+        TimedPartition(PartitionState* partition, uint64_t position_epoch, int64_t due_ms)
+        PartitionState* partition
+        uint64_t position_epoch
+        int64_t due_ms
+
+
+cdef class FetchErrors:
+    cdef FetchPositions positions               # thread: N
+    cdef MetadataRequestManager metadata        # thread: N
+    cdef NetworkClientDelegate delegate         # thread: N
+    cdef BackgroundEventQueue* background       # thread: N
+    cdef FetchCounters* counters                # thread: N (atomics)
+    cdef BackoffConfig* backoff                 # thread: N
+    cdef Jitter jitter                          # thread: N
+    cdef vector[TimedPartition] stopped         # thread: N (a reference each): when to log them again
+    cdef vector[TimedPartition] elsewhere       # thread: N (a reference each): when to go back to the leader
+
+    # How long until it wants to be called again, in ms.
+    cdef int64_t poll(self, int64_t now_ms) noexcept nogil
+    cdef void on_partition_error(self, int32_t node_id, FetchResponse& message, PartitionState* p,
+                                 FetchResponse_PartitionData* data, int64_t now_ms) noexcept nogil
+    cdef void on_bad_batch(self, const BatchFailure& failure, int64_t now_ms) noexcept nogil
+    # private
+    cdef void _retry(self, PartitionState* p, const string& what, int64_t now_ms) noexcept nogil
+    cdef int32_t _next_replica(self, PartitionState* p) noexcept nogil
+    cdef void _read_from(self, PartitionState* p, int32_t node_id, int64_t now_ms) noexcept nogil
+    cdef int64_t _log_stopped(self, int64_t now_ms) noexcept nogil
+    cdef int64_t _go_back(self, int64_t now_ms) noexcept nogil
+    cdef void _delay(self, PartitionState* p, int64_t now_ms) noexcept nogil
+    cdef bint _take_leader_hint(self, FetchResponse& message, PartitionState* p, FetchResponse_PartitionData* data,
+                                int64_t now_ms) noexcept nogil
