@@ -44,7 +44,7 @@ def test_a_topic_that_is_missing_is_asked_for_less_and_less_often(cluster, subsc
 
 
 def test_pauses_and_resumes_do_not_make_connections(cluster):
-    """Fifty of them on an idle topic make one. A connection begins with ApiVersions, which this broker is asked twice."""
+    """Fifty of them on an idle topic make one. A connection begins with ApiVersions, asked twice of this broker."""
     cluster.create_topic("paused", 2)
     with reader(cluster, "paused", (0, 1)) as consumer:
         cluster.produce("paused", [{"value": b"0", "partition": 1}])

@@ -38,8 +38,8 @@ class Acknowledged:
     def take(self, partition: int, number: int, offset: int | None) -> None:
         """One delivery report.
 
-        Without an offset, the batch was sent again, and the broker had it already but did not say where: it lies between
-        its neighbours.
+        Without an offset, the batch was sent again, and the broker had it already but did not say where: it lies
+        between its neighbours.
         """
         end = self.ends[partition]
         at = end if offset is None else offset
