@@ -188,7 +188,8 @@ cdef class ConsumerParts:
         if self.network_thread is not None:
             self.network_thread.thread.forget()
         for part in (self.network_thread, self.handler, self.decoder, self.fetch_sender, self.fetch_errors,
-                     self.offsets, self.metadata, self.processor, self.application, self.positions, self.delegate, self.network, self.subscription):
+                     self.offsets, self.metadata, self.processor, self.application, self.positions, self.delegate,
+                     self.network, self.subscription):
             never_free(part)
         self.background.wakeup.release()
         self.background.events_ready.release()

@@ -39,7 +39,7 @@ from kconsumer._core.records.decode cimport (
 )
 from kconsumer._core.records.inflate_ahead cimport InflateAhead, inflate_ahead
 from kconsumer._core.records.batch_decoder cimport decode_estimate_rows, decode_release, decode_step
-from kconsumer._core.state.partition_state cimport OFFSET_INVALID, PartitionState
+from kconsumer._core.state.partition_state cimport PartitionState
 
 cdef enum:
     MAX_ROWS = 32768
@@ -290,7 +290,8 @@ cdef class FetchDecoder:
         if self.columns == NULL:
             self.columns = Columns.create(self.pool, self._estimate_rows())
             if self.columns == NULL:
-                self._fail(item, Status(<int>ERR_CRIT_SYS_RESOURCE, string(b"out of memory")), item.job.next_offset, False)
+                self._fail(item, Status(<int>ERR_CRIT_SYS_RESOURCE, string(b"out of memory")), item.job.next_offset,
+                           False)
                 return True
         item.job.columns = self.columns
         first_row = self.columns.rows

@@ -10,9 +10,9 @@ Errors of one partition in a Fetch response:
   CORRUPT_MESSAGE   as a bad batch
   TOPIC_AUTHORIZATION_FAILED and others   reported to the application once, asked again with backoff
 
-A bad batch (CORRUPT_MESSAGE, a wrong CRC, bytes that cannot be decoded, no memory for it) is fetched again with backoff,
-from each replica in turn. The partition stops when the same batch was bad MOST_ATTEMPTS times, or at once where its CRC
-is right: then every replica has the same bytes. A stopped partition is logged each minute until a seek.
+A bad batch (CORRUPT_MESSAGE, a wrong CRC, bytes that cannot be decoded, no memory for it) is fetched again with
+backoff, from each replica in turn. The partition stops when the same batch was bad MOST_ATTEMPTS times, or at once where
+its CRC is right: then every replica has the same bytes. A stopped partition is logged each minute until a seek.
 """
 cimport cython
 from cython.operator cimport dereference
@@ -37,7 +37,6 @@ from kconsumer._core.base.error_codes cimport (
 from kconsumer._core.base.log cimport DBG_FETCH
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.network.request cimport NodeAddress
-from kconsumer._core.protocol.types cimport Int32Array
 from kconsumer._core.state.metadata cimport PartitionEntry
 from kconsumer._core.state.partition_state cimport FETCH_ACTIVE, FETCH_AWAIT_VALIDATION, FETCH_STOPPED, BadBatch
 
