@@ -11,8 +11,8 @@ Errors of one partition in a Fetch response:
   TOPIC_AUTHORIZATION_FAILED and others   reported to the application once, asked again with backoff
 
 A bad batch (CORRUPT_MESSAGE, a wrong CRC, bytes that cannot be decoded, no memory for it) is fetched again with
-backoff, from each replica in turn. The partition stops when the same batch was bad MOST_ATTEMPTS times, or at once where
-its CRC is right: then every replica has the same bytes. A stopped partition is logged each minute until a seek.
+backoff, from each replica in turn. The partition stops when the same batch was bad MOST_ATTEMPTS times. Where the CRC
+is right it stops at once: every replica has the same bytes. A stopped partition is logged each minute until a seek.
 """
 cimport cython
 from cython.operator cimport dereference
