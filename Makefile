@@ -16,7 +16,7 @@ PIP := $(PY) -m pip install -q --disable-pip-version-check
 SOURCES := $(wildcard src tests tools benchmarks examples setup.py)
 
 .DEFAULT_GOAL := build
-.PHONY: setup build debug test test-spark test-full cluster-test quicktest lint generate docs wheel wheel-test demo bench bench-spark \
+.PHONY: setup build debug test test-spark test-full cluster-test quicktest lint generate docs wheel wheel-test demo bench bench-decode bench-spark \
         drop-in test-openssl-1.1.1 fuzz sanitize soak clean
 
 # A venv with the development tools and an editable install. The stamps make the second time quick.
@@ -109,6 +109,9 @@ demo: build $(STAMPS)/extra-demo
 
 bench: build $(STAMPS)/extra-bench
 	$(PY) -m benchmarks $(ARGS)
+
+bench-decode: build $(STAMPS)/extra-bench
+	$(PY) -m benchmarks.decode $(ARGS)
 
 # Against Spark's own source, whose jars are fetched with Maven.
 bench-spark: build $(STAMPS)/extra-demo

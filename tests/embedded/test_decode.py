@@ -135,6 +135,15 @@ def test_slices_and_empty_batches(batch):
     assert keys.column_names == ["k"]
 
 
+def test_flattened_fields_without_null_are_null_in_bad_records(batch):
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("name", pa.string(), nullable=False)])
+    table = pa.table(batch.decode(value=Json(schema), flatten=True))
+    table.validate(full=True)
+    assert table["id"].to_pylist() == [n if n % 10 > 2 else None for n in numbers(batch)]
+    assert table["name"].null_count == sum(n % 10 < 3 for n in range(RECORDS))
+    assert table.schema == pa.schema([("id", pa.int64()), ("name", pa.string())])
+
+
 def test_raise(batch):
     rows = numbers(batch)
     first = next(n for n in rows if n % 10 == 2)

@@ -14,7 +14,7 @@ from kconsumer._core.records.arrow_export cimport (
     COLUMN_NONE, ArrowArray, ArrowField, ArrowSchema, default_field, fill_schema, find_column,
 )
 from kconsumer._core.values.value_decoder cimport DecodedValues
-from kconsumer._core.values.value_export cimport VALUE_STRUCT, Plan, export_values, value_field
+from kconsumer._core.values.value_export cimport VALUE_STRUCT, Column, Plan, export_values, value_field
 
 from kconsumer.errors import SerializationError, exception_for
 
@@ -109,8 +109,14 @@ cdef class DecodedBatch:
         cdef size_t i
         if not self.flattens(values):
             return check(export_values(values.decoded, 0, child_of(array)))
+        cdef ArrowArray* child
+        cdef const Column* row = &values.decoded.get().columns.columns[0]
         for i in range(plan.nodes[0].children.size()):
-            check(export_values(values.decoded, plan.nodes[0].children[i], child_of(array)))
+            child = child_of(array)
+            check(export_values(values.decoded, plan.nodes[0].children[i], child))
+            if row.nulls > 0 and not plan.nodes[plan.nodes[0].children[i]].nullable:
+                child.buffers[0] = row.validity  # the field has no nulls itself: they are those of the struct
+                child.null_count = row.nulls
         return 0
 
     def __repr__(self):

@@ -4,8 +4,11 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <unordered_set>
+#include <vector>
 
 #include "records/arrow_c.hpp"
+#include "values/avro_decode.hpp"
 #include "values/builders.hpp"
 #include "values/framing.hpp"
 #include "values/json_decode.hpp"
@@ -105,6 +108,41 @@ bool decode_rows(const RowSource& source, const Framing& framing, Decoded& out, 
     if (!out.columns.append_null(0) || !keep_bad_row(out, i, bytes, failure, failure.at - first)) return false;
   }
   return out.finish() || out.columns.fail(0, BUILD_MEMORY);
+}
+
+inline bool decode_avro(const RowSource& source, const Framing& framing, const AvroPrograms& programs, Decoded& out) {
+  AvroDecoder decoder(*out.plan, out.columns);
+  int32_t last_id = 0;
+  const AvroProgram* last = nullptr;
+  return decode_rows(source, framing, out, false,
+                     [&](int32_t id, const uint8_t* p, const uint8_t* end, RowFailure& failure) {
+                       if (__builtin_expect(!last || id != last_id, 0)) {
+                         last_id = id;
+                         last = programs.find(id);
+                         if (!last) {
+                           failure.reason = BAD_SCHEMA_ID;
+                           failure.at = p;
+                           return false;
+                         }
+                       }
+                       return decoder.row(*last, p, end, failure);
+                     });
+}
+
+// The ids of the writers' schemas among the rows, each once, in order of first appearance.
+inline std::vector<int32_t> schema_ids(const RowSource& source, const Framing& framing) {
+  std::vector<int32_t> found;
+  std::unordered_set<int32_t> seen;
+  int32_t last = 0;
+  for (int64_t i = 0; i < source.length; ++i) {
+    const RowBytes bytes = source.row(i);
+    const uint8_t* p = bytes.begin;
+    int32_t id;
+    if (!p || framing.open(p, bytes.end, id) != BAD_NONE || (id == last && !found.empty())) continue;
+    last = id;
+    if (seen.insert(id).second) found.push_back(id);
+  }
+  return found;
 }
 
 inline bool decode_json(const RowSource& source, const Framing& framing, const JsonProgram& program, Decoded& out) {

@@ -1,5 +1,5 @@
 # ValueDecoder, a compiled schema, and DecodedValues, what it makes. thread: A; both immutable.
-from kconsumer._core.base.cpp cimport int32_t, int64_t, string
+from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint32_t, vector
 from kconsumer._core.values.value_export cimport Decoded, Plan, shared_ptr
 from kconsumer._core.values.value_source cimport RowSource
 
@@ -16,11 +16,38 @@ cdef extern from "values/framing.hpp" namespace "kc" nogil:
         Framing()
 
 
+cdef extern from "values/avro_program.hpp" namespace "kc" nogil:
+    cdef enum AvroKind:
+        AVRO_NULL
+
+    cdef cppclass AvroOp:
+        AvroKind kind
+        int32_t column
+        int64_t number
+        int64_t least
+        vector[int32_t] children
+        vector[int32_t] table
+        string constant
+
+    cdef cppclass AvroProgramOps "kc::AvroProgram":
+        vector[AvroOp] ops
+
+    cdef cppclass ProgramsById "std::unordered_map<int32_t, const kc::AvroProgram*>":
+        const AvroProgramOps*& operator[](int32_t id)
+
+    cdef cppclass AvroPrograms:
+        const AvroProgramOps* any
+        ProgramsById by_id
+        AvroPrograms()
+
+
 cdef extern from "values/decode_rows.hpp" namespace "kc" nogil:
     cdef cppclass JsonProgram:
         JsonProgram(const Plan& plan, int32_t epoch_unit)
 
     shared_ptr[Decoded] new_decoded(const shared_ptr[Plan]& plan)
+    bint decode_avro(const RowSource& source, const Framing& framing, const AvroPrograms& programs, Decoded& out)
+    vector[int32_t] schema_ids(const RowSource& source, const Framing& framing)
     bint decode_json(const RowSource& source, const Framing& framing, const JsonProgram& program, Decoded& out)
 
 
@@ -30,6 +57,11 @@ cdef class DecodedValues:
     cdef list _errors           # made when asked for
 
     cdef int check(self) except -1
+
+
+cdef class AvroProgram:
+    # thread: any (immutable)
+    cdef AvroProgramOps program
 
 
 cdef class ValueDecoder:

@@ -167,6 +167,32 @@ cdef class DecodedValues:
 
 
 @cython.final
+cdef class AvroProgram:
+    """How data of one writer's schema become columns.
+
+    Args:
+        ops: kconsumer.decoding.avro_program.Op, the row's first.
+    """
+
+    def __init__(self, ops):
+        cdef AvroOp* op
+        cdef bytes constant
+        self.program.ops.resize(len(ops))
+        for i, described in enumerate(ops):
+            op = &self.program.ops[<int>i]
+            op.kind = <AvroKind><int32_t>described.kind
+            op.column = described.column
+            op.number = described.number
+            op.least = described.least
+            constant = described.constant
+            op.constant.assign(<const char*>constant, len(constant))
+            for child in described.children:
+                op.children.push_back(<int32_t>child)
+            for index in described.table:
+                op.table.push_back(<int32_t>index)
+
+
+@cython.final
 cdef class ValueDecoder:
     """A compiled schema.
 
@@ -185,6 +211,31 @@ cdef class ValueDecoder:
         self.json = shared_ptr[JsonProgram](new JsonProgram(plan[0], <int32_t>epoch_unit))
         self.framing.kind = <FramingKind><int32_t>framing[0]
         self.framing.skip = framing[1]
+
+    def schema_ids(self, ValueSource source not None):
+        """Ids of the writers' schemas among the rows, each once: list of int."""
+        cdef vector[int32_t] ids
+        cdef size_t i
+        with nogil:
+            ids = schema_ids(source.rows, self.framing)
+        return [<uint32_t>ids[i] for i in range(ids.size())]
+
+    def decode_avro(self, ValueSource source not None, AvroProgram any, dict by_id):
+        """Decode Avro data without the GIL, by one program, or by those of the rows' schema ids: DecodedValues."""
+        cdef DecodedValues out = DecodedValues.__new__(DecodedValues)
+        cdef AvroPrograms programs
+        cdef AvroProgram program
+        held = list(by_id.items())
+        if any is not None:
+            programs.any = &any.program
+        for id, program in held:
+            programs.by_id[<int32_t><uint32_t>id] = &program.program
+        out.decoded = new_decoded(self.plan)
+        if out.decoded.get() != NULL:
+            with nogil:
+                decode_avro(source.rows, self.framing, programs, out.decoded.get()[0])
+        out.check()
+        return out
 
     def decode_json(self, ValueSource source not None):
         """Decode rows of JSON text without the GIL: DecodedValues."""

@@ -7,7 +7,8 @@ binary values. See docs/columns.md.
 from __future__ import annotations
 
 from kconsumer._core.values.value_decoder import DecodedValues, RowError
+from kconsumer.decoding.avro_values import Avro
 from kconsumer.decoding.decoder import Decoder
 from kconsumer.decoding.json_values import Json
 
-__all__ = ["DecodedValues", "Decoder", "Json", "RowError"]
+__all__ = ["Avro", "DecodedValues", "Decoder", "Json", "RowError"]

@@ -55,8 +55,12 @@ class Decoder(ABC):
         """
         return self._decode(values if isinstance(values, ValueSource) else ValueSource(values))
 
+    def _given(self) -> Any:
+        """What the decoder is made of, besides its options."""
+        return self.type
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (type(self), self.type, self.options)
+        return _restore, (type(self), self._given(), self.options)
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -64,12 +68,13 @@ class Decoder(ABC):
         return self.__reduce__()[1:] == other.__reduce__()[1:]
 
     def __hash__(self) -> int:
-        return hash((type(self), self.type, tuple(sorted(self.options.items()))))
+        return hash((type(self), self._given()))
 
     def __repr__(self) -> str:
-        given = "".join(f", {name}={value!r}" for name, value in self.options.items() if value not in (None, "none"))
+        given = "".join(f", {name}={value!r}" for name, value in self.options.items()
+                        if isinstance(value, str) and value != "none")
         return f"{type(self).__name__}({str(self.type)!r}{given})"
 
 
-def _restore(cls: Any, type: Type, options: dict[str, Any]) -> Any:
-    return cls(type, **options)
+def _restore(cls: Any, given: Any, options: dict[str, Any]) -> Any:
+    return cls(given, **options)

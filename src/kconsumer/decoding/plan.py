@@ -35,6 +35,7 @@ class ValueType(IntEnum):
 
 
 MOST_NESTED = 64
+MOST_NODES = 10_000
 UNITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 _UNIT_LETTERS = {"s": "s", "ms": "m", "us": "u", "ns": "n"}
 
@@ -381,7 +382,7 @@ def flatten(root: Type) -> list[Node]:
     """The nodes of a type, the row first, every node before those below it.
 
     Raises:
-        ValueError: the type is nested more than 64 deep.
+        ValueError: the type is nested more than 64 deep, or has more than 10,000 nodes.
     """
     nodes: list[Node] = []
 
@@ -389,6 +390,8 @@ def flatten(root: Type) -> list[Node]:
         if depth > MOST_NESTED:
             raise ValueError(f"the schema is nested more than {MOST_NESTED} deep")
         of, index = entry.type, len(nodes)
+        if index >= MOST_NODES:
+            raise ValueError(f"the schema has more than {MOST_NODES} columns")
         nodes.append(Node(entry.name, of.format, of.type, entry.nullable, of.is_signed, of.is_large, of.has_zone,
                           of.width, of.unit, of.precision, of.scale, parent, of.symbols))
         children = tuple(add(child, index, depth + 1) for child in of.children)

@@ -1,0 +1,383 @@
+// Owns: decoding of one Avro datum into the columns of a Plan, from a writer's schema to the reader's.
+// Threads: one at a time (the caller of decode). Never: reads more than 32 bytes past a row's end, allocates for what is
+// skipped, touches Python.
+//
+// A failure returns nullptr up to row(); the caller then takes the row back. What a few bytes can ask for is bounded:
+// items have a least size, and items of no bytes are counted.
+#pragma once
+#include <cstdint>
+#include <cstring>
+
+#include "records/bytes.hpp"
+#include "values/avro_program.hpp"
+#include "values/builders.hpp"
+#include "values/byte_scan.hpp"
+#include "values/number_text.hpp"
+
+namespace kc {
+
+class AvroDecoder {
+ public:
+  static constexpr int64_t kMostEmptyItems = 1 << 16;   // items of no bytes in a row
+
+  AvroDecoder(const Plan& plan, Columnar& out) : nodes_(plan.nodes.data()), out_(out) {}
+
+  // Appends one row. False with `failure` (the row must be taken back), or with the columns' own failure.
+  bool row(const AvroProgram& program, const uint8_t* p, const uint8_t* end, RowFailure& failure) {
+    ops_ = program.ops.data();
+    end_ = end;
+    failure_ = &failure;
+    empty_items_ = 0;
+    constants_ = false;
+    p = run(ops_[0], p);
+    if (!p) return false;
+    return p == end || fail(p < end ? BAD_TRAILING : BAD_CUT_OFF, 0, p) != nullptr;
+  }
+
+ private:
+  using Bytes = const uint8_t*;
+
+  __attribute__((noinline)) Bytes fail(BadValue reason, int32_t node, Bytes at) {
+    if (failure_->reason == BAD_NONE) *failure_ = {reason, node, constants_ ? row_at_ : at > end_ ? end_ : at};
+    return nullptr;
+  }
+
+  Column& column(int32_t node) { return out_.columns[static_cast<size_t>(node)]; }
+
+  Bytes varint(Bytes p, int32_t node, int64_t& out) {
+    if (__builtin_expect(read_varlong(p, end_, out), 1)) return p;
+    return fail(end_ - p < 10 ? BAD_CUT_OFF : BAD_VARINT, node, p);
+  }
+
+  // `bytes` more bytes of the row.
+  Bytes need(Bytes p, int64_t bytes, int32_t node) {
+    if (__builtin_expect(bytes < 0, 0)) return fail(BAD_LENGTH, node, p);
+    return __builtin_expect(bytes <= end_ - p, 1) ? p : fail(BAD_CUT_OFF, node, end_);
+  }
+
+  template <class T>
+  void put(int32_t node, T value) {
+    Column& c = column(node);
+    memcpy(c.values + c.length * static_cast<int64_t>(sizeof(T)), &value, sizeof(T));
+    ++c.length;
+  }
+
+  Bytes run(const AvroOp& op, Bytes p) {
+    const int32_t at = op.column;
+    int64_t n;
+    switch (op.kind) {
+      case AVRO_INT:
+        if (!out_.reserve(at) || !(p = varint(p, at, n))) return nullptr;
+        if (__builtin_expect(n != static_cast<int32_t>(n), 0)) return fail(BAD_RANGE, at, p);
+        put(at, static_cast<int32_t>(n));
+        return p;
+      case AVRO_LONG:
+        if (!out_.reserve(at) || !(p = varint(p, at, n))) return nullptr;
+        if (__builtin_expect(op.number != 1, 0) && __builtin_mul_overflow(n, op.number, &n))
+          return fail(BAD_RANGE, at, p);
+        put(at, n);
+        return p;
+      case AVRO_TEXT: return text(at, p, true);
+      case AVRO_BYTES: return text(at, p, false);
+      case AVRO_DOUBLE:
+        if (!out_.reserve(at) || !need(p, 8, at)) return nullptr;
+        put(at, load<double>(p));
+        return p + 8;
+      case AVRO_UNION:
+        if (!(p = varint(p, at, n))) return nullptr;
+        if (__builtin_expect(static_cast<uint64_t>(n) >= op.children.size(), 0)) return fail(BAD_BRANCH, at, p);
+        return run(ops_[op.children[static_cast<size_t>(n)]], p);
+      case AVRO_RECORD:
+        if (!out_.reserve(at)) return nullptr;
+        for (int32_t child : op.children) {
+          p = run(ops_[child], p);
+          if (__builtin_expect(!p, 0)) return nullptr;
+        }
+        ++column(at).length;
+        return p;
+      case AVRO_NULL: return out_.append_null(at) ? p : nullptr;
+      case AVRO_BOOL: return boolean(at, p);
+      default: return rarer(op, p);
+    }
+  }
+
+  __attribute__((noinline)) Bytes rarer(const AvroOp& op, Bytes p) {
+    const int32_t at = op.column;
+    int64_t n;
+    switch (op.kind) {
+      case AVRO_LONG_FLOAT:
+        if (!out_.reserve(at) || !(p = varint(p, at, n))) return nullptr;
+        put(at, static_cast<float>(n));
+        return p;
+      case AVRO_LONG_DOUBLE:
+        if (!out_.reserve(at) || !(p = varint(p, at, n))) return nullptr;
+        put(at, static_cast<double>(n));
+        return p;
+      case AVRO_FLOAT:
+        if (!out_.reserve(at) || !need(p, 4, at)) return nullptr;
+        put(at, load<float>(p));
+        return p + 4;
+      case AVRO_FLOAT_DOUBLE:
+        if (!out_.reserve(at) || !need(p, 4, at)) return nullptr;
+        put(at, static_cast<double>(load<float>(p)));
+        return p + 4;
+      case AVRO_FIXED: return fixed(op, p);
+      case AVRO_ENUM: return symbol(op, p);
+      case AVRO_ARRAY: return items(op, p, false);
+      case AVRO_MAP: return items(op, p, true);
+      case AVRO_BRANCH: return branch(op, p);
+      case AVRO_DEFAULT: return constant(op, p);
+      case AVRO_DECIMAL_BYTES:
+        if (!(p = varint(p, at, n))) return nullptr;
+        return need(p, n, at) ? decimal(at, p, n) : nullptr;
+      case AVRO_DECIMAL_FIXED: return need(p, op.number, at) ? decimal(at, p, op.number) : nullptr;
+      case AVRO_DURATION: return duration(at, p);
+      case AVRO_ERROR: return fail(BAD_BRANCH, at, p);
+      default: return skip(op, p);
+    }
+  }
+
+  template <class T>
+  static T load(Bytes p) {
+    T value;
+    memcpy(&value, p, sizeof(T));
+    return value;
+  }
+
+  Bytes boolean(int32_t at, Bytes p) {
+    if (!out_.reserve(at) || !need(p, 1, at)) return nullptr;
+    if (*p > 1) return fail(BAD_TYPE, at, p);
+    Column& c = column(at);
+    const auto bit = static_cast<uint8_t>(1u << (c.length & 7));
+    if (*p) {
+      c.values[c.length >> 3] |= bit;
+    } else {
+      c.values[c.length >> 3] &= static_cast<uint8_t>(~bit);
+    }
+    ++c.length;
+    return p + 1;
+  }
+
+  static bool is_ascii(Bytes p, size_t length) {
+    uint64_t word, high = 0;
+    for (; length >= 8; length -= 8, p += 8) {
+      memcpy(&word, p, 8);
+      high |= word;
+    }
+    if (length) {
+      memcpy(&word, p, 8);
+      high |= word << (64 - 8 * length);
+    }
+    return !(high & 0x8080808080808080u);
+  }
+
+  Bytes text(int32_t at, Bytes p, bool checked) {
+    int64_t n;
+    if (!out_.reserve(at) || !(p = varint(p, at, n)) || !need(p, n, at)) return nullptr;
+    const auto length = static_cast<size_t>(n);
+    if (checked && __builtin_expect(!is_ascii(p, length), 0) && !valid_utf8(p, length))
+      return fail(BAD_UTF8, at, p);
+    if (!out_.reserve_data(at, length)) return nullptr;
+    Column& c = column(at);
+    uint8_t* to = c.data.data + c.data.size;
+    if (__builtin_expect(length <= 16, 1)) {
+      memcpy(to, p, 16);
+    } else {
+      memcpy(to, p, length);
+    }
+    c.data.size += length;
+    c.put_offset(c.length + 1, static_cast<int64_t>(c.data.size));
+    ++c.length;
+    return p + n;
+  }
+
+  Bytes fixed(const AvroOp& op, Bytes p) {
+    if (!out_.reserve(op.column) || !need(p, op.number, op.column)) return nullptr;
+    Column& c = column(op.column);
+    memcpy(c.values + c.length * op.number, p, static_cast<size_t>(op.number));
+    ++c.length;
+    return p + op.number;
+  }
+
+  Bytes symbol(const AvroOp& op, Bytes p) {
+    int64_t n;
+    if (!out_.reserve(op.column) || !(p = varint(p, op.column, n))) return nullptr;
+    if (static_cast<uint64_t>(n) >= op.table.size() || op.table[static_cast<size_t>(n)] < 0)
+      return fail(BAD_SYMBOL, op.column, p);
+    put(op.column, op.table[static_cast<size_t>(n)]);
+    return p;
+  }
+
+  // The count of a block of items; `bytes` is how many bytes they take, or -1 where it is not said.
+  Bytes block(const AvroOp& op, Bytes p, int64_t& count, int64_t& bytes) {
+    bytes = -1;
+    if (!(p = varint(p, op.column, count))) return nullptr;
+    if (count < 0) {
+      if (count == INT64_MIN) return fail(BAD_COUNT, op.column, p);
+      count = -count;
+      if (!(p = varint(p, op.column, bytes)) || !need(p, bytes, op.column)) return nullptr;
+    }
+    if (op.least > 0) return count <= (end_ - p) / op.least ? p : fail(BAD_COUNT, op.column, p);
+    if (count > kMostEmptyItems - empty_items_) return fail(BAD_COUNT, op.column, p);
+    empty_items_ += count;
+    return p;
+  }
+
+  Bytes items(const AvroOp& op, Bytes p, bool is_map) {
+    const int32_t at = op.column;
+    const int32_t below = nodes_[at].children[0];
+    const AvroOp& item = ops_[op.children[0]];
+    int64_t count, bytes;
+    if (!out_.reserve(at)) return nullptr;
+    for (;;) {
+      if (!(p = block(op, p, count, bytes))) return nullptr;
+      if (count == 0) break;
+      Bytes first = p;
+      for (int64_t i = 0; i < count; ++i) {
+        if (is_map && !(p = key(below, p))) return nullptr;
+        if (!(p = run(item, p))) return nullptr;
+        if (is_map) ++column(below).length;
+      }
+      if (bytes >= 0 && p - first != bytes) return fail(BAD_LENGTH, at, p);
+    }
+    Column& c = column(at);
+    c.put_offset(c.length + 1, column(below).length);
+    ++c.length;
+    return p;
+  }
+
+  Bytes key(int32_t entries, Bytes p) {
+    return out_.reserve(entries) ? text(nodes_[entries].children[0], p, true) : nullptr;
+  }
+
+  // One branch of a struct that stands for a union: the others are null.
+  Bytes branch(const AvroOp& op, Bytes p) {
+    if (!out_.reserve(op.column) || !(p = run(ops_[op.children[0]], p))) return nullptr;
+    const std::vector<int32_t>& fields = nodes_[op.column].children;
+    for (size_t i = 0; i < fields.size(); ++i) {
+      if (static_cast<int64_t>(i) != op.number && !out_.append_null(fields[i])) return nullptr;
+    }
+    ++column(op.column).length;
+    return p;
+  }
+
+  // A field that the writer does not have: the reader's default, which is kept as a datum.
+  Bytes constant(const AvroOp& op, Bytes p) {
+    Bytes end = end_;
+    const bool inside = constants_;
+    if (!inside) row_at_ = p;
+    const auto* first = reinterpret_cast<Bytes>(op.constant.data());
+    constants_ = true;
+    end_ = first + op.constant.size() - kConstantPadding;
+    Bytes after = run(ops_[op.children[0]], first);
+    end_ = end;
+    constants_ = inside;
+    return after ? p : nullptr;
+  }
+
+  // Two's complement, the highest byte first, of any length.
+  Bytes decimal(int32_t at, Bytes p, int64_t bytes) {
+    const ValueNode& node = nodes_[at];
+    if (!out_.reserve(at)) return nullptr;
+    const uint8_t sign = bytes && (*p & 0x80) ? 0xff : 0;
+    uint8_t little[32];
+    memset(little, sign, sizeof(little));
+    for (int64_t i = 0; i < bytes; ++i) {
+      const uint8_t byte = p[bytes - 1 - i];
+      if (i < 32) {
+        little[i] = byte;
+      } else if (byte != sign) {
+        return fail(BAD_RANGE, at, p);
+      }
+    }
+    if ((little[31] & 0x80) != (sign & 0x80)) return fail(BAD_RANGE, at, p);
+    Wide wide;
+    memcpy(wide.word, little, 32);
+    if (sign) wide.negate();
+    if (!fits(wide, node.precision)) return fail(BAD_RANGE, at, p);
+    Column& c = column(at);
+    memcpy(c.values + c.length * node.width, little, static_cast<size_t>(node.width));
+    ++c.length;
+    return p + bytes;
+  }
+
+  // Whether a magnitude has up to `digits` digits.
+  static bool fits(const Wide& magnitude, int32_t digits) {
+    Wide limit;
+    limit.word[0] = 1;
+    for (int32_t i = 0; i < digits; ++i) limit.times_ten_plus(0);
+    for (int32_t i = 3; i >= 0; --i) {
+      if (magnitude.word[i] != limit.word[i]) return magnitude.word[i] < limit.word[i];
+    }
+    return false;
+  }
+
+  // Months, days and milliseconds without a sign, as Arrow's months, days and nanoseconds.
+  Bytes duration(int32_t at, Bytes p) {
+    if (!out_.reserve(at) || !need(p, 12, at)) return nullptr;
+    const auto months = load<uint32_t>(p), days = load<uint32_t>(p + 4);
+    if (months > INT32_MAX || days > INT32_MAX) return fail(BAD_RANGE, at, p);
+    Column& c = column(at);
+    uint8_t* to = c.values + c.length * 16;
+    const int64_t nanoseconds = static_cast<int64_t>(load<uint32_t>(p + 8)) * 1000000;
+    memcpy(to, p, 8);
+    memcpy(to + 8, &nanoseconds, 8);
+    ++c.length;
+    return p + 12;
+  }
+
+  Bytes skip(const AvroOp& op, Bytes p) {
+    const int32_t at = op.column;
+    int64_t n, bytes;
+    switch (op.kind) {
+      case AVRO_SKIP_VARINT: return varint(p, at, n);
+      case AVRO_SKIP_FIXED: return need(p, op.number, at) ? p + op.number : nullptr;
+      case AVRO_SKIP_BYTES:
+        if (!(p = varint(p, at, n))) return nullptr;
+        return need(p, n, at) ? p + n : nullptr;
+      case AVRO_SKIP_RECORD:
+        for (int32_t child : op.children) {
+          if (!(p = run(ops_[child], p))) return nullptr;
+        }
+        return p;
+      case AVRO_SKIP_UNION:
+        if (!(p = varint(p, at, n))) return nullptr;
+        if (static_cast<uint64_t>(n) >= op.children.size()) return fail(BAD_BRANCH, at, p);
+        return run(ops_[op.children[static_cast<size_t>(n)]], p);
+      case AVRO_SKIP_ARRAY:
+      case AVRO_SKIP_MAP:
+        for (;;) {
+          if (!(p = block(op, p, n, bytes))) return nullptr;
+          if (n == 0) return p;
+          if (bytes >= 0) {
+            p += bytes;
+            continue;
+          }
+          for (int64_t i = 0; i < n; ++i) {
+            if (op.kind == AVRO_SKIP_MAP) {
+              int64_t length;
+              if (!(p = varint(p, at, length)) || !need(p, length, at)) return nullptr;
+              p += length;
+            }
+            if (!(p = run(ops_[op.children[0]], p))) return nullptr;
+          }
+        }
+      default: return fail(BAD_TYPE, at, p);
+    }
+  }
+
+ public:
+  static constexpr size_t kConstantPadding = 64;   // at the end of AvroOp::constant
+
+ private:
+  const ValueNode* nodes_;
+  Columnar& out_;
+  const AvroOp* ops_ = nullptr;
+  const uint8_t* end_ = nullptr;
+  const uint8_t* row_at_ = nullptr;    // in the row, while a default is read
+  bool constants_ = false;
+  RowFailure* failure_ = nullptr;
+  int64_t empty_items_ = 0;
+};
+
+}  // namespace kc

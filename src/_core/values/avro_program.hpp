@@ -1,0 +1,72 @@
+// Owns: the compiled form of a writer's and a reader's Avro schema: operations that read the writer's bytes in order and
+// append to the reader's columns.
+// Threads: any (immutable once made). Never: parses a schema (kconsumer.decoding.avro_program does).
+#pragma once
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace kc {
+
+// The order is known to kconsumer/decoding/avro_program.py.
+enum AvroKind : int32_t {
+  AVRO_NULL = 0,       // nothing to read; a null
+  AVRO_BOOL,
+  AVRO_INT,            // int → int32
+  AVRO_LONG,           // int or long → int64, times `number`
+  AVRO_LONG_FLOAT,     // int or long → float
+  AVRO_LONG_DOUBLE,
+  AVRO_FLOAT,
+  AVRO_FLOAT_DOUBLE,
+  AVRO_DOUBLE,
+  AVRO_TEXT,           // string or bytes → string: checked to be UTF-8
+  AVRO_BYTES,
+  AVRO_FIXED,          // `number` bytes
+  AVRO_ENUM,           // table: symbol of the writer → of the reader, or -1
+  AVRO_ARRAY,          // children: item
+  AVRO_MAP,            // children: value
+  AVRO_RECORD,         // children: the writer's fields in order, then defaults
+  AVRO_UNION,          // children: one per branch of the writer
+  AVRO_BRANCH,         // of a reader's union of several types: children: the branch; number: its index
+  AVRO_DEFAULT,        // children: reads `constant`
+  AVRO_DECIMAL_BYTES,
+  AVRO_DECIMAL_FIXED,  // `number` bytes
+  AVRO_DURATION,
+  AVRO_ERROR,          // a branch that the reader's schema does not have
+  AVRO_SKIP_VARINT,
+  AVRO_SKIP_FIXED,     // `number` bytes
+  AVRO_SKIP_BYTES,
+  AVRO_SKIP_ARRAY,
+  AVRO_SKIP_MAP,
+  AVRO_SKIP_RECORD,
+  AVRO_SKIP_UNION,
+};
+
+struct AvroOp {
+  AvroKind kind = AVRO_NULL;
+  int32_t column = 0;               // node of the Plan
+  int64_t number = 0;
+  int64_t least = 0;                // fewest bytes of an item (arrays and maps)
+  std::vector<int32_t> children;    // indices into AvroProgram::ops
+  std::vector<int32_t> table;
+  std::string constant;             // followed by bytes that may be read
+};
+
+struct AvroProgram {
+  std::vector<AvroOp> ops;          // ops[0] reads a row
+};
+
+// The programs of the writers whose rows may come.
+struct AvroPrograms {
+  const AvroProgram* any = nullptr;                           // for rows without a schema id
+  std::unordered_map<int32_t, const AvroProgram*> by_id;
+
+  const AvroProgram* find(int32_t id) const {
+    if (any) return any;
+    const auto found = by_id.find(id);
+    return found == by_id.end() ? nullptr : found->second;
+  }
+};
+
+}  // namespace kc

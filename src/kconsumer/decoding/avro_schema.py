@@ -1,0 +1,209 @@
+"""Avro schemas as objects: names resolved, logical types understood, defaults kept as JSON text."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn
+
+PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
+MOST_NESTED = 64
+MOST_TYPES = 10_000  # a type that is named often counts as often: its columns are made as often
+MOST_DIGITS = 76  # of a decimal256
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
+# logical type → the type that it annotates
+_LOGICAL = {
+    "date": "int", "time-millis": "int", "time-micros": "long",
+    "timestamp-millis": "long", "timestamp-micros": "long", "timestamp-nanos": "long",
+    "local-timestamp-millis": "long", "local-timestamp-micros": "long", "local-timestamp-nanos": "long",
+}
+
+
+class AvroSchemaError(ValueError):
+    """A schema that is not valid Avro, or that cannot become columns."""
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Any schema. `kind` is its type's name."""
+
+    kind: str
+    name: str = ""                      # full name of a record, enum or fixed
+    aliases: tuple[str, ...] = ()       # full names
+    logical: str = ""                   # empty: none, or none that is known
+    precision: int = 0                  # of a decimal
+    scale: int = 0
+    size: int = 0                       # of a fixed, in bytes
+    symbols: tuple[str, ...] = ()       # of an enum
+    default: str | None = None          # of an enum
+    fields: tuple[Field, ...] = ()      # of a record
+    branches: tuple[Schema, ...] = ()   # of a union; of an array or map its only one
+    types: int = field(default=1, compare=False)  # in all, itself among them
+
+    @property
+    def short_name(self) -> str:
+        """The name without its namespace, or the type's name."""
+        return self.name.rpartition(".")[2] or self.kind
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a record."""
+
+    name: str
+    schema: Schema
+    aliases: tuple[str, ...] = ()
+    default: str | None = None          # as JSON text
+
+
+def read_schema(given: Any) -> Schema:
+    """The schema of JSON text, or of what json.loads() makes of it.
+
+    Raises:
+        AvroSchemaError: it is not a valid schema, is recursive, or is nested more than 64 deep.
+    """
+    if isinstance(given, Schema):
+        return given
+    if isinstance(given, str) and given not in PRIMITIVES:
+        try:
+            given = json.loads(given)
+        except ValueError as error:
+            raise AvroSchemaError(f"invalid Avro schema: not JSON: {error}") from error
+    return _Parser().schema(given, "", 0)
+
+
+class _Parser:
+    def __init__(self) -> None:
+        self.named: dict[str, Schema] = {}
+        self.open: list[str] = []  # records whose fields are being read
+
+    def fail(self, text: str) -> NoReturn:
+        inside = f"in {self.open[-1]}: " if self.open else ""
+        raise AvroSchemaError(f"invalid Avro schema: {inside}{text}")
+
+    def schema(self, given: Any, space: str, depth: int) -> Schema:
+        if depth > MOST_NESTED:
+            self.fail(f"nested more than {MOST_NESTED} deep")
+        if isinstance(given, str):
+            return self.by_name(given, space)
+        if isinstance(given, list):
+            return self.union(given, space, depth)
+        if not isinstance(given, Mapping):
+            self.fail(f"expected a name, an object or a list, not {given!r}")
+        kind = given.get("type")
+        if kind in ("record", "error", "enum", "fixed"):
+            return self.define(kind, given, space, depth)
+        if kind == "array":
+            return self.counted(Schema("array", branches=(
+                self.schema(self.member(given, "items"), space, depth + 1),)))
+        if kind == "map":
+            return self.counted(Schema("map", branches=(
+                self.schema(self.member(given, "values"), space, depth + 1),)))
+        made = self.schema(kind, space, depth + 1)  # {"type": "long"}, or a schema in an object
+        return self.annotated(made, given) if kind in PRIMITIVES else made
+
+    def member(self, given: Mapping[str, Any], name: str) -> Any:
+        if name not in given:
+            self.fail(f"{name!r} is missing in {given.get('type')!r}")
+        return given[name]
+
+    def by_name(self, name: str, space: str) -> Schema:
+        if name in PRIMITIVES:
+            return Schema(name)
+        full = name if "." in name or not space else f"{space}.{name}"
+        if full in self.open:
+            raise AvroSchemaError(f"the Avro type {full} contains itself: recursive types cannot become columns")
+        if full not in self.named and name in self.named:
+            full = name
+        if full not in self.named:
+            self.fail(f"there is no type {name!r}")
+        return self.named[full]
+
+    def counted(self, made: Schema) -> Schema:
+        types = 1 + sum(below.types for below in (*made.branches, *(entry.schema for entry in made.fields)))
+        if types > MOST_TYPES:
+            self.fail(f"more than {MOST_TYPES} types in all")
+        return replace(made, types=types)
+
+    def union(self, given: list[Any], space: str, depth: int) -> Schema:
+        branches = tuple(self.schema(branch, space, depth + 1) for branch in given)
+        if not branches:
+            self.fail("a union without branches")
+        names = [branch.name or branch.kind for branch in branches]
+        if "union" in names or len(set(names)) < len(names):
+            self.fail(f"a union of {', '.join(names)}: each type may be there once, and no union")
+        return self.counted(Schema("union", branches=branches))
+
+    def define(self, kind: str, given: Mapping[str, Any], space: str, depth: int) -> Schema:
+        name = self.member(given, "name")
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            self.fail(f"invalid name {name!r}")
+        if "." not in name:
+            own = given.get("namespace", space)
+            name = f"{own}.{name}" if own else name
+        if name in self.named or name in self.open:
+            self.fail(f"{name} is defined twice")
+        space = name.rpartition(".")[0]
+        aliases = tuple(a if "." in a or not space else f"{space}.{a}" for a in self.texts(given, "aliases"))
+        if kind == "enum":
+            made = self.enum(given, Schema("enum", name, aliases))
+        elif kind == "fixed":
+            size = self.member(given, "size")
+            if type(size) is not int or not 0 < size < 1 << 31:
+                self.fail(f"invalid size {size!r} of {name}")
+            made = self.annotated(Schema("fixed", name, aliases, size=size), given)
+        else:
+            self.open.append(name)
+            fields = self.member(given, "fields")
+            if not isinstance(fields, list):
+                self.fail("its fields are not a list")
+            read = tuple(self.field(entry, space, depth) for entry in fields)
+            if len({entry.name for entry in read}) < len(read):
+                self.fail("two fields have one name")
+            self.open.pop()
+            made = self.counted(Schema("record", name, aliases, fields=read))
+        self.named[name] = made
+        return made
+
+    def texts(self, given: Mapping[str, Any], name: str) -> tuple[str, ...]:
+        found = given.get(name) or []
+        if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
+            self.fail(f"{name} is not a list of names")
+        return tuple(found)
+
+    def enum(self, given: Mapping[str, Any], made: Schema) -> Schema:
+        symbols = self.texts(given, "symbols")
+        default = given.get("default")
+        if len(set(symbols)) < len(symbols):
+            self.fail(f"a symbol of {made.name} is there twice")
+        if default is not None and default not in symbols:
+            self.fail(f"the default {default!r} of {made.name} is not among its symbols")
+        return replace(made, symbols=symbols, default=default)
+
+    def field(self, given: Any, space: str, depth: int) -> Field:
+        if not isinstance(given, Mapping) or not isinstance(given.get("name"), str):
+            self.fail(f"invalid field {given!r}")
+        schema = self.schema(self.member(given, "type"), space, depth + 1)
+        default = json.dumps(given["default"]) if "default" in given else None
+        return Field(given["name"], schema, self.texts(given, "aliases"), default)
+
+    def annotated(self, made: Schema, given: Mapping[str, Any]) -> Schema:
+        """With its logical type; one that is unknown or does not fit is ignored, as the specification asks."""
+        logical = given.get("logicalType")
+        if logical == "decimal" and made.kind in ("bytes", "fixed"):
+            precision, scale = given.get("precision"), given.get("scale", 0)
+            if type(precision) is not int or type(scale) is not int or precision < 1 or not 0 <= scale <= precision:
+                return made
+            if made.kind == "fixed" and precision > math.log10(2) * (8 * made.size - 1):
+                return made
+            if precision > MOST_DIGITS:
+                self.fail(f"a decimal of {precision} digits: columns hold up to {MOST_DIGITS}")
+            return replace(made, logical="decimal", precision=precision, scale=scale)
+        if logical == "duration" and made.kind == "fixed" and made.size == 12:
+            return replace(made, logical="duration")
+        if isinstance(logical, str) and _LOGICAL.get(logical) == made.kind:
+            return replace(made, logical=logical)
+        return made
