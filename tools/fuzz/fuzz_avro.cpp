@@ -94,6 +94,12 @@ struct Made {
     at(otherwise).constant = std::string("\x06""abc") + std::string(kc::AvroDecoder::kConstantPadding, '\0');
     op(kc::AVRO_TEXT, missing, otherwise);
     plan->nodes[static_cast<size_t>(entries)].nullable = false;
+    const int32_t fused = node(kc::VALUE_FLOAT, row, 8);
+    const int32_t nullable = op(kc::AVRO_UNION, fused, top);
+    op(kc::AVRO_DOUBLE, fused, nullable);
+    op(kc::AVRO_NULL, fused, nullable);
+    program.fuse();
+    require(program.ops[static_cast<size_t>(nullable)].null_branch == 1);
   }
 };
 

@@ -49,6 +49,15 @@ class AvroDecoder {
     return fail(end_ - p < 10 ? BAD_CUT_OFF : BAD_VARINT, node, p);
   }
 
+  // A varint that is mostly one byte.
+  Bytes branch_index(Bytes p, int32_t node, int64_t& out) {
+    if (__builtin_expect(p < end_ && *p < 0x80, 1)) {
+      out = zigzag(*p);
+      return p + 1;
+    }
+    return varint(p, node, out);
+  }
+
   // `bytes` more bytes of the row.
   Bytes need(Bytes p, int64_t bytes, int32_t node) {
     if (__builtin_expect(bytes < 0, 0)) return fail(BAD_LENGTH, node, p);
@@ -65,6 +74,11 @@ class AvroDecoder {
   Bytes run(const AvroOp& op, Bytes p) {
     const int32_t at = op.column;
     int64_t n;
+    if (op.null_branch >= 0) {
+      if (!(p = branch_index(p, at, n))) return nullptr;
+      if (__builtin_expect(static_cast<uint64_t>(n) > 1, 0)) return fail(BAD_BRANCH, at, p);
+      if (n == op.null_branch) return op.kind >= AVRO_SKIP_VARINT || out_.append_null(at) ? p : nullptr;
+    }
     switch (op.kind) {
       case AVRO_INT:
         if (!out_.reserve(at) || !(p = varint(p, at, n))) return nullptr;
@@ -84,9 +98,15 @@ class AvroDecoder {
         put(at, load<double>(p));
         return p + 8;
       case AVRO_UNION:
-        if (!(p = varint(p, at, n))) return nullptr;
+      case AVRO_SKIP_UNION:
+        if (!(p = branch_index(p, at, n))) return nullptr;
         if (__builtin_expect(static_cast<uint64_t>(n) >= op.children.size(), 0)) return fail(BAD_BRANCH, at, p);
         return run(ops_[op.children[static_cast<size_t>(n)]], p);
+      case AVRO_SKIP_VARINT: return varint(p, at, n);
+      case AVRO_SKIP_FIXED: return need(p, op.number, at) ? p + op.number : nullptr;
+      case AVRO_SKIP_BYTES:
+        if (!(p = varint(p, at, n))) return nullptr;
+        return need(p, n, at) ? p + n : nullptr;
       case AVRO_RECORD:
         if (!out_.reserve(at)) return nullptr;
         for (int32_t child : op.children) {
@@ -330,20 +350,11 @@ class AvroDecoder {
     const int32_t at = op.column;
     int64_t n, bytes;
     switch (op.kind) {
-      case AVRO_SKIP_VARINT: return varint(p, at, n);
-      case AVRO_SKIP_FIXED: return need(p, op.number, at) ? p + op.number : nullptr;
-      case AVRO_SKIP_BYTES:
-        if (!(p = varint(p, at, n))) return nullptr;
-        return need(p, n, at) ? p + n : nullptr;
       case AVRO_SKIP_RECORD:
         for (int32_t child : op.children) {
           if (!(p = run(ops_[child], p))) return nullptr;
         }
         return p;
-      case AVRO_SKIP_UNION:
-        if (!(p = varint(p, at, n))) return nullptr;
-        if (static_cast<uint64_t>(n) >= op.children.size()) return fail(BAD_BRANCH, at, p);
-        return run(ops_[op.children[static_cast<size_t>(n)]], p);
       case AVRO_SKIP_ARRAY:
       case AVRO_SKIP_MAP:
         for (;;) {

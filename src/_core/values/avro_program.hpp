@@ -46,6 +46,7 @@ enum AvroKind : int32_t {
 struct AvroOp {
   AvroKind kind = AVRO_NULL;
   int32_t column = 0;               // node of the Plan
+  int32_t null_branch = -1;         // 0 or 1: the index of a union with null is read first; -1: there is none
   int64_t number = 0;
   int64_t least = 0;                // fewest bytes of an item (arrays and maps)
   std::vector<int32_t> children;    // indices into AvroProgram::ops
@@ -55,6 +56,24 @@ struct AvroOp {
 
 struct AvroProgram {
   std::vector<AvroOp> ops;          // ops[0] reads a row
+
+  // Makes one operation of a union of null and one other type, the most frequent one.
+  void fuse() {
+    for (AvroOp& op : ops) {
+      const bool skips = op.kind == AVRO_SKIP_UNION;
+      if ((!skips && op.kind != AVRO_UNION) || op.children.size() != 2) continue;
+      for (int32_t null : {0, 1}) {
+        const AvroOp& nothing = ops[static_cast<size_t>(op.children[static_cast<size_t>(null)])];
+        const AvroOp& other = ops[static_cast<size_t>(op.children[static_cast<size_t>(1 - null)])];
+        const bool is_null = skips ? nothing.kind == AVRO_SKIP_FIXED && nothing.number == 0 : nothing.kind == AVRO_NULL;
+        if (!is_null || nothing.column != other.column || other.null_branch >= 0) continue;
+        AvroOp fused = other;
+        fused.null_branch = null;
+        op = fused;
+        break;
+      }
+    }
+  }
 };
 
 // The programs of the writers whose rows may come.

@@ -128,6 +128,16 @@ class Columnar {
     return __builtin_expect(c.length + more <= c.capacity, 1) || enlarge(index, c.length + more);
   }
 
+  // Room for as many rows in the row's column and the fields of its structs, so that they do not grow step by step.
+  bool reserve_rows(int32_t index, int64_t rows) {
+    if (rows && !reserve(index, rows)) return false;
+    if (columns[static_cast<size_t>(index)].type != VALUE_STRUCT) return true;
+    for (int32_t child : columns[static_cast<size_t>(index)].children) {
+      if (!reserve_rows(child, rows)) return false;
+    }
+    return true;
+  }
+
   // Room for `bytes` more of text in a column.
   bool reserve_data(int32_t index, size_t bytes) {
     Column& c = columns[static_cast<size_t>(index)];

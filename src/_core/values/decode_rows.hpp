@@ -86,7 +86,7 @@ inline bool keep_bad_row(Decoded& out, int64_t row, const RowBytes& bytes, const
 template <class Decode>
 bool decode_rows(const RowSource& source, const Framing& framing, Decoded& out, bool always_padded, Decode decode) {
   PaddedRow padded;
-  if (!out.columns.reserve(0, source.length)) return false;
+  if (!out.columns.reserve_rows(0, source.length)) return false;
   for (int64_t i = 0; i < source.length; ++i) {
     const RowBytes bytes = source.row(i);
     if (!bytes.begin) {

@@ -31,6 +31,7 @@ cdef extern from "values/avro_program.hpp" namespace "kc" nogil:
 
     cdef cppclass AvroProgramOps "kc::AvroProgram":
         vector[AvroOp] ops
+        void fuse()
 
     cdef cppclass ProgramsById "std::unordered_map<int32_t, const kc::AvroProgram*>":
         const AvroProgramOps*& operator[](int32_t id)

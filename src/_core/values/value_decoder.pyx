@@ -190,6 +190,7 @@ cdef class AvroProgram:
                 op.children.push_back(<int32_t>child)
             for index in described.table:
                 op.table.push_back(<int32_t>index)
+        self.program.fuse()
 
 
 @cython.final
