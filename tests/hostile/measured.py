@@ -6,18 +6,18 @@ Owns: measure(). Threads: the test's. Never: talks to anything but the address i
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 _HEAD = """
-import json, resource, sys, time
+import json, sys, time
+from process_peak import begin_peak, peak
 from kconsumer import Consumer, KafkaException, TopicPartition
 import kconsumer._core.consumer.consumer_core
-
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 config = json.loads(sys.argv[1])
 errors = []
@@ -25,6 +25,7 @@ config["error_cb"] = lambda error: errors.append(error.str())
 found = {}
 consumer = Consumer(config)
 consumer.poll(0)
+begin_peak()
 before, begun, busy = peak(), time.monotonic(), time.process_time()
 """
 _TAIL = """
@@ -48,6 +49,7 @@ class Measured:
 def measure(program: str, config: dict[str, Any], timeout_s: float = 60) -> Measured:
     """Runs ``program`` with a ``consumer`` made of ``config``, whose error_cb fills ``errors``."""
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", _HEAD + program + _TAIL, json.dumps(config)],
+                          env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
                           capture_output=True, timeout=timeout_s, check=False)
     assert done.returncode == 0, done.stderr.decode()
     found = json.loads(done.stdout.splitlines()[-1])

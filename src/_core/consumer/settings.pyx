@@ -22,6 +22,8 @@ _DEBUG_CONTEXTS = ("generic", "broker", "topic", "metadata", "feature", "queue",
 
 cdef int configure_fetch(FetchConfig* config, settings) except -1:
     policy = settings.auto_offset_reset
+    config.max_inflated_batch_bytes = settings.fetch_max_inflated_batch_bytes
+    config.max_record_headers = settings.fetch_max_record_headers
     config.check_crcs = settings.check_crcs
     config.read_committed = settings.isolation_level == "read_committed"
     config.connections_are_costly = settings.security_protocol != "plaintext"

@@ -62,7 +62,7 @@ cdef enum:
     SMALLEST_FETCH_BYTES = 65536
     SMALLEST_SHARE_BYTES = 1048576
     # A batch is inflated as a whole: without a bound a few kilobytes would become two gigabytes. No batch that a
-    # producer makes by its defaults comes near; fetch.buffer.memory allows for more.
+    # producer makes by its defaults comes near; fetch.buffer.memory and fetch.max.inflated.batch.bytes allow for more.
     LARGEST_INFLATED_BYTES = 100000000
     CLOSE_TIMEOUT_MS = 500
     PARKED_GRACE_MS = 5
@@ -629,13 +629,19 @@ cdef class FetchSender(RequestManager):
         item.job.read_leader_epoch = leader_epoch
         item.job.check_crcs = self.config.check_crcs
         item.job.read_committed = self.config.read_committed
-        item.job.max_inflated_bytes = <size_t>max(self.config.buffer_memory.load(), <int64_t>LARGEST_INFLATED_BYTES)
+        item.job.max_inflated_bytes = self._most_inflated_bytes()
+        item.job.max_record_headers = self.config.max_record_headers
         if not data.aborted_transactions.is_null:
             for i in range(data.aborted_transactions.value.size()):
                 aborted.producer_id = data.aborted_transactions.value[i].producer_id
                 aborted.first_offset = data.aborted_transactions.value[i].first_offset
                 item.job.add_aborted(aborted)
         self.fetched.push_back(item)
+
+    cdef size_t _most_inflated_bytes(self) noexcept nogil:
+        if self.config.max_inflated_batch_bytes > 0:
+            return <size_t>self.config.max_inflated_batch_bytes
+        return <size_t>max(self.config.buffer_memory.load(), <int64_t>LARGEST_INFLATED_BYTES)
 
     cdef void _queue_end(self, PartitionState* p, int64_t offset) noexcept nogil:
         cdef FetchedItem* item = new FetchedItem()

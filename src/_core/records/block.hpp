@@ -37,6 +37,7 @@ class BlockPool {
   // promise, and what is at least a huge page can be one.
   static constexpr size_t kMapped = 1u << 20;
   static constexpr size_t kHugePage = 2u << 20;
+  static constexpr size_t kMoved = 4u << 20;
 
   BlockPool() = default;
   static BlockPool* create() { return new (std::nothrow) BlockPool(); }
@@ -80,10 +81,7 @@ class BlockPool {
     if (want <= b->capacity) return true;
     uint8_t* p = want < kMapped ? static_cast<uint8_t*>(realloc(b->data, want)) : allocate(want);
     if (!p) return false;
-    if (want >= kMapped) {
-      memcpy(p, b->data, b->capacity);
-      deallocate(b->data, b->capacity);
-    }
+    if (want >= kMapped) move(p, b->data, b->capacity);
     live_bytes_.fetch_add(static_cast<int64_t>(want - b->capacity), std::memory_order_relaxed);
     b->data = p;
     b->capacity = want;
@@ -134,6 +132,19 @@ class BlockPool {
       free(data);
     } else {
       munmap(data, n);
+    }
+  }
+  // Frees what has been copied as it goes: a large block that grows never takes its memory twice.
+  static void move(uint8_t* to, uint8_t* from, size_t n) {
+    if (n < kMapped) {
+      memcpy(to, from, n);
+      free(from);
+      return;
+    }
+    for (size_t at = 0; at < n; at += kMoved) {
+      size_t part = n - at < kMoved ? n - at : kMoved;
+      memcpy(to + at, from + at, part);
+      munmap(from + at, part);
     }
   }
   static void destroy(Block* b) {

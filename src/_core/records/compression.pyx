@@ -35,7 +35,11 @@ cdef extern from "<zstd.h>" nogil:
         size_t pos
     enum ZSTD_ResetDirective:
         ZSTD_reset_session_only
+    enum ZSTD_dParameter:
+        ZSTD_d_windowLogMax
     ZSTD_DCtx* ZSTD_createDCtx()
+    size_t ZSTD_DCtx_setParameter(ZSTD_DCtx* context, ZSTD_dParameter parameter, int value)
+    size_t ZSTD_sizeof_DCtx(const ZSTD_DCtx* context)
     size_t ZSTD_DCtx_reset(ZSTD_DCtx* context, ZSTD_ResetDirective reset)
     size_t ZSTD_decompressStream(ZSTD_DCtx* context, ZSTD_outBuffer* output, ZSTD_inBuffer* input)
     unsigned ZSTD_isError(size_t code)
@@ -72,10 +76,14 @@ cdef extern from "records/inflater_spare.hpp" namespace "kc" nogil:
 
 cdef enum:
     SMALLEST_SLICE = 4096          # a smaller budget is not worth the calls
-    FURTHEST_BEGIN = 1 << 30       # views count a block's bytes in int32
     SHARED_BLOCK = 1 << 20         # room made at most for batches that follow
     WANTED_ROOM = 64 * 1024        # lz4 writes straight into room for a whole block (64 KiB in Kafka's clients)
     GENTLE_GROWTH = 8 << 20        # doubling up to here, by half beyond
+    LARGEST_SHARED = 8 << 20       # a block is not written on for further batches from here
+    # zstd keeps its own copy of the last bytes, as many as the stream asks for: 128 MiB at level 22. Up to 8 MiB, which
+    # levels up to 19 ask for, comes on top of the limit. What is more counts like output, as far as it is filled.
+    LARGEST_WINDOW_LOG = 27
+    FREE_CONTEXT = 9 << 20
     GZIP_OR_ZLIB = 15 + 32         # zlib's window bits with header detection
     XERIAL_HEADER = 16
 
@@ -143,6 +151,8 @@ cdef bint make_room(Inflater* inflater, size_t room) noexcept nogil:
     if block.capacity - inflater.at >= room:
         return True
     capacity = used + (used if used < GENTLE_GROWTH else used / 2)
+    if capacity > inflater.limit:
+        capacity = inflater.limit
     if capacity < used + room:
         capacity = used + room
     if inflater.begin > 0 or block.refs.load(memory_order_acquire) > 1:
@@ -169,8 +179,8 @@ cdef InflateResult produced(Inflater* inflater, size_t size, bint ended, bint pr
     """Accounts for one call of a streaming codec."""
     inflater.at += size
     if inflater.at - inflater.begin > inflater.limit:
-        inflater.detail = formatted(b"%s: inflates beyond %llu bytes", codec_name(inflater.codec),
-                                    <unsigned long long>inflater.limit)
+        inflater.detail = formatted(b"%s: inflates beyond %llu bytes (fetch.max.inflated.batch.bytes)",
+                                    codec_name(inflater.codec), <unsigned long long>inflater.limit)
         return INFLATE_BAD
     if ended:
         inflater.block.size = inflater.at
@@ -225,14 +235,30 @@ cdef InflateResult begin_zstd(Inflater* inflater) noexcept nogil:
         inflater.zstd = ZSTD_createDCtx()
         if inflater.zstd == NULL:
             return no_memory(inflater)
+        ZSTD_DCtx_setParameter(inflater.zstd, ZSTD_d_windowLogMax, LARGEST_WINDOW_LOG)
     ZSTD_DCtx_reset(inflater.zstd, ZSTD_reset_session_only)
     return INFLATE_MORE
+
+
+cdef bint window_is_too_large(Inflater* inflater) noexcept nogil:
+    """Whether output and window together take more than the limit. The window is filled as output comes."""
+    cdef size_t used = inflater.at - inflater.begin
+    cdef size_t window = ZSTD_sizeof_DCtx(inflater.zstd)
+    if window > used:
+        window = used
+    if window <= FREE_CONTEXT or used + window <= inflater.limit + FREE_CONTEXT:
+        return False
+    inflater.detail = formatted(b"zstd: %llu bytes and a window of as much as %llu bytes are beyond %llu bytes "
+                                b"(fetch.max.inflated.batch.bytes)", <unsigned long long>used,
+                                <unsigned long long>window, <unsigned long long>inflater.limit)
+    return True
 
 
 cdef InflateResult step_zstd(Inflater* inflater, size_t room, size_t feed) noexcept nogil:
     cdef ZSTD_inBuffer source
     cdef ZSTD_outBuffer target
     cdef size_t code
+    cdef InflateResult result
     source.src = inflater.next_in
     source.size = feed
     source.pos = 0
@@ -244,7 +270,10 @@ cdef InflateResult step_zstd(Inflater* inflater, size_t room, size_t feed) noexc
         return bad(inflater, ZSTD_getErrorName(code))
     inflater.next_in += source.pos
     inflater.in_left -= source.pos
-    return produced(inflater, target.pos, code == 0 and inflater.in_left == 0, source.pos > 0 or target.pos > 0)
+    result = produced(inflater, target.pos, code == 0 and inflater.in_left == 0, source.pos > 0 or target.pos > 0)
+    if result == INFLATE_MORE and window_is_too_large(inflater):
+        return INFLATE_BAD
+    return result
 
 
 # ---- lz4
@@ -387,9 +416,11 @@ cdef InflateResult inflate_begin(Inflater* inflater, int codec, int magic, const
     inflater.header_fed = 0
     inflater.out_of_memory = False
     inflater.limit = limit if 0 < limit < INT32_MAX - 1 else INT32_MAX - 1
+    if inflater.block != NULL and inflater.block.refs.load(memory_order_acquire) == 1:
+        inflater.at = 0    # nothing looks into it
     inflater.begin = inflater.at
     inflater.ahead = ahead
-    if inflater.block == NULL or inflater.at > FURTHEST_BEGIN or inflater.block.capacity - inflater.at < length:
+    if inflater.block == NULL or inflater.at > LARGEST_SHARED or inflater.block.capacity - inflater.at < length:
         if not new_block(inflater, shared_capacity(inflater)):
             return no_memory(inflater)
     if codec == CODEC_GZIP:

@@ -75,6 +75,7 @@ struct DecodeJob {
   bool read_committed = false;
   std::vector<AbortedTransaction> aborted;  // of this partition, sorted by first_offset: see add_aborted
   size_t max_inflated_bytes = 0;      // refuse a batch that inflates beyond this (0: no bound)
+  int32_t max_record_headers = INT32_MAX;  // refuse a record with more
   Columns* columns = nullptr;         // where to append; borrowed
   InflateAhead* ahead = nullptr;      // what others inflate of it meanwhile, or nullptr; a reference is held by the job
 

@@ -64,6 +64,7 @@ cdef extern from "records/decode.hpp" namespace "kc" nogil:
         bint read_committed
         vector[AbortedTransaction] aborted
         size_t max_inflated_bytes
+        int32_t max_record_headers
         Columns* columns
         InflateAhead* ahead
         int64_t next_offset

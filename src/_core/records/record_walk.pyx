@@ -3,13 +3,15 @@
 thread: N or A; pure function of a job. Never: reads past the batch's records, takes a length it has not checked,
 allocates per record.
 """
-from kconsumer._core.base.cpp cimport uint64_t
+from kconsumer._core.base.cpp cimport string, uint64_t
 from kconsumer._core.base.status cimport ERR_BAD_MSG, ERR_CRIT_SYS_RESOURCE, Status
 from kconsumer._core.records.bytes cimport (
     RecordFields, formatted, load_be16, put_null, put_view, read_plain_record, read_varint, read_varlong,
 )
 from kconsumer._core.records.columns cimport Columns, HeadersRef, Run
 from kconsumer._core.records.decode cimport BatchState
+
+cdef const char* TOO_MANY_HEADERS = b"too many headers"
 
 
 cdef void fail_batch(DecodeJob* job, int32_t code, const char* reason) noexcept nogil:
@@ -19,18 +21,26 @@ cdef void fail_batch(DecodeJob* job, int32_t code, const char* reason) noexcept 
     job.status = Status(code, formatted(b"%s at offset %lld: %s", kind, <long long>job.batch.base_offset, reason))
 
 
-cdef void fail_record(DecodeJob* job, const char* reason) noexcept nogil:
+cdef void fail_record(DecodeJob* job, RecordFields* f, const char* reason) noexcept nogil:
+    cdef string detail
+    if reason == TOO_MANY_HEADERS:
+        detail = formatted(b"it has %d headers, and fetch.max.record.headers allows %d", <int>f.header_count,
+                           <int>job.max_record_headers)
+        reason = detail.c_str()
     job.status = Status(ERR_BAD_MSG, formatted(b"batch at offset %lld: record %d of %d: %s",
                                                <long long>job.batch.base_offset, <int>job.batch_record + 1,
                                                <int>job.batch.count, reason))
 
 
-cdef const char* check_headers(RecordFields* f, const uint8_t* p) noexcept nogil:
+cdef const char* check_headers(RecordFields* f, const uint8_t* p, int32_t most) noexcept nogil:
     """Walks the raw headers once, so that whoever reads them later need not check a length again."""
     cdef int32_t length = 0
     cdef int32_t _i
     if f.header_count < 0:
         return b"the header count is negative"
+    if f.header_count > most:
+        # Each takes two bytes here, and some hundred as Python's objects.
+        return TOO_MANY_HEADERS
     for _i in range(f.header_count):
         if not read_varint(p, f.end, length):
             return b"the length of a header's key cannot be read"
@@ -52,7 +62,8 @@ cdef const char* check_headers(RecordFields* f, const uint8_t* p) noexcept nogil
     return NULL
 
 
-cdef const char* read_record(const uint8_t* p, const uint8_t* end, RecordFields* f) noexcept nogil:
+cdef const char* read_record(const uint8_t* p, const uint8_t* end, RecordFields* f,
+                             int32_t most_headers) noexcept nogil:
     """Reads one record at p; NULL, or what is wrong with it. f.end is where the next one begins."""
     cdef int32_t length = 0
     if not read_varint(p, end, length):
@@ -91,7 +102,7 @@ cdef const char* read_record(const uint8_t* p, const uint8_t* end, RecordFields*
     f.headers = p
     if f.header_count == 0 and p == end:
         return NULL
-    return check_headers(f, p)
+    return check_headers(f, p, most_headers)
 
 
 cdef void extend_run(DecodeJob* job, int32_t row_start) noexcept nogil:
@@ -173,9 +184,9 @@ cdef WalkResult walk_records(DecodeJob* job, size_t budget_bytes) noexcept nogil
             result = WALK_FULL
             break
         if not read_plain_record(p, end, f):
-            reason = read_record(p, end, &f)
+            reason = read_record(p, end, &f, job.max_record_headers)
         elif f.headers != f.end or f.header_count != 0:
-            reason = check_headers(&f, f.headers)
+            reason = check_headers(&f, f.headers, job.max_record_headers)
         if reason != NULL:
             break
         if f.offset_delta <= previous or f.offset_delta > last_delta:
@@ -216,7 +227,7 @@ cdef WalkResult walk_records(DecodeJob* job, size_t budget_bytes) noexcept nogil
         reason = b"bytes are left over after the last record"
         job.batch_record = count - 1
     if reason != NULL:
-        fail_record(job, reason)
+        fail_record(job, &f, reason)
         return WALK_BAD
     return result
 
@@ -228,10 +239,10 @@ cdef int control_record_type(DecodeJob* job) noexcept nogil:
     cdef RecordFields f
     if batch.count == 0:
         return -1
-    reason = read_record(origin + job.record_position, origin + batch.records_end, &f)
+    reason = read_record(origin + job.record_position, origin + batch.records_end, &f, job.max_record_headers)
     if reason == NULL and (f.key_length < 4 or load_be16(f.key) < 0):
         reason = b"the key of a control record is not one"
     if reason != NULL:
-        fail_record(job, reason)
+        fail_record(job, &f, reason)
         return -2
     return load_be16(f.key + 2)

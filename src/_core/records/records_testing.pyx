@@ -142,7 +142,7 @@ cdef class Job:
     cdef atomic[int64_t] inflated_ahead
 
     def __cinit__(self, Pool pool, bytes data, *, fetch_offset=0, check_crcs=True, read_committed=False, aborted=(),
-                  max_inflated_bytes=0, capacity=65536, lead=0):
+                  max_inflated_bytes=0, max_record_headers=None, capacity=65536, lead=0):
         cdef AbortedTransaction transaction
         cdef Block* block = pool.pool.take(lead + len(data))
         self.pool = pool
@@ -158,6 +158,8 @@ cdef class Job:
         self.job.check_crcs = check_crcs
         self.job.read_committed = read_committed
         self.job.max_inflated_bytes = max_inflated_bytes
+        if max_record_headers is not None:
+            self.job.max_record_headers = max_record_headers
         for producer_id, first_offset in aborted:
             transaction.producer_id = producer_id
             transaction.first_offset = first_offset

@@ -16,6 +16,8 @@ struct FetchConfig {
   std::atomic<int32_t> max_bytes{52428800};
   std::atomic<int32_t> max_partition_bytes{0};  // 0: a share of what one response may bring
   std::atomic<int64_t> buffer_memory{64 << 20};
+  int64_t max_inflated_batch_bytes = 0;         // 0: see FetchSender
+  int32_t max_record_headers = INT32_MAX;
   bool check_crcs = true;
   bool read_committed = true;
   bool partition_eof = false;

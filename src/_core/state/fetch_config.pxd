@@ -16,6 +16,8 @@ cdef extern from "state/fetch_config.hpp" namespace "kc" nogil:
         atomic[int32_t] max_bytes
         atomic[int32_t] max_partition_bytes
         atomic[int64_t] buffer_memory
+        int64_t max_inflated_batch_bytes
+        int32_t max_record_headers
         bint check_crcs
         bint read_committed
         bint partition_eof

@@ -132,6 +132,12 @@ _FETCH = (
     integer("fetch.buffer.memory", 1024, 2**40, 67_108_864, "Bound in bytes of fetched records: asked for and not yet "
             "arrived, and arrived and not yet taken, inflated size counted.", runtime=True,
             aliases=(Alias("queued.max.messages.kbytes", factor=1024, minimum=1, maximum=2_097_151),)),
+    integer("fetch.max.inflated.batch.bytes", 0, INT32_MAX - 1, 0, "Bytes that one compressed batch may inflate to. "
+            "A larger one is reported as `_BAD_COMPRESSION` and stops its partition. A zstd window beyond 8 MiB counts "
+            "too, as far as it is used. 0: the larger of `fetch.buffer.memory` and 100,000,000.",
+            librdkafka_default=ABSENT),
+    integer("fetch.max.record.headers", 1, INT32_MAX, 10_000, "Headers that one record may have. A record with more "
+            "is reported as `_BAD_MSG` and stops its partition.", librdkafka_default=ABSENT),
     boolean("check.crcs", True, "Verify the CRC of every batch.", librdkafka_default=False),
     enum("isolation.level", words("read_uncommitted", "read_committed"), "read_committed", "Whether records of aborted "
          "and open transactions are left out."),

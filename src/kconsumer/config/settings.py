@@ -59,6 +59,8 @@ class Settings:
     fetch_max_bytes: int
     max_partition_fetch_bytes: int
     fetch_buffer_memory: int
+    fetch_max_inflated_batch_bytes: int
+    fetch_max_record_headers: int
     check_crcs: bool
     isolation_level: str
     auto_offset_reset: OffsetReset

@@ -371,3 +371,17 @@ def test_raw_snappy_without_the_java_framing():
     payload = raw_snappy(b"".join(record(*r) for r in records))
     rows, _ = decode(batch(records, codec=SNAPPY, payload=payload))
     assert rows == expected(records)
+
+
+@pytest.mark.parametrize("codec", [NONE, ZSTD])
+def test_a_record_with_more_headers_than_allowed_fails_and_those_before_it_are_kept(codec):
+    headers = [(b"h", None)] * 4
+    records = [(0, 0, None, b"a", headers[:3]), (1, 0, None, b"b", headers), (2, 0, None, b"c", [])]
+    rows, report = decode(batch(records, codec=codec), max_record_headers=4)
+    assert report["code"] == 0
+    assert rows == expected(records)
+    rows, report = decode(batch(records, codec=codec), max_record_headers=3)
+    assert rows == expected(records[:1])
+    assert report["code"] == -199
+    assert "record 2 of 3: it has 4 headers, and fetch.max.record.headers allows 3" in report["detail"]
+    assert report["error_next_offset"] == 3
