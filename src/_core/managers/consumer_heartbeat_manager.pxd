@@ -2,6 +2,7 @@
 from kconsumer._core.base.cpp cimport int32_t, int64_t, map, string, uint64_t, unordered_map, vector
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.events.background_event cimport BackgroundEventQueue
+from kconsumer._core.events.topic_partition cimport TopicPartition
 from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager
 from kconsumer._core.managers.membership_manager cimport MembershipManager
 from kconsumer._core.managers.metadata_request_manager cimport MetadataRequestManager
@@ -102,6 +103,8 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     cdef int64_t _resolve(self, int64_t now_ms) noexcept nogil
     cdef void _show_target(self, int64_t now_ms) noexcept nogil
     cdef bint _has_name(self, const Uuid& id) noexcept nogil
+    cdef void _forget_names(self) noexcept nogil
+    cdef void _keep_names(self, vector[TopicPartition]& held, unordered_map[Uuid, string]& kept) noexcept nogil
     cdef void _send_lookup(self, int64_t now_ms) noexcept nogil
     cdef void _on_lookup(self, Reader& reader, Request* request, Response* response, int64_t now_ms) noexcept nogil
     cdef void _tell_unresolved(self, const Uuid& id, int32_t code) noexcept nogil

@@ -83,6 +83,11 @@ cdef enum:
     LEAVE_EPOCH = -1
     STATIC_LEAVE_EPOCH = -2         # leaves for a while: its partitions wait until the session times out
     DEFAULT_INTERVAL_MS = 5000      # the broker's default, until it has said its own
+    # What is believed of an interval: a member that hardly beats is dropped, one that beats all the time is a load. The
+    # broker's own configuration allows 5 to 15 seconds by default.
+    LEAST_INTERVAL_MS = 50
+    LARGEST_INTERVAL_MS = 60000
+    SPARE_NAMES = 1000              # names of topics that are kept beside those of the assignment
     # How long a heartbeat may go unanswered: the session timeout is the broker's secret, nine intervals by default.
     UNANSWERED_INTERVALS = 6
     UNANSWERED_LEAST_MS = 3000
@@ -457,11 +462,14 @@ cdef class ConsumerHeartbeatManager(RequestManager):
             self._on_success(message, now_ms)
 
     cdef void _on_success(self, ConsumerGroupHeartbeatResponse& message, int64_t now_ms) noexcept nogil:
+        cdef int64_t interval_ms
         self.state.on_success()
         self.refused_told = False
         if message.heartbeat_interval_ms > 0:
-            self.next_ms += message.heartbeat_interval_ms - self.interval_ms
-            self.interval_ms = message.heartbeat_interval_ms
+            interval_ms = min(max(<int64_t>message.heartbeat_interval_ms, <int64_t>LEAST_INTERVAL_MS),
+                              <int64_t>LARGEST_INTERVAL_MS)
+            self.next_ms += interval_ms - self.interval_ms
+            self.interval_ms = interval_ms
         if not message.member_id.is_null and not message.member_id.value.empty():
             self.member_id = message.member_id.value
         if self.joining or message.member_epoch != self.membership.epoch:
@@ -552,7 +560,35 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self.lookup.on_success()
         self.lookup_backoff.retry_backoff_ms = self.backoff.retry_backoff_ms
         self.lookup_backoff.retry_backoff_max_ms = LOOKUP_BACKOFF_MAX_MS
+        if self.names.size() > 2 * self.assigned.size() + SPARE_NAMES:
+            self._forget_names()
         self._show_target(now_ms)
+
+    cdef void _forget_names(self) noexcept nogil:
+        """Keeps what the assignment, and what this member still owns, are called."""
+        cdef unordered_map[Uuid, string] kept
+        self._keep_names(self.member.owned, kept)
+        self._keep_names(self.member.revoking, kept)
+        self._keep_names(self.member.assigning, kept)
+        it = self.assigned.begin()
+        while it != self.assigned.end():
+            if self.names.count(dereference(it).first) != 0:
+                kept[dereference(it).first] = self.names[dereference(it).first]
+            preincrement(it)
+        self.names.swap(kept)
+        self.ids.clear()
+        named = self.names.begin()
+        while named != self.names.end():
+            self.ids[dereference(named).second] = dereference(named).first
+            preincrement(named)
+        self.told.clear()
+
+    cdef void _keep_names(self, vector[TopicPartition]& held, unordered_map[Uuid, string]& kept) noexcept nogil:
+        cdef size_t i
+        for i in range(held.size()):
+            it = self.ids.find(held[i].topic)
+            if it != self.ids.end():
+                kept[dereference(it).second] = held[i].topic
 
     cdef int64_t _resolve(self, int64_t now_ms) noexcept nogil:
         """Names for the topic ids of the target. It is held until they were asked for; then what has a name goes on,
@@ -628,6 +664,8 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         if message.throttle_time_ms > 0:
             self.delegate.network.throttle(response.node_id, message.throttle_time_ms, now_ms)
         for i in range(message.topics.size()):
+            if self.assigned.count(message.topics[i].topic_id) == 0:
+                continue
             if message.topics[i].error_code != 0:
                 self._tell_unresolved(message.topics[i].topic_id, message.topics[i].error_code)
             elif not message.topics[i].name.is_null:

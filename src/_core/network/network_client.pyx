@@ -86,6 +86,8 @@ cdef size_t MAX_IN_FLIGHT = 5
 cdef int64_t SLOW_CONNECT_MS = 1000
 # The longest wait before a broker that Metadata lists is tried again.
 cdef int64_t LISTED_RETRY_MS = 1000
+# The longest throttling that is obeyed; a response could ask for 24 days. A broker that means it throttles again.
+cdef int32_t LONGEST_THROTTLE_MS = 300000
 
 
 cdef size_t max_in_flight(int channel) noexcept nogil:
@@ -400,6 +402,7 @@ cdef class NetworkClient(Authenticator):
         cdef Node* node = self.find_node(node_id)
         if node == NULL or throttle_ms <= 0:
             return
+        throttle_ms = min(throttle_ms, LONGEST_THROTTLE_MS)
         node.throttled_until_ms = max(node.throttled_until_ms, now_ms + throttle_ms)
         node.stats().throttle_ms += throttle_ms
         node.stats().throttles_ms.add(throttle_ms)

@@ -156,7 +156,8 @@ class GroupConsumer(GroupCore):
         member_id, epoch = self._memberid()
         instance = self._settings.group_instance_id
         return b"".join((
-            _GROUP_METADATA_MAGIC, struct.pack("=i", epoch), group.encode(), b"\0", member_id.encode(), b"\0",
+            _GROUP_METADATA_MAGIC, struct.pack("=i", epoch), group.encode(), b"\0",
+            member_id.encode("utf-8", "surrogateescape"), b"\0",  # brokers give it, and may give any bytes
             b"\1" if instance is None else b"\0" + instance.encode() + b"\0",
         ))
 

@@ -260,6 +260,15 @@ def test_a_shorter_throttle_does_not_cut_a_longer_one(broker, driver, clock):
     assert driver.ready(-2) == BUSY
 
 
+def test_no_throttling_lasts_longer_than_five_minutes(broker, driver, clock):
+    broker.negotiate(driver)
+    driver.throttle(-2, 2**31 - 1)
+    clock.advance(299_999)
+    assert driver.ready(-2) == BUSY
+    clock.advance(1)
+    assert driver.ready(-2) == READY
+
+
 def test_a_throttled_connection_does_not_wake_the_poll(broker, driver):
     broker.negotiate(driver)
     driver.throttle(-2, 500_000)
