@@ -4,6 +4,7 @@
 PYTHON ?= python3
 KAFKA ?= embedded
 FUZZ_SECONDS ?= 30
+HOSTILE_SECONDS ?= 1800
 SOAK_SECONDS ?= 600
 TEST_PROCESSES ?= 2
 ARGS ?=
@@ -17,7 +18,7 @@ SOURCES := $(wildcard src tests tools benchmarks examples setup.py)
 
 .DEFAULT_GOAL := build
 .PHONY: setup build debug test test-spark test-full cluster-test quicktest lint generate docs wheel wheel-test demo bench bench-decode bench-spark \
-        drop-in test-openssl-1.1.1 fuzz sanitize soak clean
+        drop-in test-openssl-1.1.1 fuzz audit sanitize soak clean
 
 # A venv with the development tools and an editable install. The stamps make the second time quick.
 setup: $(STAMPS)/setup
@@ -131,8 +132,14 @@ $(STAMPS)/drop-in: $(STAMPS)/setup
 drop-in: build $(STAMPS)/drop-in
 	$(PY) tools/drop_in.py $(SOURCE) $(ARGS)
 
-fuzz: $(STAMPS)/setup $(STAMPS)/system-fuzz
+# Each parser for FUZZ_SECONDS; then a broker that lies for HOSTILE_SECONDS: whatever comes up, and every value of every field.
+fuzz: build $(STAMPS)/system-fuzz
 	FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz/run.sh $(ARGS)
+	HOSTILE_SECONDS=$(HOSTILE_SECONDS) $(PY) -m pytest tests/hostile/test_lies.py -s
+
+# Known vulnerabilities of the packages that the extras and the development tools resolve to. Needs the network.
+audit: $(STAMPS)/setup
+	tools/audit.sh $(PY)
 
 sanitize: build
 	tools/sanitize.sh thread $(ARGS)

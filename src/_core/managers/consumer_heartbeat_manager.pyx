@@ -161,6 +161,9 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self.target_open = False
         self.target_known = False
         self.assigned.clear()
+        # Nothing is owned any more, and a name that was told wrongly is not believed in the next session.
+        self.names.clear()
+        self.ids.clear()
         self.told.clear()
         self.state.on_success()
 
