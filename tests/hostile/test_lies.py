@@ -232,6 +232,12 @@ def test_what_was_found(stage: Stage, name: str) -> None:
     stage.play([alone(*FOUND[name])])
 
 
+def test_a_topic_under_another_name(stage: Stage) -> None:
+    """What it was called is forgotten when the member joins again."""
+    lie = FieldLie(("topics", "*", "name"), b"127.0.0.1")
+    stage.play([alone("Metadata", lie, group="consumer")])
+
+
 @pytest.mark.timeout(0)
 def test_lies_do_no_harm(stage: Stage) -> None:
     before = stage.played

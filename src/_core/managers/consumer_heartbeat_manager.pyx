@@ -596,6 +596,11 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     cdef int64_t _resolve(self, int64_t now_ms) noexcept nogil:
         """Names for the topic ids of the target. It is held until they were asked for; then what has a name goes on,
         and the rest is asked again: a topic that is deleted leaves the target by itself."""
+        if not self.target_open and self.target_known and self.metadata.updates != self.metadata_seen:
+            self.metadata_seen = self.metadata.updates
+            if self._was_named_wrongly():
+                self.target_open = True
+                self._show_target(now_ms)
         if not self.target_open:
             return INT64_MAX
         if self.metadata.updates != self.metadata_seen:
@@ -608,6 +613,17 @@ cdef class ConsumerHeartbeatManager(RequestManager):
             return self.lookup.wait_ms(now_ms)
         self._send_lookup(now_ms)
         return INT64_MAX
+
+    cdef bint _was_named_wrongly(self) noexcept nogil:
+        """Whether Metadata has another name for a topic of the target. Kafka renames none: some broker has lied."""
+        cdef const string* name
+        it = self.assigned.begin()
+        while it != self.assigned.end():
+            name = self.positions.cluster.name_of(dereference(it).first)
+            if name != NULL and self.names[dereference(it).first] != dereference(name):
+                return True
+            preincrement(it)
+        return False
 
     cdef void _show_target(self, int64_t now_ms) noexcept nogil:
         """Hands the target to MembershipManager as far as its topics have names."""
