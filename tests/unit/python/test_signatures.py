@@ -19,7 +19,7 @@ def parameters(of):
     return list(inspect.signature(of).parameters)
 
 
-@pytest.mark.parametrize(("name", "method"), METHODS, ids=".".join)
+@pytest.mark.parametrize(("name", "method"), METHODS, ids=map(".".join, METHODS))
 def test_a_method_has_a_signature_and_a_docstring(name, method):
     found = getattr(getattr(kconsumer, name), method)
     assert "args" not in parameters(found)
