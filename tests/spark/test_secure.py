@@ -3,7 +3,11 @@ no secret is shown. The Python workers that read are processes of their own, as 
 
 from __future__ import annotations
 
+import json
+import os
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -298,3 +302,48 @@ def test_options_show_no_property(
         parsed = ReadOptions.parse({"kafka.bootstrap.servers": "b:1", "subscribe": "t", **way(files, provider)})
         assert_hidden(f"{parsed!r} {parsed}")
         assert pickle.loads(pickle.dumps(parsed)) == parsed
+
+
+LOGGED = """
+import json, sys, urllib.request
+from tests.spark.session import session
+
+folder, options = sys.argv[1], json.loads(sys.stdin.read())
+spark = session("logged", spark_eventLog_enabled="true", spark_eventLog_dir="file://" + folder,
+                spark_eventLog_compress="false", spark_ui_enabled="true", spark_ui_port="0")
+frame = spark.read.format("kconsumer").options(**options).load().groupBy("partition").count()
+frame.explain(True)
+frame.explain("formatted")
+print("found", sum(row[1] for row in frame.collect()))
+try:
+    spark.read.format("kconsumer").options(**{**options, "kafka.sasl.password": sys.argv[2]}).load().collect()
+except Exception as refused:
+    print("refused", refused, repr(refused))
+context = spark.sparkContext
+for page in ("environment/", "SQL/", "SQL/execution/?id=0", "jobs/", "stages/",
+             f"api/v1/applications/{context.applicationId}/sql?details=true&planDescription=true",
+             f"api/v1/applications/{context.applicationId}/environment"):
+    with urllib.request.urlopen(f"{context.uiWebUrl}/{page}") as shown:
+        print("page", page, shown.read().decode())
+spark.stop()
+"""
+
+
+def test_no_secret_in_the_event_log_or_the_ui(
+    secured: KafkaCluster, provider: OidcProvider, files: SimpleNamespace, tmp_path: Path,
+    assert_hidden: Callable[[str], None],
+) -> None:
+    """What a query leaves behind for whoever looks at it later; one query succeeds, one is refused."""
+    options = {"kafka.bootstrap.servers": secured.bootstrap(WAYS[plain]), "subscribe": "t",
+               "startingOffsets": "earliest", **plain(files, provider)}
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", LOGGED, str(tmp_path), WRONG], input=json.dumps(options), text=True, timeout=110,
+        capture_output=True, check=False, cwd=root,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(root), str(root / "tests")])})
+    assert done.returncode == 0, done.stderr
+    assert f"found {sum(RECORDS.values())}" in done.stdout and "refused " in done.stdout
+    assert "page api/v1/applications" in done.stdout
+    events = "\n".join(path.read_text() for path in tmp_path.rglob("*") if path.is_file() and path.suffix != ".crc")
+    assert "SparkListenerSQLExecutionStart" in events and "kconsumer" in events
+    assert_hidden(events + done.stdout + done.stderr)
