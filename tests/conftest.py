@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from kconsumer.testing import EmbeddedCluster, KafkaCluster
@@ -18,7 +19,12 @@ _names = itertools.count(1)
 
 
 def pytest_configure() -> None:
-    """A job that a shell put into the background ignores SIGINT, and so would every program that a test starts."""
+    """No example of a property has a time limit: a busy machine would break it.
+
+    A job that a shell put into the background ignores SIGINT, and so would every program that a test starts.
+    """
+    hypothesis.settings.register_profile("no deadline", deadline=None)
+    hypothesis.settings.load_profile("no deadline")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
