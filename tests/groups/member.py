@@ -311,11 +311,26 @@ class Output:
         self.kafka = confluent_kafka
         self.member = member
         self.topic = options["topic"]
-        self.producer = confluent_kafka.Producer({
+        self.config = {
             "bootstrap.servers": member.options.config["bootstrap.servers"], "linger.ms": 5,
-            "transactional.id": options["transactional.id"], "transaction.timeout.ms": 10_000})
-        self.producer.init_transactions(60)
+            "transactional.id": options["transactional.id"], "transaction.timeout.ms": 10_000}
+        self.producer = self.make_producer()
         self.open: dict[str, int] = {}
+
+    def make_producer(self) -> Any:
+        producer = self.kafka.Producer(self.config)
+        producer.init_transactions(60)
+        return producer
+
+    def abort(self) -> None:
+        """A transaction that the coordinator has ended meanwhile, as while this process was stopped, is fatal to
+        librdkafka's producer: another one takes its place."""
+        try:
+            self.producer.abort_transaction(10)
+        except self.kafka.KafkaException as error:
+            if not error.args[0].fatal():
+                raise
+            self.producer = self.make_producer()
 
     def put(self, message: Any) -> None:
         if not self.open:
@@ -340,7 +355,7 @@ class Output:
             self.member.trace.write("transaction", o=offsets, ok=False, error=why.name(), text=why.str())
             if why.fatal():
                 os._exit(4)
-            self.producer.abort_transaction(10)
+            self.abort()
             self.rewind(offsets)
 
     def abandon(self) -> None:
@@ -348,7 +363,7 @@ class Output:
         if self.open:
             self.member.trace.write("transaction", o=self.open, ok=False, error="lost", text="")
             self.open = {}
-            self.producer.abort_transaction(10)
+            self.abort()
 
     def rewind(self, offsets: dict[str, int]) -> None:
         still = [name for name in offsets if name in self.member.owned]
