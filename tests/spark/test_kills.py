@@ -6,6 +6,7 @@ the rest: every record is in the Parquet files once.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -173,15 +174,13 @@ def mixed(kinds: list[Kill], count: int, noise: random.Random) -> list[Kill]:
     return kills
 
 
-def survive(query: Query, kills: list[Kill], spark: Any, noise: random.Random) -> None:
+@contextlib.contextmanager
+def loaded(query: Query, spark: Any) -> Iterator[None]:
+    """Write records while the query runs; after the block, kill the query, let it end its work and check its output."""
     load = Load(query.cluster, query.topic, PER_SECOND)
     query.start()
     try:
-        for kill in kills:
-            query.wait_for_triggers(2)
-            time.sleep(noise.random() * 2)
-            kill(query)
-        query.wait_for_triggers(1)
+        yield
         query.kill()
         count = load.end()
         query.finish()
@@ -189,6 +188,15 @@ def survive(query: Query, kills: list[Kill], spark: Any, noise: random.Random) -
         load.stop()
         query.kill()
     check(query, count, spark)
+
+
+def survive(query: Query, kills: list[Kill], spark: Any, noise: random.Random) -> None:
+    with loaded(query, spark):
+        for kill in kills:
+            query.wait_for_triggers(2)
+            time.sleep(noise.random() * 2)
+            kill(query)
+        query.wait_for_triggers(1)
 
 
 def check(query: Query, count: int, spark: Any) -> None:
@@ -261,9 +269,7 @@ def test_tasks_that_run_twice_at_once(spark: Any, cluster: KafkaCluster, tmp_pat
     events.mkdir()
     with Standalone(tmp_path, hosts=True) as standalone:
         query = Query(cluster, "killed", tmp_path, standalone.master, (*SPECULATION, f"spark.eventLog.dir={events}"))
-        load = Load(cluster, "killed", PER_SECOND)
-        query.start()
-        try:
+        with loaded(query, spark):
             query.wait_for_triggers(2)
             for number in range(4):
                 workers = [pid for executor in standalone.executors()
@@ -278,14 +284,7 @@ def test_tasks_that_run_twice_at_once(spark: Any, cluster: KafkaCluster, tmp_pat
                     except ProcessLookupError:  # Spark ends a worker whose task is not wanted any more
                         pass
                 query.wait_for_triggers(1)
-            query.kill()
-            count = load.end()
-            query.finish()
-        finally:
-            load.stop()
-            query.kill()
     assert any(speculative(path) for path in events.rglob("*") if path.is_file())
-    check(query, count, spark)
 
 
 def speculative(events: Path) -> int:

@@ -8,7 +8,7 @@ from libc.string cimport memcpy, memset
 from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint8_t, vector
 from kconsumer._core.base.status cimport ERR_INVALID_ARG
 from kconsumer._core.records.arrow_build cimport (
-    add_buffer, add_view_buffers, new_dictionary, open_array, out_of_memory, own_buffer, put_offset, too_long,
+    add_buffer, add_dictionary, add_view_buffers, open_array, out_of_memory, own_buffer, put_offset, too_long,
 )
 from kconsumer._core.records.arrow_export cimport (
     COLUMN_HEADERS, COLUMN_KEY, COLUMN_LEADER_EPOCH, COLUMN_OFFSET, COLUMN_PARTITION, COLUMN_TIMESTAMP,
@@ -75,33 +75,6 @@ cdef Status export_timestamp_type(const ArrowSource* source, const ArrowField* f
 
 # ---- topic
 
-cdef Status export_dictionary(const ArrowSource* source, ArrowArray* array) noexcept nogil:
-    """All topics, as the values of the indices in `array`."""
-    cdef ArrowArray* out = new_dictionary(array)
-    cdef size_t count = source.topics.size()
-    cdef size_t bytes = 0
-    cdef size_t i
-    cdef int32_t* offsets
-    cdef char* data
-    if out == NULL:
-        return out_of_memory()
-    open_array(out, <int64_t>count, 0, 0, NULL)
-    add_buffer(out, NULL)
-    for i in range(count):
-        bytes += source.topics[i].size()
-    offsets = <int32_t*>own_buffer(out, (count + 1) * 4)
-    data = <char*>own_buffer(out, bytes)
-    if offsets == NULL or data == NULL:
-        return out_of_memory()
-    bytes = 0
-    for i in range(count):
-        offsets[i] = <int32_t>bytes
-        memcpy(data + bytes, source.topics[i].data(), source.topics[i].size())
-        bytes += source.topics[i].size()
-    offsets[count] = <int32_t>bytes
-    return Status()
-
-
 cdef Status export_topic_text(const ArrowSource* source, const ArrowField* field, ArrowArray* out) noexcept nogil:
     """The topic's name written out for every row."""
     cdef int64_t n = source.row_end - source.row_start
@@ -150,7 +123,7 @@ cdef Status export_topic(const ArrowSource* source, const ArrowField* field, Arr
     status = export_int32(source, &source.run_topics, out)
     if not status.ok():
         return status
-    return export_dictionary(source, out)
+    return add_dictionary(out, source.topics)
 
 
 # ---- offset and timestamp

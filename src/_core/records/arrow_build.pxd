@@ -1,5 +1,5 @@
 # Makes and releases single Arrow arrays. thread: A; release on any thread.
-from kconsumer._core.base.cpp cimport int32_t, int64_t, string
+from kconsumer._core.base.cpp cimport int32_t, int64_t, string, vector
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.records.arrow_export cimport ArrowArray
 from kconsumer._core.records.columns cimport Columns
@@ -10,9 +10,10 @@ cdef void open_array(ArrowArray* out, int64_t length, int64_t offset, int64_t nu
 cdef void add_buffer(ArrowArray* array, const void* buffer) noexcept nogil
 # A new buffer of the array's own; NULL when memory is out.
 cdef void* own_buffer(ArrowArray* array, size_t bytes) noexcept nogil
-# Further arrays that belong to this one, zeroed (not open yet); NULL when memory is out.
+# A further array that belongs to this one, zeroed (not open yet); NULL when memory is out.
 cdef ArrowArray* add_child(ArrowArray* array) noexcept nogil
-cdef ArrowArray* new_dictionary(ArrowArray* array) noexcept nogil
+# The strings that the indices in `array` stand for.
+cdef Status add_dictionary(ArrowArray* array, const vector[string]& values) noexcept nogil
 # The last buffers of a view array: the blocks its Columns pin, and their sizes. False when memory is out.
 cdef bint add_view_buffers(ArrowArray* array) noexcept nogil
 cdef Status out_of_memory() noexcept nogil

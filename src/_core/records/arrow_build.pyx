@@ -5,9 +5,9 @@ thread: A; the release callbacks on any thread. Never: touches Python.
 Every array retains the Columns by itself, because a taker may move children out and release them one by one.
 """
 from libc.stdlib cimport free, malloc
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
-from kconsumer._core.base.cpp cimport vector
+from kconsumer._core.base.cpp cimport int32_t, int64_t, string, vector
 from kconsumer._core.base.status cimport ERR_CRIT_SYS_RESOURCE, ERR_INVALID_ARG
 from kconsumer._core.records.bytes cimport formatted
 
@@ -85,11 +85,31 @@ cdef ArrowArray* add_child(ArrowArray* array) noexcept nogil:
     return child
 
 
-cdef ArrowArray* new_dictionary(ArrowArray* array) noexcept nogil:
-    array.dictionary = <ArrowArray*>malloc(sizeof(ArrowArray))
-    if array.dictionary != NULL:
-        memset(array.dictionary, 0, sizeof(ArrowArray))
-    return array.dictionary
+cdef Status add_dictionary(ArrowArray* array, const vector[string]& values) noexcept nogil:
+    cdef ArrowArray* out = <ArrowArray*>malloc(sizeof(ArrowArray))
+    cdef size_t bytes = 0
+    cdef size_t i
+    cdef int32_t* offsets
+    cdef char* data
+    if out == NULL:
+        return out_of_memory()
+    memset(out, 0, sizeof(ArrowArray))
+    array.dictionary = out
+    open_array(out, <int64_t>values.size(), 0, 0, NULL)
+    add_buffer(out, NULL)
+    for i in range(values.size()):
+        bytes += values[i].size()
+    offsets = <int32_t*>own_buffer(out, (values.size() + 1) * 4)
+    data = <char*>own_buffer(out, bytes)
+    if offsets == NULL or data == NULL:
+        return out_of_memory()
+    bytes = 0
+    for i in range(values.size()):
+        offsets[i] = <int32_t>bytes
+        memcpy(data + bytes, values[i].data(), values[i].size())
+        bytes += values[i].size()
+    offsets[values.size()] = <int32_t>bytes
+    return Status()
 
 
 cdef bint add_view_buffers(ArrowArray* array) noexcept nogil:

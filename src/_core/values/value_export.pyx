@@ -2,11 +2,7 @@
 
 thread: A; release callbacks on any thread. Never: touches Python, changes the columns.
 """
-from libc.string cimport memcpy
-
-from kconsumer._core.records.arrow_build cimport (
-    add_buffer, add_child, new_dictionary, open_array, out_of_memory, own_buffer,
-)
+from kconsumer._core.records.arrow_build cimport add_buffer, add_child, add_dictionary, open_array, out_of_memory
 
 
 cdef ArrowField value_field(const Plan* plan, int32_t node) noexcept nogil:
@@ -21,32 +17,6 @@ cdef ArrowField value_field(const Plan* plan, int32_t node) noexcept nogil:
     for i in range(n.children.size()):
         field.children.push_back(value_field(plan, n.children[i]))
     return field
-
-
-cdef Status export_symbols(const ValueNode* node, ArrowArray* array) noexcept nogil:
-    cdef ArrowArray* out = new_dictionary(array)
-    cdef size_t count = node.symbols.size()
-    cdef size_t bytes = 0
-    cdef size_t i
-    cdef int32_t* offsets
-    cdef char* data
-    if out == NULL:
-        return out_of_memory()
-    open_array(out, <int64_t>count, 0, 0, NULL)
-    add_buffer(out, NULL)
-    for i in range(count):
-        bytes += node.symbols[i].size()
-    offsets = <int32_t*>own_buffer(out, (count + 1) * 4)
-    data = <char*>own_buffer(out, bytes)
-    if offsets == NULL or data == NULL:
-        return out_of_memory()
-    bytes = 0
-    for i in range(count):
-        offsets[i] = <int32_t>bytes
-        memcpy(data + bytes, node.symbols[i].data(), node.symbols[i].size())
-        bytes += node.symbols[i].size()
-    offsets[count] = <int32_t>bytes
-    return Status()
 
 
 cdef Status export_values(const shared_ptr[Decoded]& decoded, int32_t node, ArrowArray* out) noexcept nogil:
@@ -71,5 +41,5 @@ cdef Status export_values(const shared_ptr[Decoded]& decoded, int32_t node, Arro
         if not status.ok():
             return status
     if n.type == VALUE_DICTIONARY:
-        return export_symbols(n, out)
+        return add_dictionary(out, n.symbols)
     return status

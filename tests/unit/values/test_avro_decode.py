@@ -9,9 +9,10 @@ import struct
 import fastavro
 import pyarrow as pa
 import pytest
-from avro_encoders import EVERY, LESS, decoded, encoded, every_row, field, record
+from avro_encoders import EVERY, LESS, encoded, every_row, field, record
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rows import decoded
 
 from kconsumer.decoding import Avro
 

@@ -5,7 +5,8 @@ import pickle
 import struct
 
 import pytest
-from avro_encoders import EVERY, LESS, decoded, encoded, every_row, field, record
+from avro_encoders import EVERY, LESS, encoded, every_row, field, record
+from rows import decoded
 
 from kconsumer.decoding import Avro
 

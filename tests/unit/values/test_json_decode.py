@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from rows import decoded as rows_of
 
 from kconsumer.decoding import Json
 
@@ -17,14 +18,7 @@ UTC = datetime.timezone.utc
 
 
 def decoded(schema, rows, **options):
-    """(rows as Python objects, reasons by row): the array is valid Arrow, and bad rows are null."""
-    out = Json(schema, **options).decode(rows)
-    array = pa.array(out)
-    array.validate(full=True)
-    assert len(array) == len(rows)
-    for bad in out.errors:
-        assert not array[bad.row].is_valid and bad.value == rows[bad.row] and 0 <= bad.position <= len(bad.value)
-    return array.to_pylist(), {bad.row: bad.reason for bad in out.errors}
+    return rows_of(Json(schema, **options), rows)
 
 
 def one(type_, text, **options):
