@@ -23,7 +23,7 @@ from kconsumer._core.state.request_state cimport BackoffConfig
 from kconsumer._core.network.network_client_delegate cimport NetworkClientDelegate
 from kconsumer._core.network.request cimport NodeAddress
 from kconsumer._core.network.scripted_network_testing cimport ScriptedNetwork
-from kconsumer._core.protocol.types cimport Uuid
+from kconsumer._core.protocol.types cimport Int32Array, Uuid
 from kconsumer._core.state.fetch_config cimport RESET_EARLIEST, FetchConfig
 from kconsumer._core.state.fetch_positions cimport FetchPositions
 from kconsumer._core.state.group cimport GroupConfig, GroupShared, Membership
@@ -150,7 +150,7 @@ cdef class OffsetsHarness:
             partition.id = i
             partition.leader_id = 1
             partition.leader_epoch = 5
-            entry.partitions.add(partition)
+            entry.partitions.add(partition, Int32Array())
 
     # -- membership
 

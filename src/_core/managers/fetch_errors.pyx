@@ -37,7 +37,7 @@ from kconsumer._core.base.error_codes cimport (
 from kconsumer._core.base.log cimport DBG_FETCH
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.network.request cimport NodeAddress
-from kconsumer._core.state.metadata cimport PartitionEntry
+from kconsumer._core.state.metadata cimport PartitionEntry, Replicas
 from kconsumer._core.state.partition_state cimport FETCH_ACTIVE, FETCH_AWAIT_VALIDATION, FETCH_STOPPED, BadBatch
 
 cdef extern from "managers/fetch_errors.hpp" namespace "kc" nogil:
@@ -242,19 +242,16 @@ cdef class FetchErrors:
         The leader where no other is known. Replicas may serve consumers since Kafka 2.4 (KIP-392); an older one
         answers NOT_LEADER_OR_FOLLOWER, which leads back to the leader.
         """
-        cdef PartitionEntry* entry = self.positions.cluster.partition(p.topic, p.partition)
+        cdef Replicas replicas = self.positions.cluster.replicas(p.topic, p.partition)
         cdef int32_t latest = p.bad_batch.nodes.back()
         cdef int32_t node
-        cdef size_t count, i, at
-        if entry == NULL:
-            return p.leader_id
-        count = entry.replicas.size()
-        at = 0
-        for i in range(count):
-            if entry.replicas.at(i) == latest:
+        cdef size_t i
+        cdef size_t at = 0
+        for i in range(replicas.count):
+            if replicas.nodes[i] == latest:
                 at = i + 1
-        for i in range(count):
-            node = entry.replicas.at((at + i) % count)
+        for i in range(replicas.count):
+            node = replicas.nodes[(at + i) % replicas.count]
             if node != latest and self.positions.cluster.has_broker(node):
                 return node
         return p.leader_id

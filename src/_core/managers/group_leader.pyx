@@ -40,8 +40,9 @@ cdef extern from * nogil:
       out.resize(entry->partitions.size());
       for (const auto& found : entry->partitions) {
         if (found.id < 0 || static_cast<size_t>(found.id) >= out.size()) continue;
-        for (size_t i = 0; i < found.replicas.size(); ++i) {
-          auto rack = racks.find(found.replicas.at(i));
+        const kc::Replicas replicas = entry->partitions.replicas(found);
+        for (size_t i = 0; i < replicas.count; ++i) {
+          auto rack = racks.find(replicas.nodes[i]);
           if (rack != racks.end()) out[found.id].push_back(*rack->second);
         }
       }

@@ -28,6 +28,7 @@ cdef class MetadataRequestManager(RequestManager):
     cdef bint update_wanted                                    # thread: N
     cdef bint topics_wanted                                    # thread: N (of topics not known yet: at once)
     cdef bint news_asked                                       # thread: N (the request in flight is for update_wanted)
+    cdef bint large_response                                   # thread: N (the latest one)
     cdef bint brokers_changed                                  # thread: N (by the answer being read)
     cdef bint has_metadata                                     # thread: N
     cdef bint all_topics_wanted                                # thread: N (patterns are matched here: ask for all)

@@ -44,7 +44,7 @@ from kconsumer._core.protocol.messages.metadata cimport (
     MetadataRequest_MetadataRequestTopic,
     MetadataResponse_MetadataResponseTopic,
 )
-from kconsumer._core.protocol.types cimport MAX_PARTITIONS, Int32Array
+from kconsumer._core.protocol.types cimport MAX_PARTITIONS
 from kconsumer._core.protocol.wire cimport Reader
 from kconsumer._core.state.metadata cimport PartitionEntry, TopicEntry
 from kconsumer._core.state.partition_state cimport (
@@ -56,6 +56,13 @@ from kconsumer._core.state.partition_state cimport (
 
 cdef extern from * nogil:
     """
+    #include <malloc.h>
+    // glibc keeps freed memory: a next response of the same size would not fit into its pieces.
+    static inline void kc_return_memory() {
+    #ifdef __GLIBC__
+      malloc_trim(0);
+    #endif
+    }
     static inline int64_t kc_count_partitions(const kc::MetadataResponse& message) {
       size_t count = 0;
       for (const auto& topic : message.topics) count += topic.partitions.size();
@@ -65,10 +72,13 @@ cdef extern from * nogil:
       std::vector<kc::MetadataResponse_MetadataResponsePartition>().swap(topic.partitions);
     }
     """
+    void return_memory "kc_return_memory"()
     int64_t count_partitions "kc_count_partitions"(const MetadataResponse& message)
     void free_partitions "kc_free_partitions"(MetadataResponse_MetadataResponseTopic& topic)
 
 cdef enum:
+    # A response from this size on takes memory that is worth giving back.
+    LARGE_RESPONSE = 1 << 20
     KIND_UPDATE = 1      # the assignment's topics
     KIND_LIST = 2        # list_topics
 
@@ -127,6 +137,10 @@ cdef class MetadataRequestManager(RequestManager):
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
         cdef int64_t wait = self._poll_lists(now_ms)
         cdef int64_t due
+        if self.large_response:
+            # It was freed after on_response().
+            self.large_response = False
+            return_memory()
         if self.positions.interest_changed:
             self.positions.interest_changed = False
             self.update_wanted = True
@@ -385,6 +399,7 @@ cdef class MetadataRequestManager(RequestManager):
         cdef MetadataResponse message
         cdef Reader reader = Reader(response.body, response.length)
         cdef TopicMetadataEvent* event
+        self.large_response = response.length > LARGE_RESPONSE
         message.decode(reader, response.version)
         if not reader.ok() or count_partitions(message) > MAX_PARTITIONS:
             self._refuse_response(reader.status() if not reader.ok() else too_many_partitions(message), request,
@@ -575,10 +590,9 @@ cdef class MetadataRequestManager(RequestManager):
             p.error = found.partitions[i].error_code
             p.leader_id = found.partitions[i].leader_id
             p.leader_epoch = found.partitions[i].leader_epoch
-            p.replicas = Int32Array(found.partitions[i].replica_nodes.values())
             if p.leader_id < 0 or p.error == <int>LEADER_NOT_AVAILABLE:
                 complete = False
-            entry.partitions.add(p)
+            entry.partitions.add(p, found.partitions[i].replica_nodes)
         entry.partitions.seal()
         return complete
 

@@ -13,21 +13,35 @@
 
 namespace kc {
 
+// 20 bytes, since a response may list two million.
 struct PartitionEntry {
   int32_t id = 0;
-  int32_t error = 0;
   int32_t leader_id = -1;
   int32_t leader_epoch = -1;
-  Int32Array replicas;  // its own bytes
+  uint32_t first_replica = 0;  // in the list of its topic
+  uint16_t replica_count = 0;
+  int16_t error = 0;
 };
 
-// The partitions of a topic by their number. A vector, since a hash table takes three times the memory, and a response
-// may list two million.
+struct Replicas {
+  const int32_t* nodes = nullptr;
+  size_t count = 0;
+};
+
+// The partitions of a topic by their number. A vector, since a hash table takes three times the memory.
 class PartitionList {
  public:
   void reserve(size_t count) { entries_.reserve(count); }
-  // After the last add: seal(). Of two with one number the later counts.
-  void add(PartitionEntry entry) { entries_.push_back(std::move(entry)); }
+  // After the last add: seal(). Of two with one number the later counts. Replicas beyond 65,535 are not kept.
+  void add(PartitionEntry entry, const Int32Array& replicas) {
+    entry.first_replica = static_cast<uint32_t>(replicas_.size());
+    entry.replica_count = static_cast<uint16_t>(std::min<size_t>(replicas.size(), UINT16_MAX));
+    for (size_t i = 0; i < entry.replica_count; ++i) replicas_.push_back(replicas.at(i));
+    entries_.push_back(entry);
+  }
+  Replicas replicas(const PartitionEntry& entry) const {
+    return {replicas_.data() + entry.first_replica, entry.replica_count};
+  }
   void seal() {
     auto before = [](const PartitionEntry& a, const PartitionEntry& b) { return a.id < b.id; };
     if (!std::is_sorted(entries_.begin(), entries_.end(), before)) {
@@ -44,12 +58,16 @@ class PartitionList {
   }
   size_t size() const { return entries_.size(); }
   bool empty() const { return entries_.empty(); }
-  void clear() { entries_ = std::vector<PartitionEntry>(); }
+  void clear() {
+    entries_ = std::vector<PartitionEntry>();
+    replicas_ = std::vector<int32_t>();
+  }
   std::vector<PartitionEntry>::const_iterator begin() const { return entries_.begin(); }
   std::vector<PartitionEntry>::const_iterator end() const { return entries_.end(); }
 
  private:
   std::vector<PartitionEntry> entries_;
+  std::vector<int32_t> replicas_;  // of all partitions
 };
 
 struct TopicEntry {
@@ -75,6 +93,11 @@ class ClusterCache {
   PartitionEntry* partition(const std::string& name, int32_t id) {
     TopicEntry* t = topic(name);
     return t ? t->partitions.find(id) : nullptr;
+  }
+  Replicas replicas(const std::string& name, int32_t id) {
+    TopicEntry* t = topic(name);
+    PartitionEntry* entry = t ? t->partitions.find(id) : nullptr;
+    return entry ? t->partitions.replicas(*entry) : Replicas();
   }
   const std::string* name_of(const Uuid& id) const {
     auto it = names_.find(id);

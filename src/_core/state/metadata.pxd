@@ -1,5 +1,5 @@
 # Declares state/metadata.hpp for Cython. thread: N.
-from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint32_t, unordered_map, vector
+from kconsumer._core.base.cpp cimport int16_t, int32_t, int64_t, string, uint32_t, unordered_map, vector
 from kconsumer._core.network.request cimport NodeAddress
 from kconsumer._core.protocol.types cimport Int32Array, Uuid
 
@@ -8,14 +8,18 @@ cdef extern from "state/metadata.hpp" namespace "kc" nogil:
     cdef cppclass PartitionEntry:
         PartitionEntry()
         int32_t id
-        int32_t error
         int32_t leader_id
         int32_t leader_epoch
-        Int32Array replicas
+        int16_t error
+
+    cdef cppclass Replicas:
+        Replicas()
+        const int32_t* nodes
+        size_t count
 
     cdef cppclass PartitionList:
         void reserve(size_t count)
-        void add(PartitionEntry entry)
+        void add(PartitionEntry entry, const Int32Array& replicas)
         void seal()
         PartitionEntry* find(int32_t id)
         size_t size()
@@ -39,6 +43,7 @@ cdef extern from "state/metadata.hpp" namespace "kc" nogil:
         unordered_map[string, TopicEntry] topics
         TopicEntry* topic(const string& name)
         PartitionEntry* partition(const string& name, int32_t id)
+        Replicas replicas(const string& name, int32_t id)
         const string* name_of(const Uuid& id)
         TopicEntry* renew(const string& name, const Uuid& id)
         void forget(const string& name)
