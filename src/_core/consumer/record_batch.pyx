@@ -245,6 +245,11 @@ cdef class RecordBatch:
         for i in range(c.buffers.size()):
             source.rows.buffers.push_back(c.buffers[i].data)
             source.rows.buffer_bytes.push_back(c.buffer_bytes[i])
+        source.rows.headers = c.headers
+        source.rows.schema_header.assign(b"__key_schema_id" if keys else b"__value_schema_id")
+        source.keys = keys
+        source.topics = tuple([self.source.topics[i].data()[:self.source.topics[i].size()].decode("utf-8", "replace")
+                               for i in range(self.source.topics.size())])
         source.owner = self
         return source
 

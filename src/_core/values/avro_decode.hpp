@@ -152,7 +152,7 @@ class AvroDecoder {
         return need(p, n, at) ? decimal(at, p, n) : nullptr;
       case AVRO_DECIMAL_FIXED: return need(p, op.number, at) ? decimal(at, p, op.number) : nullptr;
       case AVRO_DURATION: return duration(at, p);
-      case AVRO_ERROR: return fail(BAD_BRANCH, at, p);
+      case AVRO_ERROR: return fail(op.number ? BAD_WRITER : BAD_BRANCH, at, p);
       default: return skip(op, p);
     }
   }

@@ -79,9 +79,9 @@ struct AvroProgram {
 // The programs of the writers whose rows may come.
 struct AvroPrograms {
   const AvroProgram* any = nullptr;                           // for rows without a schema id
-  std::unordered_map<int32_t, const AvroProgram*> by_id;
+  std::unordered_map<int64_t, const AvroProgram*> by_id;
 
-  const AvroProgram* find(int32_t id) const {
+  const AvroProgram* find(int64_t id) const {
     if (any) return any;
     const auto found = by_id.find(id);
     return found == by_id.end() ? nullptr : found->second;

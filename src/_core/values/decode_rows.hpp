@@ -96,11 +96,17 @@ bool decode_rows(const RowSource& source, const Framing& framing, Decoded& out, 
     const uint8_t* p = bytes.begin;
     const uint8_t* end = bytes.end;
     RowFailure failure;
-    int32_t id;
+    int64_t id;
     if (__builtin_expect(always_padded || bytes.readable - end < kReadAhead, 0) && !padded.pad(p, end))
       return out.columns.fail(0, BUILD_MEMORY);
     const uint8_t* first = p;
-    failure.reason = framing.open(p, end, id);
+    const int32_t header = source.schema_headers.of(i);
+    if (__builtin_expect(header == SchemaHeaders::kNone, 1)) {
+      failure.reason = framing.open(p, end, id);
+    } else {
+      failure.reason = header < 0 ? BAD_FRAME : BAD_NONE;
+      id = kHeaderIds + header;
+    }
     failure.at = p;
     if (__builtin_expect(failure.reason == BAD_NONE, 1) && decode(id, p, end, failure)) continue;
     if (out.columns.failure != BUILD_OK) return false;
@@ -112,10 +118,10 @@ bool decode_rows(const RowSource& source, const Framing& framing, Decoded& out, 
 
 inline bool decode_avro(const RowSource& source, const Framing& framing, const AvroPrograms& programs, Decoded& out) {
   AvroDecoder decoder(*out.plan, out.columns);
-  int32_t last_id = 0;
+  int64_t last_id = 0;
   const AvroProgram* last = nullptr;
   return decode_rows(source, framing, out, false,
-                     [&](int32_t id, const uint8_t* p, const uint8_t* end, RowFailure& failure) {
+                     [&](int64_t id, const uint8_t* p, const uint8_t* end, RowFailure& failure) {
                        if (__builtin_expect(!last || id != last_id, 0)) {
                          last_id = id;
                          last = programs.find(id);
@@ -129,16 +135,21 @@ inline bool decode_avro(const RowSource& source, const Framing& framing, const A
                      });
 }
 
-// The ids of the writers' schemas among the rows, each once, in order of first appearance.
-inline std::vector<int32_t> schema_ids(const RowSource& source, const Framing& framing) {
-  std::vector<int32_t> found;
-  std::unordered_set<int32_t> seen;
-  int32_t last = 0;
+// The ids of the writers' schemas among the rows, each once: those of headers, then the others in order of appearance.
+inline std::vector<int64_t> schema_ids(const RowSource& source, const Framing& framing) {
+  std::vector<int64_t> found;
+  std::unordered_set<int64_t> seen;
+  int64_t last = 0;
+  for (size_t i = 0; i < source.schema_headers.values.size(); ++i)
+    found.push_back(kHeaderIds + static_cast<int64_t>(i));
+  if (framing.kind != FRAMING_CONFLUENT) return found;
   for (int64_t i = 0; i < source.length; ++i) {
     const RowBytes bytes = source.row(i);
     const uint8_t* p = bytes.begin;
-    int32_t id;
-    if (!p || framing.open(p, bytes.end, id) != BAD_NONE || (id == last && !found.empty())) continue;
+    int64_t id;
+    if (!p || source.schema_headers.of(i) != SchemaHeaders::kNone || framing.open(p, bytes.end, id) != BAD_NONE ||
+        (id == last && !seen.empty()))
+      continue;
     last = id;
     if (seen.insert(id).second) found.push_back(id);
   }
@@ -152,7 +163,7 @@ inline bool decode_json(const RowSource& source, const Framing& framing, const J
   try {
     JsonDecoder decoder(program, out.columns);
     return decode_rows(source, framing, out, !closed,
-                       [&decoder](int32_t, const uint8_t* p, const uint8_t* end, RowFailure& failure) {
+                       [&decoder](int64_t, const uint8_t* p, const uint8_t* end, RowFailure& failure) {
                          return decoder.row(p, end, failure);
                        });
   } catch (const std::bad_alloc&) {

@@ -17,7 +17,7 @@ struct Framing {
   static constexpr int64_t kConfluentBytes = 5;   // 0, then the schema's id as four bytes, the highest first
 
   // Moves p to the value's own bytes; `id` is the schema's, or 0 where the framing has none.
-  BadValue open(const uint8_t*& p, const uint8_t* end, int32_t& id) const {
+  BadValue open(const uint8_t*& p, const uint8_t* end, int64_t& id) const {
     id = 0;
     if (__builtin_expect(kind == FRAMING_NONE, 1)) return BAD_NONE;
     if (p == end) return BAD_EMPTY;
@@ -29,7 +29,7 @@ struct Framing {
     if (end - p < kConfluentBytes || *p != 0) return BAD_FRAME;
     uint32_t big_endian;
     memcpy(&big_endian, p + 1, 4);
-    id = static_cast<int32_t>(__builtin_bswap32(big_endian));
+    id = __builtin_bswap32(big_endian);
     p += kConfluentBytes;
     return BAD_NONE;
   }

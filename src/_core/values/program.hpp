@@ -83,6 +83,7 @@ enum BadValue : int32_t {
   BAD_COUNT,
   BAD_BRANCH,
   BAD_SYMBOL,
+  BAD_WRITER,
   BAD_COUNT_OF_REASONS,
 };
 
@@ -110,6 +111,7 @@ inline const char* bad_value_text(int32_t reason) {
       "more items than the bytes can hold",
       "the union has no such branch",
       "the enum has no such symbol",
+      "the decoder's schema cannot have data of this schema id",
   };
   return reason > 0 && reason < BAD_COUNT_OF_REASONS ? kTexts[reason] : "";
 }

@@ -3,10 +3,13 @@
 #pragma once
 #include <cstdint>
 #include <cstring>
+#include <new>
+#include <string>
 #include <vector>
 
 #include "records/columns.hpp"
 #include "values/builders.hpp"
+#include "values/schema_headers.hpp"
 
 namespace kc {
 
@@ -26,6 +29,9 @@ struct RowSource {
   const void* offsets = nullptr;       // without views
   bool is_large = false;
   const uint8_t* data = nullptr;
+  const HeadersRef* headers = nullptr; // of the rows, by index like `views`; their bytes lie in `buffers`
+  std::string schema_header;           // the name of the header that refers to a row's schema
+  SchemaHeaders schema_headers;        // filled by read_schema_headers()
 
   // Copied rows: they lie in `data` and `offsets` of their own, which are set by finish().
   GrowingBytes own_data;
@@ -53,6 +59,18 @@ struct RowSource {
     out.end = data + offset_at(at + 1);
     out.readable = data + offset_at(offset + length);
     return out;
+  }
+
+  // False when memory is out. The second time nothing is left to do.
+  bool read_schema_headers() {
+    if (!headers) return true;
+    try {
+      schema_headers.read(headers, buffers, offset, length, schema_header);
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    headers = nullptr;
+    return true;
   }
 
   bool copy(const RowBytes& row) {

@@ -1,7 +1,7 @@
 # ValueDecoder, a compiled schema, and DecodedValues, what it makes. thread: A; both immutable.
 from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint32_t, vector
 from kconsumer._core.values.value_export cimport Decoded, Plan, shared_ptr
-from kconsumer._core.values.value_source cimport RowSource
+from kconsumer._core.values.value_source cimport RowSource, ValueSource
 
 
 cdef extern from "values/framing.hpp" namespace "kc" nogil:
@@ -33,8 +33,8 @@ cdef extern from "values/avro_program.hpp" namespace "kc" nogil:
         vector[AvroOp] ops
         void fuse()
 
-    cdef cppclass ProgramsById "std::unordered_map<int32_t, const kc::AvroProgram*>":
-        const AvroProgramOps*& operator[](int32_t id)
+    cdef cppclass ProgramsById "std::unordered_map<int64_t, const kc::AvroProgram*>":
+        const AvroProgramOps*& operator[](int64_t id)
 
     cdef cppclass AvroPrograms:
         const AvroProgramOps* any
@@ -46,9 +46,10 @@ cdef extern from "values/decode_rows.hpp" namespace "kc" nogil:
     cdef cppclass JsonProgram:
         JsonProgram(const Plan& plan, int32_t epoch_unit)
 
+    const int64_t kHeaderIds
     shared_ptr[Decoded] new_decoded(const shared_ptr[Plan]& plan)
     bint decode_avro(const RowSource& source, const Framing& framing, const AvroPrograms& programs, Decoded& out)
-    vector[int32_t] schema_ids(const RowSource& source, const Framing& framing)
+    vector[int64_t] schema_ids(const RowSource& source, const Framing& framing)
     bint decode_json(const RowSource& source, const Framing& framing, const JsonProgram& program, Decoded& out)
 
 
@@ -70,3 +71,5 @@ cdef class ValueDecoder:
     cdef shared_ptr[Plan] plan
     cdef shared_ptr[JsonProgram] json
     cdef Framing framing
+
+    cdef int read_headers(self, ValueSource source) except -1

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 from kconsumer._core.values.value_source import ValueSource
 
+HEADER_IDS: int
+
 class RowError(NamedTuple):
     row: int
     reason: str

@@ -17,6 +17,9 @@ from typing import Any, NamedTuple
 from kconsumer.errors import exception_for
 
 
+HEADER_IDS = kHeaderIds
+
+
 class RowError(NamedTuple):
     """A row that could not be decoded."""
 
@@ -214,12 +217,26 @@ cdef class ValueDecoder:
         self.framing.skip = framing[1]
 
     def schema_ids(self, ValueSource source not None):
-        """Ids of the writers' schemas among the rows, each once: list of int."""
-        cdef vector[int32_t] ids
+        """Ids of the writers' schemas among the rows, each once: list of int.
+
+        From HEADER_IDS up, an id is that and an index into ``source.schema_headers()``.
+        """
+        cdef vector[int64_t] ids
         cdef size_t i
+        self.read_headers(source)
         with nogil:
             ids = schema_ids(source.rows, self.framing)
-        return [<uint32_t>ids[i] for i in range(ids.size())]
+        return [ids[i] for i in range(ids.size())]
+
+    cdef int read_headers(self, ValueSource source) except -1:
+        """With the registry's framing, a record may have its schema's reference in a header."""
+        cdef bint read = True
+        if self.framing.kind == FRAMING_CONFLUENT:
+            with nogil:
+                read = source.rows.read_schema_headers()
+        if not read:
+            raise MemoryError()
+        return 0
 
     def decode_avro(self, ValueSource source not None, AvroProgram any, dict by_id):
         """Decode Avro data without the GIL, by one program, or by those of the rows' schema ids: DecodedValues."""
@@ -227,10 +244,11 @@ cdef class ValueDecoder:
         cdef AvroPrograms programs
         cdef AvroProgram program
         held = list(by_id.items())
+        self.read_headers(source)
         if any is not None:
             programs.any = &any.program
         for id, program in held:
-            programs.by_id[<int32_t><uint32_t>id] = &program.program
+            programs.by_id[<int64_t>id] = &program.program
         out.decoded = new_decoded(self.plan)
         if out.decoded.get() != NULL:
             with nogil:
@@ -241,6 +259,7 @@ cdef class ValueDecoder:
     def decode_json(self, ValueSource source not None):
         """Decode rows of JSON text without the GIL: DecodedValues."""
         cdef DecodedValues out = DecodedValues.__new__(DecodedValues)
+        self.read_headers(source)
         out.decoded = new_decoded(self.plan)
         if out.decoded.get() != NULL:
             with nogil:

@@ -1,12 +1,15 @@
 # ValueSource: binary values of many rows, from wherever they lie. thread: A.
-from kconsumer._core.base.cpp cimport int64_t, uint8_t, vector
-from kconsumer._core.records.columns cimport BinaryView
+from kconsumer._core.base.cpp cimport int64_t, string, uint8_t, vector
+from kconsumer._core.records.columns cimport BinaryView, HeadersRef
 
 
 cdef extern from "values/row_source.hpp" namespace "kc" nogil:
     cdef cppclass RowBytes:
         const uint8_t* begin
         const uint8_t* end
+
+    cdef cppclass SchemaHeaders:
+        vector[string] values
 
     cdef cppclass RowSource:
         int64_t length
@@ -18,15 +21,21 @@ cdef extern from "values/row_source.hpp" namespace "kc" nogil:
         const void* offsets
         bint is_large
         const uint8_t* data
+        const HeadersRef* headers
+        string schema_header
+        SchemaHeaders schema_headers
         RowSource()
         RowBytes row(int64_t i)
         bint copy(const RowBytes& row)
         bint copy(const uint8_t* data, size_t size)
         bint copy_null()
         bint finish()
+        bint read_schema_headers()
 
 
 cdef class ValueSource:
     # thread: any (immutable)
     cdef RowSource rows
     cdef object owner           # keeps alive what `rows` look into
+    cdef readonly tuple topics  # of the records; empty where there are none
+    cdef readonly bint keys     # whether the values are keys

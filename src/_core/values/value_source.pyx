@@ -6,6 +6,7 @@ cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.string cimport strcmp
 
+from kconsumer._core.base.cpp cimport string
 from kconsumer._core.records.arrow_capsules cimport array_in, schema_in, stream_in
 from kconsumer._core.records.arrow_export cimport ArrowArray, ArrowArrayStream, ArrowSchema
 
@@ -127,6 +128,19 @@ cdef class ValueSource:
     def finish(self):
         if not self.rows.finish():
             raise MemoryError()
+
+    def schema_headers(self):
+        """What records have in the header that refers to their schema, each value once: list of bytes."""
+        cdef list found = []
+        cdef const string* value
+        cdef size_t i
+        for i in range(self.rows.schema_headers.values.size()):
+            value = &self.rows.schema_headers.values[i]
+            found.append(value.data()[:value.size()])
+        return found
+
+    def __cinit__(self):
+        self.topics = ()
 
     def __len__(self):
         return self.rows.length

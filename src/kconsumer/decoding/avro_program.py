@@ -312,6 +312,27 @@ def same_scale(w: Schema, r: Schema, path: str) -> None:
         raise ResolutionError(f"{path or 'the row'}: a decimal of scale {w.scale} cannot be read as one of {r.scale}")
 
 
+def lost_fields(w: Schema, r: Schema, path: str = "") -> list[str]:
+    """The writer's fields that the reader's schema does not have."""
+    if w.kind == "union" or r.kind == "union":
+        readers = r.branches if r.kind == "union" else (r,)
+        return [lost for one in (w.branches if w.kind == "union" else (w,))
+                for other in readers if one.kind == other.kind and (not one.name or same_name(one, other))
+                for lost in lost_fields(one, other, path)]
+    if w.kind != r.kind:
+        return []
+    if w.kind in ("array", "map"):
+        return lost_fields(w.branches[0], r.branches[0], f"{path}[]")
+    if w.kind != "record":
+        return []
+    into, found = matches(w, r), []
+    for entry in w.fields:
+        inner = f"{path}.{entry.name}" if path else entry.name
+        found += (lost_fields(entry.schema, r.fields[into[entry.name]].schema, inner) if entry.name in into
+                  else [inner])
+    return found
+
+
 def multiplier(w: Schema, r: Schema, path: str) -> int:
     """What the writer's times are multiplied by to be in the reader's unit."""
     powers = [_POWERS.get(schema.logical.rpartition("-")[2]) for schema in (w, r)]

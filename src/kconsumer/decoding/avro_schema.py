@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
@@ -59,20 +59,32 @@ class Field:
     default: str | None = None          # as JSON text
 
 
-def read_schema(given: Any) -> Schema:
+def read_schema(given: Any, references: Sequence[tuple[str, str]] = ()) -> Schema:
     """The schema of JSON text, or of what json.loads() makes of it.
+
+    Args:
+        given: the schema.
+        references: (name, schema) of types that it uses without defining them, each after those that it uses itself.
 
     Raises:
         AvroSchemaError: it is not a valid schema, is recursive, or is nested more than 64 deep.
     """
     if isinstance(given, Schema):
         return given
-    if isinstance(given, str) and given not in PRIMITIVES:
-        try:
-            given = json.loads(given)
-        except ValueError as error:
-            raise AvroSchemaError(f"invalid Avro schema: not JSON: {error}") from error
-    return _Parser().schema(given, "", 0)
+    parser = _Parser()
+    for name, text in references:
+        made = parser.schema(_loaded(text), "", 0)
+        parser.named.setdefault(name, made)
+    return parser.schema(_loaded(given), "", 0)
+
+
+def _loaded(given: Any) -> Any:
+    if not isinstance(given, str) or given in PRIMITIVES:
+        return given
+    try:
+        return json.loads(given)
+    except (ValueError, RecursionError) as error:
+        raise AvroSchemaError(f"invalid Avro schema: not JSON: {error}") from error
 
 
 class _Parser:

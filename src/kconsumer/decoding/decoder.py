@@ -12,17 +12,20 @@ from kconsumer.decoding.plan import Type
 
 D = TypeVar("D", bound="Decoder")
 
+_MOST_CHOSEN = 64  # selections of columns that a decoder keeps
+
 
 class Decoder(ABC):
     """Turns binary values into typed columns. Immutable, picklable and comparable; any thread may use it."""
 
-    __slots__ = ("options", "type")
+    __slots__ = ("_chosen", "options", "type")
 
-    type: Type                 # what a row becomes
+    type: Type | None          # what a row becomes; None while that is for a registry to say
     options: dict[str, Any]    # the keyword arguments it was made with
+    _chosen: dict[tuple[str, ...], Any]
 
-    def __init__(self, type: Type, **options: Any) -> None:
-        self._set(type=type, options=options)
+    def __init__(self, type: Type | None, **options: Any) -> None:
+        self._set(type=type, options=options, _chosen={})
 
     def _set(self, **attributes: Any) -> None:
         for name, value in attributes.items():
@@ -31,9 +34,35 @@ class Decoder(ABC):
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a {type(self).__name__} decoder is immutable")
 
+    def select(self: D, columns: Iterable[str]) -> D:
+        """The decoder of these fields only, in their order; the others are skipped.
+
+        Raises:
+            TypeError: a row is not a struct.
+            ValueError: the schema has no field of that name.
+        """
+        names = tuple(columns)
+        found: D | None = self._chosen.get(names)
+        if found is None:
+            if len(self._chosen) >= _MOST_CHOSEN:
+                self._chosen.clear()
+            found = self._chosen[names] = self._select(names)
+        return found
+
+    def resolved(self: D, topic: str | None = None, *, key: bool = False) -> D:
+        """The decoder with its schema fixed: where a registry is to say it, with the newest of the subject as of now.
+
+        Args:
+            topic: whose values (or keys) are decoded: this names the subject, unless the decoder has ``subject=``.
+            key: whether these are keys.
+
+        Raises:
+            RegistryError: the schema cannot be fetched.
+        """
+        return self
+
     @abstractmethod
-    def select(self: D, columns: tuple[str, ...]) -> D:
-        """The decoder of these fields only."""
+    def _select(self: D, columns: tuple[str, ...]) -> D: ...
 
     @abstractmethod
     def _decode(self, source: ValueSource) -> DecodedValues: ...
@@ -52,6 +81,7 @@ class Decoder(ABC):
         Raises:
             TypeError: values are none of these.
             OverflowError: a column is too large for its type's 32-bit offsets.
+            RegistryError: schemas cannot be fetched.
         """
         return self._decode(values if isinstance(values, ValueSource) else ValueSource(values))
 
@@ -59,21 +89,30 @@ class Decoder(ABC):
         """What the decoder is made of, besides its options."""
         return self.type
 
+    def _state(self) -> Any:
+        """What it has learned, which a copy in another process is to know; None where there is nothing."""
+        return None
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (type(self), self._given(), self.options)
+        state = self._state()
+        made = _restore, (type(self), self._given(), self.options)
+        return made if state is None else (*made, state)
 
     def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
+        if not isinstance(other, Decoder) or type(other) is not type(self):
             return NotImplemented
-        return self.__reduce__()[1:] == other.__reduce__()[1:]
+        return bool(self._given() == other._given() and self.options == other.options)
 
     def __hash__(self) -> int:
         return hash((type(self), self._given()))
 
     def __repr__(self) -> str:
-        given = "".join(f", {name}={value!r}" for name, value in self.options.items()
-                        if isinstance(value, str) and value != "none")
-        return f"{type(self).__name__}({str(self.type)!r}{given})"
+        registry = self.options.get("registry")
+        made_of = [repr(str(self.type))] if self.type is not None else []
+        made_of += [repr(registry)] if registry is not None else []
+        made_of += [f"{name}={value!r}" for name, value in self.options.items()
+                    if isinstance(value, str) and value != "none"]
+        return f"{type(self).__name__}({', '.join(made_of)})"
 
 
 def _restore(cls: Any, given: Any, options: dict[str, Any]) -> Any:

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from kconsumer._core.values.value_decoder import DecodedValues, ValueDecoder
+from kconsumer._core.values.value_decoder import HEADER_IDS, DecodedValues, ValueDecoder
 from kconsumer._core.values.value_source import ValueSource
 from kconsumer.decoding.decoder import Decoder
-from kconsumer.decoding.framing import read_framing
-from kconsumer.decoding.plan import UNITS, flatten, projected, read_type
+from kconsumer.decoding.framing import CONFLUENT, read_framing, read_header
+from kconsumer.decoding.json_schema import JsonSchemaError, lost_columns, schema_type
+from kconsumer.decoding.plan import UNITS, Type, flatten, projected, read_type, struct
+from kconsumer.decoding.registry import RegistrySchema, SchemaRegistry
+from kconsumer.decoding.subjects import Subjects, with_registry
+
+
+class _Reader:
+    """A type with its columns."""
+
+    def __init__(self, type: Type, columns: tuple[str, ...] | None, framing: tuple[int, int],
+                 epoch: str | None) -> None:
+        self.whole = type
+        self.type = projected(type, columns)
+        self.core = ValueDecoder(flatten(self.type), framing, -1 if epoch is None else UNITS[epoch])
+        self.compared: set[int | str] = set()  # writers' schemas that were compared with the type
 
 
 class Json(Decoder):
@@ -20,32 +35,121 @@ class Json(Decoder):
     Args:
         schema: an Arrow schema or type (any object with ``__arrow_c_schema__``), a dict of field name to type, or a
             type's name: ``int64``, ``decimal(10, 2)``, ``timestamp[ms, UTC]``, ``list<string>``,
-            ``map<string, int64>``, ``struct<a: int64>``, ``json`` (a field's own text).
-        framing: "none"; "confluent": five bytes come first (0 and the schema's id); "skip=n": n bytes come first.
+            ``map<string, int64>``, ``struct<a: int64>``, ``json`` (a field's own text); or a SchemaRegistry: then the
+            newest JSON Schema of the subject as of the decoder's first use.
+        registry: SchemaRegistry that has the writers' schemas; they are compared with the decoder's, and what it does
+            not have is logged.
+        subject: the subject whose newest schema is read; default: ``<topic>-value``, for keys ``<topic>-key``.
+        framing: "none"; "confluent": five bytes come first (0 and the schema's id), or a header of the record refers to
+            the schema; "skip=n": n bytes come first. Default: "confluent" with a registry, else "none".
         epoch: "s", "ms", "us" or "ns": numbers in timestamp fields count this unit since 1970. Default: such numbers
             are errors.
+        columns: names of the fields to decode; default: all.
 
     Raises:
         TypeError, ValueError: the schema, the framing or the epoch is not one of these.
     """
 
-    __slots__ = ("_core",)
+    __slots__ = ("_framing", "_readers", "_subjects", "_whole")
 
-    _core: ValueDecoder
+    _framing: tuple[int, int]
+    _readers: dict[str, _Reader]    # by subject; "" where the schema was given
+    _subjects: Subjects | None
+    _whole: Type | None             # where it was given
 
-    def __init__(self, schema: Any, *, framing: str = "none", epoch: str | None = None) -> None:
+    def __init__(self, schema: Any = None, *, registry: SchemaRegistry | None = None, subject: str | None = None,
+                 framing: str | None = None, epoch: str | None = None, columns: Iterable[str] | None = None) -> None:
+        schema, registry, framing = with_registry(schema, registry, framing)
         if epoch is not None and epoch not in UNITS:
             raise ValueError(f"invalid epoch {epoch!r}: expected s, ms, us or ns")
-        super().__init__(read_type(schema), framing=framing, epoch=epoch)
-        self._set(_core=ValueDecoder(flatten(self.type), read_framing(framing), -1 if epoch is None else UNITS[epoch]))
+        if subject is not None and registry is None:
+            raise ValueError("subject= goes with a registry")
+        names = None if columns is None else tuple(columns)
+        kind = read_framing(framing)
+        reader = None if schema is None else _Reader(read_type(schema), names, kind, epoch)
+        super().__init__(None if reader is None else reader.type, registry=registry, subject=subject, framing=framing,
+                         epoch=epoch, columns=names)
+        self._set(_framing=kind, _subjects=None if registry is None else Subjects(registry, subject),
+                  _readers={} if reader is None else {"": reader}, _whole=None if reader is None else reader.whole)
 
-    def select(self, columns: tuple[str, ...]) -> Json:
-        """The decoder of these fields only, in their order.
+    def resolved(self, topic: str | None = None, *, key: bool = False) -> Json:
+        if self._whole is not None or self._subjects is None:
+            return self
+        return self._sharing(Json(self._newest(self._subjects, self._subjects.name(topic, key)), **self.options))
 
-        Raises:
-            ValueError: the schema has no field of that name.
-        """
-        return Json(projected(self.type, tuple(columns)), **self.options)
+    def _select(self, columns: tuple[str, ...]) -> Json:
+        return self._sharing(Json(self._whole, **{**self.options, "columns": columns}))
+
+    def _sharing(self, made: Json) -> Json:
+        made._set(_subjects=self._subjects)
+        return made
+
+    def _given(self) -> Any:
+        return self._whole
+
+    def _state(self) -> Any:
+        return dict(self._subjects.newest) if self._subjects is not None and self._subjects.newest else None
+
+    def __setstate__(self, state: dict[str, RegistrySchema]) -> None:
+        if self._subjects is not None:
+            self._subjects.newest.update(state)
 
     def _decode(self, source: ValueSource) -> DecodedValues:
-        return self._core.decode_json(source)
+        reader = self._reader(source)
+        if reader is None:
+            return ValueDecoder(flatten(struct(())), self._framing, -1).decode_json(source)
+        if self._subjects is not None and self._framing[0] == CONFLUENT:
+            ids = reader.core.schema_ids(source)
+            headers = source.schema_headers()
+            self._compare(self._subjects, reader, {read_header(headers[id - HEADER_IDS]) if id >= HEADER_IDS else id
+                                                   for id in ids})
+        return reader.core.decode_json(source)
+
+    def _reader(self, source: ValueSource) -> _Reader | None:
+        """The reader of these values; None where there are none, and nothing tells their schema."""
+        if self._subjects is None or self._whole is not None:
+            return self._readers[""]
+        subject = self._subjects.name_for(source)
+        if subject is None:
+            return None
+        reader = self._readers.get(subject)
+        if reader is None:
+            with self._subjects.lock:
+                type = self._newest(self._subjects, subject)
+                reader = self._readers[subject] = _Reader(type, self.options["columns"], self._framing,
+                                                          self.options["epoch"])
+        return reader
+
+    @staticmethod
+    def _newest(subjects: Subjects, subject: str) -> Type:
+        found = subjects.newest_of(subject)
+        try:
+            return _read(found)
+        except ValueError as error:
+            raise JsonSchemaError(f"the newest schema of subject {subject}: {error}") from error
+
+    @staticmethod
+    def _compare(subjects: Subjects, reader: _Reader, references: set[int | str]) -> None:
+        """Log which fields of new writers' schemas are lost."""
+        unknown = references - reader.compared
+        if not unknown:
+            return
+        for reference, found in subjects.registry.schemas(unknown).items():
+            if found is None:
+                subjects.warn(("unknown", reference), "the schema registry does not have schema %s", reference)
+                continue
+            if len(reader.compared) > 100_000:
+                reader.compared = set()
+            reader.compared.add(reference)
+            try:
+                lost = lost_columns(_read(found), reader.whole)
+            except ValueError as error:
+                subjects.warn(("unreadable", reference), "schema %s: %s", reference, error)
+            else:
+                subjects.warn_lost(reference, lost)
+
+
+def _read(found: RegistrySchema) -> Type:
+    if found.type not in ("JSON", ""):
+        raise JsonSchemaError(f"it is not of type JSON, but {found.type}")
+    return schema_type(found.text, found.references)

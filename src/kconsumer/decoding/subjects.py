@@ -1,0 +1,108 @@
+"""What a decoder with a registry knows of it: its subjects' newest schemas as of its first use, and what it warned of.
+
+Owns: Subjects. Threads: any that decodes. Never: knows a format.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+from kconsumer._core.values.value_source import ValueSource
+from kconsumer.decoding.registry import RegistrySchema, SchemaRegistry
+from kconsumer.errors.printable import printable
+
+_log = logging.getLogger("kconsumer.decoding")
+
+
+def with_registry(schema: Any, registry: SchemaRegistry | None, framing: str | None) -> tuple[Any, Any, str]:
+    """(schema or None, registry or None, framing) of a decoder's arguments: a registry may stand in the schema's place.
+
+    Raises:
+        TypeError: there is neither a schema nor a registry, or two registries.
+    """
+    if isinstance(schema, SchemaRegistry):
+        if registry is not None:
+            raise TypeError("two registries are given")
+        schema, registry = None, schema
+    if schema is None and registry is None:
+        raise TypeError("a decoder needs a schema or a SchemaRegistry")
+    if registry is not None and not isinstance(registry, SchemaRegistry):
+        raise TypeError(f"expected a SchemaRegistry, not {type(registry).__name__}")
+    return schema, registry, framing or ("none" if registry is None else "confluent")
+
+
+class Subjects:
+    """Shared by a decoder and those made of it by choosing columns.
+
+    Args:
+        registry: where schemas come from.
+        subject: the subject of all records; default: ``<topic>-value`` or ``<topic>-key``.
+    """
+
+    def __init__(self, registry: SchemaRegistry, subject: str | None) -> None:
+        self.registry = registry
+        self._subject = subject
+        self.lock = threading.RLock()
+        self.newest: dict[str, RegistrySchema] = {}
+        self._warned: set[object] = set()
+
+    def name_for(self, source: ValueSource) -> str | None:
+        """The subject of values; None where there are none, and nothing tells.
+
+        Raises:
+            ValueError: the values are records of several topics, or of none.
+        """
+        if self._subject is not None:
+            return self._subject
+        if len(source.topics) == 1:
+            return self.name(source.topics[0], source.keys)
+        if len(source) == 0:
+            return next(iter(self.newest)) if len(self.newest) == 1 else None
+        if source.topics:
+            raise ValueError(f"the batch has records of several topics ({', '.join(map(printable, source.topics))}): "
+                             "give the decoder a schema or subject=")
+        raise ValueError("the subject of these values is not known: give the decoder a schema or subject=")
+
+    def name(self, topic: str | None, key: bool) -> str:
+        """The subject of a topic's values or keys.
+
+        Raises:
+            ValueError: there is neither a topic nor a subject.
+        """
+        if self._subject is not None:
+            return self._subject
+        if topic is None:
+            raise ValueError("without a topic the decoder needs subject=")
+        return f"{topic}-{'key' if key else 'value'}"
+
+    def newest_of(self, subject: str) -> RegistrySchema:
+        """The newest schema as of the first call.
+
+        Raises:
+            RegistryError: it cannot be fetched.
+        """
+        with self.lock:  # the registry is asked once
+            if subject not in self.newest:
+                self.newest[subject] = self.registry.newest(subject)
+            return self.newest[subject]
+
+    def warn(self, about: object, text: str, *arguments: object) -> None:
+        """Log a warning, once."""
+        with self.lock:
+            if about in self._warned or len(self._warned) >= 10_000:
+                return
+            self._warned.add(about)
+        _log.warning(text, *arguments)
+
+    def warn_lost(self, reference: int | str, fields: Iterable[str]) -> None:
+        """Log which fields of a writer's schema the reader's does not have, each field once."""
+        with self.lock:
+            new = [name for name in fields if ("lost", name) not in self._warned]
+            self._warned.update(("lost", name) for name in new)
+        if new:
+            shown = ", ".join(map(printable, new[:20])) + (f" and {len(new) - 20} more" if len(new) > 20 else "")
+            _log.warning("schema %s has fields that the decoder's schema does not have, and that are skipped: %s",
+                         reference, shown)
