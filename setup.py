@@ -159,7 +159,7 @@ class BuildExt(build_ext):
         self.parallel = self.parallel or JOBS
 
 
-packages = ["kconsumer", "kconsumer._core", "pyspark_kconsumer"]
+packages = ["kconsumer", "kconsumer._core", "pyspark_kconsumer", "pytest_kconsumer"]
 packages += [f"kconsumer.{p.parent.relative_to('src/kconsumer').as_posix().replace('/', '.')}"
              for p in sorted(Path("src/kconsumer").rglob("*/__init__.py"))]
 packages += [f"kconsumer._core.{p.parent.relative_to(CORE).as_posix().replace('/', '.')}"
@@ -168,8 +168,9 @@ packages += [f"kconsumer._core.{p.parent.relative_to(CORE).as_posix().replace('/
 setup(
     packages=packages,
     package_dir={"kconsumer": "src/kconsumer", "kconsumer._core": "src/_core",
-                 "pyspark_kconsumer": "src/pyspark_kconsumer"},
-    package_data={"kconsumer": ["py.typed", "*.pyi"], "kconsumer._core": ["*.pyi", "**/*.pyi"]},
+                 "pyspark_kconsumer": "src/pyspark_kconsumer", "pytest_kconsumer": "src/pytest_kconsumer"},
+    package_data={"kconsumer": ["py.typed", "*.pyi"], "kconsumer._core": ["*.pyi", "**/*.pyi"],
+                  "pytest_kconsumer": ["py.typed"]},
     include_package_data=False,
     ext_modules=extensions(),  # BuildExt chooses among them and has Cython translate those
     cmdclass={"build_ext": BuildExt},

@@ -54,9 +54,20 @@ def test_output_that_needs_pyarrow_names_its_extra(kind):
     assert "pip install 'kconsumer[arrow]'" in done.stderr
 
 
-def test_every_extra_that_an_error_names_is_there():
-    declared = set(re.findall(r"^(\w+) = \[", (ROOT / "pyproject.toml").read_text().partition(
+def declared_extras():
+    return set(re.findall(r"^(\w+) = \[", (ROOT / "pyproject.toml").read_text().partition(
         "[project.optional-dependencies]")[2].partition("\n[")[0], re.M))
+
+
+def test_the_page_on_installing_has_every_extra():
+    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8").partition("## Extras")[2].partition("\n## ")[0]
+    listed = set(re.findall(r"^\| `(\w+)` ", page, re.M))
+    for_development = set(re.findall(r"`(\w+)`", page.rpartition("The extras ")[2]))
+    assert listed | for_development == declared_extras()
+
+
+def test_every_extra_that_an_error_names_is_there():
+    declared = declared_extras()
     named = {extra for file in sorted((ROOT / "src").rglob("*.py")) + sorted((ROOT / "docs").glob("*.md"))
              for extras in re.findall(r"kconsumer\[([\w,]+)\]", file.read_text(encoding="utf-8"))
              for extra in extras.split(",")}
