@@ -8,8 +8,9 @@ import threading
 
 import pyarrow as pa
 import pytest
-from avro_encoders import decoded, encoded, field, record
+from avro_encoders import encoded, field, record
 from registry_client import Client, Reference, Schema
+from rows import decoded
 
 from kconsumer.decoding import Avro, Json, RegistryError, SchemaRegistry
 
