@@ -11,7 +11,7 @@ import pytest
 
 from kconsumer import OFFSET_BEGINNING, Consumer, RecordBatch, TopicPartition
 from kconsumer.decoding import Json
-from kconsumer.errors import SerializationError
+from kconsumer.errors import KafkaException, SerializationError
 from kconsumer.testing import EmbeddedCluster
 
 pa = pytest.importorskip("pyarrow", reason="the extra [arrow] is not installed")
@@ -207,3 +207,69 @@ def test_threads_share_a_decoder(batch):
     for thread in threads:
         thread.join()
     assert found == [True] * 80
+
+
+# ---- the result as Arrow and as frames
+
+METADATA = ["topic", "offset", "timestamp", "headers", "key"]
+
+
+def test_frames_have_what_arrow_has(batch):
+    decoded = batch.decode(value=Json(SCHEMA), metadata=["offset"], flatten=True)
+    wanted = pa.table(decoded).to_pylist()
+    assert decoded.to_arrow().to_pylist() == decoded.to_polars().to_dicts() == wanted
+    assert decoded.schema == decoded.to_arrow().schema
+    frame = decoded.to_pandas()
+    assert list(frame.columns) == decoded.schema.names and frame["offset"].tolist() == [row["offset"] for row in wanted]
+
+
+def test_a_stream_is_read_once_and_made_as_often_as_one_likes(batch):
+    decoded = batch.decode(value=Json(SCHEMA), metadata=METADATA)
+    wanted = pa.table(decoded)
+    for _ in range(2):
+        reader = pa.RecordBatchReader.from_stream(decoded)
+        assert reader.schema == wanted.schema and reader.read_all() == wanted
+        with pytest.raises(StopIteration):
+            reader.read_next_batch()
+    reader = pa.RecordBatchReader.from_stream(batch[:].decode(value=Json(SCHEMA)))
+    gc.collect()
+    assert len(reader.read_all()) == RECORDS
+
+
+def test_a_requested_schema_chooses_columns_and_the_form_of_the_records_own(batch):
+    decoded = batch.decode(value=Json({"id": "int64", "name": "string"}), metadata=METADATA, flatten=True)
+    wanted = pa.schema([("id", pa.int64()), ("key", pa.binary()), ("topic", pa.string()),
+                        ("timestamp", pa.timestamp("us", "UTC"))])
+    table = decoded.to_arrow(wanted)
+    assert table.schema == wanted
+    whole = decoded.to_arrow()
+    assert table["id"] == whole["id"] and table["key"].to_pylist() == whole["key"].to_pylist()
+    assert set(table["topic"].to_pylist()) == {"items"}
+    streamed = pa.RecordBatchReader.from_stream(decoded, schema=wanted)
+    assert streamed.read_all() == table
+
+
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        ([("nothing", pa.int64())], "column nothing: the decoded batch has no such column"),
+        ([("id", pa.int32())], "column id: it was decoded as Arrow type 'l', and is not exported as 'i'"),
+        ([("tags", pa.list_(pa.int64()))], "column tags: it was decoded"),
+        ([("offset", pa.int32())], "column offset: cannot be exported as Arrow type 'i'"),
+    ], ids=["name", "type", "nested", "own"])
+def test_requested_schemas_that_are_refused(batch, schema, text):
+    decoded = batch.decode(value=Json(SCHEMA), metadata=["offset"], flatten=True)
+    for export in (decoded.__arrow_c_array__, decoded.__arrow_c_stream__):
+        with pytest.raises(KafkaException, match=text):
+            export(pa.schema(schema).__arrow_c_schema__())
+
+
+# ---- a schema from a look at the values
+
+def test_infer_from_batches(batch):
+    proposed = Json.infer(batch)
+    assert str(proposed.type) == (
+        "struct<id: json, name: string, unknown: list<int64>, tags: list<string>, price: float64>")
+    assert proposed == Json.infer([batch[:40], batch[40:]])
+    assert not batch.decode(value=proposed).errors
+    assert str(Json.infer(batch, keys=True).type) == "struct<k: int64>"

@@ -3,20 +3,61 @@
 Threads: any; it is immutable. Never: decodes (values/value_decoder), copies a column.
 """
 cimport cython
+from libc.string cimport strcmp
 
-from kconsumer._core.base.cpp cimport vector
-from kconsumer._core.base.status cimport Status
-from kconsumer._core.consumer.record_batch cimport RecordBatch
+from kconsumer._core.base.cpp cimport int32_t, int64_t, string, vector
+from kconsumer._core.base.status cimport ERR_INVALID_ARG, Status
+from kconsumer._core.consumer.array_stream cimport stream_of
+from kconsumer._core.consumer.record_batch cimport RecordBatch, needed
 from kconsumer._core.records.arrow_arrays cimport export_column
 from kconsumer._core.records.arrow_build cimport add_buffer, add_child, open_array, out_of_memory
-from kconsumer._core.records.arrow_capsules cimport array_capsule, schema_capsule
+from kconsumer._core.records.arrow_capsules cimport array_capsule, schema_capsule, schema_in
 from kconsumer._core.records.arrow_export cimport (
-    COLUMN_NONE, ArrowArray, ArrowField, ArrowSchema, default_field, fill_schema, find_column,
+    COLUMN_COUNT, COLUMN_NONE, ArrowArray, ArrowField, ArrowSchema, default_field, fill_schema, find_column,
+    name_of, requested_field,
 )
 from kconsumer._core.values.value_decoder cimport DecodedValues
 from kconsumer._core.values.value_export cimport VALUE_STRUCT, Column, Plan, export_values, value_field
 
 from kconsumer.errors import SerializationError, exception_for
+
+
+cdef object schema_of(const vector[ArrowField]& fields):
+    cdef ArrowSchema* schema = NULL
+    cdef ArrowField root
+    capsule = schema_capsule(&schema)
+    root.format.assign(b"+s")
+    root.children = fields
+    if not fill_schema(&root, schema):
+        raise MemoryError()
+    return capsule
+
+
+cdef str text_of(const string& name):
+    return name.data()[:name.size()].decode("utf-8", "surrogateescape")
+
+
+cdef bint same_type(const ArrowField* field, const ArrowSchema* wanted) noexcept nogil:
+    cdef size_t i
+    if field.format != string(wanted.format) or <int64_t>field.children.size() != wanted.n_children:
+        return False
+    if field.dictionary.empty() != (wanted.dictionary == NULL):
+        return False
+    if wanted.dictionary != NULL and field.dictionary != string(wanted.dictionary.format):
+        return False
+    for i in range(field.children.size()):
+        if not same_type(&field.children[i], wanted.children[i]):
+            return False
+    return True
+
+
+@cython.final
+cdef class Chosen:
+    """Columns that a taker has asked for."""
+    cdef vector[ArrowField] fields  # thread: any (immutable)
+
+    def __arrow_c_schema__(self):
+        return schema_of(self.fields)
 
 
 @cython.final
@@ -28,6 +69,8 @@ cdef class DecodedBatch:
     """
     cdef RecordBatch batch           # whose records' own columns are exported
     cdef vector[ArrowField] metadata
+    cdef vector[ArrowField] _fields  # of all columns; `column` of a decoded one: COLUMN_COUNT + its index in `made_of`
+    cdef list made_of                # (DecodedValues, node) of decoded columns
     cdef DecodedValues _key
     cdef DecodedValues _value
     cdef bint flatten
@@ -45,79 +88,175 @@ cdef class DecodedBatch:
         """Records whose key could not be decoded, in order: list of RowError. Their keys are null."""
         return [] if self._key is None else self._key.errors
 
+    # ---- columns
+
     cdef bint flattens(self, DecodedValues values):
         """Whether the fields of the struct stand in its place: the value's, or the key's where it is alone."""
         cdef const Plan* plan = values.decoded.get().plan_pointer()
         return self.flatten and plan.nodes[0].type == VALUE_STRUCT and (values is self._value or self._value is None)
 
-    cdef vector[ArrowField] fields(self):
-        cdef vector[ArrowField] out = self.metadata
-        cdef ArrowField field
+    cdef int add(self, ArrowField field, DecodedValues values, int32_t node) except -1:
+        field.column = COLUMN_COUNT + <int>len(self.made_of)
+        self.made_of.append((values, node))
+        self._fields.push_back(field)
+        return 0
+
+    cdef int lay_out(self) except -1:
+        """Which columns there are.
+
+        Raises:
+            ValueError: two have one name.
+        """
+        cdef ArrowField field, child
+        cdef const Plan* plan
         cdef DecodedValues values
         cdef size_t i
+        self._fields = self.metadata
+        self.made_of = []
         for name, values in ((b"key", self._key), (b"value", self._value)):
             if values is None:
                 continue
-            field = value_field(values.decoded.get().plan_pointer(), 0)
+            plan = values.decoded.get().plan_pointer()
+            field = value_field(plan, 0)
             if self.flattens(values):
                 for i in range(field.children.size()):
-                    field.children[i].nullable = True  # a bad record's field is null too
-                    out.push_back(field.children[i])
+                    child = field.children[i]
+                    child.nullable = True  # a bad record's field is null too
+                    self.add(child, values, plan.nodes[0].children[i])
             else:
                 field.name.assign(<const char*>name)
-                out.push_back(field)
-        return out
-
-    def check_names(self):
-        """Raise ValueError when two columns have one name."""
-        cdef vector[ArrowField] fields = self.fields()
-        cdef size_t i
+                self.add(field, values, 0)
         seen = set()
-        for i in range(fields.size()):
-            name = fields[i].name.data()[:fields[i].name.size()].decode("utf-8", "surrogateescape")
+        for i in range(self._fields.size()):
+            name = text_of(self._fields[i].name)
             if name in seen:
                 raise ValueError(f"two columns are called {name!r}: leave one out, or do not flatten")
             seen.add(name)
+        return 0
+
+    cdef vector[ArrowField] chosen(self, const ArrowSchema* requested) except *:
+        """The columns that a taker asks for, all where it does not say; records' own ones as it asks."""
+        cdef vector[ArrowField] out
+        cdef ArrowField field
+        cdef const ArrowSchema* wanted
+        cdef string name
+        cdef size_t at
+        cdef int64_t i
+        if requested == NULL:
+            return self._fields
+        if strcmp(requested.format, b"+s") != 0:
+            raise exception_for(ERR_INVALID_ARG, f"records can be exported as a struct only, not as Arrow type "
+                                f"{requested.format.decode()!r}")
+        for i in range(requested.n_children):
+            wanted = requested.children[i]
+            name.assign(name_of(wanted))
+            at = 0
+            while at < self._fields.size() and self._fields[at].name != name:
+                at += 1
+            if at == self._fields.size():
+                raise exception_for(ERR_INVALID_ARG, f"column {text_of(name)}: the decoded batch has no such column")
+            field = self._fields[at]
+            if field.column < COLUMN_COUNT:
+                check(requested_field(field.column, wanted, &field))
+            elif not same_type(&field, wanted):
+                raise exception_for(ERR_INVALID_ARG, f"column {text_of(field.name)}: it was decoded as Arrow type "
+                                    f"{text_of(field.format)!r}, and is not exported as {wanted.format.decode()!r}: "
+                                    "declare the type to the decoder, or cast the column")
+            out.push_back(field)
+        return out
+
+    # ---- Arrow
 
     def __arrow_c_schema__(self):
-        cdef ArrowSchema* schema = NULL
-        cdef ArrowField root
-        capsule = schema_capsule(&schema)
-        root.format.assign(b"+s")
-        root.children = self.fields()
-        if not fill_schema(&root, schema):
-            raise MemoryError()
-        return capsule
+        return schema_of(self._fields)
 
     def __arrow_c_array__(self, requested_schema=None):
-        """Arrow's PyCapsule interface: (schema, array) capsules; `requested_schema` is not followed."""
+        """Arrow's PyCapsule interface: (schema, array) capsules.
+
+        Args:
+            requested_schema: capsule of an ArrowSchema: columns by name, in its order; those of the records themselves
+                as RecordBatch makes them, decoded ones as they are.
+
+        Raises:
+            KafkaException: the schema names a column or a type that is not there.
+        """
+        cdef vector[ArrowField] fields = self.chosen(schema_in(requested_schema))
+        return schema_of(fields), self.array_of(fields)
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        """Arrow's PyCapsule interface: capsule of a stream of one array. Each call makes a stream of its own.
+
+        Args:
+            requested_schema: as for :meth:`__arrow_c_array__`.
+
+        Raises:
+            KafkaException: the schema names a column or a type that is not there.
+        """
+        cdef Chosen chosen = Chosen.__new__(Chosen)
+        chosen.fields = self.chosen(schema_in(requested_schema))
+        return stream_of(chosen.__arrow_c_schema__, [(None, self.array_of(chosen.fields))])
+
+    cdef object array_of(self, const vector[ArrowField]& fields):
         cdef ArrowArray* array = NULL
-        cdef DecodedValues values
         cdef size_t i
         capsule = array_capsule(&array)
         open_array(array, len(self), 0, 0, NULL)
         add_buffer(array, NULL)
-        for i in range(self.metadata.size()):
-            check(export_column(&self.batch.source, &self.metadata[i], child_of(array)))
-        for values in (self._key, self._value):
-            if values is not None:
-                self.export(values, array)
-        return self.__arrow_c_schema__(), capsule
+        for i in range(fields.size()):
+            if fields[i].column < COLUMN_COUNT:
+                check(export_column(&self.batch.source, &fields[i], child_of(array)))
+            else:
+                values, node = self.made_of[fields[i].column - COLUMN_COUNT]
+                self.export(values, node, child_of(array))
+        return capsule
 
-    cdef int export(self, DecodedValues values, ArrowArray* array) except -1:
-        cdef const Plan* plan = values.decoded.get().plan_pointer()
-        cdef size_t i
-        if not self.flattens(values):
-            return check(export_values(values.decoded, 0, child_of(array)))
-        cdef ArrowArray* child
+    cdef int export(self, DecodedValues values, int32_t node, ArrowArray* out) except -1:
         cdef const Column* row = &values.decoded.get().columns.columns[0]
-        for i in range(plan.nodes[0].children.size()):
-            child = child_of(array)
-            check(export_values(values.decoded, plan.nodes[0].children[i], child))
-            if row.nulls > 0 and not plan.nodes[plan.nodes[0].children[i]].nullable:
-                child.buffers[0] = row.validity  # the field has no nulls itself: they are those of the struct
-                child.null_count = row.nulls
+        check(export_values(values.decoded, node, out))
+        if node != 0 and row.nulls > 0 and not values.decoded.get().plan_pointer().nodes[node].nullable:
+            out.buffers[0] = row.validity  # the field has no nulls itself: they are those of the struct
+            out.null_count = row.nulls
         return 0
+
+    # ---- data frames
+
+    @property
+    def schema(self):
+        """Schema of :meth:`to_arrow`: pyarrow.Schema.
+
+        Raises:
+            ImportError: pyarrow is not installed.
+        """
+        return needed("pyarrow", "DecodedBatch.schema", "'kconsumer[arrow]'").schema(self)
+
+    def to_arrow(self, schema=None):
+        """Return a pyarrow.Table.
+
+        Args:
+            schema: pyarrow.Schema: columns to make, by name, in this order. Default: :attr:`schema`.
+
+        Raises:
+            ImportError: pyarrow is not installed.
+            KafkaException: `schema` names a column or a type that is not there.
+        """
+        return needed("pyarrow", "DecodedBatch.to_arrow()", "'kconsumer[arrow]'").table(self, schema=schema)
+
+    def to_pandas(self):
+        """Return a pandas.DataFrame with one column per Arrow column.
+
+        Raises:
+            ImportError: pandas or pyarrow is not installed.
+        """
+        needed("pandas", "DecodedBatch.to_pandas()", "pandas 'kconsumer[arrow]'")
+        return needed("pyarrow", "DecodedBatch.to_pandas()", "pandas 'kconsumer[arrow]'").table(self).to_pandas()
+
+    def to_polars(self):
+        """Return a polars.DataFrame, the same as ``polars.DataFrame(decoded)``.
+
+        Raises:
+            ImportError: polars is not installed. pyarrow is not needed.
+        """
+        return needed("polars", "DecodedBatch.to_polars()", "polars").DataFrame(self)
 
     def __repr__(self):
         return f"<DecodedBatch of {len(self)} records, {len(self.errors) + len(self.key_errors)} errors>"
@@ -174,7 +313,7 @@ def decode_batch(RecordBatch batch not None, value, key, on_error, flatten, colu
         out._key = key.decode(batch.value_source(True))
     if value is not None:
         out._value = value.decode(batch.value_source(False))
-    out.check_names()
+    out.lay_out()
     if on_error == "raise":
         raise_first(batch, "key", out.key_errors)
         raise_first(batch, "value", out.errors)

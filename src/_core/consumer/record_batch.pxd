@@ -19,4 +19,6 @@ cdef class RecordBatch:
     cdef RecordBatch slice(self, int32_t start, int32_t end)
 
 
+# An optional package, or ImportError with what to install for a method.
+cdef object needed(str name, str method, str remedy)
 cdef RecordBatch make_batch(Columns* columns, int32_t start, int32_t end)

@@ -27,11 +27,11 @@ cdef int check(Status status) except -1:
 
 
 cdef object needed(str name, str method, str remedy):
-    """An optional package, imported when a method needs it."""
+    """An optional package, imported when a method (such as RecordBatch.schema) needs it."""
     try:
         return import_module(name)
     except ImportError as error:
-        raise ImportError(f"RecordBatch.{method} needs {name} ({error}): pip install {remedy}", name=name) from error
+        raise ImportError(f"{method} needs {name} ({error}): pip install {remedy}", name=name) from error
 
 
 @cython.no_gc
@@ -164,7 +164,7 @@ cdef class RecordBatch:
         Raises:
             ImportError: pyarrow is not installed.
         """
-        return needed("pyarrow", "schema", "'kconsumer[arrow]'").schema(self)
+        return needed("pyarrow", "RecordBatch.schema", "'kconsumer[arrow]'").schema(self)
 
     def to_arrow(self, schema=None):
         """Return the batch as a pyarrow.Table; keys and values are not copied unless `schema` asks for it.
@@ -177,7 +177,7 @@ cdef class RecordBatch:
             ImportError: pyarrow is not installed.
             KafkaException: `schema` names a column or a type that a batch cannot be exported as.
         """
-        return needed("pyarrow", "to_arrow()", "'kconsumer[arrow]'").table(self, schema=schema)
+        return needed("pyarrow", "RecordBatch.to_arrow()", "'kconsumer[arrow]'").table(self, schema=schema)
 
     def to_pandas(self):
         """Return a pandas.DataFrame with one column per Arrow column: topic as a categorical, key and value as bytes.
@@ -187,8 +187,8 @@ cdef class RecordBatch:
         Raises:
             ImportError: pandas or pyarrow is not installed.
         """
-        needed("pandas", "to_pandas()", "pandas 'kconsumer[arrow]'")
-        return needed("pyarrow", "to_pandas()", "pandas 'kconsumer[arrow]'").table(self).to_pandas()
+        needed("pandas", "RecordBatch.to_pandas()", "pandas 'kconsumer[arrow]'")
+        return needed("pyarrow", "RecordBatch.to_pandas()", "pandas 'kconsumer[arrow]'").table(self).to_pandas()
 
     def to_polars(self):
         """Return a polars.DataFrame, the same as ``polars.DataFrame(batch)``; keys and values are not copied.
@@ -196,7 +196,7 @@ cdef class RecordBatch:
         Raises:
             ImportError: polars is not installed. pyarrow is not needed.
         """
-        return needed("polars", "to_polars()", "polars").DataFrame(self)
+        return needed("polars", "RecordBatch.to_polars()", "polars").DataFrame(self)
 
     def __array__(self, dtype=None, copy=None):
         raise TypeError("a RecordBatch has columns of several types and cannot become one array: use to_pandas(), or "

@@ -80,5 +80,9 @@ cdef Status export_stream(const ArrowSource* source, const ArrowSchema* requeste
 cdef bint fill_schema(const ArrowField* field, ArrowSchema* out) noexcept nogil
 # The column that a name means, compared as in a requested schema; COLUMN_NONE where there is none.
 cdef int find_column(const char* name) noexcept nogil
+# The name of a field; empty where it has none.
+cdef const char* name_of(const ArrowSchema* schema) noexcept nogil
+# A column of records as a taker's schema asks for it.
+cdef Status requested_field(int column, const ArrowSchema* wanted, ArrowField* out) noexcept nogil
 # A column as it is exported when no schema is requested.
 cdef ArrowField default_field(int column) noexcept nogil

@@ -205,15 +205,20 @@ cdef Status plan(const ArrowSource* source, const ArrowSchema* requested, ArrowF
         column = find_column(name_of(wanted))
         if column == COLUMN_NONE:
             return Status(ERR_INVALID_ARG, formatted(b"column %s: records have no such column", name_of(wanted)))
-        if not can_make(column, wanted):
-            return cannot(wanted, name_of(wanted))
-        field = follow(column, wanted)
-        if column == COLUMN_HEADERS:
-            status = plan_headers(wanted, &field)
-            if not status.ok():
-                return status
+        status = requested_field(column, wanted, &field)
+        if not status.ok():
+            return status
         root.children.push_back(field)
     return status
+
+
+cdef Status requested_field(int column, const ArrowSchema* wanted, ArrowField* out) noexcept nogil:
+    if not can_make(column, wanted):
+        return cannot(wanted, name_of(wanted))
+    out[0] = follow(column, wanted)
+    if column == COLUMN_HEADERS:
+        return plan_headers(wanted, out)
+    return Status()
 
 
 # ---- schema

@@ -3,7 +3,7 @@
 thread: A. Never: copies an Arrow array that comes in one piece, knows a format.
 """
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.string cimport strcmp
 
 from kconsumer._core.base.cpp cimport string
@@ -137,6 +137,17 @@ cdef class ValueSource:
         for i in range(self.rows.schema_headers.values.size()):
             value = &self.rows.schema_headers.values[i]
             found.append(value.data()[:value.size()])
+        return found
+
+    def values(self, int64_t most):
+        """The first values, for a look at them: list of bytes and None."""
+        cdef RowBytes row
+        cdef list found = []
+        cdef int64_t i
+        for i in range(min(most, self.rows.length)):
+            row = self.rows.row(i)
+            found.append(None if row.begin == NULL else PyBytes_FromStringAndSize(<const char*>row.begin,
+                                                                                  row.end - row.begin))
         return found
 
     def __cinit__(self):

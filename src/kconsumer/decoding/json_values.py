@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kconsumer._core.values.value_decoder import HEADER_IDS, DecodedValues, ValueDecoder
 from kconsumer._core.values.value_source import ValueSource
 from kconsumer.decoding.decoder import Decoder
 from kconsumer.decoding.framing import CONFLUENT, read_framing, read_header
+from kconsumer.decoding.json_infer import infer_type
 from kconsumer.decoding.json_schema import JsonSchemaError, lost_columns, schema_type
 from kconsumer.decoding.plan import UNITS, Type, flatten, projected, read_type, struct
 from kconsumer.decoding.registry import RegistrySchema, SchemaRegistry
@@ -71,6 +72,34 @@ class Json(Decoder):
                          epoch=epoch, columns=names)
         self._set(_framing=kind, _subjects=None if registry is None else Subjects(registry, subject),
                   _readers={} if reader is None else {"": reader}, _whole=None if reader is None else reader.whole)
+
+    @classmethod
+    def infer(cls, batches: Any, *, keys: bool = False, rows: int = 10_000, framing: str = "none") -> Json:
+        """Propose a decoder for JSON values by looking at some.
+
+        Numbers with and without fractions become float64, strings that are all dates or timestamps become such a type, a
+        field of several types becomes `json`. Values that are not JSON are passed over. Print the decoder to see its
+        schema.
+
+        Args:
+            batches: a RecordBatch or an iterable of such; or values as ``decode()`` takes them.
+            keys: look at the keys of the batches.
+            rows: how many to look at.
+            framing: as for ``Json``.
+
+        Raises:
+            ValueError: no value is valid JSON.
+            TypeError: batches is none of these.
+        """
+        kind, skip = read_framing(framing)
+        sample: list[bytes | None] = []
+        for source in _sources(batches, keys):
+            for value in source.values(rows - len(sample)):
+                skipped = skip or (5 if kind == CONFLUENT and value and value[0] == 0 else 0)
+                sample.append(value and value[skipped:])
+            if len(sample) >= rows:
+                break
+        return cls(infer_type(sample, lambda type, good: cls(type).decode(good).errors), framing=framing)
 
     def resolved(self, topic: str | None = None, *, key: bool = False) -> Json:
         if self._whole is not None or self._subjects is None:
@@ -147,6 +176,20 @@ class Json(Decoder):
                 subjects.warn(("unreadable", reference), "schema %s: %s", reference, error)
             else:
                 subjects.warn_lost(reference, lost)
+
+
+def _sources(batches: Any, keys: bool) -> Iterator[ValueSource]:
+    if hasattr(batches, "value_source"):
+        yield batches.value_source(keys)
+    elif isinstance(batches, list | tuple) and not any(hasattr(one, "value_source") for one in batches):
+        yield ValueSource(batches)
+    elif hasattr(batches, "__arrow_c_array__") or hasattr(batches, "__arrow_c_stream__"):
+        yield ValueSource(batches)
+    else:
+        for batch in batches:
+            if not hasattr(batch, "value_source"):
+                raise TypeError(f"expected batches of records, not {type(batch).__name__}")
+            yield batch.value_source(keys)
 
 
 def _read(found: RegistrySchema) -> Type:
