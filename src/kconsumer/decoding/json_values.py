@@ -77,8 +77,8 @@ class Json(Decoder):
     def infer(cls, batches: Any, *, keys: bool = False, rows: int = 10_000, framing: str = "none") -> Json:
         """Propose a decoder for JSON values by looking at some.
 
-        Numbers with and without fractions become float64, strings that are all dates or timestamps become such a type, a
-        field of several types becomes `json`. Values that are not JSON are passed over. Print the decoder to see its
+        Numbers with and without fractions become float64, strings that are all dates or timestamps become such a type,
+        a field of several types becomes `json`. Values that are not JSON are passed over. Print the decoder to see its
         schema.
 
         Args:
