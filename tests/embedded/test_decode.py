@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from kconsumer import OFFSET_BEGINNING, Consumer, RecordBatch, TopicPartition
-from kconsumer.decoding import Json
+from kconsumer.decoding import Json, plan
 from kconsumer.errors import KafkaException, SerializationError
 from kconsumer.testing import EmbeddedCluster
 
@@ -142,6 +142,12 @@ def test_flattened_fields_without_null_are_null_in_bad_records(batch):
     assert table["id"].to_pylist() == [n if n % 10 > 2 else None for n in numbers(batch)]
     assert table["name"].null_count == sum(n % 10 < 3 for n in range(RECORDS))
     assert table.schema == pa.schema([("id", pa.int64()), ("name", pa.string())])
+
+
+def test_a_flattened_field_of_type_null(batch):
+    schema = plan.struct((plan.Field("id", plan.INT64, False), plan.Field("nothing", plan.NULL, False)))
+    table = pa.table(batch.decode(value=Json(schema), flatten=True))
+    assert table["nothing"].to_pylist() == [None] * RECORDS
 
 
 def test_raise(batch):

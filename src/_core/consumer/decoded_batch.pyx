@@ -213,7 +213,8 @@ cdef class DecodedBatch:
     cdef int export(self, DecodedValues values, int32_t node, ArrowArray* out) except -1:
         cdef const Column* row = &values.decoded.get().columns.columns[0]
         check(export_values(values.decoded, node, out))
-        if node != 0 and row.nulls > 0 and not values.decoded.get().plan_pointer().nodes[node].nullable:
+        if (node != 0 and row.nulls > 0 and out.n_buffers > 0
+                and not values.decoded.get().plan_pointer().nodes[node].nullable):
             out.buffers[0] = row.validity  # the field has no nulls itself: they are those of the struct
             out.null_count = row.nulls
         return 0

@@ -13,6 +13,7 @@
 #include "values/builders.hpp"
 #include "values/byte_scan.hpp"
 #include "values/number_text.hpp"
+#include "values/time_text.hpp"
 
 namespace kc {
 
@@ -152,6 +153,7 @@ class AvroDecoder {
         return need(p, n, at) ? decimal(at, p, n) : nullptr;
       case AVRO_DECIMAL_FIXED: return need(p, op.number, at) ? decimal(at, p, op.number) : nullptr;
       case AVRO_DURATION: return duration(at, p);
+      case AVRO_TIME: return time(op, p);
       case AVRO_ERROR: return fail(op.number ? BAD_WRITER : BAD_BRANCH, at, p);
       default: return skip(op, p);
     }
@@ -344,6 +346,22 @@ class AvroDecoder {
     memcpy(to + 8, &nanoseconds, 8);
     ++c.length;
     return p + 12;
+  }
+
+  // Arrow has no times of day that are negative or beyond 24 hours.
+  Bytes time(const AvroOp& op, Bytes p) {
+    const int32_t at = op.column;
+    const ValueNode& node = nodes_[at];
+    int64_t n;
+    if (!out_.reserve(at) || !(p = varint(p, at, n))) return nullptr;
+    if (__builtin_mul_overflow(n, op.number, &n) || n < 0 || n >= 86400 * TimeText::power(node.unit))
+      return fail(BAD_RANGE, at, p);
+    if (node.width == 4) {
+      put(at, static_cast<int32_t>(n));
+    } else {
+      put(at, n);
+    }
+    return p;
   }
 
   Bytes skip(const AvroOp& op, Bytes p) {

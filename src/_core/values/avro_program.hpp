@@ -33,6 +33,7 @@ enum AvroKind : int32_t {
   AVRO_DECIMAL_BYTES,
   AVRO_DECIMAL_FIXED,  // `number` bytes
   AVRO_DURATION,
+  AVRO_TIME,           // int or long → a time of day, times `number`
   AVRO_ERROR,          // a branch that the reader's schema does not have
   AVRO_SKIP_VARINT,
   AVRO_SKIP_FIXED,     // `number` bytes

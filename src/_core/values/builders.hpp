@@ -16,6 +16,7 @@ namespace kc {
 
 // Bytes that scanners may write ahead of what they keep.
 constexpr size_t kWriteAhead = 32;
+constexpr int64_t kMostEntries = INT64_MAX & ~int64_t(63);
 
 struct GrowingBytes {
   uint8_t* data = nullptr;
@@ -31,8 +32,11 @@ struct GrowingBytes {
   }
   ~GrowingBytes() { free(data); }
 
-  // Room for `bytes` in all, and some to write ahead. False when memory is out.
-  bool reserve(size_t bytes) { return bytes + kWriteAhead <= capacity || enlarge(bytes + kWriteAhead); }
+  // Room for `bytes` in all, and some to write ahead. It never grows beyond room for `most` bytes, so that "there is room"
+  // implies "within the limit". False when memory is out.
+  bool reserve(size_t bytes, size_t most = SIZE_MAX - kWriteAhead) {
+    return bytes + kWriteAhead <= capacity || enlarge(bytes + kWriteAhead, most + kWriteAhead);
+  }
   bool append(const void* from, size_t bytes) {
     if (!reserve(size + bytes)) return false;
     if (bytes) memcpy(data + size, from, bytes);
@@ -41,9 +45,10 @@ struct GrowingBytes {
   }
 
  private:
-  __attribute__((noinline)) bool enlarge(size_t want) {
+  __attribute__((noinline)) bool enlarge(size_t want, size_t most) {
     size_t bigger = capacity * 2 > want ? capacity * 2 : want;
     if (bigger < 256) bigger = 256;
+    if (bigger > most) bigger = most;
     auto* p = static_cast<uint8_t*>(realloc(data, bigger));
     if (!p) return false;
     data = p;
@@ -61,7 +66,7 @@ struct Column {
   int64_t length = 0;
   int64_t capacity = 0;
   int64_t nulls = 0;
-  int64_t limit = INT64_MAX;     // entries that the offsets of the parent can count
+  int64_t limit = kMostEntries;  // entries that the offsets of the parent can count, in whole groups of 64
   uint8_t* validity = nullptr;   // made by the first null; ones beyond `length`
   uint8_t* values = nullptr;     // entries of `width` bytes, bits, or offsets
   GrowingBytes data;             // text and binary
@@ -118,7 +123,7 @@ class Columnar {
       c.children = node.children;
     }
     for (const Column& c : columns) {
-      if ((c.type == VALUE_LIST || c.type == VALUE_MAP) && !c.is_large) bound(c.children[0], INT32_MAX);
+      if ((c.type == VALUE_LIST || c.type == VALUE_MAP) && !c.is_large) bound(c.children[0], INT32_MAX & ~63);
     }
   }
 
@@ -148,7 +153,7 @@ class Columnar {
   __attribute__((noinline)) bool enlarge_data(int32_t index, size_t bytes) {
     Column& c = columns[static_cast<size_t>(index)];
     if (bytes > c.data_limit()) return fail(index, BUILD_TOO_LONG);
-    return c.data.reserve(bytes) || fail(index, BUILD_MEMORY);
+    return c.data.reserve(bytes, c.data_limit()) || fail(index, BUILD_MEMORY);
   }
 
   // One null, or one entry of zeros where the column is not nullable (below a null of its parent).
@@ -220,6 +225,7 @@ class Columnar {
     int64_t bigger = c.capacity * 2 > want ? c.capacity * 2 : want;
     if (bigger < 64) bigger = 64;
     bigger = (bigger + 63) & ~int64_t(63);
+    if (bigger > c.limit) bigger = c.limit;
     size_t bytes = 0;
     if (c.has_offsets) {
       bytes = static_cast<size_t>(bigger + 1) * (c.is_large ? 8 : 4);

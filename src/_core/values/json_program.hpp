@@ -22,6 +22,10 @@ struct JsonKey {
   explicit JsonKey(const std::string& name) : text(name) {
     const std::string quoted = name + '"';
     length = static_cast<uint32_t>(quoted.size());
+    for (const char c : name) {
+      // JSON writes it with an escape: a key is never these bytes.
+      if (static_cast<uint8_t>(c) < 0x20 || c == '"' || c == '\\') length = UINT32_MAX;
+    }
     is_short = length <= 16;
     uint8_t bytes[16] = {}, mask[16] = {};
     for (size_t i = 0; i < quoted.size() && i < 16; ++i) {

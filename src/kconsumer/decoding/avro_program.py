@@ -38,14 +38,15 @@ class Kind(IntEnum):
     DECIMAL_BYTES = 19
     DECIMAL_FIXED = 20
     DURATION = 21
-    ERROR = 22
-    SKIP_VARINT = 23
-    SKIP_FIXED = 24
-    SKIP_BYTES = 25
-    SKIP_ARRAY = 26
-    SKIP_MAP = 27
-    SKIP_RECORD = 28
-    SKIP_UNION = 29
+    TIME = 22
+    ERROR = 23
+    SKIP_VARINT = 24
+    SKIP_FIXED = 25
+    SKIP_BYTES = 26
+    SKIP_ARRAY = 27
+    SKIP_MAP = 28
+    SKIP_RECORD = 29
+    SKIP_UNION = 30
 
 
 CONSTANT_PADDING = 64  # the core's AvroDecoder::kConstantPadding
@@ -202,6 +203,8 @@ class _Compiler:
         if r.logical == "decimal":
             same_scale(w, r, path)
             return Op(Kind.DECIMAL_BYTES, node)
+        if r.logical in ("time-millis", "time-micros"):
+            kind = Kind.TIME
         return Op(kind, node, number=multiplier(w, r, path))
 
     def writer_union(self, w: Schema, r: Schema, node: int, path: str) -> Op:

@@ -673,6 +673,16 @@ def test_bytes_that_are_no_datum(schema, data, reason):
     assert decoded(Avro(schema), [data])[1] == {0: reason}
 
 
+@pytest.mark.parametrize("n", [-1, 86_400_000, 2**31 - 1])
+@pytest.mark.parametrize("micros", [False, True])
+def test_times_beyond_a_day(n, micros):
+    millis = {"type": "int", "logicalType": "time-millis"}
+    reader = {"type": "long", "logicalType": "time-micros"} if micros else millis
+    values, bad = decoded(Avro(reader, writer=millis), [varint(n), varint(86_399_999)])
+    assert values == [None, datetime.time(23, 59, 59, 999_000)]
+    assert bad == {0: "the number does not fit the type"}
+
+
 def test_decimals_of_any_length():
     schema = {"type": "bytes", "logicalType": "decimal", "precision": 3, "scale": 1}
     data = [

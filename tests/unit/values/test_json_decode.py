@@ -520,6 +520,14 @@ def test_keys_in_any_order_and_with_escapes():
     assert values == expected
 
 
+def test_names_that_json_writes_with_escapes():
+    rows = [b'{"a\\":1}', b'{"a\\":x": 1}', b'{"a\\\\": 2}', b'{"b\tc": 3}', b'{"b\\tc": 4}']
+    values, bad = decoded({"a\\": "int64", "b\tc": "int64"}, rows)
+    assert bad == {0: "the value ends too early", 3: "not valid JSON"}
+    assert [values[i] for i in (1, 2, 4)] == [
+        {"a\\": None, "b\tc": None}, {"a\\": 2, "b\tc": None}, {"a\\": None, "b\tc": 4}]
+
+
 def test_names_that_share_a_beginning():
     names = [
         "abcdefghijklmno",
