@@ -180,37 +180,13 @@ class AvroDecoder {
     return p + 1;
   }
 
-  static bool is_ascii(Bytes p, size_t length) {
-    uint64_t word, high = 0;
-    for (; length >= 8; length -= 8, p += 8) {
-      memcpy(&word, p, 8);
-      high |= word;
-    }
-    if (length) {
-      memcpy(&word, p, 8);
-      high |= word << (64 - 8 * length);
-    }
-    return !(high & 0x8080808080808080u);
-  }
-
   Bytes text(int32_t at, Bytes p, bool checked) {
     int64_t n;
     if (!out_.reserve(at) || !(p = varint(p, at, n)) || !need(p, n, at)) return nullptr;
     const auto length = static_cast<size_t>(n);
     if (checked && __builtin_expect(!is_ascii(p, length), 0) && !valid_utf8(p, length))
       return fail(BAD_UTF8, at, p);
-    if (!out_.reserve_data(at, length)) return nullptr;
-    Column& c = column(at);
-    uint8_t* to = c.data.data + c.data.size;
-    if (__builtin_expect(length <= 16, 1)) {
-      memcpy(to, p, 16);
-    } else {
-      memcpy(to, p, length);
-    }
-    c.data.size += length;
-    c.put_offset(c.length + 1, static_cast<int64_t>(c.data.size));
-    ++c.length;
-    return p + n;
+    return out_.append_bytes(at, p, length) ? p + n : nullptr;
   }
 
   Bytes fixed(const AvroOp& op, Bytes p) {

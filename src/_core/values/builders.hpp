@@ -143,6 +143,22 @@ class Columnar {
     return true;
   }
 
+  // One entry of text or binary. Reads 16 bytes from `p` if there are fewer.
+  bool append_bytes(int32_t index, const uint8_t* p, size_t length) {
+    if (!reserve_data(index, length)) return false;
+    Column& c = columns[static_cast<size_t>(index)];
+    uint8_t* to = c.data.data + c.data.size;
+    if (__builtin_expect(length <= 16, 1)) {
+      memcpy(to, p, 16);
+    } else {
+      memcpy(to, p, length);
+    }
+    c.data.size += length;
+    c.put_offset(c.length + 1, static_cast<int64_t>(c.data.size));
+    ++c.length;
+    return true;
+  }
+
   // Room for `bytes` more of text in a column.
   bool reserve_data(int32_t index, size_t bytes) {
     Column& c = columns[static_cast<size_t>(index)];
@@ -165,6 +181,13 @@ class Columnar {
       if (c.type != VALUE_NULL) c.validity[c.length >> 3] &= static_cast<uint8_t>(~(1u << (c.length & 7)));
       ++c.nulls;
     }
+    return append_zero(index);
+  }
+
+  // One valid entry of zeros; of a struct, what append_null() makes of its fields.
+  bool append_zero(int32_t index) {
+    if (!reserve(index)) return false;
+    Column& c = columns[static_cast<size_t>(index)];
     if (c.has_offsets) {
       c.put_offset(c.length + 1, c.offset_at(c.length));
     } else if (c.type == VALUE_BOOL) {
@@ -205,6 +228,47 @@ class Columnar {
     c.length = kept;
   }
 
+  bool is_null(int32_t index, int64_t entry) const {
+    const Column& c = columns[static_cast<size_t>(index)];
+    return c.nulls && c.validity && !(c.validity[entry >> 3] >> (entry & 7) & 1);
+  }
+
+  // Takes out the entries from `first` on whose `kept` is false. May throw std::bad_alloc.
+  void keep_only(int32_t index, int64_t first, const std::vector<bool>& kept) {
+    Column& c = columns[static_cast<size_t>(index)];
+    const bool is_list = c.type == VALUE_LIST || c.type == VALUE_MAP;
+    const int64_t before = c.length, first_below = is_list ? c.offset_at(first) : 0;
+    std::vector<bool> below;
+    int64_t to = first;
+    for (int64_t i = first; i < before; ++i) {
+      const bool keep = kept[static_cast<size_t>(i - first)];
+      const int64_t start = c.has_offsets ? c.offset_at(i) : 0;
+      const auto size = static_cast<size_t>(c.has_offsets ? c.offset_at(i + 1) - start : 0);
+      if (is_list) below.insert(below.end(), size, keep);
+      if (!keep) continue;
+      if (c.has_offsets) {
+        const int64_t at = c.offset_at(to);
+        if (!is_list && size) memmove(c.data.data + at, c.data.data + start, size);
+        c.put_offset(to + 1, at + static_cast<int64_t>(size));   // to <= i: the offsets still to be read stay
+      } else if (c.type == VALUE_BOOL) {
+        move_bit(c.values, i, to);
+      } else if (c.width && i != to) {
+        memcpy(c.values + to * c.width, c.values + i * c.width, static_cast<size_t>(c.width));
+      }
+      if (c.validity && i != to) {   // the bit at `i` stays too, until truncate() takes it off
+        c.nulls += int64_t{is_null(index, i)} - int64_t{is_null(index, to)};
+        move_bit(c.validity, i, to);
+      }
+      ++to;
+    }
+    if (is_list) {
+      keep_only(c.children[0], first_below, below);
+    } else if (c.type == VALUE_STRUCT) {
+      for (int32_t child : c.children) keep_only(child, first, kept);
+    }
+    truncate(index, to);
+  }
+
   bool fail(int32_t index, BuildFailure why) {
     failure = why;
     failed_column = index;
@@ -212,6 +276,15 @@ class Columnar {
   }
 
  private:
+  static void move_bit(uint8_t* bits, int64_t from, int64_t to) {
+    const auto bit = static_cast<uint8_t>(1u << (to & 7));
+    if (bits[from >> 3] >> (from & 7) & 1) {
+      bits[to >> 3] |= bit;
+    } else {
+      bits[to >> 3] &= static_cast<uint8_t>(~bit);
+    }
+  }
+
   // Entries below a list count in its offsets; a struct's children have as many as the struct.
   void bound(int32_t index, int64_t limit) {
     columns[static_cast<size_t>(index)].limit = limit;

@@ -47,6 +47,20 @@ inline StringScan scan_string(const uint8_t* p, uint8_t* copy) {
 
 #endif
 
+// Whether all bytes are ASCII. Reads 8 bytes from `p` if there are fewer.
+inline bool is_ascii(const uint8_t* p, size_t length) {
+  uint64_t word, high = 0;
+  for (; length >= 8; length -= 8, p += 8) {
+    memcpy(&word, p, 8);
+    high |= word;
+  }
+  if (length) {
+    memcpy(&word, p, 8);
+    high |= word << (64 - 8 * length);
+  }
+  return !(high & 0x8080808080808080u);
+}
+
 // Whether the bytes are UTF-8 as RFC 3629 has it: no overlong forms, no surrogates, nothing beyond U+10FFFF.
 inline bool valid_utf8(const uint8_t* p, size_t length) {
   const uint8_t* end = p + length;

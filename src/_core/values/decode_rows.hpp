@@ -12,6 +12,7 @@
 #include "values/builders.hpp"
 #include "values/framing.hpp"
 #include "values/json_decode.hpp"
+#include "values/proto_decode.hpp"
 #include "values/row_source.hpp"
 
 namespace kc {
@@ -133,6 +134,32 @@ inline bool decode_avro(const RowSource& source, const Framing& framing, const A
                        }
                        return decoder.row(*last, p, end, failure);
                      });
+}
+
+inline bool decode_proto(const RowSource& source, const Framing& framing, const ProtoPrograms& programs, Decoded& out) {
+  ProtoDecoder decoder(*out.plan, out.columns);
+  const bool is_framed = framing.kind == FRAMING_CONFLUENT;
+  int64_t last_id = 0;
+  const ProtoWriter* last = nullptr;
+  try {
+    return decode_rows(source, framing, out, false,
+                       [&](int64_t id, const uint8_t* p, const uint8_t* end, RowFailure& failure) {
+                         if (__builtin_expect(!last || id != last_id, 0)) {
+                           last_id = id;
+                           last = programs.find(id);
+                         }
+                         failure.at = p;
+                         if (!last) {
+                           failure.reason = BAD_SCHEMA_ID;
+                         } else if (is_framed && id < kHeaderIds) {
+                           failure.reason = open_indexes(p, end, last->indexes);
+                         }
+                         if (failure.reason == BAD_NONE && !last->program) failure.reason = BAD_MESSAGE;
+                         return failure.reason == BAD_NONE && decoder.row(*last->program, p, end, failure);
+                       });
+  } catch (const std::bad_alloc&) {
+    return out.columns.fail(0, BUILD_MEMORY);
+  }
 }
 
 // The ids of the writers' schemas among the rows, each once: those of headers, then the others in order of appearance.

@@ -84,6 +84,8 @@ enum BadValue : int32_t {
   BAD_BRANCH,
   BAD_SYMBOL,
   BAD_WRITER,
+  BAD_TAG,
+  BAD_MESSAGE,
   BAD_COUNT_OF_REASONS,
 };
 
@@ -112,6 +114,8 @@ inline const char* bad_value_text(int32_t reason) {
       "the union has no such branch",
       "the enum has no such symbol",
       "the decoder's schema cannot have data of this schema id",
+      "not a valid field number or wire type",
+      "the message indexes name another message",
   };
   return reason > 0 && reason < BAD_COUNT_OF_REASONS ? kTexts[reason] : "";
 }

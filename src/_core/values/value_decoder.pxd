@@ -42,6 +42,59 @@ cdef extern from "values/avro_program.hpp" namespace "kc" nogil:
         AvroPrograms()
 
 
+cdef extern from "values/proto_program.hpp" namespace "kc" nogil:
+    cdef enum ProtoKind:
+        PROTO_NONE
+
+    cdef enum ProtoScalar:
+        PROTO_FROM_INT32
+
+    cdef enum ProtoAbsent:
+        PROTO_ABSENT_NULL
+
+    cdef cppclass ProtoField:
+        uint32_t tag
+        ProtoKind kind
+        int32_t column
+        int32_t list
+        int32_t message
+        int32_t oneof
+        ProtoScalar origin "from"
+        vector[int32_t] numbers
+        vector[int32_t] table
+
+    cdef cppclass ProtoColumn:
+        int32_t node
+        ProtoAbsent absent
+        int32_t message
+
+    cdef cppclass ProtoMessage:
+        int32_t node
+        bint is_entry
+        int64_t cells
+        vector[ProtoField] fields
+        vector[ProtoColumn] columns
+        vector[vector[int32_t]] oneofs
+        vector[int32_t] maps
+
+    cdef cppclass ProtoProgramMessages "kc::ProtoProgram":
+        vector[ProtoMessage] messages
+        void index()
+
+    cdef cppclass ProtoWriter:
+        vector[int32_t] indexes
+        const ProtoProgramMessages* program
+
+    cdef cppclass ProtoWritersById "std::unordered_map<int64_t, kc::ProtoWriter>":
+        ProtoWriter& operator[](int64_t id)
+
+    cdef cppclass ProtoPrograms:
+        bint any
+        ProtoWriter writer
+        ProtoWritersById by_id
+        ProtoPrograms()
+
+
 cdef extern from "values/decode_rows.hpp" namespace "kc" nogil:
     cdef cppclass JsonProgram:
         JsonProgram(const Plan& plan, int32_t epoch_unit)
@@ -49,6 +102,7 @@ cdef extern from "values/decode_rows.hpp" namespace "kc" nogil:
     const int64_t kHeaderIds
     shared_ptr[Decoded] new_decoded(const shared_ptr[Plan]& plan)
     bint decode_avro(const RowSource& source, const Framing& framing, const AvroPrograms& programs, Decoded& out)
+    bint decode_proto(const RowSource& source, const Framing& framing, const ProtoPrograms& programs, Decoded& out)
     vector[int64_t] schema_ids(const RowSource& source, const Framing& framing)
     bint decode_json(const RowSource& source, const Framing& framing, const JsonProgram& program, Decoded& out)
 
@@ -64,6 +118,11 @@ cdef class DecodedValues:
 cdef class AvroProgram:
     # thread: any (immutable)
     cdef AvroProgramOps program
+
+
+cdef class ProtoProgram:
+    # thread: any (immutable)
+    cdef ProtoProgramMessages program
 
 
 cdef class ValueDecoder:

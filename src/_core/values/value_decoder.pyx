@@ -196,6 +196,62 @@ cdef class AvroProgram:
         self.program.fuse()
 
 
+cdef int read_numbers(vector[int32_t]* out, object numbers) except -1:
+    for number in numbers:
+        out.push_back(<int32_t>number)
+    return 0
+
+
+@cython.final
+cdef class ProtoProgram:
+    """How messages of one writer's Protobuf schema become columns.
+
+    Args:
+        messages: kconsumer.decoding.proto_program.MessageOps, the row's first.
+    """
+
+    def __init__(self, messages):
+        cdef ProtoMessage* m
+        cdef ProtoField* f
+        cdef ProtoColumn* c
+        self.program.messages.resize(len(messages))
+        for i, described in enumerate(messages):
+            m = &self.program.messages[<int>i]
+            m.node = described.node
+            m.cells = described.cells
+            m.is_entry = described.is_entry
+            m.fields.resize(len(described.fields))
+            for j, of in enumerate(described.fields):
+                f = &m.fields[<int>j]
+                f.tag = of.tag
+                f.kind = <ProtoKind><int32_t>of.kind
+                f.column = of.column
+                f.list = of.list
+                f.message = of.message
+                f.oneof = of.oneof
+                f.origin = <ProtoScalar><int32_t>of.origin
+                read_numbers(&f.numbers, of.numbers)
+                read_numbers(&f.table, of.table)
+            m.columns.resize(len(described.columns))
+            for j, (node, absent, message) in enumerate(described.columns):
+                c = &m.columns[<int>j]
+                c.node = node
+                c.absent = <ProtoAbsent><int32_t>absent
+                c.message = message
+            m.oneofs.resize(len(described.oneofs))
+            for j, members in enumerate(described.oneofs):
+                read_numbers(&m.oneofs[<int>j], members)
+            read_numbers(&m.maps, described.maps)
+        self.program.index()
+
+
+cdef int read_writer(ProtoWriter* out, object indexes, ProtoProgram program) except -1:
+    read_numbers(&out.indexes, indexes)
+    if program is not None:
+        out.program = &program.program
+    return 0
+
+
 @cython.final
 cdef class ValueDecoder:
     """A compiled schema.
@@ -228,6 +284,11 @@ cdef class ValueDecoder:
             ids = schema_ids(source.rows, self.framing)
         return [ids[i] for i in range(ids.size())]
 
+    def schema_headers(self, ValueSource source not None):
+        """References to schemas in the records' headers, each once, by index from HEADER_IDS up: list of bytes."""
+        self.read_headers(source)
+        return source.schema_headers()
+
     cdef int read_headers(self, ValueSource source) except -1:
         """With the registry's framing, a record may have its schema's reference in a header."""
         cdef bint read = True
@@ -253,6 +314,30 @@ cdef class ValueDecoder:
         if out.decoded.get() != NULL:
             with nogil:
                 decode_avro(source.rows, self.framing, programs, out.decoded.get()[0])
+        out.check()
+        return out
+
+    def decode_proto(self, ValueSource source not None, any, dict by_id):
+        """Decode Protobuf messages without the GIL: DecodedValues.
+
+        Args:
+            source: the rows.
+            any: (message indexes, ProtoProgram or None) of all rows, or None.
+            by_id: schema id to the same, before `any`; from HEADER_IDS up as in schema_ids().
+        """
+        cdef DecodedValues out = DecodedValues.__new__(DecodedValues)
+        cdef ProtoPrograms programs
+        held = list(by_id.items())
+        self.read_headers(source)
+        if any is not None:
+            programs.any = True
+            read_writer(&programs.writer, any[0], any[1])
+        for id, (indexes, program) in held:
+            read_writer(&programs.by_id[<int64_t>id], indexes, program)
+        out.decoded = new_decoded(self.plan)
+        if out.decoded.get() != NULL:
+            with nogil:
+                decode_proto(source.rows, self.framing, programs, out.decoded.get()[0])
         out.check()
         return out
 

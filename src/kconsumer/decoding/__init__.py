@@ -10,6 +10,7 @@ from kconsumer._core.values.value_decoder import DecodedValues, RowError
 from kconsumer.decoding.avro_values import Avro
 from kconsumer.decoding.decoder import Decoder
 from kconsumer.decoding.json_values import Json
+from kconsumer.decoding.proto_values import Protobuf
 from kconsumer.decoding.registry import RegistryError, SchemaRegistry
 
-__all__ = ["Avro", "DecodedValues", "Decoder", "Json", "RegistryError", "RowError", "SchemaRegistry"]
+__all__ = ["Avro", "DecodedValues", "Decoder", "Json", "Protobuf", "RegistryError", "RowError", "SchemaRegistry"]

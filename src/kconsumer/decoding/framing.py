@@ -10,6 +10,7 @@ import re
 import uuid
 
 NONE, SKIP, CONFLUENT = 0, 1, 2  # the core's FramingKind
+_MOST_INDEXES = 64
 _SKIP = re.compile(r"skip=(\d{1,9})")
 
 
@@ -34,3 +35,25 @@ def read_header(value: bytes) -> int | str:
     if value[0] == 0:
         return int.from_bytes(value[1:5], "big")
     return str(uuid.UUID(bytes=value[1:17]))
+
+
+def header_indexes(value: bytes) -> tuple[int, ...] | None:
+    """The message indexes behind the reference in a header; None where there are none, or they are not valid."""
+    rest = value[5 if value[0] == 0 else 17:]
+    numbers: list[int] = []
+    at = 0
+    while at < len(rest) and len(numbers) <= _MOST_INDEXES:
+        n = shift = 0
+        while at < len(rest) and shift < 35:
+            byte = rest[at]
+            at += 1
+            n |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                numbers.append((n >> 1) ^ -(n & 1))
+                break
+        else:
+            return None
+    if numbers == [0]:
+        return (0,)
+    return tuple(numbers[1:]) if numbers and numbers[0] == len(numbers) - 1 > 0 else None

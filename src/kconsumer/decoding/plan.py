@@ -98,6 +98,8 @@ def _integer(bits: int, is_signed: bool, letter: str) -> Type:
 
 INT32 = _integer(32, True, "i")
 INT64 = _integer(64, True, "l")
+UINT32 = _integer(32, False, "I")
+UINT64 = _integer(64, False, "L")
 FLOAT32 = Type(ValueType.FLOAT, "f", width=4)
 FLOAT64 = Type(ValueType.FLOAT, "g", width=8)
 BOOL = Type(ValueType.BOOL, "b")
@@ -111,8 +113,8 @@ _BY_NAME: dict[str, Type] = {
     "null": NULL, "bool": BOOL, "boolean": BOOL,
     "int8": _integer(8, True, "c"), "uint8": _integer(8, False, "C"),
     "int16": _integer(16, True, "s"), "uint16": _integer(16, False, "S"),
-    "int32": INT32, "uint32": _integer(32, False, "I"),
-    "int64": INT64, "uint64": _integer(64, False, "L"),
+    "int32": INT32, "uint32": UINT32,
+    "int64": INT64, "uint64": UINT64,
     "float32": FLOAT32, "float": FLOAT32, "float64": FLOAT64, "double": FLOAT64,
     "string": TEXT, "utf8": TEXT, "large_string": Type(ValueType.TEXT, "U", is_large=True),
     "large_utf8": Type(ValueType.TEXT, "U", is_large=True),
@@ -175,8 +177,12 @@ def map_of(key: Type, value: Field) -> Type:
     """A map from text to values."""
     if key.type is not ValueType.TEXT:
         raise TypeError(f"cannot decode a map with keys of type {key}: keys are text")
-    entries = Field("entries", struct((Field("key", key, False), replace(value, name="value"))), False)
-    return Type(ValueType.MAP, "+m", children=(entries,))
+    return map_entries(Field("key", key, False), replace(value, name="value"))
+
+
+def map_entries(key: Field, value: Field) -> Type:
+    """A map from keys of any type."""
+    return Type(ValueType.MAP, "+m", children=(Field("entries", struct((key, value)), False),))
 
 
 def dictionary(symbols: tuple[str, ...]) -> Type:

@@ -1,0 +1,139 @@
+// Owns: the compiled form of a writer's Protobuf message and a reader's columns: what each field number of each message
+// becomes.
+// Threads: any (immutable once made). Never: reads a descriptor (kconsumer.decoding.proto_program does).
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+namespace kc {
+
+// How the bytes of a field are read. The order is known to kconsumer/decoding/proto_program.py.
+enum ProtoKind : int32_t {
+  PROTO_INT32 = 0,    // the low 32 bits of a varint: int32 and uint32 alike
+  PROTO_INT64,        // int64 and uint64
+  PROTO_SINT32,
+  PROTO_SINT64,
+  PROTO_BOOL,
+  PROTO_FIXED32,      // fixed32, sfixed32, float
+  PROTO_FIXED64,      // fixed64, sfixed64, double
+  PROTO_TEXT,
+  PROTO_BYTES,
+  PROTO_ENUM,         // numbers, table
+  PROTO_CONVERT,      // the scalar `from`, into a column of another type
+  PROTO_CLOSED_ENUM,  // numbers, table; an unknown number counts as an unknown field
+  PROTO_MESSAGE,      // message: its fields become a struct's
+  PROTO_TIMESTAMP,    // google.protobuf.Timestamp
+  PROTO_DURATION,     // google.protobuf.Duration
+  PROTO_WRAPPER,      // google.protobuf.Int64Value and the like: message, whose only field has this column
+  PROTO_SKIP,         // of a oneof: nothing is kept, but the other members are cleared
+  PROTO_NONE,         // no field
+};
+
+// The scalars that PROTO_CONVERT reads.
+enum ProtoScalar : int32_t {
+  PROTO_FROM_INT32 = 0,
+  PROTO_FROM_UINT32,
+  PROTO_FROM_INT64,
+  PROTO_FROM_UINT64,
+  PROTO_FROM_SINT32,
+  PROTO_FROM_SINT64,
+  PROTO_FROM_BOOL,
+  PROTO_FROM_FIXED32,
+  PROTO_FROM_SFIXED32,
+  PROTO_FROM_FIXED64,
+  PROTO_FROM_SFIXED64,
+  PROTO_FROM_FLOAT,
+};
+
+enum ProtoWire : uint32_t {
+  PROTO_WIRE_VARINT = 0,
+  PROTO_WIRE_64 = 1,
+  PROTO_WIRE_BYTES = 2,
+  PROTO_WIRE_GROUP = 3,
+  PROTO_WIRE_GROUP_END = 4,
+  PROTO_WIRE_32 = 5,
+};
+
+// What an absent field becomes.
+enum ProtoAbsent : int32_t {
+  PROTO_ABSENT_NULL = 0,    // null, or zero where the column is not nullable
+  PROTO_ABSENT_ERROR,       // required
+  PROTO_ABSENT_LIST,        // a list or map of what has come
+  PROTO_ABSENT_MESSAGE,     // the value of a map's entry: an empty message
+};
+
+struct ProtoField {
+  uint32_t tag = 0;              // number << 3 | wire type of a value that is not packed; 0: no field
+  ProtoKind kind = PROTO_NONE;
+  int32_t column = -1;           // node of the Plan; of a repeated field the item's
+  int32_t list = -1;             // node of the list or map; -1: not repeated
+  int32_t message = -1;          // index into ProtoProgram::messages
+  int32_t oneof = -1;            // index into ProtoMessage::oneofs
+  ProtoScalar from = PROTO_FROM_INT32;
+  std::vector<int32_t> numbers;  // of an enum, ascending
+  std::vector<int32_t> table;    // their indices among the symbols
+};
+
+struct ProtoColumn {
+  int32_t node = 0;
+  ProtoAbsent absent = PROTO_ABSENT_NULL;
+  int32_t message = -1;          // PROTO_ABSENT_MESSAGE
+};
+
+struct ProtoMessage {
+  static constexpr uint32_t kDense = 1024;
+
+  int32_t node = 0;                            // the struct
+  bool is_entry = false;                       // of a map
+  int64_t cells = 1;                           // columns of it and below
+  std::vector<ProtoField> fields;              // by number, then one without a tag
+  std::vector<ProtoColumn> columns;            // all that the struct has
+  std::vector<std::vector<int32_t>> oneofs;    // nodes of the members
+  std::vector<int32_t> maps;                   // nodes of maps among the columns
+  std::vector<int32_t> dense;                  // by number: index into fields, or -1
+
+  void index() {
+    if (fields.empty() || fields.back().tag) fields.emplace_back();
+    dense.assign(fields.size() > 1 ? std::min(kDense, (fields[fields.size() - 2].tag >> 3) + 1) : 0, -1);
+    for (size_t i = 0; i + 1 < fields.size() && fields[i].tag >> 3 < dense.size(); ++i)
+      dense[fields[i].tag >> 3] = static_cast<int32_t>(i);
+  }
+
+  const ProtoField* find(uint32_t number) const {
+    if (number < dense.size()) return dense[number] < 0 ? nullptr : &fields[static_cast<size_t>(dense[number])];
+    if (dense.size() < kDense) return nullptr;
+    const auto last = fields.end() - 1;
+    const auto found = std::lower_bound(fields.begin(), last, number,
+                                        [](const ProtoField& f, uint32_t n) { return f.tag >> 3 < n; });
+    return found != last && found->tag >> 3 == number ? &*found : nullptr;
+  }
+};
+
+struct ProtoProgram {
+  std::vector<ProtoMessage> messages;          // messages[0] is a row
+
+  void index() {
+    for (ProtoMessage& message : messages) message.index();
+  }
+};
+
+// A writer's schema: the messages of its file are named by their indexes, level by level.
+struct ProtoWriter {
+  std::vector<int32_t> indexes;
+  const ProtoProgram* program = nullptr;       // nullptr: the file does not have the message
+};
+
+struct ProtoPrograms {
+  bool any = false;                            // rows of every other schema id are the writer's
+  ProtoWriter writer;
+  std::unordered_map<int64_t, ProtoWriter> by_id;
+
+  const ProtoWriter* find(int64_t id) const {
+    const auto found = by_id.find(id);
+    return found != by_id.end() ? &found->second : any ? &writer : nullptr;
+  }
+};
+
+}  // namespace kc

@@ -1,0 +1,334 @@
+"""Protobuf messages as columns: the columns' types, and what the core does with each field of a writer's message."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+from kconsumer.decoding import plan
+from kconsumer.decoding import proto_schema as proto
+from kconsumer.decoding.plan import Node, Type
+from kconsumer.decoding.proto_schema import Message, ProtoField, ProtoSchema, ProtoSchemaError
+
+
+class Kind(IntEnum):
+    """The core's ProtoKind (values/proto_program.hpp), in its order."""
+
+    INT32 = 0
+    INT64 = 1
+    SINT32 = 2
+    SINT64 = 3
+    BOOL = 4
+    FIXED32 = 5
+    FIXED64 = 6
+    TEXT = 7
+    BYTES = 8
+    ENUM = 9
+    CONVERT = 10
+    CLOSED_ENUM = 11
+    MESSAGE = 12
+    TIMESTAMP = 13
+    DURATION = 14
+    WRAPPER = 15
+    SKIP = 16
+
+
+class Absent(IntEnum):
+    """The core's ProtoAbsent."""
+
+    NULL = 0
+    ERROR = 1
+    LIST = 2
+    MESSAGE = 3
+
+
+@dataclass(frozen=True)
+class FieldOp:
+    """The core's ProtoField."""
+
+    tag: int
+    kind: int
+    column: int = -1
+    list: int = -1
+    message: int = -1
+    oneof: int = -1
+    origin: int = 0
+    numbers: tuple[int, ...] = ()
+    table: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class MessageOps:
+    """The core's ProtoMessage; `columns` are (node, Absent, message)."""
+
+    node: int
+    cells: int = 1
+    is_entry: bool = False
+    fields: tuple[FieldOp, ...] = ()
+    columns: tuple[tuple[int, int, int], ...] = ()
+    oneofs: tuple[tuple[int, ...], ...] = ()
+    maps: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the columns of some types are made into."""
+
+    enums: str = "dictionary"  # or "int"
+    unit: str = "ns"           # of Timestamp and Duration
+
+
+# ---- columns
+
+_TYPES = {
+    proto.DOUBLE: plan.FLOAT64, proto.FLOAT: plan.FLOAT32, proto.INT64: plan.INT64, proto.UINT64: plan.UINT64,
+    proto.INT32: plan.INT32, proto.FIXED64: plan.UINT64, proto.FIXED32: plan.UINT32, proto.BOOL: plan.BOOL,
+    proto.STRING: plan.TEXT, proto.BYTES: plan.BINARY, proto.UINT32: plan.UINT32, proto.SFIXED32: plan.INT32,
+    proto.SFIXED64: plan.INT64, proto.SINT32: plan.INT32, proto.SINT64: plan.INT64,
+}
+_WRAPPED = {
+    f"google.protobuf.{name}Value": type_ for name, type_ in (
+        ("Double", proto.DOUBLE), ("Float", proto.FLOAT), ("Int64", proto.INT64), ("UInt64", proto.UINT64),
+        ("Int32", proto.INT32), ("UInt32", proto.UINT32), ("Bool", proto.BOOL), ("String", proto.STRING),
+        ("Bytes", proto.BYTES))
+}
+TIMESTAMP, DURATION = "google.protobuf.Timestamp", "google.protobuf.Duration"
+
+
+def row_type(schema: ProtoSchema, options: Options, columns: tuple[str, ...] | None) -> Type:
+    """The struct that rows become.
+
+    Raises:
+        ProtoSchemaError: a message contains itself, or there are too many columns.
+        ValueError: the message has no field of a name in `columns`.
+    """
+    return _Columns(schema, options).struct(schema.root, columns)
+
+
+def chosen(message: Message, columns: tuple[str, ...] | None) -> list[ProtoField]:
+    """The fields of these names, in their order; all where `columns` is None."""
+    if columns is None:
+        return list(message.fields)
+    known = {entry.name: entry for entry in message.fields}
+    for name in columns:
+        if name not in known:
+            raise ValueError(f"no field {name!r}: the schema has {', '.join(known)}")
+    return [known[name] for name in columns]
+
+
+def is_nullable(entry: ProtoField) -> bool:
+    """Whether a field that is not repeated may be null: where Protobuf knows whether it is set."""
+    return entry.oneof >= 0 or entry.presence == proto.EXPLICIT
+
+
+class _Columns:
+    def __init__(self, schema: ProtoSchema, options: Options) -> None:
+        self.schema = schema
+        self.options = options
+        self.open: list[str] = []
+        self.made: dict[str, Type] = {}
+
+    def struct(self, message: Message, columns: tuple[str, ...] | None = None) -> Type:
+        if message.name in self.open:
+            cycle = " → ".join([*self.open[self.open.index(message.name):], message.name])
+            raise ProtoSchemaError(f"cannot decode {self.schema.name} into columns: {cycle} contains itself, and Arrow "
+                                   "has no recursive types; choose columns that do not lead there")
+        if len(self.open) > plan.MOST_NESTED:
+            raise ProtoSchemaError(f"the schema is nested more than {plan.MOST_NESTED} deep")
+        made = self.made.get(message.name)
+        if made is None:
+            self.open.append(message.name)
+            made = plan.struct(tuple(self.column(entry) for entry in chosen(message, columns)))
+            self.open.pop()
+            if columns is None:
+                self.made[message.name] = made
+        return made
+
+    def column(self, entry: ProtoField) -> plan.Field:
+        if entry.type in (proto.MESSAGE, proto.GROUP):
+            message = self.schema.message(entry.type_name)
+            if message.is_map_entry:
+                if not entry.repeated:
+                    raise ProtoSchemaError(f"{entry.name}: a map that is not repeated")
+                key, value = message.fields
+                return plan.Field(entry.name, plan.map_entries(
+                    plan.Field("key", self.type(key), False), plan.Field("value", self.type(value), False)), False)
+        if entry.repeated:
+            return plan.Field(entry.name, plan.list_of(plan.Field("item", self.type(entry), False)), False)
+        return plan.Field(entry.name, self.type(entry), is_nullable(entry))
+
+    def type(self, entry: ProtoField) -> Type:
+        if entry.type == proto.ENUM:
+            enum = self.schema.enum(entry.type_name)
+            return plan.INT32 if self.options.enums == "int" else plan.dictionary(symbols_of(enum))
+        if entry.type not in (proto.MESSAGE, proto.GROUP):
+            return _TYPES[entry.type]
+        if entry.type_name == TIMESTAMP:
+            return plan.timestamp(self.options.unit, "UTC")
+        if entry.type_name == DURATION:
+            return plan.duration(self.options.unit)
+        if entry.type_name in _WRAPPED:
+            return _TYPES[_WRAPPED[entry.type_name]]
+        return self.struct(self.schema.message(entry.type_name))
+
+
+def symbols_of(enum: proto.EnumType) -> tuple[str, ...]:
+    """The names of an enum's numbers, each number's first one."""
+    first: dict[int, str] = {}
+    for name, number in enum.values:
+        first.setdefault(number, name)
+    return tuple(first.values())
+
+
+# ---- from the writer to the reader
+
+# type → (wire type, operation, scalar for CONVERT)
+_WIRE = {
+    proto.DOUBLE: (1, Kind.FIXED64, -1), proto.FLOAT: (5, Kind.FIXED32, 11), proto.INT64: (0, Kind.INT64, 2),
+    proto.UINT64: (0, Kind.INT64, 3), proto.INT32: (0, Kind.INT32, 0), proto.FIXED64: (1, Kind.FIXED64, 9),
+    proto.FIXED32: (5, Kind.FIXED32, 7), proto.BOOL: (0, Kind.BOOL, 6), proto.STRING: (2, Kind.TEXT, -1),
+    proto.BYTES: (2, Kind.BYTES, -1), proto.UINT32: (0, Kind.INT32, 1), proto.ENUM: (0, Kind.ENUM, 0),
+    proto.SFIXED32: (5, Kind.FIXED32, 8), proto.SFIXED64: (1, Kind.FIXED64, 10), proto.SINT32: (0, Kind.SINT32, 4),
+    proto.SINT64: (0, Kind.SINT64, 5),
+}
+_BYTES, _GROUP = 2, 3
+_INTEGERS = frozenset({proto.INT32, proto.UINT32, proto.INT64, proto.UINT64, proto.SINT32, proto.SINT64, proto.BOOL,
+                       proto.FIXED32, proto.SFIXED32, proto.FIXED64, proto.SFIXED64})
+_TEXTS = frozenset({proto.STRING, proto.BYTES})
+
+
+def compile_program(writer: ProtoSchema, reader: ProtoSchema, nodes: list[Node], options: Options) -> list[MessageOps]:
+    """What the core does with the fields of a writer's messages; they are the reader's fields of the same numbers.
+
+    Raises:
+        ProtoSchemaError: a field of the reader cannot have the writer's data.
+    """
+    compiler = _Compiler(writer, reader, nodes, options)
+    compiler.message(writer.root, reader.root, 0, "", is_row=True)
+    return [ops for ops in compiler.messages if ops is not None]
+
+
+class _Compiler:
+    def __init__(self, writer: ProtoSchema, reader: ProtoSchema, nodes: list[Node], options: Options) -> None:
+        self.writer = writer
+        self.reader = reader
+        self.nodes = nodes
+        self.options = options
+        self.messages: list[MessageOps | None] = []
+
+    def message(self, w: Message, r: Message, node: int, path: str, is_row: bool = False) -> int:
+        """Index of the operations of a message, which stand before those of messages below it."""
+        index = len(self.messages)
+        self.messages.append(None)
+        at = {self.nodes[child].name: child for child in self.nodes[node].children}
+        readers = {entry.number: entry for entry in r.fields}
+        oneofs: dict[int, list[int]] = {}
+        for entry in r.fields:
+            if entry.oneof >= 0 and entry.name in at:
+                oneofs.setdefault(entry.oneof, []).append(at[entry.name])
+        order = sorted(oneofs)
+        fields = []
+        for entry in w.fields:
+            of = readers.get(entry.number)
+            inner = f"{path}.{entry.name}" if path else entry.name
+            oneof = order.index(of.oneof) if of is not None and of.oneof in oneofs else -1
+            if of is not None and of.name in at:
+                made = self.field(entry, of, at[of.name], inner, r.is_map_entry)
+                fields.append(replace(made, oneof=oneof))
+            elif oneof >= 0:  # clears the other members
+                fields.append(FieldOp(self.tag(entry, r.is_map_entry), Kind.SKIP, oneof=oneof))
+        columns = tuple(self.absent(entry, at[entry.name], r.is_map_entry, fields)
+                        for entry in r.fields if entry.name in at)
+        maps = tuple(node for node, absent, _ in columns
+                     if absent == Absent.LIST and self.nodes[node].type == plan.ValueType.MAP)
+        self.messages[index] = MessageOps(node, 0 if is_row else self.cells(node), r.is_map_entry, tuple(fields),
+                                          columns, tuple(tuple(oneofs[i]) for i in order), maps)
+        return index
+
+    def cells(self, node: int) -> int:
+        return 1 + sum(self.cells(child) for child in self.nodes[node].children)
+
+    def absent(self, entry: ProtoField, node: int, in_map: bool, fields: list[FieldOp]) -> tuple[int, int, int]:
+        if entry.repeated:
+            return node, Absent.LIST, -1
+        if in_map and entry.type in (proto.MESSAGE, proto.GROUP):
+            message = next((of.message for of in fields if of.column == node and of.kind == Kind.MESSAGE), -1)
+            if message >= 0:
+                return node, Absent.MESSAGE, message
+        return node, Absent.ERROR if entry.presence == proto.REQUIRED else Absent.NULL, -1
+
+    def tag(self, entry: ProtoField, in_map: bool) -> int:
+        wire = _BYTES
+        if entry.type == proto.GROUP:
+            wire = _BYTES if in_map or self.writer.message(entry.type_name).is_map_entry else _GROUP
+        elif entry.type != proto.MESSAGE:
+            wire = _WIRE[entry.type][0]
+        return entry.number << 3 | wire
+
+    def field(self, w: ProtoField, r: ProtoField, node: int, path: str, in_map: bool) -> FieldOp:
+        if w.repeated and not r.repeated:
+            raise ProtoSchemaError(f"{path}: a repeated field of the writer is not one of the reader")
+        base = FieldOp(self.tag(w, in_map), Kind.SKIP)
+        if r.repeated:
+            base = replace(base, list=node)
+            node = self.nodes[node].children[0]
+        base = replace(base, column=node)
+        if w.type in (proto.MESSAGE, proto.GROUP):
+            if r.type not in (proto.MESSAGE, proto.GROUP):
+                raise self.mismatch(w, r, path)
+            return self.below(w, r, base, path)
+        if r.type in (proto.MESSAGE, proto.GROUP):
+            raise self.mismatch(w, r, path)
+        return self.scalar(w, r, base, path)
+
+    def mismatch(self, w: ProtoField, r: ProtoField, path: str) -> ProtoSchemaError:
+        return ProtoSchemaError(f"{path}: {w.type_name or proto.NAMES[w.type]} of the writer cannot be read as "
+                                f"{r.type_name or proto.NAMES[r.type]}")
+
+    def below(self, w: ProtoField, r: ProtoField, base: FieldOp, path: str) -> FieldOp:
+        written, wanted = self.writer.message(w.type_name), self.reader.message(r.type_name)
+        special = {r.type_name, w.type_name} & {TIMESTAMP, DURATION, *_WRAPPED}
+        if written.is_map_entry != wanted.is_map_entry or (special and r.type_name != w.type_name):
+            raise self.mismatch(w, r, path)
+        if not special:
+            return replace(base, kind=Kind.MESSAGE, message=self.message(written, wanted, base.column, path))
+        if r.type_name in _WRAPPED:
+            index = len(self.messages)
+            value = next((entry for entry in written.fields if entry.number == 1), None)
+            if value is None or value.repeated or value.type != _WRAPPED[r.type_name]:
+                raise ProtoSchemaError(f"{path}: {w.type_name} is not the well-known type")
+            inner = self.scalar(value, value, FieldOp(self.tag(value, False), Kind.SKIP, column=base.column), path)
+            self.messages.append(MessageOps(base.column, fields=(inner,)))
+            return replace(base, kind=Kind.WRAPPER, message=index)
+        return replace(base, kind=Kind.TIMESTAMP if r.type_name == TIMESTAMP else Kind.DURATION)
+
+    def scalar(self, w: ProtoField, r: ProtoField, base: FieldOp, path: str) -> FieldOp:
+        _, kind, origin = _WIRE[w.type]
+        if r.type == proto.ENUM and w.type in (proto.ENUM, proto.INT32):
+            return self.enum(r, base)
+        if w.type == proto.ENUM and r.type in _INTEGERS:
+            kind = Kind.INT32
+        elif proto.ENUM in (w.type, r.type):
+            raise self.mismatch(w, r, path)
+        if w.type in _TEXTS and r.type in _TEXTS:
+            return replace(base, kind=Kind.TEXT if r.type == proto.STRING else Kind.BYTES)
+        if _TYPES.get(w.type, plan.INT32) == _TYPES[r.type]:
+            return replace(base, kind=kind)
+        integers = (w.type in _INTEGERS or w.type == proto.ENUM) and r.type in _INTEGERS
+        if not integers and (w.type, r.type) != (proto.FLOAT, proto.DOUBLE):
+            raise self.mismatch(w, r, path)
+        return replace(base, kind=Kind.CONVERT, origin=origin)
+
+    def enum(self, r: ProtoField, base: FieldOp) -> FieldOp:
+        enum = self.reader.enum(r.type_name)
+        if self.options.enums == "int":
+            if not enum.is_closed:
+                return replace(base, kind=Kind.INT32)
+            table = {number: number for _, number in enum.values}
+        else:
+            table = {}
+            for _, number in enum.values:
+                table.setdefault(number, len(table))
+        numbers = tuple(sorted(table))
+        return replace(base, kind=Kind.CLOSED_ENUM if enum.is_closed else Kind.ENUM, numbers=numbers,
+                       table=tuple(table[number] for number in numbers))
