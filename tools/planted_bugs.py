@@ -44,6 +44,8 @@ BUGS = (
         "event.deadline_ms = in_ms(self.end_deadline(timeout_us))", "event.deadline_ms = self.clock.now_ms()"),
     Bug("a superseded commit is forgotten", "managers/commit_request_manager",
         "            told.merged = merged\n", ""),
+    Bug("a commit whose request was lost counts as stored", "managers/commit_request_manager",
+        "        self._answer_rest(status.code, now_ms)", "        self._answer_rest(0, now_ms)"),
     Bug("a held commit is not sent again under a newer epoch", "managers/commit_request_manager",
         "if queued.held and queued.ours[i] or self.membership.owns(offset.topic, offset.partition):", "if False:"),
     Bug("while commits keep a member from leaving it learns no newer epoch", "managers/consumer_heartbeat_manager",

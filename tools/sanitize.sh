@@ -18,7 +18,7 @@ case $mode in
   address)
     # Unoptimized: the compiler takes many times as long otherwise, and assertions are on.
     debug=1; runtime=libasan.so; symbol=__asan_
-    tests=(tests/unit/{managers,consumer,state,events,records,protocol,network} tests/unit/test_threads.py
+    tests=(tests/unit/{managers,consumer,state,events,records,values,protocol,network} tests/unit/test_threads.py
            tests/embedded/test_fork.py)
     ;;
   *) echo "sanitize: the mode is thread or address, not $mode" >&2; exit 2 ;;

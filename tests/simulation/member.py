@@ -58,6 +58,7 @@ class Member(Application):
         self.commits = 0           # async commits asked for
         self.told_commits = 0      # on_commit calls; those of automatic commits too
         self.accepted: dict[tuple[tuple[Where, int], ...], list[Accepted]] = {}  # by offsets: not told of yet
+        self.unnamed_ms: list[int] = []  # when commits of whatever was given were asked for that are not told of yet
         self.unproven: list[Accepted] = []  # told to be stored; the coordinator's side has not been looked at yet
         self.stored_at: dict[Where, list[tuple[int, int]]] = {}  # (ms, offset) that the coordinator has taken
         self.last_given: dict[Where, int] = {}
@@ -112,10 +113,12 @@ class Member(Application):
         if self.can_commit():
             self.say("commits")
             self.commits += 1
+            self.unnamed_ms.append(self.simulation.now_ms)
             try:
                 self.consumer.commit()
             except KafkaException as e:
                 self.commits -= 1
+                self.unnamed_ms.pop()
                 self.expect(e.args[0], KafkaError._NO_OFFSET)
 
     def commit_position(self) -> None:
@@ -143,8 +146,13 @@ class Member(Application):
             self.consumer.commit(asynchronous=False)
         except KafkaException as e:
             self.say(f"commit failed: {e.args[0]}")
-            if not self.is_assignors(e.args[0]) and self.history.calm:
+            if not self.is_assignors(e.args[0]) and self.history.calm and not self.is_held_up(e.args[0]):
                 self.expect(e.args[0], KafkaError._NO_OFFSET)
+
+    def is_held_up(self, error) -> bool:
+        """A static member does not leave the group: one that goes while it leads a rebalance holds up the commits of all
+        others until its session times out, with brokers and clients of every make."""
+        return self.history.static and error.code() in (KafkaError._TIMED_OUT, KafkaError.REBALANCE_IN_PROGRESS)
 
     def can_commit(self) -> bool:
         return bool(self.last_given) and bool(self.expected)
@@ -336,7 +344,7 @@ class Member(Application):
         if self.history.ending or self.history.calm_callbacks:
             return
         what = self.chance.randrange(10)
-        if what == 0:
+        if what == 0 or self.history.absences and what > 7:
             ms = self.lingers_ms()
             self.say(f"its callback takes {ms} ms")
             self.history.pass_time(self, ms)
@@ -351,23 +359,30 @@ class Member(Application):
 
     def lingers_ms(self) -> int:
         ms = self.chance.choice([50, 500, 3000, self.history.max_poll_ms + 500])
+        if self.history.absences and self.chance.random() < 0.5:
+            ms = 2 * self.history.max_poll_ms
         return min(ms, CALM_CALLBACK_MS) if self.history.calm else ms
 
     def on_commit(self, error, partitions: list[TopicPartition]) -> None:
         self.say(f"on_commit {error} {[(p.topic, p.partition, p.offset) for p in partitions]}")
         self.told_commits += 1
         if error is not None and error.code() != KafkaError._NO_OFFSET and (
-                self.history.calm or error.code() == KafkaError._DESTROY):
+                self.history.calm and not self.is_held_up(error) or error.code() == KafkaError._DESTROY):
             raise self.broken(f"a commit failed, and not for a reason of the brokers: {error}")
         owed = self.accepted.get(tuple(sorted(((p.topic, p.partition), p.offset) for p in partitions)))
         if owed:
-            # An automatic commit of the same offsets may answer first: then only the count is right in the end.
+            # Another commit of the same offsets may answer first, an automatic one or one without names: then only the
+            # count is right in the end, and the coordinator may have taken them before this one was asked for.
             accepted = owed.pop(0)
+            if self.unnamed_ms:
+                accepted = Accepted(accepted.offsets, min(accepted.since_ms, self.unnamed_ms[0]))
             if error is None and not self.auto_commit:
                 self.unproven.append(accepted)
             elif not self.auto_commit:
                 self.unproven += [Accepted({(p.topic, p.partition): p.offset}, accepted.since_ms) for p in partitions
                                   if p.error is None]
+        elif self.unnamed_ms:
+            self.unnamed_ms.pop(0)
 
     def stored(self, where: Where, offset: int, time_ms: int) -> None:
         self.stored_at.setdefault(where, []).append((time_ms, offset))
