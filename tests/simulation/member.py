@@ -150,8 +150,8 @@ class Member(Application):
                 self.expect(e.args[0], KafkaError._NO_OFFSET)
 
     def is_held_up(self, error) -> bool:
-        """A static member does not leave the group: one that goes while it leads a rebalance holds up the commits of all
-        others until its session times out, with brokers and clients of every make."""
+        """A static member does not leave the group: one that goes while it leads a rebalance holds up the commits of
+        the others until its session times out, with brokers and clients of every make."""
         return self.history.static and error.code() in (KafkaError._TIMED_OUT, KafkaError.REBALANCE_IN_PROGRESS)
 
     def can_commit(self) -> bool:
@@ -344,7 +344,7 @@ class Member(Application):
         if self.history.ending or self.history.calm_callbacks:
             return
         what = self.chance.randrange(10)
-        if what == 0 or self.history.absences and what > 7:
+        if what == 0 or (self.history.absences and what > 7):
             ms = self.lingers_ms()
             self.say(f"its callback takes {ms} ms")
             self.history.pass_time(self, ms)
@@ -367,7 +367,7 @@ class Member(Application):
         self.say(f"on_commit {error} {[(p.topic, p.partition, p.offset) for p in partitions]}")
         self.told_commits += 1
         if error is not None and error.code() != KafkaError._NO_OFFSET and (
-                self.history.calm and not self.is_held_up(error) or error.code() == KafkaError._DESTROY):
+                (self.history.calm and not self.is_held_up(error)) or error.code() == KafkaError._DESTROY):
             raise self.broken(f"a commit failed, and not for a reason of the brokers: {error}")
         owed = self.accepted.get(tuple(sorted(((p.topic, p.partition), p.offset) for p in partitions)))
         if owed:
