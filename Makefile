@@ -82,6 +82,7 @@ lint: build
 	PATH="$(abspath $(VENV))/bin:$$PATH" cython-lint src/_core
 	$(PY) tools/lint_architecture.py
 	$(PY) tools/generate_protocol.py --check
+	$(PY) tools/generate_aio.py --check
 	$(PY) tools/generate_docs.py --check
 	$(PY) tools/figures.py --check
 	$(PY) tools/file_map.py --check

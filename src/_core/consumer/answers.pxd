@@ -1,6 +1,6 @@
 # Completed events as plain tuples. thread: A.
 from kconsumer._core.base.cpp cimport vector
-from kconsumer._core.events.application_event cimport ListOffsetsEvent, TopicMetadataEvent
+from kconsumer._core.events.application_event cimport ApplicationEvent, ListOffsetsEvent, TopicMetadataEvent
 from kconsumer._core.events.background_event cimport BackgroundEvent, BackgroundEventQueue
 from kconsumer._core.events.topic_partition cimport PartitionOffset
 from kconsumer._core.state.partition_state cimport PartitionState
@@ -10,5 +10,6 @@ cdef list offset_tuples(const vector[PartitionOffset]& offsets)
 cdef object metadata_tuple(TopicMetadataEvent* event)
 cdef int put_queries(ListOffsetsEvent* event, queries) except -1
 cdef list query_tuples(ListOffsetsEvent* event)
-cdef int tell_commits(on_commit, BackgroundEvent& event, BackgroundEventQueue* background) except -1
+cdef object answer_of(ApplicationEvent* event)
+cdef object tell_commit(on_commit, BackgroundEvent& event, BackgroundEventQueue* background)
 cdef object position_tuple(PartitionState* p)

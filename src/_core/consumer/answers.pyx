@@ -5,7 +5,15 @@ Threads: A. Never: looks at an event that has not ended.
 from kconsumer._core.base.cpp cimport int32_t, int64_t
 from kconsumer._core.base.status cimport ERR_UNSUPPORTED_FEATURE
 from kconsumer._core.consumer.text cimport message_of, text_of, utf8
-from kconsumer._core.events.application_event cimport OffsetQuery
+from kconsumer._core.events.application_event cimport (
+    EVENT_COMMIT,
+    EVENT_FETCH_COMMITTED,
+    EVENT_LIST_OFFSETS,
+    EVENT_TOPIC_METADATA,
+    CommitEvent,
+    FetchCommittedEvent,
+    OffsetQuery,
+)
 from kconsumer._core.managers.member_id cimport uuid_text
 from kconsumer._core.protocol.messages.metadata cimport (
     MetadataResponse,
@@ -76,18 +84,27 @@ cdef list query_tuples(ListOffsetsEvent* event):
              event.queries[i].leader_epoch) for i in range(event.queries.size())]
 
 
-cdef int tell_commits(on_commit, BackgroundEvent& event, BackgroundEventQueue* background) except -1:
-    """Calls on_commit for each commit that this is the result of. What an exception leaves goes back to the queue."""
-    cdef size_t i
-    for i in range(event.merged.get().told if event.merged.get() != NULL else 0, event.commits()):
-        try:
-            on_commit(event.status.code, message_of(event.status.detail), offset_tuples(event.commit(i)))
-        except BaseException:
-            if i + 1 < event.commits():
-                event.merged.get().told = i + 1
-                background.put_back(event)
-            raise
-    return 0
+cdef object tell_commit(on_commit, BackgroundEvent& event, BackgroundEventQueue* background):
+    """Calls on_commit for the first commit that this is the result of and that it was not called for; the others go
+    back to the queue. Returns what on_commit returns."""
+    cdef size_t i = event.merged.get().told if event.merged.get() != NULL else 0
+    if i + 1 < event.commits():
+        event.merged.get().told = i + 1
+        background.put_back(event)
+    return on_commit(event.status.code, message_of(event.status.detail), offset_tuples(event.commit(i)))
+
+
+cdef object answer_of(ApplicationEvent* event):
+    """What an event answers that has ended well; None where its end is all."""
+    if event.type == EVENT_TOPIC_METADATA:
+        return metadata_tuple(<TopicMetadataEvent*>event)
+    if event.type == EVENT_LIST_OFFSETS:
+        return query_tuples(<ListOffsetsEvent*>event)
+    if event.type == EVENT_COMMIT:
+        return offset_tuples((<CommitEvent*>event).offsets)
+    if event.type == EVENT_FETCH_COMMITTED:
+        return offset_tuples((<FetchCommittedEvent*>event).partitions)
+    return None
 
 
 cdef object topic_id_text(const Uuid& id):

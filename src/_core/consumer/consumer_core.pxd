@@ -2,6 +2,7 @@
 from libc.stdint cimport INT64_MAX
 
 from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, uint32_t
+from kconsumer._core.consumer.call cimport Question
 from kconsumer._core.consumer.consumer_parts cimport ConsumerParts
 from kconsumer._core.consumer.record_batch cimport RecordBatch
 from kconsumer._core.events.application_event cimport ApplicationEvent
@@ -22,6 +23,7 @@ cdef class ConsumerCore(ConsumerParts):
     cdef set topics_seen                       # thread: A (topics of which a partition was ever assigned)
     cdef object fatal                          # thread: A (the KafkaError that ended this consumer)
     cdef bint fatal_told                       # thread: A (a call has given it)
+    cdef public bint on_loop                   # thread: A (an event loop watches `wakeup`: questions end there too)
 
     cdef int enter(self) except -1
     cdef int check_process(self) except -1
@@ -31,19 +33,31 @@ cdef class ConsumerCore(ConsumerParts):
     cdef object take_event(self)
     cdef int wait(self, int64_t deadline_us) except -1
     cdef object fatal_error(self, int64_t deadline_us)
-    cdef object await_event(self, ApplicationEvent* event)
+    cdef object run(self, call)
+    cdef Question post(self, Question asked)
+    cdef object answer(self, Question asked)
+    cdef int raise_wakeup(self, uint32_t bits) except -1
+    cdef int settle(self, uint32_t bits) except -1
+    cdef object take_message(self)
+    cdef bint collect(self, list out, Py_ssize_t most) except -1
+    cdef int end_taking(self, bint taken) except -1
+    cdef RecordBatch take_rows(self, int32_t most)
     cdef int changed(self) except -1
     cdef int64_t deadline_us(self, object timeout) except -1
     cdef object poll_slow(self, object timeout)
-    cdef int attend_group(self, uint32_t bits) except -1
-    cdef int leave_group(self, int64_t timeout_us) except -1
     cdef int64_t end_deadline(self, int64_t timeout_us) noexcept
-    cdef int ask_application(self, BackgroundEvent& event) except -1
-    cdef int await_until(self, ApplicationEvent* event, int64_t deadline_us) except -1
+    cdef object ask_application(self, BackgroundEvent& event)
     # private
-    cdef int _dispatch(self, BackgroundEvent& event) except -1
+    cdef int await_event(self, ApplicationEvent* event) except -1
+    cdef int await_until(self, ApplicationEvent* event, int64_t deadline_us) except -1
+    cdef int _tell_log(self) except -1
+    cdef object _tell_next(self)
     cdef object _serve_or_yield(self, ApplicationEvent* event)
     cdef int _consume_into(self, list out, Py_ssize_t most, int64_t deadline) except -1
     cdef RecordBatch batch_or_moved(self, object max_records, object timeout, bint or_moved)
     cdef RecordBatch _take_batch(self, int32_t most, int64_t deadline, bint or_moved)
     cdef int _raise_event(self) except -1
+
+
+cdef Py_ssize_t checked_count(num_messages) except -1
+cdef int32_t checked_rows(max_records) except -1

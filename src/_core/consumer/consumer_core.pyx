@@ -15,7 +15,8 @@ from kconsumer._core.base.gil cimport GIL_DISABLED
 from kconsumer._core.base.log cimport LogLine
 from kconsumer._core.base.status cimport ERR_INTR, ERR_PARTITION_EOF, ERR_STATE
 from kconsumer._core.base.wakeup_fd cimport WAIT_INTERRUPTED, WaitResult, wait_readable
-from kconsumer._core.consumer.answers cimport metadata_tuple, position_tuple, put_queries, query_tuples, tell_commits
+from kconsumer._core.consumer.answers cimport position_tuple, put_queries, tell_commit
+from kconsumer._core.consumer.call cimport Question, question
 from kconsumer._core.consumer.fetch_buffer cimport ENTRY_END_OF_PARTITION, FetchEntry
 from kconsumer._core.consumer.message cimport Message, error_message
 from kconsumer._core.consumer.record_batch cimport RecordBatch, make_batch
@@ -40,11 +41,13 @@ from kconsumer._core.state.partition_state cimport PartitionState
 
 import threading
 
+from kconsumer.data.call import awaited
 from kconsumer.errors import KafkaError, error_for, exception_for, exception_from
 
 cdef enum:
     DEFAULT_CLOSE_MS = 5000
     GRACE_US = 100000
+    WITH_CALLBACKS = ATTENTION_EVENTS | ATTENTION_REBALANCE | ATTENTION_COMMIT
 
 # As in confluent_kafka, whose questions about the cluster are methods of every client and not of the consumer.
 _CLOSED = "Consumer closed"
@@ -113,55 +116,65 @@ cdef class ConsumerCore(ConsumerParts):
             return 0
         if in_hand and bits & <uint32_t>ATTENTION_REBALANCE:
             return 1
+        self.raise_wakeup(bits)
+        if bits & <uint32_t>WITH_CALLBACKS:
+            self.run(self._callbacks(bits))
+        self.settle(bits)
+        return 0
+
+    cdef int raise_wakeup(self, uint32_t bits) except -1:
         if bits & <uint32_t>ATTENTION_WAKEUP and self.background.attention.clear(<uint32_t>ATTENTION_WAKEUP):
             raise exception_for(<int>ERR_INTR, "wakeup() was called")
+        return 0
+
+    def _callbacks(self, uint32_t bits):
+        """A call: what the attention word says is to be told to the application."""
         if bits & <uint32_t>ATTENTION_EVENTS:
-            self._serve()
+            yield from self._serving()
         if bits & (<uint32_t>ATTENTION_REBALANCE | <uint32_t>ATTENTION_COMMIT):
-            self.attend_group(bits)
-        # After the callbacks, which may have changed positions or the assignment.
+            yield from self._attending_group(bits)
+
+    cdef int settle(self, uint32_t bits) except -1:
+        """After the callbacks, which may have changed positions or the assignment."""
         if self.background.attention.clear(<uint32_t>ATTENTION_CONTROL):
             self.handler.revalidate()
         if bits & <uint32_t>ATTENTION_FATAL and self.fatal is None:
             self.fatal = KafkaError(KafkaError._CRIT_SYS_RESOURCE, "memory ran out while fetching", fatal=True)
         return 0
 
-    cdef int attend_group(self, uint32_t bits) except -1:
-        """GroupCore serves rebalances and the interval's commit here."""
-        return 0
+    def _attending_group(self, uint32_t bits):
+        """A call: GroupCore serves rebalances and the interval's commit here."""
+        return ()
 
-    cdef int leave_group(self, int64_t timeout_us) except -1:
-        """GroupCore's part of close(): callbacks; then it posts the last commit and the leave."""
-        return 0
+    def _leaving_group(self, int64_t timeout_us):
+        """A call: GroupCore's part of close(): callbacks; then it posts the last commit and the leave."""
+        return ()
 
     cdef int64_t end_deadline(self, int64_t timeout_us) noexcept:
         """When what close() asks of brokers must have ended."""
         return INT64_MAX if timeout_us == INT64_MAX else self.clock.now_us() + timeout_us
 
-    cdef int ask_application(self, BackgroundEvent& event) except -1:
-        """GroupCore calls an assignor or the oauth_cb of the application's here."""
-        return 0
+    cdef object ask_application(self, BackgroundEvent& event):
+        """A call: GroupCore calls an assignor or the oauth_cb of the application's."""
+        return ()
 
     def _serve(self):
         """Run the callbacks of waiting background events and log lines, unless another thread is at it."""
-        cdef BackgroundEvent event
-        cdef deque[LogLine] lines
-        cdef size_t dropped
+        self.run(self._serving())
+
+    def _serving(self):
+        """The call behind _serve()."""
         if not self.callback_lock.acquire(False):
             return
         try:
             self.background.attention.clear(<uint32_t>ATTENTION_EVENTS)
             self.background.events_ready.drain()
-            dropped = self.background.log.drain(lines)
-            while not lines.empty():
-                self._on_log(lines.front().level, lines.front().facility.decode(), text_of(lines.front().text))
-                self.check_process()
-                lines.pop_front()
-            if dropped:
-                self._on_log(4, "LOG", f"{dropped} log lines were dropped: nobody took them")
-                self.check_process()
-            while self.background.take(event):
-                self._dispatch(event)
+            self._tell_log()
+            while True:
+                told = self._tell_next()
+                if told is None:
+                    break
+                yield from told
                 self.check_process()
         except BaseException:
             if not self.in_child():
@@ -173,22 +186,36 @@ cdef class ConsumerCore(ConsumerParts):
             if not self.in_child() and self.background.attention.get() & <uint32_t>ATTENTION_EVENTS:
                 self.background.wake()
 
-    cdef int _dispatch(self, BackgroundEvent& event) except -1:
+    cdef int _tell_log(self) except -1:
+        cdef deque[LogLine] lines
+        cdef size_t dropped = self.background.log.drain(lines)
+        while not lines.empty():
+            self._on_log(lines.front().level, lines.front().facility.decode(), text_of(lines.front().text))
+            self.check_process()
+            lines.pop_front()
+        if dropped:
+            self._on_log(4, "LOG", f"{dropped} log lines were dropped: nobody took them")
+            self.check_process()
+        return 0
+
+    cdef object _tell_next(self):
+        """The next background event as a call, whose callback has begun; None: there is none."""
+        cdef BackgroundEvent event
+        if not self.background.take(event):
+            return None
         if event.type == BACKGROUND_ERROR:
             error = error_for(event.status.code, message_of(event.status.detail), fatal=event.fatal)
             if event.fatal:
                 self.fatal = error
                 self.background.attention.set(<uint32_t>ATTENTION_FATAL)
-            self._on_error(error)
-        elif event.type == BACKGROUND_THROTTLE:
-            self._on_throttle(text_of(event.text), event.broker_id, event.number)
-        elif event.type == BACKGROUND_STATS:
-            self._on_stats(text_of(event.text))
-        elif event.type == BACKGROUND_COMMIT:
-            tell_commits(self._on_commit, event, &self.background)
-        else:
-            self.ask_application(event)
-        return 0
+            return awaited(self._on_error(error))
+        if event.type == BACKGROUND_THROTTLE:
+            return awaited(self._on_throttle(text_of(event.text), event.broker_id, event.number))
+        if event.type == BACKGROUND_STATS:
+            return awaited(self._on_stats(text_of(event.text)))
+        if event.type == BACKGROUND_COMMIT:
+            return awaited(tell_commit(self._on_commit, event, &self.background))
+        return self.ask_application(event)
 
     cdef int wait(self, int64_t deadline_us) except -1:
         """Without the GIL, until records, events, a wakeup or a signal come, or the deadline. 0: it has passed."""
@@ -224,11 +251,44 @@ cdef class ConsumerCore(ConsumerParts):
         self.fatal_told = True
         return self.fatal
 
-    cdef object await_event(self, ApplicationEvent* event):
-        """Wait for a completable event of a call that is not exclusive, serving callbacks meanwhile.
+    # ---- calls
 
-        Returns None or raises what it failed with. N completes every event by its deadline.
-        """
+    def _run(self, call):
+        """Drive a call to its end on this thread (see call.pyx)."""
+        return self.run(call)
+
+    cdef object run(self, call):
+        answer = failure = None
+        while True:
+            try:
+                step = call.send(answer) if failure is None else call.throw(failure)
+            except StopIteration as end:
+                return end.value
+            answer = failure = None
+            if isinstance(step, Question):
+                try:
+                    answer = self.answer(step)
+                except BaseException as raised:
+                    failure = raised
+
+    cdef Question post(self, Question asked):
+        """Give a question to N. On an event loop all of them end on the descriptor that the loop watches."""
+        if self.on_loop and asked.event.fd() >= 0:
+            asked.event.signal_to(&self.background.wakeup)
+        asked.event.retain()
+        self.application.add(asked.event)
+        return asked
+
+    cdef object answer(self, Question asked):
+        """Wait for the answer, serving callbacks meanwhile."""
+        if asked.until_us == INT64_MAX:
+            self.await_event(asked.event)
+        else:
+            self.await_until(asked.event, asked.until_us)
+        return asked.result()
+
+    cdef int await_event(self, ApplicationEvent* event) except -1:
+        """Of a call that is not exclusive. N completes every event by its deadline."""
         cdef WaitResult result
         while not event.done():
             if self.threaded:
@@ -240,8 +300,28 @@ cdef class ConsumerCore(ConsumerParts):
                 raise RuntimeError("nobody turns the loop that this call waits for")
             if not event.done() and self.background.attention.get() & <uint32_t>ATTENTION_EVENTS:
                 self._serve_or_yield(event)
-        if not event.status.ok():
-            raise exception_for(event.status.code, message_of(event.status.detail))
+        return 0
+
+    cdef int await_until(self, ApplicationEvent* event, int64_t deadline) except -1:
+        """Wait for an event of the end, serving callbacks, until it is done or the deadline has passed."""
+        cdef int64_t left_ms
+        cdef WaitResult result
+        while not event.done():
+            left_ms = -1
+            if deadline != INT64_MAX:
+                left_ms = (deadline - self.clock.now_us()) // 1000
+                if left_ms <= 0:
+                    break
+            if self.threaded:
+                with nogil:
+                    result = wait_readable(event.fd(), self.background.events_ready.fd(), left_ms)
+                if result == WAIT_INTERRUPTED:
+                    self.check_signals()
+            elif not self._stand_still():
+                break
+            if not event.done():
+                self._serve()
+        return 0
 
     cdef object _serve_or_yield(self, ApplicationEvent* event):
         """Another thread may be serving: then wait a little on the event alone, not to spin on its descriptor."""
@@ -287,18 +367,24 @@ cdef class ConsumerCore(ConsumerParts):
                 self.attend()
                 if self.fatal is not None:
                     return error_message(self.fatal_error(deadline), None, -1, -1)
-                if self.told:
-                    return error_message(self.told.pop(0), None, -1, -1)
-                if self.handler.row < self.handler.row_end or self.handler.open_next():
-                    message = self.handler.next_message()
-                    self.handler.polled = True
+                message = self.take_message()
+                if message is not None or not self.wait(deadline):
                     return message
-                if self.handler.has_error():
-                    return self.take_event()
-                if not self.wait(deadline):
-                    return None
         finally:
             self.busy.store(0)
+
+    cdef object take_message(self):
+        """The next record or consumer error that is at hand, or None."""
+        cdef Message message
+        if self.told:
+            return error_message(self.told.pop(0), None, -1, -1)
+        if self.handler.row < self.handler.row_end or self.handler.open_next():
+            message = self.handler.next_message()
+            self.handler.polled = True
+            return message
+        if self.handler.has_error():
+            return self.take_event()
+        return None
 
     cdef object take_event(self):
         """The partition event at the front as a Message with an error."""
@@ -329,23 +415,16 @@ cdef class ConsumerCore(ConsumerParts):
             ValueError: num_messages is out of range. Else as poll(); records taken by then come again.
         """
         cdef int64_t deadline = self.deadline_us(timeout)
-        cdef Py_ssize_t most = num_messages
+        cdef Py_ssize_t most = checked_count(num_messages)
         cdef list out = []
-        if most < 0 or most > 1000000:
-            raise ValueError("num_messages must be between 0 and 1000000 (1M)")
+        cdef bint taken = False
         self.enter()
         self.handler.begin()
         try:
             self._consume_into(out, most, deadline)
-        except BaseException:
-            if not self.in_child():
-                self.handler.rollback()
-            self.told[:0] = self.told_taken
-            raise
-        else:
-            self.handler.commit()
+            taken = True
         finally:
-            self.told_taken.clear()
+            self.end_taking(taken)
             self.busy.store(0)
         return out
 
@@ -356,20 +435,36 @@ cdef class ConsumerCore(ConsumerParts):
             if self.fatal is not None:
                 out.append(error_message(self.fatal_error(deadline), None, -1, -1))
                 return 0
-            while self.told and len(out) < most:
-                self.told_taken.append(self.told[0])
-                out.append(error_message(self.told.pop(0), None, -1, -1))
-            while len(out) < most and (self.handler.row < self.handler.row_end or self.handler.open_next()):
-                while self.handler.row < self.handler.row_end and len(out) < most:
-                    out.append(self.handler.next_message())
-                if not self.background.attention.quiet():
-                    break
-            if len(out) >= most:
+            if not self.collect(out, most) and not self.wait(deadline):
                 break
-            if self.handler.has_error():
-                out.append(self.take_event())
-            elif not self.handler.is_open and not self.wait(deadline):
+        return 0
+
+    cdef bint collect(self, list out, Py_ssize_t most) except -1:
+        """Append what is at hand. False: that was all, and there are fewer than `most`."""
+        while self.told and len(out) < most:
+            self.told_taken.append(self.told[0])
+            out.append(error_message(self.told.pop(0), None, -1, -1))
+        while len(out) < most and (self.handler.row < self.handler.row_end or self.handler.open_next()):
+            while self.handler.row < self.handler.row_end and len(out) < most:
+                out.append(self.handler.next_message())
+            if not self.background.attention.quiet():
                 break
+        if len(out) >= most:
+            return True
+        if self.handler.has_error():
+            out.append(self.take_event())
+            return True
+        return self.handler.is_open
+
+    cdef int end_taking(self, bint taken) except -1:
+        """The end of a call that began with handler.begin(): it returns what it took, or that comes again."""
+        if taken:
+            self.handler.commit()
+        else:
+            if not self.in_child():
+                self.handler.rollback()
+            self.told[:0] = self.told_taken
+        self.told_taken.clear()
         return 0
 
     def consume_batch(self, max_records=65536, timeout=None):
@@ -394,45 +489,48 @@ cdef class ConsumerCore(ConsumerParts):
 
     cdef RecordBatch batch_or_moved(self, object max_records, object timeout, bint or_moved):
         cdef int64_t deadline = self.deadline_us(timeout)
-        cdef int32_t most = max_records
+        cdef int32_t most = checked_rows(max_records)
         cdef RecordBatch batch
-        if most <= 0:
-            raise ValueError("max_records must be positive")
+        cdef bint taken = False
         self.enter()
         self.handler.begin()
         try:
             batch = self._take_batch(most, deadline, or_moved)
-        except BaseException:
-            if not self.in_child():
-                self.handler.rollback()
-            raise
-        else:
-            self.handler.commit()
+            taken = True
         finally:
+            self.end_taking(taken)
             self.busy.store(0)
         return batch
 
     cdef RecordBatch _take_batch(self, int32_t most, int64_t deadline, bint or_moved):
-        cdef Columns* columns
-        cdef int32_t start
+        cdef RecordBatch batch
         while True:
             self.attend()
             if self.fatal is not None:
                 raise exception_from(self.fatal_error(deadline))
-            if self.told:
-                raise exception_from(self.told.pop(0))
+            batch = self.take_rows(most)
+            if batch is not None:
+                return batch
+            if (or_moved and self.handler.moved) or not self.wait(deadline):
+                return make_batch(NULL, 0, 0)
+
+    cdef RecordBatch take_rows(self, int32_t most):
+        """Up to `most` rows that are at hand, or None."""
+        cdef Columns* columns
+        cdef int32_t start
+        if self.told:
+            raise exception_from(self.told.pop(0))
+        while True:
             if self.handler.row < self.handler.row_end or self.handler.open_next():
                 columns = self.handler.columns
                 start = self.handler.row
                 # The arena stays while the batch is made: the handler's used entries hold it until commit().
                 return make_batch(columns, start, start + self.handler.take_rows(most))
-            if self.handler.has_error():
-                if self.handler.front_event().kind == ENTRY_END_OF_PARTITION:
-                    self.handler.drop_front()
-                    continue
+            if not self.handler.has_error():
+                return None
+            if self.handler.front_event().kind != ENTRY_END_OF_PARTITION:
                 self._raise_event()
-            if (or_moved and self.handler.moved) or not self.wait(deadline):
-                return make_batch(NULL, 0, 0)
+            self.handler.drop_front()
 
     cdef int _raise_event(self) except -1:
         """An error at the front leaves the queue although its call raises: it is told once."""
@@ -573,34 +671,33 @@ cdef class ConsumerCore(ConsumerParts):
         self.check_process()
         if not self._is_open():
             raise RuntimeError(_HANDLE_CLOSED)
+        return self.answer(self._ask_topics(topic, timeout))
+
+    def _list_offsets(self, queries, timeout):
+        """[(topic, partition, timestamp)] → [(error, offset, timestamp, leader_epoch)], as isolation.level has it."""
+        return self.answer(self._ask_offsets(queries, timeout))
+
+    def _ask_topics(self, topic, timeout):
+        """The Question of _list_topics()."""
+        self.check_process()
+        if not self._is_open():
+            raise RuntimeError(_HANDLE_CLOSED)
         cdef TopicMetadataEvent* event = new TopicMetadataEvent(self._deadline_ms(timeout))
+        cdef Question asked = question(event)
         if topic is not None:
             event.all_topics = False
             for name in [topic] if isinstance(topic, str) else topic:
                 event.topics.push_back(utf8(name))
-        event.retain()
-        self.application.add(event)
-        try:
-            self.await_event(event)
-            return metadata_tuple(event)
-        finally:
-            event.release()
+        return self.post(asked)
 
-    def _list_offsets(self, queries, timeout):
-        """[(topic, partition, timestamp)] → [(error, offset, timestamp, leader_epoch)], as isolation.level has it."""
+    def _ask_offsets(self, queries, timeout):
+        """The Question of _list_offsets()."""
         self.check_usable()
         cdef ListOffsetsEvent* event = new ListOffsetsEvent(self._deadline_ms(timeout))
+        cdef Question asked = question(event)
         event.read_committed = self.config.read_committed
-        event.retain()
-        try:
-            put_queries(event, queries)
-            event.retain()
-            self.application.add(event)
-            self.await_event(event)
-            return query_tuples(event)
-        finally:
-            event.release()
-            event.release()
+        put_queries(event, queries)
+        return self.post(asked)
 
     def _deadline_ms(self, timeout):
         return in_ms(self.deadline_us(timeout))
@@ -614,7 +711,11 @@ cdef class ConsumerCore(ConsumerParts):
             timeout: seconds that brokers may take at most (float), counted from the end of the rebalance callback that
                 it runs; None: 5; negative: no limit. With a ``group.id`` at least 1 for the last commits and the leave.
         """
-        cdef CloseEvent* event
+        self.run(self._closing_call(timeout))
+
+    def _closing_call(self, timeout):
+        """The call behind close()."""
+        cdef Question end
         cdef int64_t deadline, timeout_us = DEFAULT_CLOSE_MS * 1000
         failure = None
         if self.in_child() or not self.opened or self.closed:
@@ -625,55 +726,33 @@ cdef class ConsumerCore(ConsumerParts):
         self.enter()
         try:
             try:
-                self.leave_group(timeout_us)
+                yield from self._leaving_group(timeout_us)
             except BaseException as raised:
                 if self.in_child():
                     raise
                 failure = raised
             # After the leave's deadline: what has not ended by then is reported, and the leave still goes out.
             deadline = min(self.end_deadline(timeout_us), INT64_MAX - GRACE_US) + GRACE_US
-            event = new CloseEvent(in_ms(deadline))
-            event.retain()
-            self.application.add(event)
+            end = question(new CloseEvent(in_ms(deadline)))
+            end.until_us = min(deadline, INT64_MAX - 1)
+            self.post(end)
             try:
-                self.await_until(event, deadline)
+                yield end
             finally:
                 if not self.in_child():
-                    if not self.threaded and not event.done():
+                    if not self.threaded and not end.event.done():
                         # Who turns the loop itself has not come to CLOSE in time: what the thread does at its end.
                         self.network_thread.end()
-                    event.release()
                     self.closed = True
                     self.background.attention.set(<uint32_t>ATTENTION_CLOSED)
                     self.stop_thread()
                     self.handler.drop_all()
                     # Callbacks and log lines of the end.
-                    self._serve()
+                    yield from self._serving()
         finally:
             self.busy.store(0)
         if failure is not None:
             raise failure
-
-    cdef int await_until(self, ApplicationEvent* event, int64_t deadline) except -1:
-        """Wait for an event of the end, serving callbacks, until it is done or the deadline has passed."""
-        cdef int64_t left_ms
-        cdef WaitResult result
-        while not event.done():
-            left_ms = -1
-            if deadline != INT64_MAX:
-                left_ms = (deadline - self.clock.now_us()) // 1000
-                if left_ms <= 0:
-                    break
-            if self.threaded:
-                with nogil:
-                    result = wait_readable(event.fd(), self.background.events_ready.fd(), left_ms)
-                if result == WAIT_INTERRUPTED:
-                    self.check_signals()
-            elif not self._stand_still():
-                break
-            if not event.done():
-                self._serve()
-        return 0
 
     def _stand_still(self):
         """For a test that turns the loop itself: let time pass while a call waits. False: it cannot."""
@@ -685,3 +764,17 @@ cdef class ConsumerCore(ConsumerParts):
             raise RuntimeError("the network thread is running")
         with nogil:
             self.network_thread.run_once(self.clock.now_ms())
+
+
+cdef Py_ssize_t checked_count(num_messages) except -1:
+    cdef Py_ssize_t most = num_messages
+    if most < 0 or most > 1000000:
+        raise ValueError("num_messages must be between 0 and 1000000 (1M)")
+    return most
+
+
+cdef int32_t checked_rows(max_records) except -1:
+    cdef int32_t most = max_records
+    if most <= 0:
+        raise ValueError("max_records must be positive")
+    return most

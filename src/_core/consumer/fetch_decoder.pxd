@@ -44,6 +44,8 @@ cdef class FetchDecoder:
     cdef atomic[bint] blocked                 # written by D: the last step ended for want of room
     cdef atomic[bint] network_first           # N sets it, D ends it: N decodes what it received last, whoever waits
     cdef atomic[bint] few                     # written by N: what it received last is decoded in microseconds
+    cdef AssistResult assisted                # thread: A (what the wait that runs has decoded)
+    cdef bint armed                           # thread: A (the wait that runs has asked N for a wakeup)
 
     cdef void take_over(self) noexcept nogil
     cdef bint network_decodes(self, int64_t* wait_ms) noexcept nogil
@@ -53,6 +55,8 @@ cdef class FetchDecoder:
     cdef void settle(self, int64_t now_ms) noexcept nogil
     cdef AssistResult assist(self) noexcept nogil
     cdef WaitResult decode_or_sleep(self, uint32_t others, int64_t left_ms) noexcept nogil
+    cdef bint begin_wait(self, uint32_t others) noexcept nogil
+    cdef void end_wait(self, uint32_t others, bint slept, bint woken) noexcept nogil
     cdef void leave_wait(self) noexcept nogil
     cdef void step(self, int64_t budget_bytes) noexcept nogil
     # private

@@ -176,28 +176,44 @@ cdef class FetchDecoder:
         """Decode what has been received; where nothing has, sleep until records, events but for `others`, a wakeup or
         a signal come, or the time is up (negative: never)."""
         cdef WaitResult result = WAIT_READY
-        cdef AssistResult assisted
+        cdef bint sleeps = self.begin_wait(others)
+        if sleeps:
+            result = wait_readable(self.background.wakeup.fd(), -1, left_ms)
+        self.end_wait(others, sleeps, result == WAIT_READY)
+        return result
+
+    cdef bint begin_wait(self, uint32_t others) noexcept nogil:
+        """Decode what has been received. True: nothing has, and the application sleeps until the wakeup descriptor is
+        readable. end_wait() must follow in either case."""
         self.gate.waits.store(True)
-        assisted = self.assist() if self.buffer.empty() else ASSIST_DONE
-        if assisted == ASSIST_NOTHING:
-            self.background.waiting.store(True)
-            # Once more: what came before the flag was raised has woken nobody.
-            assisted = self.assist()
-            if (assisted == ASSIST_NOTHING and self.buffer.empty()
-                    and self.background.attention.quiet_but(others)):
-                self.idle.begin(self.clock.now_us())
-                result = wait_readable(self.background.wakeup.fd(), -1, left_ms)
-                self.idle.end(self.clock.now_us())
+        self.armed = False
+        self.assisted = self.assist() if self.buffer.empty() else ASSIST_DONE
+        if self.assisted != ASSIST_NOTHING:
+            return False
+        self.armed = True
+        self.background.waiting.store(True)
+        # Once more: what came before the flag was raised has woken nobody.
+        self.assisted = self.assist()
+        if (self.assisted != ASSIST_NOTHING or not self.buffer.empty()
+                or not self.background.attention.quiet_but(others)):
+            return False
+        self.idle.begin(self.clock.now_us())
+        return True
+
+    cdef void end_wait(self, uint32_t others, bint slept, bint woken) noexcept nogil:
+        """The application is awake; `woken`: not by a timeout or a signal."""
+        if slept:
+            self.idle.end(self.clock.now_us())
+        if self.armed:
             self.background.waiting.store(False)
             self.background.wakeup.drain()
             # A few records are decoded sooner than N, which would be woken to look after them, has been.
-            if (assisted == ASSIST_NOTHING and result == WAIT_READY and self.few.load() and self.buffer.empty()
+            if (self.assisted == ASSIST_NOTHING and woken and self.few.load() and self.buffer.empty()
                     and self.background.attention.quiet_but(others)):
-                assisted = self.assist()
+                self.assisted = self.assist()
         self.leave_wait()
-        if assisted == ASSIST_OUT_OF_MEMORY:
+        if self.assisted == ASSIST_OUT_OF_MEMORY:
             self.background.attention.set(<uint32_t>ATTENTION_FATAL)
-        return result
 
     cdef AssistResult assist(self) noexcept nogil:
         """One slice on the waiting thread, if there is something and N is not at it."""

@@ -1,9 +1,8 @@
 # GroupCore: ConsumerCore with a consumer group: subscription, rebalances on the application's side, commits. thread: A.
 from kconsumer._core.base.cpp cimport int32_t, int64_t, uint32_t, uint64_t, vector
 from kconsumer._core.consumer.consumer_core cimport ConsumerCore
-from kconsumer._core.events.application_event cimport AckRebalanceEvent, LeaveGroupEvent
-from kconsumer._core.events.background_event cimport BackgroundEvent
-from kconsumer._core.events.rebalance_event cimport RebalanceEvent, RebalanceKind
+from kconsumer._core.events.background_event cimport AssignorCallHold, BackgroundEvent
+from kconsumer._core.events.rebalance_event cimport RebalanceEvent
 from kconsumer._core.events.topic_partition cimport PartitionOffset, TopicPartition
 from kconsumer._core.managers.commit_request_manager cimport CommitRequestManager
 from kconsumer._core.managers.coordinator_request_manager cimport CoordinatorRequestManager
@@ -11,6 +10,16 @@ from kconsumer._core.managers.membership_manager cimport MembershipManager
 from kconsumer._core.managers.request_manager cimport RequestManager
 from kconsumer._core.state.group cimport GroupConfig, GroupShared, Membership
 from kconsumer._core.state.partition_state cimport PartitionState
+
+
+cdef class Rebalance:
+    cdef RebalanceEvent event               # thread: A
+    cdef vector[TopicPartition] partitions  # thread: A
+    cdef vector[PartitionState*] states     # thread: A (references)
+
+
+cdef class AssignorQuestion:
+    cdef AssignorCallHold hold              # thread: A
 
 
 cdef class GroupCore(ConsumerCore):
@@ -28,21 +37,17 @@ cdef class GroupCore(ConsumerCore):
     cdef bint in_rebalance                       # thread: A (a rebalance callback is running)
     cdef public bint _processed_only             # thread: A (close() commits nothing that the latest call returned)
     # private
-    cdef int attend_group(self, uint32_t bits) except -1
-    cdef int _serve_rebalances(self) except -1
-    cdef int _serve_rebalance(self, RebalanceEvent& event) except -1
-    cdef int _tell_assignor(self, RebalanceEvent& event) except -1
-    cdef int ask_application(self, BackgroundEvent& event) except -1
-    cdef int _run_assignor(self, BackgroundEvent& event) except -1
-    cdef int _take_over(self, RebalanceEvent& event) except -1
-    cdef int _give_up(self, RebalanceKind kind, RebalanceEvent& event) except -1
-    cdef int _call_back(self, kind, const vector[TopicPartition]& partitions, bint eager) except -1
+    cdef object _serving_rebalance(self, Rebalance taken)
+    cdef int _begin_assign(self, Rebalance taken) except -1
+    cdef int _end_assign(self, Rebalance taken) except -1
+    cdef object _telling_assignor(self, Rebalance taken)
+    cdef object ask_application(self, BackgroundEvent& event)
+    cdef int _end_revocation(self, Rebalance taken) except -1
+    cdef int _end_subscription(self, Rebalance leaving, bint closing, int64_t timeout_us, bint lost) except -1
     cdef int _find_states(self, const vector[TopicPartition]& partitions, vector[PartitionState*]& out) except -1
     cdef int _standing(self, vector[PartitionState*]& states, vector[PartitionOffset]& out) except -1
     cdef int _commit_returned(self) except -1
     cdef int _standing_of_all(self, vector[PartitionOffset]& out) except -1
-    cdef int _leave(self, bint closing, int64_t timeout_us, bint call_back) except -1
     cdef bint _drop_rebalances(self) except -1
-    cdef int leave_group(self, int64_t timeout_us) except -1
     cdef int64_t end_deadline(self, int64_t timeout_us) noexcept
     cdef int _note_named(self, const vector[PartitionOffset]& offsets) except -1

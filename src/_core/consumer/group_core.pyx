@@ -10,7 +10,6 @@ from libc.stdint cimport INT64_MAX
 from kconsumer._core.base.cpp cimport string
 from kconsumer._core.base.leak cimport leak
 from kconsumer._core.base.status cimport ERR_STATE, Status
-from kconsumer._core.consumer.answers cimport offset_tuples
 from kconsumer._core.consumer.assignor_face cimport (
     bytes_of,
     member_tuples,
@@ -19,13 +18,16 @@ from kconsumer._core.consumer.assignor_face cimport (
     texts,
     topic_tuples,
 )
+from kconsumer._core.consumer.call cimport Question, question
 from kconsumer._core.consumer.consumer_core cimport in_ms
 from kconsumer._core.consumer.settings cimport configure_group
 from kconsumer._core.consumer.text cimport message_of, text_of, utf8
 from kconsumer._core.events.application_event cimport (
+    AckRebalanceEvent,
     AssignorAnswerEvent,
     CommitEvent,
     FetchCommittedEvent,
+    LeaveGroupEvent,
     SubscribeEvent,
 )
 from kconsumer._core.events.assignor_call cimport AssignorCall
@@ -35,7 +37,6 @@ from kconsumer._core.events.rebalance_event cimport (
     REBALANCE_ERROR,
     REBALANCE_LOST,
     REBALANCE_REVOKE,
-    RebalanceKind,
 )
 from kconsumer._core.events.topic_partition cimport partitions_without, sort_partitions
 from kconsumer._core.managers.classic_group_manager cimport ClassicGroupManager
@@ -46,6 +47,17 @@ from kconsumer.errors import error_for, exception_for
 
 cdef enum:
     LEAVE_LEAST_MS = 1000  # what close() allows for the last commits and the leave at least, however short its timeout
+
+
+cdef class Rebalance:
+    """What a rebalance callback is about, for the calls that run it."""
+
+    def __dealloc__(self):
+        release_states(self.states)
+
+
+cdef class AssignorQuestion:
+    """What the group's leader is asked, for the call that answers it."""
 
 
 @cython.no_gc
@@ -116,21 +128,23 @@ cdef class GroupCore(ConsumerCore):
 
     # ---- rebalances (the exclusive call)
 
-    cdef int attend_group(self, uint32_t bits) except -1:
+    def _attending_group(self, uint32_t bits):
         if bits & <uint32_t>ATTENTION_COMMIT:
             self.background.attention.clear(<uint32_t>ATTENTION_COMMIT)
             self._commit_returned()
         if bits & <uint32_t>ATTENTION_REBALANCE:
-            self._serve_rebalances()
-        return 0
+            yield from self._serving_rebalances()
 
-    cdef int _serve_rebalances(self) except -1:
-        cdef RebalanceEvent event
+    def _serving_rebalances(self):
+        cdef Rebalance taken
         self.background.attention.clear(<uint32_t>ATTENTION_REBALANCE)
         try:
-            while self.background.take_rebalance(event):
-                self._serve_rebalance(event)
-                if event.kind == REBALANCE_ERROR and self.told:
+            while True:
+                taken = Rebalance()
+                if not self.background.take_rebalance(taken.event):
+                    break
+                yield from self._serving_rebalance(taken)
+                if taken.event.kind == REBALANCE_ERROR and self.told:
                     # As in confluent_kafka, the application hears of the error before callbacks that follow it run.
                     self.background.attention.set(<uint32_t>ATTENTION_REBALANCE)
                     break
@@ -138,121 +152,121 @@ cdef class GroupCore(ConsumerCore):
             # What is left is served by the next call.
             self.background.attention.set(<uint32_t>ATTENTION_REBALANCE)
             raise
-        return 0
 
-    cdef int _serve_rebalance(self, RebalanceEvent& event) except -1:
-        if event.epoch != self.subscription_epoch:
-            return 0
-        if event.kind == REBALANCE_ERROR:
-            self.told.append(error_for(event.status.code, message_of(event.status.detail)))
-        elif event.kind == REBALANCE_LOST:
-            self._give_up(REBALANCE_LOST, event)
-        elif event.id <= self.shared.lost_rebalance_id.load():
+    cdef object _serving_rebalance(self, Rebalance taken):
+        """A call, or nothing to do."""
+        if taken.event.epoch != self.subscription_epoch:
+            return ()
+        if taken.event.kind == REBALANCE_ERROR:
+            self.told.append(error_for(taken.event.status.code, message_of(taken.event.status.detail)))
+            return ()
+        if taken.event.kind == REBALANCE_LOST:
+            return self._giving_up(taken)
+        if taken.event.id <= self.shared.lost_rebalance_id.load():
             # The member was fenced meanwhile: a LOST is on its way, and covers this.
-            pass
-        elif event.kind == REBALANCE_REVOKE:
-            self._give_up(REBALANCE_REVOKE, event)
-        else:
-            self._take_over(event)
-        return 0
+            return ()
+        return self._giving_up(taken) if taken.event.kind == REBALANCE_REVOKE else self._taking_over(taken)
 
-    cdef int _take_over(self, RebalanceEvent& event) except -1:
+    def _taking_over(self, Rebalance taken):
         """on_assign; what the application then has of the group's partitions is acknowledged."""
-        cdef AckRebalanceEvent* ack = new AckRebalanceEvent(REBALANCE_ASSIGN)
-        cdef vector[TopicPartition] given = event.partitions
-        cdef PartitionState* p
-        cdef size_t i
-        ack.rebalance_id = event.id
-        if not event.eager:
-            for i in range(self.held.size()):
-                given.push_back(self.held[i])
+        self._begin_assign(taken)
         try:
             try:
-                if not event.assignor.empty():
-                    self._tell_assignor(event)
+                if not taken.event.assignor.empty():
+                    yield from self._telling_assignor(taken)
             finally:
-                self._call_back("assign", event.partitions, event.eager)
+                yield from self._calling_back("assign", partition_tuples(taken.event.partitions), taken.event.eager)
         finally:
             if not self.in_child():
-                self.held.clear()
-                for i in range(given.size()):
-                    p = self.subscription.find(given[i].topic, given[i].partition)
-                    if p != NULL:
-                        self.held.push_back(given[i])
-                        p.release()
-                sort_partitions(self.held)
-                ack.assignment = self.held
-                self.application.add(ack)
-        return 0
+                self._end_assign(taken)
 
-    cdef int _tell_assignor(self, RebalanceEvent& event) except -1:
+    cdef int _begin_assign(self, Rebalance taken) except -1:
         cdef size_t i
-        self._on_assignment(text_of(event.assignor), [(text_of(event.target[i].topic), event.target[i].partition)
-                                                      for i in range(event.target.size())],
-                            bytes_of(event.user_data), event.generation)
+        taken.partitions = taken.event.partitions
+        if not taken.event.eager:
+            for i in range(self.held.size()):
+                taken.partitions.push_back(self.held[i])
         return 0
 
-    cdef int ask_application(self, BackgroundEvent& event) except -1:
+    cdef int _end_assign(self, Rebalance taken) except -1:
+        cdef AckRebalanceEvent* ack = new AckRebalanceEvent(REBALANCE_ASSIGN)
+        cdef PartitionState* p
+        cdef size_t i
+        ack.rebalance_id = taken.event.id
+        self.held.clear()
+        for i in range(taken.partitions.size()):
+            p = self.subscription.find(taken.partitions[i].topic, taken.partitions[i].partition)
+            if p != NULL:
+                self.held.push_back(taken.partitions[i])
+                p.release()
+        sort_partitions(self.held)
+        ack.assignment = self.held
+        self.application.add(ack)
+        return 0
+
+    cdef object _telling_assignor(self, Rebalance taken):
+        """A call."""
+        return self._on_assignment(text_of(taken.event.assignor), partition_tuples(taken.event.target),
+                                   bytes_of(taken.event.user_data), taken.event.generation)
+
+    cdef object ask_application(self, BackgroundEvent& event):
+        cdef AssignorQuestion asked
         if event.type == BACKGROUND_TOKEN:
-            self._on_token_wanted()
-        else:
-            self._run_assignor(event)
-        return 0
+            return self._on_token_wanted()
+        asked = AssignorQuestion()
+        asked.hold = event.assignor_call
+        return self._asking_assignor(asked)
 
-    cdef int _run_assignor(self, BackgroundEvent& event) except -1:
+    def _asking_assignor(self, AssignorQuestion asked):
         """Whatever comes of it, the network thread is answered: the whole group waits for that."""
-        cdef const AssignorCall* call = event.assignor_call.get()
+        cdef const AssignorCall* call = asked.hold.get()
         cdef AssignorAnswerEvent* answer
         if not self.subscribed or call.id != self.shared.assignor_call.load():
-            return 0
+            return
         answer = new AssignorAnswerEvent(call.id)
         try:
             if call.assignor.empty():
-                put_user_data(answer, self._assignors_user_data(texts(call.subscribed)))
+                found = yield from self._assignors_user_data(texts(call.subscribed))
+                put_user_data(answer, found)
             else:
-                put_assignments(answer, self._assign_group(text_of(call.assignor), member_tuples(call),
-                                                           topic_tuples(call)))
+                found = yield from self._assign_group(text_of(call.assignor), member_tuples(call), topic_tuples(call))
+                put_assignments(answer, found)
             answer.failed = False
         finally:
             if not self.in_child():
                 self.application.add(answer)
-        return 0
 
-    cdef int _give_up(self, RebalanceKind kind, RebalanceEvent& event) except -1:
+    def _giving_up(self, Rebalance taken):
         """on_revoke or on_lost; what stood to be committed goes with the acknowledgement."""
-        cdef AckRebalanceEvent* ack = new AckRebalanceEvent(kind)
-        cdef vector[PartitionState*] states
-        cdef vector[TopicPartition] leaving = event.partitions
-        if kind == REBALANCE_LOST:
-            leaving = self.held
-        ack.rebalance_id = event.id
-        self._find_states(leaving, states)
+        taken.partitions = self.held if taken.event.kind == REBALANCE_LOST else taken.event.partitions
+        self._find_states(taken.partitions, taken.states)
         try:
-            if kind == REBALANCE_REVOKE:
-                self._call_back("revoke", leaving, event.eager)
-            elif not leaving.empty():
-                self._call_back("lost", leaving, event.eager)
+            if taken.event.kind == REBALANCE_REVOKE:
+                yield from self._calling_back("revoke", partition_tuples(taken.partitions), taken.event.eager)
+            elif not taken.partitions.empty():
+                yield from self._calling_back("lost", partition_tuples(taken.partitions), taken.event.eager)
         finally:
             if not self.in_child():
-                if kind == REBALANCE_REVOKE:
-                    self._standing(states, ack.offsets)
-                release_states(states)
-                if kind == REBALANCE_LOST:
-                    self.held.clear()
-                else:
-                    self.held = partitions_without(self.held, leaving)
-                self.application.add(ack)
+                self._end_revocation(taken)
+
+    cdef int _end_revocation(self, Rebalance taken) except -1:
+        cdef AckRebalanceEvent* ack = new AckRebalanceEvent(taken.event.kind)
+        ack.rebalance_id = taken.event.id
+        if taken.event.kind == REBALANCE_LOST:
+            self.held.clear()
+        else:
+            self._standing(taken.states, ack.offsets)
+            self.held = partitions_without(self.held, taken.partitions)
+        self.application.add(ack)
         return 0
 
-    cdef int _call_back(self, kind, const vector[TopicPartition]& partitions, bint eager) except -1:
-        cdef size_t i
+    def _calling_back(self, kind, list partitions, bint eager):
         self.in_rebalance = True
         try:
-            self._on_rebalance(kind, [(text_of(partitions[i].topic), partitions[i].partition)
-                                      for i in range(partitions.size())], eager)
+            yield from self._on_rebalance(kind, partitions, eager)
         finally:
             self.in_rebalance = False
-        return self.check_process()
+        self.check_process()
 
     cdef int _find_states(self, const vector[TopicPartition]& partitions, vector[PartitionState*]& out) except -1:
         """Those of the partitions that are assigned, with a reference each."""
@@ -342,46 +356,48 @@ cdef class GroupCore(ConsumerCore):
         self.subscribed = True
         self.application.add(event)
 
-    def _unsubscribe(self):
-        """Callbacks, then the commit and the leave, for which the caller does not wait."""
+    def _unsubscribe_call(self):
+        """A call: callbacks, then the commit and the leave, for which the caller does not wait."""
         self.check_usable()
         if not self.subscribed:
             return
         if self.in_rebalance:
             # From a callback: what it is about goes, and no other callback runs.
-            self._leave(False, self.group.session_timeout_ms * 1000, False)
+            yield from self._leaving(False, self.group.session_timeout_ms * 1000, False)
             return
         self.enter()
         try:
-            self._leave(False, self.group.session_timeout_ms * 1000, True)
+            yield from self._leaving(False, self.group.session_timeout_ms * 1000, True)
         finally:
             self.busy.store(0)
 
-    cdef int _leave(self, bint closing, int64_t timeout_us, bint call_back) except -1:
+    def _leaving(self, bint closing, int64_t timeout_us, bint call_back):
         """Ends the subscription: on_revoke (on_lost if the member was fenced), then the event that commits and leaves,
         posted even when a callback raises. The timeout counts from the callback's end."""
-        cdef LeaveGroupEvent* event = new LeaveGroupEvent(INT64_MAX)
-        cdef vector[PartitionState*] states
-        cdef vector[TopicPartition] leaving
+        cdef Rebalance leaving = Rebalance()
         cdef bint lost = self._drop_rebalances()
-        leaving.swap(self.held)
-        self.subscription.snapshot(states)
+        leaving.partitions = self.held
+        self.held.clear()
+        self.subscription.snapshot(leaving.states)
         self.subscribed = False
-        event.closing = closing
         try:
-            if call_back and not leaving.empty():
-                self._call_back("lost" if lost else "revoke", leaving, True)
+            if call_back and not leaving.partitions.empty():
+                yield from self._calling_back("lost" if lost else "revoke", partition_tuples(leaving.partitions), True)
         finally:
             if not self.in_child():
-                if self.group.auto_commit and not lost:
-                    self._standing(states, event.offsets)
-                release_states(states)
-                self.subscription.clear()
-                self.changed()
-                self.subscription_epoch += 1
-                event.epoch = self.subscription_epoch
-                event.deadline_ms = in_ms(self.end_deadline(timeout_us))
-                self.application.add(event)
+                self._end_subscription(leaving, closing, timeout_us, lost)
+
+    cdef int _end_subscription(self, Rebalance leaving, bint closing, int64_t timeout_us, bint lost) except -1:
+        cdef LeaveGroupEvent* event = new LeaveGroupEvent(INT64_MAX)
+        event.closing = closing
+        if self.group.auto_commit and not lost:
+            self._standing(leaving.states, event.offsets)
+        self.subscription.clear()
+        self.changed()
+        self.subscription_epoch += 1
+        event.epoch = self.subscription_epoch
+        event.deadline_ms = in_ms(self.end_deadline(timeout_us))
+        self.application.add(event)
         return 0
 
     cdef bint _drop_rebalances(self) except -1:
@@ -394,22 +410,21 @@ cdef class GroupCore(ConsumerCore):
         self.background.attention.clear(<uint32_t>ATTENTION_REBALANCE)
         return lost
 
-    cdef int leave_group(self, int64_t timeout_us) except -1:
+    def _leaving_group(self, int64_t timeout_us):
         """Part of close(): the CLOSE that follows waits for what is posted here."""
         cdef CommitEvent* commit
         if not self.config.has_group:
-            return 0
+            return
         if self._processed_only:
             self.handler.mark_unprocessed()
         if self.subscribed:
-            self._leave(True, timeout_us, True)
+            yield from self._leaving(True, timeout_us, True)
         elif self.group.auto_commit:
             commit = new CommitEvent(in_ms(self.end_deadline(timeout_us)), False)
             commit.automatic = True
             commit.notify = True
             self._standing_of_all(commit.offsets)
             self.application.add(commit)
-        return 0
 
     cdef int64_t end_deadline(self, int64_t timeout_us) noexcept:
         if self.config.has_group:
@@ -462,40 +477,32 @@ cdef class GroupCore(ConsumerCore):
             p.release()
         return stored
 
-    def _commit(self, offsets, bint wait, bint notify):
+    def _ask_commit(self, offsets, bint wait, bint notify):
         """Commit [(topic, partition, offset, leader epoch, metadata)], or what is stored (None).
 
-        Returns offset_tuples() of the result when it waits, else None.
+        Returns the Question whose answer is offset_tuples() of the result; None where nobody waits for it.
         """
         cdef CommitEvent* event
         cdef PartitionOffset given
+        cdef Question asked
         self.check_usable()
         self._check_group()
         event = new CommitEvent(self.clock.now_ms() + self.commit_ms, wait)
+        asked = question(event)
         event.notify = notify and not wait
-        event.retain()
-        try:
-            if offsets is None:
-                self._standing_of_all(event.offsets)
-                self._note_named(event.offsets)
-            else:
-                for topic, partition, offset, leader_epoch, metadata in offsets:
-                    given.topic = utf8(topic)
-                    given.partition = partition
-                    given.offset = offset
-                    given.leader_epoch = leader_epoch
-                    given.metadata = utf8(metadata or "")
-                    event.offsets.push_back(given)
-                self._note_named(event.offsets)
-            event.retain()
-            self.application.add(event)
-            if not wait:
-                return None
-            self.await_event(event)
-            return offset_tuples(event.offsets)
-        finally:
-            event.release()
-            event.release()
+        if offsets is None:
+            self._standing_of_all(event.offsets)
+        else:
+            for topic, partition, offset, leader_epoch, metadata in offsets:
+                given.topic = utf8(topic)
+                given.partition = partition
+                given.offset = offset
+                given.leader_epoch = leader_epoch
+                given.metadata = utf8(metadata or "")
+                event.offsets.push_back(given)
+        self._note_named(event.offsets)
+        self.post(asked)
+        return asked if wait else None
 
     cdef int _note_named(self, const vector[PartitionOffset]& offsets) except -1:
         """The application says that all before these offsets is processed."""
@@ -516,26 +523,26 @@ cdef class GroupCore(ConsumerCore):
                 p.release()
         return 0
 
-    def _committed(self, partitions, timeout):
-        """[(topic, partition)] → offset_tuples()."""
+    def _ask_committed(self, partitions, timeout):
+        """The Question about [(topic, partition)] whose answer is offset_tuples()."""
         cdef FetchCommittedEvent* event
-        cdef PartitionOffset asked
+        cdef PartitionOffset wanted
+        cdef Question asked
         self.check_usable()
         self._check_group()
         event = new FetchCommittedEvent(self._deadline_ms(timeout))
-        event.retain()
-        try:
-            for topic, partition in partitions:
-                asked.topic = utf8(topic)
-                asked.partition = partition
-                event.partitions.push_back(asked)
-            event.retain()
-            self.application.add(event)
-            self.await_event(event)
-            return offset_tuples(event.partitions)
-        finally:
-            event.release()
-            event.release()
+        asked = question(event)
+        for topic, partition in partitions:
+            wanted.topic = utf8(topic)
+            wanted.partition = partition
+            event.partitions.push_back(wanted)
+        return self.post(asked)
+
+
+cdef list partition_tuples(const vector[TopicPartition]& partitions):
+    """[(topic, partition)]"""
+    cdef size_t i
+    return [(text_of(partitions[i].topic), partitions[i].partition) for i in range(partitions.size())]
 
 
 cdef void release_states(vector[PartitionState*]& states) noexcept nogil:

@@ -33,7 +33,7 @@ struct ApplicationEvent {
   int64_t deadline_ms;                  // monotonic; INT64_MAX: none. Written before the event is posted
   Status status;                        // written by complete(), read after done
   explicit ApplicationEvent(ApplicationEventType t, int64_t deadline = INT64_MAX, bool completable = false)
-      : type(t), deadline_ms(deadline), fd_(completable ? new WakeupFd() : nullptr) {}
+      : type(t), deadline_ms(deadline), own_(completable ? new WakeupFd() : nullptr), end_(own_.get()) {}
   virtual ~ApplicationEvent() = default;
 
   void retain() { refs_.fetch_add(1, std::memory_order_relaxed); }
@@ -41,20 +41,26 @@ struct ApplicationEvent {
     if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
   bool done() const { return done_.load(std::memory_order_acquire); }
-  int fd() const { return fd_ ? fd_->fd() : -1; }
+  int fd() const { return own_ ? own_->fd() : -1; }
+  // Its end signals a descriptor that others use too and that outlives N. thread: A, before the event is posted.
+  void signal_to(WakeupFd* shared) {
+    own_.reset();
+    end_ = shared;
+  }
   // Every completable event ends exactly once; only N calls this.
   bool complete(Status s) {
     if (done()) return false;
     status = std::move(s);
     done_.store(true, std::memory_order_release);
-    if (fd_) fd_->signal();
+    if (end_) end_->signal();
     return true;
   }
 
  private:
   std::atomic<int32_t> refs_{1};
   std::atomic<bool> done_{false};
-  std::unique_ptr<WakeupFd> fd_;
+  std::unique_ptr<WakeupFd> own_;
+  WakeupFd* end_;                       // what complete() signals; null: nobody waits
 };
 
 // ListOffsets of the application: offsets_for_times, get_watermark_offsets.

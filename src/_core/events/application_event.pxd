@@ -1,6 +1,7 @@
 # Declares events/application_event.hpp for Cython. thread: see there.
 from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint64_t, vector
 from kconsumer._core.base.status cimport Status
+from kconsumer._core.base.wakeup_fd cimport WakeupFd
 from kconsumer._core.events.assignor_call cimport AssignorData, MemberAssignment
 from kconsumer._core.events.rebalance_event cimport RebalanceKind
 from kconsumer._core.events.topic_partition cimport PartitionOffset, TopicPartition
@@ -28,6 +29,7 @@ cdef extern from "events/application_event.hpp" namespace "kc" nogil:
         void release()
         bint done()
         int fd()
+        void signal_to(WakeupFd*)
         bint complete(Status)
 
     cdef cppclass OffsetQuery:

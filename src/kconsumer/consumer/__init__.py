@@ -17,6 +17,7 @@ from kconsumer._core.consumer.metrics import ends as _ends
 from kconsumer._version import __version__
 from kconsumer.consumer.deserializing import Deserializing, K, V
 from kconsumer.consumer.group_consumer import GroupConsumer
+from kconsumer.data.call import Call
 from kconsumer.data.cluster_metadata import BrokerMetadata, ClusterMetadata, PartitionMetadata, TopicMetadata
 from kconsumer.data.throttle_event import ThrottleEvent
 from kconsumer.data.topic_partition import OFFSET_INVALID, OFFSET_STORED, TopicPartition, coerce, coerce_list
@@ -74,10 +75,13 @@ class Consumer(GroupConsumer):
         self._settings = self._settings.without_secrets()
         if self._tokens is not None:
             try:
-                self._tokens.start(self)
+                self._start_tokens(self._tokens)
             except BaseException:
                 self.close(0)
                 raise
+
+    def _start_tokens(self, tokens: TokenSource) -> None:
+        self._run(tokens.start(self))
 
     # ---- records; poll() alone stays ConsumerCore's, since every record would pay for a further call. The others are
     # written in Python, so that mocks made from this class check their arguments.
@@ -291,22 +295,27 @@ class Consumer(GroupConsumer):
             int, or of several a dict of (topic, partition) → int; what brokers do not tell in time is as the latest
             fetch told. None where that is not known, no position is yet, or the partition is not assigned.
         """
+        return self._run(self._lag_call(partitions, timeout))
+
+    def _lag_call(
+        self, partitions: TopicPartition | Iterable[TopicPartition] | None = None, timeout: float | None = None
+    ) -> Call[int | dict[tuple[str, int], int | None] | None]:
         if isinstance(partitions, Iterable) or partitions is None:
             wanted = None if partitions is None else [(p.topic, p.partition) for p in coerce_list(partitions)]
-            return self._lags(wanted, timeout)
+            return (yield from self._lags(wanted, timeout))
         p = coerce(partitions)
-        return self._lags([(p.topic, p.partition)], timeout)[p.topic, p.partition]
+        return (yield from self._lags([(p.topic, p.partition)], timeout))[p.topic, p.partition]
 
     def _lags(
         self, partitions: list[tuple[str, int]] | None, timeout: float | None
-    ) -> dict[tuple[str, int], int | None]:
+    ) -> Call[dict[tuple[str, int], int | None]]:
         self._check_open()
         found = {(topic, partition): (at, end, just) for topic, partition, at, end, just in _ends(self, partitions)}
         ends = {where: end for where, (at, end, just) in found.items()}
         unsure = [where for where, (at, _, just) in found.items() if at >= 0 and not just]
         if unsure and timeout != 0:
             try:
-                answers = self._list_offsets(
+                answers = yield self._ask_offsets(
                     [(topic, partition, _LATEST) for topic, partition in unsure], self._limit(timeout))
             except TimeoutError:
                 answers = []
@@ -336,12 +345,17 @@ class Consumer(GroupConsumer):
         Raises:
             KafkaException: the broker's error; _TIMED_OUT.
         """
+        return self._run(self._get_watermark_offsets_call(partition, timeout, cached))
+
+    def _get_watermark_offsets_call(
+        self, partition: TopicPartition, timeout: float | None = None, cached: bool = False
+    ) -> Call[tuple[int, int]]:
         p = coerce(partition)
         self._check_open()
         if cached:
             known = self._position(p.topic, p.partition)
             return (OFFSET_INVALID, OFFSET_INVALID) if known is None else (known[2], known[3])
-        low, high = self._list_offsets(
+        low, high = yield self._ask_offsets(
             [(p.topic, p.partition, _EARLIEST), (p.topic, p.partition, _LATEST)], self._limit(timeout))
         for error, *_ in (low, high):
             if error:
@@ -364,11 +378,16 @@ class Consumer(GroupConsumer):
             KafkaException: _TIMED_OUT and the like; the error of the first where all failed; no partition is given
                 (_INVALID_ARG).
         """
+        return self._run(self._offsets_for_times_call(partitions, timeout))
+
+    def _offsets_for_times_call(
+        self, partitions: Iterable[TopicPartition], timeout: float | None = None
+    ) -> Call[list[TopicPartition]]:
         asked = coerce_list(partitions)
         self._check_open()
         if not asked:
             raise exception_for(KafkaError._INVALID_ARG, "offsets_for_times() needs at least one partition")
-        answers = self._list_offsets([(p.topic, p.partition, p.offset) for p in asked], self._limit(timeout))
+        answers = yield self._ask_offsets([(p.topic, p.partition, p.offset) for p in asked], self._limit(timeout))
         if all(error for error, *_ in answers):
             raise _refused(answers[0][0], asked[0], "cannot look up its offset")
         found = []
@@ -388,11 +407,15 @@ class Consumer(GroupConsumer):
         Raises:
             KafkaException: _TIMED_OUT and the like.
         """
+        return self._run(self._list_topics_call(topic, timeout))
+
+    def _list_topics_call(self, topic: str | None = None, timeout: float | None = None) -> Call[ClusterMetadata]:
         if topic is not None and not isinstance(topic, str):
             raise TypeError(f"topic must be str or None, not {type(topic).__name__}")
         if topic is not None and "\0" in topic:
             raise ValueError("topic: embedded null character")
-        cluster_id, controller, origin, origin_name, brokers, topics = self._list_topics(topic, self._limit(timeout))
+        answer = yield self._ask_topics(topic, self._limit(timeout))
+        cluster_id, controller, origin, origin_name, brokers, topics = answer
         return ClusterMetadata(
             cluster_id=cluster_id or None,
             controller_id=controller,
@@ -404,8 +427,11 @@ class Consumer(GroupConsumer):
 
     def cluster_id(self, timeout: float | None = None) -> str | None:
         """The cluster's id: str, or None where the broker is too old to report one. Timeout as in list_topics()."""
-        found: str = self._list_topics(None, self._limit(timeout))[0]
-        return found or None
+        return self._run(self._cluster_id_call(timeout))
+
+    def _cluster_id_call(self, timeout: float | None = None) -> Call[str | None]:
+        answer = yield self._ask_topics(None, self._limit(timeout))
+        return answer[0] or None
 
     def _limit(self, timeout: float | None) -> float | None:
         """The time limit of a call: its own, or default.api.timeout.ms."""
@@ -430,7 +456,7 @@ class Consumer(GroupConsumer):
         From any thread, without asking the network thread or a broker. Names that end in ``_total`` only grow.
         """
         self._check_open()
-        lags = self._lags(None, 0)
+        lags = self._run(self._lags(None, 0))
         return cast("Metrics", {
             **core_metrics(self), **group_metrics(self), "assigned_partitions": len(lags), "records_lag": lags,
             "records_lag_max": max((lag for lag in lags.values() if lag is not None), default=-1)})
@@ -506,9 +532,12 @@ class Consumer(GroupConsumer):
         Exceptions of ``error_cb``, ``stats_cb`` and ``throttle_cb`` that run inside are logged; those of ``on_commit``
         and of rebalance callbacks leave close() once the consumer is closed.
         """
+        super().close(timeout)
+
+    def _closing_call(self, timeout: float | None = None) -> Call[None]:
         self._closing = True
         try:
-            super().close(timeout)
+            yield from super()._closing_call(timeout)
         finally:
             self._closing = False
             if self._tokens is not None:
@@ -516,38 +545,43 @@ class Consumer(GroupConsumer):
 
     # ---- callbacks of the core; they run inside the application's calls
 
-    def _on_token_wanted(self) -> None:
+    def _on_token_wanted(self) -> Call[None]:
         if self._tokens is not None:
-            self._tokens.wanted(self)
+            yield from self._tokens.wanted(self)
 
-    def _on_error(self, error: KafkaError) -> None:
+    def _on_error(self, error: KafkaError) -> Any:
         if not self._settings.bootstrap_servers and error.code() == KafkaError._ALL_BROKERS_DOWN:
-            return  # there is none, and the warning of the configuration says so
+            return None  # there is none, and the warning of the configuration says so
         if self._settings.error_cb is not None:
-            self._call("error_cb", self._settings.error_cb, error)
-        elif error.code() in _IDENTITY:
+            return self._call("error_cb", self._settings.error_cb, error)
+        if error.code() in _IDENTITY:
             tell(self, error)
         elif error.code() not in _LOGGED_BY_CORE:
             self._settings.logger.log(logging.ERROR if error.fatal() else logging.WARNING, "%s",
                                       printable(error.str()))
+        return None
 
-    def _on_throttle(self, broker: str, broker_id: int, throttle_ms: int) -> None:
-        if self._settings.throttle_cb is not None:
-            event = ThrottleEvent(broker, broker_id, throttle_ms / 1000)
-            self._call("throttle_cb", self._settings.throttle_cb, event)
+    def _on_throttle(self, broker: str, broker_id: int, throttle_ms: int) -> Any:
+        if self._settings.throttle_cb is None:
+            return None
+        event = ThrottleEvent(broker, broker_id, throttle_ms / 1000)
+        return self._call("throttle_cb", self._settings.throttle_cb, event)
 
-    def _on_stats(self, document: str) -> None:
-        if self._settings.stats_cb is not None:
-            self._call("stats_cb", self._settings.stats_cb, document)
+    def _on_stats(self, document: str) -> Any:
+        return None if self._settings.stats_cb is None else self._call("stats_cb", self._settings.stats_cb, document)
 
-    def _call(self, name: str, callback: Callable[..., Any], argument: object) -> None:
+    def _call(self, name: str, callback: Callable[..., Any], argument: object) -> Any:
+        """Call a callback. What it returns may have to be awaited."""
         try:
-            callback(argument)
+            return callback(argument)
         except Exception:
             if not self._closing:
                 raise
-            self._settings.logger.log(logging.ERROR, "%s raised while the consumer was being closed", name,
-                                      exc_info=True)
+            self._log_at_end(name)
+        return None
+
+    def _log_at_end(self, name: str) -> None:
+        self._settings.logger.log(logging.ERROR, "%s raised while the consumer was being closed", name, exc_info=True)
 
     def _on_log(self, level: int, facility: str, text: str) -> None:
         self._settings.logger.log(_LOG_LEVELS.get(level, 20), "%s [%s] %s", facility, self._settings.client_id,

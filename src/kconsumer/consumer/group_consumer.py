@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kconsumer._core.consumer.group_core import GroupCore
 from kconsumer._core.consumer.message import Message
+from kconsumer.data.call import Call, awaited
 from kconsumer.data.topic_partition import OFFSET_INVALID, TopicPartition, coerce_list
 from kconsumer.errors import KafkaError, KafkaException, error_for, exception_for
 from kconsumer.groups.patterns import re2_objection
@@ -103,8 +104,11 @@ class GroupConsumer(GroupCore):
     def unsubscribe(self) -> None:
         """Leave the group: on_revoke runs, then what stands to be committed is (``enable.auto.commit``), and the
         assignment ends. Without a subscription nothing happens."""
+        self._run(self._unsubscribe_call())
+
+    def _unsubscribe_call(self) -> Call[None]:
         self._reassigned = True  # in a callback: nothing is left to be assigned for it
-        self._unsubscribe()
+        yield from super()._unsubscribe_call()
         self._topics = []
 
     def subscription(self) -> list[str]:
@@ -112,14 +116,19 @@ class GroupConsumer(GroupCore):
         self._check_open()
         return list(self._topics)
 
-    def _on_rebalance(self, kind: str, partitions: list[tuple[str, int]], eager: bool) -> None:
-        """Called by the core: run the callback, then do what it has not done."""
+    def _face(self) -> Any:
+        """What callbacks get as the consumer."""
+        return self
+
+    def _on_rebalance(self, kind: str, partitions: list[tuple[str, int]], eager: bool) -> Call[None]:
+        """A call of the core: run the callback, then do what it has not done."""
         callback = {"assign": self._on_assign, "revoke": self._on_revoke,
                     "lost": self._on_lost or self._on_revoke}[kind]
         self._reassigned = False
         try:
             if callback is not None:
-                callback(self, [TopicPartition(topic, partition) for topic, partition in partitions])
+                found = [TopicPartition(topic, partition) for topic, partition in partitions]
+                yield from awaited(callback(self._face(), found))
         finally:
             if not self._reassigned:
                 if kind == "assign":
@@ -186,14 +195,19 @@ class GroupConsumer(GroupCore):
             ValueError: both message and offsets.
             TypeError: message is neither a Message nor a RecordBatch.
         """
+        return self._run(self._commit_call(message, offsets, asynchronous, **kwargs))
+
+    def _commit_call(
+        self, message: Any = None, offsets: Any = None, asynchronous: bool = True, **kwargs: Any
+    ) -> Call[list[TopicPartition] | None]:
         if "async" in kwargs:
             asynchronous = kwargs.pop("async")
         if kwargs:
             raise TypeError(f"commit() got an unexpected keyword argument {next(iter(kwargs))!r}")
         self._check_open()
-        result = self._commit(self._given(message, offsets, "commit"), not asynchronous,
-                              self._settings.on_commit is not None)
-        return None if result is None else _partitions(result)
+        asked = self._ask_commit(self._given(message, offsets, "commit"), not asynchronous,
+                                 self._settings.on_commit is not None)
+        return None if asked is None else _partitions((yield asked))
 
     def store_offsets(self, message: Message | None = None, offsets: Iterable[TopicPartition] | None = None) -> None:
         """Store offsets to be committed by the next commit() without arguments or automatic commit.
@@ -238,9 +252,15 @@ class GroupConsumer(GroupCore):
         Raises:
             KafkaException: the coordinator's error, _TIMED_OUT.
         """
+        return self._run(self._committed_call(partitions, timeout))
+
+    def _committed_call(
+        self, partitions: Iterable[TopicPartition], timeout: float | None = None
+    ) -> Call[list[TopicPartition]]:
         wanted = [(p.topic, p.partition) for p in coerce_list(partitions)]
         self._check_open()
-        return _partitions(self._committed(wanted, self._settings.call_timeout_s if timeout is None else timeout))
+        limit = self._settings.call_timeout_s if timeout is None else timeout
+        return _partitions((yield self._ask_committed(wanted, limit)))
 
     @staticmethod
     def _given(message: Any, offsets: Any, what: str) -> list[tuple[str, int, int, int, str | None]] | None:
@@ -268,28 +288,29 @@ class GroupConsumer(GroupCore):
 
     # ---- callbacks of the core
 
-    def _assign_group(self, name: str, members: list[Any], topics: list[Any]) -> list[Any]:
+    def _assign_group(self, name: str, members: list[Any], topics: list[Any]) -> Call[list[Any]]:
         """This member leads the group, which agreed on one of the application's assignors."""
         from kconsumer.groups.assignors import assign_group
 
         return assign_group(self._own_assignor(name), members, topics, self._settings.cooperative)
 
-    def _assignors_user_data(self, topics: list[str]) -> list[Any]:
+    def _assignors_user_data(self, topics: list[str]) -> Call[list[Any]]:
         from kconsumer.groups.assignors import user_data_of
 
         return user_data_of(self._settings.own_assignors, topics)
 
-    def _on_assignment(self, name: str, partitions: list[Any], user_data: bytes | None, generation: int) -> None:
+    def _on_assignment(self, name: str, partitions: list[Any], user_data: bytes | None, generation: int) -> Call[None]:
         from kconsumer.groups.assignors import tell_assignment
 
-        tell_assignment(self._own_assignor(name), partitions, user_data, generation)
+        return tell_assignment(self._own_assignor(name), partitions, user_data, generation)
 
     def _own_assignor(self, name: str) -> Assignor:
         return next(assignor for assignor in self._settings.own_assignors if assignor.name == name)
 
-    def _on_commit(self, code: int, detail: str, offsets: list[Any]) -> None:
-        if self._settings.on_commit is not None:
-            self._settings.on_commit(error_for(code, detail) if code else None, _partitions(offsets))
+    def _on_commit(self, code: int, detail: str, offsets: list[Any]) -> Any:
+        if self._settings.on_commit is None:
+            return None
+        return self._settings.on_commit(error_for(code, detail) if code else None, _partitions(offsets))
 
 
 def _partitions(found: Iterable[tuple[str, int, int, int, str, int]]) -> list[TopicPartition]:

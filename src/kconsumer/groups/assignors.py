@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from kconsumer.data.call import Call, awaited
 from kconsumer.data.topic_partition import TopicPartition, coerce_list
 from kconsumer.errors import KafkaError, exception_for
 
@@ -198,7 +199,12 @@ def run(assignor: Assignor, topics: Mapping[str, Topic], group: GroupSubscriptio
         TypeError: a result of another form.
         Exception: whatever the assignor raises.
     """
-    result = assignor.assign(topics, group)
+    return checked_result(assignor.assign(topics, group), topics, group, protocol)
+
+
+def checked_result(result: object, topics: Mapping[str, Topic], group: GroupSubscription,
+                   protocol: RebalanceProtocol) -> dict[str, Assignment]:
+    """What `assign` returned, as `run` returns it."""
     if not isinstance(result, Mapping):
         raise TypeError(f"assign returned {type(result).__name__}, not a mapping")
     checked = {member_id: Assignment() for member_id in group.members}
@@ -260,8 +266,8 @@ def _naming(assignor: Assignor) -> Iterator[None]:
 
 
 def assign_group(assignor: Assignor, members: Iterable[tuple[Any, ...]], topics: Iterable[tuple[Any, ...]],
-                 cooperative: bool) -> list[tuple[str, list[tuple[str, list[int]]], bytes | None]]:
-    """`run` with what the core knows of the group, as its tuples.
+                 cooperative: bool) -> Call[list[tuple[str, list[tuple[str, list[int]]], bytes | None]]]:
+    """A part of a call: `run` with what the core knows of the group, as its tuples.
 
     Args:
         members: (member id, instance id, topics, [(topic, partition)] owned, generation, rack, user data) of each.
@@ -280,7 +286,8 @@ def assign_group(assignor: Assignor, members: Iterable[tuple[Any, ...]], topics:
         for member_id, instance, wanted, owned, generation, rack, user_data in members})
     with _naming(assignor):
         protocol = RebalanceProtocol.COOPERATIVE if cooperative else RebalanceProtocol.EAGER
-        result = run(assignor, known, group, protocol)
+        found = yield from awaited(assignor.assign(known, group))
+        result = checked_result(found, known, group, protocol)
     return [(member_id, _by_topic(assignment.partitions), assignment.user_data)
             for member_id, assignment in result.items()]
 
@@ -297,8 +304,8 @@ def has_user_data(assignor: Assignor) -> bool:
     return type(assignor).subscription_user_data is not Assignor.subscription_user_data
 
 
-def user_data_of(assignors: Iterable[Assignor], topics: Iterable[str]) -> list[tuple[str, bytes | None]]:
-    """(name, subscription_user_data) of each that has any.
+def user_data_of(assignors: Iterable[Assignor], topics: Iterable[str]) -> Call[list[tuple[str, bytes | None]]]:
+    """A part of a call: (name, subscription_user_data) of each that has any.
 
     Raises:
         KafkaException: (_APPLICATION) what an assignor raises is its cause, or that it returned something else.
@@ -306,7 +313,7 @@ def user_data_of(assignors: Iterable[Assignor], topics: Iterable[str]) -> list[t
     found: list[tuple[str, bytes | None]] = []
     for assignor in filter(has_user_data, assignors):
         with _naming(assignor):
-            user_data: object = assignor.subscription_user_data(frozenset(topics))
+            user_data: object = yield from awaited(assignor.subscription_user_data(frozenset(topics)))
             if user_data is not None and not isinstance(user_data, bytes):
                 raise TypeError(f"subscription_user_data must be bytes or None, not {type(user_data).__name__}")
         found.append((assignor.name, user_data))
@@ -314,12 +321,13 @@ def user_data_of(assignors: Iterable[Assignor], topics: Iterable[str]) -> list[t
 
 
 def tell_assignment(assignor: Assignor, partitions: Iterable[tuple[str, int]], user_data: bytes | None,
-                    generation: int) -> None:
-    """`on_assignment` with what the core knows.
+                    generation: int) -> Call[None]:
+    """A part of a call: `on_assignment` with what the core knows.
 
     Raises:
         KafkaException: (_APPLICATION) what it raises is its cause.
     """
     with _naming(assignor):
-        assignor.on_assignment(Assignment(tuple(TopicPartition(*p) for p in partitions), user_data=user_data),
-                               generation)
+        told = Assignment(tuple(TopicPartition(*p) for p in partitions), user_data=user_data)
+        result: Any = assignor.on_assignment  # it may be a coroutine function under AIOConsumer
+        yield from awaited(result(told, generation))

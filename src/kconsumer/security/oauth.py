@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kconsumer._core.consumer.credentials import give_token, token_failed
 from kconsumer.config.sasl import Hidden, read_unsecured
+from kconsumer.data.call import Call, awaited
 from kconsumer.errors import KafkaError, exception_for
 from kconsumer.security.tokens import TokenSource, check_token
 
@@ -32,25 +33,25 @@ class CallbackTokens:
         self._callback = settings.oauth_cb
         self._argument = Hidden(settings.sasl_oauthbearer_config or "")
 
-    def start(self, consumer: ConsumerCore) -> None:
+    def start(self, consumer: ConsumerCore) -> Call[None]:
         """Asks at once, as confluent_kafka does: a consumer that cannot have a token is not made."""
-        problem = self._ask(consumer)
+        problem = yield from self._ask(consumer)
         if problem is not None:
             raise exception_for(KafkaError.SASL_AUTHENTICATION_FAILED, f"no OAUTHBEARER token: {problem}")
 
-    def wanted(self, consumer: ConsumerCore) -> None:
+    def wanted(self, consumer: ConsumerCore) -> Call[None]:
         """Asks; a failure is told to error_cb, and oauth_cb is asked again in ten seconds."""
-        problem = self._ask(consumer)
+        problem = yield from self._ask(consumer)
         if problem is not None:
             token_failed(consumer, f"no OAUTHBEARER token: {problem}")
 
     def stop(self) -> None:
         """Nothing to end."""
 
-    def _ask(self, consumer: ConsumerCore) -> str | None:
+    def _ask(self, consumer: ConsumerCore) -> Call[str | None]:
         assert self._callback is not None
         try:
-            found = self._callback(str(self._argument))
+            found = yield from awaited(self._callback(str(self._argument)))
         except Exception as raised:  # the application's own: told, not raised
             return f"oauth_cb raised {type(raised).__name__}: {raised}"
         try:
@@ -68,12 +69,13 @@ class UnsecuredTokens:
     def __init__(self, settings: Settings) -> None:
         self._claims = read_unsecured(settings.sasl_oauthbearer_config or "")
 
-    def start(self, consumer: ConsumerCore) -> None:
+    def start(self, consumer: ConsumerCore) -> Call[None]:
         """Makes the first token."""
-        self.wanted(consumer)
+        return self.wanted(consumer)
 
-    def wanted(self, consumer: ConsumerCore) -> None:
+    def wanted(self, consumer: ConsumerCore) -> Call[None]:
         """Makes a token."""
+        yield from ()
         token, expires_at = unsecured_token(self._claims)
         give_token(consumer, *_in_core_order(check_token(token, expires_at, self._claims["extensions"])))
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from kconsumer._core.consumer.credentials import give_token, token_failed
 from kconsumer.config.sasl import Hidden, read_extensions
+from kconsumer.data.call import Call
 from kconsumer.security.https import Endpoint, Refused, tls_context
 from kconsumer.security.tokens import check_token
 
@@ -47,13 +48,15 @@ class OidcTokens:
         self._retry_s = _FIRST_RETRY_S
         self._told = ""
 
-    def start(self, consumer: ConsumerCore) -> None:
+    def start(self, consumer: ConsumerCore) -> Call[None]:
         """Begins; the first token comes as soon as the provider gives it."""
         owner = weakref.ref(consumer, lambda _: self.stop())
         threading.Thread(target=self._run, args=(owner,), name="kconsumer-oidc", daemon=True).start()
+        yield from ()
 
-    def wanted(self, consumer: ConsumerCore) -> None:
+    def wanted(self, consumer: ConsumerCore) -> Call[None]:
         """Never asked: the thread knows when a token is due."""
+        yield from ()
 
     def stop(self) -> None:
         """Ends the thread, after a request that is under way."""

@@ -11,6 +11,7 @@ import time
 from typing import TYPE_CHECKING, Final, Protocol
 
 from kconsumer.config.sasl import LONGEST_LIFE_S, checked_extensions
+from kconsumer.data.call import Call
 
 if TYPE_CHECKING:
     from kconsumer._core.consumer.consumer_core import ConsumerCore
@@ -46,11 +47,13 @@ def check_token(token: object, expires_at: object, extensions: object = None) ->
 class TokenSource(Protocol):
     """What gives a consumer its tokens."""
 
-    def start(self, consumer: ConsumerCore) -> None:
-        """The consumer has just been made. Raises where that must not succeed."""
+    def start(self, consumer: ConsumerCore) -> Call[None]:
+        """A call: the consumer has just been made. Raises where that must not succeed."""
+        ...
 
-    def wanted(self, consumer: ConsumerCore) -> None:
-        """The core asks for a token, inside a call of the application's."""
+    def wanted(self, consumer: ConsumerCore) -> Call[None]:
+        """A part of a call: the core asks for a token, inside a call of the application's."""
+        ...
 
     def stop(self) -> None:
         """The consumer is closed."""

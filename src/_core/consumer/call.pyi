@@ -1,0 +1,10 @@
+"""Types of Question; see call.pyx. For the package's own modules."""
+
+from typing import Any
+
+class Question:
+    @property
+    def done(self) -> bool: ...
+    @property
+    def until_us(self) -> int | None: ...
+    def take(self) -> Any: ...

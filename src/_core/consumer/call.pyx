@@ -1,0 +1,41 @@
+"""Owns: Question, what a call (kconsumer/data/call.py) yields while brokers are asked.
+
+Threads: A; N completes the event. Never: waits itself (ConsumerCore.run does with poll(2), kconsumer.aio on the loop).
+"""
+from kconsumer._core.consumer.answers cimport answer_of
+from kconsumer._core.consumer.text cimport message_of
+
+from kconsumer.errors import exception_for
+
+
+cdef class Question:
+    """What brokers were asked."""
+
+    def __dealloc__(self):
+        if self.event != NULL:
+            self.event.release()
+
+    @property
+    def done(self):
+        """Whether it has been answered, or has failed."""
+        return self.event.done()
+
+    @property
+    def until_us(self):
+        """When the wait ends without an answer, on the consumer's clock; None: N ends the question in time."""
+        return None if self.until_us == INT64_MAX else self.until_us
+
+    def take(self):
+        """The answer.
+
+        Raises:
+            KafkaException: what it failed with.
+        """
+        return self.result()
+
+    cdef object result(self):
+        if self.until_us != INT64_MAX:
+            return None
+        if not self.event.status.ok():
+            raise exception_for(self.event.status.code, message_of(self.event.status.detail))
+        return answer_of(self.event)

@@ -1,0 +1,22 @@
+# LoopCore: the core's part of a consumer on an event loop. thread: A (the loop's).
+from kconsumer._core.base.cpp cimport int32_t, int64_t, uint32_t
+from kconsumer._core.consumer.group_core cimport GroupCore
+
+
+cdef class LoopCore:
+    cdef GroupCore core             # thread: A
+    cdef object loop                # thread: A (None until the first await)
+    cdef public bint _taken         # thread: A (an exclusive call runs or is about to)
+    cdef bint sleeps                # thread: A (begin_wait() found nothing)
+    cdef int64_t turn_us            # thread: A (when the loop last had a turn)
+    cdef int64_t looked_us          # thread: A (when the clock was last looked at)
+    cdef int32_t stride             # thread: A (records between two looks at the clock)
+    cdef int32_t left               # thread: A (records until the next one)
+
+    cdef object at_hand(self)
+    cdef bint look(self) noexcept
+
+
+cdef class NextMessage:
+    cdef LoopCore owner             # thread: A
+    cdef object call                # thread: A (the coroutine that waits; None: none is needed so far)

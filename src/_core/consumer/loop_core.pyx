@@ -1,0 +1,284 @@
+"""Owns: LoopCore, the steps of the exclusive calls between the waits of an event loop; the short cut of `async for`.
+
+thread: A, the event loop's. Never: waits, or takes a record elsewhere than in the task that returns it. The waits are
+kconsumer/aio's; the steps are those of the synchronous calls (consumer_core.pyx).
+"""
+cimport cython
+from cpython.ref cimport PyObject
+from libc.stdint cimport INT64_MAX
+
+from kconsumer._core.base.fork cimport fork_count
+from kconsumer._core.consumer.consumer_core cimport checked_count, checked_rows
+from kconsumer._core.consumer.message cimport error_message
+from kconsumer._core.consumer.record_batch cimport make_batch
+from kconsumer._core.events.background_event cimport (
+    ATTENTION_COMMIT,
+    ATTENTION_EVENTS,
+    ATTENTION_FATAL,
+    ATTENTION_REBALANCE,
+)
+
+from _asyncio import _get_running_loop
+
+cdef extern from "Python.h":
+    void set_error "PyErr_SetObject"(object type, object value) noexcept
+
+cdef enum:
+    TURN_US = 1000        # how long the loop waits for its turn at most, but for what one record's work takes
+    LOOK_OFTEN_US = 250   # two looks at the clock lie no further apart, as far as that can be foreseen
+    MOST_STRIDE = 64
+    SLICE = 1000          # records that consume() takes between two looks at the clock
+
+
+@cython.no_gc_clear
+cdef class LoopCore:
+    """What AIOConsumer is made of besides Python."""
+
+    def __cinit__(self, *args, **kwargs):
+        self.stride = 1
+
+    def _attach(self, GroupCore core not None):
+        self.core = core
+
+    # ---- the loop
+
+    def _bound(self):
+        """The event loop, None before the first await."""
+        return self.loop
+
+    def _bind(self, loop):
+        self.loop = loop
+        self.core.on_loop = loop is not None
+        self.left = 0
+        self.turn_us = self.looked_us = self.core.clock.now_us()
+
+    def _descriptor(self):
+        """Readable when something is to be looked at."""
+        return self.core.background.wakeup.fd()
+
+    def _drain(self):
+        self.core.background.wakeup.drain()
+
+    cdef bint look(self) noexcept:
+        """Look at the clock. True: the loop is due for a turn."""
+        cdef int64_t now_us = self.core.clock.now_us()
+        cdef int64_t passed = now_us - self.looked_us
+        if passed > LOOK_OFTEN_US:
+            self.stride = max(1, <int32_t>(self.stride * LOOK_OFTEN_US // passed))
+        elif passed * 2 < LOOK_OFTEN_US:
+            self.stride = min(MOST_STRIDE, self.stride * 2)
+        self.looked_us = now_us
+        self.left = self.stride
+        return now_us - self.turn_us >= TURN_US
+
+    def _turn_due(self):
+        """Whether the loop is due for a turn before anything else is returned."""
+        return self.look()
+
+    def _turn_done(self):
+        """The loop has just had one."""
+        self.turn_us = self.looked_us = self.core.clock.now_us()
+
+    # ---- records at hand
+
+    cdef object at_hand(self):
+        """The next record where nothing else is to be done first, or None."""
+        cdef GroupCore core = self.core
+        if (core is not None and core.handler is not None and core.handler.row < core.handler.row_end
+                and core.background.attention.quiet() and core.busy.load() == 0 and not self._taken
+                and core.fork_generation == fork_count):
+            if self.left > 0 or not self.look():
+                self.left -= 1
+                core.liveness.count()
+                return core.handler.next_message()
+        return None
+
+    def _at_hand(self):
+        """As `async for` takes it: without looking which loop runs more often than at the clock."""
+        return self.at_hand() if _get_running_loop() is self.loop else None
+
+    def __aiter__(self):
+        self._enter()
+        return self
+
+    def __anext__(self):
+        cdef NextMessage made = NextMessage.__new__(NextMessage)
+        made.owner = self
+        return made
+
+    # ---- the steps of an exclusive call
+
+    def _begin(self, timeout):
+        """Begin one. Returns when it ends, on the consumer's clock (µs), or None."""
+        cdef int64_t deadline = self.core.deadline_us(timeout)
+        self.core.check_usable()
+        self.core.liveness.count()
+        return None if deadline == INT64_MAX else deadline
+
+    def _seconds_until(self, int64_t deadline_us):
+        return (deadline_us - self.core.clock.now_us()) / 1e6
+
+    def _attention(self):
+        """What must come before records: bits, 0: nothing. Raises what wakeup() asks for."""
+        cdef uint32_t bits = self.core.background.attention.get()
+        self.core.raise_wakeup(bits)
+        return bits
+
+    def _callbacks(self, uint32_t bits):
+        """The call that runs the callbacks which these bits ask for, or None."""
+        if bits & <uint32_t>(ATTENTION_EVENTS | ATTENTION_REBALANCE | ATTENTION_COMMIT):
+            return self.core._callbacks(bits)
+        return None
+
+    def _event_callbacks(self):
+        """The call that runs those which any waiting call may run."""
+        return self.core._serving()
+
+    def _settle(self, uint32_t bits):
+        """After the callbacks."""
+        self.core.check_process()
+        self.core.settle(bits)
+
+    def _rebalance_waits(self):
+        return self.core.background.attention.get() & <uint32_t>ATTENTION_REBALANCE != 0
+
+    def _fatal(self):
+        """What ended the consumer, and whether a call has returned it before; None: nothing."""
+        if self.core.fatal is None:
+            return None
+        told = self.core.fatal_told
+        self.core.fatal_told = True
+        return self.core.fatal, told
+
+    def _fatal_message(self):
+        return error_message(self.core.fatal, None, -1, -1)
+
+    def _begin_poll(self):
+        self.core.handler.begin_call()
+
+    def _take_message(self):
+        return self.core.take_message()
+
+    def _begin_taking(self):
+        """From here to _end_taking() no position moves."""
+        self.core.handler.begin()
+
+    def _end_taking(self, bint taken):
+        self.core.end_taking(taken)
+
+    def _collect(self, list out, Py_ssize_t most):
+        """One slice of what is at hand. False: that was all."""
+        return self.core.collect(out, min(most, len(out) + <Py_ssize_t>SLICE))
+
+    def _take_rows(self, most):
+        return self.core.take_rows(most)
+
+    @staticmethod
+    def _no_rows():
+        return make_batch(NULL, 0, 0)
+
+    @staticmethod
+    def _checked_count(num_messages):
+        return checked_count(num_messages)
+
+    @staticmethod
+    def _checked_rows(max_records):
+        return checked_rows(max_records)
+
+    # ---- waits
+
+    def _begin_wait(self):
+        """Decode what has been received. True: nothing has: sleep until the descriptor is readable. _end_wait() must
+        follow."""
+        cdef uint32_t others = <uint32_t>ATTENTION_FATAL
+        if self.core.callback_lock.locked():
+            others |= <uint32_t>ATTENTION_EVENTS
+        self.core.liveness.in_poll.store(True)
+        with nogil:
+            self.sleeps = self.core.decoder.begin_wait(others)
+        return self.sleeps
+
+    def _end_wait(self, bint woken):
+        cdef uint32_t others = <uint32_t>ATTENTION_FATAL
+        if self.core.in_child():
+            return
+        if self.core.callback_lock.locked():
+            others |= <uint32_t>ATTENTION_EVENTS
+        with nogil:
+            self.core.decoder.end_wait(others, self.sleeps, woken)
+        self.core.liveness.count()
+        self.core.liveness.in_poll.store(False)
+
+    def _watch_events(self):
+        """For the calls that only ask: be woken for callbacks. True: some wait, and no other task runs any."""
+        self.core.background.waiting.store(True)
+        return (self.core.background.attention.get() & <uint32_t>ATTENTION_EVENTS != 0
+                and not self.core.callback_lock.locked())
+
+
+cdef class NextMessage:
+    """What `__anext__` returns: done at once where a record is at hand, else the coroutine that waits for one."""
+
+    def __await__(self):
+        return self
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return self.send(None)
+
+    def send(self, value):
+        if self.call is None:
+            message = self.owner.at_hand()
+            if message is not None:
+                self.call = _DONE
+                raise StopIteration(message)
+            self.call = self.owner._next()
+        elif self.call is _DONE:
+            raise RuntimeError("cannot reuse already awaited __anext__()")
+        return self.call.send(value)
+
+    def throw(self, *raised):
+        if self.call is None:
+            self.call = self.owner._next()
+        elif self.call is _DONE:
+            raise RuntimeError("cannot reuse already awaited __anext__()")
+        return self.call.throw(*raised)
+
+    def close(self):
+        if self.call is not None and self.call is not _DONE:
+            self.call.close()
+        self.call = _DONE
+
+
+_DONE = object()
+
+
+cdef PyObject* next_step(PyObject* self) except? NULL:
+    """`__next__` without the traceback that a raise in Cython makes: a record at hand costs one exception."""
+    cdef NextMessage that = <NextMessage>self
+    if that.call is None:
+        message = that.owner.at_hand()
+        if message is not None:
+            that.call = _DONE
+            set_error(StopIteration, message)
+            return NULL
+        that.call = that.owner._next()
+    return slow_step(that)
+
+
+cdef extern from *:
+    """
+    static PyObject *kc_send_none(PyObject *self) {
+        return PyObject_CallMethod(self, "send", "O", Py_None);
+    }
+    static void kc_set_next(PyObject *type, PyObject *(*next)(PyObject *)) {
+        ((PyTypeObject *)type)->tp_iternext = next;
+    }
+    """
+    PyObject* slow_step "kc_send_none"(object that) noexcept
+    void set_next "kc_set_next"(object type, PyObject* (*next)(PyObject*) except? NULL) noexcept
+
+
+set_next(NextMessage, next_step)
