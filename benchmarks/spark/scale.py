@@ -22,8 +22,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from benchmarks.spark.reads import LOCAL, OURS, SPARK
 from benchmarks.spark.streams import FORMATS
 from kconsumer import Consumer
+from kconsumer.ranges.options import ReadOptions
 from kconsumer.spark.limited_stream import LimitedStreamReader
-from kconsumer.spark.options import ReadOptions
 from kconsumer.spark.partition import read_partition
 from kconsumer.testing import KafkaCluster
 from tests.spark.session import session

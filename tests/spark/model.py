@@ -29,10 +29,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from kconsumer.errors import KafkaException
-from kconsumer.spark.consumers import close_idle
+from kconsumer.ranges.consumers import close_idle
+from kconsumer.ranges.offsets import Progress
 from kconsumer.spark.followed import tell
 from kconsumer.spark.ingest import Decoding, IngestOptions, job
-from kconsumer.spark.offsets import Progress
 from kconsumer.testing import KafkaCluster
 from tests.spark.conftest import delete_before, grow_topic
 from tests.spark.engine import Engine, Row
@@ -335,7 +335,7 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, nargs=2, metavar=("FIRST", "END"), required=True)
     options = parser.parse_args()
     first, end = options.seeds
-    logging.getLogger("kconsumer.spark").setLevel(logging.CRITICAL)
+    logging.getLogger("kconsumer").setLevel(logging.CRITICAL)
     failed = 0
     with KafkaCluster(1) as kafka:
         for seed in range(first, end):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kconsumer.spark.admission import Admission, share
+from kconsumer.ranges.admission import Admission, share
 
 A, B, C = ("t", 0), ("t", 1), ("t", 2)
 

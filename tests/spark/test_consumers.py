@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from kconsumer.spark import consumers
-from kconsumer.spark.consumers import borrowed, close_idle
+from kconsumer.ranges import consumers
+from kconsumer.ranges.consumers import borrowed, close_idle
 
 HERE = {"bootstrap.servers": "127.0.0.1:1", "auto.offset.reset": "error"}
 THERE = {**HERE, "client.id": "there"}

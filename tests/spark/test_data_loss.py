@@ -16,10 +16,10 @@ from kconsumer.errors import (
     OffsetOutOfRangeError,
     UnknownTopicOrPartitionError,
 )
-from kconsumer.spark import offset_reader
-from kconsumer.spark.offsets import OffsetRange
-from kconsumer.spark.options import ReadOptions
-from kconsumer.spark.planning import plan
+from kconsumer.ranges import offset_reader
+from kconsumer.ranges.offsets import OffsetRange
+from kconsumer.ranges.options import ReadOptions
+from kconsumer.spark.batch_planning import plan
 from kconsumer.spark.reading import read_range
 from kconsumer.testing import EmbeddedCluster, KafkaCluster
 from tests.spark.conftest import add, delete_before, until
@@ -32,7 +32,7 @@ LOSSY = {"failOnDataLoss": "false"}
 @pytest.fixture
 def lost(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
     """What has been logged as lost."""
-    caplog.set_level(logging.WARNING, "kconsumer.spark")
+    caplog.set_level(logging.WARNING, "kconsumer.ranges")
     return lambda: [record.getMessage() for record in caplog.records if "records are lost" in record.getMessage()]
 
 
@@ -106,7 +106,7 @@ def test_a_topic_recreated_between_planning_and_reading(
     kafka: KafkaCluster, filled: Filled, recreate: Callable[..., None], kept: bool
 ):
     """A task whose consumer is new, and one whose consumer remembers the old topic."""
-    from kconsumer.spark.consumers import close_idle
+    from kconsumer.ranges.consumers import close_idle
 
     name = filled(10)
     query = Engine(kafka, subscribe=name)
@@ -396,9 +396,9 @@ def test_an_older_topic_that_is_added_begins_where_its_records_do(
     delete_before(kafka, b, 6)
     query = Engine(kafka, subscribe=a)
     query.run()
-    with caplog.at_level(logging.WARNING, "kconsumer.spark"):
+    with caplog.at_level(logging.WARNING, "kconsumer.ranges"):
         assert [row[:3] for row in query.run(subscribe=f"{a},{b}")] == [(b, 0, n) for n in range(6, 10)]
-    assert [record.getMessage() for record in caplog.records if record.name == "kconsumer.spark"] == [
+    assert [record.getMessage() for record in caplog.records if record.name == "kconsumer.ranges"] == [
         f"{b} [0] is new and begins at offset 6: what was before it had been deleted before the query read it"]
 
 

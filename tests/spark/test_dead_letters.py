@@ -12,10 +12,10 @@ import pytest
 from pyspark.errors import AnalysisException, StreamingQueryException
 
 from kconsumer.errors import ConfigurationError
+from kconsumer.ranges.offsets import Progress
 from kconsumer.spark.followed import followed, tell
 from kconsumer.spark.ingest import Decoding, Ingestion
 from kconsumer.spark.ingest.checkpoint import FILE
-from kconsumer.spark.offsets import Progress
 from kconsumer.testing import KafkaCluster
 from tests.spark.conftest import delete_before, until
 from tests.spark.test_ingest import Job

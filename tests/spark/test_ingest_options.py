@@ -9,10 +9,10 @@ import pytest
 from pyspark.sql.types import IntegerType, StructField, StructType
 
 from kconsumer.errors import ConfigurationError
+from kconsumer.ranges.offsets import Progress
 from kconsumer.spark.ingest import Decoding, IngestOptions, checkpoint
 from kconsumer.spark.ingest.logs import QueryLog
 from kconsumer.spark.ingest.metrics import metrics_of
-from kconsumer.spark.offsets import Progress
 
 AVRO = '{"type": "record", "name": "R", "fields": [{"name": "n", "type": "int"}]}'
 

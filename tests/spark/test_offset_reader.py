@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from kconsumer.errors import ConfigurationError, KafkaError, KafkaException
+from kconsumer.ranges.offset_reader import OffsetReader
+from kconsumer.ranges.offsets import EARLIEST, LATEST, AtOffsets, AtTime, Everywhere, Progress
+from kconsumer.ranges.options import ReadOptions
 from kconsumer.spark.limited_stream import LimitedStreamReader
-from kconsumer.spark.offset_reader import OffsetReader
-from kconsumer.spark.offsets import EARLIEST, LATEST, AtOffsets, AtTime, Everywhere, Progress
-from kconsumer.spark.options import ReadOptions
 from kconsumer.testing import EmbeddedCluster, KafkaCluster
 
 LIST_OFFSETS, METADATA = 2, 3

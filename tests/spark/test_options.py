@@ -9,8 +9,8 @@ import pickle
 import pytest
 
 from kconsumer.errors import ConfigurationError
-from kconsumer.spark.offsets import EARLIEST, LATEST, AtOffsets, AtTime, AtTimes, Everywhere
-from kconsumer.spark.options import ReadOptions
+from kconsumer.ranges.offsets import EARLIEST, LATEST, AtOffsets, AtTime, AtTimes, Everywhere
+from kconsumer.ranges.options import ReadOptions
 
 BROKER = {"kafka.bootstrap.servers": "127.0.0.1:9092"}
 COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
@@ -96,7 +96,7 @@ def test_group_ids():
     ({"groupIdPrefix": "p", "kafka.group.id": "g"}, "groupIdPrefix has no effect: kafka.group.id is set"),
 ])
 def test_what_has_no_effect_is_told(caplog: pytest.LogCaptureFixture, options: dict[str, str], text: str):
-    with caplog.at_level(logging.WARNING, "kconsumer.spark"):
+    with caplog.at_level(logging.WARNING, "kconsumer.ranges"):
         parse(subscribe="t", **options)
     assert text in caplog.text
 
@@ -104,7 +104,7 @@ def test_what_has_no_effect_is_told(caplog: pytest.LogCaptureFixture, options: d
 @pytest.mark.parametrize("option", ["maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay",
                                     "maxBytesPerTrigger", "commitOffsetsToGroup"])
 def test_a_streams_options_have_no_effect_on_a_batch(caplog: pytest.LogCaptureFixture, option: str):
-    with caplog.at_level(logging.WARNING, "kconsumer.spark"):
+    with caplog.at_level(logging.WARNING, "kconsumer.ranges"):
         parse(subscribe="t", **{option: "5"}).batch_bounds()
     assert f"option {option} has no effect on a batch read" in caplog.text
 

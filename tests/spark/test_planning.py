@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kconsumer.errors import ConfigurationError, KafkaException, OffsetOutOfRangeError
-from kconsumer.spark.data_loss import DataLoss
-from kconsumer.spark.offsets import NO_ID, OffsetRange, Offsets, Progress, TopicIds, names
-from kconsumer.spark.options import Subscription
-from kconsumer.spark.planning import ranges_between, split
+from kconsumer.ranges.data_loss import DataLoss
+from kconsumer.ranges.offsets import NO_ID, OffsetRange, Offsets, Progress, TopicIds, names
+from kconsumer.ranges.options import Subscription
+from kconsumer.ranges.planning import ranges_between, split
 
 FAIL, TELL = DataLoss(True), DataLoss(False)
 
@@ -120,7 +120,7 @@ def test_what_is_missing_fails_or_is_logged_once(caplog: pytest.LogCaptureFixtur
         ranges(loss=FAIL, **arguments)
     assert text.partition("; not read")[0] in raised.value.args[0].str()
     assert "failOnDataLoss=false" in raised.value.args[0].str()
-    with caplog.at_level(logging.WARNING, "kconsumer.spark"):
+    with caplog.at_level(logging.WARNING, "kconsumer.ranges"):
         assert ranges(loss=DataLoss(False), **arguments) == left
     assert [text in record.getMessage() for record in caplog.records] == [True]
 
@@ -130,7 +130,7 @@ def test_what_is_missing_fails_or_is_logged_once(caplog: pytest.LogCaptureFixtur
     {"starts": {A: 5}, "ends": {A: 9, B: 5}, "beginnings": {B: 3}, "subscription": ASSIGNED},
 ])
 def test_a_topic_that_is_added_begins_where_its_records_do(caplog: pytest.LogCaptureFixture, arguments: dict[str, Any]):
-    with caplog.at_level(logging.WARNING, "kconsumer.spark"):
+    with caplog.at_level(logging.WARNING, "kconsumer.ranges"):
         assert ranges(loss=FAIL, **arguments)[-1].start == 3
     assert [record.getMessage() for record in caplog.records] == [
         f"{names(arguments['beginnings'])} is new and begins at offset 3: what was before it had been deleted before "

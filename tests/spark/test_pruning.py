@@ -20,9 +20,9 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
-from kconsumer.spark.offset_reader import OffsetReader
-from kconsumer.spark.offsets import OffsetRange, Offsets, Place
-from kconsumer.spark.options import ReadOptions
+from kconsumer.ranges.offset_reader import OffsetReader
+from kconsumer.ranges.offsets import OffsetRange, Offsets, Place
+from kconsumer.ranges.options import ReadOptions
 from kconsumer.spark.pruning import Pruning
 from kconsumer.testing import KafkaCluster
 

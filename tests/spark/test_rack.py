@@ -6,9 +6,9 @@ import logging
 
 import pytest
 
-from kconsumer.spark.offsets import OffsetRange
-from kconsumer.spark.options import ReadOptions
-from kconsumer.spark.rack import VARIABLE, with_rack
+from kconsumer.ranges.offsets import OffsetRange
+from kconsumer.ranges.options import ReadOptions
+from kconsumer.ranges.rack import VARIABLE, with_rack
 from kconsumer.spark.reading import read_range
 from kconsumer.testing import KafkaCluster
 
@@ -31,7 +31,7 @@ def test_which_rack(monkeypatch: pytest.MonkeyPatch, options: dict[str, str], ra
 
 def test_no_rack_is_told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture):
     monkeypatch.delenv(VARIABLE, raising=False)
-    with caplog.at_level(logging.WARNING, "kconsumer.spark"):
+    with caplog.at_level(logging.WARNING, "kconsumer.ranges"):
         assert "client.rack" not in with_rack(parse(rackAware="true"))
     assert f"rackAware has no effect: the environment of the executor has no {VARIABLE}" in caplog.text
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kconsumer.spark.offsets import OffsetRange
-from kconsumer.spark.options import ReadOptions
-from kconsumer.spark.planning import split
+from kconsumer.ranges.offsets import OffsetRange
+from kconsumer.ranges.options import ReadOptions
+from kconsumer.ranges.planning import split
 from kconsumer.spark.reading import read_range
 from kconsumer.testing import KafkaCluster
 

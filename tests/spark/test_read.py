@@ -17,10 +17,10 @@ from pyspark.errors import AnalysisException, PythonException
 from pyspark.sql.types import StructType
 
 from kconsumer.errors import KafkaException, OffsetOutOfRangeError, TimeoutError
-from kconsumer.spark.consumers import close_idle
-from kconsumer.spark.offsets import OffsetRange
-from kconsumer.spark.options import ReadOptions
-from kconsumer.spark.planning import plan
+from kconsumer.ranges.consumers import close_idle
+from kconsumer.ranges.offsets import OffsetRange
+from kconsumer.ranges.options import ReadOptions
+from kconsumer.spark.batch_planning import plan
 from kconsumer.spark.reading import read_range
 from kconsumer.testing import KafkaCluster
 from tests.spark.conftest import delete_before

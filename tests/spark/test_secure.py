@@ -18,7 +18,7 @@ from confluent_kafka import admin
 from pyspark.errors import PySparkException, StreamingQueryException
 
 from kconsumer.errors import ConfigurationError
-from kconsumer.spark.options import ReadOptions
+from kconsumer.ranges.options import ReadOptions
 from kconsumer.testing import KafkaCluster
 from tests.certificates import Authority
 from tests.kafka.oidc_provider import CLIENT_ID, CLIENT_SECRET, OidcProvider

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from pyspark.errors import StreamingQueryException
 
+from kconsumer.ranges.offsets import OffsetRange
+from kconsumer.ranges.options import ReadOptions
 from kconsumer.spark.limited_stream import LimitedStreamReader
-from kconsumer.spark.offsets import OffsetRange
-from kconsumer.spark.options import ReadOptions
 from kconsumer.testing import KafkaCluster
 from tests.spark.conftest import add, delete_before, partitions, until
 

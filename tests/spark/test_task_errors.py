@@ -11,8 +11,8 @@ import pytest
 from pyspark.errors import PythonException
 
 from kconsumer.errors import AuthorizationError, KafkaError, KafkaException
-from kconsumer.spark.offsets import OffsetRange
-from kconsumer.spark.options import ReadOptions
+from kconsumer.ranges.offsets import OffsetRange
+from kconsumer.ranges.options import ReadOptions
 from kconsumer.spark.reading import read_range
 from kconsumer.testing import EmbeddedCluster, KafkaCluster
 from tests.spark.standalone import wait_until

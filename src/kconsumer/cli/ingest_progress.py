@@ -17,7 +17,7 @@ from rich.live import Live
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from kconsumer.spark.ingest import TriggerMetrics
+    from kconsumer.ranges.trigger_metrics import TriggerMetrics
 
 _EVERY_S = 0.5
 _UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))

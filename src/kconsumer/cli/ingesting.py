@@ -18,18 +18,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kconsumer.cli.direct_ingesting import direct_options, run_direct, without_direct
 from kconsumer.cli.exit_codes import SIGINT_EXIT
 from kconsumer.cli.ingest_progress import IngestProgress
+from kconsumer.cli.ingest_signals import signals
+from kconsumer.cli.ingest_target import target
 from kconsumer.cli.property_sources import connection, read_pairs
 from kconsumer.cli.terminal import Failure, warn
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from kconsumer.spark.ingest import Ingestion, IngestOptions
+    from kconsumer.spark.ingest import IngestOptions
 
-_FORMAT = "parquet"
-_FORMATS = ("parquet", "delta", "iceberg", "json", "orc", "csv", "text", "avro", "hudi")  # no path is called like these
 _BROKERS = ("bootstrap.servers", "metadata.broker.list")
 _START = {"beginning": "earliest", "end": "latest"}
 
@@ -55,7 +56,11 @@ def _text_or_file(ctx: click.Context, param: click.Parameter, given: str | None)
 @click.option("--pattern", metavar="REGEX", help="Read every topic whose name matches, new ones too; without TOPIC.")
 @click.option("--from", "start", default="beginning", show_default=True, metavar="POSITION",
               help='Where a new checkpoint begins: beginning, end, or {"TOPIC": {"0": 123}}.')
-@click.option("--checkpoint", required=True, metavar="PATH", help="Where the progress is kept.")
+@click.option("--engine", type=click.Choice(["direct", "structured-streaming"]),
+              help="direct: tasks write the table themselves, and its offsets are in it; structured-streaming: Spark's "
+                   "queries, with a --checkpoint. Default: direct, unless a --checkpoint is given.")
+@click.option("--checkpoint", metavar="PATH", help="structured-streaming: where the progress is kept.")
+@direct_options
 @click.option("--trigger", default="available-now", show_default=True, metavar="WHEN",
               help="available-now: what there is, then end; once: in one trigger; 10s: go on every ten seconds.")
 @click.option("-o", "--output", metavar="FORMAT", show_default="parquet",
@@ -90,12 +95,20 @@ def _text_or_file(ctx: click.Context, param: click.Parameter, given: str | None)
               help="Append a line of JSON for each trigger; - is standard output.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @click.pass_context
-def ingest(ctx: click.Context, /, *, conf: dict[str, str], metrics: str | None, quiet: bool, **given: Any) -> None:
-    """Write TOPICs as Parquet, or another format of Spark's, each record once.
+def ingest(
+    ctx: click.Context, /, *, engine: str | None, conf: dict[str, str], metrics: str | None, quiet: bool, **given: Any,
+) -> None:
+    """Write TOPICs as Parquet, or another format, each record once.
 
-    A run that is started again with the same --checkpoint goes on where the last one ended, however that ended.
-    SIGTERM and Ctrl-C end it after the trigger that is running.
+    A run that is started again with the same table (or --checkpoint) goes on where the last one ended, however that
+    ended. SIGTERM and Ctrl-C end it after the trigger that is running.
     """
+    if engine == "direct" or (engine is None and given["checkpoint"] is None):
+        run_direct(ctx, conf=conf, metrics=metrics, quiet=quiet, **given)
+        return
+    if given["checkpoint"] is None:
+        raise click.UsageError("--engine structured-streaming needs --checkpoint: where the progress is kept")
+    without_direct(ctx, given)
     try:
         from kconsumer.spark import ingest as _job  # noqa: F401
     except ImportError as error:
@@ -113,26 +126,6 @@ def ingest(ctx: click.Context, /, *, conf: dict[str, str], metrics: str | None, 
         raise Failure(str(error)) from error
     if stopped == signal.SIGINT:
         ctx.exit(SIGINT_EXIT)
-
-
-def target(
-    output: str | None, path: str | None, table: str | None, old_format: str | None
-) -> tuple[str, str | None]:
-    """The format and the path, also from `-o PATH --format FORMAT`, which is how they were given before.
-
-    Raises:
-        click.UsageError: a format is given twice, or neither a path nor a table.
-    """
-    if old_format is not None:
-        warn("--format is deprecated: give -o FORMAT")
-    if output is None or path is not None or table is not None:
-        if output is not None and old_format is not None:
-            raise click.UsageError("-o and --format both give the format")
-        return output or old_format or _FORMAT, path
-    if old_format is None and output in _FORMATS:
-        raise click.UsageError(f"-o {output} is the format: give -O PATH or --table too")
-    warn("-o PATH is deprecated, since -o is the format of the output in every command: give -O PATH")
-    return old_format or _FORMAT, output
 
 
 def _options(
@@ -185,28 +178,10 @@ def _run(spark: SparkSession, options: IngestOptions, shown: bool, metrics: str 
     from kconsumer.spark.ingest import Ingestion
 
     run = Ingestion(spark, options)
-    with IngestProgress(shown, metrics) as progress, _signals(run, progress) as received:
+    with IngestProgress(shown, metrics) as progress, signals(run.stop, progress) as received:
         run.start()
         run.wait(progress.trigger, progress.look)
     return received[0] if received else None
-
-
-@contextmanager
-def _signals(run: Ingestion, progress: IngestProgress) -> Iterator[list[int]]:
-    """SIGTERM and SIGINT end the run; the ones that came."""
-    received: list[int] = []
-
-    def handle(number: int, _frame: Any) -> None:
-        received.append(number)
-        progress.ending()
-        run.stop()
-
-    before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield received
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _reason(error: Exception) -> str:

@@ -11,7 +11,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from kconsumer.spark.offsets import Progress
+from kconsumer.ranges.offsets import Progress
 
 
 def tell(path: str, progress: Progress) -> None:

@@ -12,7 +12,7 @@ import json
 from pyarrow import fs
 
 from kconsumer.config.values import configuration_error
-from kconsumer.spark.offsets import Offsets, Progress
+from kconsumer.ranges.offsets import Offsets, Progress
 
 _HADOOP_S3 = ("s3a", "s3n")
 

@@ -17,11 +17,11 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from kconsumer.spark.admission import Admission
-from kconsumer.spark.offsets import Offsets, Place, Progress
-from kconsumer.spark.options import ReadOptions
-from kconsumer.spark.planning import first_offsets
-from kconsumer.spark.sizes import SizeEstimate
+from kconsumer.ranges.admission import Admission
+from kconsumer.ranges.offsets import Offsets, Place, Progress
+from kconsumer.ranges.options import ReadOptions
+from kconsumer.ranges.planning import first_offsets
+from kconsumer.ranges.sizes import SizeEstimate
 from kconsumer.spark.stream import StreamReader
 
 # Stands for the options' limits, which none of Spark's classes can say together. ReadAllAvailable would not do: the

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
 
-from kconsumer.spark.offsets import OffsetRange
-from kconsumer.spark.options import ReadOptions
+from kconsumer.ranges.offsets import OffsetRange
+from kconsumer.ranges.options import ReadOptions
 from kconsumer.spark.reading import read_range
 
 if TYPE_CHECKING:

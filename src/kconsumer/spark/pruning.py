@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any, Final
 
-from kconsumer.spark.offset_reader import OffsetReader
-from kconsumer.spark.offsets import OffsetRange
+from kconsumer.ranges.offset_reader import OffsetReader
+from kconsumer.ranges.offsets import OffsetRange
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _Test = tuple[str, Any]  # the name of a comparison, and what is compared with

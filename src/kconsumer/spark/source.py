@@ -15,10 +15,10 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.types import StructType
 
 from kconsumer.config.values import configuration_error
+from kconsumer.ranges.options import TRIGGER_OPTIONS, ReadOptions
 from kconsumer.spark import compat
-from kconsumer.spark.options import TRIGGER_OPTIONS, ReadOptions
+from kconsumer.spark.batch_planning import plan
 from kconsumer.spark.partition import RangePartition, read_partition
-from kconsumer.spark.planning import plan
 from kconsumer.spark.pruning import Pruning
 from kconsumer.spark.schema import spark_schema
 from kconsumer.spark.stream import UnlimitedStreamReader

@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from kconsumer.config.values import configuration_error
-from kconsumer.errors import KafkaError
-from kconsumer.spark.data_loss import DataLoss
+from kconsumer.ranges.data_loss import DataLoss
+from kconsumer.ranges.group_progress import GroupProgress
+from kconsumer.ranges.offset_reader import Found, OffsetReader
+from kconsumer.ranges.offsets import LATEST, AtOffsets, OffsetRange, Offsets, Progress, TopicIds
+from kconsumer.ranges.options import ReadOptions
+from kconsumer.ranges.planning import option_of, ranges_between, split, with_gone
 from kconsumer.spark.followed import followed
-from kconsumer.spark.group_progress import GroupProgress
 from kconsumer.spark.initial_offsets import initial_offsets
-from kconsumer.spark.offset_reader import Found, OffsetReader
-from kconsumer.spark.offsets import LATEST, NO_ID, AtOffsets, OffsetRange, Offsets, Progress, TopicIds, names
-from kconsumer.spark.options import ReadOptions
 from kconsumer.spark.partition import RangePartition, read_partition
-from kconsumer.spark.planning import option_of, ranges_between, split
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -90,7 +89,7 @@ class StreamReader(DataSourceStreamReader):
         if self._options.end_file is not None:
             self._latest = followed(self._options.end_file, start)
         else:
-            self._latest = self._with_gone(found, start)
+            self._latest = with_gone(found, start, self._loss)
         if self._available_now:
             self._target = self._latest
         return self._latest
@@ -105,26 +104,6 @@ class StreamReader(DataSourceStreamReader):
             self._beginnings.update({place: self._given.get(place, 0) for place in found.beginnings
                                      if place[0] not in recreated})
         return found
-
-    def _with_gone(self, found: Found, start: Progress) -> Progress:
-        """The ends, and what was read of partitions that are not there now. Should they come back, the query goes on
-        where it was; forgotten, they would be read again from their beginning.
-
-        Raises:
-            KafkaException: they have just gone, and ``failOnDataLoss`` is on. The checkpoint does not have this end
-                then, so that a query that is started again goes on if they are back.
-        """
-        recreated = set(start.recreated(found.ids))
-        gone = {place: at for place, at in {**start.gone, **start.offsets}.items()
-                if place not in found.ends and place[0] not in recreated}
-        lost = gone.keys() - start.gone.keys()
-        if lost:
-            self._loss.report(min(lost), -1, f"{names(lost)} are gone: deleted, or not subscribed any more",
-                              code=KafkaError._UNKNOWN_PARTITION)
-        ids = {topic: topic_id for topic, topic_id in start.ids.items()
-               if topic in found.ids or topic in {place[0] for place in gone}}
-        ids.update((topic, topic_id) for topic, topic_id in found.ids.items() if topic_id != NO_ID or topic not in ids)
-        return Progress(found.ends, ids, gone)
 
     def _checked(self, start: Progress, end: Progress) -> dict[str, Any]:
         """The end of a trigger. One that misses records fails here where it is to fail, before Spark writes it down:

@@ -13,7 +13,8 @@ from click.testing import CliRunner
 
 from kconsumer.cli import ingest_progress
 from kconsumer.cli.app import cli
-from kconsumer.cli.ingesting import _ends, target
+from kconsumer.cli.ingest_target import target
+from kconsumer.cli.ingesting import _ends
 
 NEEDED = ["ingest", "flights", "-b", "localhost:1", "--checkpoint", "state", "-O", "out"]
 WITHOUT_PYSPARK = "import sys; sys.modules['pyspark'] = None; "
@@ -52,9 +53,24 @@ def test_usage(arguments: list[str], said: str):
 
 
 def test_a_checkpoint_is_needed():
-    result = CliRunner().invoke(cli, [argument for argument in NEEDED if argument not in ("--checkpoint", "state")])
+    arguments = [argument for argument in NEEDED if argument not in ("--checkpoint", "state")]
+    result = CliRunner().invoke(cli, [*arguments, "--engine", "structured-streaming"])
     assert result.exit_code == 2
-    assert "--checkpoint" in result.output
+    assert "--engine structured-streaming needs --checkpoint" in result.output
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    (["--checkpoint", "state", "--engine", "direct"], "--checkpoint is an option of --engine structured-streaming"),
+    (["--select", "value"], "--select is an option of --engine structured-streaming"),
+    (["--checkpoint", "state", "--job", "a"], "--job is an option of --engine direct"),
+    (["--conf", "spark.master=local"], "give --runner spark"),
+    (["--target-file-size", "128X"], "'128X' is not a size"),
+    (["--value", "json", "--schema", "a INTERVAL"], "expected a type of Spark at character 3"),
+])
+def test_options_belong_to_engines(arguments: list[str], said: str):
+    result = CliRunner().invoke(cli, ["ingest", "t", "-b", "localhost:1", "-O", "out", *arguments])
+    assert result.exit_code != 0
+    assert said in " ".join(result.output.replace("│", " ").split())
 
 
 @pytest.mark.parametrize(("number", "shown"), [

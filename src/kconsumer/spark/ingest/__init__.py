@@ -9,7 +9,7 @@ Owns: what the package offers. Threads: the driver's. Never: parses a command li
 
 from __future__ import annotations
 
-from kconsumer.spark.ingest.metrics import TriggerMetrics
+from kconsumer.ranges.trigger_metrics import TriggerMetrics
 from kconsumer.spark.ingest.options import Decoding, IngestOptions
 from kconsumer.spark.ingest.run import Ingestion
 

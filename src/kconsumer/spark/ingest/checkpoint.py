@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from kconsumer.config.values import configuration_error
+from kconsumer.ranges.offsets import Progress
 from kconsumer.spark.ingest.folder import Folder
 from kconsumer.spark.ingest.options import IngestOptions
-from kconsumer.spark.offsets import Progress
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

@@ -14,11 +14,11 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
 from kconsumer.config.values import configuration_error
+from kconsumer.ranges.offset_reader import OffsetReader
+from kconsumer.ranges.offsets import Progress, TopicIds, to_json
+from kconsumer.ranges.options import ReadOptions
 from kconsumer.spark.ingest.decoding import RAW, REASON, decoded, parse_schema
 from kconsumer.spark.ingest.options import IngestOptions
-from kconsumer.spark.offset_reader import OffsetReader
-from kconsumer.spark.offsets import Progress, TopicIds, to_json
-from kconsumer.spark.options import ReadOptions
 from kconsumer.spark.stream import UnlimitedStreamReader
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 from kconsumer.config.values import configuration_error
 from kconsumer.errors import ConfigurationError
+from kconsumer.ranges.offsets import Progress, to_json
 from kconsumer.spark.ingest.folder import Folder
-from kconsumer.spark.offsets import Progress, to_json
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

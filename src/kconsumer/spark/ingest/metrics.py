@@ -1,35 +1,16 @@
-"""TriggerMetrics: what one trigger did, from the progress that Spark reports of it.
+"""What one trigger did, from the progress that Spark reports of it.
 
-Owns: the reading of Spark's progress, and the form of the JSON lines. Threads: any. Never: asks Spark or a broker.
+Owns: the reading of Spark's progress. Threads: any. Never: asks Spark or a broker.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from typing import Any
 
+from kconsumer.ranges.trigger_metrics import TriggerMetrics
 from kconsumer.spark.ingest.job import OBSERVED
-
-
-@dataclass(frozen=True)
-class TriggerMetrics:
-    """One trigger of the query that writes the output."""
-
-    time: str  #: when it began, ISO 8601
-    batch: int  #: its number in the checkpoint
-    rows: int  #: records read
-    bytes: int  #: of their keys and values
-    bad: int  #: records that could not be decoded
-    seconds: float  #: that it took
-    rows_per_second: float
-    bytes_per_second: float
-    lag: int | None  #: offsets that were there and not read when it ended; None: not known
-    total_rows: int  #: in this run
-
-    def as_json(self) -> str:
-        return json.dumps(asdict(self))
 
 
 def metrics_of(progress: Mapping[str, Any], rows_before: int) -> TriggerMetrics:

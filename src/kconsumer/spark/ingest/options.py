@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kconsumer.config.values import configuration_error
-from kconsumer.spark.option_values import duration_s
-from kconsumer.spark.options import ReadOptions
+from kconsumer.ranges.option_values import duration_s
+from kconsumer.ranges.options import ReadOptions
 
 DECODINGS: Final = ("raw", "json", "avro", "protobuf")
 BAD_RECORDS: Final = ("column", "dead-letter", "fail")

@@ -22,17 +22,18 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from kconsumer.config.values import configuration_error
+from kconsumer.ranges.offset_reader import OffsetReader
+from kconsumer.ranges.offsets import Progress
+from kconsumer.ranges.trigger_metrics import TriggerMetrics
 from kconsumer.spark import register
 from kconsumer.spark.followed import tell
 from kconsumer.spark.ingest import checkpoint, job
 from kconsumer.spark.ingest.decoding import parse_schema
 from kconsumer.spark.ingest.folder import JAVA_ERRORS, Folder
 from kconsumer.spark.ingest.logs import QueryLog, check_written, table_folder
-from kconsumer.spark.ingest.metrics import TriggerMetrics, metrics_of
+from kconsumer.spark.ingest.metrics import metrics_of
 from kconsumer.spark.ingest.options import IngestOptions
 from kconsumer.spark.initial_offsets import initial_offsets
-from kconsumer.spark.offset_reader import OffsetReader
-from kconsumer.spark.offsets import Progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 
-from kconsumer.spark.offsets import Offsets, Place
+from kconsumer.ranges.offsets import Offsets, Place
 
 
 class Admission:

@@ -14,12 +14,12 @@ from kconsumer.consumer import Consumer
 from kconsumer.data.topic_partition import TopicPartition
 from kconsumer.errors import KafkaException
 from kconsumer.errors.printable import printable
-from kconsumer.spark.offsets import Offsets
-from kconsumer.spark.options import ReadOptions
+from kconsumer.ranges.offsets import Offsets
+from kconsumer.ranges.options import ReadOptions
 
 _LAST_COMMIT_S: Final = 15.0  # what the end of the query waits for
 
-_log = logging.getLogger("kconsumer.spark")
+_log = logging.getLogger("kconsumer.ranges")
 
 
 class GroupProgress:

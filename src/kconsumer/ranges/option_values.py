@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from kconsumer.config.values import configuration_error
 from kconsumer.errors import ConfigurationError
-from kconsumer.spark.offsets import EARLIEST, Offsets, Place
+from kconsumer.ranges.offsets import EARLIEST, Offsets, Place
 
 ASSIGN_EXAMPLE: Final = '{"topic": [0, 1]}'
 OFFSETS_EXAMPLE: Final = '{"topic": {"0": 23, "1": -2}}'

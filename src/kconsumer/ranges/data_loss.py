@@ -12,11 +12,11 @@ from typing import Final
 
 from kconsumer.errors import KafkaError, exception_for
 from kconsumer.errors.printable import printable
-from kconsumer.spark.offsets import OffsetRange, Place
+from kconsumer.ranges.offsets import OffsetRange, Place
 
 ABSENT: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.UNKNOWN_TOPIC_ID)  #: errors of a topic that is not there
 
-_log = logging.getLogger("kconsumer.spark")
+_log = logging.getLogger("kconsumer.ranges")
 
 
 @dataclass(frozen=True)

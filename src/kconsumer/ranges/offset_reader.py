@@ -27,8 +27,8 @@ from kconsumer.errors import (
     exception_for,
 )
 from kconsumer.errors.printable import printable
-from kconsumer.spark.data_loss import ABSENT
-from kconsumer.spark.offsets import (
+from kconsumer.ranges.data_loss import ABSENT
+from kconsumer.ranges.offsets import (
     EARLIEST,
     LATEST,
     NO_ID,
@@ -43,13 +43,13 @@ from kconsumer.spark.offsets import (
     TopicIds,
     names,
 )
-from kconsumer.spark.options import ReadOptions
+from kconsumer.ranges.options import ReadOptions
 
 _LONGEST_ANSWER_S: Final = 60.0
 _NOTHING: Final = Progress()
 _Answer = TypeVar("_Answer")
 
-_log = logging.getLogger("kconsumer.spark")
+_log = logging.getLogger("kconsumer.ranges")
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,14 @@ from kconsumer.consumer import Consumer
 from kconsumer.data.topic_partition import TopicPartition
 from kconsumer.errors import KafkaException
 from kconsumer.errors.printable import printable
-from kconsumer.spark.offsets import Offsets, Place
+from kconsumer.ranges.offsets import Offsets, Place
 
 _SAMPLED: Final = 8  # partitions, those with most to read
 _RECORDS: Final = 500  # of each
 _SECONDS: Final = 5.0
 _UNKNOWN: Final = 1024.0  # bytes an offset, where there is no sample
 
-_log = logging.getLogger("kconsumer.spark")
+_log = logging.getLogger("kconsumer.ranges")
 
 
 class SizeEstimate:

@@ -1,6 +1,6 @@
-"""Planning a read: from where to where each partition is read, and how that becomes tasks.
+"""Planning a trigger: from where to where each partition is read, and how that becomes tasks.
 
-Owns: plan (a batch read), ranges_between (a trigger), split. Threads: the driver's. Never: reads records.
+Owns: ranges_between, first_offsets, with_gone, split. Threads: the driver's. Never: reads records.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ from collections.abc import Container, Iterable
 from dataclasses import replace
 
 from kconsumer.errors import KafkaError
-from kconsumer.spark.data_loss import DataLoss
-from kconsumer.spark.offset_reader import OffsetReader
-from kconsumer.spark.offsets import (
-    EARLIEST,
-    LATEST,
+from kconsumer.ranges.data_loss import DataLoss
+from kconsumer.ranges.offset_reader import Found
+from kconsumer.ranges.offsets import (
+    NO_ID,
     AtTime,
     AtTimes,
     Bound,
@@ -25,25 +24,7 @@ from kconsumer.spark.offsets import (
     TopicIds,
     names,
 )
-from kconsumer.spark.options import ReadOptions, Subscription
-from kconsumer.spark.pruning import Pruning
-
-
-def plan(options: ReadOptions, pruning: Pruning | None = None) -> list[OffsetRange]:
-    """What each task of a batch read reads; empty when there is nothing to read.
-
-    Raises:
-        ConfigurationError: the offsets given do not fit the partitions that there are.
-        KafkaException: a topic is unknown, offsets asked for are not there, no broker answers.
-    """
-    reader = OffsetReader(options)
-    try:
-        ranges = _batch_ranges(options, reader)
-        if pruning is not None:
-            ranges = pruning.apply(ranges, reader)
-    finally:
-        reader.close()
-    return split(ranges, options.min_partitions, options.max_records_per_partition)
+from kconsumer.ranges.options import Subscription
 
 
 def split(
@@ -72,24 +53,6 @@ def split(
     ]
 
 
-def _batch_ranges(options: ReadOptions, reader: OffsetReader) -> list[OffsetRange]:
-    """The ranges that are not empty."""
-    start, end = options.batch_bounds()
-    found = reader.topics()
-    starts = reader.resolve(start, option_of("starting", start), found.places, start=True)
-    ends = reader.resolve(end, option_of("ending", end), found.places, start=False)
-    there = reader.watermarks(found.places)
-    loss = DataLoss(options.fail_on_data_loss)
-    ranges = []
-    for place in found.places:
-        low, high = there[place]
-        wanted = OffsetRange(*place, _at(starts[place], low, high), _at(ends[place], low, high), found.ids[place[0]])
-        wanted = _clamped(wanted, low, high, loss)
-        if wanted.size > 0:
-            ranges.append(wanted)
-    return ranges
-
-
 def option_of(which: str, bound: Bound) -> str:
     """The option that said it; `which` is starting or ending."""
     if isinstance(bound, AtTime):
@@ -97,23 +60,25 @@ def option_of(which: str, bound: Bound) -> str:
     return f"{which}OffsetsByTimestamp" if isinstance(bound, AtTimes) else f"{which}Offsets"
 
 
-def _at(offset: int, low: int, high: int) -> int:
-    return {EARLIEST: low, LATEST: high}.get(offset, offset)
+def with_gone(found: Found, start: Progress, loss: DataLoss) -> Progress:
+    """The ends, and what was read of partitions that are not there now. Should they come back, the read goes on
+    where it was; forgotten, they would be read again from their beginning.
 
-
-def _clamped(wanted: OffsetRange, low: int, high: int, loss: DataLoss) -> OffsetRange:
-    """What of a range there is."""
-    there = f"the partition has offsets {low} to {high}"
-    if wanted.start > wanted.end:
-        loss.report(wanted.place, wanted.start, f"{wanted} cannot be read: the start is behind the end")
-    elif wanted.start < low and wanted.start < wanted.end:
-        gone = f"{wanted} cannot be read: records before {low} are gone, {there}"
-        loss.report(wanted.place, wanted.start, gone, lost=replace(wanted, end=min(low, wanted.end)))
-    elif wanted.end > high:
-        loss.report(wanted.place, wanted.start, f"{wanted} cannot be read: {there}",
-                    lost=replace(wanted, start=max(high, wanted.start)))
-    start = max(wanted.start, low)
-    return replace(wanted, start=start, end=max(start, min(wanted.end, high)))
+    Raises:
+        KafkaException: they have just gone, and ``failOnDataLoss`` is on. The end is not written down then, so that
+            the next run goes on if they are back.
+    """
+    recreated = set(start.recreated(found.ids))
+    gone = {place: at for place, at in {**start.gone, **start.offsets}.items()
+            if place not in found.ends and place[0] not in recreated}
+    lost = gone.keys() - start.gone.keys()
+    if lost:
+        loss.report(min(lost), -1, f"{names(lost)} are gone: deleted, or not subscribed any more",
+                    code=KafkaError._UNKNOWN_PARTITION)
+    ids = {topic: topic_id for topic, topic_id in start.ids.items()
+           if topic in found.ids or topic in {place[0] for place in gone}}
+    ids.update((topic, topic_id) for topic, topic_id in found.ids.items() if topic_id != NO_ID or topic not in ids)
+    return Progress(found.ends, ids, gone)
 
 
 def first_offsets(start: Progress, end: Progress, beginnings: Offsets) -> Offsets:

@@ -15,8 +15,8 @@ from typing import Final
 
 from kconsumer import config as _config
 from kconsumer.config.values import configuration_error
-from kconsumer.spark import option_values as values
-from kconsumer.spark.offsets import (
+from kconsumer.ranges import option_values as values
+from kconsumer.ranges.offsets import (
     EARLIEST,
     LATEST,
     AtOffsets,
@@ -64,7 +64,7 @@ _SAMPLE_BYTES: Final = "65536"  # all that the driver ever fetches is samples, f
 _BASE_COLUMNS: Final = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
 _HEADERS: Final = "headers"
 
-_log = logging.getLogger("kconsumer.spark")
+_log = logging.getLogger("kconsumer.ranges")
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ import logging
 import os
 from typing import Final
 
-from kconsumer.spark.options import ReadOptions
+from kconsumer.ranges.options import ReadOptions
 
 VARIABLE: Final = "KCONSUMER_RACK"
 
-_log = logging.getLogger("kconsumer.spark")
+_log = logging.getLogger("kconsumer.ranges")
 
 
 def with_rack(options: ReadOptions) -> dict[str, str]:

@@ -1,0 +1,161 @@
+"""`kconsumer ingest` by the direct engine.
+
+Owns: the options that only this engine has, and what the others mean to it. Threads: the main one. Never: imports
+PySpark unless the runner is spark.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from kconsumer.cli.exit_codes import SIGINT_EXIT
+from kconsumer.cli.ingest_progress import IngestProgress
+from kconsumer.cli.ingest_signals import signals
+from kconsumer.cli.ingest_target import target
+from kconsumer.cli.property_sources import read_pairs
+from kconsumer.cli.terminal import Failure, warn
+
+if TYPE_CHECKING:
+    from kconsumer.ingest import IngestOptions
+
+_BROKERS: Final = ("bootstrap.servers", "metadata.broker.list")
+_START: Final = {"beginning": "earliest", "end": "latest"}
+_BYTES: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+# Options of the command that are Structured Streaming's alone, as click calls them, and as users do.
+_STREAMING: Final = {"checkpoint": "--checkpoint", "select": "--select", "sink": "--sink-option",
+                     "descriptors": "--descriptors", "message": "--message", "table": "--table"}
+# Those of this engine alone.
+_DIRECT: Final = {"runner": "--runner", "workers": "--workers", "job": "--job", "metadata": "--metadata",
+                  "nested": "--nested", "framing": "--framing", "sort_by": "--sort-by", "codec": "--codec",
+                  "file_size": "--target-file-size", "evolve": "--evolve", "storage": "--storage-option",
+                  "vacuum": "--vacuum", "compact": "--compact"}
+
+
+class _Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        text = value.strip().lower().removesuffix("ib").removesuffix("b")
+        number, unit = (text, "") if text[-1:].isdecimal() else (text[:-1], text[-1:])
+        if not number.isdecimal() or unit not in _BYTES or int(number) == 0:
+            self.fail(f"{value!r} is not a size such as 128M", param, ctx)
+        return int(number) * _BYTES[unit]
+
+
+def direct_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options of this engine."""
+    for option in reversed((
+        click.option("--runner", type=click.Choice(["local"]), default="local", show_default=True,
+                     help="direct: what runs the tasks. local: processes of this machine."),
+        click.option("--workers", type=click.IntRange(min=1), metavar="N",
+                     help="direct: processes of the local runner. Default: one for each CPU."),
+        click.option("--job", default="kconsumer", show_default=True, metavar="NAME",
+                     help="direct: whose offsets the table keeps. A job of another name reads the topics for itself."),
+        click.option("--metadata", metavar="NAME[=COLUMN],…", default="topic,partition,offset,timestamp,key",
+                     show_default=True, help="direct: Kafka's columns, also timestamp_type, leader_epoch, headers."),
+        click.option("--nested", is_flag=True, help="direct: the value is a struct; default: its fields are columns."),
+        click.option("--framing", metavar="none|confluent|skip=N", default="none", show_default=True,
+                     help="direct: what precedes a value."),
+        click.option("--sort-by", multiple=True, metavar="COLUMN", help="direct: sort within files; may be repeated."),
+        click.option("--codec", default="zstd", show_default=True, help="direct: the compression of the files."),
+        click.option("--target-file-size", "file_size", type=_Size(), default=128 << 20, show_default="128M",
+                     metavar="SIZE", help="direct: a file is closed when it has this size."),
+        click.option("--evolve", type=click.Choice(["add", "fail", "ignore"]), default="add", show_default=True,
+                     help="direct: what happens to columns that the table lacks."),
+        click.option("--storage-option", "storage", multiple=True, metavar="NAME=VALUE", callback=read_pairs,
+                     help="direct: of the table's file system, as AWS_ENDPOINT_URL=…; may be repeated."),
+        click.option("--vacuum", is_flag=True,
+                     help="direct: only remove files that earlier runs of the job have not committed."),
+        click.option("--compact", is_flag=True, help="direct: only write small files as larger ones."),
+    )):
+        command = option(command)
+    return command
+
+
+def without_direct(ctx: click.Context, given: dict[str, Any]) -> None:
+    """Take the options of this engine out of `given`.
+
+    Raises:
+        click.UsageError: one was given on the command line.
+    """
+    for name, option in _DIRECT.items():
+        given.pop(name)
+        if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{option} is an option of --engine direct")
+
+
+def run_direct(
+    ctx: click.Context, *, conf: dict[str, str], metrics: str | None, quiet: bool, runner: str, workers: int | None,
+    vacuum: bool, compact: bool, **given: Any,
+) -> None:
+    """Run the command.
+
+    Raises:
+        Failure: the run fails.
+        click.UsageError: options do not go together, or pyarrow is missing.
+    """
+    for name, option in _STREAMING.items():
+        if given.pop(name):
+            raise click.UsageError(f"{option} is an option of --engine structured-streaming")
+    if conf and runner != "spark":
+        raise click.UsageError("--conf is Spark's configuration: give --runner spark")
+    try:
+        from kconsumer.ingest import Ingestion, LocalRunner
+        from kconsumer.ingest.errors import IngestError
+    except ImportError as error:
+        raise click.UsageError(f"kconsumer ingest needs pyarrow ({error}): pip install 'kconsumer[arrow]'") from error
+    options = _options(**given)
+    shown = not quiet and sys.stderr.isatty()
+    try:
+        with Ingestion(options, LocalRunner(workers)) as run:
+            if vacuum or compact:
+                _maintain(run, vacuum, compact)
+                return
+            with IngestProgress(shown, metrics) as progress, signals(run.stop, progress) as received:
+                run.run(progress.trigger, progress.look)
+    except (IngestError, OSError) as error:
+        raise Failure(str(error)) from error
+    if received and received[0] == signal.SIGINT:
+        ctx.exit(SIGINT_EXIT)
+
+
+def _maintain(run: Any, vacuum: bool, compact: bool) -> None:
+    if vacuum:
+        names = run.vacuum()
+        for name in names:
+            click.echo(name)
+        click.echo(f"{len(names)} files removed", err=True)
+    if compact:
+        click.echo(f"{run.compact()} files written as larger ones", err=True)
+
+
+def _options(
+    *, topics: tuple[str, ...], old_topics: tuple[str, ...], properties: Mapping[str, str], output: str | None,
+    path: str | None, old_format: str | None, start: str, kind: str, skip_bytes: int, framing: str, sample: int,
+    dead_letter: str | None, bad_records: str | None, metadata: str, nested: bool, file_size: int, **more: Any,
+) -> IngestOptions:
+    from kconsumer.ingest import IngestOptions
+
+    if old_topics:
+        warn("-t is deprecated: give the topics as arguments")
+    format_, path = target(output, path, None, old_format)
+    if path is None:
+        raise click.UsageError("give -O PATH: where the table is")
+    if skip_bytes and framing != "none":
+        raise click.UsageError("--skip-bytes and --framing both say what precedes a value")
+    if dead_letter is not None and bad_records is None:
+        bad_records = "dead-letter"
+    brokers = next(properties[name] for name in _BROKERS if properties.get(name))
+    return IngestOptions(
+        bootstrap_servers=brokers, path=path, topics=topics + old_topics, format=format_,
+        start=_START.get(start, start), kafka={n: v for n, v in properties.items() if n not in _BROKERS}, value=kind,
+        framing=f"skip={skip_bytes}" if skip_bytes else framing, bad_records=bad_records, dead_letters=dead_letter,
+        metadata=tuple(name.strip() for name in metadata.split(",") if name.strip()), flatten=not nested,
+        target_file_bytes=file_size, **more)

@@ -1,0 +1,31 @@
+"""What signals mean to `kconsumer ingest`.
+
+Owns: the handlers of SIGTERM and SIGINT while a run runs. Threads: the main one. Never: ends a run by force.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from kconsumer.cli.ingest_progress import IngestProgress
+
+
+@contextmanager
+def signals(stop: Callable[[], None], progress: IngestProgress) -> Iterator[list[int]]:
+    """SIGTERM and SIGINT call `stop`; the ones that came."""
+    received: list[int] = []
+
+    def handle(number: int, _frame: Any) -> None:
+        received.append(number)
+        progress.ending()
+        stop()
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

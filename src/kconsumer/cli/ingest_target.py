@@ -1,0 +1,33 @@
+"""The target of `kconsumer ingest`, in the forms that it is given in.
+
+Owns: target(). Threads: the main one. Never: looks whether the target is there.
+"""
+
+from __future__ import annotations
+
+import click
+
+from kconsumer.cli.terminal import warn
+
+_FORMAT = "parquet"
+_FORMATS = ("parquet", "delta", "iceberg", "json", "orc", "csv", "text", "avro", "hudi")  # no path is called like these
+
+
+def target(
+    output: str | None, path: str | None, table: str | None, old_format: str | None
+) -> tuple[str, str | None]:
+    """The format and the path, also from `-o PATH --format FORMAT`, which is how they were given before.
+
+    Raises:
+        click.UsageError: a format is given twice, or neither a path nor a table.
+    """
+    if old_format is not None:
+        warn("--format is deprecated: give -o FORMAT")
+    if output is None or path is not None or table is not None:
+        if output is not None and old_format is not None:
+            raise click.UsageError("-o and --format both give the format")
+        return output or old_format or _FORMAT, path
+    if old_format is None and output in _FORMATS:
+        raise click.UsageError(f"-o {output} is the format: give -O PATH or --table too")
+    warn("-o PATH is deprecated, since -o is the format of the output in every command: give -O PATH")
+    return old_format or _FORMAT, output

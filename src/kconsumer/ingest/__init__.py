@@ -1,0 +1,18 @@
+"""Ingestion: topics into tables, each record once; without Spark, or on it.
+
+Owns: what the package offers. Threads: the driver's. Never: parses a command line (kconsumer.cli does).
+
+    with Ingestion(IngestOptions(bootstrap_servers="…", topics=("flights",), path="out"), LocalRunner()) as run:
+        run.run(on_trigger=print)
+"""
+
+from __future__ import annotations
+
+from kconsumer.ingest.errors import BadRecordError, IngestError, OtherRunError
+from kconsumer.ingest.ingestion import Ingestion
+from kconsumer.ingest.options import IngestOptions
+from kconsumer.ingest.runners.local import LocalRunner
+from kconsumer.ranges.trigger_metrics import TriggerMetrics
+
+__all__ = ["BadRecordError", "IngestError", "IngestOptions", "Ingestion", "LocalRunner", "OtherRunError",
+           "TriggerMetrics"]

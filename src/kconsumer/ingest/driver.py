@@ -1,0 +1,276 @@
+"""Driver: the loop of an ingestion, as a state machine that takes one step at a time.
+
+Owns: the order in which offsets are read, tasks run and files committed. Threads: one. Never: waits, reads a clock, or
+touches a file by itself: the table, the runner, the topics and the clock are given.
+
+    OPEN ─→ PLAN ─→ CLAIM ─→ RUN ─→ COMMIT ─┐
+             ▲ └──────→ (claimed) ─┘         │
+             └──────────── WAIT ←────────────┘         DONE: no more to read, or stopped
+
+Each arrow is a step. A process that is killed between two steps, or in one, loses nothing: the next run reads what is
+not committed, and its claim makes the commits of this one impossible.
+"""
+
+from __future__ import annotations
+
+import enum
+import logging
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from typing import Any, Protocol
+
+from kconsumer.ingest.errors import IngestError
+from kconsumer.ingest.manifest import Commit, JobState, TaskResult
+from kconsumer.ingest.output import Output
+from kconsumer.ingest.planner import Planner, pack
+from kconsumer.ingest.runners.protocol import Runner
+from kconsumer.ingest.tables.protocol import Table
+from kconsumer.ingest.task import Task
+from kconsumer.ranges.offsets import OffsetRange, Offsets, Progress
+from kconsumer.ranges.options import ReadOptions
+from kconsumer.ranges.trigger_metrics import TriggerMetrics
+
+_log = logging.getLogger("kconsumer.ingest")
+
+
+class State(enum.Enum):
+    """What the next step does."""
+
+    OPEN = "open the table"
+    PLAN = "look what there is"
+    CLAIM = "claim the job"
+    RUN = "run the tasks"
+    COMMIT = "commit"
+    WAIT = "wait"
+    DONE = "nothing"
+
+
+class Clock(Protocol):
+    """The time, and a way to let it pass."""
+
+    def now(self) -> float:
+        """Seconds of a monotonic clock."""
+
+    def wall(self) -> float:
+        """Seconds since the epoch."""
+
+    def wait(self, seconds: float) -> None:
+        """Return after so long, or earlier."""
+
+
+class Source(Protocol):
+    """What the driver asks of the topics; see topics.Topics."""
+
+    def cluster_id(self) -> str | None: ...
+    def initial(self) -> tuple[Progress, bool]: ...
+    def available(self, start: Progress) -> Progress: ...
+    def starts(self, start: Progress, end: Progress) -> Offsets: ...
+    def ranges(self, start: Progress, end: Progress) -> list[OffsetRange]: ...
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One trigger."""
+
+    end: Progress
+    tasks: tuple[Task, ...]
+    lag: int  #: offsets that are there and are not read by it
+    began: float
+    wall: float
+
+
+class Driver:
+    """Step by step.
+
+    Args:
+        name: of the job, for descriptions.
+        read, output: what its tasks do.
+        interval: seconds from the beginning of a trigger to that of the next; None: it ends when all that was there at
+            its first look is read.
+        staged: whether files are written under a name that readers do not find.
+    """
+
+    def __init__(
+        self, *, name: str, table: Table, runner: Runner, topics: Source, planner: Planner, clock: Clock,
+        read: ReadOptions, output: Output, interval: float | None = None, staged: bool = False,
+        on_trigger: Callable[[TriggerMetrics], None] | None = None,
+        on_commit: Callable[[Offsets], None] | None = None, run: int | None = None,
+    ) -> None:
+        self.state = State.OPEN
+        self.run = random.SystemRandom().randrange(1, 1 << 62) if run is None else run
+        self._name = name
+        self._table = table
+        self._runner = runner
+        self._topics = topics
+        self._planner = planner
+        self._clock = clock
+        self._read = read
+        self._output = replace(output, folder=f"{table.staging}/{self.run}",
+                               letters_folder=f"_kconsumer/{name}/staged/{self.run}")
+        self._interval = interval
+        self._staged = staged
+        self._on_trigger = on_trigger
+        self._on_commit = on_commit
+        self._stopping = False
+        self._claimed = False
+        self._progress = Progress()
+        self._unwritten = False  # the initial offsets are those of a moment, and are not in the table
+        self._cluster: str | None = None
+        self._target: Progress | None = None
+        self._plan: Plan | None = None
+        self._results: Sequence[TaskResult] = ()
+        self._next = clock.now()
+        self._rows = 0
+        self._number = 0
+        self._steps: dict[State, Callable[[], State]] = {
+            State.OPEN: self._open, State.PLAN: self._look, State.CLAIM: self._claim, State.RUN: self._run,
+            State.COMMIT: self._commit, State.WAIT: self._wait, State.DONE: lambda: State.DONE}
+
+    # ---- the caller's
+
+    def step(self) -> State:
+        """Take one step; the state after it."""
+        self.state = self._steps[self.state]()
+        return self.state
+
+    def stop(self) -> None:
+        """End after the commit of what is running. Signal handlers and other threads may call it."""
+        self._stopping = True
+
+    @property
+    def progress(self) -> Progress:
+        """The offsets that are committed."""
+        return self._progress
+
+    @property
+    def plan(self) -> Plan | None:
+        """The trigger that is running."""
+        return self._plan
+
+    # ---- the steps
+
+    def _open(self) -> State:
+        found = self._table.open()
+        self._cluster = self._topics.cluster_id()
+        self._check_cluster(found)
+        self._progress, self._number = found.progress, found.number
+        if found.is_new:
+            self._progress, self._unwritten = self._topics.initial()
+        return State.PLAN
+
+    def _check_cluster(self, found: JobState) -> None:
+        if found.cluster is not None and self._cluster is not None and found.cluster != self._cluster:
+            raise IngestError(
+                f"{self._table.name} has the offsets of job {self._name!r} in another Kafka cluster (its id is "
+                f"{found.cluster}, that of the brokers given is {self._cluster}): give the brokers of that cluster, or "
+                "another job")
+
+    def _look(self) -> State:
+        """What there is; the trigger that takes it."""
+        if self._stopping:
+            return State.DONE
+        self._next = self._clock.now() + (self._interval or 0.0)
+        latest = self._target or self._topics.available(self._progress)
+        if self._interval is None:
+            self._target = latest  # fixed at the first look, so that the run ends
+        starts = self._topics.starts(self._progress, latest)
+        end = replace(latest, offsets=self._planner.end(starts, latest.offsets, self._runner.parallelism))
+        ranges = self._topics.ranges(self._progress, end)
+        if not ranges and end == self._progress and not self._unwritten:
+            return State.DONE if self._interval is None else State.WAIT
+        packed = pack(ranges, self._runner.parallelism)
+        tasks = tuple(Task(found, self._read, self._output, self._staged) for found in packed)
+        lag = sum(max(at - end.offsets.get(place, at), 0) for place, at in latest.offsets.items())
+        if not tasks and not self._unwritten and self._is_only_ids(end):
+            self._progress = end  # nothing that a later run would not find out as well
+            return State.DONE if self._interval is None else State.WAIT
+        self._plan = Plan(end, tasks, lag, self._clock.now(), self._clock.wall())
+        return State.RUN if self._claimed else State.CLAIM
+
+    def _is_only_ids(self, end: Progress) -> bool:
+        """Whether the trigger reads nothing, and only adds empty partitions or ids."""
+        return all(end.offsets.get(place) == at for place, at in self._progress.offsets.items()) and \
+            end.gone == self._progress.gone and not any(
+                at for place, at in end.offsets.items() if place not in self._progress.offsets)
+
+    def _claim(self) -> State:
+        schema = self._output.schema()
+        columns = self._table.prepare(schema, [column.name for column in self._output.partitions])
+        unwanted = [name for name in schema.names if name not in columns]
+        if unwanted:
+            self._leave_out(unwanted)
+        self._table.claim(self.run, self._cluster)
+        self._claimed = True
+        self._number += 1
+        orphans = self._table.orphans()
+        if orphans:
+            _log.info("%s: %d files of earlier runs were never committed and are removed", self._table.name,
+                      len(orphans))
+            self._table.remove(orphans)
+        return State.RUN
+
+    def _leave_out(self, names: Sequence[str]) -> None:
+        _log.warning("%s has no column %s: left out", self._table.name, ", ".join(names))
+        self._output = replace(self._output, left_out=(*self._output.left_out, *names))
+        plan = self._planned()
+        self._plan = replace(plan, tasks=tuple(replace(task, output=self._output) for task in plan.tasks))
+
+    def _run(self) -> State:
+        plan = self._planned()
+        what = f"{self._name}: trigger {self._number}, {sum(r.size for t in plan.tasks for r in t.ranges)} offsets"
+        self._results = self._runner.map(plan.tasks, what) if plan.tasks else ()
+        self._check_complete(plan, self._results)
+        return State.COMMIT
+
+    def _check_complete(self, plan: Plan, results: Sequence[TaskResult]) -> None:
+        """A runner that lost a result would lose its records."""
+        if [task.ranges for task in plan.tasks] != [result.ranges for result in results]:
+            raise IngestError("the results of the tasks are not those of the plan: nothing is committed")
+
+    def _commit(self) -> State:
+        plan = self._planned()
+        self._table.commit(Commit(plan.end, tuple(entry for result in self._results for entry in result.files),
+                                  tuple(entry for result in self._results for entry in result.dead_letters)))
+        self._progress, self._unwritten = plan.end, False
+        self._number += 1
+        self._report(plan)
+        self._plan, self._results = None, ()
+        return State.DONE if self._stopping else State.PLAN if self._interval is None or plan.lag else State.WAIT
+
+    def _wait(self) -> State:
+        left = self._next - self._clock.now()
+        if self._stopping:
+            return State.DONE
+        if left <= 0:
+            return State.PLAN
+        self._clock.wait(left)
+        return State.WAIT
+
+    # ---- what is said
+
+    def _planned(self) -> Plan:
+        assert self._plan is not None
+        return self._plan
+
+    def _report(self, plan: Plan) -> None:
+        seconds = self._clock.now() - plan.began
+        self._planner.learn(self._results, seconds)
+        rows, size, bad = (sum(getattr(result, name) for result in self._results) for name in ("rows", "bytes", "bad"))
+        self._rows += rows
+        if self._on_commit is not None:
+            self._on_commit(plan.end.offsets)
+        if self._on_trigger is not None:
+            self._on_trigger(TriggerMetrics(
+                time=datetime.fromtimestamp(plan.wall, timezone.utc).isoformat(timespec="milliseconds"),
+                batch=self._number, rows=rows, bytes=size, bad=bad, seconds=round(seconds, 3),
+                rows_per_second=round(rows / seconds, 1) if seconds else 0.0,
+                bytes_per_second=round(size / seconds, 1) if seconds else 0.0, lag=plan.lag, total_rows=self._rows))
+
+
+def run_to_end(driver: Driver, look: Callable[[], Any] = lambda: None) -> None:
+    """Step until nothing is left to be done."""
+    while driver.step() is not State.DONE:
+        look()

@@ -1,0 +1,19 @@
+"""The errors of an ingestion.
+
+Owns: IngestError and its subclasses. Threads: any. Never: wraps an error of Kafka.
+"""
+
+from __future__ import annotations
+
+
+class IngestError(Exception):
+    """The ingestion cannot go on; the message says why and what to do."""
+
+
+class OtherRunError(IngestError):
+    """Another run of the same job has written to the table since this one read it. Nothing of this run is lost or
+    written twice: the other run goes on."""
+
+
+class BadRecordError(IngestError):
+    """A record cannot be decoded, and bad records fail the run."""

@@ -1,0 +1,123 @@
+"""Ingestion: a run of a job, with a real clock, real topics, a table and a runner.
+
+Owns: the making and closing of the parts. Threads: the caller's. Never: decides what happens next (driver.py does).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from kconsumer.ingest.driver import Driver, State
+from kconsumer.ingest.errors import IngestError
+from kconsumer.ingest.options import IngestOptions
+from kconsumer.ingest.planner import Planner
+from kconsumer.ingest.runners.protocol import Runner
+from kconsumer.ingest.tables.delta import DeltaTable
+from kconsumer.ingest.tables.parquet import ParquetTable
+from kconsumer.ingest.tables.protocol import Table
+from kconsumer.ingest.topics import Topics
+from kconsumer.ranges.group_progress import GroupProgress
+from kconsumer.ranges.trigger_metrics import TriggerMetrics
+
+
+class _SystemClock:
+    """The system's. wait() returns when the run is told to end, too."""
+
+    def __init__(self) -> None:
+        self.stopped = threading.Event()
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def wall(self) -> float:
+        return time.time()
+
+    def wait(self, seconds: float) -> None:
+        self.stopped.wait(min(seconds, 0.5))
+
+
+class Ingestion:
+    """Topics into a table, each record once.
+
+        with Ingestion(IngestOptions(…), LocalRunner()) as run:
+            run.run(print)
+
+    Args:
+        options: what is ingested.
+        runner: what runs the tasks; closed with the ingestion.
+    """
+
+    def __init__(self, options: IngestOptions, runner: Runner) -> None:
+        self.options = options
+        self._runner = runner
+        self._table = table_of(options)
+        self._clock = _SystemClock()
+        self._driver: Driver | None = None
+        self._stopping = False
+
+    def __enter__(self) -> Ingestion:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._runner.close()
+
+    def run(
+        self, on_trigger: Callable[[TriggerMetrics], None] | None = None, look: Callable[[], Any] = lambda: None
+    ) -> None:
+        """Run to the end.
+
+        Args:
+            on_trigger: called after each commit.
+            look: called often.
+
+        Raises:
+            IngestError: the table, or what tasks met. Nothing is written twice by the next run.
+            KafkaException: brokers do not answer, or records are lost.
+            OSError: files cannot be written.
+        """
+        read = self.options.read_options()
+        topics, group = Topics(read), GroupProgress(read)
+        self._driver = driver = Driver(
+            name=self.options.job, table=self._table, runner=self._runner, topics=topics,
+            planner=Planner(self.options.limits()), clock=self._clock, read=read, output=self.options.output(""),
+            interval=self.options.interval(), staged=self.options.format == "parquet", on_trigger=on_trigger,
+            on_commit=group.commit)
+        if self._stopping:
+            driver.stop()
+        try:
+            while driver.step() is not State.DONE:
+                look()
+        finally:
+            group.close()
+            topics.close()
+
+    def stop(self) -> None:
+        """End after the commit of what is running. A signal handler may call it."""
+        self._stopping = True
+        if self._driver is not None:
+            self._driver.stop()
+        self._clock.stopped.set()
+
+    def vacuum(self) -> list[str]:
+        """Remove the files that earlier runs of the job have written and not committed; their names."""
+        self._table.open()
+        found = self._table.orphans()
+        self._table.remove(found)
+        return found
+
+    def compact(self) -> int:
+        """Write small files as larger ones; how many files are replaced."""
+        self._table.open()
+        return self._table.compact(self.options.target_file_bytes)
+
+
+def table_of(options: IngestOptions) -> Table:
+    """The table that the options name."""
+    if options.format == "parquet":
+        return ParquetTable(options.target(), options.job, options.letters(), options.evolve)
+    if options.format == "delta":
+        return DeltaTable(options.target(), options.job, options.letters(), options.evolve)
+    raise IngestError(f"format {options.format} is not there")

@@ -1,0 +1,56 @@
+"""What a task says of the files that it has written.
+
+Owns: FileEntry, TaskResult, Commit, JobState. Threads: any; plain data. Never: touches a file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kconsumer.ranges.offsets import OffsetRange, Progress
+
+
+@dataclass(frozen=True)
+class FileEntry:
+    """A file, relative to the folder it is in."""
+
+    path: str
+    rows: int
+    bytes: int
+    partition: tuple[tuple[str, str | None], ...] = ()  #: the columns that it is partitioned by, and their values
+    stats: str = ""  #: as JSON: numRecords, minValues, maxValues, nullCount
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    """A task has read its ranges."""
+
+    ranges: tuple[OffsetRange, ...]
+    files: tuple[FileEntry, ...]
+    dead_letters: tuple[FileEntry, ...]
+    rows: int  #: records read
+    bytes: int  #: of their keys and values
+    bad: int  #: records that could not be decoded
+
+
+@dataclass(frozen=True)
+class JobState:
+    """How far a job is, as its table says."""
+
+    number: int = 0  #: of its last claim or commit; 0: the table does not know the job
+    run: int = 0  #: the run that claimed it last
+    progress: Progress = field(default_factory=Progress)
+    cluster: str | None = None
+
+    @property
+    def is_new(self) -> bool:
+        return not self.progress.offsets and not self.progress.gone
+
+
+@dataclass(frozen=True)
+class Commit:
+    """What one trigger adds to the table."""
+
+    progress: Progress  #: the next offsets
+    files: tuple[FileEntry, ...] = ()
+    dead_letters: tuple[FileEntry, ...] = ()

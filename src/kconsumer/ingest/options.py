@@ -1,0 +1,148 @@
+"""IngestOptions: what an ingestion is to do, checked as far as that goes without a broker and without the table.
+
+Owns: every option's default and rules, and what they become: how topics are read, and the columns of the table.
+Threads: any; immutable. Never: connects to anything.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from kconsumer.config.values import configuration_error
+from kconsumer.decoding import Avro, Decoder, Json
+from kconsumer.ingest.ddl import parse_schema
+from kconsumer.ingest.output import FileOptions, Output, PartitionColumn, parse_metadata
+from kconsumer.ingest.planner import Limits
+from kconsumer.ingest.storage import Storage
+from kconsumer.ranges.option_values import duration_s
+from kconsumer.ranges.options import ReadOptions
+
+VALUES: Final = ("raw", "json", "avro")
+FORMATS: Final = ("parquet", "delta", "iceberg")
+EVOLVE: Final = ("add", "fail", "ignore")
+BAD_RECORDS: Final = ("column", "dead-letter", "fail")
+_CODECS: Final = ("zstd", "snappy", "gzip", "lz4", "brotli", "none")
+_JOB: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
+_OURS: Final = ("subscribe", "subscribepattern", "assign", "startingoffsets", "columns", "includeheaders",
+                "checkpointlocation", "minpartitions", "maxrecordsperpartition", "minoffsetspertrigger",
+                "maxtriggerdelay", "startingoffsetsarepartial", "endoffsetsfile")
+
+
+@dataclass(frozen=True)
+class IngestOptions:
+    """The options of an ingestion.
+
+    Raises:
+        ConfigurationError: one is missing, contradicts another one, or has an invalid value.
+    """
+
+    bootstrap_servers: str
+    path: str  #: of the table: a local path or a URI
+    topics: tuple[str, ...] = ()
+    pattern: str | None = None  #: in place of topics: a regular expression that their names match
+    format: str = "parquet"  #: one of FORMATS
+    job: str = "kconsumer"  #: whose offsets the table keeps; jobs of other names read the topics for themselves
+    start: str = "earliest"  #: of a new job: earliest, latest, or {"topic": {"0": 123}}
+    kafka: Mapping[str, str] = field(default_factory=dict)  #: properties of the consumers
+    source: Mapping[str, str] = field(default_factory=dict)  #: further options of reading, as maxOffsetsPerTrigger
+    value: str = "raw"  #: one of VALUES
+    schema: str | None = None  #: json: as DDL or in Spark's JSON form; avro: Avro's
+    framing: str = "none"  #: what precedes a value: none, confluent, skip=n
+    bad_records: str | None = None  #: one of BAD_RECORDS where values are decoded; None: column
+    dead_letters: str | None = None  #: the folder for bad_records="dead-letter"
+    metadata: tuple[str, ...] = ("topic", "partition", "offset", "timestamp", "key")  #: Kafka's columns: NAME[=COLUMN]
+    flatten: bool = True  #: the fields of the value are columns of the table; False: the struct `value` is
+    partition_by: tuple[str, ...] = ()  #: NAME, or NAME=FUNCTION(COLUMN), which adds the column
+    sort_by: tuple[str, ...] = ()  #: columns by which the rows of a file are sorted
+    codec: str = "zstd"
+    target_file_bytes: int = 128 << 20
+    evolve: str = "add"  #: what happens to columns that the table lacks: add, fail, ignore
+    trigger: str = "available-now"  #: or an interval like 10s
+    max_seconds: float = 60.0  #: that the tasks of a trigger should take
+    storage: Mapping[str, str] = field(default_factory=dict)  #: options of the table's file system
+    commit_group: str | None = None  #: a consumer group that is told the progress, for tools that show lag
+
+    def __post_init__(self) -> None:
+        if bool(self.topics) == (self.pattern is not None):
+            raise configuration_error("give either topics or a pattern")
+        for topic in self.topics:
+            if not topic.strip() or "," in topic:
+                raise configuration_error(f"invalid topic {topic!r}")
+        if not self.path.strip():
+            raise configuration_error("a path for the table is needed")
+        if not _JOB.fullmatch(self.job):
+            raise configuration_error(f"invalid job {self.job!r}: expected letters, digits, '_', '.' and '-'")
+        for option, given, known in (("format", self.format, FORMATS), ("value", self.value, VALUES),
+                                     ("codec", self.codec, _CODECS), ("evolve", self.evolve, EVOLVE)):
+            if given not in known:
+                raise configuration_error(f"invalid {option} {given!r}: expected one of {', '.join(known)}")
+        self._check_values()
+        for key in self.source:
+            if key.lower() in _OURS:
+                raise configuration_error(f"option {key} cannot be set: it is the ingestion's")
+        if self.target_file_bytes < 1 or self.max_seconds <= 0:
+            raise configuration_error("the target size of files and the seconds of a trigger are above 0")
+        self.interval()
+        self.read_options().stream_start()
+        self.output("").schema()
+
+    def _check_values(self) -> None:
+        if self.value == "raw" and (self.schema is not None or self.framing != "none" or self.bad_records is not None):
+            raise configuration_error("raw values are not decoded: a schema, a framing and bad records mean nothing")
+        if self.value != "raw" and self.schema is None:
+            raise configuration_error(f"{self.value} values need a schema")
+        if self.bad_records is not None and self.bad_records not in BAD_RECORDS:
+            raise configuration_error(f"invalid bad_records {self.bad_records!r}: expected one of "
+                                      f"{', '.join(BAD_RECORDS)}")
+        if (self.dead_letters is not None) != (self.bad_records == "dead-letter"):
+            raise configuration_error("bad records as dead letters and a folder for them go together")
+
+    def interval(self) -> float | None:
+        """Seconds between triggers; None: a run ends with what there was when it began."""
+        if self.trigger in ("available-now", "once"):
+            return None
+        return duration_s({"trigger": self.trigger}, "trigger", "")
+
+    def decoder(self) -> Decoder | None:
+        """What decodes values."""
+        if self.value == "raw":
+            return None
+        try:
+            if self.value == "json":
+                return Json(parse_schema(self.schema or ""), framing=self.framing)
+            return Avro(json.loads(self.schema or ""), framing=self.framing)
+        except (ValueError, TypeError) as error:
+            raise configuration_error(f"cannot decode {self.value} values by the schema given: {error}") from error
+
+    def read_options(self) -> ReadOptions:
+        """How topics are read."""
+        what = {"subscribePattern": self.pattern} if self.pattern is not None else {"subscribe": ",".join(self.topics)}
+        group = {} if self.commit_group is None else {"commitOffsetsToGroup": self.commit_group}
+        return ReadOptions.parse({
+            **self.source, **what, **group, **{f"kafka.{name}": value for name, value in self.kafka.items()},
+            "kafka.bootstrap.servers": self.bootstrap_servers, "startingOffsets": self.start})
+
+    def limits(self) -> Limits:
+        """Of a trigger."""
+        read = self.read_options()
+        return Limits(read.max_offsets, read.max_bytes, self.max_seconds, self.target_file_bytes)
+
+    def target(self) -> Storage:
+        """The table's folder."""
+        return Storage(self.path, tuple(self.storage.items()))
+
+    def letters(self) -> Storage | None:
+        """The folder of dead letters."""
+        return None if self.dead_letters is None else Storage(self.dead_letters, tuple(self.storage.items()))
+
+    def output(self, folder: str) -> Output:
+        """What becomes of records."""
+        return Output(
+            self.decoder(), parse_metadata(self.metadata), "" if self.value == "raw" else self.bad_records or "column",
+            self.target(), folder, letters=self.letters(), flatten=self.flatten,
+            partitions=tuple(PartitionColumn.parse(text) for text in self.partition_by),
+            files=FileOptions(self.codec, self.target_file_bytes, sort_by=self.sort_by))

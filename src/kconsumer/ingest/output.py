@@ -1,0 +1,141 @@
+"""Output: what a task makes of records: which columns, in which files.
+
+Owns: Output, PartitionColumn, FileOptions, and the Arrow schema they amount to. Threads: any; plain data, which travels
+to tasks. Never: decodes or writes anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+from kconsumer.config.values import configuration_error
+from kconsumer.decoding import Decoder
+from kconsumer.ingest.schemas import BAD_RECORD, METADATA, stored_type
+from kconsumer.ingest.storage import Storage
+
+BAD_COLUMN: Final = "bad_record"
+_FUNCTIONS: Final[dict[str, pa.DataType]] = {
+    "to_date": pa.date32(), "date": pa.date32(), "year": pa.int32(), "month": pa.int32(), "day": pa.int32(),
+    "hour": pa.int32(),
+}
+_EXPRESSION: Final = re.compile(r"\s*(\w+)\s*\(\s*([\w.]+)\s*\)\s*")
+_NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+@dataclass(frozen=True)
+class PartitionColumn:
+    """A column that a table is partitioned by: one that is there, or one that is added."""
+
+    name: str
+    function: str | None = None  #: of `source`; None: the column is there
+    source: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> PartitionColumn:
+        """NAME, or NAME=FUNCTION(COLUMN).
+
+        Raises:
+            ConfigurationError: it is neither.
+        """
+        name, equals, expression = text.partition("=")
+        name = name.strip()
+        if not _NAME.fullmatch(name):
+            raise configuration_error(f"partition by a column name, or NAME=FUNCTION(COLUMN); {name!r} is not a name")
+        if not equals:
+            return cls(name)
+        found = _EXPRESSION.fullmatch(expression)
+        if found is None or found[1].lower() not in _FUNCTIONS:
+            raise configuration_error(f"invalid expression {expression!r} for the partition {name}: expected one of "
+                                      f"{', '.join(_FUNCTIONS)} of a column, as to_date(time)")
+        return cls(name, found[1].lower(), found[2].removeprefix("value."))
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """How files are written."""
+
+    codec: str = "zstd"
+    target_bytes: int = 128 << 20  #: a file is closed when it has so many
+    group_rows: int = 1_000_000  #: of a row group at most
+    group_bytes: int = 64 << 20  #: of a row group in memory, at about which it is written
+    sort_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Output:
+    """What becomes of records."""
+
+    decoder: Decoder | None  #: None: values stay bytes
+    metadata: tuple[tuple[str, str], ...]  #: columns of the records, and what they are called in the table
+    bad: str  #: "column", "fail", "dead-letter"; "" where nothing is decoded
+    storage: Storage
+    folder: str  #: in it, where files are written
+    letters: Storage | None = None
+    letters_folder: str = ""
+    flatten: bool = True  #: the fields of the value are columns of the table
+    partitions: tuple[PartitionColumn, ...] = ()
+    files: FileOptions = FileOptions()
+    left_out: tuple[str, ...] = ()  #: columns that are not written
+
+    def schema(self) -> pa.Schema:
+        """Of the table.
+
+        Raises:
+            ConfigurationError: two columns have one name, or a partition needs a column that is not there.
+        """
+        fields = [pa.field(given, METADATA[name]) for name, given in self.metadata]
+        fields += self._value_fields()
+        if self.bad == "column":
+            fields.append(pa.field(BAD_COLUMN, BAD_RECORD))
+        names = [field.name.lower() for field in fields]
+        for number, name in enumerate(names):
+            if name in names[:number]:
+                raise configuration_error(f"two columns are called {name!r}: name Kafka's differently, as metadata "
+                                          f"{name}=kafka_{name}, or do not flatten the value")
+        fields += [self._partition_field(column, {field.name: field for field in fields}) for column in self.partitions
+                   if column.function is not None]
+        known = {field.name for field in fields}
+        for what, wanted in (("partition", [column.name for column in self.partitions]), ("sort", self.files.sort_by)):
+            for name in wanted:
+                if name not in known:
+                    raise configuration_error(f"cannot {what} by {name}: the columns are {', '.join(sorted(known))}")
+        return pa.schema([field for field in fields if field.name not in self.left_out])
+
+    def _value_fields(self) -> list[pa.Field]:
+        if self.decoder is None:
+            return [pa.field("value", pa.binary())]
+        found = stored_type(pa.array(self.decoder.decode([])).type)
+        if not self.flatten or not pa.types.is_struct(found):
+            return [pa.field("value", found)]
+        return [pa.field(found.field(n).name, found.field(n).type) for n in range(found.num_fields)]
+
+    def _partition_field(self, column: PartitionColumn, known: dict[str, Any]) -> pa.Field:
+        source = known.get(column.source or "")
+        if source is None:
+            raise configuration_error(f"cannot partition by {column.name}: there is no column {column.source}")
+        if not (pa.types.is_timestamp(source.type) or pa.types.is_date(source.type)):
+            raise configuration_error(f"cannot partition by {column.function}({column.source}): {column.source} is "
+                                      f"{source.type}, not a timestamp or a date")
+        if column.name in known:
+            raise configuration_error(f"cannot add the partition {column.name}: there is a column of that name")
+        return pa.field(column.name, _FUNCTIONS[column.function or ""])
+
+
+def parse_metadata(given: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """NAME or NAME=COLUMN, for each column of the records.
+
+    Raises:
+        ConfigurationError: there is no such column.
+    """
+    found = []
+    for text in given:
+        name, _, column = (part.strip() for part in text.partition("="))
+        if name not in METADATA:
+            raise configuration_error(f"{name!r} is not a column of records; there are {', '.join(METADATA)}")
+        found.append((name, column or name))
+    return tuple(found)

@@ -1,0 +1,168 @@
+"""LocalRunner: tasks in processes of this machine.
+
+Owns: the processes. They are spawned, not forked, since a fork would carry the driver's threads over. Each has its own
+pipe, so that one that is killed leaves no lock behind. Threads: the driver's. Never: outlives the driver: a process
+ends as soon as its parent has.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+from collections import deque
+from collections.abc import Sequence
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, Final
+
+from kconsumer.ingest.errors import IngestError
+from kconsumer.ingest.manifest import TaskResult
+from kconsumer.ingest.task import Task, run_task
+
+_ATTEMPTS: Final = 4  # as Spark's spark.task.maxFailures
+_END_S: Final = 10.0
+
+_log = logging.getLogger("kconsumer.ingest")
+
+
+class _Worker:
+    """A process."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self.process: BaseProcess = context.Process(target=_serve, args=(theirs,), name="kconsumer-ingest", daemon=True)
+        self.process.start()
+        theirs.close()  # so that its end is seen
+        self.task: int | None = None
+
+    def begin(self, number: int, task: Task) -> None:
+        self.task = number
+        try:
+            self.pipe.send(task)
+        except OSError:  # it has died, which the pipe says when it is read
+            pass
+
+    def result(self) -> Any:
+        """What it sends; None where it has died."""
+        try:
+            return self.pipe.recv()
+        except (EOFError, OSError):
+            return None
+
+    def end(self) -> None:
+        self.pipe.close()
+        if self.task is not None:
+            self.process.terminate()
+        self.process.join(_END_S)
+        if self.process.is_alive():
+            self.process.kill()
+            self.process.join()
+
+
+class LocalRunner:
+    """Processes.
+
+    Args:
+        processes: how many; default: as many as there are CPUs for this process.
+    """
+
+    def __init__(self, processes: int | None = None) -> None:
+        available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self.parallelism = processes or available
+        self._workers: list[_Worker] = []
+
+    @property
+    def pids(self) -> list[int]:
+        """Of the processes."""
+        return [worker.process.pid for worker in self._workers if worker.process.pid is not None]
+
+    def map(self, tasks: Sequence[Task], what: str) -> list[TaskResult]:
+        done: dict[int, TaskResult] = {}
+        waiting = deque(range(len(tasks)))
+        attempts = [0] * len(tasks)
+        try:
+            while len(done) < len(tasks):
+                self._assign(tasks, waiting, attempts)
+                busy = {worker.pipe: worker for worker in self._workers if worker.task is not None}
+                for pipe in wait(list(busy)):
+                    assert isinstance(pipe, Connection)
+                    self._take(busy[pipe], done, waiting, attempts, what)
+        except BaseException:
+            self._end([worker for worker in self._workers if worker.task is not None])
+            raise
+        return [done[n] for n in range(len(tasks))]
+
+    def close(self) -> None:
+        self._end(list(self._workers))
+
+    def _assign(self, tasks: Sequence[Task], waiting: deque[int], attempts: list[int]) -> None:
+        """Give the tasks that wait to processes that do not work."""
+        idle = [worker for worker in self._workers if worker.task is None]
+        while waiting and (idle or len(self._workers) < self.parallelism):
+            if not idle:
+                self._workers.append(_Worker())
+                idle.append(self._workers[-1])
+            number = waiting.popleft()
+            attempts[number] += 1
+            idle.pop().begin(number, tasks[number])
+
+    def _take(
+        self, worker: _Worker, done: dict[int, TaskResult], waiting: deque[int], attempts: list[int], what: str
+    ) -> None:
+        number, found = worker.task, worker.result()
+        assert number is not None
+        if isinstance(found, TaskResult):
+            done[number] = found
+            worker.task = None
+        elif isinstance(found, BaseException):
+            worker.task = None
+            raise found
+        else:
+            self._end([worker])
+            _log.warning("%s: the process of a task died with exit code %s", what, worker.process.exitcode)
+            if attempts[number] == _ATTEMPTS:
+                raise IngestError(f"{what}: the process of a task died {_ATTEMPTS} times, last with exit code "
+                                  f"{worker.process.exitcode}; if it was out of memory (-9), give fewer processes")
+            waiting.append(number)
+
+    def _end(self, workers: list[_Worker]) -> None:
+        for worker in workers:
+            self._workers.remove(worker)
+            worker.end()
+
+
+def _serve(pipe: Connection) -> None:
+    """In a new process: run tasks until the driver closes the pipe. Ctrl-C reaches all processes of a terminal; the
+    driver decides what it means."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, name="kconsumer-parent", daemon=True).start()
+    while True:
+        try:
+            task = pipe.recv()
+        except EOFError:
+            return
+        try:
+            pipe.send(run_task(task))
+        except Exception as error:
+            pipe.send(_sendable(error))
+
+
+def _sendable(error: Exception) -> Exception:
+    """The error, if it can be pickled and made again."""
+    try:
+        pickle.loads(pickle.dumps(error))
+        return error
+    except Exception:
+        return IngestError(f"{type(error).__name__}: {error}")
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -1,0 +1,103 @@
+"""Schemas of tables: what a column becomes in a file, and how a table's schema grows.
+
+Owns: stored_type, widened, the text form of a schema. Threads: any. Never: reads a table.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Any, Final
+
+import pyarrow as pa
+
+from kconsumer.ingest.errors import IngestError
+
+_HEADERS: Final = pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())])))
+# Columns of the records themselves, with the types that they have in a table.
+METADATA: Final[dict[str, pa.DataType]] = {
+    "topic": pa.string(), "partition": pa.int32(), "offset": pa.int64(), "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_type": pa.int32(), "leader_epoch": pa.int32(), "key": pa.binary(), "headers": _HEADERS,
+}
+BAD_RECORD: Final = pa.struct([
+    ("reason", pa.string()), ("field", pa.string()), ("position", pa.int64()), ("value", pa.binary())])
+DEAD_LETTERS: Final = pa.schema([
+    ("reason", pa.string()), ("field", pa.string()), ("position", pa.int64()),
+    *((name, METADATA[name]) for name in ("topic", "partition", "offset", "timestamp", "key")),
+    ("value", pa.binary()), ("headers", _HEADERS)])
+
+
+def stored_type(found: pa.DataType) -> pa.DataType:
+    """The type that a decoded column has in a file: without dictionaries, views and large offsets, instants in µs."""
+    if pa.types.is_dictionary(found):
+        return stored_type(found.value_type)
+    if pa.types.is_large_string(found) or found == pa.string_view():
+        return pa.string()
+    if pa.types.is_large_binary(found) or found == pa.binary_view():
+        return pa.binary()
+    if pa.types.is_timestamp(found) and found.unit != "ns":
+        return pa.timestamp("us", None if found.tz is None else "UTC")
+    if pa.types.is_date64(found):
+        return pa.date32()
+    if pa.types.is_struct(found):
+        return pa.struct([pa.field(f.name, stored_type(f.type)) for f in _fields(found)])
+    if pa.types.is_map(found):
+        return pa.map_(stored_type(found.key_type), stored_type(found.item_type))
+    if pa.types.is_list(found) or pa.types.is_large_list(found):
+        return pa.list_(pa.field("element", stored_type(found.value_type)))
+    return found
+
+
+def _fields(found: Any) -> list[Any]:
+    return [found.field(n) for n in range(found.num_fields)]
+
+
+def widened(known: pa.Schema | None, wanted: pa.Schema, evolve: str, name: str) -> pa.Schema:
+    """The schema of a table that takes files of `wanted`.
+
+    Args:
+        known: the table's; None: there is no table.
+        wanted: of the files to be written.
+        evolve: "add": new columns are added; "fail", "ignore": see the error.
+        name: the table's, for messages.
+
+    Raises:
+        IngestError: a column has another type, or is new and `evolve` does not add it.
+    """
+    if known is None:
+        return wanted
+    new = []
+    for field in wanted:
+        at = known.get_field_index(field.name)
+        if at < 0:
+            new.append(field)
+        elif not alike(known.field(at).type, field.type):
+            raise IngestError(f"column {field.name} of {name} is {known.field(at).type} and would become {field.type}: "
+                              "give the type that the table has, or another table")
+    if new and evolve == "fail":
+        raise IngestError(f"{name} has no column {new[0].name} ({new[0].type}): evolve=add adds it, evolve=ignore "
+                          "leaves it out")
+    if new and evolve == "add":
+        return pa.schema([*known, *new])
+    return known
+
+
+def alike(one: pa.DataType, other: pa.DataType) -> bool:
+    """Whether two types are the same in a file, whatever their children are called."""
+    one, other = stored_type(one), stored_type(other)
+    if pa.types.is_struct(one) and pa.types.is_struct(other):
+        ours, theirs = _fields(one), _fields(other)
+        return [f.name for f in ours] == [f.name for f in theirs] and \
+            all(alike(a.type, b.type) for a, b in zip(ours, theirs, strict=True))
+    if pa.types.is_list(one) and pa.types.is_list(other):
+        return alike(one.value_type, other.value_type)
+    if pa.types.is_map(one) and pa.types.is_map(other):
+        return alike(one.key_type, other.key_type) and alike(one.item_type, other.item_type)
+    return bool(one == other)
+
+
+def schema_text(schema: pa.Schema) -> str:
+    return base64.b64encode(schema.serialize().to_pybytes()).decode()
+
+
+def schema_from_text(text: str) -> pa.Schema:
+    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text)))

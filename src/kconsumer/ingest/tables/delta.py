@@ -1,0 +1,291 @@
+"""DeltaLake: a Delta table, whose log has the offsets as transactions of applications.
+
+Owns: the folder `kconsumer/JOB` of the table, where tasks write; the table's property `kconsumer.JOB`. Threads: the
+driver's. Never: commits where another run of the job has committed since.
+
+A commit has the files and, each as the version of a transaction: the number of the commit (application
+`kconsumer/JOB`), the run (`kconsumer/JOB/run`), and the next offset of each partition that has moved
+(`kconsumer/JOB/TOPIC/PARTITION/ID` with the topic's id). Delta lets only one of two concurrent commits with the same
+application succeed. It does not compare versions, so that the number is looked at before each commit, in the same
+snapshot that is committed on.
+
+Delta cannot list the applications of a log. The property says which there are: it is written before the first offset of
+a new topic. A topic that was recreated has several ids there; the last one that has an offset counts.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from kconsumer.ingest.errors import IngestError, OtherRunError
+from kconsumer.ingest.manifest import Commit, FileEntry, JobState
+from kconsumer.ingest.schemas import stored_type, widened
+from kconsumer.ingest.storage import Storage
+from kconsumer.ingest.tables.dead_letters import DeadLetters
+from kconsumer.ranges.offsets import NO_ID, Offsets, Place, Progress
+
+_HOME: Final = "kconsumer"
+_ATTEMPTS: Final = 10
+
+
+class DeltaTable:
+    """A Delta table.
+
+    Args:
+        storage: its folder.
+        job: the name of the job.
+        dead_letters: the folder for bad records.
+        evolve: what happens to fields that the table does not have: "add", "fail" or "ignore".
+
+    Raises:
+        IngestError: deltalake is not installed.
+    """
+
+    def __init__(self, storage: Storage, job: str, dead_letters: Storage | None = None, evolve: str = "add") -> None:
+        try:
+            import deltalake  # noqa: F401
+        except ImportError as error:
+            raise IngestError(f"the format delta needs deltalake ({error}): pip install 'kconsumer[delta]'") from error
+        self.storage = storage
+        self.staging = f"{_HOME}/{job}"
+        self._job = job
+        self._app = f"{_HOME}/{job}"
+        self._evolve = evolve
+        self._letters = None if dead_letters is None else DeadLetters(dead_letters, job)
+        self._delta: Any = None
+        self._state = JobState()
+        self._known: dict[str, Any] = {}  # the property
+
+    @property
+    def name(self) -> str:
+        return self.storage.uri
+
+    # ---- the driver's calls
+
+    def open(self) -> JobState:
+        import deltalake
+
+        if deltalake.DeltaTable.is_deltatable(self._uri, self._storage_options):
+            self._delta = deltalake.DeltaTable(self._uri, storage_options=self._storage_options)
+            self._state = self._read_state()
+        if self._letters is not None:
+            self._letters.open(self._state)
+        return self._state
+
+    def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> list[str]:
+        import deltalake
+
+        for field in schema:
+            _check_type(field.name, field.type)
+        if self._delta is None:
+            self._create(schema, partition_by)
+        found = list(self._delta.metadata().partition_columns)
+        if found != list(partition_by):
+            raise IngestError(f"{self.name} is partitioned by {', '.join(found) or 'nothing'}, not by "
+                              f"{', '.join(partition_by) or 'nothing'}: give what the table has")
+        known = pa.schema(self._delta.schema().to_arrow())
+        wanted = widened(known, schema, self._evolve, self.name)
+        new = [field for field in wanted if field.name not in known.names]
+        if new:
+            fields = deltalake.Schema.from_arrow(pa.schema(new)).fields
+            self._again(lambda: self._delta.alter.add_columns(fields))
+        return list(wanted.names)
+
+    def claim(self, run: int, cluster: str | None) -> None:
+        state = self._state
+        self._state = JobState(state.number, state.run, state.progress, cluster)
+        self._write_known(state.progress)
+        self._append([], {f"{self._app}/run": run}, JobState(state.number + 1, run, state.progress, cluster))
+
+    def commit(self, commit: Commit) -> None:
+        state = self._state
+        self._write_known(commit.progress)
+        before = {**state.progress.gone, **state.progress.offsets}
+        moved = {self._offset_app(place, commit.progress): at for place, at in commit.progress.offsets.items()
+                 if before.get(place) != at or state.progress.ids.get(place[0]) != commit.progress.ids.get(place[0])}
+        if self._letters is not None:
+            self._letters.prepare(state.run, state.number + 1, commit.dead_letters)
+        self._append(commit.files, moved, JobState(state.number + 1, state.run, commit.progress, state.cluster))
+        if self._letters is not None and commit.dead_letters:
+            self._letters.publish(self._state.run, self._state.number)
+
+    def orphans(self) -> list[str]:
+        """Files of earlier runs that the log does not know.
+
+        1. The files are listed. 2. The log says which run is the present one, and which files there are or were.
+        """
+        folder = self.storage.open()
+        found = [name for name, _ in folder.files(self.staging)]
+        letters = [] if self._letters is None else self._letters.staged()
+        if self._delta is None:
+            return []
+        self._delta.update_incremental()
+        run = self._delta.transaction_version(f"{self._app}/run") or 0
+        own = f"{self.staging}/{run}/"
+        old = [name for name in found if not name.startswith(own)]
+        if old:
+            root = self._delta.table_uri.rstrip("/") + "/"
+            known = {uri.removeprefix(root).removeprefix(folder.root + "/") for uri in self._delta.file_uris()}
+            # Files that another commit has removed belong to older versions, until they are vacuumed.
+            known.update(self._delta.vacuum(retention_hours=0, dry_run=True, enforce_retention_duration=False))
+            old = [name for name in old if name not in known]
+        return old + [f"dead letters: {name}" for name in letters if f"/staged/{run}/" not in name]
+
+    def remove(self, names: list[str]) -> None:
+        folder = self.storage.open()
+        for name in names:
+            letter = name.removeprefix("dead letters: ")
+            if letter == name:
+                folder.delete(name)
+            elif self._letters is not None:
+                self._letters.remove(letter)
+
+    def compact(self, target_bytes: int) -> int:
+        if self._delta is None:
+            return 0
+        done = self._delta.optimize.compact(target_size=target_bytes)
+        return int(done["numFilesRemoved"])
+
+    # ---- the state
+
+    def _read_state(self) -> JobState:
+        number = self._delta.transaction_version(self._app) or 0
+        run = self._delta.transaction_version(f"{self._app}/run") or 0
+        self._known = json.loads(self._delta.metadata().configuration.get(self._property, "{}"))
+        gone_places = {(topic, partition) for topic, partition in self._known.get("gone", [])}
+        offsets: Offsets = {}
+        gone: Offsets = {}
+        ids: dict[str, str] = {}
+        for topic, about in self._known.get("topics", {}).items():
+            for topic_id in reversed(about["ids"]):
+                found = self._offsets(topic, topic_id, about["partitions"])
+                if found:
+                    ids[topic] = topic_id
+                    for place, at in found.items():
+                        (gone if place in gone_places else offsets)[place] = at
+                    break
+        return JobState(number, run, Progress(offsets, ids, gone), self._known.get("cluster"))
+
+    def _offsets(self, topic: str, topic_id: str, count: int) -> Offsets:
+        found = {(topic, p): self._delta.transaction_version(f"{self._app}/{topic}/{p}/{topic_id}")
+                 for p in range(count)}
+        return {place: at for place, at in found.items() if at is not None}
+
+    def _offset_app(self, place: Place, progress: Progress) -> str:
+        return f"{self._app}/{place[0]}/{place[1]}/{progress.ids.get(place[0], NO_ID)}"
+
+    @property
+    def _property(self) -> str:
+        return f"kconsumer.{self._job}"
+
+    def _write_known(self, progress: Progress) -> None:
+        """The property, before offsets of something that it does not name."""
+        topics: dict[str, Any] = {name: dict(about) for name, about in self._known.get("topics", {}).items()}
+        for topic, partition in progress.offsets:
+            about = topics.setdefault(topic, {"ids": [], "partitions": 0})
+            about["partitions"] = max(about["partitions"], partition + 1)
+            topic_id = progress.ids.get(topic, NO_ID)
+            if topic_id not in about["ids"]:
+                about["ids"] = [*about["ids"], topic_id]
+        known = {"cluster": self._state.cluster, "topics": topics, "gone": sorted(map(list, progress.gone))}
+        if known != self._known:
+            text = json.dumps(known)
+            self._again(lambda: self._delta.alter.set_table_properties({self._property: text},
+                                                                       raise_if_not_exists=False))
+            self._known = known
+
+    # ---- commits
+
+    def _append(self, files: Sequence[FileEntry], versions: dict[str, int], state: JobState) -> None:
+        from deltalake.transaction import AddAction, CommitProperties, Transaction
+
+        now = int(time.time() * 1000)
+        actions = [AddAction(entry.path, entry.bytes, dict(entry.partition), now, True, entry.stats)
+                   for entry in files]
+        transactions = [Transaction(app, version, now) for app, version in
+                        {self._app: state.number, **versions}.items()]
+
+        def commit() -> None:
+            self._check(state)
+            self._delta.create_write_transaction(
+                actions, "append", self._delta.schema(), self._delta.metadata().partition_columns,
+                commit_properties=CommitProperties(app_transactions=transactions))
+
+        self._again(commit, lambda: self._is_ours(state))
+        self._state = state
+
+    def _again(self, act: Callable[[], Any], done: Callable[[], bool] = lambda: False) -> None:
+        """Do it, again where another writer of the table has committed meanwhile.
+
+        Args:
+            act: what commits.
+            done: whether a commit that failed has been written all the same.
+        """
+        from deltalake.exceptions import CommitFailedError
+
+        for left in reversed(range(_ATTEMPTS)):
+            try:
+                act()
+            except CommitFailedError as error:
+                self._delta.update_incremental()
+                if not done():
+                    if not left:
+                        raise IngestError(f"cannot commit to {self.name}: {error}") from error
+                    continue
+            self._delta.update_incremental()
+            return
+
+    def _check(self, state: JobState) -> None:
+        found = self._delta.transaction_version(self._app) or 0
+        if found != state.number - 1:
+            raise OtherRunError(
+                f"another run of job {self._job!r} writes to {self.name}: it has claimed the table after this run "
+                "began; stop one of them, or give each a name of its own")
+
+    def _is_ours(self, state: JobState) -> bool:
+        return bool(self._delta.transaction_version(self._app) == state.number
+                    and self._delta.transaction_version(f"{self._app}/run") == state.run)
+
+    # ---- the table
+
+    @property
+    def _uri(self) -> str:
+        return self.storage.open().root if self.storage.is_local else self.storage.uri
+
+    @property
+    def _storage_options(self) -> dict[str, str] | None:
+        return None if self.storage.is_local else dict(self.storage.options)
+
+    def _create(self, schema: pa.Schema, partition_by: Sequence[str]) -> None:
+        import deltalake
+        from deltalake.exceptions import DeltaError
+
+        nullable = pa.schema([field.with_nullable(True) for field in schema])
+        self.storage.open().make()
+        try:
+            self._delta = deltalake.DeltaTable.create(
+                self._uri, nullable, partition_by=list(partition_by), storage_options=self._storage_options)
+        except DeltaError:  # another run was quicker, which the claim finds out
+            self._delta = deltalake.DeltaTable(self._uri, storage_options=self._storage_options)
+
+
+def _check_type(name: str, found: pa.DataType) -> None:
+    """Raise IngestError for a type that Delta does not have."""
+    if pa.types.is_struct(found):
+        for n in range(found.num_fields):
+            _check_type(f"{name}.{found.field(n).name}", found.field(n).type)
+    elif pa.types.is_map(found):
+        _check_type(name, found.key_type)
+        _check_type(name, found.item_type)
+    elif pa.types.is_list(found):
+        _check_type(name, found.value_type)
+    elif (pa.types.is_unsigned_integer(found) or pa.types.is_time(found) or pa.types.is_duration(found)
+          or pa.types.is_interval(found) or pa.types.is_decimal256(found) or pa.types.is_float16(found)
+          or pa.types.is_fixed_size_binary(found) or pa.types.is_null(found) or found == pa.timestamp("ns")
+          or stored_type(found) != found):
+        raise IngestError(f"column {name} is {found}, which Delta does not have: give another type, or leave it out")

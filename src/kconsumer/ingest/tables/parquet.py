@@ -1,0 +1,200 @@
+"""ParquetTable: a folder of Parquet files, with a log that says which records of the topics are in it.
+
+Owns: the folder `_kconsumer/JOB`: `log/` and `staged/`. Threads: the driver's. Never: shows a reader a file that is not
+committed, or a record twice.
+
+Tasks write to `staged/`, under a name that no glob for Parquet finds. A record of the log is the commit: it has the
+next offsets, and the name that each staged file gets. A record is a new file whose number is one above the last one's,
+so that of two runs only one can write it. Then the files get their names. A run that is killed between the two leaves
+this to the next one, which finds the names in the log.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from kconsumer.ingest.errors import IngestError, OtherRunError
+from kconsumer.ingest.manifest import Commit, FileEntry, JobState
+from kconsumer.ingest.schemas import schema_from_text, schema_text, widened
+from kconsumer.ingest.storage import Storage
+from kconsumer.ranges.offsets import Progress
+
+_HOME: Final = "_kconsumer"
+_KEPT: Final = 20  # records of the log
+_VERSION: Final = 1
+
+
+@dataclass(frozen=True)
+class _Record:
+    """A record of the log."""
+
+    state: JobState
+    schema: str | None
+    moves: tuple[tuple[str, str], ...] = ()  # staged name, name for readers
+    dead_letters: tuple[tuple[str, str], ...] = ()
+
+    def to_bytes(self) -> bytes:
+        state = self.state
+        return json.dumps({
+            "version": _VERSION, "number": state.number, "run": state.run, "cluster": state.cluster,
+            "offsets": state.progress.to_json(), "schema": self.schema, "files": self.moves,
+            "dead_letters": self.dead_letters}).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes, name: str) -> _Record:
+        try:
+            found = json.loads(data)
+            if found["version"] != _VERSION:
+                raise IngestError(f"{name} was written by a newer version of kconsumer")
+            state = JobState(found["number"], found["run"], Progress.from_json(found["offsets"]), found["cluster"])
+            moves, letters = ([(str(a), str(b)) for a, b in found[key]] for key in ("files", "dead_letters"))
+            return cls(state, found["schema"], tuple(moves), tuple(letters))
+        except (ValueError, KeyError, TypeError) as error:
+            raise IngestError(f"{name} is not a record of an ingestion: {error!r}") from error
+
+
+class ParquetTable:
+    """Plain Parquet.
+
+    Args:
+        storage: the folder.
+        job: the name of the job.
+        dead_letters: the folder for bad records.
+        evolve: what happens to fields that the table does not have: "add", "fail" or "ignore".
+    """
+
+    def __init__(self, storage: Storage, job: str, dead_letters: Storage | None = None, evolve: str = "add") -> None:
+        self.storage = storage
+        self._job = job
+        self._evolve = evolve
+        self._folder = storage.open()
+        self._letters = None if dead_letters is None else dead_letters.open()
+        self._home = f"{_HOME}/{job}"
+        self.staging = f"{self._home}/staged"
+        self._state = JobState()
+        self._schema: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.storage.uri
+
+    # ---- the driver's calls
+
+    def open(self) -> JobState:
+        self._folder.make(f"{self._home}/log")
+        self._folder.make(self.staging)
+        if self._letters is not None:
+            self._letters.make(self.staging)
+        numbers = self._numbers()
+        if not numbers:
+            self._refuse_foreign()
+            return self._state
+        record = self._read(numbers[-1])
+        self._state, self._schema = record.state, record.schema
+        self._publish(record)
+        return self._state
+
+    def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> list[str]:
+        known = None if self._schema is None else schema_from_text(self._schema)
+        found = widened(known, schema, self._evolve, self.name)
+        self._schema = schema_text(found)
+        return list(found.names)
+
+    def claim(self, run: int, cluster: str | None) -> None:
+        state = self._state
+        self._append(_Record(JobState(state.number + 1, run, state.progress, cluster), self._schema))
+
+    def commit(self, commit: Commit) -> None:
+        state = self._state
+        moves, letters = (tuple((entry.path, self._final(entry, n)) for n, entry in enumerate(entries))
+                          for entries in (commit.files, commit.dead_letters))
+        record = _Record(JobState(state.number + 1, state.run, commit.progress, state.cluster), self._schema,
+                         moves, letters)
+        self._append(record)
+        self._publish(record)
+        self._forget()
+
+    def orphans(self) -> list[str]:
+        """Files of earlier runs of the job. Those of the present run lie in its own folder.
+
+        1. The files are listed. 2. The log says which run is the present one. A run that claims the job after step 1
+        has no file in the list.
+        """
+        found = [("", name) for name, _ in self._folder.files(self.staging)]
+        if self._letters is not None:
+            found += [("dead letters: ", name) for name, _ in self._letters.files(self.staging)]
+        numbers = self._numbers()
+        run = self._read(numbers[-1]).state.run if numbers else 0
+        return [mark + name for mark, name in found if not name.startswith(f"{self.staging}/{run}/")]
+
+    def remove(self, names: list[str]) -> None:
+        for name in names:
+            letter = name.removeprefix("dead letters: ")
+            (self._folder if letter == name or self._letters is None else self._letters).delete(letter)
+
+    def compact(self, target_bytes: int) -> int:
+        raise IngestError("plain Parquet cannot be compacted: a reader could see records twice; use delta or iceberg")
+
+    # ---- the log
+
+    def _numbers(self) -> list[int]:
+        names = [name.rpartition("/")[2] for name, _ in self._folder.files(f"{self._home}/log")]
+        return sorted(int(name.removesuffix(".json")) for name in names if name.endswith(".json"))
+
+    def _name(self, number: int) -> str:
+        return f"{self._home}/log/{number:020d}.json"
+
+    def _read(self, number: int) -> _Record:
+        name = self._name(number)
+        return _Record.from_bytes(self._folder.read(name), self._folder.path(name))
+
+    def _append(self, record: _Record) -> None:
+        if not self._folder.create(self._name(record.state.number), record.to_bytes()):
+            raise OtherRunError(
+                f"another run of job {self._job!r} writes to {self.name}: it has claimed the table after this run "
+                "began; stop one of them, or give each a name of its own")
+        self._state = record.state
+
+    def _forget(self) -> None:
+        """Remove old records of the log, of which nothing is left to be done."""
+        old = self._state.number - _KEPT
+        if old > 0 and old % _KEPT == 0:
+            for number in self._numbers():
+                if number <= old:
+                    self._folder.delete(self._name(number))
+
+    # ---- the files
+
+    def _final(self, entry: FileEntry, n: int) -> str:
+        parts = "".join(f"{name}={escaped(value)}/" for name, value in entry.partition)
+        return f"{parts}{self._job}-{self._state.number + 1:08d}-{n:04d}.parquet"
+
+    def _publish(self, record: _Record) -> None:
+        for folder, moves in ((self._folder, record.moves), (self._letters, record.dead_letters)):
+            if moves and folder is None:
+                raise IngestError(f"the last commit of {self.name} has dead letters that are not published yet: give "
+                                  "their folder")
+            for staged, final in moves:
+                assert folder is not None
+                folder.publish(staged, final)
+
+    def _refuse_foreign(self) -> None:
+        """Files that no job has written would be read beside ours, and the same records perhaps with them."""
+        if self._evolve and any(name.endswith(".parquet") for name, _ in self._folder.files(recursive=False)) \
+                and not self._other_jobs():
+            raise IngestError(f"{self.name} has Parquet files that no ingestion has written: give an empty folder")
+
+    def _other_jobs(self) -> bool:
+        return any(f"{self._home}/" not in name for name, _ in self._folder.files(_HOME))
+
+
+def escaped(value: str | None) -> str:
+    """A value as Hive's folders have it."""
+    if value is None:
+        return "__HIVE_DEFAULT_PARTITION__"
+    return "".join(c if c.isalnum() or c in "-_. +" else "".join(f"%{b:02X}" for b in c.encode()) for c in value)

@@ -1,0 +1,156 @@
+"""A task: ranges of offsets become files.
+
+Owns: Task, run_task. Threads: a worker's, one task at a time. Never: commits anything; a task that is run again writes
+other files.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kconsumer.config.values import configuration_error
+from kconsumer.ingest.errors import BadRecordError
+from kconsumer.ingest.manifest import TaskResult
+from kconsumer.ingest.output import BAD_COLUMN, Output, PartitionColumn
+from kconsumer.ingest.schemas import BAD_RECORD, DEAD_LETTERS
+from kconsumer.ingest.writing import FileWriter
+from kconsumer.ranges.offsets import OffsetRange
+from kconsumer.ranges.options import ReadOptions
+from kconsumer.ranges.reading import RangeReading
+
+_MAX_RECORDS: Final = 65_536  # of a batch: decoders are as fast with fewer, but calls are not free
+_SUFFIX: Final = re.compile(r"\W")
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one task does."""
+
+    ranges: tuple[OffsetRange, ...]
+    read: ReadOptions
+    output: Output
+    staged: bool = False  #: files have a name that no glob for Parquet finds
+
+
+def run_task(task: Task) -> TaskResult:
+    """Read the ranges, and write what is in them.
+
+    Raises:
+        BadRecordError: a record cannot be decoded, and such records fail the run.
+        KafkaException: a range cannot be read.
+        OSError: a file cannot be written.
+    """
+    return _TaskRun(task).run()
+
+
+class _TaskRun:
+    """One attempt."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._output = output = task.output
+        self._schema = output.schema()
+        self._names = {name: given for name, given in output.metadata}
+        ending = "parquet.staged" if task.staged else "parquet"
+        attempt = uuid.uuid4().hex
+        self._files = FileWriter(output.storage, output.folder, f"{attempt}-%d.{ending}", self._schema, output.files,
+                                 partition_by=[column.name for column in output.partitions])
+        self._letters = None
+        if output.letters is not None:
+            self._letters = FileWriter(output.letters, output.letters_folder, f"{attempt}-%d.parquet.staged",
+                                       DEAD_LETTERS, replace(output.files, sort_by=()))
+        self._rows = self._bytes = self._bad = 0
+
+    def run(self) -> TaskResult:
+        try:
+            for wanted in self._task.ranges:
+                for batch in RangeReading(self._task.read, wanted, _MAX_RECORDS).batches():
+                    self._rows += len(batch)
+                    self._bytes += batch.nbytes
+                    self._files.write(self._columns(batch))
+            files = self._files.close()
+            letters = () if self._letters is None else self._letters.close()
+        except BaseException:
+            self._files.abandon()
+            if self._letters is not None:
+                self._letters.abandon()
+            raise
+        return TaskResult(self._task.ranges, files, letters, self._rows, self._bytes, self._bad)
+
+    def _columns(self, batch: Any) -> pa.RecordBatch:
+        """The columns of the table, of a batch of records."""
+        output = self._output
+        names = [name for name, _ in output.metadata]
+        bad: Any = None
+        if output.decoder is None:
+            found = pa.record_batch(batch.with_headers() if "headers" in names else batch)
+            columns = {given: found.column(name) for name, given in output.metadata}
+            columns["value"] = found.column("value")
+        else:
+            decoded = batch.decode(value=output.decoder, metadata=names, flatten=output.flatten)
+            found = pa.record_batch(decoded)
+            columns = dict(zip([*(given for _, given in output.metadata), *found.schema.names[len(names):]],
+                               found.columns, strict=True))
+            errors = decoded.errors
+            if errors:
+                bad = self._bad_records(batch, errors)
+            if output.bad == "column":
+                columns[BAD_COLUMN] = pa.nulls(len(batch), BAD_RECORD) if bad is None else bad
+        for column in output.partitions:
+            if column.function is not None:
+                columns[column.name] = evaluate(column, columns[column.source or ""])
+        made = pa.RecordBatch.from_arrays([_as(columns[field.name], field.type) for field in self._schema],
+                                          schema=self._schema)
+        if bad is not None and output.bad == "dead-letter":
+            return made.filter(bad)
+        return made
+
+    def _bad_records(self, batch: Any, errors: list[Any]) -> Any:
+        """The column of bad records; for dead letters: which records are good."""
+        output = self._output
+        self._bad += len(errors)
+        if output.bad == "fail":
+            error, record = errors[0], batch[errors[0].row]
+            field = f"field {error.field}: " if error.field else ""
+            raise BadRecordError(
+                f"{record.topic()} [{record.partition()}] at offset {record.offset()}: {field}{error.reason} (byte "
+                f"{error.position} of the value); bad records as a column or as dead letters let the run go on")
+        rows = [error.row for error in errors]
+        if output.bad == "column":
+            by_row = {error.row: {"reason": error.reason, "field": error.field or None, "position": error.position,
+                                  "value": error.value} for error in errors}
+            return pa.array([by_row.get(row) for row in range(len(batch))], BAD_RECORD)
+        assert self._letters is not None
+        found = pa.record_batch(batch.with_headers())
+        columns = {"reason": pa.array([error.reason for error in errors]),
+                   "field": pa.array([error.field or None for error in errors], pa.string()),
+                   "position": pa.array([error.position for error in errors], pa.int64())}
+        wanted = pa.array(rows)
+        columns.update({field.name: _as(found.column(field.name), field.type).take(wanted) for field in DEAD_LETTERS
+                        if field.name not in columns})
+        self._letters.write(pa.RecordBatch.from_arrays(
+            [_as(columns[field.name], field.type) for field in DEAD_LETTERS], schema=DEAD_LETTERS))
+        good = set(range(len(batch))).difference(rows)
+        return pa.array([row in good for row in range(len(batch))])
+
+
+def _as(column: pa.Array, wanted: pa.DataType) -> pa.Array:
+    return column if column.type == wanted else column.cast(wanted)
+
+
+def evaluate(column: PartitionColumn, source: pa.Array) -> pa.Array:
+    """The values of a partition that is added; times are those of UTC."""
+    if column.function in ("to_date", "date"):
+        return source.cast(pa.timestamp("us")).cast(pa.date32(), safe=False) if pa.types.is_timestamp(source.type) \
+            else source.cast(pa.date32())
+    if column.function == "hour" and pa.types.is_date(source.type):
+        raise configuration_error(f"cannot partition by hour({column.source}): it is a date")
+    plain = source.cast(pa.timestamp("us")) if pa.types.is_timestamp(source.type) else source
+    function = {"year": pc.year, "month": pc.month, "day": pc.day, "hour": pc.hour}[column.function or ""]
+    return function(plain).cast(pa.int32())

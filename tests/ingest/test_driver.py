@@ -1,0 +1,217 @@
+"""The driver over a real folder of Parquet, stepped by hand and killed anywhere: each record once."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scene import Dying, Killed, Process, World
+
+from kconsumer.ingest.driver import State
+from kconsumer.ingest.errors import IngestError, OtherRunError
+from kconsumer.ingest.manifest import JobState
+from kconsumer.ingest.storage import Folder, Storage
+from kconsumer.ingest.tables import parquet
+from kconsumer.ingest.tables.parquet import ParquetTable
+
+SEEDS = 30
+
+
+def dying_table(world_folder: Path) -> Callable[[Process], ParquetTable]:
+    def make(process: Process) -> ParquetTable:
+        table = ParquetTable(Storage(str(world_folder)), "job")
+        table._folder = Dying(table._folder, process)  # type: ignore[assignment]
+        return table
+
+    return make
+
+
+@pytest.fixture(autouse=True)
+def no_sync(monkeypatch: pytest.MonkeyPatch):
+    """A process that is killed loses nothing that it has written; only a machine does."""
+    monkeypatch.setattr("os.fsync", lambda descriptor: None)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path / "table", dying_table(tmp_path / "table"))
+
+
+def test_the_steps_of_a_run(world: World):
+    world.produce(0, 5)
+    process = world.process(limit=3)
+    states = list(process.steps())
+    again = [State.RUN, State.COMMIT, State.PLAN]
+    assert states == [State.PLAN, State.CLAIM, *again, *again, State.DONE]
+    assert world.rows() == world.expected()
+
+
+def test_a_run_without_new_records_writes_nothing(world: World):
+    world.produce(1, 4)
+    world.finish()
+    before = sorted(path for path in world.folder.rglob("*"))
+    process = world.process()
+    assert list(process.steps()) == [State.PLAN, State.DONE]
+    assert sorted(path for path in world.folder.rglob("*")) == before
+
+
+def test_what_comes_during_an_available_now_run_is_left_for_the_next(world: World):
+    world.produce(0, 4)
+    process = world.process()
+    for state in process.steps():
+        if state is State.RUN:
+            world.produce(0, 4)
+    assert len(world.rows()) == 4
+    world.finish()
+
+
+def test_an_interval_run_waits_and_goes_on_until_it_is_stopped(world: World):
+    world.produce(0, 4)
+    process = world.process(interval=10.0)
+    waited = 0
+    began = world.time
+    for state in process.steps():
+        if state is State.WAIT:
+            waited += 1
+            if waited == 3:
+                world.produce(2, 5)
+            if waited > 6:
+                process.driver.stop()
+    assert world.rows() == world.expected()
+    assert world.time - began >= 20
+
+
+def test_a_stopped_run_commits_what_is_running(world: World):
+    world.produce(0, 20)
+    process = world.process()
+    for state in process.steps():
+        if state is State.COMMIT:
+            process.driver.stop()
+    assert len(world.rows()) == 7
+    world.finish()
+
+
+def test_another_cluster_is_refused(world: World, monkeypatch: pytest.MonkeyPatch):
+    world.produce(0, 1)
+    world.finish()
+    monkeypatch.setattr(world, "cluster_id", lambda: "other")
+    with pytest.raises(IngestError, match=r"another Kafka cluster \(its id is cluster, that of the brokers given is"):
+        world.process().to_end()
+
+
+def test_a_result_that_is_missing_fails_the_run(world: World, monkeypatch: pytest.MonkeyPatch):
+    world.produce(0, 1)
+    process = world.process()
+    monkeypatch.setattr(process, "map", lambda tasks, what: [])
+    with pytest.raises(IngestError, match="not those of the plan"):
+        process.to_end()
+    world.finish()
+
+
+def test_of_two_runs_at_once_one_is_fenced(world: World):
+    world.produce(0, 20)
+    first, second = world.process(), world.process()
+    while first.driver.step() is not State.COMMIT:
+        pass
+    while second.driver.step() is not State.RUN:
+        pass
+    with pytest.raises(OtherRunError, match="another run of job 'job' writes to"):
+        first.to_end()
+    second.to_end()
+    assert world.rows() == world.expected()
+
+
+def test_orphans_go_with_the_claim_and_nothing_else_does(world: World):
+    world.produce(0, 5)
+    process = world.process()
+    while process.driver.step() is not State.COMMIT:
+        pass  # killed before the commit
+    staged = world.folder / "_kconsumer/job/staged/1"
+    assert len(list(staged.iterdir())) >= 1
+    table = ParquetTable(Storage(str(world.folder)), "job")
+    table.open()
+    assert table.orphans() == []  # they may be committed yet: nobody else has claimed the job
+    later = world.process()
+    while later.driver.step() is not State.COMMIT:
+        pass
+    assert list(staged.iterdir()) == []
+    assert table.orphans() == []
+    later.to_end()
+    assert world.rows() == world.expected()
+
+
+def simulate(world: World, seed: int) -> None:
+    """Random histories of one or two runs at once, killed anywhere, with a reader that looks all the time."""
+    chance = random.Random(seed)
+    alive: list[Any] = []
+    for _ in range(chance.randrange(4, 14)):
+        for _ in range(chance.randrange(3)):
+            world.produce(chance.randrange(3), chance.randrange(1, 9))
+        if not alive or (len(alive) < 2 and chance.random() < 0.2):
+            process = world.process(limit=chance.choice((2, 7, 100)))
+            if chance.random() < 0.4:
+                process.dies_at = chance.randrange(60)
+            elif chance.random() < 0.7:
+                process.dies_after_creating = chance.randrange(1, 4)
+            alive.append(process.steps())
+        process = chance.choice(alive)
+        for _ in range(chance.randrange(1, 8)):
+            try:
+                ended = next(process, None) is None
+            except (Killed, OtherRunError):
+                ended = True
+            world.check_reader()
+            if ended:
+                alive.remove(process)
+                break
+    world.finish()
+
+
+@pytest.mark.parametrize("seeds", [range(SEEDS), pytest.param(range(SEEDS, 600), marks=[
+    pytest.mark.slow, pytest.mark.timeout(1200)])], ids=["few", "many"])
+def test_each_record_is_there_once_whatever_is_killed(tmp_path: Path, seeds: range):
+    for seed in seeds:
+        folder = tmp_path / str(seed)
+        try:
+            simulate(World(folder, dying_table(folder)), seed)
+        except BaseException as error:
+            raise AssertionError(f"seed {seed}") from error
+
+
+def _always_created(self: Folder, name: str, data: bytes) -> bool:
+    Path(self.path(name)).write_bytes(data)
+    return True
+
+
+def _never_published(self: ParquetTable) -> JobState:
+    self._folder.make(f"{self._home}/log")
+    numbers = self._numbers()
+    if numbers:
+        record = self._read(numbers[-1])
+        self._state, self._schema = record.state, record.schema
+    return self._state
+
+
+def _offsets_after_files(self: ParquetTable, commit: Any) -> None:
+    """Publishes first and writes the record of the log then."""
+    state = self._state
+    moves = tuple((entry.path, self._final(entry, n)) for n, entry in enumerate(commit.files))
+    record = parquet._Record(JobState(state.number + 1, state.run, commit.progress, state.cluster), self._schema, moves)
+    self._publish(record)
+    self._append(record)
+
+
+@pytest.mark.parametrize(("cls", "name", "bug"), [
+    (Folder, "create", _always_created),
+    (ParquetTable, "open", _never_published),
+    (ParquetTable, "commit", _offsets_after_files),
+])
+def test_a_planted_bug_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cls: Any, name: str, bug: Any):
+    monkeypatch.setattr(cls, name, bug)
+    with pytest.raises((AssertionError, IngestError)):
+        for seed in range(SEEDS):
+            folder = tmp_path / str(seed)
+            simulate(World(folder, dying_table(folder)), seed)

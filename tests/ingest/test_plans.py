@@ -1,0 +1,131 @@
+"""Schemas in DDL, the packing of ranges into tasks, the columns of a table, and options: without a broker."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kconsumer.errors import ConfigurationError
+from kconsumer.ingest import IngestOptions
+from kconsumer.ingest.ddl import parse_schema
+from kconsumer.ingest.errors import IngestError
+from kconsumer.ingest.manifest import FileEntry, TaskResult
+from kconsumer.ingest.planner import Limits, Planner, pack
+from kconsumer.ingest.schemas import widened
+from kconsumer.ranges.offsets import OffsetRange
+
+BASE: dict[str, Any] = {"bootstrap_servers": "h:1", "topics": ("t",), "path": "out"}
+JSON: dict[str, Any] = {**BASE, "value": "json", "schema": "a INT, time TIMESTAMP"}
+
+
+@pytest.mark.parametrize(("text", "schema"), [
+    ("a INT, b STRING", pa.schema([("a", pa.int32()), ("b", pa.string())])),
+    ("`a b`: bigint NOT NULL COMMENT 'it\\'s', c double",
+     pa.schema([pa.field("a b", pa.int64(), False), ("c", pa.float64())])),
+    ("d DECIMAL(10,2), e DEC, f VARCHAR(10)",
+     pa.schema([("d", pa.decimal128(10, 2)), ("e", pa.decimal128(10, 0)), ("f", pa.string())])),
+    ("a ARRAY<STRUCT<x: INT, y: MAP<STRING, DATE>>>", pa.schema([("a", pa.list_(pa.field("element", pa.struct([
+        ("x", pa.int32()), ("y", pa.map_(pa.string(), pa.date32()))]))))])),
+    ('{"type": "struct", "fields": [{"name": "a", "type": "timestamp_ntz", "nullable": false, "metadata": {}}]}',
+     pa.schema([pa.field("a", pa.timestamp("us"), False)])),
+])
+def test_schemas_of_spark(text: str, schema: pa.Schema):
+    assert parse_schema(text) == schema
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("", "expected the name of a column"), ("a", "expected a type"), ("a INT,", "expected the name of a column"),
+    ("a INTERVAL", "expected a type of Spark at character 3, found 'INTERVAL'"), ("a ARRAY<INT", "expected >"),
+    ("a INT b INT", "expected a comma or the end at character 7"), ("a DECIMAL(39)", "the precision is 1 to 38"),
+    ("a INT, A INT", "two columns 'A'"), ("a INT; b INT", "expected a name or a type at character 6"),
+    ("a " + "ARRAY<" * 70 + "INT" + ">" * 70, "nested more than"), ('{"type": "array"}', "KeyError"),
+    ('{"type": "array", "elementType": "int"}', "not that of a struct"),
+])
+def test_schemas_that_are_wrong(text: str, message: str):
+    with pytest.raises(ConfigurationError, match=message):
+        parse_schema(text)
+
+
+def ranges(*sizes: int) -> list[OffsetRange]:
+    return [OffsetRange("t", p, 5, 5 + size) for p, size in enumerate(sizes)]
+
+
+@pytest.mark.parametrize(("sizes", "parallelism", "counts"), [
+    ((), 4, []), ((1,), 4, [1]), ((5, 5, 5), 4, [3]), ((100_000,) * 4, 2, [2, 2]),
+    ((400_000,), 4, [1, 1, 1, 1]), ((300_000, 50_000, 50_000), 2, [1, 3]), ((105_000, 95_000), 2, [1, 1]),
+])
+def test_tasks_are_even_small_ranges_together_and_large_ones_cut(sizes: Any, parallelism: int, counts: list[int]):
+    tasks = pack(ranges(*sizes), parallelism)
+    assert [len(task) for task in tasks] == counts
+    for p, size in enumerate(sizes):
+        parts = [found for task in tasks for found in task if found.partition == p]
+        assert (parts[0].start, parts[-1].end) == (5, 5 + size)
+        assert all(one.end == other.start for one, other in itertools.pairwise(parts))
+
+
+def test_ten_thousand_partitions_are_planned():
+    tasks = pack(ranges(*range(10_000)), 100)
+    assert len(tasks) == 100
+    totals = [sum(found.size for found in task) for task in tasks]
+    assert sum(totals) == sum(range(10_000))
+    assert max(totals) <= 1.1 * min(totals)
+
+
+def test_a_trigger_takes_what_makes_files_of_the_target_size():
+    planner = Planner(Limits(target_bytes=1_000_000, max_seconds=10))
+    assert planner.limit(2) == 4_000_000
+    result = TaskResult((OffsetRange("t", 0, 0, 100_000),), (FileEntry("f", 100_000, 500_000),), (), 100_000, 1, 0)
+    planner.learn([result], 1.0)
+    assert planner.limit(2) == 400_000  # 5 bytes a row, two tasks
+    planner.learn([result], 100.0)
+    assert planner.limit(4) == 80_000  # 1,000 a second would take longer than 10 s; never less than a task is worth
+    assert Planner(Limits(max_offsets=5)).limit(8) == 5
+    assert Planner(Limits(max_bytes=10_240)).limit(8) == 10
+
+
+@pytest.mark.parametrize(("given", "message"), [
+    ({**BASE, "topics": ()}, "either topics or a pattern"),
+    ({**BASE, "path": " "}, "a path for the table"),
+    ({**BASE, "job": "a/b"}, "invalid job 'a/b'"),
+    ({**BASE, "format": "orc"}, "invalid format 'orc': expected one of parquet"),
+    ({**BASE, "schema": "a INT"}, "raw values are not decoded"),
+    ({**BASE, "value": "json"}, "json values need a schema"),
+    ({**JSON, "framing": "skip"}, "invalid framing 'skip'"),
+    ({**JSON, "bad_records": "dead-letter"}, "go together"),
+    ({**JSON, "metadata": ("ofset",)}, "'ofset' is not a column of records"),
+    ({**JSON, "metadata": ("offset=a",)}, "two columns are called 'a'"),
+    ({**JSON, "partition_by": ("day",)}, "cannot partition by day: the columns are"),
+    ({**JSON, "partition_by": ("day=to_date(a)",)}, "a is int32, not a timestamp or a date"),
+    ({**JSON, "partition_by": ("day=upper(a)",)}, "expected one of to_date"),
+    ({**JSON, "sort_by": ("b",)}, "cannot sort by b"),
+    ({**BASE, "value": "avro", "schema": '{"type": "rec'}, "cannot decode avro values"),
+    ({**BASE, "trigger": "soon"}, "option trigger"),
+    ({**BASE, "source": {"columns": "value"}}, "option columns cannot be set"),
+])
+def test_options_that_are_wrong(given: dict[str, Any], message: str):
+    with pytest.raises(ConfigurationError, match=message):
+        IngestOptions(**given)
+
+
+def test_the_columns_of_a_table():
+    options = IngestOptions(**{**JSON, "metadata": ("offset=kafka_offset",), "partition_by": ("day=to_date(time)",)})
+    schema = options.output("").schema()
+    assert schema.names == ["kafka_offset", "a", "time", "bad_record", "day"]
+    assert schema.field("day").type == pa.date32()
+    assert IngestOptions(**{**JSON, "flatten": False}).output("").schema().field("value").type == pa.struct(
+        [("a", pa.int32()), ("time", pa.timestamp("us", "UTC"))])
+
+
+def test_how_a_schema_grows():
+    known = pa.schema([("a", pa.int64())])
+    more = pa.schema([("b", pa.string()), ("a", pa.int64())])
+    assert widened(None, known, "add", "x") == known
+    assert widened(known, more, "add", "x").names == ["a", "b"]
+    assert widened(known, more, "ignore", "x") == known
+    with pytest.raises(IngestError, match=r"x has no column b \(string\)"):
+        widened(known, more, "fail", "x")
+    with pytest.raises(IngestError, match="column a of x is int64 and would become int32"):
+        widened(known, pa.schema([("a", pa.int32())]), "add", "x")
