@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -252,6 +253,7 @@ def test_a_query_of_sparks_source_that_was_killed_in_its_first_batch(
         for kind in ("{}", ".{}.crc"):
             (checkpoint / "offsets" / kind.format(1)).rename(checkpoint / "offsets" / kind.format(0))
             (checkpoint / "commits" / kind.format(0)).unlink()
+        shutil.rmtree(tmp_path / "rows")
     assert len(files.logged()) == 1 and '"0":103' in files.logged()[0]
     files.run(subscribe=name, startingOffsets="latest", checkpointLocation=str(tmp_path / "checkpoint"))
     assert files.offsets() == [(0, n) for n in range(3, 103)]
