@@ -40,10 +40,10 @@ FACE = Path("src/kconsumer")
 # The rooms of src/kconsumer, the core among them, from the bottom up.
 ROOMS = (
     "_version", "errors", "data", "telemetry", "serialization", "groups", "config", "_core", "security", "decoding",
-    "consumer", "aio", "testing", "ranges", "ingest", "spark", "cli",
+    "consumer", "aio", "scanning", "testing", "ranges", "ingest", "spark", "cli",
 )
 # Modules for users: nothing in the package imports them. The same holds for every __main__.
-NAMES_FOR_USERS = {"__init__", "error", "metrics", "__main__"}
+NAMES_FOR_USERS = {"__init__", "error", "metrics", "polars", "__main__"}
 GENERATED = Path("build/cython")
 HEAD_LINES = 8
 MAX_LINES = 800

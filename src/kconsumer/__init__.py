@@ -56,6 +56,7 @@ from kconsumer.errors import (
 
 if TYPE_CHECKING:
     from kconsumer.groups.assignors import Assignment, Assignor, GroupSubscription, RebalanceProtocol
+    from kconsumer.scanning import TopicScan, scan
 
 __all__ = [
     "OFFSET_BEGINNING",
@@ -101,6 +102,7 @@ __all__ = [
     "TimeoutError",
     "TopicMetadata",
     "TopicPartition",
+    "TopicScan",
     "UnknownTopicOrPartitionError",
     "UnsupportedVersionError",
     "ValueDeserializationError",
@@ -108,14 +110,20 @@ __all__ = [
     "__version__",
     "libversion",
     "offset_tail",
+    "scan",
     "version",
 ]
 
+_OF_SCANNING = frozenset(("TopicScan", "scan"))
 _OF_ASSIGNORS = frozenset(("Assignment", "Assignor", "GroupSubscription", "RebalanceProtocol"))
 
 
 def __getattr__(name: str) -> Any:
-    """What only an application with an assignor of its own needs is loaded for that one."""
+    """What only some applications need is loaded for these."""
+    if name in _OF_SCANNING:
+        from kconsumer import scanning
+
+        return getattr(scanning, name)
     if name in _OF_ASSIGNORS:
         from kconsumer.groups import assignors
 

@@ -1,11 +1,13 @@
 """Types of DecodedBatch; see decoded_batch.pyx."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import pandas
 import polars
 import pyarrow
 
+from kconsumer._core.consumer.record_batch import RecordBatch
 from kconsumer._core.values.value_decoder import RowError
 
 class DecodedBatch:
@@ -22,3 +24,5 @@ class DecodedBatch:
     def __arrow_c_schema__(self) -> Any: ...
     def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]: ...
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
+
+def columns_of(batch: RecordBatch, names: Iterable[str]) -> DecodedBatch: ...

@@ -95,6 +95,18 @@ cdef class DecodedBatch:
         cdef const Plan* plan = values.decoded.get().plan_pointer()
         return self.flatten and plan.nodes[0].type == VALUE_STRUCT and (values is self._value or self._value is None)
 
+    cdef int take_columns(self, names) except -1:
+        """Columns of the records themselves."""
+        cdef int column
+        for text in names:
+            name = text.encode()
+            column = find_column(name)
+            if column == COLUMN_NONE:
+                raise ValueError(f"no column {text!r}: records have topic, partition, offset, timestamp, timestamp_type, "
+                                 "leader_epoch, key, value and headers")
+            self.metadata.push_back(default_field(column))
+        return 0
+
     cdef int add(self, ArrowField field, DecodedValues values, int32_t node) except -1:
         field.column = COLUMN_COUNT + <int>len(self.made_of)
         self.made_of.append((values, node))
@@ -291,8 +303,6 @@ def raise_first(batch, str part, errors):
 def decode_batch(RecordBatch batch not None, value, key, on_error, flatten, columns, metadata):
     """RecordBatch.decode."""
     cdef DecodedBatch out = DecodedBatch.__new__(DecodedBatch)
-    cdef bytes name
-    cdef int column
     if on_error not in ("null", "raise"):
         raise ValueError(f"invalid on_error {on_error!r}: expected null or raise")
     if value is None and key is None:
@@ -303,13 +313,7 @@ def decode_batch(RecordBatch batch not None, value, key, on_error, flatten, colu
         value = value.select(tuple(columns))
     out.batch = batch
     out.flatten = flatten
-    for text in metadata:
-        name = text.encode()
-        column = find_column(name)
-        if column == COLUMN_NONE:
-            raise ValueError(f"no column {text!r}: records have topic, partition, offset, timestamp, timestamp_type, "
-                             "leader_epoch, key, value and headers")
-        out.metadata.push_back(default_field(column))
+    out.take_columns(metadata)
     if key is not None:
         out._key = key.decode(batch.value_source(True))
     if value is not None:
@@ -318,4 +322,17 @@ def decode_batch(RecordBatch batch not None, value, key, on_error, flatten, colu
     if on_error == "raise":
         raise_first(batch, "key", out.key_errors)
         raise_first(batch, "value", out.errors)
+    return out
+
+
+def columns_of(RecordBatch batch not None, names):
+    """Columns of the records themselves, nothing decoded: DecodedBatch.
+
+    Raises:
+        ValueError: records have no such column, or one is named twice.
+    """
+    cdef DecodedBatch out = DecodedBatch.__new__(DecodedBatch)
+    out.batch = batch
+    out.take_columns(names)
+    out.lay_out()
     return out

@@ -1,0 +1,114 @@
+"""Where a scan begins and ends: as users write it, and as offsets of each partition.
+
+Owns: read_bound, Limits, resolve. Threads: the caller's. Never: moves a consumer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from kconsumer.data.topic_partition import TopicPartition
+from kconsumer.errors import KafkaError, exception_for
+
+if TYPE_CHECKING:
+    from kconsumer.consumer import Consumer
+
+_EARLIEST: Final = -2
+_LATEST: Final = -1
+_FAR: Final = 2**63 - 1
+
+# An offset, a time in ms since 1970, or the start or end of what a partition has.
+Place = tuple[str, int]
+Bound = Place | dict[int, Place]
+
+
+def read_bound(name: str, given: Any) -> Bound:
+    """What `start` or `end` of a scan says.
+
+    Raises:
+        TypeError, ValueError: it is none of the forms.
+    """
+    if isinstance(given, Mapping):
+        return {int(partition): _place(f"{name} of partition {partition}", one) for partition, one in given.items()}
+    return _place(name, given)
+
+
+def _place(name: str, given: Any) -> Place:
+    if given in ("earliest", "latest") and isinstance(given, str):
+        return ("time", _EARLIEST if given == "earliest" else _LATEST)
+    if isinstance(given, datetime):
+        if given.tzinfo is None:
+            raise ValueError(f"invalid {name} {given!r}: a time needs a time zone")
+        return ("time", max(-(-int(given.timestamp() * 1_000_000) // 1000), 0))
+    if isinstance(given, int) and not isinstance(given, bool) and given >= 0:
+        return ("offset", given)
+    raise ValueError(f"invalid {name} {given!r}: expected earliest, latest, an offset, a datetime, or a dict of "
+                     "partition to one of these")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """A part of a scan, as a query's filters ask for it: partitions, offsets [least, most], times from `time_ms`."""
+
+    partitions: frozenset[int] | None = None
+    least: int = 0
+    most: int = _FAR
+    time_ms: int | None = None
+
+
+def resolve(consumer: Consumer, topic: str, start: Bound, end: Bound, *, limits: Limits,
+            timeout: float) -> dict[int, tuple[int, int]]:
+    """Partition → offsets [start, end) of what there is to read; without partitions that have nothing.
+
+    Raises:
+        KafkaException: there is no such topic, or brokers do not answer.
+    """
+    found = consumer.list_topics(topic, timeout).topics.get(topic)
+    error = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART) if found is None else found.error
+    if found is None or error is not None:
+        assert error is not None
+        raise exception_for(error.code(), f"topic {topic}: {error.str()}", topic=topic)
+    for bound in (start, end):
+        for partition in bound if isinstance(bound, dict) else ():
+            if partition not in found.partitions:
+                raise exception_for(KafkaError._UNKNOWN_PARTITION, f"{topic} [{partition}]: there is no such partition",
+                                    topic=topic, partition=partition)
+    partitions = [p for p in sorted(found.partitions) if limits.partitions is None or p in limits.partitions]
+    if not partitions:
+        return {}
+    places = {"low": dict.fromkeys(partitions, _EARLIEST), "high": dict.fromkeys(partitions, _LATEST)}
+    for name, bound, default in (("start", start, _EARLIEST), ("end", end, _LATEST)):
+        chosen = {p: bound.get(p, ("time", default)) if isinstance(bound, dict) else bound for p in partitions}
+        places[name] = {p: time for p, (kind, time) in chosen.items() if kind == "time"}
+        places[f"{name} offset"] = {p: offset for p, (kind, offset) in chosen.items() if kind == "offset"}
+    if limits.time_ms is not None:
+        places["from"] = dict.fromkeys(partitions, limits.time_ms)
+    at = _asked(consumer, topic, {name: places[name] for name in ("low", "high", "start", "end", "from")
+                                  if name in places}, timeout)
+    spans = {}
+    for p in partitions:
+        low, high = at["low", p], at["high", p]
+        first = places["start offset"].get(p, at.get(("start", p), low))
+        last = places["end offset"].get(p, at.get(("end", p), high))
+        first = max(first, low, limits.least, at.get(("from", p), low))
+        last = min(last, high, limits.most + 1)
+        if first < last:
+            spans[p] = (first, last)
+    return spans
+
+
+def _asked(consumer: Consumer, topic: str, times: dict[str, dict[int, int]],
+           timeout: float) -> dict[tuple[str, int], int]:
+    """Offsets by what they are and partition, asked in one round. Far beyond the end for a time after it."""
+    questions = [(name, p, time) for name, asked in times.items() for p, time in asked.items()]
+    answers = consumer.offsets_for_times([TopicPartition(topic, p, time) for _, p, time in questions], timeout)
+    found = {}
+    for (name, p, _), answer in zip(questions, answers, strict=True):
+        if answer.error is not None:
+            raise exception_for(answer.error.code(), f"{topic} [{p}]: cannot fetch its offsets: {answer.error.str()}",
+                                topic=topic, partition=p)
+        found[name, p] = answer.offset if answer.offset >= 0 else _FAR
+    return found

@@ -1,0 +1,222 @@
+"""TopicScan: a range of a topic as a table that can be read again and again.
+
+Owns: scan, TopicScan. Threads: the taker's, and those that decode. Never: reads before it is asked for rows; holds more
+than a few batches.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from kconsumer._core.consumer.array_stream import array_stream
+from kconsumer._core.consumer.decoded_batch import columns_of
+from kconsumer._core.consumer.record_batch import RecordBatch
+from kconsumer.consumer import Consumer
+from kconsumer.errors.printable import printable
+from kconsumer.scanning.bounds import Bound, Limits, read_bound, resolve
+from kconsumer.scanning.reading import read_spans
+
+if TYPE_CHECKING:
+    from kconsumer._core.consumer.decoded_batch import DecodedBatch
+    from kconsumer.decoding.decoder import Decoder
+
+_log = logging.getLogger("kconsumer.decoding")
+_MOST_THREADS: Final = 4
+_COLUMNS: Final = ("topic", "partition", "offset", "timestamp", "timestamp_type", "leader_epoch", "key", "value",
+                   "headers")
+
+
+def scan(
+    config: Mapping[str, Any], topic: str, *, start: Any = "earliest", end: Any = "latest", value: Any = None,
+    key: Any = None, columns: Iterable[str] | None = None, metadata: Iterable[str] = (), flatten: bool = True,
+    on_error: Literal["null", "raise"] = "null", partitions: Iterable[int] | None = None, max_records: int = 65_536,
+    timeout: float = 60.0, threads: int | None = None,
+) -> TopicScan:
+    """A range of a topic as a table, for every library that reads Arrow streams.
+
+    ``duckdb.sql("from flights")``, ``polars.from_arrow(flights)``, ``pyarrow.RecordBatchReader.from_stream(flights)``,
+    ``pandas.DataFrame.from_arrow(flights)``. The topic is read from the start each time that rows are asked for, and
+    nothing is committed. Rows of a partition come in the order of their offsets.
+
+    Args:
+        config: the consumer's properties, ``{"bootstrap.servers": …}``.
+        topic: its name.
+        start: "earliest", an offset, a datetime with a time zone (the first record of that time or later), or a dict of
+            partition to one of these.
+        end: the same, exclusive; "latest": the end when reading begins.
+        value: decoder of values (kconsumer.decoding); without value and key, the columns are the records' own.
+        key: decoder of keys.
+        columns: fields of the value, in this order; without a decoder, columns of the records. Default: all.
+        metadata: columns of the records before the decoded ones, as for ``RecordBatch.decode``.
+        flatten: the value's fields as columns of the table, instead of one column value.
+        on_error: "null": a record that cannot be decoded is null, and the number of such records is logged when the end
+            is reached; "raise": SerializationError.
+        partitions: numbers of the partitions to read. Default: all.
+        max_records: of a batch.
+        timeout: seconds without progress after which reading fails.
+        threads: that decode. Default: one for each CPU but one, at most 4. With 1, the thread that asks for rows
+            decodes.
+
+    Raises:
+        TypeError, ValueError: an argument is wrong.
+    """
+    if value is None and key is None and metadata:
+        raise ValueError("metadata goes with a decoder: without one, columns names the columns of the records")
+    if on_error not in ("null", "raise"):
+        raise ValueError(f"invalid on_error {on_error!r}: expected null or raise")
+    if max_records < 1 or (threads is not None and threads < 1):
+        raise ValueError("max_records and threads must be positive")
+    names = None if columns is None else tuple(columns)
+    if value is None and names is not None:
+        if key is not None:
+            raise ValueError("columns chooses fields of the value: value= is missing")
+        for name in names:
+            if name not in _COLUMNS:
+                raise ValueError(f"no column {name!r}: records have {', '.join(_COLUMNS)}")
+    limits = Limits(None if partitions is None else frozenset(partitions))
+    made = TopicScan(dict(config), topic, read_bound("start", start), read_bound("end", end), limits)
+    made._decode = {"on_error": on_error, "flatten": flatten, "columns": names, "metadata": tuple(metadata)}
+    made._value, made._key = value, key
+    made._max_records, made._timeout = max_records, timeout
+    made._threads = threads or min(_MOST_THREADS, max((os.cpu_count() or 1) - 1, 1))
+    return made
+
+
+class TopicScan:
+    """What scan() returns: Arrow data (PyCapsule interface) that is read anew for each stream."""
+
+    _value: Any = None
+    _key: Any = None
+    _max_records = 65_536
+    _timeout = 60.0
+    _threads = 1
+
+    def __init__(self, config: dict[str, Any], topic: str, start: Bound, end: Bound, limits: Limits) -> None:
+        self._config = config
+        self._topic = topic
+        self._start = start
+        self._end = end
+        self._limits = limits
+        self._decode: dict[str, Any] = {}
+
+    # ---- rows
+
+    def batches(self) -> Iterator[RecordBatch | DecodedBatch]:
+        """The rows, read now: RecordBatch where there is no decoder, else DecodedBatch with its ``errors``.
+
+        Raises:
+            KafkaException: Kafka cannot be reached, has no such topic, or gives nothing for `timeout`.
+            RegistryError: schemas cannot be fetched.
+            SerializationError: a record cannot be decoded, and on_error is "raise".
+        """
+        shape = self._shape()
+        bad = rows = 0
+        first = ""
+        with Consumer({**self._config, "enable.auto.commit": False, "auto.offset.reset": "error"}) as consumer:
+            spans = resolve(consumer, self._topic, self._start, self._end, limits=self._limits,
+                            timeout=self._timeout)
+            records = read_spans(consumer, self._topic, spans, self._max_records, self._timeout)
+            for made in self._pipeline(records, shape):
+                rows += len(made)
+                errors = () if isinstance(made, RecordBatch) else (*made.key_errors, *made.errors)
+                if errors and not first:
+                    first = errors[0].reason
+                bad += len(errors)
+                yield made
+        if bad:
+            _log.warning("%d of %d records of %s could not be decoded, and are null; the first: %s", bad, rows,
+                         printable(self._topic), first)
+
+    def _shape(self) -> Callable[[RecordBatch], Any]:
+        """What makes rows of records. A registry's newest schema is taken once, so that all streams have one schema."""
+        self._value = None if self._value is None else self._value.resolved(self._topic)
+        self._key = None if self._key is None else self._key.resolved(self._topic, key=True)
+        if self._value is not None or self._key is not None:
+            return lambda batch: batch.decode(value=self._value, key=self._key, **self._decode)
+        names = self._decode["columns"]
+        return lambda batch: batch.with_headers() if names is None else columns_of(batch, names)
+
+    def _pipeline(self, records: Iterator[RecordBatch], shape: Callable[[RecordBatch], Any]) -> Iterator[Any]:
+        """Rows in the order of the records, a few batches at a time in other threads."""
+        if self._threads == 1 or (self._value is None and self._key is None):
+            yield from map(shape, records)
+            return
+        waiting: deque[Future[Any]] = deque()
+        with ThreadPoolExecutor(self._threads, "kconsumer-scan") as pool:
+            try:
+                for batch in records:
+                    waiting.append(pool.submit(shape, batch))
+                    if len(waiting) > self._threads:
+                        yield waiting.popleft().result()
+                while waiting:
+                    yield waiting.popleft().result()
+            finally:
+                for future in waiting:
+                    future.cancel()
+
+    # ---- Arrow
+
+    def __arrow_c_schema__(self) -> Any:
+        """Arrow's PyCapsule interface: capsule of the schema. With a registry, the newest schema is fetched."""
+        return self.empty().__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Arrow's PyCapsule interface: capsule of a stream, which reads the topic when it is read.
+
+        Args:
+            requested_schema: not followed.
+        """
+        return array_stream(self.__arrow_c_schema__, (made.__arrow_c_array__() for made in self.batches()))
+
+    # ---- parts of it
+
+    def narrowed(self, limits: Limits, columns: tuple[str, ...] | None, metadata: tuple[str, ...]) -> TopicScan:
+        """The scan of a part; for this package only. Without columns of the value, nothing is decoded."""
+        both = [one for one in (self._limits.partitions, limits.partitions) if one is not None]
+        partitions = frozenset.intersection(*both) if both else None
+        made = TopicScan(self._config, self._topic, self._start, self._end, replace(limits, partitions=partitions))
+        made.__dict__.update({name: value for name, value in self.__dict__.items() if name not in made.__dict__})
+        made._decode = {**self._decode, "columns": columns, "metadata": metadata}
+        return made
+
+    def without_decoders(self, limits: Limits, columns: tuple[str, ...]) -> TopicScan:
+        """The scan of a part's own columns; for this package only."""
+        made = self.narrowed(limits, columns, ())
+        made._value = made._key = None
+        return made
+
+    def without_key(self) -> TopicScan:
+        """The scan of the values only; for this package only."""
+        made = self.narrowed(Limits(), self.columns, self._decode["metadata"])
+        made._key = None
+        return made
+
+    def empty(self) -> RecordBatch | DecodedBatch:
+        """No rows, with the columns of all."""
+        made: RecordBatch | DecodedBatch = self._shape()(RecordBatch.__new__(RecordBatch))
+        return made
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """What was chosen: fields of the value, or columns of the records."""
+        names: tuple[str, ...] | None = self._decode["columns"]
+        return names
+
+    @property
+    def flattened(self) -> bool:
+        """Whether the value's fields are columns."""
+        return bool(self._decode["flatten"])
+
+    @property
+    def decoders(self) -> tuple[Decoder | None, Decoder | None]:
+        """Of values and of keys."""
+        return self._value, self._key
+
+    def __repr__(self) -> str:
+        return f"<TopicScan of {printable(self._topic)}>"

@@ -1,0 +1,258 @@
+"""kconsumer.scan and scan_kafka on the embedded cluster: a topic as a table for every library."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+import kconsumer
+from kconsumer.decoding import Json
+from kconsumer.errors import KafkaException, SerializationError, TimeoutError, UnknownTopicOrPartitionError
+from kconsumer.scanning.bounds import Limits
+from kconsumer.scanning.reading import read_spans
+from kconsumer.testing import EmbeddedCluster
+
+pa = pytest.importorskip("pyarrow", reason="the extra [arrow] is not installed")
+pd = pytest.importorskip("pandas", reason="pandas is not installed")
+pl = pytest.importorskip("polars", reason="polars is not installed")
+duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed")
+
+PARTITIONS = 3
+RECORDS = 600
+FIRST = datetime(2024, 5, 1, tzinfo=timezone.utc)
+WHOLE = dict.fromkeys(range(PARTITIONS), (0, RECORDS // PARTITIONS))
+VALUE = Json({"id": "int64", "carrier": "string"})
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(2) as started:
+        started.create_topic("flights", PARTITIONS)
+        started.create_topic("empty", PARTITIONS)
+        started.create_topic("bad", 1)
+        started.produce("flights", [
+            {"key": b'{"k":%d}' % n, "partition": n % PARTITIONS, "timestamp": int(FIRST.timestamp() + n) * 1000,
+             "value": json.dumps({"id": n, "carrier": "ABC"[n % 3], "more": [n]})} for n in range(RECORDS)])
+        started.produce("bad", [{"value": b"{}" if n % 4 else b"x", "partition": 0} for n in range(8)])
+        yield started
+
+
+@pytest.fixture
+def config(cluster: EmbeddedCluster) -> dict[str, Any]:
+    return {"bootstrap.servers": cluster.bootstrap_servers}
+
+
+def ids(table: Any) -> list[int]:
+    return sorted(table["id"].to_pylist())
+
+
+def of(scan: Any) -> Any:
+    return pa.RecordBatchReader.from_stream(scan).read_all()
+
+
+def test_every_library_reads_it_and_reads_it_again(config):
+    flights = kconsumer.scan(config, "flights", value=VALUE)
+    query = "select carrier, count(*) as n, sum(id)::bigint as ids from flights group by all order by carrier"
+    wanted = [(c, 200, sum(n for n in range(RECORDS) if "ABC"[n % 3] == c)) for c in "ABC"]
+    for _ in range(2):
+        assert duckdb.sql(query).fetchall() == wanted
+    assert ids(of(flights)) == list(range(RECORDS))
+    assert pl.DataFrame(flights)["id"].sort().to_list() == list(range(RECORDS))
+    assert pl.from_arrow(flights).struct.field("id").sort().to_list() == list(range(RECORDS))
+    assert sorted(pd.DataFrame.from_arrow(flights)["id"]) == list(range(RECORDS))
+    assert pa.schema(flights) == pa.schema([("id", pa.int64()), ("carrier", pa.string())])
+
+
+def test_what_was_written_meanwhile_is_read_by_the_next_stream(cluster, config):
+    cluster.create_topic("growing", 1)
+    growing = kconsumer.scan(config, "growing", value=VALUE)
+    assert of(growing).num_rows == 0
+    cluster.produce("growing", [{"value": b'{"id": 1}', "partition": 0}])
+    assert ids(of(growing)) == [1]
+
+
+def test_records_of_a_partition_come_in_order_whoever_decodes(config):
+    for threads in (1, 3):
+        scan = kconsumer.scan(config, "flights", value=VALUE, key=Json({"k": "int32"}), max_records=37, threads=threads,
+                              metadata=["partition", "offset", "headers"])
+        table = of(scan)
+        assert table.column_names == ["partition", "offset", "headers", "key", "id", "carrier"]
+        rows = table.to_pylist()
+        for p in range(PARTITIONS):
+            part = [(row["offset"], row["id"], row["key"]["k"]) for row in rows if row["partition"] == p]
+            assert part == [(n, n * PARTITIONS + p, n * PARTITIONS + p) for n in range(RECORDS // PARTITIONS)]
+
+
+def time_of(n: int) -> datetime:
+    return FIRST + timedelta(seconds=n)
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ({"start": 190}, range(570, 600)),
+        ({"start": 0, "end": 2}, range(6)),
+        ({"start": 999}, ()),
+        ({"end": "earliest"}, ()),
+        ({"partitions": [1], "end": 2}, (1, 4)),
+        ({"partitions": [7]}, ()),
+        ({"start": {0: 199, 1: "latest"}, "end": {2: 1}}, (597, 2)),
+    ], ids=str)
+def test_bounds(config, options, wanted):
+    assert ids(of(kconsumer.scan(config, "flights", value=VALUE, **options))) == sorted(wanted)
+
+
+def test_columns_of_the_records(config):
+    table = of(kconsumer.scan(config, "flights", end=1, columns=["offset", "value", "headers"]))
+    assert table.column_names == ["offset", "value", "headers"] and table.num_rows == PARTITIONS
+    whole = of(kconsumer.scan(config, "flights", end=1))
+    assert whole.column_names[0] == "topic" and sorted(whole["value"].to_pylist()) == sorted(table["value"].to_pylist())
+    nested = of(kconsumer.scan(config, "flights", end=1, value=VALUE, columns=["carrier"], flatten=False))
+    assert sorted(row["value"]["carrier"] for row in nested.to_pylist()) == ["A", "B", "C"]
+
+
+def test_an_empty_topic_has_columns(config):
+    assert of(kconsumer.scan(config, "empty", value=VALUE)).schema == pa.schema(
+        [("id", pa.int64()), ("carrier", pa.string())])
+
+
+def test_bad_records_are_counted_or_an_error(config, caplog):
+    with caplog.at_level(logging.WARNING):
+        assert of(kconsumer.scan(config, "bad", value=VALUE)).num_rows == 8
+    assert [r.message for r in caplog.records] == [
+        "2 of 8 records of bad could not be decoded, and are null; the first: not valid JSON"]
+    with pytest.raises((pa.ArrowInvalid, OSError), match=r"SerializationError: value of bad .* at offset 0"):
+        of(kconsumer.scan(config, "bad", value=VALUE, on_error="raise"))
+    with pytest.raises(SerializationError, match="at offset 0"):
+        list(kconsumer.scan(config, "bad", value=VALUE, on_error="raise", threads=2).batches())
+    batches = list(kconsumer.scan(config, "bad", value=VALUE).batches())
+    assert sum(len(batch.errors) for batch in batches) == 2
+
+
+def test_errors_reach_the_taker(config):
+    nothing = kconsumer.scan(config, "nothing", value=VALUE)
+    with pytest.raises(UnknownTopicOrPartitionError, match="topic nothing"):
+        next(nothing.batches())
+    with pytest.raises(duckdb.Error, match="topic nothing"):
+        duckdb.sql("select * from nothing").fetchall()
+    with pytest.raises(UnknownTopicOrPartitionError, match=r"flights \[9\]: there is no such partition"):
+        next(kconsumer.scan(config, "flights", start={9: 0}).batches())
+    away = kconsumer.scan({"bootstrap.servers": "127.0.0.1:1"}, "flights", timeout=0.3)
+    with pytest.raises(KafkaException):
+        next(away.batches())
+
+
+def test_a_reader_that_stops_early_leaves_nothing_behind(config):
+    reader = pa.RecordBatchReader.from_stream(kconsumer.scan(config, "flights", value=VALUE, max_records=10, threads=2))
+    assert len(reader.read_next_batch()) > 0
+    del reader
+    batches = kconsumer.scan(config, "flights", max_records=10).batches()
+    next(batches)
+    batches.close()
+
+
+def test_a_scan_that_stalls_fails(config):
+    message = r"flights \[0\] at offset 200: no record came for 0.5 s, the scan ends at 201"
+    stalled = pytest.raises(TimeoutError, match=message)
+    with kconsumer.Consumer(config) as consumer, stalled:
+        list(read_spans(consumer, "flights", {0: (200, 201)}, 10, 0.5))
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"start": "now"}, "invalid start 'now'"), ({"end": -1}, "invalid end -1"),
+        ({"start": True}, "invalid start True"),
+        ({"start": datetime(2024, 1, 1)}, "needs a time zone"), ({"start": {0: "x"}}, "start of partition 0 'x'"),
+        ({"metadata": ["offset"]}, "metadata goes with a decoder"), ({"columns": ["x"]}, "no column 'x'"),
+        ({"key": VALUE, "columns": ["x"]}, "value= is missing"), ({"on_error": "skip"}, "on_error 'skip'"),
+        ({"threads": 0}, "must be positive"), ({"max_records": 0}, "must be positive"),
+    ], ids=str)
+def test_arguments_that_are_refused(options, text):
+    with pytest.raises(ValueError, match=text):
+        kconsumer.scan({}, "t", **options)
+
+
+# ---- polars
+
+@pytest.fixture
+def spans(monkeypatch) -> list[dict[int, tuple[int, int]]]:
+    """What scans resolved to."""
+    from kconsumer.scanning import topic_scan
+
+    seen = []
+    original = topic_scan.resolve
+
+    def resolve(*arguments: Any, **options: Any) -> Any:
+        seen.append(original(*arguments, **options))
+        return seen[-1]
+
+    monkeypatch.setattr(topic_scan, "resolve", resolve)
+    return seen
+
+
+def lazy(config, **options):
+    from kconsumer.polars import scan_kafka
+
+    return scan_kafka(config, "flights", value=VALUE, **options)
+
+
+def test_lazy_frames(config, spans):
+    frame = lazy(config)
+    assert frame.collect_schema().names() == ["partition", "offset", "timestamp", "id", "carrier"]
+    found = frame.group_by("carrier").agg(pl.col("id").sum()).sort("carrier").collect()
+    assert found["id"].to_list() == [sum(n for n in range(RECORDS) if n % 3 == c) for c in range(3)]
+    assert frame.select(pl.len()).collect().item() == RECORDS
+    assert frame.head(5).collect().height == 5
+    assert frame.filter(pl.col("id") == 7).select("carrier", "offset").collect().rows() == [("B", 2)]
+    assert frame.select("offset").collect().height == RECORDS
+
+
+@pytest.mark.parametrize(
+    ("predicate", "wanted", "read"),
+    [
+        (pl.col("partition") == 1, range(1, 600, 3), {1: (0, 200)}),
+        ((pl.col("partition") == 1) & (pl.col("offset") >= 198), (595, 598), {1: (198, 200)}),
+        ((pl.lit(2) > pl.col("offset")) & (pl.col("id") > 3), (4, 5), {p: (0, 2) for p in range(3)}),
+        (pl.col("offset").is_between(5, 6) & (pl.col("partition") == 0), (15, 18), None),
+        ((pl.col("timestamp") < time_of(2)), (0, 1), WHOLE),
+        ((pl.col("partition") == 1) | (pl.col("offset") == 0), [0, 2, *range(1, 600, 3)], WHOLE),
+        ((pl.col("partition") == 1) & (pl.col("partition") == 2), (), {}),
+        (pl.col("offset") == 3, (9, 10, 11), {p: (3, 4) for p in range(3)}),
+        (~(pl.col("partition") == 1), [n for n in range(600) if n % 3 != 1], WHOLE),
+    ], ids=str)
+def test_filters_are_pushed_down_and_hold(config, spans, predicate, wanted, read):
+    found = lazy(config).filter(predicate).select("id").collect()
+    assert sorted(found["id"].to_list()) == sorted(wanted)
+    assert read is None or spans == [read]
+
+
+def test_lazy_frames_of_raw_records_and_nested_values(config):
+    from kconsumer.polars import scan_kafka
+
+    raw = scan_kafka(config, "flights", end=1)
+    assert raw.select("key").collect()["key"].sort().to_list() == [b'{"k":0}', b'{"k":1}', b'{"k":2}']
+    assert raw.collect().height == 3
+    nested = lazy(config, flatten=False, end=1, key=Json({"k": "int64"}))
+    assert sorted(nested.select(pl.col("value").struct.field("id")).collect()["id"].to_list()) == [0, 1, 2]
+    assert sorted(nested.select(pl.col("key").struct.field("k")).collect()["k"].to_list()) == [0, 1, 2]
+
+
+def test_a_filter_that_is_not_understood_limits_nothing():
+    from kconsumer.polars import limits_of
+
+    class Meta:
+        @staticmethod
+        def serialize(format: str) -> str:
+            raise TypeError(format)
+
+    assert limits_of(type("Predicate", (), {"meta": Meta})) == Limits()
+    assert limits_of(pl.col("offset") > 1.5) == Limits()
+    assert limits_of(pl.col("partition").is_in([1, 2])) == Limits()
+    assert limits_of((pl.col("offset") + 1) > 5) == Limits()
+    assert limits_of(pl.col("offset") > 5) == Limits(least=6)
