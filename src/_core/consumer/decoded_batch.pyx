@@ -102,8 +102,8 @@ cdef class DecodedBatch:
             name = text.encode()
             column = find_column(name)
             if column == COLUMN_NONE:
-                raise ValueError(f"no column {text!r}: records have topic, partition, offset, timestamp, timestamp_type, "
-                                 "leader_epoch, key, value and headers")
+                raise ValueError(f"no column {text!r}: records have topic, partition, offset, timestamp, "
+                                 "timestamp_type, leader_epoch, key, value and headers")
             self.metadata.push_back(default_field(column))
         return 0
 
