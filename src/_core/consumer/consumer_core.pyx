@@ -258,12 +258,17 @@ cdef class ConsumerCore(ConsumerParts):
         return self.run(call)
 
     cdef object run(self, call):
+        cdef bint on_loop = self.on_loop
         answer = failure = None
         while True:
+            # A question that is waited for here ends on a descriptor that nobody else watches.
+            self.on_loop = False
             try:
                 step = call.send(answer) if failure is None else call.throw(failure)
             except StopIteration as end:
                 return end.value
+            finally:
+                self.on_loop = on_loop
             answer = failure = None
             if isinstance(step, Question):
                 try:

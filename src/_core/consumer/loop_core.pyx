@@ -49,6 +49,7 @@ cdef class LoopCore:
     def _bind(self, loop):
         self.loop = loop
         self.core.on_loop = loop is not None
+        self.core.liveness.on_loop.store(True)
         self.left = 0
         self.turn_us = self.looked_us = self.core.clock.now_us()
 
@@ -216,6 +217,8 @@ cdef class LoopCore:
                 and not self.core.callback_lock.locked())
 
 
+@cython.no_gc  # nothing refers to it but the task that awaits it
+@cython.freelist(4)
 cdef class NextMessage:
     """What `__anext__` returns: done at once where a record is at hand, else the coroutine that waits for one."""
 

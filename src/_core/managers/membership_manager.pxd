@@ -111,6 +111,7 @@ cdef class MembershipManager:
     cdef void _match(self) noexcept nogil
     cdef void _tell_missing(self) noexcept nogil
     cdef int64_t _check_liveness(self, int64_t now_ms) noexcept nogil
+    cdef bint _in_poll(self) noexcept nogil
     cdef void _exceeded(self, int64_t now_ms) noexcept nogil
     cdef int64_t _await_return(self, int64_t now_ms) noexcept nogil
     cdef void _join(self, int64_t now_ms) noexcept nogil

@@ -211,7 +211,7 @@ cdef class MembershipManager:
         """max.poll.interval.ms. A wait that has ended since the last sample counts as alive until now, so samples are
         taken often enough that this makes little difference."""
         cdef uint64_t polls = self.liveness.polls.load()
-        cdef bint in_poll = self.liveness.in_poll.load()
+        cdef bint in_poll = self._in_poll()
         if (self.state == MEMBER_UNSUBSCRIBED or self.state == MEMBER_STALE or self.state == MEMBER_LEAVING
                 or self.state == MEMBER_FATAL):
             return INT64_MAX
@@ -223,6 +223,10 @@ cdef class MembershipManager:
             return min(<int64_t>LIVENESS_SAMPLE_MS, self.alive_ms + self.config.max_poll_interval_ms - now_ms)
         self._exceeded(now_ms)
         return 0
+
+    cdef bint _in_poll(self) noexcept nogil:
+        """Whether the application waits. On an event loop a wait that N has ended may last: the loop may be blocked."""
+        return self.liveness.in_poll.load() and (self.background.waiting.load() or not self.liveness.on_loop.load())
 
     cdef void _exceeded(self, int64_t now_ms) noexcept nogil:
         cdef Status status
@@ -249,7 +253,7 @@ cdef class MembershipManager:
             return INT64_MAX
         if self.leave_wanted:
             return INT64_MAX
-        if polls == self.polls_seen and not self.liveness.in_poll.load():
+        if polls == self.polls_seen and not self._in_poll():
             return STALE_SAMPLE_MS
         self._join(now_ms)
         return 0

@@ -93,6 +93,7 @@ struct GroupShared {
 struct Liveness {
   std::atomic<uint64_t> polls{0};       // entries into poll, consume or consume_batch; one writer at a time
   std::atomic<bool> in_poll{false};     // such a call waits, outside of callbacks
+  std::atomic<bool> on_loop{false};     // it waits on an event loop, which may be blocked
   void count() { polls.store(polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
 };
 

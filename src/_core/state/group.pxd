@@ -57,4 +57,5 @@ cdef extern from "state/group.hpp" namespace "kc" nogil:
         Liveness()
         atomic[uint64_t] polls
         atomic[bint] in_poll
+        atomic[bint] on_loop
         void count()

@@ -42,6 +42,7 @@ class LoopCalls(LoopCore):
     _closing: asyncio.Task[None] | None = None
     _callbacks_task: asyncio.Task[Any] | None = None  # coroutines of callbacks, of which a call may have been cancelled
     _sleeper: asyncio.Future[bool] | None = None
+    _finishes = False  # whether _finish() does anything
 
     def __init__(self, inner: Consumer) -> None:
         self._inner = inner
@@ -309,6 +310,38 @@ class LoopCalls(LoopCore):
                     return message
         finally:
             self._end_turn()
+
+    async def _consume(self, num_messages: int, timeout: float | None, at_hand: bool = False) -> list[Any]:
+        """consume(); `at_hand`: wait for the first record only."""
+        most = self._checked_count(num_messages)
+        deadline = self._enter_exclusive(timeout)
+        out: list[Any] = []
+        if not await self._take_turn(deadline):
+            return out
+        taken = False
+        self._begin_taking()
+        try:
+            while len(out) < most:
+                if self._turn_due():
+                    await self._let_others_run()
+                if out and self._rebalance_waits():
+                    break
+                await self._attend()
+                fatal = self._fatal()
+                if fatal is not None:
+                    out.append(await self._told_fatal(fatal, deadline, self._fatal_message))
+                    break
+                if not self._collect(out, most) and ((at_hand and out) or not await self._wait(deadline)):
+                    break
+            taken = await self._finish(out) if self._finishes else True
+        finally:
+            self._end_taking(taken)
+            self._end_turn()
+        return out
+
+    async def _finish(self, out: list[Any]) -> bool:
+        """DeserializingAIOConsumer: what is done to records before they are taken. False: they are given back."""
+        return True
 
     async def _told_fatal(self, fatal: tuple[KafkaError, bool], deadline: int | None, made: Callable[[], R]) -> R:
         """What ended the consumer, again and again, but no loop spins over it."""

@@ -15,9 +15,9 @@ from kconsumer.config.values import configuration_error
 from kconsumer.errors import ConsumeError, KafkaError, KeyDeserializationError, ValueDeserializationError
 from kconsumer.serialization import MessageField, SerializationContext
 
-__all__ = ["Deserializing"]
+__all__ = ["CLUSTER_ID_TIMEOUT", "Deserializing", "close_all"]
 
-_CLUSTER_ID_TIMEOUT: Final = 60.0  # seconds a deserializer waits at most for the cluster's id
+CLUSTER_ID_TIMEOUT: Final = 60.0  # seconds a deserializer waits at most for the cluster's id
 _FIELDS: Final = ("key.deserializer", "value.deserializer")
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Deserializing(_Consumer, Generic[K, V]):
             self._offer_cluster_id(deserializers)
         except BaseException:
             built, self._built = self._built, []
-            _close_all(built, quietly=True)
+            close_all(built, quietly=True)
             raise
 
     def _make(self, config: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -96,7 +96,7 @@ class Deserializing(_Consumer, Generic[K, V]):
 
         def cluster_id() -> str | None:
             consumer = this()
-            return None if consumer is None else consumer.cluster_id(timeout=_CLUSTER_ID_TIMEOUT)
+            return None if consumer is None else consumer.cluster_id(timeout=CLUSTER_ID_TIMEOUT)
 
         for deserializer in deserializers:
             offer: Callable[[Callable[[], str | None]], None] | None
@@ -162,7 +162,7 @@ class Deserializing(_Consumer, Generic[K, V]):
 
     def _close_built(self) -> None:
         built, self._built = self._built, []
-        _close_all(built, quietly=False)
+        close_all(built, quietly=False)
 
 
 def _build(name: str, builder: Any, config: dict[str, Any], is_key: bool) -> tuple[Any, Mapping[str, Any]]:
@@ -172,15 +172,19 @@ def _build(name: str, builder: Any, config: dict[str, Any], is_key: bool) -> tup
     return result
 
 
-def _close_all(deserializers: Sequence[Any], quietly: bool) -> None:
-    """Closes each of them whatever the others do; the first error is raised, or logged like the rest if `quietly`."""
+def close_all(deserializers: Sequence[Any], quietly: bool) -> list[Any]:
+    """Closes each of them whatever the others do; the first error is raised, or logged like the rest if `quietly`.
+    Returns what is to be awaited (AIOConsumer)."""
     first: BaseException | None = None
+    awaited: list[Any] = []
     for deserializer in deserializers:
         close = getattr(deserializer, "close", None)
         if not callable(close):
             continue
         try:
-            close()
+            result = close()
+            if hasattr(type(result), "__await__"):
+                awaited.append(result)
         except BaseException as error:
             if first is None and not quietly:
                 first = error
@@ -188,3 +192,4 @@ def _close_all(deserializers: Sequence[Any], quietly: bool) -> None:
                 logging.getLogger("kconsumer").warning("closing %r failed", deserializer, exc_info=True)
     if first is not None:
         raise first
+    return awaited

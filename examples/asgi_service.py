@@ -1,0 +1,86 @@
+"""An ASGI service that consumes in its lifespan and answers with what it has seen.
+
+    KAFKA=localhost:9092 TOPIC=flights uvicorn asgi_service:app
+    pip install kconsumer uvicorn
+
+Plain ASGI: FastAPI and Starlette take the same `consuming` in the function that is their `lifespan`. The consumer is a
+task on the server's own loop, beside the requests. It commits a record's offset after its work, and leaves its group
+when the server ends. If the consumer fails, /health reports it with status 503.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from kconsumer import Message
+from kconsumer.aio import AIOConsumer
+
+log = logging.getLogger("asgi_service")
+seen: Counter[int | None] = Counter()
+
+
+async def work(message: Message) -> None:
+    """The work: replace it by yours. What it raises ends the consumer; the record comes again after a restart."""
+    seen[message.partition()] += 1
+
+
+async def consume() -> None:
+    config = {"bootstrap.servers": os.environ.get("KAFKA", "localhost:9092"), "group.id": "asgi-service",
+              "auto.offset.reset": "earliest", "enable.auto.offset.store": False}
+    async with AIOConsumer(config) as consumer:
+        await consumer.subscribe([os.environ.get("TOPIC", "flights")])
+        async for message in consumer:
+            await work(message)
+            await consumer.store_offsets(message)
+
+
+@asynccontextmanager
+async def consuming() -> AsyncIterator[asyncio.Task[None]]:
+    """The consumer runs while the block does. At its end the task is cancelled: it commits and leaves the group."""
+    task = asyncio.create_task(consume())
+    try:
+        yield task
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+class App:
+    """Two paths: / and /health."""
+
+    def __init__(self) -> None:
+        self.consumer: asyncio.Task[None] | None = None
+
+    async def __call__(self, scope: dict[str, Any], receive: Callable[[], Awaitable[dict[str, Any]]],
+                       send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
+        if scope["type"] == "lifespan":
+            await self.lifespan(receive, send)
+        elif scope["type"] == "http":
+            failed = self.consumer is None or self.consumer.done()
+            status = 503 if failed and scope["path"] == "/health" else 200
+            body = json.dumps({"seen": sum(seen.values()), "consuming": not failed}).encode()
+            await send({"type": "http.response.start", "status": status,
+                        "headers": [(b"content-type", b"application/json")]})
+            await send({"type": "http.response.body", "body": body})
+
+    async def lifespan(self, receive: Callable[[], Awaitable[dict[str, Any]]],
+                       send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
+        assert (await receive())["type"] == "lifespan.startup"
+        try:
+            async with consuming() as self.consumer:
+                await send({"type": "lifespan.startup.complete"})
+                assert (await receive())["type"] == "lifespan.shutdown"
+        except Exception:
+            log.exception("the consumer had failed")
+        await send({"type": "lifespan.shutdown.complete"})
+
+
+app = App()

@@ -1,0 +1,270 @@
+"""AIOConsumer: Consumer's methods on the event loop.
+
+Owns: the calls that return records, and the end; `methods.py` has the others. Threads: the loop's. Never: makes a
+thread or an executor, takes a record in a call that is cancelled.
+"""
+
+from __future__ import annotations
+
+import logging
+import weakref
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kconsumer.aio.methods import Methods
+from kconsumer.consumer import Consumer
+from kconsumer.data.topic_partition import TopicPartition, coerce_list
+from kconsumer.errors import KafkaError, exception_from
+
+if TYPE_CHECKING:
+    from kconsumer._core.consumer.message import Message
+    from kconsumer._core.consumer.record_batch import RecordBatch
+
+__all__ = ["AIOConsumer", "Inner"]
+
+Self = TypeVar("Self", bound="AIOConsumer")
+_MOST_PER_BATCH = 65536
+
+
+class Inner(Consumer):
+    """The consumer below. Its calls are driven on the loop, and callbacks get the AIOConsumer."""
+
+    _outer: weakref.ref[Any] | None = None
+
+    def _face(self) -> Any:
+        return self if self._outer is None else self._outer()
+
+
+class AIOConsumer(Methods):
+    """A Kafka consumer whose methods are awaited on an event loop, without a thread hop.
+
+    The names, parameters and return values are those of ``confluent_kafka.aio.AIOConsumer`` and of
+    [Consumer](consumer.md). Callbacks may be plain functions or coroutines.
+
+    Args:
+        config: properties by name (see docs/configuration.md), as a mapping, as keywords, or both.
+        max_workers: accepted for compatibility; nothing uses it.
+        executor: accepted for compatibility; nothing uses it.
+
+    Raises:
+        ConfigurationError: a property is unknown, of the wrong type, out of range, or refused.
+        TypeError: the configuration is no mapping.
+    """
+
+    def __init__(
+        self, config: Mapping[str, Any] | None = None, /, max_workers: int | None = None, executor: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        inner = self._make_inner(config, kwargs)
+        super().__init__(inner)
+        inner._outer = weakref.ref(self)
+        if max_workers is not None or executor is not None:
+            inner._settings.logger.log(logging.DEBUG, "max_workers and executor are ignored: AIOConsumer uses none")
+
+    def _make_inner(self, config: Mapping[str, Any] | None, more: Mapping[str, Any]) -> Inner:
+        return Inner(config, **more) if config is not None or not more else Inner(**more)
+
+    # ---- records
+
+    async def poll(self, timeout: float | None = None) -> Message | None:
+        """Wait for the next record or consumer error.
+
+        Args:
+            timeout: seconds to wait for one; None or negative: for ever.
+
+        Returns:
+            Message, whose error() is set for a consumer error (_PARTITION_EOF among them), or None at the timeout.
+
+        Raises:
+            RuntimeError: the consumer is closed, or belongs to another loop or to the parent of a fork.
+            IllegalStateError: the call is made in a callback of this consumer.
+            WakeupError: wakeup() was called.
+            Exception: whatever a callback raises.
+        """
+        message = self._at_hand()
+        return message if message is not None else await self._poll(timeout)
+
+    async def consume(self, num_messages: int = 1, timeout: float | None = -1) -> list[Message]:
+        """Collect up to `num_messages` records and consumer errors.
+
+        Args:
+            num_messages: 0 … 1,000,000.
+            timeout: seconds to go on collecting; None or negative: until there are `num_messages`.
+
+        Returns:
+            list of Message, in order; empty at the timeout.
+
+        Raises:
+            ValueError: num_messages is out of range. Else as poll(); records taken by then come again, also when the
+                call is cancelled.
+        """
+        return await self._consume(num_messages, timeout)
+
+    async def consume_batch(self, max_records: int = _MOST_PER_BATCH, timeout: float | None = None) -> RecordBatch:
+        """Wait for records, as columns, as they were fetched.
+
+        Args:
+            max_records: the most rows, > 0.
+            timeout: seconds to wait while there are none; None or negative: for ever.
+
+        Returns:
+            RecordBatch; of length 0 at the timeout. It may span partitions.
+
+        Raises:
+            KafkaException: a consumer error (except _PARTITION_EOF, which is passed over). Else as poll().
+        """
+        most = self._checked_rows(max_records)
+        deadline = self._enter_exclusive(timeout)
+        if not await self._take_turn(deadline):
+            return self._no_rows()
+        taken = False
+        self._begin_taking()
+        try:
+            while True:
+                if self._turn_due():
+                    await self._let_others_run()
+                await self._attend()
+                fatal = self._fatal()
+                if fatal is not None:
+                    await self._told_fatal(fatal, deadline, self._fatal_message)
+                    raise exception_from(fatal[0])
+                batch = self._take_rows(most)
+                if batch is None and not await self._wait(deadline):
+                    batch = self._no_rows()
+                if batch is not None:
+                    taken = True
+                    return batch
+        finally:
+            self._end_taking(taken)
+            self._end_turn()
+
+    async def batches(self, max_records: int = _MOST_PER_BATCH) -> AsyncIterator[RecordBatch]:
+        """Iterate over RecordBatches, each of at least one row; the iteration ends when the consumer is closed.
+
+        Args:
+            max_records: the most rows of each.
+        """
+        while True:
+            try:
+                batch = await self.consume_batch(max_records)
+            except RuntimeError:
+                if self._closing is None:
+                    raise
+                return
+            if batch:
+                yield batch
+
+    async def getone(self, *partitions: TopicPartition) -> Message:
+        """Wait for the next record, as aiokafka's method does. Ends of partitions are passed over.
+
+        Args:
+            partitions: only of these; the other assigned partitions are paused meanwhile.
+
+        Raises:
+            KafkaException: a consumer error. Else as poll().
+        """
+        if not partitions:
+            message = self._at_hand()
+            return message if message is not None else await self._one()
+        self._enter()
+        async with self._only(partitions):
+            return await self._one()
+
+    async def _one(self) -> Message:
+        while True:
+            message: Any = await self._poll(None)
+            error = message.error()
+            if error is None:
+                found: Message = message
+                return found
+            if error.code() != KafkaError._PARTITION_EOF:
+                raise exception_from(error)
+
+    async def getmany(
+        self, *partitions: TopicPartition, timeout_ms: int = 0, max_records: int | None = None
+    ) -> dict[TopicPartition, list[Message]]:
+        """Return the records that are at hand, by partition, as aiokafka's method does.
+
+        Args:
+            partitions: only of these; the other assigned partitions are paused meanwhile.
+            timeout_ms: milliseconds to wait while there are none.
+            max_records: the most records; None: what is at hand.
+
+        Raises:
+            KafkaException: a consumer error (except _PARTITION_EOF, which is passed over). Else as poll().
+        """
+        self._enter()
+        async with self._only(partitions):
+            batch = await self.consume_batch(_MOST_PER_BATCH if max_records is None else max_records, timeout_ms / 1000)
+        return self._by_partition(batch)
+
+    @staticmethod
+    def _by_partition(messages: Iterable[Any]) -> dict[TopicPartition, list[Message]]:
+        found: dict[tuple[str, int], list[Message]] = {}
+        for message in messages:
+            found.setdefault((message.topic(), message.partition()), []).append(message)
+        return {TopicPartition(topic, partition): together for (topic, partition), together in found.items()}
+
+    @asynccontextmanager
+    async def _only(self, partitions: tuple[TopicPartition, ...]) -> AsyncIterator[None]:
+        paused: list[TopicPartition] = []
+        if partitions:
+            stay = {*coerce_list(partitions), *self._inner.paused()}
+            paused = [TopicPartition(p.topic, p.partition) for p in self._inner.assignment() if p not in stay]
+            self._inner.pause(paused)
+        try:
+            yield
+        finally:
+            if self._inner._is_open():
+                self._inner.resume(paused)
+
+    async def _next(self) -> Message:
+        """The next record of `async for`."""
+        try:
+            return await self._one()
+        except RuntimeError:
+            if self._closing is None:
+                raise
+            raise StopAsyncIteration from None
+
+    # ---- the group
+
+    async def unsubscribe(self) -> None:
+        """Leave the group: on_revoke runs, then what stands to be committed is (``enable.auto.commit``), and the
+        assignment ends. Without a subscription nothing happens. If the call is cancelled, the leave goes on."""
+        self._enter()
+        call = self._inner._unsubscribe_call()
+        if self._in_callback():
+            await self._run_call(call)
+        else:
+            await self._serve(call)
+
+    # ---- the end
+
+    async def close(self, timeout: float | None = None) -> None:
+        """Commit what stands to be committed (``enable.auto.commit``), leave the group, close connections and end the
+        network thread. Calls that wait end with RuntimeError. Again: nothing happens. If the call is cancelled, the end
+        goes on in a task of its own.
+
+        Args:
+            timeout: seconds it may take at most (float); None: 5.
+        """
+        await self._close(lambda: self._inner._closing_call(timeout))
+
+    async def __aenter__(self: Self) -> Self:
+        self._enter()
+        return self
+
+    async def __aexit__(self, exc_type: type[BaseException] | None, *exc_info: object) -> None:
+        """close(). Where an exception ends the block (CancelledError among them), the last commit stops before the
+        records of the latest call, unless the application has committed them itself."""
+        self._inner._processed_only = exc_type is not None
+        try:
+            await self.close()
+        finally:
+            self._inner._processed_only = False
+
+    def __reduce__(self) -> Any:
+        raise TypeError("an AIOConsumer cannot be pickled")
+

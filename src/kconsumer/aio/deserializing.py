@@ -1,0 +1,192 @@
+"""DeserializingAIOConsumer: an AIOConsumer whose messages carry what deserializers made, which may be coroutines.
+
+Owns: when deserializers run, and what becomes of the other records of a call when one fails. Threads: the loop's.
+Never: takes a record whose deserializer has been cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import weakref
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Generic
+
+from kconsumer._core.consumer.message import Message
+from kconsumer.aio.consumer import AIOConsumer, Inner
+from kconsumer.consumer.deserializing import CLUSTER_ID_TIMEOUT, Deserializing, K, V, close_all
+from kconsumer.errors import ConsumeError, KafkaError, KeyDeserializationError, ValueDeserializationError
+from kconsumer.serialization import MessageField, SerializationContext
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+__all__ = ["DeserializingAIOConsumer"]
+
+
+class _DeserializingInner(Deserializing[Any, Any], Inner):  # type: ignore[misc]
+    """The consumer below, which makes the deserializers and offers them the cluster's id."""
+
+    def _offer_cluster_id(self, deserializers: Iterable[Any]) -> None:
+        for deserializer in deserializers:
+            if _is_coroutine_function(deserializer):
+                offer = getattr(deserializer, "set_cluster_id_resolver", None)
+                if callable(offer):
+                    offer(self._resolver())
+            else:
+                super()._offer_cluster_id([deserializer])
+
+    def _resolver(self) -> Callable[[], Awaitable[str | None]]:
+        this = weakref.ref(self)
+
+        async def cluster_id() -> str | None:
+            inner = this()
+            outer = None if inner is None else inner._face()
+            return None if outer is None else await outer.cluster_id(timeout=CLUSTER_ID_TIMEOUT)
+
+        return cluster_id
+
+    def _close_built(self) -> None:
+        """AIOConsumer closes them: it may have to await."""
+
+
+class DeserializingAIOConsumer(AIOConsumer, Generic[K, V]):
+    """An AIOConsumer whose ``poll``, ``consume``, ``getone``, ``getmany`` and iteration return deserialized messages.
+
+    Takes four properties besides the consumer's own, as DeserializingConsumer does: ``key.deserializer``,
+    ``value.deserializer``, or ``key.deserializer.builder``, ``value.deserializer.builder``. A deserializer may be a
+    function or a coroutine function.
+
+    One record that cannot be deserialized raises for that record only: ``consume`` returns the records before it, and
+    the next call raises. Records of a cancelled call come again. ``consume_batch`` and ``batches`` return the bytes.
+
+    Raises:
+        ConfigurationError: both a deserializer and its builder, or what is given is neither; else as AIOConsumer.
+    """
+
+    _inner: _DeserializingInner
+    _finishes = True
+    _failure: BaseException | None = None  # of the first record that the running call has not deserialized
+
+    def _make_inner(self, config: Mapping[str, Any] | None, more: Mapping[str, Any]) -> Inner:
+        return _DeserializingInner({**(config or {}), **more})
+
+    async def poll(self, timeout: float | None = None) -> Message[K, V] | None:  # type: ignore[override]
+        """Wait for the next message, with its key and value deserialized.
+
+        Args:
+            timeout: seconds to wait for one; None or negative: for ever.
+
+        Returns:
+            Message, or None at the timeout.
+
+        Raises:
+            ConsumeError: the consumer reported an error; ``kafka_message`` is the message that carried it.
+            KeyDeserializationError: the key's deserializer failed; ``kafka_message`` has the bytes.
+            ValueDeserializationError: the value's deserializer failed; ``kafka_message`` has the bytes.
+        """
+        found = await self._consume(1, timeout)
+        return found[0] if found else None
+
+    async def getone(self, *partitions: Any) -> Message[K, V]:  # type: ignore[override]
+        """As AIOConsumer.getone(), deserialized."""
+        self._enter()
+        async with self._only(partitions):
+            found: Message[K, V] = await self._one()
+            return found
+
+    def __anext__(self) -> Any:
+        return self._next()
+
+    async def _one(self) -> Any:
+        while True:
+            try:
+                found = await self._consume(1, None)
+            except ConsumeError as raised:
+                if raised.code != KafkaError._PARTITION_EOF:
+                    raise
+            else:
+                return found[0]
+
+    async def getmany(self, *partitions: Any, timeout_ms: int = 0, max_records: int | None = None) -> Any:
+        """As AIOConsumer.getmany(), deserialized; without `max_records` at most 500 records."""
+        self._enter()
+        async with self._only(partitions):
+            try:
+                messages = await self._consume(500 if max_records is None else max_records, timeout_ms / 1000, True)
+            except ConsumeError as raised:
+                if raised.code != KafkaError._PARTITION_EOF:
+                    raise
+                messages = []
+        return self._by_partition(messages)
+
+    # ---- inside a call
+
+    async def _consume(self, num_messages: int, timeout: float | None, at_hand: bool = False) -> list[Any]:
+        out = await super()._consume(num_messages, timeout, at_hand)
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+        return out
+
+    async def _finish(self, out: list[Any]) -> bool:
+        """Deserialize in order. Where one fails, the records before it are taken; if it is the first, it alone is."""
+        made = []
+        for message in out:
+            try:
+                made.append(await self._deserialized(message))
+            except (ConsumeError, KeyDeserializationError, ValueDeserializationError) as raised:
+                if not made:
+                    self._failure = raised
+                self._take_again(out, made)
+                return True
+        for message, (key, value) in zip(out, made, strict=True):
+            message.set_key(key)
+            message.set_value(value)
+        return True
+
+    def _take_again(self, out: list[Any], made: list[tuple[Any, Any]]) -> None:
+        """Give everything back, and take what is returned, or what fails."""
+        wanted = out[:max(len(made), 1)]
+        self._end_taking(False)
+        self._begin_taking()
+        out.clear()
+        while len(out) < len(wanted) and self._collect(out, len(wanted)):
+            pass
+        for message, (key, value) in zip(out, made, strict=False):
+            message.set_key(key)
+            message.set_value(value)
+
+    async def _deserialized(self, message: Any) -> tuple[Any, Any]:
+        error = message.error()
+        if error is not None:
+            raise ConsumeError(error, kafka_message=message)
+        ctx = SerializationContext(message.topic(), MessageField.KEY, message.headers())
+        key = await _made(self._inner._key_deserializer, message.key(), ctx, KeyDeserializationError, message)
+        ctx.field = MessageField.VALUE
+        value = message.value()
+        return key, await _made(self._inner._value_deserializer, value, ctx, ValueDeserializationError, message)
+
+    async def close(self, timeout: float | None = None) -> None:
+        """Close the consumer, then the deserializers that were built for it; argument as AIOConsumer.close()."""
+        await super().close(timeout)
+        built, self._inner._built = self._inner._built, []
+        for awaited in close_all(built, quietly=False):
+            await awaited
+
+
+async def _made(
+    deserializer: Any, data: bytes | None, ctx: SerializationContext, failed: Callable[..., Exception], message: Any
+) -> Any:
+    if deserializer is None:
+        return data
+    try:
+        made = deserializer(data, ctx)
+        return await made if inspect.isawaitable(made) else made
+    except Exception as error:
+        raise failed(exception=error, kafka_message=message) from error
+
+
+def _is_coroutine_function(deserializer: Any) -> bool:
+    return asyncio.iscoroutinefunction(deserializer) or asyncio.iscoroutinefunction(
+        getattr(deserializer, "__call__", None))  # noqa: B004
