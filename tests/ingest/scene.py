@@ -92,6 +92,7 @@ class World:
         return found
 
     def visible(self) -> list[Path]:
+        """The files of the table."""
         return sorted(self.folder.glob("*.parquet"))
 
     def expected(self) -> Counter[tuple[int, int]]:

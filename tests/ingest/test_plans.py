@@ -101,6 +101,8 @@ def test_a_trigger_takes_what_makes_files_of_the_target_size():
     ({**JSON, "partition_by": ("day=to_date(a)",)}, "a is int32, not a timestamp or a date"),
     ({**JSON, "partition_by": ("day=upper(a)",)}, "expected one of to_date"),
     ({**JSON, "sort_by": ("b",)}, "cannot sort by b"),
+    ({**BASE, "value": "avro"}, "need a schema, or a registry and one topic"),
+    ({**BASE, "value": "protobuf"}, "go together"),
     ({**BASE, "value": "avro", "schema": '{"type": "rec'}, "cannot decode avro values"),
     ({**BASE, "trigger": "soon"}, "option trigger"),
     ({**BASE, "source": {"columns": "value"}}, "option columns cannot be set"),

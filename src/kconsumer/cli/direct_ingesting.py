@@ -9,6 +9,9 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -22,16 +25,18 @@ from kconsumer.cli.terminal import Failure, warn
 
 if TYPE_CHECKING:
     from kconsumer.ingest import IngestOptions
+    from kconsumer.ingest.runners.protocol import Runner
 
 _BROKERS: Final = ("bootstrap.servers", "metadata.broker.list")
 _START: Final = {"beginning": "earliest", "end": "latest"}
 _BYTES: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 # Options of the command that are Structured Streaming's alone, as click calls them, and as users do.
 _STREAMING: Final = {"checkpoint": "--checkpoint", "select": "--select", "sink": "--sink-option",
-                     "descriptors": "--descriptors", "message": "--message", "table": "--table"}
+                     "table": "--table"}
 # Those of this engine alone.
 _DIRECT: Final = {"runner": "--runner", "workers": "--workers", "job": "--job", "metadata": "--metadata",
-                  "nested": "--nested", "framing": "--framing", "sort_by": "--sort-by", "codec": "--codec",
+                  "nested": "--nested", "framing": "--framing", "registry": "--schema-registry",
+                  "sort_by": "--sort-by", "codec": "--codec",
                   "file_size": "--target-file-size", "evolve": "--evolve", "storage": "--storage-option",
                   "vacuum": "--vacuum", "compact": "--compact"}
 
@@ -52,8 +57,9 @@ class _Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 def direct_options(command: Callable[..., None]) -> Callable[..., None]:
     """The options of this engine."""
     for option in reversed((
-        click.option("--runner", type=click.Choice(["local"]), default="local", show_default=True,
-                     help="direct: what runs the tasks. local: processes of this machine."),
+        click.option("--runner", type=click.Choice(["spark", "local"]),
+                     help="direct: what runs the tasks. local: processes of this machine; spark: the executors of a "
+                          "session. Default: spark where PySpark is installed."),
         click.option("--workers", type=click.IntRange(min=1), metavar="N",
                      help="direct: processes of the local runner. Default: one for each CPU."),
         click.option("--job", default="kconsumer", show_default=True, metavar="NAME",
@@ -61,8 +67,10 @@ def direct_options(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--metadata", metavar="NAME[=COLUMN],…", default="topic,partition,offset,timestamp,key",
                      show_default=True, help="direct: Kafka's columns, also timestamp_type, leader_epoch, headers."),
         click.option("--nested", is_flag=True, help="direct: the value is a struct; default: its fields are columns."),
-        click.option("--framing", metavar="none|confluent|skip=N", default="none", show_default=True,
-                     help="direct: what precedes a value."),
+        click.option("--framing", metavar="none|confluent|skip=N",
+                     help="direct: what precedes a value. Default: none, with a registry confluent."),
+        click.option("--schema-registry", "registry", multiple=True, metavar="NAME=VALUE", callback=read_pairs,
+                     help="direct: a property of the registry's client, as url=http://localhost:8081; repeatable."),
         click.option("--sort-by", multiple=True, metavar="COLUMN", help="direct: sort within files; may be repeated."),
         click.option("--codec", default="zstd", show_default=True, help="direct: the compression of the files."),
         click.option("--target-file-size", "file_size", type=_Size(), default=128 << 20, show_default="128M",
@@ -92,8 +100,8 @@ def without_direct(ctx: click.Context, given: dict[str, Any]) -> None:
 
 
 def run_direct(
-    ctx: click.Context, *, conf: dict[str, str], metrics: str | None, quiet: bool, runner: str, workers: int | None,
-    vacuum: bool, compact: bool, **given: Any,
+    ctx: click.Context, *, conf: dict[str, str], metrics: str | None, quiet: bool, runner: str | None,
+    workers: int | None, vacuum: bool, compact: bool, **given: Any,
 ) -> None:
     """Run the command.
 
@@ -104,17 +112,21 @@ def run_direct(
     for name, option in _STREAMING.items():
         if given.pop(name):
             raise click.UsageError(f"{option} is an option of --engine structured-streaming")
+    runner = runner or _default_runner(conf, workers)
     if conf and runner != "spark":
         raise click.UsageError("--conf is Spark's configuration: give --runner spark")
+    if workers is not None and runner != "local":
+        raise click.UsageError("--workers is of the local runner: give --runner local")
     try:
-        from kconsumer.ingest import Ingestion, LocalRunner
+        from kconsumer.ingest import Ingestion
         from kconsumer.ingest.errors import IngestError
     except ImportError as error:
         raise click.UsageError(f"kconsumer ingest needs pyarrow ({error}): pip install 'kconsumer[arrow]'") from error
     options = _options(**given)
     shown = not quiet and sys.stderr.isatty()
     try:
-        with Ingestion(options, LocalRunner(workers)) as run:
+        with ExitStack() as stack:
+            run = stack.enter_context(Ingestion(options, _runner(stack, runner, workers, conf, options.job)))
             if vacuum or compact:
                 _maintain(run, vacuum, compact)
                 return
@@ -124,6 +136,27 @@ def run_direct(
         raise Failure(str(error)) from error
     if received and received[0] == signal.SIGINT:
         ctx.exit(SIGINT_EXIT)
+
+
+def _default_runner(conf: Mapping[str, str], workers: int | None) -> str:
+    if workers is not None:
+        return "local"
+    return "spark" if conf or find_spec("pyspark") is not None else "local"
+
+
+def _runner(stack: ExitStack, name: str, workers: int | None, conf: Mapping[str, str], job: str) -> Runner:
+    if name == "local":
+        from kconsumer.ingest import LocalRunner
+
+        return LocalRunner(workers)
+    try:
+        from kconsumer.cli.spark_session import session
+        from kconsumer.ingest.runners.spark import SparkRunner
+
+        return SparkRunner(stack.enter_context(session(conf)), f"kconsumer ingest {job}")
+    except ImportError as error:
+        raise click.UsageError(f"--runner spark needs PySpark ({error}): pip install 'kconsumer[spark]', or give "
+                               "--runner local") from error
 
 
 def _maintain(run: Any, vacuum: bool, compact: bool) -> None:
@@ -138,8 +171,9 @@ def _maintain(run: Any, vacuum: bool, compact: bool) -> None:
 
 def _options(
     *, topics: tuple[str, ...], old_topics: tuple[str, ...], properties: Mapping[str, str], output: str | None,
-    path: str | None, old_format: str | None, start: str, kind: str, skip_bytes: int, framing: str, sample: int,
-    dead_letter: str | None, bad_records: str | None, metadata: str, nested: bool, file_size: int, **more: Any,
+    path: str | None, old_format: str | None, start: str, kind: str, skip_bytes: int, framing: str | None, sample: int,
+    descriptors: Path | None, dead_letter: str | None, bad_records: str | None, metadata: str, nested: bool,
+    file_size: int, **more: Any,
 ) -> IngestOptions:
     from kconsumer.ingest import IngestOptions
 
@@ -148,14 +182,15 @@ def _options(
     format_, path = target(output, path, None, old_format)
     if path is None:
         raise click.UsageError("give -O PATH: where the table is")
-    if skip_bytes and framing != "none":
+    if skip_bytes and framing is not None:
         raise click.UsageError("--skip-bytes and --framing both say what precedes a value")
     if dead_letter is not None and bad_records is None:
         bad_records = "dead-letter"
     brokers = next(properties[name] for name in _BROKERS if properties.get(name))
     return IngestOptions(
         bootstrap_servers=brokers, path=path, topics=topics + old_topics, format=format_,
-        start=_START.get(start, start), kafka={n: v for n, v in properties.items() if n not in _BROKERS}, value=kind,
+        start=_START.get(start, start), descriptors=None if descriptors is None else descriptors.read_bytes(),
+        kafka={n: v for n, v in properties.items() if n not in _BROKERS}, value=kind,
         framing=f"skip={skip_bytes}" if skip_bytes else framing, bad_records=bad_records, dead_letters=dead_letter,
         metadata=tuple(name.strip() for name in metadata.split(",") if name.strip()), flatten=not nested,
         target_file_bytes=file_size, **more)

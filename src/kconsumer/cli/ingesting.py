@@ -8,11 +8,9 @@ SIGTERM and SIGINT end the run after the trigger that is running, a second one a
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +22,7 @@ from kconsumer.cli.ingest_progress import IngestProgress
 from kconsumer.cli.ingest_signals import signals
 from kconsumer.cli.ingest_target import target
 from kconsumer.cli.property_sources import connection, read_pairs
+from kconsumer.cli.spark_session import session
 from kconsumer.cli.terminal import Failure, warn
 
 if TYPE_CHECKING:
@@ -118,7 +117,7 @@ def ingest(
     options = _options(**given)
     shown = not quiet and sys.stderr.isatty()
     try:
-        with _session(conf) as spark:
+        with session(conf) as spark:
             stopped = _run(spark, options, shown, metrics)
     except PySparkException as error:
         raise Failure(_reason(error)) from error
@@ -154,23 +153,6 @@ def _ends(
     return {**more, "topics": topics + old_topics, "format": format_, "path": path, "table": table,
             "bootstrap_servers": brokers,
             "kafka": {name: value for name, value in properties.items() if name not in _BROKERS}}
-
-
-@contextmanager
-def _session(conf: Mapping[str, str]) -> Iterator[SparkSession]:
-    """The session that spark-submit has prepared, or one of our own."""
-    from pyspark.sql import SparkSession
-
-    if "PYSPARK_GATEWAY_PORT" not in os.environ:  # spark-submit has decided which Python its workers are
-        os.environ.setdefault("PYSPARK_PYTHON", conf.get("spark.pyspark.python", sys.executable))
-    builder = SparkSession.builder.appName("kconsumer ingest").config("spark.ui.showConsoleProgress", "false")
-    for name, value in conf.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
-    try:
-        yield spark
-    finally:
-        spark.stop()
 
 
 def _run(spark: SparkSession, options: IngestOptions, shown: bool, metrics: str | None) -> int | None:

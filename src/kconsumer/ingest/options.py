@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kconsumer.config.values import configuration_error
-from kconsumer.decoding import Avro, Decoder, Json
+from kconsumer.decoding import Avro, Decoder, Json, Protobuf, SchemaRegistry
 from kconsumer.ingest.ddl import parse_schema
 from kconsumer.ingest.output import FileOptions, Output, PartitionColumn, parse_metadata
 from kconsumer.ingest.planner import Limits
@@ -21,7 +21,7 @@ from kconsumer.ingest.storage import Storage
 from kconsumer.ranges.option_values import duration_s
 from kconsumer.ranges.options import ReadOptions
 
-VALUES: Final = ("raw", "json", "avro")
+VALUES: Final = ("raw", "json", "avro", "protobuf")
 FORMATS: Final = ("parquet", "delta", "iceberg")
 EVOLVE: Final = ("add", "fail", "ignore")
 BAD_RECORDS: Final = ("column", "dead-letter", "fail")
@@ -51,7 +51,10 @@ class IngestOptions:
     source: Mapping[str, str] = field(default_factory=dict)  #: further options of reading, as maxOffsetsPerTrigger
     value: str = "raw"  #: one of VALUES
     schema: str | None = None  #: json: as DDL or in Spark's JSON form; avro: Avro's
-    framing: str = "none"  #: what precedes a value: none, confluent, skip=n
+    framing: str | None = None  #: what precedes a value: none, confluent, skip=n; None: confluent with a registry
+    registry: Mapping[str, str] = field(default_factory=dict)  #: of a schema registry's client: url and others
+    descriptors: bytes | None = None  #: protobuf: a FileDescriptorSet
+    message: str | None = None  #: protobuf: the full name of the message
     bad_records: str | None = None  #: one of BAD_RECORDS where values are decoded; None: column
     dead_letters: str | None = None  #: the folder for bad_records="dead-letter"
     metadata: tuple[str, ...] = ("topic", "partition", "offset", "timestamp", "key")  #: Kafka's columns: NAME[=COLUMN]
@@ -65,6 +68,8 @@ class IngestOptions:
     max_seconds: float = 60.0  #: that the tasks of a trigger should take
     storage: Mapping[str, str] = field(default_factory=dict)  #: options of the table's file system
     commit_group: str | None = None  #: a consumer group that is told the progress, for tools that show lag
+
+    _newest: str | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if bool(self.topics) == (self.pattern is not None):
@@ -91,10 +96,17 @@ class IngestOptions:
         self.output("").schema()
 
     def _check_values(self) -> None:
-        if self.value == "raw" and (self.schema is not None or self.framing != "none" or self.bad_records is not None):
-            raise configuration_error("raw values are not decoded: a schema, a framing and bad records mean nothing")
-        if self.value != "raw" and self.schema is None:
-            raise configuration_error(f"{self.value} values need a schema")
+        if self.value == "raw" and (self.schema or self.framing or self.registry or self.bad_records):
+            raise configuration_error("raw values are not decoded: a schema, a framing, a registry and bad records "
+                                      "mean nothing")
+        if self.value == "json" and self.schema is None:
+            raise configuration_error("json values need a schema")
+        if self.value == "avro" and self.schema is None and (not self.registry or len(self.topics) != 1):
+            raise configuration_error("avro values need a schema, or a registry and one topic, whose schema is read")
+        if (self.value == "protobuf") != (self.descriptors is not None) or (self.message and not self.descriptors):
+            raise configuration_error("protobuf values and their descriptors go together")
+        if self.value == "protobuf" and (self.schema or self.registry):
+            raise configuration_error("protobuf values are decoded by their descriptors, not by a schema or a registry")
         if self.bad_records is not None and self.bad_records not in BAD_RECORDS:
             raise configuration_error(f"invalid bad_records {self.bad_records!r}: expected one of "
                                       f"{', '.join(BAD_RECORDS)}")
@@ -112,11 +124,23 @@ class IngestOptions:
         if self.value == "raw":
             return None
         try:
+            if self.value == "protobuf":
+                return Protobuf(self.descriptors, self.message, framing=self.framing or "none", unit="us")
+            registry = SchemaRegistry(dict(self.registry)) if self.registry else None
             if self.value == "json":
-                return Json(parse_schema(self.schema or ""), framing=self.framing)
-            return Avro(json.loads(self.schema or ""), framing=self.framing)
+                return Json(parse_schema(self.schema or ""), framing=self.framing, registry=registry)
+            return Avro(json.loads(self._avro_schema(registry)), framing=self.framing, registry=registry)
         except (ValueError, TypeError) as error:
             raise configuration_error(f"cannot decode {self.value} values by the schema given: {error}") from error
+
+    def _avro_schema(self, registry: SchemaRegistry | None) -> str:
+        """What is read: the schema given, or the newest one in the registry, which holds for this run."""
+        if self.schema is not None or registry is None:
+            return self.schema or ""
+        if self._newest is None:
+            found = registry.client.get_latest_version(f"{self.topics[0]}-value")
+            object.__setattr__(self, "_newest", found.schema.schema_str)
+        return self._newest or ""
 
     def read_options(self) -> ReadOptions:
         """How topics are read."""

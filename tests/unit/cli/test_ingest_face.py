@@ -63,7 +63,7 @@ def test_a_checkpoint_is_needed():
     (["--checkpoint", "state", "--engine", "direct"], "--checkpoint is an option of --engine structured-streaming"),
     (["--select", "value"], "--select is an option of --engine structured-streaming"),
     (["--checkpoint", "state", "--job", "a"], "--job is an option of --engine direct"),
-    (["--conf", "spark.master=local"], "give --runner spark"),
+    (["--conf", "spark.master=local", "--runner", "local"], "give --runner spark"),
     (["--target-file-size", "128X"], "'128X' is not a size"),
     (["--value", "json", "--schema", "a INTERVAL"], "expected a type of Spark at character 3"),
 ])

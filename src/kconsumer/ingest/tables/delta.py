@@ -195,8 +195,12 @@ class DeltaTable:
         known = {"cluster": self._state.cluster, "topics": topics, "gone": sorted(map(list, progress.gone))}
         if known != self._known:
             text = json.dumps(known)
-            self._again(lambda: self._delta.alter.set_table_properties({self._property: text},
-                                                                       raise_if_not_exists=False))
+
+            def write() -> None:
+                self._check(self._state.number)  # or a fenced run would take topics out that another one has added
+                self._delta.alter.set_table_properties({self._property: text}, raise_if_not_exists=False)
+
+            self._again(write)
             self._known = known
 
     # ---- commits
@@ -211,7 +215,7 @@ class DeltaTable:
                         {self._app: state.number, **versions}.items()]
 
         def commit() -> None:
-            self._check(state)
+            self._check(state.number - 1)
             self._delta.create_write_transaction(
                 actions, "append", self._delta.schema(), self._delta.metadata().partition_columns,
                 commit_properties=CommitProperties(app_transactions=transactions))
@@ -240,9 +244,8 @@ class DeltaTable:
             self._delta.update_incremental()
             return
 
-    def _check(self, state: JobState) -> None:
-        found = self._delta.transaction_version(self._app) or 0
-        if found != state.number - 1:
+    def _check(self, number: int) -> None:
+        if (self._delta.transaction_version(self._app) or 0) != number:
             raise OtherRunError(
                 f"another run of job {self._job!r} writes to {self.name}: it has claimed the table after this run "
                 "began; stop one of them, or give each a name of its own")

@@ -1,0 +1,227 @@
+"""The driver over a Delta table: each record once, whatever is killed; and what the table is to others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pytest
+from scene import SCHEMA, Killed, Process, World
+from test_driver import no_sync, simulate  # noqa: F401
+
+from kconsumer.ingest.driver import State
+from kconsumer.ingest.errors import IngestError, OtherRunError
+from kconsumer.ingest.manifest import Commit, JobState
+from kconsumer.ingest.storage import Storage
+from kconsumer.ingest.tables.dead_letters import DeadLetters
+from kconsumer.ingest.tables.delta import DeltaTable
+from kconsumer.ranges.offsets import Progress
+
+deltalake = pytest.importorskip("deltalake")
+SEEDS = 12
+
+
+class DyingDelta(DeltaTable):
+    """Before and after each commit to the log the process may be killed."""
+
+    process: Process
+
+    def _again(self, act: Callable[[], Any], done: Callable[[], bool] = lambda: False) -> None:
+        self.process.operation()
+        super()._again(act, done)
+        self.process.operation()
+
+
+class DeltaWorld(World):
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, self._table)
+
+    def _table(self, process: Process) -> DyingDelta:
+        table = DyingDelta(Storage(str(self.folder)), "job")
+        table.process = process
+        return table
+
+    def process(self, **more: Any) -> Process:
+        return super().process(**{"staged": False, **more})
+
+    def visible(self) -> list[Path]:
+        if not deltalake.DeltaTable.is_deltatable(str(self.folder)):
+            return []
+        return [Path(uri) for uri in deltalake.DeltaTable(str(self.folder)).file_uris()]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> DeltaWorld:
+    return DeltaWorld(tmp_path / "table")
+
+
+def table(path: Path, **more: Any) -> DeltaTable:
+    return DeltaTable(Storage(str(path)), "job", **more)
+
+
+@pytest.mark.parametrize("seeds", [range(SEEDS), pytest.param(range(SEEDS, 300), marks=[
+    pytest.mark.slow, pytest.mark.timeout(1200)])], ids=["few", "many"])
+def test_each_record_is_there_once_whatever_is_killed(tmp_path: Path, seeds: range):
+    for seed in seeds:
+        try:
+            simulate(DeltaWorld(tmp_path / str(seed)), seed)
+        except BaseException as error:
+            raise AssertionError(f"seed {seed}") from error
+
+
+@pytest.mark.parametrize(("name", "bug"), [
+    ("_check", lambda self, state: None),  # two runs at once are not noticed
+    ("_offsets", lambda self, topic, topic_id, count: {}),  # offsets are not read
+])
+def test_a_planted_bug_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, bug: Any):
+    monkeypatch.setattr(DeltaTable, name, bug)
+    with pytest.raises((AssertionError, IngestError)):
+        for seed in range(40):
+            simulate(DeltaWorld(tmp_path / str(seed)), seed)
+
+
+def test_of_two_runs_at_once_one_is_fenced(world: DeltaWorld):
+    world.produce(0, 20)
+    first, second = world.process(), world.process()
+    while first.driver.step() is not State.COMMIT:
+        pass
+    while second.driver.step() is not State.RUN:
+        pass
+    with pytest.raises(OtherRunError, match="another run of job 'job' writes to"):
+        first.to_end()
+    second.to_end()
+    assert world.rows() == world.expected()
+
+
+def test_two_jobs_write_to_one_table(world: DeltaWorld):
+    world.produce(0, 5)
+    world.finish()
+    other = DeltaTable(Storage(str(world.folder)), "other")
+    assert other.open() == JobState()
+    other.prepare(SCHEMA, [])
+    other.claim(9, "cluster")
+    mine = world.process()
+    world.produce(0, 5)
+    while mine.driver.step() is not State.COMMIT:
+        pass
+    other.commit(Commit(Progress({("u", 0): 3}, {"u": "x"})))
+    mine.to_end()
+    assert world.rows() == world.expected()
+    assert DeltaTable(Storage(str(world.folder)), "other").open().progress == Progress({("u", 0): 3}, {"u": "x"})
+
+
+def test_the_commit_of_another_writer_is_no_conflict(world: DeltaWorld):
+    world.produce(0, 20)
+    process = world.process()
+    for state in process.steps():
+        if state is State.COMMIT:
+            row = pa.table({"partition": [9], "offset": [9]}, schema=SCHEMA)
+            deltalake.write_deltalake(str(world.folder), row, mode="append")
+    frame = pl.read_delta(str(world.folder))
+    assert sorted(frame.filter(pl.col("partition") == 0)["offset"]) == list(range(20))
+    assert frame.filter(pl.col("partition") == 9).height == 3
+
+
+def test_offsets_outlive_checkpoints_compaction_and_clean_up(world: DeltaWorld):
+    world.produce(1, 30)
+    world.finish()
+    delta = deltalake.DeltaTable(str(world.folder))
+    assert table_opened(world.folder).compact(1 << 20) > 1
+    delta.update_incremental()
+    delta.create_checkpoint()
+    delta.cleanup_metadata()
+    delta.vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False)
+    state = table(world.folder).open()
+    assert state.progress == Progress({("t", 0): 0, ("t", 1): 30, ("t", 2): 0}, {"t": "id"})
+    world.produce(1, 3)
+    world.finish()
+
+
+def test_files_of_old_versions_are_no_orphans(world: DeltaWorld):
+    world.produce(1, 30)
+    world.finish()
+    names = {path.name for path in world.visible()}
+    found = table(world.folder)
+    found.open()
+    found.compact(1 << 20)
+    killed = world.process()
+    world.produce(1, 30)
+    while killed.driver.step() is not State.COMMIT:
+        pass
+    found = table(world.folder)
+    found.open()
+    assert all("/1/" in name or "/2/" not in name for name in found.orphans())
+    assert not names & {name.rpartition("/")[2] for name in found.orphans()}
+    world.finish()
+    assert found.orphans() == []
+
+
+def test_a_recreated_topic_is_known_by_its_id_until_the_new_one_has_offsets(tmp_path: Path):
+    one = table(tmp_path)
+    one.open()
+    one.prepare(SCHEMA, [])
+    one.claim(1, "c")
+    one.commit(Commit(Progress({("t", 0): 7}, {"t": "old"})))
+    one._write_known(Progress({("t", 0): 2}, {"t": "new"}))  # and is killed before the commit
+    two = table(tmp_path)
+    assert two.open().progress == Progress({("t", 0): 7}, {"t": "old"})
+    two.claim(2, "c")
+    two.commit(Commit(Progress({("t", 0): 2}, {"t": "new"}, {("t", 1): 5})))
+    assert table(tmp_path).open().progress.offsets == {("t", 0): 2}
+    assert table(tmp_path).open().cluster == "c"
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_dead_letters_go_with_the_commit(tmp_path: Path, committed: bool, monkeypatch: pytest.MonkeyPatch):
+    letters = tmp_path / "letters"
+    one = table(tmp_path / "table", dead_letters=Storage(str(letters)))
+    one.open()
+    one.prepare(SCHEMA, [])
+    one.claim(1, "c")
+    staged = letters / "_kconsumer/job/staged/1/a.parquet.staged"
+    staged.parent.mkdir()
+    staged.write_bytes(b"file")
+    entry = type("Entry", (), {"path": "_kconsumer/job/staged/1/a.parquet.staged"})()
+
+    def killed(*arguments: Any) -> None:
+        raise Killed
+
+    monkeypatch.setattr(DeadLetters, "publish", killed) if committed else monkeypatch.setattr(one, "_append", killed)
+    with pytest.raises(Killed):
+        one.commit(Commit(Progress({("t", 0): 7}, {"t": "id"}), (), (entry,)))
+    monkeypatch.undo()
+    assert list(letters.glob("*.parquet")) == []
+    two = table(tmp_path / "table", dead_letters=Storage(str(letters)))
+    two.open()
+    assert len(list(letters.glob("*.parquet"))) == committed
+    two.claim(2, "c")
+    two.remove(two.orphans())
+    assert list(letters.rglob("*.staged")) == []
+    assert not list(letters.glob("_kconsumer/job/prepared/*"))
+
+
+def test_a_table_grows_and_refuses(tmp_path: Path):
+    one = table(tmp_path)
+    one.open()
+    assert one.prepare(SCHEMA, []) == ["partition", "offset"]
+    wider = pa.schema([*SCHEMA, ("text", pa.string()), ("list", pa.list_(pa.field("element", pa.decimal128(9, 2))))])
+    assert table_opened(tmp_path, evolve="ignore").prepare(wider, []) == ["partition", "offset"]
+    with pytest.raises(IngestError, match=r"has no column text \(string\)"):
+        table_opened(tmp_path, evolve="fail").prepare(wider, [])
+    assert table_opened(tmp_path).prepare(wider, []) == ["partition", "offset", "text", "list"]
+    assert table_opened(tmp_path).prepare(SCHEMA, []) == ["partition", "offset", "text", "list"]
+    with pytest.raises(IngestError, match=r"column offset of .* is int64 and would become string"):
+        table_opened(tmp_path).prepare(pa.schema([("offset", pa.string())]), [])
+    with pytest.raises(IngestError, match="is partitioned by nothing, not by offset"):
+        table_opened(tmp_path).prepare(SCHEMA, ["offset"])
+    with pytest.raises(IngestError, match="column n is uint8, which Delta does not have"):
+        table_opened(tmp_path).prepare(pa.schema([("n", pa.uint8())]), [])
+
+
+def table_opened(path: Path, **more: Any) -> DeltaTable:
+    found = table(path, **more)
+    found.open()
+    return found

@@ -1,0 +1,142 @@
+"""Values of every format in typed tables, with a registry among them, by tasks in this process."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from kconsumer.ingest import Ingestion, IngestOptions
+from kconsumer.ingest.manifest import TaskResult
+from kconsumer.ingest.task import Task, run_task
+from kconsumer.testing import EmbeddedCluster
+
+pytest.importorskip("deltalake")
+pytestmark = pytest.mark.embedded
+OLD: dict[str, Any] = {"type": "record", "name": "flight", "fields": [
+    {"name": "carrier", "type": "string"}, {"name": "number", "type": "int"},
+    {"name": "kind", "type": {"type": "enum", "name": "kind", "symbols": ["a", "b"]}},
+    {"name": "price", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}}]}
+NEW: dict[str, Any] = {**OLD, "fields": [
+    *OLD["fields"], {"name": "delay", "type": ["null", "double"], "default": None}]}
+
+
+class InProcess:
+    """Runs tasks where the driver runs."""
+
+    parallelism = 2
+
+    def map(self, tasks: Sequence[Task], what: str) -> list[TaskResult]:
+        return [run_task(task) for task in tasks]
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def cluster() -> Any:
+    with EmbeddedCluster(1) as found:
+        found.create_topic("t", 1)
+        yield found
+
+
+def ingest(cluster: EmbeddedCluster, path: Path, **more: Any) -> pl.DataFrame:
+    options = IngestOptions(bootstrap_servers=cluster.bootstrap_servers, topics=("t",), path=str(path), format="delta",
+                            metadata=("offset",), **more)
+    with Ingestion(options, InProcess()) as run:
+        run.run()
+    return pl.read_delta(str(path)).sort("offset")
+
+
+def avro(number: int, delay: float | None = None, new: bool = False) -> bytes:
+    text = b"\x04UA" + bytes([number * 2]) + b"\x02" + b"\x04\x03\xe8"
+    if not new:
+        return text
+    return text + (b"\0" if delay is None else b"\x02" + struct.pack("<d", delay))
+
+
+def test_avro_by_its_schema(cluster: EmbeddedCluster, tmp_path: Path):
+    cluster.produce("t", [{"value": avro(3)}, {"value": b"\x04U"}, {"value": None}])
+    frame = ingest(cluster, tmp_path, value="avro", schema=json.dumps(OLD))
+    assert frame.select("carrier", "number", "kind", "price").rows()[0] == ("UA", 3, "b", pytest.approx(10))
+    assert frame["bad_record"].struct.field("value").to_list() == [None, b"\x04U", None]
+    assert str(frame.schema["price"]) == "Decimal(precision=9, scale=2)"
+
+
+class _Registry:
+    """As confluent_kafka's client, with two schemas."""
+
+    schemas: dict[int, Any]
+
+    def __init__(self, schemas: dict[int, Any]) -> None:
+        self.schemas = schemas
+
+    def get_schema(self, schema_id: int, *more: Any, **rest: Any) -> Any:
+        return _schema(self.schemas[schema_id])
+
+    def get_latest_version(self, subject: str, *more: Any) -> Any:
+        assert subject == "t-value"
+        newest = max(self.schemas)
+        return type("Registered", (), {"schema": _schema(self.schemas[newest]), "schema_id": newest, "version": 1})()
+
+
+def _schema(found: Any) -> Any:
+    return type("Schema", (), {"schema_str": json.dumps(found), "schema_type": "AVRO", "references": []})()
+
+
+def test_a_new_field_of_the_registry_becomes_a_column(
+    cluster: EmbeddedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    from kconsumer.decoding import SchemaRegistry
+    from kconsumer.ingest import options
+
+    registry = _Registry({1: OLD})
+    monkeypatch.setattr(options, "SchemaRegistry", lambda config: SchemaRegistry(registry))
+    more = {"value": "avro", "registry": {"url": "http://localhost:1"}}
+    cluster.produce("t", [{"value": b"\0\0\0\0\1" + avro(3)}])
+    assert ingest(cluster, tmp_path, **more).columns == ["offset", "carrier", "number", "kind", "price", "bad_record"]
+    registry.schemas[2] = NEW
+    cluster.produce("t", [{"value": b"\0\0\0\0\2" + avro(4, 1.5, True)}, {"value": b"\0\0\0\0\1" + avro(5)}])
+    frame = ingest(cluster, tmp_path, **more)
+    assert frame.select("number", "delay").rows() == [(3, None), (4, 1.5), (5, None)]
+
+
+def test_protobuf_by_its_descriptors(cluster: EmbeddedCluster, tmp_path: Path):
+    descriptor = pytest.importorskip("google.protobuf.descriptor_pb2")
+    file = descriptor.FileDescriptorProto(name="f.proto", syntax="proto3")
+    message = file.message_type.add(name="Flight")
+    message.field.add(name="carrier", number=1, type=9, label=1)
+    message.field.add(name="number", number=2, type=3, label=1)
+    made = descriptor.FileDescriptorSet(file=[file]).SerializeToString()
+    cluster.produce("t", [{"value": b"\x0a\x02UA\x10\x07"}])
+    frame = ingest(cluster, tmp_path, value="protobuf", descriptors=made, message="Flight")
+    assert frame.select("carrier", "number").rows() == [("UA", 7)]
+
+
+def test_raw_values_and_all_columns_of_records(cluster: EmbeddedCluster, tmp_path: Path):
+    cluster.produce("t", [{"value": b"\xff", "key": b"k", "headers": [("h", b"v"), ("n", None)], "timestamp": 1000}])
+    options = IngestOptions(bootstrap_servers=cluster.bootstrap_servers, topics=("t",), path=str(tmp_path), metadata=(
+        "topic", "partition", "offset", "timestamp", "timestamp_type", "leader_epoch", "key", "headers"))
+    with Ingestion(options, InProcess()) as run:
+        run.run()
+    row = pl.read_parquet(f"{tmp_path}/*.parquet").row(0, named=True)
+    assert (row["topic"], row["partition"], row["offset"], row["key"], row["value"]) == ("t", 0, 0, b"k", b"\xff")
+    assert row["timestamp"].timestamp() == 1.0
+    assert row["headers"] == [{"key": "h", "value": b"v"}, {"key": "n", "value": None}]
+
+
+def test_a_start_at_the_end_is_kept_though_nothing_is_read(cluster: EmbeddedCluster, tmp_path: Path):
+    cluster.produce("t", [{"value": b"old"}])
+    options = IngestOptions(bootstrap_servers=cluster.bootstrap_servers, topics=("t",), path=str(tmp_path),
+                            start="latest")
+    with Ingestion(options, InProcess()) as run:
+        run.run()
+    cluster.produce("t", [{"value": b"new"}])
+    with Ingestion(options, InProcess()) as run:
+        run.run()
+    assert pl.read_parquet(f"{tmp_path}/*.parquet")["value"].to_list() == [b"new"]
