@@ -17,7 +17,8 @@ from typing import Any, TypeVar
 import click
 
 from kconsumer._version import __version__
-from kconsumer.cli import connect, consuming, ingesting, inspecting, output
+from kconsumer.cli import connect, consuming, decoded_output, ingesting, inspecting, output
+from kconsumer.cli.decoders import DECODED, decoder_of, registry_of
 from kconsumer.cli.exit_codes import SIGINT_EXIT
 from kconsumer.cli.positions import BEGINNING, END, PartitionsType, PositionType
 from kconsumer.cli.property_sources import connection
@@ -25,6 +26,9 @@ from kconsumer.cli.terminal import Failure
 from kconsumer.errors import ConfigurationError, KafkaException
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+_FORMS = (*output.FORMS, *DECODED)
 
 
 class _Program(click.Group):
@@ -78,20 +82,33 @@ def cli() -> None:
               help="Where to stop, exclusive; the end is the one at the start of the command.")
 @click.option("-f", "--follow", is_flag=True, help="Do not stop at the end: wait for more.")
 @click.option("-n", "--count", type=click.IntRange(min=0), metavar="N", help="Stop after so many records.")
-@click.option("-o", "--output", "kind", type=click.Choice(["text", "json", "arrow", "parquet"]), default="text",
-              show_default=True, help="Text by --format, JSON lines, an Arrow IPC stream, or a Parquet file.")
+@click.option("-o", "--output", "kind", type=click.Choice(["text", "json", "table", "arrow", "parquet"]),
+              show_default="text, of decoded records json",
+              help="Text by --format, JSON lines, a table (of decoded records), an Arrow IPC stream, a Parquet file.")
 @click.option("-O", "--file", "path", type=click.Path(dir_okay=False, writable=True, path_type=Path), metavar="PATH",
               help="Write to this file instead of standard output.")
 @click.option("--format", "template", metavar="FORMAT", help=r"Text of a record. Default: '%v\n'.")
-@click.option("--key", "key_form", type=click.Choice(output.FORMS), default="utf-8", show_default=True,
-              help="How text and JSON show a key.")
-@click.option("--value", "value_form", type=click.Choice(output.FORMS), default="utf-8", show_default=True,
-              help="How text and JSON show a value (and a header's).")
+@click.option("--key", "key_form", type=click.Choice(_FORMS), default="utf-8", show_default=True,
+              help="How text and JSON show a key; avro, json, protobuf: it is decoded.")
+@click.option("--value", "value_form", type=click.Choice(_FORMS), default="utf-8", show_default=True,
+              help="How text and JSON show a value (and a header's); avro, json, protobuf: it is decoded.")
+@click.option("--registry", metavar="URL", help="The schema registry that has the schemas.")
+@click.option("--registry-property", "registry_properties", multiple=True, metavar="NAME=VALUE",
+              help="A property of the registry's client, such as basic.auth.user.info=@FILE; may be repeated.")
+@click.option("--schema", metavar="SCHEMA",
+              help="The value's schema, or @FILE: Avro, JSON of field names and types, or a FileDescriptorSet.")
+@click.option("--key-schema", metavar="SCHEMA", help="The same for keys.")
+@click.option("--message", metavar="NAME",
+              help="The message of a FileDescriptorSet; default: the first of its last file.")
+@click.option("--on-error", type=click.Choice(["show", "fail", "stop"]), default="show", show_default=True,
+              help="Of what cannot be decoded: show it as such; the same, and exit with 1; stop there with 1.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @click.pass_context
 def consume(
-    ctx: click.Context, /, *, topic: str, properties: dict[str, str], timeout: float, kind: str, path: Path | None,
-    template: str | None, key_form: str, value_form: str, quiet: bool, **what: Any,
+    ctx: click.Context, /, *, topic: str, properties: dict[str, str], timeout: float, kind: str | None,
+    path: Path | None, template: str | None, key_form: str, value_form: str, quiet: bool, registry: str | None,
+    registry_properties: tuple[str, ...], schema: str | None, key_schema: str | None, message: str | None,
+    on_error: str, **what: Any,
 ) -> None:
     """Write the records of TOPIC to standard output or a file.
 
@@ -106,19 +123,45 @@ def consume(
       2024-05-01T12:00Z  the first record of this time or later (ISO 8601; local time without a zone)
       @1714564800000     the same, in milliseconds since 1970
 
+    Decoded records are JSON lines, a table, Arrow or Parquet. With --value json and neither --schema nor --registry the
+    first records suggest the schema.
+
     \b
     FORMAT has
       %k %v  key, value (nothing for null)    %K %V  their lengths in bytes (-1 for null)
       %t %p %o  topic, partition, offset      %T     timestamp, milliseconds since 1970
       %h     headers, as name=value,…         %%     a percent sign; also \\n \\t \\r \\0 \\\\ \\xHH
     """
+    decoded = value_form in DECODED or key_form in DECODED
+    kind = kind or ("json" if decoded else "text")
     if template is not None and kind != "text":
         raise click.UsageError("--format is for text output only", ctx)
     if what["follow"] and what["stop"] != END:
         raise click.UsageError("--follow and --to exclude each other", ctx)
-    writer = output.open_writer(kind, path, template, key_form, value_form)
+    if decoded:
+        found = registry_of(registry, registry_properties)
+        value, key = (_decoder(form, found, given, message) for form, given in (
+            (value_form, schema), (key_form, key_schema)))
+        decoders = decoded_output.Decoders(value, key, on_error)
+        writer = decoded_output.open_writer(kind, path, decoders)
+    elif kind == "table" or registry or registry_properties or schema or key_schema or message or on_error != "show":
+        raise click.UsageError("-o table, --on-error and the options of schemas go with --value or --key avro, json or "
+                               "protobuf", ctx)
+    else:
+        writer = output.open_writer(kind, path, template, key_form, value_form)
     with connect.consumer(properties) as consumer:
         consuming.run(consumer, topic, writer, timeout, show_progress=not quiet and _free_terminal(path), **what)
+    if decoded:
+        decoders.finish()
+
+
+def _decoder(form: str, registry: Any, schema: str | None, message: str | None) -> Any:
+    """The decoder of a key or value; None: it is not decoded; "infer": its values will suggest the schema."""
+    if form not in DECODED:
+        if schema is not None:
+            raise click.UsageError("a schema goes with avro, json or protobuf")
+        return None
+    return decoder_of(form, registry, schema, message) or "infer"
 
 
 def _free_terminal(path: Path | None) -> bool:

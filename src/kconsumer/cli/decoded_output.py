@@ -1,0 +1,273 @@
+"""How decoded records are written: JSON lines, a table, an Arrow stream, a Parquet file; and bad ones shown as such.
+
+Owns: the writers of decoded records. Threads: the main one. Never: reads from Kafka.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib
+import itertools
+import math
+import sys
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from kconsumer._core.consumer.decoded_batch import DecodedBatch
+from kconsumer._core.consumer.record_batch import RecordBatch
+from kconsumer.cli.output import Writer
+from kconsumer.cli.terminal import Failure
+from kconsumer.decoding import Decoder, Json, RowError
+from kconsumer.errors.printable import json_text, printable
+
+_OWN: Final = ("topic", "partition", "offset", "timestamp")
+_ROW_GROUP_RECORDS: Final = 1_000_000
+
+
+class Decoded(NamedTuple):
+    """Columns of a batch, and its bad values and keys by row."""
+
+    columns: DecodedBatch
+    values: dict[int, RowError]
+    keys: dict[int, RowError]
+
+
+class Decoders:
+    """What decodes keys and values; None: they are shown as bytes.
+
+    Args:
+        value, key: a decoder, None, or "infer": JSON whose first values suggest the schema.
+        on_error: "show", "fail" (when all is written) or "stop" (at the first).
+    """
+
+    def __init__(self, value: Decoder | str | None, key: Decoder | str | None, on_error: str) -> None:
+        self._value = value
+        self._key = key
+        self._on_error = on_error
+        self.bad = 0
+
+    def decode(self, batch: RecordBatch) -> Decoded:
+        """The columns, and the bad values and keys by row."""
+        try:
+            if isinstance(self._value, str):
+                self._value = Json.infer(batch)
+            if isinstance(self._key, str):
+                self._key = Json.infer(batch, keys=True)
+        except ValueError as error:
+            raise click.UsageError(f"{error}: give --schema or --registry") from error
+        own = [*_OWN, "headers", *(name for name, one in (("key", self._key), ("value", self._value)) if one is None)]
+        made = batch.decode(value=self._value, key=self._key, metadata=own)
+        return Decoded(made, {bad.row: bad for bad in made.errors}, {bad.row: bad for bad in made.key_errors})
+
+    def first_stop(self, found: Decoded) -> int | None:
+        """The row at which reading is to stop; None: at none. Bad ones are counted."""
+        self.bad += len(found.values) + len(found.keys)
+        stops = self._on_error == "stop" and (found.values or found.keys)
+        return min([*found.values, *found.keys]) if stops else None
+
+    def finish(self) -> None:
+        """Raise Failure where bad records are to be one."""
+        if self.bad and self._on_error == "fail":
+            raise Failure(f"{self.bad} keys or values could not be decoded")
+
+
+def said(bad: RowError) -> str:
+    """Why a key or value is bad."""
+    field = f"field {bad.field}: " if bad.field else ""
+    return f"{field}{bad.reason} (byte {bad.position})"
+
+
+def open_writer(kind: str, path: Path | None, decoders: Decoders) -> Writer:
+    """The writer of decoded records.
+
+    Raises:
+        click.UsageError: the kind has no decoded form, a terminal cannot take it, or pyarrow is missing.
+    """
+    if kind == "text":
+        raise click.UsageError("decoded records have no text form: -o json, table, arrow or parquet")
+    if kind in ("arrow", "parquet") and path is None and sys.stdout.isatty():
+        raise click.UsageError(f"{kind} output is not for a terminal: give --file, or redirect it")
+    try:
+        pyarrow = importlib.import_module("pyarrow")
+        parquet = importlib.import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise click.UsageError(f"decoded output needs pyarrow ({error}): pip install 'kconsumer[arrow]'") from error
+    if kind == "json":
+        return JsonWriter(path, decoders, pyarrow)
+    if kind == "table":
+        return TableWriter(path, decoders, pyarrow)
+    return ArrowWriter(path, decoders, pyarrow, parquet if kind == "parquet" else None)
+
+
+class _DecodedWriter(Writer):
+    def __init__(self, path: Path | None, decoders: Decoders, pyarrow: Any) -> None:
+        super().__init__(path)
+        self._decoders = decoders
+        self._pa = pyarrow
+
+    def write(self, batch: RecordBatch) -> None:
+        """Write what was decoded; up to the first bad record, where reading is to stop there.
+
+        Raises:
+            Failure: it stops.
+        """
+        found = self._decoders.decode(batch)
+        row = self._decoders.first_stop(found)
+        if row is None:
+            self._put(found)
+        else:
+            self._put(self._decoders.decode(batch[:row]))
+            bad, part = (found.values[row], "value") if row in found.values else (found.keys[row], "key")
+            record = batch[row]
+            raise Failure(f"{part} of {record.topic()} [{record.partition()}] at offset {record.offset()}: {said(bad)}")
+        self._file.flush()
+
+    @abstractmethod
+    def _put(self, found: Decoded) -> None: ...
+
+    def _rows(self, found: Decoded) -> Iterator[tuple[dict[str, Any], RowError | None, RowError | None]]:
+        """(columns, bad value, bad key) of each record."""
+        table = self._table(found.columns)
+        columns = {name: objects(self._pa, table.column(name).combine_chunks()) for name in table.column_names}
+        for row in range(table.num_rows):
+            yield {name: column[row] for name, column in columns.items()}, found.values.get(row), found.keys.get(row)
+
+    def _table(self, made: DecodedBatch) -> Any:
+        pa = self._pa
+        fields = []
+        for field in made.schema:
+            if field.name == "topic":
+                fields.append(pa.field("topic", pa.string(), nullable=False))
+            elif field.name in ("key", "value") and field.type == pa.binary_view():
+                fields.append(pa.field(field.name, pa.binary()))
+            elif field.name == "headers":
+                entry = pa.struct([pa.field("key", pa.string(), nullable=False), pa.field("value", pa.binary())])
+                fields.append(pa.field("headers", pa.list_(pa.field("item", entry, nullable=False)), nullable=False))
+            else:
+                fields.append(field)
+        return made.to_arrow(pa.schema(fields))
+
+
+class JsonWriter(_DecodedWriter):
+    """One object a line. A bad value is null, with the reason and its bytes (base64) in value_error."""
+
+    def _put(self, found: Decoded) -> None:
+        for columns, value, key in self._rows(found):
+            for name, bad in (("key_error", key), ("value_error", value)):
+                if bad is not None:
+                    columns[name] = {"reason": bad.reason, "field": bad.field, "position": bad.position,
+                                     "bytes": base64.b64encode(bad.value).decode()}
+            self._file.write((json_text(columns) + "\n").encode())
+
+
+class TableWriter(_DecodedWriter):
+    """Fields as columns; tab-separated when not for a terminal. A bad record's reason stands in a column of its own."""
+
+    def _begin(self) -> None:
+        self._terminal = self._path is None and sys.stdout.isatty()
+        self._named: list[str] | None = None
+
+    def _put(self, found: Decoded) -> None:
+        kind = found.columns.schema.field("value").type
+        fields = [kind.field(i).name for i in range(kind.num_fields)] if self._pa.types.is_struct(kind) else None
+        names = ["partition", "offset", "key", *(["value"] if fields is None else fields)]
+        rows = []
+        for columns, value, key in self._rows(found):
+            cells = [columns[name] for name in ("partition", "offset", "key")]
+            inner = columns["value"]
+            cells += [inner] if fields is None else [None if inner is None else inner[name] for name in fields]
+            errors = [f"{part}: {said(bad)}" for part, bad in (("key", key), ("value", value)) if bad is not None]
+            rows.append([*map(_cell, cells), "; ".join(errors)])
+        if self._terminal:
+            self._show(names, rows)
+            return
+        if self._named != names:
+            self._named = names
+            self._write_line([*names, "error"])
+        for row in rows:
+            self._write_line(row)
+
+    def _write_line(self, cells: Iterable[str]) -> None:
+        self._file.write("\t".join(printable(cell) for cell in cells).encode() + b"\n")
+
+    @staticmethod
+    def _show(names: list[str], rows: list[list[str]]) -> None:
+        table = Table(box=None, header_style="bold")
+        for name in names:
+            table.add_column(Text(printable(name)))
+        table.add_column("error" if any(row[-1] for row in rows) else "")
+        for row in rows:
+            table.add_row(*(Text(printable(cell)) for cell in row[:-1]), Text(printable(row[-1]), style="red"))
+        Console().print(table)
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else value if isinstance(value, str) else json_text(value)
+
+
+class ArrowWriter(_DecodedWriter):
+    """An Arrow IPC stream or a Parquet file, with the reasons of bad records in key_error and value_error."""
+
+    def __init__(self, path: Path | None, decoders: Decoders, pyarrow: Any, parquet: Any) -> None:
+        super().__init__(path, decoders, pyarrow)
+        self._parquet = parquet
+        self._stream: Any = None
+
+    def _put(self, found: Decoded) -> None:
+        table = self._table(found.columns)
+        for name, errors in (("key_error", found.keys), ("value_error", found.values)):
+            column = [said(errors[row]) if row in errors else None for row in range(table.num_rows)]
+            table = table.append_column(name, self._pa.array(column, self._pa.string()))
+        if self._stream is None and self._parquet is None:
+            options = self._pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
+            self._stream = self._pa.ipc.new_stream(self._file, table.schema, options=options)
+        elif self._stream is None:
+            self._stream = self._parquet.ParquetWriter(self._file, table.schema, compression="zstd")
+        if self._parquet is None:
+            self._stream.write_table(table)
+        else:
+            self._stream.write_table(table, row_group_size=_ROW_GROUP_RECORDS)
+
+    def _end(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+
+
+def objects(pa: Any, array: Any) -> list[Any]:
+    """An Arrow array as what JSON has: bytes as base64, decimals and times as text."""
+    types = pa.types
+    kind = array.type
+    if types.is_struct(kind):
+        columns = [(kind.field(i).name, objects(pa, array.field(i))) for i in range(kind.num_fields)]
+        return [{name: column[row] for name, column in columns} if valid else None
+                for row, valid in enumerate(array.is_valid().to_pylist())]
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_map(kind):
+        offsets = array.offsets.to_pylist()
+        if types.is_map(kind):
+            names, items = objects(pa, array.keys), objects(pa, array.items)
+            made: list[Any] = [dict(zip(names[a:b], items[a:b], strict=True))
+                               for a, b in itertools.pairwise(offsets)]
+        else:
+            inner = objects(pa, array.values)
+            made = [inner[a:b] for a, b in itertools.pairwise(offsets)]
+        return [one if valid else None for one, valid in zip(made, array.is_valid().to_pylist(), strict=True)]
+    if types.is_dictionary(kind):
+        return objects(pa, array.cast(kind.value_type))
+    if types.is_timestamp(kind):
+        return [text and text.replace(" ", "T") for text in array.cast(pa.string()).to_pylist()]
+    if types.is_date(kind) or types.is_time(kind) or types.is_decimal(kind):
+        return list(array.cast(pa.string()).to_pylist())
+    if types.is_duration(kind):
+        return list(array.cast(pa.int64()).to_pylist())
+    found = array.to_pylist()
+    if types.is_floating(kind):
+        return [str(value) if value is not None and not math.isfinite(value) else value for value in found]
+    return [base64.b64encode(value).decode() if isinstance(value, bytes)
+            else value if value is None or isinstance(value, str | int | bool) else str(value) for value in found]
