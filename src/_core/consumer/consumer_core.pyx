@@ -88,9 +88,9 @@ cdef class ConsumerCore(ConsumerParts):
         self.check_usable()
         self.liveness.count()
         if self.busy.exchange(1) != 0:
-            raise exception_for(<int>ERR_STATE, "poll, consume, consume_batch and close are exclusive: another one of "
-                                "this consumer is running in another thread, or this is a call from its callback or "
-                                "from a signal handler")
+            raise exception_for(<int>ERR_STATE, "poll, consume, consume_batch, unsubscribe and close are exclusive: "
+                                "another one of this consumer is running in another thread, or this is a call from "
+                                "its callback or from a signal handler")
         return 0
 
     cdef int64_t deadline_us(self, object timeout) except -1:

@@ -307,6 +307,12 @@ def decode_batch(RecordBatch batch not None, value, key, on_error, flatten, colu
         raise ValueError(f"invalid on_error {on_error!r}: expected null or raise")
     if value is None and key is None:
         raise TypeError("decode() needs a decoder: value=, key= or both")
+    for part, decoder in (("value", value), ("key", key)):
+        if decoder is not None and (isinstance(decoder, type) or not hasattr(decoder, "select")):
+            raise TypeError(f"{part}: expected a decoder such as Json(schema), not {decoder!r}")
+    for part, names in (("columns", columns), ("metadata", metadata)):
+        if isinstance(names, str):
+            raise TypeError(f"{part}: expected a list of names, not {names!r}")
     if columns is not None:
         if value is None:
             raise TypeError("columns chooses fields of the value: value= is missing")

@@ -107,6 +107,9 @@ def read_arrow_schema(source: Any) -> Any:
 cdef class DecodedValues:
     """Typed columns, one row per value, as an Arrow array (PyCapsule interface)."""
 
+    def __init__(self):
+        raise TypeError("DecodedValues are made by Decoder.decode()")
+
     cdef int check(self) except -1:
         """Raises what made the whole call fail."""
         cdef Decoded* decoded = self.decoded.get()

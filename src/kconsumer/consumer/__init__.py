@@ -49,10 +49,10 @@ class Consumer(GroupConsumer):
     Args:
         config: properties by name (see docs/configuration.md), as a mapping, as keywords, or both.
 
-    ``poll``, ``consume``, ``consume_batch``, iteration and ``close`` belong to one thread at a time; every other method
-    may be called from any thread. Callbacks (``error_cb``, ``stats_cb``, ``throttle_cb``, ``logger``) run inside
-    whichever call of this consumer waits; those of rebalances inside poll, consume, consume_batch, close and
-    unsubscribe.
+    ``poll``, ``consume``, ``consume_batch``, iteration, ``unsubscribe`` and ``close`` belong to one thread at a time;
+    every other method may be called from any thread. Callbacks (``error_cb``, ``stats_cb``, ``throttle_cb``,
+    ``logger``) run inside whichever call of this consumer waits; those of rebalances inside poll, consume,
+    consume_batch, close and unsubscribe.
 
     Raises:
         ConfigurationError: a property is unknown, of the wrong type, out of range, or refused.
@@ -535,12 +535,13 @@ class Consumer(GroupConsumer):
         super().close(timeout)
 
     def _closing_call(self, timeout: float | None = None) -> Call[None]:
+        before = self._closing  # a close() in a callback of close() is refused
         self._closing = True
         try:
             yield from super()._closing_call(timeout)
         finally:
-            self._closing = False
-            if self._tokens is not None:
+            self._closing = before
+            if self._tokens is not None and not self._is_open():
                 self._tokens.stop()
 
     # ---- callbacks of the core; they run inside the application's calls

@@ -38,9 +38,11 @@ class Decoder(ABC):
         """The decoder of these fields only, in their order; the others are skipped.
 
         Raises:
-            TypeError: a row is not a struct.
+            TypeError: a row is not a struct, or columns is a str.
             ValueError: the schema has no field of that name.
         """
+        if isinstance(columns, str):
+            raise TypeError(f"columns: expected a list of names, not {columns!r}")
         names = tuple(columns)
         found: D | None = self._chosen.get(names)
         if found is None:

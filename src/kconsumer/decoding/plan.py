@@ -301,7 +301,10 @@ class _TypeText:
             self.next(")")
             return decimal(precision, scale, int(word[7:] or 0))
         if word in ("fixed", "fixed_size_binary"):
-            return fixed(int(self.arguments("[", "]")[0]))
+            self.next("[")
+            width = self.number()
+            self.next("]")
+            return fixed(width)
         if word in ("list", "large_list", "map", "struct"):
             return self.nested(word)
         if word in _BY_NAME:

@@ -6,7 +6,7 @@ import polars
 import pyarrow as pa
 import pytest
 
-from kconsumer.decoding import Json
+from kconsumer.decoding import DecodedValues, Json
 from kconsumer.decoding.plan import read_type
 
 TYPES = {
@@ -83,6 +83,11 @@ def test_schemas_that_are_refused(schema, error):
         Json(schema)
 
 
+def test_results_are_made_by_decoders():
+    with pytest.raises(TypeError, match="made by Decoder.decode"):
+        DecodedValues()
+
+
 def test_decoders_are_immutable_and_comparable():
     decoder = Json({"a": "int64"}, framing="confluent", epoch="ms")
     with pytest.raises(AttributeError, match="immutable"):
@@ -118,7 +123,10 @@ def test_a_field_keeps_its_nullability_and_extension():
 
 def test_chosen_columns():
     decoder = Json({"a": "int64", "b": "string", "c": "bool"})
-    assert decoder.select(("c", "a")) == Json({"c": "bool", "a": "int64"})
+    assert decoder.select(("c", "a")).type == Json({"c": "bool", "a": "int64"}).type
+    assert decoder.select(["c", "a"]) == Json({"a": "int64", "b": "string", "c": "bool"}, columns=["c", "a"])
+    with pytest.raises(TypeError, match="expected a list of names, not 'ca'"):
+        decoder.select("ca")
     with pytest.raises(ValueError, match="no field 'x'"):
         decoder.select(("x",))
     with pytest.raises(TypeError, match="not a struct"):

@@ -209,6 +209,29 @@ def test_the_thread_ends_with_the_consumer(given: queue.Queue[tuple[str, int]]) 
         assert not mine.is_alive()
 
 
+def test_a_close_that_is_refused_leaves_the_tokens_alone(given: queue.Queue[tuple[str, int]]) -> None:
+    raised: list[BaseException] = []
+
+    def close(_: str) -> None:
+        try:
+            consumer.close()
+        except kconsumer.KafkaException as error:
+            raised.append(error)
+
+    with provider(response(200, token_body(expires_in=1))) as one:
+        consumer = kconsumer.Consumer(configuration(f"http://127.0.0.1:{one.port}/token", stats_cb=close,
+                                                    **{"statistics.interval.ms": 10}))
+        until = time.monotonic() + SOON_S
+        while not raised:
+            consumer.poll(0.05)
+            assert time.monotonic() < until
+        while not given.empty():
+            given.get()
+        for _ in range(2):  # the next, and one asked for after that
+            given.get(timeout=SOON_S)
+        consumer.close()
+
+
 # Who is asked
 
 
