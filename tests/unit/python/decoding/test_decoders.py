@@ -84,7 +84,7 @@ def test_schemas_that_are_refused(schema, error):
 
 
 def test_results_are_made_by_decoders():
-    with pytest.raises(TypeError, match="made by Decoder.decode"):
+    with pytest.raises(TypeError, match=r"made by Decoder\.decode"):
         DecodedValues()
 
 
