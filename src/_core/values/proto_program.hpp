@@ -27,7 +27,7 @@ enum ProtoKind : int32_t {
   PROTO_TIMESTAMP,    // google.protobuf.Timestamp
   PROTO_DURATION,     // google.protobuf.Duration
   PROTO_WRAPPER,      // google.protobuf.Int64Value and the like: message, whose only field has this column
-  PROTO_SKIP,         // of a oneof: nothing is kept, but the other members are cleared
+  PROTO_SKIP,         // nothing is kept, but the other members of a oneof are cleared
   PROTO_NONE,         // no field
 };
 
@@ -64,8 +64,27 @@ enum ProtoAbsent : int32_t {
   PROTO_ABSENT_MESSAGE,     // the value of a map's entry: an empty message
 };
 
+// Fields that the loop over a message's fields reads itself: not repeated, no member of a oneof.
+enum ProtoFast : int32_t {
+  PROTO_SLOW = 0,
+  PROTO_FAST_INT32,
+  PROTO_FAST_INT64,
+  PROTO_FAST_SINT32,
+  PROTO_FAST_SINT64,
+  PROTO_FAST_BOOL,
+  PROTO_FAST_FIXED32,
+  PROTO_FAST_FIXED64,
+  PROTO_FAST_TEXT,
+  PROTO_FAST_BYTES,
+  PROTO_FAST_SKIP_VARINT,
+  PROTO_FAST_SKIP_64,
+  PROTO_FAST_SKIP_BYTES,
+  PROTO_FAST_SKIP_32,
+};
+
 struct ProtoField {
   uint32_t tag = 0;              // number << 3 | wire type of a value that is not packed; 0: no field
+  ProtoFast fast = PROTO_SLOW;
   ProtoKind kind = PROTO_NONE;
   int32_t column = -1;           // node of the Plan; of a repeated field the item's
   int32_t list = -1;             // node of the list or map; -1: not repeated
@@ -99,6 +118,20 @@ struct ProtoMessage {
     dense.assign(fields.size() > 1 ? std::min(kDense, (fields[fields.size() - 2].tag >> 3) + 1) : 0, -1);
     for (size_t i = 0; i + 1 < fields.size() && fields[i].tag >> 3 < dense.size(); ++i)
       dense[fields[i].tag >> 3] = static_cast<int32_t>(i);
+    for (ProtoField& f : fields) f.fast = fast_of(f);
+  }
+
+  static ProtoFast fast_of(const ProtoField& f) {
+    if (f.list >= 0 || f.oneof >= 0) return PROTO_SLOW;
+    if (f.kind <= PROTO_BYTES) return static_cast<ProtoFast>(f.kind + PROTO_FAST_INT32);
+    if (f.kind != PROTO_SKIP) return PROTO_SLOW;
+    switch (f.tag & 7) {
+      case PROTO_WIRE_VARINT: return PROTO_FAST_SKIP_VARINT;
+      case PROTO_WIRE_64: return PROTO_FAST_SKIP_64;
+      case PROTO_WIRE_BYTES: return PROTO_FAST_SKIP_BYTES;
+      case PROTO_WIRE_32: return PROTO_FAST_SKIP_32;
+      default: return PROTO_SLOW;
+    }
   }
 
   const ProtoField* find(uint32_t number) const {

@@ -31,7 +31,7 @@ cdef extern from "values/avro_program.hpp" namespace "kc" nogil:
 
     cdef cppclass AvroProgramOps "kc::AvroProgram":
         vector[AvroOp] ops
-        void fuse()
+        void prepare()
 
     cdef cppclass ProgramsById "std::unordered_map<int64_t, const kc::AvroProgram*>":
         const AvroProgramOps*& operator[](int64_t id)

@@ -196,7 +196,7 @@ cdef class AvroProgram:
                 op.children.push_back(<int32_t>child)
             for index in described.table:
                 op.table.push_back(<int32_t>index)
-        self.program.fuse()
+        self.program.prepare()
 
 
 cdef int read_numbers(vector[int32_t]* out, object numbers) except -1:

@@ -235,7 +235,7 @@ class _Compiler:
             if of is not None and of.name in at:
                 made = self.field(entry, of, at[of.name], inner, r.is_map_entry)
                 fields.append(replace(made, oneof=oneof))
-            elif oneof >= 0:  # clears the other members
+            else:  # skipped; of a oneof it clears the other members
                 fields.append(FieldOp(self.tag(entry, r.is_map_entry), Kind.SKIP, oneof=oneof))
         columns = tuple(self.absent(entry, at[entry.name], r.is_map_entry, fields)
                         for entry in r.fields if entry.name in at)
