@@ -148,6 +148,8 @@ def test_what_is_not_run():
         ("examples.md", "tests/embedded/test_asgi_example.py runs it"),
         ("examples.md", "tests/embedded/test_examples.py runs it"),
         ("examples.md", "tests/kafka/test_examples_on_kafka.py runs it"),
+        ("examples.md", "tests/embedded/test_examples.py runs it"),
+        ("examples.md", "tests/embedded/test_examples.py runs it"),
         ("migrating.md", "kafka-python's side of the comparison, for the eye"),
         ("testing.md", "tests/embedded/test_pytest_plugin.py runs such tests"),
         ("testing.md", "needs Docker"),

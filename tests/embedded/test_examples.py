@@ -95,3 +95,28 @@ def test_lag_exporter_tells_what_a_group_has_left(cluster, tmp_path):
         fill(cluster, RECORDS, 3)
         assert 'kafka_group_lag{group="readers",partition="0",topic="flights"} 71.0' in scrape()
         program.end()
+
+
+def report(name, cluster, tmp_path, *arguments):
+    """What a program that ends by itself prints."""
+    with Program(name, cluster, tmp_path, "-t", "flights", *arguments) as program:
+        assert program.process.wait(PATIENCE) == 0, program.output
+        return program.output
+
+
+def test_query_topic_reads_all_records_by_a_suggested_schema(cluster, tmp_path):
+    pytest.importorskip("duckdb", reason="the example needs DuckDB")
+    fill(cluster)
+    output = report("query_topic.py", cluster, tmp_path)
+    assert "struct<carrier: string, number: int64>" in output and output.count("100") == 3
+    fill(cluster, RECORDS, 1)
+    output = report("query_topic.py", cluster, tmp_path, "--columns", '{"number": "int32"}', "--sql",
+                    "select count(*) as n, sum(number)::bigint as numbers from records")
+    assert "struct<number: int32>" in output and "301" in output and str(sum(range(301))) in output
+
+
+def test_lazy_topic_decodes_what_it_needs(cluster, tmp_path):
+    pytest.importorskip("polars", reason="the example needs polars")
+    fill(cluster)
+    output = report("lazy_topic.py", cluster, tmp_path)
+    assert "300" in output and "kconsumer" in output and "2/7 COLUMNS" in output
