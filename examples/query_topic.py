@@ -5,8 +5,8 @@
         --sql "select carrier, avg(distance) from records group by all order by all"
     pip install kconsumer duckdb
 
-The table `records` has partition, offset and timestamp besides the fields of the values. It is read again for each query,
-to the end of the topic at that time. Without --columns the first records suggest them.
+The table `records` has partition, offset and timestamp besides the fields of the values. It is read again for each
+query, to the end of the topic at that time. Without --columns the first records suggest them.
 """
 
 from __future__ import annotations
