@@ -139,7 +139,7 @@ $(STAMPS)/system-fuzz: tools/setup_system.sh
 
 # What the fixtures of confluent-kafka-python's tests import besides itself.
 $(STAMPS)/drop-in: $(STAMPS)/setup
-	$(PIP) 'confluent-kafka[avro,schemaregistry]>=2.16'
+	$(PIP) 'confluent-kafka[avro,schemaregistry]>=2.16' pytest-asyncio
 	@touch $@
 
 # confluent-kafka-python's own tests of its consumer, with kconsumer in its place. SOURCE: a checkout of its repository.

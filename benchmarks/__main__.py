@@ -11,14 +11,14 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from benchmarks import idle, latency, report, tls, topics
+from benchmarks import aio, idle, latency, report, tls, topics
 from benchmarks.clients.registry import CLIENTS, EVERY, PAIRED, Client
 from benchmarks.runner import Sample, in_turn
 from kconsumer.testing import KafkaCluster, MissingToolError
 
 QUICK_RECORDS = 200_000
 QUICK_TOPICS = ("plain", "lz4")
-SECTIONS = ("throughput", "latency", "idle", "tls")
+SECTIONS = ("throughput", "latency", "idle", "aio", "tls")
 
 
 def arguments() -> argparse.Namespace:
@@ -124,6 +124,10 @@ def measure(cluster: KafkaCluster, given: argparse.Namespace, result: dict[str, 
         say("idle: CPU of a consumer that gets nothing")
         result["idle"], failed = idle.run(cluster, given.quick, say)
         result["failed"].update(failed)
+        report.save(result)
+    if "aio" in given.sections:
+        say("aio: the topic plain on an event loop")
+        aio.run(cluster, given.quick, given.more_rounds, lambda names: chosen(names, result["skipped"]), result, say)
         report.save(result)
 
 

@@ -24,6 +24,12 @@ _PACKAGES = ("kconsumer", "confluent-kafka", "aiokafka", "kafka-python", "pyarro
 _RATES = (("plain", "kconsumer consume_batch", 10.0), ("plain", "kconsumer consume", 4.0),
           ("plain", "kconsumer poll", 5.0), ("lz4", "kconsumer consume_batch", 6.0),
           ("zstd", "kconsumer consume_batch", 6.0), ("tls", "kconsumer consume_batch", 5.0))
+_ON_LOOP = (
+    ("aio for", "sync poll", 0.6), ("aio for", "aiokafka getmany", 4.0), ("aio for", "aiokafka getone", 20.0),
+    ("aio consume", "sync consume", 0.95), ("aio consume_batch", "sync consume_batch", 0.95),
+    ("aio consume", "aiokafka getmany", 8.0), ("aio consume_batch", "aiokafka getmany", 8.0),
+    ("aio poll", "AIOConsumer poll", 50.0),
+)
 _CPU = (("plain", "kconsumer consume_batch", 1 / 8),)
 _MANY = ("p1000", "plain", 0.6)
 _IDLE = ((100, 0.1), (10_000, 2.0))
@@ -96,8 +102,8 @@ def summary(samples: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
-def _table(rows: list[dict[str, Any]]) -> list[str]:
-    lines = ["| client | M records/s | CPU s per M records | peak RSS, MB | times confluent-kafka's rate |",
+def _table(rows: list[dict[str, Any]], base: str = "confluent-kafka's rate") -> list[str]:
+    lines = [f"| client | M records/s | CPU s per M records | peak RSS, MB | times {base} |",
              "| --- | --- | --- | --- | --- |"]
     for row in rows:
         mark = " (whole process)" if row["cpu_of_whole_process"] else ""
@@ -131,6 +137,10 @@ def goals(result: dict[str, Any]) -> list[dict[str, Any]]:
             add(f"{client}, {topic}: rate by {EVERY[client].versus}", least, statistics.median(by), True)
     if by := by_ceiling(samples):
         add("kconsumer consume_batch, tls: rate by OpenSSL's alone", 0.8, statistics.median(by), True)
+    for client, other, least in _ON_LOOP:
+        runs = [[rate(s) for s in samples if s["topic"] == "aio" and s["client"] == name] for name in (client, other)]
+        if all(runs):
+            add(f"{client}: rate by {other}", least, statistics.median(runs[0]) / statistics.median(runs[1]), True)
     for topic, client, most in _CPU:
         if by := ratios(samples, topic, client, cpu):
             add(f"{client}, {topic}: CPU per record by {EVERY[client].versus}", most, statistics.median(by), False)
@@ -164,7 +174,8 @@ def markdown(result: dict[str, Any]) -> str:
     rows = summary(result["samples"])
     for name, topic in result["topics"].items():
         lines += ["", f"### {name}: {topic['about']}", "", *_notes(name, result), *_table(
-            [row for row in rows if row["topic"] == name])]
+            [row for row in rows if row["topic"] == name],
+            "the synchronous call's rate" if name == "aio" else "confluent-kafka's rate")]
     lines += _latency_table(result["latency"]) + _idle_table(result["idle"])
     lines += _handshake_table(result["handshakes"]) + _goal_table(goals(result))
     for what, why in {**result["skipped"], **result["failed"]}.items():

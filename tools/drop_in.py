@@ -24,7 +24,7 @@ from pathlib import Path
 from kconsumer.testing import KafkaCluster
 
 UNIT = ("tests/test_Consumer.py", "tests/test_message.py", "tests/test_error.py", "tests/test_topic_partition.py",
-        "tests/test_enums.py", "tests/test_log.py")
+        "tests/test_enums.py", "tests/test_log.py", "tests/test_AIOConsumer.py")
 INTEGRATION = "tests/integration/consumer"
 CLIENTS = ("confluent_kafka", "kconsumer")
 PROTOCOLS = ("classic", "consumer")
@@ -33,6 +33,12 @@ SECONDS_PER_TEST = 120
 # What fails with kconsumer's classes, and why: each is a row of the table in docs/migrating.md.
 EXPECTED: dict[str, str] = {
     "tests/test_Consumer.py::test_consumer_without_groupid": "group.id is not needed for assign()",
+    **{f"tests/test_AIOConsumer.py::TestAIOConsumer::test_{name}": "AIOConsumer has no executor" for name in (
+        "constructor_executor_handling", "call_method_executor_usage")},
+    # They put a mock in the place of the Consumer that confluent_kafka's AIOConsumer calls in its threads.
+    **{f"tests/test_AIOConsumer.py::TestAIOConsumer::test_{name}": "AIOConsumer calls no Consumer" for name in (
+        "poll_success", "consume_success", "subscribe_with_callbacks", "multiple_concurrent_operations",
+        "concurrent_operations_error_handling", "network_error_handling")},
 }
 
 

@@ -50,6 +50,16 @@ def _replace() -> None:
                 setattr(theirs, name, getattr(ours, name))
 
 
+def _replace_aio() -> None:
+    """AIOConsumer, in the module that defines it too: tests import it from there."""
+    import confluent_kafka.aio
+    import confluent_kafka.aio._AIOConsumer as defining
+
+    import kconsumer.aio
+
+    confluent_kafka.aio.AIOConsumer = defining.AIOConsumer = kconsumer.aio.AIOConsumer  # type: ignore[misc]
+
+
 def _stand_in_for_trivup() -> None:
     """The fixtures import trivup, and do without it where the environment names a cluster (BROKERS)."""
     for name in ("trivup", "trivup.clusters", "trivup.clusters.KafkaCluster"):
@@ -59,6 +69,7 @@ def _stand_in_for_trivup() -> None:
 
 if os.environ["DROP_IN_CLIENT"] == "kconsumer":
     _replace()
+    _replace_aio()
 _stand_in_for_trivup()
 
 

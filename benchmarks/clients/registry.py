@@ -162,5 +162,24 @@ OVER_TLS = {client.name: client for client in (
     Client("raw OpenSSL (16 MiB)", "fetch 16 MiB at a time through OpenSSL and discard it", python_program(
         "raw_tls", "--mebibytes", "16"), "confluent-kafka consume", missing=_needs("kafka"), prepare=_raw_tls_build),
 )}
-EVERY = CLIENTS | OVER_TLS
+# Read on an event loop; `versus` is the synchronous call.
+ON_LOOP = {client.name: client for client in (
+    *(Client(f"sync {method}", f"Consumer.{method}()", python_program(
+        "drop_in", "--library", "kconsumer", "--method", method), f"sync {method}")
+      for method in ("poll", "consume", "consume_batch")),
+    *(Client(f"aio {name}", about, python_program("on_loop", "--library", "kconsumer", "--method", name), versus)
+      for name, about, versus in (
+          ("for", "async for and value() of each", "sync poll"),
+          ("poll", "await poll() and value() of each", "sync poll"),
+          ("consume", "await consume(10000) and value() of each", "sync consume"),
+          ("consume_batch", "await consume_batch(65536), rows counted", "sync consume_batch"))),
+    *(Client(f"{title} {name}", about, python_program("on_loop", "--library", library, "--method", name), versus,
+             limit=limit, missing=_needs(library))
+      for title, library, name, about, versus, limit in (
+          ("AIOConsumer", "confluent_kafka", "poll", "confluent_kafka's await poll()", "sync poll", 50_000),
+          ("AIOConsumer", "confluent_kafka", "consume100", "its await consume(100)", "sync consume", 1_000_000),
+          ("aiokafka", "aiokafka", "getone", "await getone() and value of each", "sync poll", 200_000),
+          ("aiokafka", "aiokafka", "getmany", "await getmany(max_records=10000)", "sync consume", 1_000_000))),
+)}
+EVERY = CLIENTS | OVER_TLS | ON_LOOP
 PAIRED = [name for name, client in CLIENTS.items() if client.own or name == client.versus]

@@ -60,3 +60,12 @@ async def until(condition, seconds=PATIENCE):
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
         await asyncio.sleep(0.005)
+
+
+def write(cluster, topic, records):
+    """To partition 0."""
+    cluster.produce(topic, [{"value": value, "partition": 0} for value in records])
+
+
+def values(messages):
+    return [int(message.value()) for message in messages]

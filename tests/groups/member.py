@@ -1,4 +1,5 @@
-"""Owns: one group member in a process of its own, a kconsumer.Consumer or a confluent_kafka.Consumer by the same code.
+"""Owns: one group member in a process of its own, by the same code a kconsumer.Consumer, a kconsumer.aio.AIOConsumer or
+a confluent_kafka.Consumer. It is written for an event loop; the calls of a synchronous consumer never suspend.
 
 Run as ``member.py OPTIONS`` (JSON, see `Options`). What happens to it goes to the trace file as JSON lines, one write
 each, so that nothing is lost when it is killed; commands come as JSON lines on stdin and end with a ``done`` line.
@@ -7,6 +8,7 @@ Threads: the main thread consumes, one reads stdin. Never: judges what it sees (
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import importlib
 import json
@@ -17,7 +19,10 @@ import sys
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
 
 BATCH = 500
 IDLE_SECONDS = 0.1
@@ -27,7 +32,7 @@ IDLE_SECONDS = 0.1
 class Options:
     """How the member is told what to be."""
 
-    kind: str  # the module whose Consumer it is: kconsumer or confluent_kafka
+    kind: str  # the module whose Consumer it is: kconsumer, kconsumer.aio or confluent_kafka
     trace: str
     topics: list[str]
     config: dict[str, Any]
@@ -51,13 +56,40 @@ def name_of(partition: Any) -> str:
     return f"{partition.topic}/{partition.partition}"
 
 
+async def sleep(seconds: float) -> None:
+    time.sleep(seconds)
+
+
+class Awaited:
+    """A synchronous consumer whose methods can be awaited. They are done at once."""
+
+    def __init__(self, consumer: Any) -> None:
+        self._consumer = consumer
+
+    def __getattr__(self, name: str) -> Any:
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            return getattr(self._consumer, name)(*args, **kwargs)
+
+        return call
+
+
+def at_once(work: Coroutine[Any, Any, Any]) -> Any:
+    """Run a coroutine that never suspends."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        return end.value
+    raise AssertionError("a synchronous member has suspended")
+
+
 class Member:
     """A consumer that reads, commits, and says what it does."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
         self.trace = Trace(options.trace)
-        self.client = importlib.import_module(options.kind)
+        self.on_loop = options.kind == "kconsumer.aio"
+        self.client = importlib.import_module("kconsumer" if self.on_loop else options.kind)
         self.commands: queue.Queue[dict[str, Any]] = queue.Queue()
         self.done: dict[str, int] = {}  # partition → the offset after the last processed record
         self.epochs: dict[str, int | None] = {}  # partition → the leader epoch of that record
@@ -78,37 +110,43 @@ class Member:
         else:
             config |= {"enable.auto.commit": False}
         config["error_cb"] = lambda error: self.trace.write("error_cb", error=error.name(), text=error.str())
-        self.consumer = self.client.Consumer(config)
+        self.consumer: Any
+        if self.on_loop:
+            from kconsumer.aio import AIOConsumer
+
+            self.consumer = AIOConsumer(config)
+        else:
+            self.consumer = Awaited(self.client.Consumer(config))
         self.output = Output(options.output, self) if options.commit == "transaction" else None
 
     # Callbacks
 
-    def on_assign(self, consumer: Any, partitions: list[Any]) -> None:
+    async def on_assign(self, consumer: Any, partitions: list[Any]) -> None:
         names = [name_of(p) for p in partitions]
         self.tell()
-        self.trace.write("assigned", p=names, id=self.consumer.memberid())
+        self.trace.write("assigned", p=names, id=await self.consumer.memberid())
         self.owned |= set(names)
         for name in names:
             self.done.pop(name, None)
             self.asked.pop(name, None)
-        self.delay("assign")
+        await self.delay("assign")
 
-    def on_revoke(self, consumer: Any, partitions: list[Any]) -> None:
+    async def on_revoke(self, consumer: Any, partitions: list[Any]) -> None:
         names = [name_of(p) for p in partitions]
         self.tell()
         self.trace.write("revoking", p=names)
-        self.delay("revoke")
+        await self.delay("revoke")
         if self.output is not None:
-            self.output.finish()
-        self.commit_now("revoke", names)
+            await self.output.finish()
+        await self.commit_now("revoke", names)
         self.drop(names)
         self.trace.write("revoked", p=names)
 
-    def on_lost(self, consumer: Any, partitions: list[Any]) -> None:
+    async def on_lost(self, consumer: Any, partitions: list[Any]) -> None:
         names = [name_of(p) for p in partitions]
         self.tell()
         self.trace.write("lost", p=names)
-        self.delay("lost")
+        await self.delay("lost")
         if self.output is not None:
             self.output.abandon()
         self.drop(names)
@@ -119,10 +157,10 @@ class Member:
             self.done.pop(name, None)
             self.asked.pop(name, None)
 
-    def delay(self, callback: str) -> None:
+    async def delay(self, callback: str) -> None:
         seconds = self.slow.pop(callback, 0.0)
         if seconds:
-            time.sleep(seconds)
+            await (asyncio.sleep(seconds) if self.on_loop else sleep(seconds))
         if self.raising == callback:
             self.raising = None
             raise RuntimeError(f"on_{callback} was told to raise")
@@ -154,7 +192,7 @@ class Member:
             made.append(self.client.TopicPartition(topic, int(partition), offset, **more))
         return made
 
-    def commit_in_background(self) -> None:
+    async def commit_in_background(self) -> None:
         now = time.monotonic()
         if self.options.commit != "after" or now < self.next_commit:
             return
@@ -164,11 +202,11 @@ class Member:
             self.asked |= offsets
             self.sent |= dict.fromkeys(offsets.items(), now)
             try:
-                self.consumer.commit(offsets=self.positions(offsets), asynchronous=True)
+                await self.consumer.commit(offsets=self.positions(offsets), asynchronous=True)
             except self.client.KafkaException as error:
                 self.on_commit(error.args[0], self.positions(offsets))
 
-    def commit_now(self, where: str, names: Any) -> None:
+    async def commit_now(self, where: str, names: Any) -> None:
         if self.options.commit != "after":
             return
         offsets = {name: self.done[name] for name in names if name in self.done}
@@ -176,7 +214,7 @@ class Member:
             return
         sent, why = time.monotonic(), None
         try:
-            for p in self.consumer.commit(offsets=self.positions(offsets), asynchronous=False):
+            for p in await self.consumer.commit(offsets=self.positions(offsets), asynchronous=False):
                 why = why or p.error
         except self.client.KafkaException as error:
             why = error.args[0]
@@ -184,25 +222,29 @@ class Member:
 
     # The loop
 
-    def run(self) -> None:
+    async def run(self) -> None:
         threading.Thread(target=self.listen, daemon=True).start()
         self.trace.write("start", pid=os.getpid(), wall=time.time())  # to find what the log says of a moment
         if self.options.topics:
-            self.subscribe(self.options.topics)
+            await self.subscribe(self.options.topics)
         while self.running:
-            self.obey()
+            await self.obey()
             if self.running and not self.holding:
                 try:
-                    self.take()
-                    self.commit_in_background()
+                    await self.take()
+                    await self.commit_in_background()
                 except Exception as error:
                     self.trace.write("raised", error=type(error).__name__, text=str(error))
 
-    def subscribe(self, topics: list[str]) -> None:
-        self.consumer.subscribe(topics, on_assign=self.on_assign, on_revoke=self.on_revoke, on_lost=self.on_lost)
+    async def subscribe(self, topics: list[str]) -> None:
+        names = ("on_assign", "on_revoke", "on_lost")
+        await self.consumer.subscribe(topics, **{name: self.callback(getattr(self, name)) for name in names})
 
-    def take(self) -> None:
-        first = self.consumer.poll(IDLE_SECONDS)
+    def callback(self, function: Any) -> Any:
+        return function if self.on_loop else lambda *args: at_once(function(*args))
+
+    async def take(self) -> None:
+        first = await self.consumer.poll(IDLE_SECONDS)
         if first is None:
             return
         # No `consume` behind it: a rebalance comes between two polls, and its callback tells what was read before.
@@ -215,11 +257,11 @@ class Member:
                     break
                 self.process(message)
                 left -= 1
-                message = self.consumer.poll(0) if left else None
+                message = await self.consumer.poll(0) if left else None
         finally:  # also when a callback raises
             self.tell()
         if self.output is not None:
-            self.output.finish()
+            await self.output.finish()
 
     def process(self, message: Any) -> None:
         name = f"{message.topic()}/{message.partition()}"
@@ -245,7 +287,7 @@ class Member:
             self.commands.put(json.loads(line))
         os._exit(3)  # whoever started it is gone
 
-    def obey(self) -> None:
+    async def obey(self) -> None:
         while True:
             try:
                 command = self.commands.get(block=self.holding, timeout=IDLE_SECONDS)
@@ -253,52 +295,53 @@ class Member:
                 return
             what = command["do"]
             try:
-                result = getattr(self, f"do_{what}")(**{k: v for k, v in command.items() if k not in ("do", "n")})
+                result = await getattr(self, f"do_{what}")(**{k: v for k, v in command.items() if k not in ("do", "n")})
                 self.trace.write("done", do=what, n=command["n"], result=result)
             except Exception as error:
                 self.trace.write("done", do=what, n=command["n"], raised=f"{type(error).__name__}: {error}")
 
-    def do_commit(self) -> None:
-        self.commit_now("command", list(self.done))
+    async def do_commit(self) -> None:
+        await self.commit_now("command", list(self.done))
 
-    def do_hold(self) -> None:
+    async def do_hold(self) -> None:
         """Poll no more (nothing but commands) until `go`."""
         self.holding = True
 
-    def do_go(self) -> None:
+    async def do_go(self) -> None:
         self.holding = False
 
-    def do_sleep(self, seconds: float) -> None:
+    async def do_sleep(self, seconds: float) -> None:
+        """An event loop is blocked meanwhile."""
         time.sleep(seconds)
 
-    def do_hold_gil(self, seconds: float) -> None:
+    async def do_hold_gil(self, seconds: float) -> None:
         """As a long computation in C does: PyDLL calls without releasing the GIL."""
         libc = ctypes.PyDLL(None)
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             libc.usleep(500_000)
 
-    def do_slow(self, callback: str, seconds: float) -> None:
+    async def do_slow(self, callback: str, seconds: float) -> None:
         self.slow[callback] = seconds
 
-    def do_raise(self, callback: str) -> None:
+    async def do_raise(self, callback: str) -> None:
         self.raising = callback
 
-    def do_subscribe(self, topics: list[str]) -> None:
-        self.subscribe(topics)
+    async def do_subscribe(self, topics: list[str]) -> None:
+        await self.subscribe(topics)
 
-    def do_unsubscribe(self) -> None:
-        self.consumer.unsubscribe()
+    async def do_unsubscribe(self) -> None:
+        await self.consumer.unsubscribe()
 
-    def do_assignment(self) -> list[str]:
-        return sorted(name_of(p) for p in self.consumer.assignment())
+    async def do_assignment(self) -> list[str]:
+        return sorted(name_of(p) for p in await self.consumer.assignment())
 
-    def do_close(self) -> None:
+    async def do_close(self) -> None:
         self.running = False
         if self.output is not None:
-            self.output.finish()
-        self.commit_now("close", list(self.done))
-        self.consumer.close()
+            await self.output.finish()
+        await self.commit_now("close", list(self.done))
+        await self.consumer.close()
         self.trace.write("closed")
 
 
@@ -339,14 +382,14 @@ class Output:
         self.open[name] = message.offset() + 1
         self.producer.produce(self.topic, f"{name}/{message.offset()}".encode(), partition=message.partition())
 
-    def finish(self) -> None:
+    async def finish(self) -> None:
         """Commit what was put, with the offsets it came from; on failure go back to what is committed."""
         if not self.open:
             return
         offsets, self.open = self.open, {}
         made = [self.kafka.TopicPartition(*self.place(name), offset) for name, offset in offsets.items()]
         try:
-            metadata = self.member.consumer.consumer_group_metadata()
+            metadata = await self.member.consumer.consumer_group_metadata()
             self.producer.send_offsets_to_transaction(made, metadata, 10)
             self.producer.commit_transaction(10)
             self.member.trace.write("transaction", o=offsets, ok=True)
@@ -356,7 +399,7 @@ class Output:
             if why.fatal():
                 os._exit(4)
             self.abort()
-            self.rewind(offsets)
+            await self.rewind(offsets)
 
     def abandon(self) -> None:
         """Abort what was put: its partitions belong to somebody else now."""
@@ -365,13 +408,13 @@ class Output:
             self.open = {}
             self.abort()
 
-    def rewind(self, offsets: dict[str, int]) -> None:
+    async def rewind(self, offsets: dict[str, int]) -> None:
         still = [name for name in offsets if name in self.member.owned]
         asked = [self.member.client.TopicPartition(*self.place(name)) for name in still]
-        for found in self.member.consumer.committed(asked, 10) if asked else []:
+        for found in await self.member.consumer.committed(asked, 10) if asked else []:
             found.offset = max(found.offset, 0)
             self.member.trace.write("rewound", p=name_of(found), to=found.offset)
-            self.member.consumer.seek(found)
+            await self.member.consumer.seek(found)
 
     @staticmethod
     def place(name: str) -> tuple[str, int]:
@@ -381,4 +424,8 @@ class Output:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.DEBUG, format="%(asctime)s.%(msecs)03d %(message)s", datefmt="%H:%M:%S")
-    Member(Options(**json.loads(sys.argv[1]))).run()
+    member = Member(Options(**json.loads(sys.argv[1])))
+    if member.on_loop:
+        asyncio.run(member.run())
+    else:
+        at_once(member.run())

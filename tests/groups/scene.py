@@ -42,7 +42,8 @@ BROKER = {  # a group's times under the consumer protocol are the broker's to sa
     "group.consumer.heartbeat.interval.ms": HEARTBEAT_MS,
 }
 CLASSIC, CONSUMER = "classic", "consumer"
-MODULES = {"kconsumer": "kconsumer", "confluent": "confluent_kafka"}
+OURS = {"aio": "kconsumer"}  # whose rules a kind is judged by
+MODULES = {"kconsumer": "kconsumer", "aio": "kconsumer.aio", "confluent": "confluent_kafka"}
 _JAVA_ASSIGNORS = {
     "range": "RangeAssignor", "roundrobin": "RoundRobinAssignor", "sticky": "StickyAssignor",
     "cooperative-sticky": "CooperativeStickyAssignor",
@@ -253,9 +254,9 @@ class Scene:
             options.setdefault("max.poll.interval.ms", DEAF_MS)
         if static:
             options["group.instance.id"] = name
-        if kind == "kconsumer" and "KCONSUMER_TEST_DEBUG" in os.environ:
+        if kind in ("kconsumer", "aio") and "KCONSUMER_TEST_DEBUG" in os.environ:
             options["debug"] = os.environ["KCONSUMER_TEST_DEBUG"]
-        life = Life(name, kind, may_lose=may_lose, auto_commit=commit == "auto",
+        life = Life(name, OURS.get(kind, kind), may_lose=may_lose, auto_commit=commit == "auto",
                     gives_early=kind == "confluent" and protocol == CONSUMER)
         place = self.directory / f"{name}.{1 + sum(m.name == name for m in self.members)}"
         trace = place.with_suffix(place.suffix + ".jsonl")
@@ -406,7 +407,8 @@ class Scene:
             if why not in allowed:
                 found.wrong.append(f"{count} records came again after a tenure that ended: {why}")
         for (kind, partition), silence in found.silence.items():
-            if kind == subject() and silence_s is not None and silence > silence_s + 3 * written.stall:
+            ours = kind == OURS.get(subject(), subject())
+            if ours and silence_s is not None and silence > silence_s + 3 * written.stall:
                 found.wrong.append(f"{partition} was kept, but silent for {silence:.2f} s")
         for life in lives:
             if not life.may_lose and not life.stops:
@@ -438,5 +440,6 @@ def config_of_group(cluster: KafkaCluster, group: str, **values: str) -> None:
 
 
 def subject() -> str:
-    """The kind of member under test: kconsumer, unless the environment wants another, to see whose a fault is."""
+    """The kind of member under test: kconsumer, unless the environment wants another: aio, or a peer, to see whose
+    fault it is."""
     return os.environ.get("KCONSUMER_TEST_MEMBER", "kconsumer")

@@ -30,7 +30,7 @@ def mixed(scene: Scene) -> None:
     scene.write(RATE)
     subject = scene.member(SUBJECT, "subject")
     scene.stable([subject])
-    others = [scene.member("java", "java"), scene.member("confluent", "confluent"), scene.member(SUBJECT, "second")]
+    others = [scene.member("java", "java"), scene.member("confluent", "confluent"), scene.member("aio", "second")]
     everybody = [subject, *others]
     settled(scene, everybody)
     second = others[-1]

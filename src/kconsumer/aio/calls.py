@@ -20,8 +20,8 @@ from typing import Any, TypeVar
 
 from kconsumer._core.consumer.call import Question
 from kconsumer._core.consumer.loop_core import LoopCore
+from kconsumer.aio.inner import Inner
 from kconsumer.aio.loop import TURN, LoopWatch
-from kconsumer.consumer import Consumer
 from kconsumer.data.call import Call
 from kconsumer.errors import KafkaError, exception_for
 
@@ -37,18 +37,17 @@ _CLOSED = "Consumer closed"
 class LoopCalls(LoopCore):
     """What the methods of AIOConsumer are made of."""
 
-    _inner: Consumer
+    _inner: Inner
     _watch: LoopWatch | None = None
     _closing: asyncio.Task[None] | None = None
     _callbacks_task: asyncio.Task[Any] | None = None  # coroutines of callbacks, of which a call may have been cancelled
     _sleeper: asyncio.Future[bool] | None = None
     _finishes = False  # whether _finish() does anything
 
-    def __init__(self, inner: Consumer) -> None:
+    def __init__(self, inner: Inner) -> None:
         self._inner = inner
         self._line: collections.deque[asyncio.Future[bool | None]] = collections.deque()
         self._asking: dict[Question, asyncio.Future[None]] = {}
-        self._first_calls: list[Call[Any]] = []  # begun before there was a loop
         self._attach(inner)
 
     # ---- entering
@@ -66,10 +65,14 @@ class LoopCalls(LoopCore):
             raise
         if self._bound() is not loop:
             if self._bound() is not None:
+                self._inner._check_open()
                 raise RuntimeError("this AIOConsumer belongs to another event loop: make one in each loop")
             self._inner._check_open()
             self._watch = LoopWatch(loop, self._descriptor(), self, "_on_readable")
             self._bind(loop)
+            unfinished, self._inner._unfinished = self._inner._unfinished, None
+            if unfinished is not None:
+                self._begin_serving(*unfinished)
 
     def _enter_exclusive(self, timeout: float | None) -> int | None:
         """As _enter(); returns when the call ends."""
@@ -267,15 +270,19 @@ class LoopCalls(LoopCore):
             step = call.send(None)
         except StopIteration as end:
             return end.value
+        made = self._begin_serving(call, step)
+        await asyncio.wait([made])
+        if self._callbacks_task is made:
+            self._callbacks_task = None
+        return made.result()
+
+    def _begin_serving(self, call: Call[Any], step: Any) -> asyncio.Task[Any]:
         context = contextvars.copy_context()
         context.run(_serving.set, self)
         made: asyncio.Task[Any] = context.run(self._bound().create_task, self._run_call(call, step))
         made.add_done_callback(self._callbacks_ended)
         self._callbacks_task = made
-        await asyncio.wait([made])
-        if self._callbacks_task is made:
-            self._callbacks_task = None
-        return made.result()
+        return made
 
     def _callbacks_ended(self, _: asyncio.Task[Any]) -> None:
         if self._asking:

@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from kconsumer.aio.inner import Inner
 from kconsumer.aio.methods import Methods
-from kconsumer.consumer import Consumer
 from kconsumer.data.topic_partition import TopicPartition, coerce_list
 from kconsumer.errors import KafkaError, exception_from
 
@@ -21,19 +21,10 @@ if TYPE_CHECKING:
     from kconsumer._core.consumer.message import Message
     from kconsumer._core.consumer.record_batch import RecordBatch
 
-__all__ = ["AIOConsumer", "Inner"]
+__all__ = ["AIOConsumer"]
 
 Self = TypeVar("Self", bound="AIOConsumer")
 _MOST_PER_BATCH = 65536
-
-
-class Inner(Consumer):
-    """The consumer below. Its calls are driven on the loop, and callbacks get the AIOConsumer."""
-
-    _outer: weakref.ref[Any] | None = None
-
-    def _face(self) -> Any:
-        return self if self._outer is None else self._outer()
 
 
 class AIOConsumer(Methods):
@@ -50,12 +41,15 @@ class AIOConsumer(Methods):
     Raises:
         ConfigurationError: a property is unknown, of the wrong type, out of range, or refused.
         TypeError: the configuration is no mapping.
+        ValueError: max_workers is less than 1.
     """
 
     def __init__(
         self, config: Mapping[str, Any] | None = None, /, max_workers: int | None = None, executor: Any = None,
         **kwargs: Any,
     ) -> None:
+        if executor is None and max_workers is not None and max_workers < 1:
+            raise ValueError("max_workers must be at least 1")
         inner = self._make_inner(config, kwargs)
         super().__init__(inner)
         inner._outer = weakref.ref(self)

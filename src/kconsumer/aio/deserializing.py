@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic
 
 from kconsumer._core.consumer.message import Message
-from kconsumer.aio.consumer import AIOConsumer, Inner
+from kconsumer.aio.consumer import AIOConsumer
+from kconsumer.aio.inner import Inner
 from kconsumer.consumer.deserializing import CLUSTER_ID_TIMEOUT, Deserializing, K, V, close_all
 from kconsumer.errors import ConsumeError, KafkaError, KeyDeserializationError, ValueDeserializationError
 from kconsumer.serialization import MessageField, SerializationContext

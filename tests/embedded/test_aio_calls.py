@@ -1,0 +1,221 @@
+"""AIOConsumer's getone and getmany, DeserializingAIOConsumer, assignors and an oauth_cb that are coroutines."""
+
+import asyncio
+import time
+
+import pytest
+from aio_helpers import member, reader, run_on, take, until, values, write
+from api_helpers import PATIENCE, settings
+
+from kconsumer import Assignor, KafkaException, TopicPartition, ValueDeserializationError
+from kconsumer.aio import AIOConsumer, DeserializingAIOConsumer
+from kconsumer.testing import EmbeddedCluster
+
+
+@pytest.fixture(scope="module")
+def embedded():
+    """A cluster whose groups need not wait for further members."""
+    with EmbeddedCluster() as cluster:
+        cluster.set_group_timing(initial_rebalance_delay_ms=20)
+        yield cluster
+
+
+@pytest.fixture(params=["asyncio", "uvloop"])
+def run(request):
+    """Runs a coroutine on the loop that the parameter names."""
+    return lambda main: run_on(request.param, main)
+
+
+@pytest.fixture
+def topic(embedded, topic_name):
+    """An empty topic of two partitions."""
+    name = topic_name()
+    embedded.create_topic(name, 2)
+    return name
+
+
+# ---- aiokafka's calls
+
+
+def test_getone_and_getmany(embedded, topic, run):
+    embedded.produce(topic, [{"value": b"%d" % i, "partition": i % 2} for i in range(20)])
+
+    async def main():
+        async with await reader(embedded, topic, (0, 1), enable_partition_eof=True) as consumer:
+            one, other = TopicPartition(topic, 0), TopicPartition(topic, 1)
+            assert values([await consumer.getone(other), await consumer.getone(other)]) == [1, 3]
+            assert await consumer.paused() == []
+            found = {one: [], other: []}
+            while sum(map(len, found.values())) < 17:
+                for partition, messages in (await consumer.getmany(timeout_ms=5000, max_records=3)).items():
+                    assert 0 < len(messages) <= 3
+                    found[partition] += values(messages)
+            found[one if len(found[one]) < 10 else other] += values([await consumer.getone()])
+            assert found == {one: list(range(0, 20, 2)), other: list(range(5, 20, 2))}
+            assert await consumer.getmany() == {}
+            await consumer.pause([other])
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(consumer.getone(one), 0.01)
+            assert await consumer.paused() == [other]
+
+    run(main())
+
+
+# ---- deserializers
+
+
+def deserializing(cluster, topic, offset=-2, **more):
+    consumer = DeserializingAIOConsumer({**settings(cluster), **more})
+
+    async def assign():
+        await consumer.assign([TopicPartition(topic, 0, offset)])
+        return consumer
+
+    return assign()
+
+
+async def slowly_int(data, context):
+    """A coroutine that fails where there is no number."""
+    await asyncio.sleep(0)
+    return None if data is None else int(data)
+
+
+@pytest.mark.parametrize("function", [slowly_int, lambda data, _: int(data)], ids=["coroutine", "function"])
+def test_one_bad_record_raises_for_itself_only(embedded, topic, run, function):
+    write(embedded, topic, [b"0", b"1", b"bad", b"3", b"worse", b"5", b"6"])
+
+    async def main():
+        async with await deserializing(embedded, topic, **{"value.deserializer": function}) as consumer:
+            assert [m.value() for m in await consumer.consume(5, PATIENCE)] == [0, 1]
+            with pytest.raises(ValueDeserializationError) as raised:
+                await consumer.consume(5, PATIENCE)
+            assert raised.value.kafka_message.value() == b"bad" and raised.value.kafka_message.offset() == 2
+            assert (await consumer.poll(PATIENCE)).value() == 3
+            with pytest.raises(ValueDeserializationError):
+                await consumer.poll(PATIENCE)
+            assert [m.value() async for m in _first(consumer, 1)] == [5]
+            many = await consumer.getmany(timeout_ms=9000)
+            assert {p: [m.value() for m in found] for p, found in many.items()} == {TopicPartition(topic, 0): [6]}
+            assert (await consumer.position([TopicPartition(topic, 0)]))[0].offset == 7
+
+    run(main())
+
+
+async def _first(consumer, count):
+    async for message in consumer:
+        yield message
+        count -= 1
+        if not count:
+            return
+
+
+def test_a_cancelled_deserializer_gets_its_record_again(embedded, topic, run):
+    write(embedded, topic, [b"0", b"1"])
+
+    async def main():
+        begun, seen = asyncio.Event(), []
+
+        async def hangs_once(data, context):
+            seen.append(data)
+            begun.set()
+            if len(seen) == 2:
+                await asyncio.Event().wait()
+            return data
+
+        async with await deserializing(embedded, topic, **{"value.deserializer": hangs_once}) as consumer:
+            first = asyncio.ensure_future(consumer.consume(2, PATIENCE))
+            await until(lambda: len(seen) == 2)
+            first.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await first
+            assert (await consumer.position([TopicPartition(topic, 0)]))[0].offset < 0
+            assert [m.value() for m in await consumer.consume(2, PATIENCE)] == [b"0", b"1"]
+
+    run(main())
+
+
+def test_deserializers_and_builders_of_confluent_kafka_are_taken(embedded, topic):
+    class Built:
+        closed = False
+        resolver = None
+
+        async def __call__(self, data, context):
+            return await self.resolver(), context.topic, data
+
+        def set_cluster_id_resolver(self, resolver):
+            self.resolver = resolver
+
+        async def close(self):
+            self.closed = True
+
+    built = Built()
+
+    class Builder:
+        def build(self, config, is_key):
+            assert not is_key
+            return built, config
+
+    write(embedded, topic, [b"0"])
+
+    async def main():
+        async with await deserializing(embedded, topic, **{"value.deserializer.builder": Builder()}) as consumer:
+            cluster_id = await consumer.cluster_id(timeout=PATIENCE)
+            assert (await consumer.poll(PATIENCE)).value() == (cluster_id, topic, b"0")
+            assert not built.closed
+        assert built.closed
+
+    asyncio.run(main())
+
+
+def test_assignors_may_be_coroutines(embedded, topic, run):
+    embedded.produce(topic, [{"value": b"%d" % i, "partition": i % 2} for i in range(4)])
+    told = []
+
+    class Own(Assignor):
+        name = "own"
+
+        async def assign(self, topics, group):
+            await asyncio.sleep(0)
+            (only,) = group.members
+            return {only: [TopicPartition(topic, p) for p in range(topics[topic].partition_count)]}
+
+        async def on_assignment(self, assignment, generation):
+            await asyncio.sleep(0)
+            told.append(len(assignment.partitions))
+
+    async def main():
+        async with member(embedded, partition_assignment_strategy=Own()) as consumer:
+            await consumer.subscribe([topic])
+            assert sorted(values(await take(consumer, 4))) == [0, 1, 2, 3]
+        assert told == [2]
+
+    run(main())
+
+
+def test_an_oauth_cb_may_be_a_coroutine(unused_port):
+    """It begins with the consumer, as confluent_kafka's does, and ends on the loop."""
+    asked, errors = [], []
+
+    async def oauth_cb(argument):
+        asked.append(argument)
+        await asyncio.sleep(0)
+        if len(asked) == 1:
+            raise ValueError("no token")
+        return "token", time.time() + 300
+
+    config = {"bootstrap.servers": f"127.0.0.1:{unused_port}", "security.protocol": "sasl_plaintext",
+              "sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.config": "argument", "oauth_cb": oauth_cb,
+              "error_cb": errors.append}
+
+    async def main():
+        consumer = AIOConsumer(config)
+        with pytest.raises(KafkaException, match="no token"):
+            await consumer.poll(PATIENCE)
+        await consumer.close()
+        asked.append("again")
+        consumer = AIOConsumer(config)
+        assert await consumer.poll(0.05) is None
+        await consumer.close()
+
+    asyncio.run(main())
+    assert asked == ["argument", "again", "argument"]
