@@ -87,6 +87,7 @@ lint: build
 	$(PY) tools/figures.py --check
 	$(PY) tools/file_map.py --check
 	$(PY) tools/repository.py --check
+	$(PY) tools/prose.py
 
 # What no compiler reads: Dockerfile, compose file, workflows, citation, conda recipe. No network, no container engine.
 $(STAMPS)/lint-files: $(STAMPS)/setup

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import diagrams
 
-from kconsumer.config.properties import SECTIONS, OffsetReset
+from kconsumer.config.properties import BY_NAME, SECTIONS, OffsetReset
 from kconsumer.config.property import ABSENT, SAME, Kind, Property, Scope, Status
 from kconsumer.telemetry import metrics
 
@@ -28,37 +29,54 @@ INTRODUCTION = """\
 
 <!-- Written by tools/generate_docs.py from src/kconsumer/config/properties.py. Do not edit. -->
 
-`Consumer(config)` takes a dict of these properties, under librdkafka's names or the Java consumer's. Numbers and
-booleans may be given as strings (`"true"`, `"1"`, `"0x10"`); words are read in any case. A property given under two of
-its names counts as given last, with a warning. A value of None unsets a string, a callback or the logger. What is
-wrong raises `ConfigurationError` (a `KafkaException` and a `ValueError`), which names the property, the value, what is
-allowed, and for an unknown name the nearest known one.
+`Consumer(config)` takes a dict of properties. Both librdkafka's names and the Java consumer's names work.
 
-A property is
+- Numbers and booleans can be strings (`"true"`, `"1"`, `"0x10"`). Words are case-insensitive.
+- If a property is given under two of its names, the last one is used, with a warning.
+- None unsets a string, a callback or the logger.
+- An error raises `ConfigurationError` (a `KafkaException` and a `ValueError`). The message has the property, the value
+  and the allowed values. For an unknown name it suggests the nearest known one.
+- Properties marked *live* can be changed on a running consumer with `set_config({...})`.
 
-- **honoured**: it does what is said here;
-- **accepted**: it is checked, and one logged warning says why it has no effect (none is logged for a value that holds
-  anyway);
-- **refused**: the consumer is not made, and the error gives the reason.
+Defaults are those of librdkafka 2.16. Different defaults of librdkafka or the Java consumer of Kafka 4.3 are given too.
 
-Properties marked *live* can be changed on a running consumer with `set_config({...})`.
-
-Defaults are librdkafka 2.16's, and where that one or the Java consumer of Kafka 4.3 has another one it is given.
+The page has three parts: the properties that matter most, all [honoured](#client) properties by topic, and properties
+that are [accepted](#accepted-properties) without effect or [refused](#refused-properties).
 """
+
+# The properties that most applications set or should know, and when to set each.
+IMPORTANT = (
+    ("bootstrap.servers", "always: two or three brokers of the cluster"),
+    ("group.id", "to share topics among consumers, and to commit"),
+    ("auto.offset.reset", "`earliest`, if a new group must read existing records"),
+    ("enable.auto.commit", "`false`, to commit yourself ([commits](commits.md))"),
+    ("enable.auto.offset.store", "`false`, if other threads process the records"),
+    ("isolation.level", "`read_uncommitted`, to read records of open and aborted transactions"),
+    ("group.protocol", "`consumer`, with Kafka 4.0 or newer ([groups](groups.md))"),
+    ("partition.assignment.strategy", "`cooperative-sticky`, for rebalances that move few partitions"),
+    ("group.instance.id", "a different id per process, for restarts without a rebalance"),
+    ("session.timeout.ms", "shorter, to notice dead members sooner"),
+    ("max.poll.interval.ms", "longer than the longest processing of one call's records"),
+    ("fetch.buffer.memory", "lower with many consumers per process ([tuning](tuning.md))"),
+    ("security.protocol", "as the listener of the brokers requires ([security](security.md))"),
+    ("client.rack", "to fetch from replicas in the same rack"),
+    ("debug", "to find the cause of a problem ([troubleshooting](troubleshooting.md))"),
+)
 
 METRICS_INTRODUCTION = """\
 # Metrics
 
 <!-- Written by tools/generate_docs.py from src/kconsumer/telemetry/metrics.py. Do not edit. -->
 
-`Consumer.metrics()` returns a dict of these, from any thread, without asking the network thread or a broker. Names that
-end in `_total` only grow as long as the consumer lives: a rate is their difference by the time between two calls, an
-average the rate of one by that of another. The rest is what holds at the moment. Without a `group.id` the group's are
-0 and -1. The same table is `kconsumer.metrics.METRICS`; where the Java consumer has a counterpart it is named.
+`Consumer.metrics()` returns a dict of these metrics. It is thread-safe and sends no request.
 
-`Consumer.lag()` asks: the brokers, with a bound of time, of the partitions whose end no fetch has just told (paused
-ones, those of a broker that is gone, all of them while the buffer is full). Of a partition that is being read a fetch
-tells it, and nobody is asked.
+- Metrics that end in `_total` are counters: they only grow. For a rate, divide the difference of two values by the time
+  between the calls. For an average, divide the rate of one counter by the rate of another.
+- All others are current values. Without a `group.id`, those of the group are 0 or -1.
+- The same table is available as `kconsumer.metrics.METRICS`. It names the Java consumer's counterpart, if there is one.
+
+`Consumer.lag()` knows the end of a partition that is being read from its latest fetch. For other partitions (paused,
+without a reachable broker, or while the buffer is full) it asks the brokers, within a time limit.
 """
 
 
@@ -119,33 +137,58 @@ def kind(prop: Property) -> str:
     return f"{prop.kind.value}<br>{', '.join(words)}"
 
 
-def effect(prop: Property) -> str:
-    """What becomes of the property."""
-    parts = [prop.status.value + (", *live*" if prop.runtime else "")]
-    if prop.reason:
-        parts.append(f": {prop.reason}")
-    if prop.status is Status.REFUSED and prop.satisfied_by:
-        parts.append(f"; {' or '.join(map(shown, prop.satisfied_by))} is accepted")
-    return "".join(parts)
-
-
-def row(prop: Property) -> str:
-    """One line of a section's table."""
-    cells = (names(prop), kind(prop), default(prop), effect(prop), prop.doc, known_to(prop))
+def line(*cells: str) -> str:
+    """A line of a table."""
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    return "\n".join([line(*head), "|" + "---|" * len(head), *(line(*row) for row in rows)])
+
+
+def row(prop: Property) -> tuple[str, ...]:
+    """The cells of an honoured property."""
+    doc = prop.doc + (" *Live.*" if prop.runtime else "") + (f" {prop.reason}" if prop.reason else "")
+    return names(prop), kind(prop), default(prop), doc, known_to(prop)
+
+
+def reason(prop: Property) -> str:
+    """Why a property is accepted without effect, or refused."""
+    allowed = ""
+    if prop.status is Status.REFUSED and prop.satisfied_by:
+        allowed = f"; {' or '.join(map(shown, prop.satisfied_by))} is accepted"
+    return prop.reason + allowed
+
+
+def important() -> str:
+    """The table of the properties that matter most."""
+    rows = ((f"`{name}`", default(BY_NAME[name][0]), use) for name, use in IMPORTANT)
+    return f"## The properties that matter\n\n{table(('Property', 'Default', 'Set it'), rows)}\n"
+
+
+def without_effect(title: str, text: str, status: Status) -> str:
+    """The table of the consumer's properties that are only accepted, or refused."""
+    rows = [(names(prop), prop.doc, reason(prop), known_to(prop)) for _, properties in SECTIONS for prop in properties
+            if prop.status is status and prop.scope is not Scope.PRODUCER]
+    return f"## {title}\n\n{text}\n\n{table(('Property', 'What it is', 'Reason', 'Known to'), rows)}\n"
 
 
 def page() -> str:
     """The whole page."""
-    parts = [INTRODUCTION]
+    parts = [INTRODUCTION, important()]
+    producers = []
     for title, properties in SECTIONS:
-        if all(prop.scope is Scope.PRODUCER for prop in properties):
-            listed = ", ".join(names(prop).replace("<br>", ", ") for prop in properties)
-            text = "Accepted, as by librdkafka's consumer, and ignored with a warning: "
-            parts.append(f"## {title}\n\n{text}{listed}.\n")
-            continue
-        head = "| Property | Type, range | Default | Status | What it does | Known to |\n|---|---|---|---|---|---|"
-        parts.append(f"## {title}\n\n{head}\n" + "\n".join(map(row, properties)) + "\n")
+        honoured = [row(prop) for prop in properties if prop.status is Status.HONOURED]
+        if honoured:
+            head = ("Property", "Type, range", "Default", "What it does", "Known to")
+            parts.append(f"## {title}\n\n{table(head, honoured)}\n")
+        producers += [names(prop) for prop in properties if prop.scope is Scope.PRODUCER]
+    parts.append(without_effect("Accepted properties", "kconsumer checks the value, and logs one warning with the "
+                                "reason. It logs none if the value is the one in force anyway.", Status.ACCEPTED))
+    parts.append("Properties of librdkafka's producer are accepted likewise: "
+                 f"{', '.join(producers).replace('<br>', ', ')}.\n")
+    parts.append(without_effect("Refused properties", "The constructor raises `ConfigurationError` with the reason.",
+                                Status.REFUSED))
     return "\n".join(parts)
 
 

@@ -119,7 +119,7 @@ _OF_ASSIGNORS = frozenset(("Assignment", "Assignor", "GroupSubscription", "Rebal
 
 
 def __getattr__(name: str) -> Any:
-    """What only some applications need is loaded for these."""
+    """Load names on first use that few applications need."""
     if name in _OF_SCANNING:
         from kconsumer import scanning
 

@@ -97,7 +97,7 @@ def _narrowed(whole: TopicScan, own: tuple[str, ...] | None, needed: list[str] |
 # ---- filters
 
 def limits_of(predicate: Any) -> Limits:
-    """What all rows that pass a filter have in common. What is not understood limits nothing."""
+    """Return the bounds that a filter implies for all its rows. Unknown expressions imply no bounds."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -162,7 +162,7 @@ _LIMITS: Final[dict[str, Callable[[Limits, str, Any], Limits]]] = {
 
 
 def _value(literal: Any) -> Any:
-    """What a literal holds: of {"Literal": {"Scalar": {"Int64": 3}}} {"Int64": 3}."""
+    """Return the value of a literal: of {"Literal": {"Scalar": {"Int64": 3}}} {"Int64": 3}."""
     for name in ("Literal",):
         literal = literal.get(name) if isinstance(literal, dict) else None
     if isinstance(literal, dict) and len(literal) == 1 and next(iter(literal)) in ("Scalar", "Dyn"):

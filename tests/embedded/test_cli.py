@@ -158,8 +158,8 @@ def test_watermarks(run: Run, embedded: EmbeddedCluster, topic: str):
     (["consume", "t", "--follow", "--to", "3"], 2, "exclude each other"),
     (["consume", "t", "--from", "yesterday"], 2, "yesterday"),
     (["consume", "t", "-p", "3-1"], 2, "3-1"),
-    (["consume", "t", "--format", "%q"], 2, "'%q' means nothing"),
-    (["consume", "t", "--format", "%k", "-o", "json"], 2, "text output only"),
+    (["consume", "t", "--format", "%q"], 2, "unknown escape '%q'"),
+    (["consume", "t", "--format", "%k", "-o", "json"], 2, "--format needs text output"),
     (["consume", "t", "-O", "/dev/null/x"], 1, "/dev/null/x"),
     (["watermarks"], 2, "TOPIC"),
 ])

@@ -195,7 +195,7 @@ def test_racks_are_in_the_metadata() -> None:
 
 @pytest.mark.parametrize("partitions, replication", [(0, 1), (1, 0), (1, 4)])
 def test_impossible_topics(cluster: EmbeddedCluster, partitions: int, replication: int) -> None:
-    with pytest.raises(ValueError, match="a topic has partitions and 1 to 3 replicas"):
+    with pytest.raises(ValueError, match="expected at least 1 partition and 1 to 3 replicas"):
         cluster.create_topic("t", partitions, replication)
 
 

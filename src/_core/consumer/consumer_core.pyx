@@ -106,7 +106,7 @@ cdef class ConsumerCore(ConsumerParts):
         return self.clock.now_us() + <int64_t>(seconds * 1e6)
 
     cdef int attend(self, bint in_hand=False) except -1:
-        """What must come before records: wakeup(), callbacks, changes of position.
+        """Work that must come before records: wakeup(), callbacks, changes of position.
 
         Returns 1, and does nothing, where a rebalance waits and the call has records in hand: it returns them first,
         since on_revoke may give their partitions up.
@@ -139,7 +139,7 @@ cdef class ConsumerCore(ConsumerParts):
         if self.background.attention.clear(<uint32_t>ATTENTION_CONTROL):
             self.handler.revalidate()
         if bits & <uint32_t>ATTENTION_FATAL and self.fatal is None:
-            self.fatal = KafkaError(KafkaError._CRIT_SYS_RESOURCE, "memory ran out while fetching", fatal=True)
+            self.fatal = KafkaError(KafkaError._CRIT_SYS_RESOURCE, "out of memory while fetching", fatal=True)
         return 0
 
     def _attending_group(self, uint32_t bits):
@@ -241,7 +241,7 @@ cdef class ConsumerCore(ConsumerParts):
         return 1
 
     cdef object fatal_error(self, int64_t deadline_us):
-        """What ended this consumer. To give it again takes the call's time, at most 100 ms: no loop spins over it."""
+        """The error that ended this consumer. A repeated report waits up to 100 ms, so that no loop spins over it."""
         cdef int64_t rest_ms = min(<int64_t>100, max(0, deadline_us - self.clock.now_us()) // 1000)
         if self.fatal_told and rest_ms > 0:
             with nogil:
@@ -302,7 +302,7 @@ cdef class ConsumerCore(ConsumerParts):
                 if result == WAIT_INTERRUPTED:
                     self.check_signals()
             elif not self._stand_still():
-                raise RuntimeError("nobody turns the loop that this call waits for")
+                raise RuntimeError("the network thread does not run, and this call would wait for it forever")
             if not event.done() and self.background.attention.get() & <uint32_t>ATTENTION_EVENTS:
                 self._serve_or_yield(event)
         return 0
@@ -489,7 +489,7 @@ cdef class ConsumerCore(ConsumerParts):
 
     def _consume_batch_or_moved(self, max_records, timeout):
         """consume_batch() that also returns, with no row, once the position has moved over records that are not shown
-        (transaction markers, aborted ones): whoever reads up to an offset is told that it is reached."""
+        (transaction markers, aborted ones): a caller that reads up to an offset learns that it is reached."""
         return self.batch_or_moved(max_records, timeout, True)
 
     cdef RecordBatch batch_or_moved(self, object max_records, object timeout, bint or_moved):
@@ -538,7 +538,7 @@ cdef class ConsumerCore(ConsumerParts):
             self.handler.drop_front()
 
     cdef int _raise_event(self) except -1:
-        """An error at the front leaves the queue although its call raises: it is told once."""
+        """An error at the front leaves the queue although its call raises: it is reported once."""
         cdef Message message
         self.handler.commit()
         message = self.take_event()
@@ -642,7 +642,7 @@ cdef class ConsumerCore(ConsumerParts):
         return topic in self.topics_seen
 
     def _stop_at(self, topic, int32_t partition, int64_t offset):
-        """Ask for nothing from this offset on, until the partition is assigned anew; what a broker sends beyond it is
+        """Ask for nothing from this offset on, until the partition is assigned again; what a broker sends beyond it is
         returned all the same. False: not assigned."""
         self.check_usable()
         cdef PartitionState* p = self.subscription.find(utf8(topic), partition)

@@ -11,7 +11,7 @@ Errors of the group or of a partition of an OffsetFetch response:
   STALE_MEMBER_EPOCH, UNKNOWN_MEMBER_ID, GROUP_ID_NOT_FOUND (as a member)   asked again as who this consumer is by then
   UNKNOWN_TOPIC_ID                asked again by name, as the coordinator may know the topic by that only
   GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION and every other   committed() ends
-                                  with it; a position is asked for again, and the application is told once
+                                  with it; a position is asked for again, and the application gets the error once
 All with backoff; committed() until its deadline.
 """
 cimport cython
@@ -414,13 +414,13 @@ cdef class CommittedRequestManager(RequestManager):
             return
         p.last_error = code
         detail = p.name()
-        detail.append(b": its committed offset cannot be read")
+        detail.append(b": cannot read its committed offset")
         if not why.empty():
             detail.append(b": ").append(why)
         self.positions.report(p, Status(code, detail), OFFSET_INVALID)
 
     cdef void _fail_without_coordinator(self) noexcept nogil:
-        """There is no coordinator, for a reason that waiting does not mend."""
+        """There is no coordinator, for a reason that waiting does not change."""
         cdef vector[uint64_t] over
         cdef uint64_t number
         cdef PartitionState* p

@@ -1,11 +1,11 @@
 """Owns: ConsumerHeartbeatManager, this member of a group under group.protocol=consumer (KIP-848):
-ConsumerGroupHeartbeat v0 and v1, the member's id and what the coordinator has been told, topic ids of assignments.
+ConsumerGroupHeartbeat v0 and v1, the member's id and the fields that the coordinator knows, topic ids of assignments.
 
 thread: N. Never: reconciles (MembershipManager does), acts on an answer of an earlier session, keeps two heartbeats in
 flight (the leave apart).
 
 The join (epoch 0), and the heartbeat after any failure or change of the coordinator, carries every field; others only
-what has changed. A heartbeat goes out at once when something is to be told: a subscription, a revocation that is
+what has changed. A heartbeat goes out at once to report a change: a subscription, a revocation that is
 committed, an assignment that was acknowledged; else when the coordinator's interval is over.
 
 Errors of a ConsumerGroupHeartbeat response, as the Java client (4.3) acts on them:
@@ -18,7 +18,7 @@ Errors of a ConsumerGroupHeartbeat response, as the Java client (4.3) acts on th
   GROUP_AUTHORIZATION_FAILED, INVALID_REQUEST, GROUP_MAX_SIZE_REACHED, UNSUPPORTED_ASSIGNOR, UNRELEASED_INSTANCE_ID,
   FENCED_INSTANCE_ID, INVALID_REGULAR_EXPRESSION, GROUP_ID_NOT_FOUND, every other   fatal
 "fatal": for this consumer, as with the Java client and librdkafka. That no coordinator can be found for good (not
-authorized) is none: subscribe() starts anew.
+authorized) is none: subscribe() starts again.
 A connection lost or a time out: another look for the coordinator, and with backoff every field: the answer that was
 lost may have held an assignment. Any answer to a leave ends it.
 
@@ -113,7 +113,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self.sent_node = -1
         self.member_id = make_member_id()
         if self.member_id.empty():
-            raise OSError("the system gave no random bytes for a member id")
+            raise OSError("cannot get random bytes for a member id from the system")
 
     # ---- every turn
 
@@ -161,7 +161,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self.target_open = False
         self.target_known = False
         self.assigned.clear()
-        # Nothing is owned any more, and a name that was told wrongly is not believed in the next session.
+        # Nothing is owned any more, and the next session does not trust a wrong name of this one.
         self.names.clear()
         self.ids.clear()
         self.told.clear()
@@ -196,7 +196,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
 
     cdef int64_t _heartbeat_until_left(self, int64_t now_ms) noexcept nogil:
         """Commits that were accepted before the leave go first: until they have ended, the membership is kept and its
-        epoch known. What is owned is not told: named as nothing, it would be free for others before the commits."""
+        epoch known. Owned partitions are not reported: reported as none, they would go to others before the commits."""
         cdef int32_t node
         if self.state.in_flight:
             return INT64_MAX
@@ -277,7 +277,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
             message.instance_id.set(self.config.group_instance_id)
 
     cdef bint _add_subscription(self, ConsumerGroupHeartbeatRequest& message) noexcept nogil:
-        """What has changed of it, or all. Whether only v1 can say it."""
+        """Add the changed fields, or all. Return whether only v1 can express them."""
         cdef vector[string] names
         cdef string pattern
         self._names(names)
@@ -294,7 +294,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         return not pattern.empty()
 
     cdef void _names(self, vector[string]& names) noexcept nogil:
-        """Subscribed names, without those that metadata says this client may not see: one of them refuses all."""
+        """Subscribed names that this client may see: one forbidden name would make the coordinator refuse all."""
         cdef TopicEntry* entry
         cdef size_t i
         for i in range(self.member.subscribed.size()):
@@ -376,7 +376,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
             return 0
         self._send_leave(node, now_ms)
         if self.member.state != MEMBER_LEAVING:
-            # Nobody waits for the answer, and a join may follow it on the same connection.
+            # No call waits for the answer, and a join may follow it on the same connection.
             self._left(now_ms)
             return 0
         return INT64_MAX

@@ -8,7 +8,7 @@ Errors per partition, of both requests:
   NOT_LEADER_OR_FOLLOWER, LEADER_NOT_AVAILABLE, REPLICA_NOT_AVAILABLE, KAFKA_STORAGE_ERROR, OFFSET_NOT_AVAILABLE,
   FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, UNKNOWN_TOPIC_OR_PARTITION   metadata is refreshed, then again with backoff
   UNSUPPORTED_FOR_MESSAGE_FORMAT (time look-up in a v0 log)   no offset for that time
-  everything else   the application is told once; a position is asked for again with backoff, a question ends with it
+  everything else   the application is notified once; a position is asked again with backoff, a question ends with it
 A leader that refuses our login, or whose certificate we refuse, ends a question; a position is asked for again.
 """
 cimport cython
@@ -259,7 +259,7 @@ cdef class OffsetsRequestManager(RequestManager):
                     query.answered = True
                     again = True
                 elif self.positions.interest.count(query.topic) == 0:
-                    # Stays of interest: whoever asks once asks again, and the entry is one name in a request.
+                    # Stays of interest: a caller often asks again, and the entry is one name in a request.
                     self.positions.take_interest(query.topic)
                 else:
                     self.metadata.want_update()
@@ -382,7 +382,7 @@ cdef class OffsetsRequestManager(RequestManager):
                 continue
             query.in_flight = False
             if status.code == <int>ERR_AUTHENTICATION or status.code == <int>ERR_SSL:
-                # The leader lets nobody in, and there is no other: whoever asks again may have luck.
+                # The leader refuses this client, and there is no other broker to ask. A later call may succeed.
                 context.event.complete(status)
             elif status.code == <int>ERR_UNSUPPORTED_FEATURE:
                 query.error = status.code
@@ -499,7 +499,7 @@ cdef class OffsetsRequestManager(RequestManager):
             self.metadata.want_update()
         else:
             detail = asked.partition.name()
-            detail.append(b": its offset cannot be looked up")
+            detail.append(b": cannot look up its offset")
             self._report_once(asked.partition, Status(code, detail))
 
     cdef void _on_query(self, ListOffsetsEvent* event, AskedPartition* asked,

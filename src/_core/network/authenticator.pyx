@@ -4,7 +4,7 @@ thread: N. Never: waits for a token, a KDC or a long computation (the applicatio
 what a mechanism says.
 
 SaslHandshake names the mechanism; its messages then travel in SaslAuthenticate, with old brokers as bare tokens. A
-connection authenticates between ApiVersions and its first request, and anew (KIP-368) when its session is about to end:
+connection authenticates between ApiVersions and its first request, again (KIP-368) when its session is about to end:
 then its requests wait in the queue, and begin after those in flight have been answered.
 """
 cimport cython
@@ -139,7 +139,7 @@ cdef class Authenticator(Connector):
 
     cdef void take_sasl(self, Connection* c, const InFlight& asked, Reader& body, int64_t now_ms) noexcept nogil:
         if session_of(c) == NULL or session_of(c).stage != SASL_AWAITS_ANSWER:
-            self.lose(c, Status(ERR_TRANSPORT, string(b"a SASL response that nobody waits for")), now_ms)
+            self.lose(c, Status(ERR_TRANSPORT, string(b"an unexpected SASL response")), now_ms)
         elif asked.api_key == API_SASL_HANDSHAKE:
             self.take_handshake(c, body, now_ms)
         else:
@@ -185,7 +185,7 @@ cdef class Authenticator(Connector):
 
     cdef void take_step(self, Connection* c, const uint8_t* message, size_t length, bint first,
                         int64_t now_ms) noexcept nogil:
-        """What the mechanism says to the broker's message: at once, or by a helper thread."""
+        """Pass the broker's message to the mechanism: at once, or on a helper thread."""
         cdef SaslSession* s = session_of(c)
         cdef SaslMechanism* mechanism = s.mechanism.get()
         cdef SaslOutcome outcome
@@ -232,7 +232,7 @@ cdef class Authenticator(Connector):
         elif outcome == SASL_DONE:
             self.accepted(c, now_ms)
         else:
-            self.refuse(c, why if not why.empty() else string(b"memory ran out"), now_ms)
+            self.refuse(c, why if not why.empty() else string(b"out of memory"), now_ms)
 
     cdef void send_token(self, Connection* c, Secret& token, int64_t now_ms) noexcept nogil:
         cdef SaslSession* s = session_of(c)
@@ -296,7 +296,7 @@ cdef class Authenticator(Connector):
         if s.version == SASL_BARE_TOKENS and s.rounds > 0:
             # All that a broker before 1.0 says.
             return Status(ERR_AUTHENTICATION, describe(
-                b"%s: SASL %s authentication failed: %s, as brokers before 1.0 refuse; %s", c.node.name.c_str(),
+                b"%s: SASL %s authentication failed: %s (brokers before 1.0 refuse like this); %s", c.node.name.c_str(),
                 s.mechanism.get().name(), why.detail.c_str(), s.mechanism.get().remedy()))
         return Status(why.code, describe(b"%s: %s while authenticating by SASL %s", c.node.name.c_str(),
                                          why.detail.c_str(), self.credentials().mechanism.c_str()))

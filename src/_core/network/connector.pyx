@@ -51,7 +51,7 @@ from kconsumer._core.protocol.messages.api_versions cimport ApiVersionsRequest
 cdef int64_t REPEAT_LOG_MS = 30000
 # The least pause after a broker has refused us, or we it.
 cdef int64_t REFUSED_RETRY_MS = 1000
-# Losses kept for whoever asks; more of them say nothing new.
+# Losses kept for the callers that ask; more of them add no information.
 cdef size_t MAX_LOSSES = 100
 
 
@@ -268,24 +268,24 @@ cdef class Connector(Network):
         c.node.enter(c[0], CONN_DOWN, now_ms)
         self.fail_in_flight(c, told)
         c.reset_io()
-        # Brokers close what is idle; coming back from that is no retry.
+        # Brokers close what is idle; connecting again after that is not a retry.
         c.next_attempt_ms = now_ms if rested or deliberate else now_ms + self.backoff_ms(c.failures)
         if refused:
-            # Whom a broker refuses it refuses again, and each time costs it a key derivation or a signature.
+            # A broker refuses the same credentials again, and each attempt costs it a key derivation or a signature.
             c.next_attempt_ms = max(c.next_attempt_ms, now_ms + REFUSED_RETRY_MS)
         self.arm(c.next_attempt_ms)
 
     cdef Status judge(self, Connection* c, const Status& why) noexcept nogil:
-        """The loss in the words in which it is told."""
+        """The text that reports the loss."""
         cdef bint at_first_request = (c.state == CONN_API_VERSIONS and why.code == ERR_TRANSPORT
                                       and not c.in_flight.empty())
         if not at_first_request:
             return Status(why.code, describe(b"%s: %s%s", c.node.name.c_str(), why.detail.c_str(),
-                                             b" at the first request (does this port want SASL?)"
+                                             b" at the first request (does this port require SASL?)"
                                              if self.unnamed(c, why) else b""))
         # A listener that speaks TLS or wants SASL hangs up on the first plaintext request.
         return Status(why.code, describe(
-            b"%s: %s while versions were negotiated (does this port want SASL%s?)", c.node.name.c_str(),
+            b"%s: %s while versions were negotiated (does this port require SASL%s?)", c.node.name.c_str(),
             why.detail.c_str(), b"" if self.config.security.use_tls else b" or TLS"))
 
     cdef bint unnamed(self, Connection* c, const Status& why) noexcept nogil:
@@ -298,7 +298,7 @@ cdef class Connector(Network):
 
     cdef bint log_loss(self, Connection* c, const Status& told, bint was_ready, bint was_idle,
                        int64_t now_ms) noexcept nogil:
-        """Whether it was told as news: the same failure is told once in a while, under debug=broker at every turn."""
+        """Whether to report it now: the same failure is reported once in a while, with debug=broker each time."""
         cdef bint repeated = c.logged_detail == told.detail and now_ms - c.logged_ms < REPEAT_LOG_MS
         cdef bint unwanted = was_ready and not self.config.log_connection_close and told.code != ERR_AUTHENTICATION
         cdef bint quiet = was_idle or repeated or unwanted or c.node.retiring
@@ -339,7 +339,7 @@ cdef class Connector(Network):
         c.interest = 0
 
     cdef void fail_in_flight(self, Connection* c, const Status& why) noexcept nogil:
-        """The request whose response was being awaited fails for the reason itself, those behind it by the loss."""
+        """The request whose response was being awaited fails for the reason itself, later ones because of the loss."""
         cdef bint first = True
         while not c.in_flight.empty():
             if c.in_flight.front().request != NULL:

@@ -112,7 +112,7 @@ class Resolver {
     std::lock_guard<std::mutex> hold(state_->mutex);
     state_->function = function;
   }
-  // Lookups under way are left to themselves; their threads wake nobody any more.
+  // Lookups under way are left to themselves; their threads no longer wake N.
   void close() {
     std::lock_guard<std::mutex> hold(state_->mutex);
     state_->selector = nullptr;
@@ -145,14 +145,14 @@ class Resolver {
     if (!entry.pending && !fresh) start(std::move(job), entry, now_ms);
     if (entry.pending) return LOOKUP_PENDING;
     *out = entry.resolution;
-    if (!out->status.ok()) entry.resolved_ms = 0;  // a failure is told once, the next attempt asks again
+    if (!out->status.ok()) entry.resolved_ms = 0;  // a failure is reported once, the next attempt asks again
     return LOOKUP_DONE;
   }
 
   // For tests.
   size_t known() const { return entries_.size(); }
 
-  // Names are resolved anew from here on (rebootstrap); lookups under way still count.
+  // Names are resolved again from here on (rebootstrap); lookups under way still count.
   void forget() {
     for (auto it = entries_.begin(); it != entries_.end();) {
       it = it->second.pending ? std::next(it) : entries_.erase(it);
@@ -197,7 +197,7 @@ class Resolver {
       entry.pending = false;
       entry.resolved_ms = now_ms;
       entry.resolution = Resolution();
-      entry.resolution.status = Status(ERR_CRIT_SYS_RESOURCE, "no thread to resolve '" + host + "': " + error_text(rc));
+      entry.resolution.status = Status(ERR_CRIT_SYS_RESOURCE, "cannot start a thread to resolve '" + host + "': " + error_text(rc));
     }
   }
 

@@ -11,7 +11,7 @@
 
 namespace kc {
 
-// What is used of the C bindings (RFC 2744), under names of our own.
+// The parts of the C bindings (RFC 2744) that are used, under separate names.
 namespace gss {
 struct Buffer {
   size_t length = 0;
@@ -36,7 +36,7 @@ constexpr int kInitiate = 1, kStatusOfGss = 1, kStatusOfMechanism = 2;
 constexpr uint32_t kIndefinite = 0xffffffffu;
 constexpr uint8_t kNoLayer = 1;
 
-// Set once and never closed: the library keeps threads' state of its own.
+// Set once and never closed: the library keeps per-thread state.
 struct Library {
   uint32_t (*import_name)(uint32_t*, Buffer*, const Oid*, void**) = nullptr;
   uint32_t (*release_name)(uint32_t*, void**) = nullptr;
@@ -130,7 +130,7 @@ class SaslGssapi final : public SaslMechanism {
     if (state_ == CONTEXT) return establish(first ? nullptr : &input, out, why);
     if (state_ == LAYER) return negotiate(&input, out, why);
     if (length == 0) return SASL_DONE;
-    *why = "the broker sent a GSSAPI message after the last";
+    *why = "the broker sent a GSSAPI message after the last one";
     return SASL_FAILED;
   }
 
@@ -173,8 +173,8 @@ class SaslGssapi final : public SaslMechanism {
                                                    &credential_, nullptr, nullptr);
     if (principal) lib_->release_name(&ignored, &principal);
     return !(major & gss::kErrors) ||
-           failed(settings_.keytab.empty() ? "no Kerberos ticket can be had"
-                                           : "no Kerberos ticket can be had by the keytab " + settings_.keytab,
+           failed(settings_.keytab.empty() ? "cannot get a Kerberos ticket"
+                                           : "cannot get a Kerberos ticket with the keytab " + settings_.keytab,
                   major, minor, why);
   }
 
@@ -193,7 +193,7 @@ class SaslGssapi final : public SaslMechanism {
     }
     if (major & gss::kContinue) return SASL_SEND;
     if (!(flags & gss::kMutual)) {
-      *why = "the broker did not prove who it is to Kerberos";
+      *why = "the broker did not prove its identity to Kerberos";
       return SASL_FAILED;
     }
     // An empty message where nothing is left to say: the broker then speaks of layers.
@@ -231,7 +231,7 @@ class SaslGssapi final : public SaslMechanism {
     return SASL_SEND;
   }
 
-  // Always false. Puts the library's words behind `what`.
+  // Always false. Appends the library's text to `what`.
   bool failed(const std::string& what, uint32_t major, uint32_t minor, std::string* why) {
     *why = what;
     describe_status(major, gss::kStatusOfGss, why);

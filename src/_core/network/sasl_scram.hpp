@@ -15,7 +15,7 @@
 
 namespace kc {
 
-// RFC 7677 asks for at least 4096. The most is what takes a second or so of a helper thread, no matter who asks.
+// RFC 7677 asks for at least 4096. The most is what takes a second or so of a helper thread, for any broker.
 constexpr long SCRAM_MIN_ITERATIONS = 4096;
 constexpr long SCRAM_MAX_ITERATIONS = 1000000;
 constexpr size_t SCRAM_MAX_MESSAGE = 4096;
@@ -112,7 +112,7 @@ class SaslScram final : public SaslMechanism {
       case ENDED:
         break;
     }
-    return fail(why, "a SCRAM message after the last");
+    return fail(why, "a SCRAM message after the last one");
   }
 
  private:

@@ -116,7 +116,7 @@ class TlsLoader {
     return Status();
   }
 
-  // OpenSSL wants the suites of TLS 1.3 apart and those before by names of its own; the standard's are taken as well.
+  // OpenSSL wants the suites of TLS 1.3 apart and those before by its own names; the standard's are taken as well.
   Status suites() {
     std::string before, tls13, word;
     for (const char c : config_.cipher_suites + ":") {
@@ -142,7 +142,7 @@ class TlsLoader {
     return Status();
   }
 
-  // -- whom we trust ---------------------------------------------------------------------------------------------------
+  // -- authorities -----------------------------------------------------------------------------------------------------
 
   Status trust() {
     if (!config_.ca_pem.empty()) {
@@ -326,7 +326,7 @@ class TlsLoader {
     if (!status.ok()) return status;
     Bio bio = over(bytes.data(), bytes.size());
     PKCS12* store = bio ? d2i_PKCS12_bio(bio.get(), nullptr) : nullptr;
-    if (!store) return wrong(property, where + "is no PKCS#12 keystore" + not_pkcs12(bytes));
+    if (!store) return wrong(property, where + "is not a PKCS#12 keystore" + not_pkcs12(bytes));
     std::string why;
     status = unpack(store, &why) ? Status() : wrong(property, where + why);
     PKCS12_free(store);
@@ -352,7 +352,7 @@ class TlsLoader {
     if (PKCS12_verify_mac(store, word, -1) != 1 && (word || PKCS12_verify_mac(store, "", 0) != 1)) {
       const bool old = ERR_GET_LIB(ERR_peek_error()) == ERR_LIB_EVP;
       *why = !word ? "is encrypted: set ssl.keystore.password"
-             : old ? "uses an algorithm that OpenSSL no longer offers (" + openssl_reason() + "): make it anew"
+             : old ? "uses an algorithm that OpenSSL no longer offers (" + openssl_reason() + "): create it again"
                    : std::string("cannot be opened: ssl.keystore.password is wrong");
       return false;
     }
@@ -360,7 +360,7 @@ class TlsLoader {
     X509* own = nullptr;
     STACK_OF(X509)* others = nullptr;
     if (PKCS12_parse(store, word, &key, &own, &others) != 1) {
-      *why = "uses an algorithm that OpenSSL no longer offers (" + openssl_reason() + "): make it anew";
+      *why = "uses an algorithm that OpenSSL no longer offers (" + openssl_reason() + "): create it again";
       return false;
     }
     bool good = key && own;

@@ -2,7 +2,7 @@
 
 thread: N or A; pure function of a job, resumable at any slice. Never: touches Python, waits, reads past job.length.
 
-A batch cut off by the end of the data is no error: a broker fills a Fetch response up to its limit without regard to
+A batch cut off by the end of the data is allowed: a broker fills a Fetch response up to its limit without regard to
 batch borders. What a batch claims (its length, count, last offset) is checked against the bytes that are there.
 """
 from libc.stdint cimport INT32_MAX, INT64_MAX
@@ -90,7 +90,7 @@ cdef NextBatch next_batch(DecodeJob* job) noexcept nogil:
     elif left > AT_MAGIC:
         batch.magic = <int8_t>p[AT_MAGIC]
         if batch.magic < 0 or batch.magic > 2:
-            reason = b"its magic is none of 0, 1, 2"
+            reason = b"its magic is not 0, 1 or 2"
         elif batch.magic == 2 and size < AT_RECORDS - LOG_OVERHEAD:
             reason = b"its length is less than a header"
     if reason == NULL and batch.base_offset < 0:
@@ -231,7 +231,7 @@ cdef DecodeResult fail_inflate(DecodeJob* job) noexcept nogil:
 cdef DecodeResult begin_inflate(DecodeJob* job, const uint8_t* data, size_t length) noexcept nogil:
     cdef BatchState* batch = &job.batch
     if batch.codec > CODEC_ZSTD:
-        return fail_batch_with(job, b"its codec is none of gzip, snappy, lz4, zstd")
+        return fail_batch_with(job, b"its codec is not gzip, snappy, lz4 or zstd")
     if job.inflater == NULL:
         job.inflater = inflater_acquire(job.pool)
         if job.inflater == NULL:
@@ -245,7 +245,7 @@ cdef DecodeResult begin_inflate(DecodeJob* job, const uint8_t* data, size_t leng
 
 
 cdef DecodeResult await_batch(DecodeJob* job) noexcept nogil:
-    """What was inflated ahead of us is taken; what nobody has is inflated here."""
+    """Take the batch if it was inflated ahead; inflate it here if no thread has."""
     cdef BatchState* batch = &job.batch
     cdef AheadBatch found
     cdef AheadState state = job.ahead.reach(batch.begin, batch.end, &found)
@@ -302,7 +302,7 @@ cdef DecodeResult accept_message(DecodeJob* job) noexcept nogil:
     if batch.codec == CODEC_NONE:
         return walk_in_place(job, batch.begin)
     if batch.codec > CODEC_LZ4:
-        return fail_batch_with(job, b"its codec is none of gzip, snappy, lz4")
+        return fail_batch_with(job, b"its codec is not gzip, snappy or lz4")
     inner = wrapped_set(job, &length)
     if inner == NULL:
         return fail_batch_with(job, b"a compressed message holds no messages")

@@ -120,7 +120,7 @@ cdef const char* read_message_header(DecodeJob* job) noexcept nogil:
     if m.magic == 1:
         batch.timestamp_type = 1 if m.attributes & LOG_APPEND_TIME else 0
     if batch.base_offset == INT64_MAX:
-        return b"its offset is the largest there is"
+        return b"its offset is the largest possible one"
     return NULL
 
 

@@ -49,7 +49,7 @@ class _Program(click.Group):
 
 
 def _drop_stdout() -> None:
-    """Nobody reads it any more: what is still buffered must not fail again when the interpreter ends."""
+    """Discard the buffered output: its reader is gone, and the interpreter must not fail again when it exits."""
     try:
         descriptor = sys.stdout.fileno()
     except (OSError, ValueError):
@@ -62,47 +62,48 @@ def _drop_stdout() -> None:
 _connection = connection("-X", help="A property of the consumer, as in docs/configuration.md; may be repeated. A "
                                     "secret may be given as @FILE.")
 _timeout = click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=30.0, show_default=True,
-                        metavar="SECONDS", help="How long brokers may take to answer a question.")
+                        metavar="SECONDS", help="Time that brokers have to answer a request.")
 
 
 @click.group(cls=_Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, "-V", "--version", prog_name="kconsumer")
 def cli() -> None:
-    """A look into Kafka topics, and their ingestion with Spark."""
+    """Inspect Kafka topics, and ingest them with Spark."""
 
 
 @cli.command()
 @click.argument("topic")
 @_connection
 @_timeout
-@click.option("-p", "--partitions", type=PartitionsType(), metavar="LIST", help="Only these, as 0,3-5. Default: all.")
+@click.option("-p", "--partitions", type=PartitionsType(), metavar="LIST",
+              help="Partitions to read, such as 0,3-5. Default: all.")
 @click.option("--from", "start", type=PositionType(), default=BEGINNING, metavar="POSITION", show_default="beginning",
-              help="Where to begin in each partition.")
+              help="Position to start from in each partition.")
 @click.option("--to", "stop", type=PositionType(), default=END, metavar="POSITION", show_default="end",
-              help="Where to stop, exclusive; the end is the one at the start of the command.")
-@click.option("-f", "--follow", is_flag=True, help="Do not stop at the end: wait for more.")
-@click.option("-n", "--count", type=click.IntRange(min=0), metavar="N", help="Stop after so many records.")
+              help="Position to stop at, exclusive. Default: the end offset when the command starts.")
+@click.option("-f", "--follow", is_flag=True, help="Wait for new records at the end.")
+@click.option("-n", "--count", type=click.IntRange(min=0), metavar="N", help="Stop after N records.")
 @click.option("-o", "--output", "kind", type=click.Choice(["text", "json", "table", "arrow", "parquet"]),
               show_default="text, of decoded records json",
-              help="Text by --format, JSON lines, a table (of decoded records), an Arrow IPC stream, a Parquet file.")
+              help="Format: text (see --format), JSON lines, table of decoded records, Arrow stream, Parquet file.")
 @click.option("-O", "--file", "path", type=click.Path(dir_okay=False, writable=True, path_type=Path), metavar="PATH",
               help="Write to this file instead of standard output.")
-@click.option("--format", "template", metavar="FORMAT", help=r"Text of a record. Default: '%v\n'.")
+@click.option("--format", "template", metavar="FORMAT", help=r"Template for text output. Default: '%v\n'.")
 @click.option("--key", "key_form", type=click.Choice(_FORMS), default="utf-8", show_default=True,
-              help="How text and JSON show a key; avro, json, protobuf: it is decoded.")
+              help="Encoding of keys in text and JSON; avro, json, protobuf: decode them.")
 @click.option("--value", "value_form", type=click.Choice(_FORMS), default="utf-8", show_default=True,
-              help="How text and JSON show a value (and a header's); avro, json, protobuf: it is decoded.")
-@click.option("--registry", metavar="URL", help="The schema registry that has the schemas.")
+              help="Encoding of values and headers in text and JSON; avro, json, protobuf: decode values.")
+@click.option("--registry", metavar="URL", help="Schema registry with the schemas.")
 @click.option("--registry-property", "registry_properties", multiple=True, metavar="NAME=VALUE",
-              help="A property of the registry's client, such as basic.auth.user.info=@FILE; may be repeated.")
+              help="Property of the registry client, such as basic.auth.user.info=@FILE; repeatable.")
 @click.option("--schema", metavar="SCHEMA",
-              help="The value's schema, or @FILE: Avro, JSON of field names and types, or a FileDescriptorSet.")
-@click.option("--key-schema", metavar="SCHEMA", help="The same for keys.")
+              help="Schema of values, or @FILE: Avro, JSON of field names and types, or a FileDescriptorSet.")
+@click.option("--key-schema", metavar="SCHEMA", help="Schema of keys, or @FILE.")
 @click.option("--message", metavar="NAME",
               help="The message of a FileDescriptorSet; default: the first of its last file.")
 @click.option("--on-error", type=click.Choice(["show", "fail", "stop"]), default="show", show_default=True,
-              help="Of what cannot be decoded: show it as such; the same, and exit with 1; stop there with 1.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+              help="Records that cannot be decoded: show them; show them and exit with 1; stop at the first with 1.")
+@click.option("-q", "--quiet", is_flag=True, help="Do not show progress.")
 @click.pass_context
 def consume(
     ctx: click.Context, /, *, topic: str, properties: dict[str, str], timeout: float, kind: str | None,
@@ -135,9 +136,9 @@ def consume(
     decoded = value_form in DECODED or key_form in DECODED
     kind = kind or ("json" if decoded else "text")
     if template is not None and kind != "text":
-        raise click.UsageError("--format is for text output only", ctx)
+        raise click.UsageError("--format needs text output: remove it, or give -o text", ctx)
     if what["follow"] and what["stop"] != END:
-        raise click.UsageError("--follow and --to exclude each other", ctx)
+        raise click.UsageError("--follow and --to exclude each other: give one of them", ctx)
     if decoded:
         found = registry_of(registry, registry_properties)
         value, key = (_decoder(form, found, given, message) for form, given in (
@@ -169,7 +170,7 @@ def _free_terminal(path: Path | None) -> bool:
 
 
 _listing = click.option("-o", "--output", "kind", type=click.Choice(["text", "json"]), default="text",
-                        show_default=True, help="A table (tab-separated when not on a terminal), or JSON lines.")
+                        show_default=True, help="Table (tab-separated if not on a terminal) or JSON lines.")
 
 
 @cli.command()
@@ -177,7 +178,7 @@ _listing = click.option("-o", "--output", "kind", type=click.Choice(["text", "js
 @_connection
 @_timeout
 @_listing
-@click.option("-a", "--all", "internal", is_flag=True, help="Also topics whose names begin with two underscores.")
+@click.option("-a", "--all", "internal", is_flag=True, help="Include topics whose names begin with two underscores.")
 def topics(*, names: tuple[str, ...], properties: dict[str, str], timeout: float, kind: str,
            internal: bool) -> None:
     """List the topics, or the partitions of the TOPICs given."""
@@ -195,7 +196,7 @@ def topics(*, names: tuple[str, ...], properties: dict[str, str], timeout: float
 @_listing
 def watermarks(*, names: tuple[str, ...], properties: dict[str, str], timeout: float,
                kind: str) -> None:
-    """The first offset of each partition, the one after its last, and their distance.
+    """Show the low and high watermark of each partition, and the difference.
 
     With -X isolation.level=read_committed the end is that of what such a reader sees.
     """

@@ -1,4 +1,4 @@
-"""The consumer behind a command: its errors in words, the partitions of a topic, and offsets.
+"""The consumer of a command: its error messages, the partitions of a topic, and offsets.
 
 Owns: how properties become a Consumer, and what every command asks of brokers. Threads: the main one. Never: prints
 records.
@@ -69,11 +69,11 @@ def offsets(consumer: Consumer, asked: Sequence[tuple[str, int, int]], timeout: 
     that young.
 
     Raises:
-        KafkaException: one cannot be had.
+        KafkaException: an offset cannot be fetched.
     """
     answers = consumer.offsets_for_times([TopicPartition(*question) for question in asked], timeout)
     for p in answers:
         if p.error is not None:
-            raise exception_for(p.error.code(), f"{p.topic} [{p.partition}]: its offsets cannot be had: "
+            raise exception_for(p.error.code(), f"{p.topic} [{p.partition}]: cannot fetch its offsets: "
                                                 f"{p.error.str()}", topic=p.topic, partition=p.partition)
     return [p.offset for p in answers]

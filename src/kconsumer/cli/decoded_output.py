@@ -93,7 +93,7 @@ def open_writer(kind: str, path: Path | None, decoders: Decoders) -> Writer:
     if kind == "text":
         raise click.UsageError("decoded records have no text form: -o json, table, arrow or parquet")
     if kind in ("arrow", "parquet") and path is None and sys.stdout.isatty():
-        raise click.UsageError(f"{kind} output is not for a terminal: give --file, or redirect it")
+        raise click.UsageError(f"cannot write {kind} to a terminal: give --file, or redirect the output")
     try:
         pyarrow = importlib.import_module("pyarrow")
         parquet = importlib.import_module("pyarrow.parquet")

@@ -89,7 +89,7 @@ class IngestProgress:
         return f"{text}; ends after this trigger" if self._ending else text
 
     def summary(self) -> str:
-        """What was done in all."""
+        """Show the totals."""
         took = time.monotonic() - self._began
         rows = self._last.total_rows if self._last is not None else 0
         bad = f", {self._bad:,} bad" if self._bad else ""

@@ -1,4 +1,4 @@
-"""What signals mean to `kconsumer ingest`.
+"""Signal handling of `kconsumer ingest`.
 
 Owns: the handlers of SIGTERM and SIGINT while a run runs. Threads: the main one. Never: ends a run by force.
 """

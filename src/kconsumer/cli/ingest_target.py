@@ -25,9 +25,9 @@ def target(
         warn("--format is deprecated: give -o FORMAT")
     if output is None or path is not None or table is not None:
         if output is not None and old_format is not None:
-            raise click.UsageError("-o and --format both give the format")
+            raise click.UsageError("-o and --format both set the format: give one of them")
         return output or old_format or _FORMAT, path
     if old_format is None and output in _FORMATS:
-        raise click.UsageError(f"-o {output} is the format: give -O PATH or --table too")
+        raise click.UsageError(f"-o {output} sets the format, not the path: give -O PATH or --table too")
     warn("-o PATH is deprecated, since -o is the format of the output in every command: give -O PATH")
     return old_format or _FORMAT, output

@@ -52,27 +52,28 @@ def _text_or_file(ctx: click.Context, param: click.Parameter, given: str | None)
 @connection("-X", "--kafka", help="A property of the consumers, as in docs/configuration.md; may be repeated. A secret "
                                   "may be given as @FILE.")
 @click.option("-t", "--topic", "old_topics", multiple=True, hidden=True)
-@click.option("--pattern", metavar="REGEX", help="Read every topic whose name matches, new ones too; without TOPIC.")
+@click.option("--pattern", metavar="REGEX",
+              help="Read every topic whose name matches, including new ones. Excludes TOPIC.")
 @click.option("--from", "start", default="beginning", show_default=True, metavar="POSITION",
-              help='Where a new checkpoint begins: beginning, end, or {"TOPIC": {"0": 123}}.')
+              help='Start of a new table or checkpoint: beginning, end, or {"TOPIC": {"0": 123}}.')
 @click.option("--engine", type=click.Choice(["direct", "structured-streaming"]),
               help="direct: tasks write the table themselves, and its offsets are in it; structured-streaming: Spark's "
                    "queries, with a --checkpoint. Default: direct, unless a --checkpoint is given.")
-@click.option("--checkpoint", metavar="PATH", help="structured-streaming: where the progress is kept.")
+@click.option("--checkpoint", metavar="PATH", help="structured-streaming: folder that stores the progress.")
 @direct_options
 @click.option("--trigger", default="available-now", show_default=True, metavar="WHEN",
-              help="available-now: what there is, then end; once: in one trigger; 10s: go on every ten seconds.")
+              help="available-now: read to the present end, then exit; once: the same in one trigger; 10s: every 10 s.")
 @click.option("-o", "--output", metavar="FORMAT", show_default="parquet",
               help="Any format that Spark writes as a stream; delta and iceberg need their jars.")
-@click.option("-O", "--path", metavar="PATH", help="Where the output goes.")
-@click.option("--table", metavar="NAME", help="A table in place of --path.")
+@click.option("-O", "--path", metavar="PATH", help="Path of the output.")
+@click.option("--table", metavar="NAME", help="Table to write to, instead of --path.")
 @click.option("--format", "old_format", hidden=True)
 @click.option("--partition-by", multiple=True, metavar="NAME[=SQL]",
               help="A column to partition the output by, or a new one: 'day=to_date(timestamp)'; may be repeated.")
 @click.option("--select", multiple=True, metavar="SQL",
               help="A column of the output, as 'value.*' or 'cast(key as string) as key'; repeatable. Default: all.")
 @click.option("--value", "kind", type=click.Choice(["raw", "json", "avro", "protobuf"]), default="raw",
-              show_default=True, help="What the values are.")
+              show_default=True, help="Format of the values.")
 @click.option("--schema", metavar="TEXT|@FILE", callback=_text_or_file,
               help="JSON: Spark's schema, as 'carrier STRING, miles INT' or in its JSON form; without, it is inferred "
                    "from a sample. Avro: the schema.")
@@ -82,17 +83,18 @@ def _text_or_file(ctx: click.Context, param: click.Parameter, given: str | None)
               help="Protobuf: what protoc --descriptor_set_out --include_imports wrote.")
 @click.option("--message", metavar="NAME", help="Protobuf: the full name of the message.")
 @click.option("--skip-bytes", type=click.IntRange(min=0), default=0, metavar="N",
-              help="So many bytes precede the record in a value: 5 with a schema registry's Avro.")
+              help="Bytes to skip at the start of a value: 5 for Avro with a schema registry.")
 @click.option("--bad-records", type=click.Choice(["column", "dead-letter", "fail"]),
               help="Values that cannot be decoded: a column with the reason, --dead-letter, or the run's failure. "
                    "Default: column.")
-@click.option("--dead-letter", metavar="PATH", help="Parquet of the bad records, each with its reason.")
+@click.option("--dead-letter", metavar="PATH",
+              help="Folder for Parquet files of the bad records, each with its reason.")
 @_pairs("--option", "source", help="An option of the source, as maxOffsetsPerTrigger=1000000; may be repeated.")
 @_pairs("--sink-option", "sink", help="An option of the output's format; may be repeated.")
 @_pairs("--conf", help="Spark's configuration, as spark.master='local[4]'; may be repeated.")
 @click.option("--metrics", type=click.Path(dir_okay=False, allow_dash=True), metavar="FILE",
               help="Append a line of JSON for each trigger; - is standard output.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Do not show progress.")
 @click.pass_context
 def ingest(
     ctx: click.Context, /, *, engine: str | None, conf: dict[str, str], metrics: str | None, quiet: bool, **given: Any,
@@ -145,7 +147,7 @@ def _ends(
     *, topics: tuple[str, ...], old_topics: tuple[str, ...], properties: dict[str, str], output: str | None,
     path: str | None, table: str | None, old_format: str | None, **more: Any,
 ) -> dict[str, Any]:
-    """What is read from where, and where it goes, under the names of IngestOptions."""
+    """Map the command line to the fields of IngestOptions."""
     if old_topics:
         warn("-t is deprecated: give the topics as arguments")
     format_, path = target(output, path, table, old_format)

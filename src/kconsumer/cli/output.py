@@ -88,7 +88,7 @@ def open_writer(kind: str, path: Path | None, template: str | None, key_form: st
     if kind == "json":
         return JsonWriter(path, key_form, value_form)
     if terminal:
-        raise click.UsageError(f"{kind} output is not for a terminal: give --file, or redirect it")
+        raise click.UsageError(f"cannot write {kind} to a terminal: give --file, or redirect the output")
     try:
         pyarrow = importlib.import_module("pyarrow")
         parquet = importlib.import_module("pyarrow.parquet")
@@ -164,8 +164,8 @@ def parse_format(template: str, key_form: str, value_form: str, *, terminal: boo
         elif escape is not None and escape in _ESCAPES:
             parts.append(_ESCAPES[escape])
         else:
-            raise click.UsageError(f"--format: {match[0]!r} means nothing; %{' %'.join(fields)} %% and "
-                                   r"\n \t \r \0 \\ \xHH do")
+            raise click.UsageError(f"--format: unknown escape {match[0]!r}: expected %{' %'.join(fields)} %% or "
+                                   r"\n \t \r \0 \\ \xHH")
     return parts
 
 

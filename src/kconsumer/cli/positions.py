@@ -50,7 +50,8 @@ class PositionType(click.ParamType):  # type: ignore[type-arg]
             when = datetime.fromisoformat(re.sub(r"[zZ]\Z", "+00:00", value))
             return Position("time", round(when.timestamp() * 1000))
         except (ValueError, OverflowError, OSError):
-            self.fail(f"{value!r} is neither beginning, end, an offset, -N, @MILLISECONDS nor an ISO 8601 time",
+            self.fail(f"invalid position {value!r}: expected beginning, end, an offset, -N, @MILLISECONDS or an ISO "
+                      "8601 time",
                       param, ctx)
 
 
@@ -82,7 +83,7 @@ class Span:
 def resolve(
     consumer: Consumer, topic: str, partitions: list[int], *, start: Position, stop: Position | None, timeout: float
 ) -> list[Span]:
-    """What is to be read of each partition, within what it has; every broker is asked once."""
+    """Return the range to read of each partition, limited to its records. Asks each broker once."""
     asked = [(topic, p, EARLIEST) for p in partitions] + [(topic, p, LATEST) for p in partitions]
     for position in (start, stop):
         if position is not None and position.kind == "time":

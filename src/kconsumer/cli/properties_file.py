@@ -29,7 +29,7 @@ class Entry(NamedTuple):
 
 
 class PropertiesError(ValueError):
-    """What is wrong with a file: its text begins with the line number."""
+    """A file has an error. The message begins with the line number."""
 
 
 def read_entries(text: str) -> list[Entry]:
@@ -71,7 +71,7 @@ def _unescaped(text: str, line: int) -> str:
             return _LETTERS[escape]
         if escape.isalnum():
             # Java drops such a backslash silently; librdkafka's files keep it. Both would change a password.
-            raise PropertiesError(f"line {line}: a backslash before a letter or digit means nothing here: write \\\\ "
+            raise PropertiesError(f"line {line}: unknown escape of a letter or digit: write \\\\ "
                                   "for a backslash")
         return escape
 

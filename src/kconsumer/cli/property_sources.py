@@ -128,7 +128,7 @@ def _of_file(path: Path) -> dict[str, str]:
         if _canonical(entry.name) in _OURS:
             continue
         if _property(entry.name) is None:
-            raise click.UsageError(f"{path}: line {entry.line}: {entry.name!r} is not a configuration property "
+            raise click.UsageError(f"{path}: line {entry.line}: unknown configuration property {entry.name!r} "
                                    "(docs/configuration.md)")
         _merge(found, {entry.name: entry.value})
     secrets = [name for name in found if _secret(name)]
@@ -161,7 +161,7 @@ def _read(path: Path) -> tuple[str, int | None]:
     except OSError as error:
         raise click.UsageError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise click.UsageError(f"cannot read {path}: it is not UTF-8; other characters may be written as \\uXXXX "
+        raise click.UsageError(f"cannot read {path}: it is not UTF-8: write other characters as \\uXXXX "
                                "in a file of properties") from None
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def session(conf: Mapping[str, str]) -> Iterator[SparkSession]:
-    """The session that spark-submit has prepared, or one of our own."""
+    """Return the session of spark-submit, or create one."""
     from pyspark.sql import SparkSession
 
     if "PYSPARK_GATEWAY_PORT" not in os.environ:  # spark-submit has decided which Python its workers are

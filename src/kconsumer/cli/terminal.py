@@ -1,4 +1,4 @@
-"""What the command says on standard error, and how it fails.
+"""Messages of the command on standard error, and its failures.
 
 Owns: warn, Failure, Reports. Threads: the main one. Never: writes a byte of broker or producer text that could steer
 the terminal; writes to standard output.
@@ -41,7 +41,7 @@ class Failure(click.ClickException):
 
 
 class Reports:
-    """What a consumer reports while a command runs.
+    """Collects the reports of a consumer while a command runs.
 
     Until a broker has answered, failures to connect are gathered; once every broker has failed, they become the one
     error that ends the command. Afterwards each is a warning, shown again after a minute at the earliest.

@@ -17,7 +17,7 @@ from kconsumer.config.values import NONE_IS_UNSET, configuration_error, read_val
 
 __all__ = ["parse", "parse_update"]
 
-_RESPONSE_OVERHEAD: Final = 512  # bytes of a Fetch response that are no records, as librdkafka allows for
+_RESPONSE_OVERHEAD: Final = 512  # bytes of a Fetch response that are not records, as librdkafka allows for
 _TOPIC_PREFIX: Final = "topic."
 _FROM_OIDC: Final = frozenset({"sasl.oauthbearer.token.endpoint.url", "sasl.oauthbearer.client.id"})
 _LOGGER: Final = "kconsumer"
@@ -42,7 +42,7 @@ def parse(config: Mapping[str, object]) -> Settings:
     Raises:
         ConfigurationError: an unknown name (the nearest known one is named), a value of the wrong type or out of
             range, a property that is refused, or properties that contradict each other.
-        TypeError: `config` is no mapping.
+        TypeError: `config` is not a mapping.
     """
     warnings: list[str] = []
     given = _collect(config, warnings)
@@ -67,7 +67,7 @@ def parse_update(settings: Settings, changes: Mapping[str, object]) -> Settings:
 
     Raises:
         ConfigurationError: as `parse`, or a property that cannot be changed while running.
-        TypeError: `changes` is no mapping.
+        TypeError: `changes` is not a mapping.
     """
     warnings: list[str] = []
     given = _collect(changes, warnings)
@@ -93,8 +93,8 @@ def _lookup(name: object) -> tuple[Property, Alias | None]:
 
         near = get_close_matches(name.lower().replace("_", "."), list(BY_NAME), n=1)
         hint = f": did you mean {near[0]!r}?" if near else ""
-        raise configuration_error(f"{name!r} is no configuration property{hint}")
-    raise configuration_error(f"{name!r} is no configuration property: names are strings")
+        raise configuration_error(f"unknown configuration property {name!r}{hint}")
+    raise configuration_error(f"unknown configuration property {name!r}: names are strings")
 
 
 def _collect(config: Mapping[str, object], warnings: list[str]) -> dict[str, _Given]:
@@ -105,7 +105,7 @@ def _collect(config: Mapping[str, object], warnings: list[str]) -> dict[str, _Gi
     topic_level = config.get("default.topic.config")
     if topic_level is not None:
         if not isinstance(topic_level, Mapping) or "default.topic.config" in topic_level:
-            raise configuration_error(f"default.topic.config: {topic_level!r} is not valid: expected a dict")
+            raise configuration_error(f"invalid value {topic_level!r} for default.topic.config: expected a dict")
         given.update(_collect(topic_level, warnings))
     here: dict[str, _Given] = {}
     for name, value in config.items():
@@ -115,7 +115,7 @@ def _collect(config: Mapping[str, object], warnings: list[str]) -> dict[str, _Gi
         item = _take(prop, alias, name, value, warnings)
         earlier = here.get(prop.name)
         if earlier is not None and item.value != earlier.value:
-            warnings.append(f"{earlier.name} and {name} are names of one property: the value of {name} counts")
+            warnings.append(f"{earlier.name} and {name} are names of the same property: using the value of {name}")
         here[prop.name] = item
     given.update(here)
     return given
@@ -126,11 +126,11 @@ def _take(prop: Property, alias: Alias | None, name: str, value: object, warning
         warnings.append(f"{name}: {prop.reason}")
         return _Given(name, value)
     if prop.status is Status.REFUSED and not prop.satisfied_by:
-        raise configuration_error(f"{name} is refused: {prop.reason}")
+        raise configuration_error(f"{name} is not supported: {prop.reason}")
     read = read_value(prop, name, value, alias)
     if read not in prop.satisfied_by:
         if prop.status is Status.REFUSED:
-            raise configuration_error(f"{name} is refused: {prop.reason}")
+            raise configuration_error(f"{name} is not supported: {prop.reason}")
         if prop.status is Status.ACCEPTED:
             warnings.append(f"{name} has no effect: {prop.reason}")
     return _Given(name, read)
@@ -268,10 +268,10 @@ def _check(settings: Settings, given: Mapping[str, _Given], warnings: list[str])
     if "retry.backoff.ms" in given and settings.retry_backoff_ms > settings.retry_backoff_max_ms:
         warnings.append(
             f"retry.backoff.ms ({settings.retry_backoff_ms}) is greater than retry.backoff.max.ms "
-            f"({settings.retry_backoff_max_ms}): every pause is as long as the latter"
+            f"({settings.retry_backoff_max_ms}): every retry waits retry.backoff.max.ms"
         )
     if "max.partition.fetch.bytes" in given and settings.max_partition_fetch_bytes > settings.fetch_max_bytes:
         warnings.append(
             f"max.partition.fetch.bytes ({settings.max_partition_fetch_bytes}) is greater than fetch.max.bytes "
-            f"({settings.fetch_max_bytes}): the latter bounds the whole response"
+            f"({settings.fetch_max_bytes}): fetch.max.bytes limits the whole response"
         )

@@ -55,9 +55,10 @@ _CLIENT = (
     string("client.id", "kconsumer", "Name of this client in the brokers' logs and quotas.",
            librdkafka_default="rdkafka"),
     string("client.rack", "", "Rack this client is in. Brokers may direct it to a replica in the same rack (KIP-392)."),
-    string("client.software.name", "kconsumer", "Software name told to brokers (KIP-511).",
+    string("client.software.name", "kconsumer", "Software name reported to brokers (KIP-511).",
            librdkafka_default="librdkafka"),
-    string("client.software.version", None, "Software version told to brokers (KIP-511); kconsumer's own if not set.",
+    string("client.software.version", None,
+           "Software version reported to brokers (KIP-511). Default: the version of kconsumer.",
            librdkafka_default="librdkafka's version"),
     Property(
         "builtin.features", Kind.FLAGS, frozenset(), "Features that the application needs: construction fails if one "

@@ -1,4 +1,4 @@
-"""What the table of configuration properties is made of.
+"""The types of the table of configuration properties.
 
 Owns: Property, Alias, Kind, Status and the short constructors the table is written with. Threads: any (immutable).
 Never: reads a value (values.py) or knows a property (properties.py).
@@ -67,7 +67,7 @@ class Alias(NamedTuple):
 
 
 class Elsewhere(Enum):
-    """Another client's default, where it is no value of its own."""
+    """Marks for another client's default that is not a value."""
 
     SAME = "same"
     ABSENT = "absent"  # that client does not know the property
@@ -88,7 +88,7 @@ class Property:
         aliases: other names.
         minimum, maximum: range of a number.
         choices: words of an ENUM, FLAGS or ASSIGNORS and what each means.
-        nonempty: an empty string is no value.
+        nonempty: an empty string is refused.
         status: what happens when it is set.
         reason: why it is accepted without effect, or refused.
         satisfied_by: values that hold anyway: no warning, no refusal.
@@ -166,12 +166,12 @@ def integer(name: str, minimum: int, maximum: int, default: int, doc: str, **mor
 
 
 def string(name: str, default: str | None, doc: str, **more: Any) -> Property:
-    """A string; None is no value."""
+    """A string; None unsets it."""
     return Property(name, Kind.STRING, default, doc, **more)
 
 
 def url(name: str, doc: str, **more: Any) -> Property:
-    """An http or https URL, which Settings holds in its normal form; None is no value."""
+    """An http or https URL, which Settings holds in its normal form; None unsets it."""
     return Property(name, Kind.URL, None, doc, **more)
 
 

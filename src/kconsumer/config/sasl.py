@@ -1,4 +1,4 @@
-"""What SASL's properties must be, before anybody connects: which belong together, which are missing.
+"""Checks of the SASL properties before the first connection: which belong together, which are missing.
 
 Owns: check_sasl, sasl_warnings, prepared, Hidden, and the reading of what these properties contain: JAAS entries,
 extensions, claims. Threads: any. Never: connects, obtains a token (security/), puts a secret into a message.
@@ -32,7 +32,7 @@ class Hidden(str):
         return "'***'"
 
     def __reduce__(self) -> Any:
-        raise TypeError("a secret is not pickled")
+        raise TypeError("cannot pickle a secret")
 
 
 SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -67,7 +67,7 @@ _OF_OIDC: Final = ("sasl.oauthbearer.client.id", "sasl.oauthbearer.client.secret
 
 
 def check_sasl(settings: Settings) -> str | None:
-    """What is wrong with the SASL settings; None for nothing."""
+    """Return the error in the SASL settings; None if there is none."""
     if not settings.security_protocol.startswith("sasl_"):
         for name in ("sasl.mechanism", *_BELONGS):
             if name in settings.explicit:
@@ -100,7 +100,7 @@ def prepared(mechanism: str, text: str) -> str | None:
     """Why a user name or password cannot be used as it is; None where it can.
 
     RFC 5802 wants both in the form that SASLprep (RFC 4013) gives them. Kafka's brokers keep what was typed when the
-    user was made. Where the two differ nobody can tell which one the broker has, so that is refused.
+    user was made. Where the two differ, kconsumer does not know which one the broker uses, and refuses the value.
     """
     if not text:
         return "is empty"
@@ -172,7 +172,7 @@ def _plain_endpoint(settings: Settings) -> bool:
 
 
 def sasl_warnings(settings: Settings) -> list[str]:
-    """What may be meant otherwise than it was written."""
+    """Return warnings about settings that may not do what the user expects."""
     if not _plain_endpoint(settings):
         return []
     warnings = ["sasl.oauthbearer.token.endpoint.url is http://: the client secret and the tokens can be read on the "
@@ -196,7 +196,7 @@ def read_extensions(text: str) -> dict[str, str]:
     for part in filter(None, map(str.strip, text.split(","))):
         key, equals, value = part.partition("=")
         if not equals or not _EXTENSION_KEY.fullmatch(key) or not _EXTENSION_VALUE.fullmatch(value) or key == "auth":
-            raise ValueError(f"{key!r} is no key=value; keys are letters, and not 'auth'")
+            raise ValueError(f"{key!r} is not key=value: a key consists of letters and is not 'auth'")
         found[key] = value
     return found
 
@@ -210,12 +210,12 @@ def checked_extensions(extensions: object) -> dict[str, str]:
     if extensions is None:
         return {}
     if not isinstance(extensions, Mapping):
-        raise TypeError(f"SASL extensions are a dict, not {type(extensions).__name__}")
+        raise TypeError(f"SASL extensions must be a dict, not {type(extensions).__name__}")
     for key, value in extensions.items():
         if not isinstance(key, str) or not _EXTENSION_KEY.fullmatch(key) or key == "auth":
-            raise ValueError(f"SASL extension {key!r}: a name is letters, and not 'auth'")
+            raise ValueError(f"invalid name {key!r} of a SASL extension: expected letters, and not 'auth'")
         if not isinstance(value, str) or not _EXTENSION_VALUE.fullmatch(value):
-            raise ValueError(f"SASL extension {key}: a value is printable ASCII")
+            raise ValueError(f"invalid value of SASL extension {key}: expected printable ASCII")
     return dict(extensions)
 
 
@@ -236,11 +236,12 @@ def read_unsecured(text: str) -> dict[str, Any]:
         elif match and key in _CLAIM_DEFAULTS:
             found[key] = match["value"]
         else:
-            raise ValueError(f"{key or 'a part without ='} is none of {', '.join(_CLAIM_DEFAULTS)}, extension_<name>")
+            raise ValueError(f"unknown key {key or '(a part without =)'}: expected one of "
+                             f"{', '.join(_CLAIM_DEFAULTS)}, extension_<name>")
     if not found["principal"]:
         raise ValueError("principal= is missing")
     if not found["lifeSeconds"].isdecimal() or not 0 < int(found["lifeSeconds"]) <= LONGEST_LIFE_S:
-        raise ValueError("lifeSeconds= is no number of seconds")
+        raise ValueError("lifeSeconds= is not a number of seconds")
     checked_extensions(found["extensions"])
     return found
 
@@ -278,7 +279,7 @@ def read_jaas(text: str) -> dict[str, Any]:
     """
     entry = _LOGIN.fullmatch(text)
     if entry is None:
-        raise configuration_error('sasl.jaas.config is not of the form: module required key="value" …;')
+        raise configuration_error('invalid value of sasl.jaas.config: expected module required key="value" …;')
     module = entry["module"].rsplit(".", 1)[-1]
     if module not in _MODULES:
         instead = _INSTEAD.get(module, f"only {', '.join(_MODULES)} are read")
@@ -288,7 +289,7 @@ def read_jaas(text: str) -> dict[str, Any]:
     while at < len(entry["options"].rstrip()):
         option = _OPTION.match(entry["options"], at)
         if option is None:
-            raise configuration_error("sasl.jaas.config: what follows the module is not of the form key=\"value\"")
+            raise configuration_error("sasl.jaas.config: expected key=\"value\" after the module")
         quoted = option["quoted"]
         options[option["key"]] = option["bare"] if quoted is None else re.sub(r"\\(.)", r"\1", quoted, flags=re.DOTALL)
         at = option.end()

@@ -130,7 +130,7 @@ SECURITY: Final[tuple[Property, ...]] = (
     url("sasl.oauthbearer.token.endpoint.url", "URL that issues tokens. `http://` needs "
         "`sasl.oauthbearer.token.endpoint.allow.http`.", java_default=SAME),
     boolean("sasl.oauthbearer.token.endpoint.allow.http", False, "Take an `http://` URL as token endpoint, to which "
-            "the client secret goes, and from which tokens come, readable by whoever is on the way: for a proxy on the "
+            "the client secret goes, and from which tokens come, readable by everyone on the path: for a proxy on the "
             "same machine.", librdkafka_default=ABSENT),
     accepted(string("sasl.oauthbearer.sub.claim.name", "sub", "Claim that names the principal.", java_default=SAME),
              "the broker names the principal", "sub"),

@@ -126,11 +126,11 @@ class Settings:
     # By hand: a dataclass of so many fields, and the module that makes it, take a sixth of `import kconsumer`.
     def __init__(self, **values: Any) -> None:
         if values.keys() != self.__annotations__.keys():
-            raise TypeError(f"missing or not of Settings: {sorted(values.keys() ^ self.__annotations__.keys())}")
+            raise TypeError(f"missing or unknown settings: {sorted(values.keys() ^ self.__annotations__.keys())}")
         self.__dict__.update(values)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"Settings cannot be changed: {name}")
+        raise AttributeError(f"cannot change {name}: settings are immutable")
 
     def changed(self, **values: Any) -> Settings:
         """These settings with other values."""
@@ -154,7 +154,7 @@ class Settings:
 
     @property
     def assignor_names(self) -> list[str]:
-        """What the assignors are called, in order of preference."""
+        """The names of the assignors, in order of preference."""
         return [given if isinstance(given, str) else given.name for given in self.partition_assignment_strategy]
 
     @property

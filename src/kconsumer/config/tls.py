@@ -26,7 +26,7 @@ _OF_TLS: Final = (
 
 
 class TlsOptions:
-    """What the core wants to know; None for what is not set."""
+    """The TLS settings for the core; None for settings that are not set."""
 
     # A class of its own so that its repr shows nothing.
     def __init__(self, settings: Settings) -> None:
@@ -59,7 +59,7 @@ def _uses_tls(settings: Settings) -> bool:
 
 
 def check_tls(settings: Settings) -> str | None:
-    """What is wrong with the TLS settings; None for nothing."""
+    """Return the error in the TLS settings; None if there is none."""
     if not _uses_tls(settings):
         return None
     for first, second in _EITHER:
@@ -83,7 +83,7 @@ def check_tls(settings: Settings) -> str | None:
 
 
 def tls_warnings(settings: Settings) -> list[str]:
-    """What may be meant otherwise than it was written."""
+    """Return warnings about settings that may not do what the user expects."""
     if _uses_tls(settings):
         if settings.enable_ssl_certificate_verification:
             return []

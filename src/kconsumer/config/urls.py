@@ -32,7 +32,7 @@ class HttpUrl(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """What may be told of it: a query can carry a secret."""
+        """The URL without its query, which can contain a secret."""
         return self.address + self.path.partition("?")[0]
 
     def __str__(self) -> str:
@@ -50,7 +50,7 @@ def read_http_url(text: str) -> HttpUrl:
     """
     text = text.strip(" \t\r\n")
     if _UNFIT.search(text):
-        raise ValueError("has a character that a URL cannot have: write it as %XX")
+        raise ValueError("has a character that is not allowed in a URL: write it as %XX")
     try:
         parts = urlsplit(text)
         host, port = (parts.hostname or "").lower(), parts.port

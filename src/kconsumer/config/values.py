@@ -54,7 +54,7 @@ class Endpoint(NamedTuple):
 
 def _wrong(prop: Property, name: str, value: object, expected: str) -> ConfigurationError:
     shown = "(hidden)" if prop.secret else repr(value)
-    return configuration_error(f"{name}: {shown} is not valid: expected {expected}")
+    return configuration_error(f"invalid value {shown} for {name}: expected {expected}")
 
 
 def _read_boolean(prop: Property, name: str, value: object) -> bool:
@@ -174,19 +174,19 @@ def _own_assignor(name: str, given: object) -> Assignor:
     try:
         return as_assignor(given)
     except (TypeError, ValueError) as wrong:
-        raise configuration_error(f"{name}: {given!r} is not valid: {wrong}") from wrong
+        raise configuration_error(f"invalid value {given!r} for {name}: {wrong}") from wrong
 
 
 def parse_duration_ms(text: str) -> int:
     """Milliseconds of an ISO 8601 duration of days and time (``PnDTnHnMn.nS``), rounded down.
 
     Raises:
-        ValueError: `text` is no such duration.
+        ValueError: `text` is not such a duration.
     """
     match = _DURATION.fullmatch(text.strip())
     parts = match.groupdict() if match else {}
     if not any(parts.values()) or text.strip()[-1] in "tT":
-        raise ValueError(f"{text!r} is no ISO 8601 duration")
+        raise ValueError(f"{text!r} is not an ISO 8601 duration such as PT1H")
     days, hours, minutes, seconds = (int(parts[unit] or 0) for unit in ("days", "hours", "minutes", "seconds"))
     fraction_ms = int((parts["frac"] or "").ljust(3, "0")[:3])
     return (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000 + fraction_ms
@@ -197,7 +197,7 @@ def _read_reset(prop: Property, name: str, value: object) -> OffsetReset:
         try:
             return OffsetReset("by_duration", parse_duration_ms(value.strip()[len(_BY_DURATION) :]))
         except ValueError:
-            raise _wrong(prop, name, value, "by_duration: and an ISO 8601 duration, as by_duration:PT1H") from None
+            raise _wrong(prop, name, value, "by_duration:<ISO 8601 duration>, such as by_duration:PT1H") from None
     policy = prop.choices.get(value.strip().lower()) if isinstance(value, str) else None
     if policy is None:
         raise _wrong(prop, name, value, f"one of {prop.allowed}, by_duration:<ISO 8601 duration>")
@@ -217,16 +217,16 @@ def _is_ipv6(text: str) -> bool:
 def _parse_entry(name: str, entry: str) -> Endpoint:
     match = _ENTRY.fullmatch(entry)
     if match is None or (match["v6"] is not None and not _is_ipv6(match["v6"])):
-        hint = "; an IPv6 address needs brackets" if entry.count(":") > 1 and "[" not in entry else ""
-        raise configuration_error(f"{name}: {entry!r} is no host:port{hint}")
+        hint = " (an IPv6 address needs brackets)" if entry.count(":") > 1 and "[" not in entry else ""
+        raise configuration_error(f"invalid address {entry!r} in {name}: expected host:port{hint}")
     protocol = (match["protocol"] or "").lower()
     if protocol and protocol not in _PROTOCOLS:
-        raise configuration_error(f"{name}: {entry!r} has no protocol of {', '.join(_PROTOCOLS)}")
+        raise configuration_error(f"unknown protocol of {entry!r} in {name}: expected {', '.join(_PROTOCOLS)}")
     port = match["port"]
     if port is None:
         return Endpoint(match["v6"] or match["host"], DEFAULT_PORT, protocol)
     if not re.fullmatch(r"[0-9]{1,5}", port) or not 1 <= int(port) <= 65535:
-        raise configuration_error(f"{name}: {entry!r} has no port in 1 .. 65535")
+        raise configuration_error(f"invalid port of {entry!r} in {name}: expected 1 .. 65535")
     return Endpoint(match["v6"] or match["host"], int(port), protocol)
 
 
@@ -234,14 +234,14 @@ def parse_bootstrap(value: object, name: str = "bootstrap.servers") -> tuple[End
     """The addresses of a comma-separated string, or a list of strings, in order and without repetitions.
 
     Raises:
-        ConfigurationError: an entry is no ``host:port`` (it is named), or there is none.
+        ConfigurationError: an entry is not ``host:port`` (the message names it), or there is none.
     """
     if isinstance(value, str):
         entries = value.split(",")
     elif isinstance(value, (list, tuple)) and all(isinstance(entry, str) for entry in value):
         entries = [part for entry in value for part in entry.split(",")]
     else:
-        raise configuration_error(f"{name}: {value!r} is not valid: expected host:port, separated by commas")
+        raise configuration_error(f"invalid value {value!r} for {name}: expected host:port, separated by commas")
     endpoints: dict[tuple[str, int], Endpoint] = {}
     for entry in filter(None, map(str.strip, entries)):
         endpoint = _parse_entry(name, entry)
@@ -249,7 +249,7 @@ def parse_bootstrap(value: object, name: str = "bootstrap.servers") -> tuple[End
         if endpoint.protocol:
             endpoints[endpoint[:2]] = endpoint
     if not endpoints:
-        raise configuration_error(f"{name}: {value!r} names no broker")
+        raise configuration_error(f"invalid value {value!r} for {name}: expected at least one host:port")
     return tuple(endpoints.values())
 
 

@@ -35,7 +35,7 @@ __all__ = ["Consumer", "DeserializingConsumer"]
 _LOG_LEVELS = {0: 50, 1: 50, 2: 50, 3: 40, 4: 30, 5: 20, 6: 20, 7: 10}  # syslog → logging
 _EARLIEST, _LATEST = -2, -1  # ListOffsets' special timestamps
 
-# Nothing comes until somebody mends them: where there is no error_cb, poll() returns them.
+# No records arrive until a user fixes them: without an error_cb, poll() returns them.
 _IDENTITY = (KafkaError._AUTHENTICATION, KafkaError._SSL)
 # Connection failures come as log lines too, which say more.
 _LOGGED_BY_CORE = (KafkaError._TRANSPORT, KafkaError._RESOLVE)
@@ -44,7 +44,7 @@ Self = TypeVar("Self", bound="Consumer")
 
 
 class Consumer(GroupConsumer):
-    """A Kafka consumer: of a group's share of the topics (subscribe), or of partitions it is given (assign).
+    """A Kafka consumer. subscribe() reads as a member of a consumer group, assign() reads given partitions.
 
     Args:
         config: properties by name (see docs/configuration.md), as a mapping, as keywords, or both.
@@ -56,7 +56,7 @@ class Consumer(GroupConsumer):
 
     Raises:
         ConfigurationError: a property is unknown, of the wrong type, out of range, or refused.
-        TypeError: the configuration is no mapping.
+        TypeError: the configuration is not a mapping.
     """
 
     _tokens: TokenSource | None = None
@@ -91,44 +91,46 @@ class Consumer(GroupConsumer):
 
         Args:
             num_messages: 0 … 1,000,000.
-            timeout: seconds to go on collecting; None or negative: until there are `num_messages`.
+            timeout: seconds to wait for more records; None or negative: until there are `num_messages`.
 
         Returns:
             list of Message, in order; empty at the timeout.
 
         Raises:
-            ValueError: num_messages is out of range. Else as poll(); records taken by then come again.
+            ValueError: num_messages is out of range. Otherwise as poll(); the next call returns the records again.
         """
         return super().consume(num_messages, timeout)
 
     def consume_batch(self, max_records: int = 65536, timeout: float | None = None) -> RecordBatch:
-        """Return records as columns, as they were fetched.
+        """Return records as columns.
 
         Args:
-            max_records: the most rows, > 0.
-            timeout: seconds to wait while there are none; None or negative: for ever.
+            max_records: maximum number of rows, > 0.
+            timeout: seconds to wait for the first record; None or negative: no limit.
 
         Returns:
-            RecordBatch; of length 0 at the timeout. It may span partitions.
+            RecordBatch, empty at the timeout. It may contain records of several partitions.
 
         Raises:
-            KafkaException: a consumer error (except _PARTITION_EOF, which is passed over). Else as poll().
+            KafkaException: a consumer error (except _PARTITION_EOF, which is ignored). Otherwise as poll().
         """
         return super().consume_batch(max_records, timeout)
 
     def wakeup(self) -> None:
-        """Make the exclusive call that waits, or else the next one, raise WakeupError. From any thread."""
+        """Make the waiting call, or the next one, raise WakeupError. Thread-safe."""
         super().wakeup()
 
     # ---- assignment
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Replace the assignment; each partition starts at its ``offset`` (absolute or OFFSET_*), or where none is
-        given at the group's committed offset, and where there is none as ``auto.offset.reset`` says. What stands to be
-        committed of the partitions that go is committed (``enable.auto.commit``).
+        """Replace the assignment.
+
+        Each partition starts at its ``offset`` (absolute or OFFSET_*). Without one it starts at the group's committed
+        offset, and without that at the position that ``auto.offset.reset`` defines. With ``enable.auto.commit`` the
+        offsets of the removed partitions are committed first.
 
         Raises:
-            KafkaException: a partition is named twice (_INVALID_ARG); the group rebalances cooperatively (_STATE).
+            KafkaException: a partition is listed twice (_INVALID_ARG); the group rebalances cooperatively (_STATE).
             RuntimeError: the consumer is closed.
             TypeError: not an iterable of TopicPartition.
         """
@@ -140,15 +142,15 @@ class Consumer(GroupConsumer):
         self._reassigned = True
 
     def unassign(self) -> None:
-        """Drop the whole assignment. Raises as assign()."""
+        """Remove all partitions from the assignment. Raises as assign()."""
         self.assign([])
 
     def incremental_assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Add partitions to the assignment.
 
         Raises:
-            KafkaException: one is assigned already (_CONFLICT), the group rebalances eagerly (_STATE); nothing is
-                changed then.
+            KafkaException: a partition is already assigned (_CONFLICT), or the group rebalances eagerly (_STATE). The
+                assignment stays as it was.
         """
         wanted = coerce_list(partitions)
         self._refuse_duplicates(wanted)
@@ -165,8 +167,8 @@ class Consumer(GroupConsumer):
         """Remove partitions from the assignment.
 
         Raises:
-            KafkaException: one is not assigned (_INVALID_ARG), the group rebalances eagerly (_STATE); nothing is
-                changed then.
+            KafkaException: a partition is not assigned (_INVALID_ARG), or the group rebalances eagerly (_STATE). The
+                assignment stays as it was.
         """
         gone = coerce_list(partitions)
         self._refuse_protocol("EAGER", "assign() and unassign()")
@@ -180,7 +182,7 @@ class Consumer(GroupConsumer):
         self._reassigned = True
 
     def assignment(self) -> list[TopicPartition]:
-        """The assigned partitions in the order they were given, each with the offset that was given with it."""
+        """Return the assigned partitions in the order of the call that assigned them, with its offsets."""
         return [TopicPartition(topic, partition, offset) for topic, partition, offset in self._assignment()]
 
     def _refuse_protocol(self, protocol: str, instead: str) -> None:
@@ -200,19 +202,19 @@ class Consumer(GroupConsumer):
                 raise exception_for(KafkaError._INVALID_ARG, f"{p.topic} [{p.partition}]: a partition number is needed",
                                     topic=p.topic, partition=p.partition)
             if (p.topic, p.partition) in seen:
-                raise exception_for(KafkaError._INVALID_ARG, f"{p.topic} [{p.partition}] is named twice",
+                raise exception_for(KafkaError._INVALID_ARG, f"duplicate partition {p.topic} [{p.partition}]",
                                     topic=p.topic, partition=p.partition)
             seen.add((p.topic, p.partition))
 
     # ---- positions
 
     def seek(self, partition: TopicPartition) -> None:
-        """Go on at ``partition.offset`` (absolute or OFFSET_BEGINNING, OFFSET_END, OFFSET_TAIL).
+        """Continue at ``partition.offset`` (absolute, or OFFSET_BEGINNING, OFFSET_END, OFFSET_TAIL).
 
-        What is buffered of the partition is dropped.
+        Buffered records of the partition are dropped.
 
         Raises:
-            KafkaException: the partition is not assigned (_UNKNOWN_PARTITION where no partition of its topic ever was,
+            KafkaException: the partition is not assigned (_UNKNOWN_PARTITION if no partition of its topic ever was,
                 else _STATE); the consumer has no ``bootstrap.servers`` (_STATE); OFFSET_STORED (_INVALID_ARG).
         """
         p = coerce(partition)
@@ -228,11 +230,11 @@ class Consumer(GroupConsumer):
             raise self._not_assigned(p, f"{p.topic} [{p.partition}] is not assigned")
 
     def seek_to_beginning(self, partitions: Iterable[TopicPartition] | None = None) -> None:
-        """Go on at the first record of the partitions (None: of all assigned). Raises as seek()."""
+        """Continue at the first record of the partitions (None: all assigned). Raises as seek()."""
         self._seek_all(partitions, -2)
 
     def seek_to_end(self, partitions: Iterable[TopicPartition] | None = None) -> None:
-        """Go on behind the last record of the partitions (None: of all assigned). Raises as seek()."""
+        """Continue after the last record of the partitions (None: all assigned). Raises as seek()."""
         self._seek_all(partitions, -1)
 
     def _seek_all(self, partitions: Iterable[TopicPartition] | None, offset: int) -> None:
@@ -240,8 +242,10 @@ class Consumer(GroupConsumer):
             self.seek(TopicPartition(p.topic, p.partition, offset))
 
     def position(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """The offset after the last record returned, per partition; OFFSET_INVALID where none was since the assignment
-        or a seek, and where the partition is not assigned."""
+        """Return the offset after the last returned record, per partition.
+
+        OFFSET_INVALID for a partition that is not assigned, or without a returned record since then or since a seek.
+        """
         found = []
         for p in coerce_list(partitions):
             known = self._position(p.topic, p.partition)
@@ -253,16 +257,18 @@ class Consumer(GroupConsumer):
         return found
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
-        """Return no records of the partitions until resume(); what is buffered is kept. As in confluent_kafka, one
-        that is not assigned (any more) is passed over."""
+        """Return no records of the partitions until resume(). Buffered records are kept.
+
+        As in confluent_kafka, partitions that are not assigned are ignored.
+        """
         self._pause_all(partitions, True)
 
     def resume(self, partitions: Iterable[TopicPartition]) -> None:
-        """End the pause; what is not assigned is passed over."""
+        """End the pause. Partitions that are not assigned are ignored."""
         self._pause_all(partitions, False)
 
     def paused(self) -> list[TopicPartition]:
-        """The assigned partitions that are paused, in the order of assignment()."""
+        """Return the paused partitions, in the order of assignment()."""
         return [TopicPartition(topic, partition) for topic, partition in self._paused()]
 
     def _pause_all(self, partitions: Iterable[TopicPartition], paused: bool) -> None:
@@ -280,16 +286,18 @@ class Consumer(GroupConsumer):
     def lag(
         self, partitions: TopicPartition | Iterable[TopicPartition] | None = None, timeout: float | None = None
     ) -> int | dict[tuple[str, int], int | None] | None:
-        """Records between the position (where none was returned yet: where reading starts) and the end of the log;
-        with ``isolation.level=read_committed`` the end is the last stable offset.
+        """Return the number of records between the position and the end of the log.
 
-        Where a fetch has just told the end, nobody is asked: so it is while the partition is being read. Of the others
-        (paused, its broker gone, the buffer full for a while) the brokers are asked, in one request each.
+        Before the first record, the position is where reading starts. With ``isolation.level=read_committed`` the end
+        is the last stable offset.
+
+        While a partition is being read, its latest fetch reports the end, and no request is sent. For the others
+        (paused, without a reachable broker, or while the buffer is full) each broker gets one request.
 
         Args:
-            partitions: one TopicPartition, several, or None: all that are assigned.
-            timeout: seconds to wait for brokers; None: ``default.api.timeout.ms`` if it is set, else no bound; 0: none
-                is asked.
+            partitions: one TopicPartition, several, or None: all assigned.
+            timeout: seconds to wait for brokers; None: ``default.api.timeout.ms`` if set, else no limit; 0: send no
+                request.
 
         Returns:
             int, or of several a dict of (topic, partition) → int; what brokers do not tell in time is as the latest
@@ -332,12 +340,13 @@ class Consumer(GroupConsumer):
     def get_watermark_offsets(
         self, partition: TopicPartition, timeout: float | None = None, cached: bool = False
     ) -> tuple[int, int]:
-        """The first offset of the partition and the one after its last; with ``isolation.level=read_committed`` the
-        last stable one, which transactions that are still open hold back.
+        """Return the low and high watermark of a partition.
+
+        With ``isolation.level=read_committed`` the high one is the last stable offset: open transactions hold it back.
 
         Args:
-            timeout: seconds; None: ``default.api.timeout.ms`` if it is set, else no bound.
-            cached: as the last fetch told, without asking; OFFSET_INVALID for what is not known.
+            timeout: seconds; None: ``default.api.timeout.ms`` if set, else no limit.
+            cached: use the values of the last fetch, without a request; OFFSET_INVALID for unknown ones.
 
         Returns:
             (low, high).
@@ -365,17 +374,16 @@ class Consumer(GroupConsumer):
     def offsets_for_times(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> list[TopicPartition]:
-        """The first offset whose timestamp is at least ``offset`` (milliseconds since the epoch), per partition.
+        """Return the first offset whose timestamp is at least ``offset`` (ms since the epoch), per partition.
 
-        Special times: -1 the end (as get_watermark_offsets() has it), -2 the beginning, -3 the record of the greatest
-        timestamp (KIP-734).
+        Special times: -1: the high watermark; -2: the low watermark; -3: the record with the latest time (KIP-734).
 
         Returns:
-            list of TopicPartition: ``offset`` is the answer (OFFSET_END where no record is that young), ``error`` set
-            where one of several failed (``offset`` is then the time asked for).
+            list of TopicPartition: ``offset`` is the result (OFFSET_END if there is no such record). If one of several
+            failed, its ``error`` is set and its ``offset`` is the requested time.
 
         Raises:
-            KafkaException: _TIMED_OUT and the like; the error of the first where all failed; no partition is given
+            KafkaException: _TIMED_OUT and the like; the first error if all failed; `partitions` is empty
                 (_INVALID_ARG).
         """
         return self._run(self._offsets_for_times_call(partitions, timeout))
@@ -398,11 +406,11 @@ class Consumer(GroupConsumer):
         return found
 
     def list_topics(self, topic: str | None = None, timeout: float | None = None) -> ClusterMetadata:
-        """The cluster's brokers and topics.
+        """Return the brokers and topics of the cluster.
 
         Args:
             topic: only this one; None: all.
-            timeout: seconds; None: ``default.api.timeout.ms`` if it is set, else no bound; negative: no bound.
+            timeout: seconds; None: ``default.api.timeout.ms`` if set, else no limit; negative: no limit.
 
         Raises:
             KafkaException: _TIMED_OUT and the like.
@@ -426,7 +434,7 @@ class Consumer(GroupConsumer):
         )
 
     def cluster_id(self, timeout: float | None = None) -> str | None:
-        """The cluster's id: str, or None where the broker is too old to report one. Timeout as in list_topics()."""
+        """Return the id of the cluster, or None if the broker is too old to report it. Timeout as in list_topics()."""
         return self._run(self._cluster_id_call(timeout))
 
     def _cluster_id_call(self, timeout: float | None = None) -> Call[str | None]:
@@ -440,8 +448,9 @@ class Consumer(GroupConsumer):
     # ---- settings, metrics
 
     def set_config(self, changes: Mapping[str, Any]) -> None:
-        """Change properties of the running fetcher: ``fetch.*``, ``max.partition.fetch.bytes``,
-        ``fetch.buffer.memory``.
+        """Change properties of the running consumer.
+
+        Those are ``fetch.*``, ``max.partition.fetch.bytes`` and ``fetch.buffer.memory``.
 
         Raises:
             ConfigurationError: a property cannot be changed while running, or its value is refused.
@@ -451,9 +460,9 @@ class Consumer(GroupConsumer):
         self._set_fetch_config(self._settings)
 
     def metrics(self) -> Metrics:
-        """Counters and gauges by name, with units and sources in docs/metrics.md and ``kconsumer.metrics.METRICS``.
+        """Return counters and gauges by name; docs/metrics.md and ``kconsumer.metrics.METRICS`` describe them.
 
-        From any thread, without asking the network thread or a broker. Names that end in ``_total`` only grow.
+        Thread-safe; sends no request. Names that end in ``_total`` only grow.
         """
         self._check_open()
         lags = self._run(self._lags(None, 0))
@@ -464,8 +473,9 @@ class Consumer(GroupConsumer):
     # ---- identity
 
     def set_sasl_credentials(self, username: str, password: str) -> None:
-        """Replace ``sasl.username`` and ``sasl.password`` (PLAIN, SCRAM). Connections that stand are kept; the next
-        ones, and those that authenticate anew, use these. From any thread.
+        """Replace ``sasl.username`` and ``sasl.password`` (PLAIN, SCRAM).
+
+        Open connections stay open. New connections and re-authentication use the new values. Thread-safe.
 
         Raises:
             KafkaException: the consumer does not use PLAIN or SCRAM (_STATE), or one of them cannot be used
@@ -490,7 +500,7 @@ class Consumer(GroupConsumer):
         principal: str = "",
         extensions: Mapping[str, str] | None = None,
     ) -> None:
-        """Set the OAUTHBEARER token that the next connections, and those that authenticate anew, use. From any thread.
+        """Set the OAUTHBEARER token for new connections and re-authentication. From any thread.
 
         Args:
             token: the token.
@@ -582,7 +592,8 @@ class Consumer(GroupConsumer):
         return None
 
     def _log_at_end(self, name: str) -> None:
-        self._settings.logger.log(logging.ERROR, "%s raised while the consumer was being closed", name, exc_info=True)
+        self._settings.logger.log(logging.ERROR, "%s raised an exception while the consumer was closing", name,
+                                  exc_info=True)
 
     def _on_log(self, level: int, facility: str, text: str) -> None:
         self._settings.logger.log(_LOG_LEVELS.get(level, 20), "%s [%s] %s", facility, self._settings.client_id,
@@ -595,7 +606,7 @@ class Consumer(GroupConsumer):
 
     def __exit__(self, exc_type: type[BaseException] | None, *exc_info: object) -> None:
         """close(). Where an exception ends the block (GeneratorExit and KeyboardInterrupt among them), the records of
-        the latest poll, consume or consume_batch were returned, but nobody knows whether they were processed: the last
+        the latest poll, consume or consume_batch were returned, but may not have been processed: the last
         commit stops before them, unless the application has committed them itself."""
         self._processed_only = exc_type is not None
         try:
@@ -604,7 +615,7 @@ class Consumer(GroupConsumer):
             self._processed_only = False
 
     def __reduce__(self) -> Any:
-        raise TypeError("a Consumer cannot be pickled")
+        raise TypeError("cannot pickle a Consumer")
 
 
 class DeserializingConsumer(Deserializing[K, V], Consumer):  # type: ignore[misc]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     V = TypeVar("V", default=Any)
 
     class _Consumer:
-        """What the mixin needs of the class it is mixed with."""
+        """The methods that the mixin needs from the class it extends."""
 
         def __init__(self, config: Mapping[str, Any], **kwargs: Any) -> None: ...
         def poll(self, timeout: float | None = -1) -> Any: ...
@@ -54,7 +54,7 @@ class Deserializing(_Consumer, Generic[K, V]):
     Takes four properties besides the consumer's own: ``key.deserializer`` and ``value.deserializer``, callables
     ``(bytes | None, SerializationContext) -> object`` (confluent_kafka's own will do), or in their place
     ``key.deserializer.builder`` and ``value.deserializer.builder``, whose ``build(config, is_key)`` returns a
-    deserializer and the rest of the configuration. What a builder made is closed with the consumer.
+    deserializer and the rest of the configuration. The consumer closes deserializers that a builder made.
 
     Raises:
         ConfigurationError: both a deserializer and its builder, or what is given is neither; else as the consumer.
@@ -83,12 +83,12 @@ class Deserializing(_Consumer, Generic[K, V]):
         for index, (name, builder) in enumerate(zip(_FIELDS, builders, strict=True)):
             if builder is not None:
                 if ready[index] is not None:
-                    raise configuration_error(f"{name} and {name}.builder are both set: use one of them")
+                    raise configuration_error(f"{name} and {name}.builder are both set: set one of them")
                 ready[index], rest = _build(name, builder, dict(config), is_key=index == 0)
                 self._built = [*self._built, ready[index]]
                 kept &= set(rest)
             if ready[index] is not None and not callable(ready[index]):
-                raise configuration_error(f"{name}: {ready[index]!r} is not valid: expected a callable")
+                raise configuration_error(f"invalid value {ready[index]!r} for {name}: expected a callable")
         return ready, {name: value for name, value in config.items() if name in kept}
 
     def _offer_cluster_id(self, deserializers: Iterable[Any]) -> None:
@@ -174,7 +174,7 @@ def _build(name: str, builder: Any, config: dict[str, Any], is_key: bool) -> tup
 
 def close_all(deserializers: Sequence[Any], quietly: bool) -> list[Any]:
     """Closes each of them whatever the others do; the first error is raised, or logged like the rest if `quietly`.
-    Returns what is to be awaited (AIOConsumer)."""
+    Returns the awaitables for AIOConsumer."""
     first: BaseException | None = None
     awaited: list[Any] = []
     for deserializer in deserializers:

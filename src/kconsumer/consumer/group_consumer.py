@@ -26,14 +26,14 @@ __all__ = ["GroupConsumer"]
 Rebalanced = Callable[[Any, list[TopicPartition]], Any]
 
 # A broker does not keep null and empty metadata apart. confluent_kafka sends the NUL that ends its C string, so an
-# empty text is one character to the broker. A reader stops at the first NUL, whoever has written it.
+# empty text is one character to the broker. A reader stops at the first NUL, no matter which client wrote it.
 _EMPTY_METADATA = "\0"
 # librdkafka's serialized rd_kafka_consumer_group_metadata_t: what transactional producers read.
 _GROUP_METADATA_MAGIC = b"CGMDv2:"
 
 
 class GroupConsumer(GroupCore):
-    """What Consumer has of a consumer group."""
+    """The part of Consumer that works with a consumer group."""
 
     _settings: Settings
     _on_assign: Rebalanced | None = None
@@ -51,16 +51,17 @@ class GroupConsumer(GroupCore):
         on_revoke: Rebalanced | None = None,
         on_lost: Rebalanced | None = None,
     ) -> None:
-        """Join the group and read what it assigns of the topics. Replaces an earlier subscription.
+        """Join the group and read the partitions that it assigns. Replaces an earlier subscription.
 
         Args:
             topics: at least one name, or patterns that begin with ``^``: POSIX extended regular expressions under
                 ``group.protocol=classic``, found anywhere after the ``^``; RE2 under ``consumer``, matched by the
                 broker against whole names (``^logs.*``, not ``^logs``).
-            on_assign: called with (consumer, list of TopicPartition) when partitions are given; where it does not call
-                assign() or incremental_assign(), that is done for it.
-            on_revoke: called so before partitions go; what it does not unassign is unassigned after it.
-            on_lost: called so when partitions are gone already, the member having been fenced; on_revoke if not given.
+            on_assign: called with (consumer, list of TopicPartition) for new partitions. If it does not call assign()
+                or incremental_assign(), the consumer does.
+            on_revoke: called likewise before partitions are revoked. The consumer unassigns them afterwards if the
+                callback has not.
+            on_lost: called likewise when the member was fenced and its partitions are lost. Default: on_revoke.
 
         The callbacks run inside poll, consume, consume_batch, close and unsubscribe.
 
@@ -82,10 +83,10 @@ class GroupConsumer(GroupCore):
             raise exception_for(KafkaError._INVALID_ARG, "subscribe() needs at least one topic: call unsubscribe() to "
                                 "leave the group")
         if not all(topics):
-            raise exception_for(KafkaError._INVALID_ARG, "a topic's name is empty")
+            raise exception_for(KafkaError._INVALID_ARG, "the name of a topic is empty")
         if len(set(topics)) < len(topics):
             twice = next(topic for topic in topics if topics.count(topic) > 1)
-            raise exception_for(KafkaError._INVALID_ARG, f"topic {twice!r} is named twice")
+            raise exception_for(KafkaError._INVALID_ARG, f"duplicate topic {twice!r}")
         if self._settings.group_protocol == "consumer":
             self._refuse_patterns(topics)
         self._subscribe(sorted(t for t in topics if not t.startswith("^")),
@@ -102,8 +103,10 @@ class GroupConsumer(GroupCore):
                                     f"can match (group.protocol=consumer): {objection}")
 
     def unsubscribe(self) -> None:
-        """Leave the group: on_revoke runs, then what stands to be committed is (``enable.auto.commit``), and the
-        assignment ends. Without a subscription nothing happens."""
+        """Leave the group: run on_revoke, commit (``enable.auto.commit``), and end the assignment.
+
+        Without a subscription it does nothing.
+        """
         self._run(self._unsubscribe_call())
 
     def _unsubscribe_call(self) -> Call[None]:
@@ -112,12 +115,12 @@ class GroupConsumer(GroupCore):
         self._topics = []
 
     def subscription(self) -> list[str]:
-        """The names and patterns of the latest subscribe(), in its order; empty where there is no subscription."""
+        """Return the names and patterns of the latest subscribe(), in its order; empty without a subscription."""
         self._check_open()
         return list(self._topics)
 
     def _face(self) -> Any:
-        """What callbacks get as the consumer."""
+        """The consumer argument of callbacks."""
         return self
 
     def _on_rebalance(self, kind: str, partitions: list[tuple[str, int]], eager: bool) -> Call[None]:
@@ -139,13 +142,15 @@ class GroupConsumer(GroupCore):
                     self._unassign(partitions)
 
     def memberid(self) -> str | None:
-        """The member's id in the group, as the coordinator knows it; None while there is none. Under
-        ``group.protocol=consumer`` the consumer makes it itself, before it joins (KIP-1082)."""
+        """Return the id of this member in the group, or None before it has one.
+
+        With ``group.protocol=consumer`` the consumer creates the id before it joins (KIP-1082).
+        """
         member_id: str = self._memberid()[0]
         return member_id or None
 
     def rebalance_protocol(self) -> str:
-        """``"EAGER"``, ``"COOPERATIVE"`` (so under ``group.protocol=consumer``), or ``"NONE"`` outside a group."""
+        """Return ``"EAGER"``, ``"COOPERATIVE"`` (``group.protocol=consumer`` too), or ``"NONE"`` outside a group."""
         member_id, epoch = self._memberid()
         if not member_id or (epoch < 0 and self._settings.group_protocol == "consumer" and not self._is_subscribed()):
             return "NONE"
@@ -155,7 +160,7 @@ class GroupConsumer(GroupCore):
         return self._settings.group_protocol == "consumer" or self._settings.cooperative
 
     def consumer_group_metadata(self) -> bytes | None:
-        """What a transactional producer needs to commit this consumer's offsets
+        """Return the data that a transactional producer needs to commit this consumer's offsets
         (``confluent_kafka.Producer.send_offsets_to_transaction``): librdkafka's serialized form. None without a
         ``group.id``."""
         self._check_open()
@@ -182,10 +187,10 @@ class GroupConsumer(GroupCore):
         """Commit offsets to the group.
 
         Args:
-            message: commits the offset after it; or a RecordBatch: those after its last records.
-            offsets: commits these (``offset`` is the next one to be read; ``metadata`` goes with it).
-                With neither: what is stored (store_offsets), or was returned (``enable.auto.offset.store``).
-            asynchronous: True: return at once; the ``on_commit`` callback tells the outcome. False: wait for it.
+            message: commit the offset after this Message, or after the last records of this RecordBatch.
+            offsets: commit these (``offset`` is the next one to read; ``metadata`` is stored with it). Without
+                `message` and `offsets`: the stored offsets.
+            asynchronous: True: return at once; ``on_commit`` reports the result. False: wait for the result.
 
         Returns:
             None, or (not asynchronous) the list of TopicPartition with the ``error`` of each.
@@ -210,11 +215,11 @@ class GroupConsumer(GroupCore):
         return None if asked is None else _partitions((yield asked))
 
     def store_offsets(self, message: Message | None = None, offsets: Iterable[TopicPartition] | None = None) -> None:
-        """Store offsets to be committed by the next commit() without arguments or automatic commit.
+        """Store offsets for the next commit() without arguments, or the next automatic commit.
 
         Args:
-            message: the offset after it; or a RecordBatch.
-            offsets: these.
+            message: store the offset after this Message, or after the last records of this RecordBatch.
+            offsets: store these.
 
         Raises:
             KafkaException: ``enable.auto.offset.store`` is on (_INVALID_ARG); none of the partitions is assigned
@@ -239,15 +244,15 @@ class GroupConsumer(GroupCore):
         return exception_for(code, what, topic=p.topic, partition=p.partition)
 
     def committed(self, partitions: Iterable[TopicPartition], timeout: float | None = None) -> list[TopicPartition]:
-        """The group's committed offsets.
+        """Return the committed offsets of the group.
 
         Args:
-            partitions: of which.
-            timeout: seconds; None: ``default.api.timeout.ms`` if it is set, else no bound; negative: no bound.
+            partitions: the partitions.
+            timeout: seconds; None: ``default.api.timeout.ms`` if set, else no limit; negative: no limit.
 
         Returns:
-            list of TopicPartition: ``offset`` (OFFSET_INVALID where none is committed), ``metadata`` (None where none
-            was given), ``leader_epoch``, ``error``.
+            list of TopicPartition: ``offset`` (OFFSET_INVALID without a committed one), ``metadata`` (None without
+            one), ``leader_epoch``, ``error``.
 
         Raises:
             KafkaException: the coordinator's error, _TIMED_OUT.

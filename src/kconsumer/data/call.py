@@ -1,4 +1,4 @@
-"""What a call of a consumer is while it waits, for both faces: the synchronous one and the one on an event loop.
+"""The state of a waiting call of a consumer, for both faces: the synchronous one and the one on an event loop.
 
 A call that may wait is a generator. It yields a question to brokers and is sent the answer, or an awaitable that a
 callback of the application returned and is sent its result. Consumer waits for questions with poll(2) and leaves

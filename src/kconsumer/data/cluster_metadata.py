@@ -1,4 +1,4 @@
-"""What list_topics() returns, in the form of confluent_kafka.admin's classes.
+"""The result of list_topics(), in the form of confluent_kafka.admin's classes.
 
 Owns: ClusterMetadata, BrokerMetadata, TopicMetadata, PartitionMetadata. Threads: any (plain data, not locked).
 Never: asks a broker.

@@ -1,4 +1,4 @@
-"""What throttle_cb is called with, in the form of confluent_kafka's ThrottleEvent.
+"""The argument of throttle_cb, in the form of confluent_kafka's ThrottleEvent.
 
 Owns: ThrottleEvent. Threads: any (plain data, not locked). Never: throttles.
 """

@@ -226,7 +226,7 @@ def coerce_list(objects: Iterable[object]) -> list[TopicPartition]:
     """A list of TopicPartitions from any iterable of them; confluent_kafka's are converted.
 
     Raises:
-        TypeError: not an iterable, or an element is no TopicPartition (its index is named).
+        TypeError: not an iterable, or an element is not a TopicPartition (the message names its index).
     """
     if isinstance(objects, (str, bytes)) or not isinstance(objects, Iterable):
         raise TypeError(f"expected a list of TopicPartition, not {type(objects).__name__}")

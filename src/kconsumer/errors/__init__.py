@@ -61,7 +61,7 @@ class KafkaError(Codes):
         offset: offset concerned, where known.
 
     Raises:
-        TypeError: a code that is no int, a reason that is neither str nor None.
+        TypeError: a code that is not an int, a reason that is neither str nor None.
     """
 
     __slots__ = ("_code", "_fatal", "_offset", "_partition", "_reason", "_retriable", "_topic", "_txn_requires_abort")
@@ -163,7 +163,7 @@ class KafkaError(Codes):
 
 
 def _code_of(other: object) -> int | None:
-    """What a KafkaError is compared by: another error's code or a plain int; None where there is no comparison."""
+    """Return the code to compare with: of another error, or a plain int; None if `other` is neither."""
     if isinstance(other, KafkaError):
         return other.code()
     return other if isinstance(other, int) else None
@@ -298,7 +298,7 @@ class ConsumeError(KafkaException):
 
 
 class _DeserializationError(ConsumeError, SerializationError):
-    """What the two deserialization errors share: one code each, the cause's text as reason."""
+    """The base of the two deserialization errors: one code each, and the text of the cause as reason."""
 
     _CODE: int
 

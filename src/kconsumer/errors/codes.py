@@ -244,8 +244,8 @@ _TEXTS: Final[dict[int, str]] = {
     -178: "Operation is still in progress",
     -177: "An earlier operation is still in progress",
     -176: "An existing subscription stands in the way",
-    -175: "Partitions are to be assigned",
-    -174: "Partitions are to be revoked",
+    -175: "Partitions must be assigned",
+    -174: "Partitions must be revoked",
     -173: "Operation conflicts with the present state",
     -172: "Operation is not allowed in the present state",
     -171: "Protocol is not known",
@@ -420,8 +420,8 @@ _TEXTS: Final[dict[int, str]] = {
     133: "Broker holds no more share sessions",
 }
 
-# Protocol codes: RetriableException and its subclasses in Kafka 4.3. Local codes: those that librdkafka's request
-# layer retries, and those that pass once a broker, the coordinator or metadata has been found.
+# Protocol codes: RetriableException and its subclasses in Kafka 4.3. Local codes: errors that librdkafka's request
+# layer retries, and errors that pass once a broker, the coordinator or metadata has been found.
 _RETRIABLE: Final[frozenset[int]] = frozenset({
     -195, -193, -187, -185, -182, -180, -166, -164, -153, -137,
     2, 3, 5, 6, 7, 9, 13, 14, 15, 16, 19, 20, 41, 51, 56, 70, 71, 72, 74, 75, 78, 80, 83, 84, 88, 89, 100, 103, 106,
@@ -435,12 +435,12 @@ _NAMES: Final[dict[int, str]] = {
 
 
 def name(code: int) -> str:
-    """Name of a code, as ``UNKNOWN_TOPIC_OR_PART``; ``ERR_<code>?`` for a number that is no known code."""
+    """Name of a code, as ``UNKNOWN_TOPIC_OR_PART``; ``ERR_<code>?`` for an unknown number."""
     return _NAMES.get(code) or f"ERR_{code}?"
 
 
 def text(code: int) -> str:
-    """Short text of a code; ``Err-<code>?`` for a number that is no known code."""
+    """Short text of a code; ``Err-<code>?`` for an unknown number."""
     return _TEXTS.get(code) or f"Err-{code}?"
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 __all__ = ["json_text", "printable"]
 
-# Control characters, among them those that steer terminals; marks that reorder or hide text; line separators; lone
+# Control characters, which can steer terminals; marks that reorder or hide text; line separators; lone
 # surrogates, which stand for bytes that are not UTF-8.
 _UNSAFE: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"

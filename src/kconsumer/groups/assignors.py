@@ -51,7 +51,7 @@ class RebalanceProtocol(enum.Enum):
 
 @dataclass(frozen=True)
 class Topic:
-    """What is known of a topic that some member wants.
+    """A topic that at least one member subscribes to.
 
     Attributes:
         partition_count: its partitions are 0 up to this, exclusive.
@@ -93,14 +93,14 @@ class GroupSubscription:
     members: Mapping[str, Member]
 
     def subscribers(self, topic: str) -> list[Member]:
-        """Who wants that topic, by member id."""
+        """The subscribers of a topic, sorted by member id."""
         return [self.members[member_id] for member_id in sorted(self.members)
                 if topic in self.members[member_id].topics]
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """What one member gets: its partitions, of which only topic and number count, and bytes for its `on_assignment`."""
+    """The assignment of one member: partitions (only topic and number count), and bytes for its `on_assignment`."""
 
     partitions: tuple[TopicPartition, ...] = ()
     user_data: bytes | None = field(default=None, kw_only=True)
@@ -140,7 +140,7 @@ class Assignor(ABC):
         """
 
     def subscription_user_data(self, topics: frozenset[str]) -> bytes | None:
-        """What goes along with this member's subscription to `topics`, for the leader; called before every join of a
+        """Return the user data of this member's subscription to `topics`, for the leader. Called before every join of a
         class that overrides it. An exception is raised as that of `assign` is, and the join tried again."""
         return None
 
@@ -156,7 +156,7 @@ def check_assignor(assignor: object) -> None:
     """Refuses an assignor that a group could not agree on.
 
     Raises:
-        TypeError: no Assignor, or a name that is no text.
+        TypeError: not an Assignor, or a name that is not text.
         ValueError: a name that is empty, too long for the wire or a built-in one; no protocol, or something else among
             them.
     """
@@ -168,7 +168,7 @@ def check_assignor(assignor: object) -> None:
     if not name or len(name.encode()) > 0x7FFF:
         raise ValueError(f"{type(assignor).__name__}.name must have 1 to 32767 bytes")
     if name in BUILT_IN:
-        raise ValueError(f"{type(assignor).__name__}.name is that of a built-in assignor: {name}")
+        raise ValueError(f"{type(assignor).__name__}.name is the name of a built-in assignor: {name}")
     protocols = assignor.supported_protocols
     if not protocols or not all(isinstance(protocol, RebalanceProtocol) for protocol in protocols):
         raise ValueError(f"{name}: supported_protocols must be one or more of RebalanceProtocol")
@@ -211,7 +211,7 @@ def checked_result(result: object, topics: Mapping[str, Topic], group: GroupSubs
     owners: dict[tuple[str, int], str] = {}
     for member_id, given in result.items():
         if member_id not in group.members:
-            raise ValueError(f"{member_id!r} is no member of the group")
+            raise ValueError(f"{member_id!r} is not a member of the group")
         checked[member_id] = assignment = _to_assignment(given)
         for partition in assignment.partitions:
             reason = _refusal(partition, group.members[member_id], topics, owners)
@@ -300,7 +300,7 @@ def _by_topic(partitions: Iterable[TopicPartition]) -> list[tuple[str, list[int]
 
 
 def has_user_data(assignor: Assignor) -> bool:
-    """Whether it is to be asked for user data at all."""
+    """Whether the assignor provides user data."""
     return type(assignor).subscription_user_data is not Assignor.subscription_user_data
 
 

@@ -1,4 +1,4 @@
-"""What a topic pattern may not contain when the broker matches it, said before it is sent.
+"""Checks topic patterns for constructs that brokers do not match, before they are sent.
 
 Owns: the difference between POSIX extended regular expressions (``group.protocol=classic``, matched in this process,
 found anywhere after ``^``) and RE2 (``group.protocol=consumer``, matched on the broker, against the whole name).

@@ -33,7 +33,7 @@ class Admission:
         """Where the trigger ends; None: it is to wait for more.
 
         Args:
-            starts: of every partition of `ends` that is to be read.
+            starts: of every partition of `ends` to read.
             ends: all there is.
             most: offsets that it may take besides ``maxOffsetsPerTrigger``; None: no further limit.
             patient: whether it may wait for ``minOffsetsPerTrigger``.

@@ -21,7 +21,7 @@ _log = logging.getLogger("kconsumer.ranges")
 
 @dataclass(frozen=True)
 class DataLoss:
-    """Where a loss is told."""
+    """Where a loss is reported."""
 
     fail: bool  #: failOnDataLoss
     _said: set[str] = field(default_factory=set, compare=False, repr=False)
@@ -44,7 +44,7 @@ class DataLoss:
             KafkaException: `what`, with failOnDataLoss.
         """
         if self.fail:
-            raise exception_for(code, f"{what}. With failOnDataLoss=false the query goes on with what there is",
+            raise exception_for(code, f"{what}. With failOnDataLoss=false the query reads the remaining records",
                                 topic=place[0], partition=place[1] if place[1] >= 0 else None,
                                 offset=offset if offset >= 0 else None) from cause
         self.note(f"records are lost: {what}" + (f"; not read: {lost}" if lost is not None else ""))

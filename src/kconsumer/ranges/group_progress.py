@@ -63,11 +63,11 @@ class GroupProgress:
                 while (offsets := self._next(changed)) is not None:
                     self._commit(consumer, offsets)
         except KafkaException as error:
-            _log.warning("the query's progress is not committed to group %s any more: %s", self._group,
+            _log.warning("the query no longer commits its progress to group %s: %s", self._group,
                          printable(str(error)))
 
     def _next(self, changed: threading.Condition) -> Offsets | None:
-        """What is to be committed next; None: the query is over."""
+        """Return the offsets to commit next; None: the query is over."""
         with changed:
             changed.wait_for(lambda: self._pending is not None or self._closing)
             offsets, self._pending = self._pending, None
@@ -81,5 +81,5 @@ class GroupProgress:
         except KafkaException as error:
             failed = [str(error)]
         if failed:
-            _log.warning("the query's progress was not committed to group %s: %s", self._group,
+            _log.warning("cannot commit the progress of the query to group %s: %s", self._group,
                          printable("; ".join(failed[:5])))

@@ -54,7 +54,7 @@ _log = logging.getLogger("kconsumer.ranges")
 
 @dataclass(frozen=True)
 class Found:
-    """What brokers say about the topics of a read."""
+    """Asks the brokers about the topics of a read."""
 
     places: tuple[Place, ...]  #: the partitions, in order
     ids: TopicIds
@@ -102,12 +102,12 @@ class OffsetReader:
         return self._confirmed(lambda: self._topics(known), known)
 
     def latest(self, known: Progress = _NOTHING) -> Found:
-        """The partitions to read with their ends, and the beginnings of those that are not known; one round.
+        """The partitions to read with their ends, and the beginnings of unknown ones, in one round of requests.
 
         Args:
             known: what the query has read. Where brokers answer with a lower offset, without a partition or with
                 another topic of the same name, they may be out of date, so the question is repeated as often as one
-                that fails. What they then still say holds, and is not doubted again while it stays the same.
+                that fails. A repeated answer is accepted, and not checked again while it stays the same.
 
         Raises:
             KafkaException: as topics().
@@ -176,7 +176,7 @@ class OffsetReader:
             except KafkaException as error:
                 if not left:
                     raise
-                _log.warning("the driver's question failed and is asked again: %s", printable(str(error)))
+                _log.warning("the driver's request failed, retrying: %s", printable(str(error)))
                 self.close()
                 time.sleep(self._options.offset_retry_interval_s)
         raise AssertionError("fetchOffset.numRetries is above 0")
@@ -187,7 +187,7 @@ class OffsetReader:
             doubts = _contradictions(found, known)
             if doubts <= self._believed or not left:
                 break
-            _log.warning("the brokers may be out of date and are asked again: %s",
+            _log.warning("the brokers' metadata may be out of date, asking again: %s",
                          printable("; ".join(sorted(doubts))))
             time.sleep(self._options.offset_retry_interval_s)
         self._believed = doubts
@@ -265,7 +265,7 @@ def _found(topics: Iterable[tuple[Any, ...]]) -> Found:
 
 
 def _contradictions(found: Found, known: Progress) -> frozenset[str]:
-    """What brokers say that does not fit what has been read, in words."""
+    """Return a text about the answers of brokers that contradict the records read so far."""
     recreated = set(known.recreated(found.ids))
     rest = {place: at for place, at in known.offsets.items() if place[0] not in recreated}
     absent = rest.keys() - set(found.places)
@@ -280,6 +280,6 @@ def _check_cover(option: str, offsets: Offsets, places: Sequence[Place]) -> None
     for what, wrong, rest in (("lacks", set(places) - offsets.keys(), ""),
                               ("names", offsets.keys() - set(places), ", which the read does not have")):
         if wrong:
-            raise configuration_error(f"option {option} is to name exactly the partitions that are read; "
+            raise configuration_error(f"option {option} must list exactly the partitions that are read: "
                                        f"it {what} {names(wrong)}{rest}")
 

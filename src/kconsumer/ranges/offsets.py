@@ -92,7 +92,7 @@ def to_json(offsets: Mapping[Place, int]) -> dict[str, dict[str, int]]:
     return found
 
 
-# What is more than Spark's source knows stands behind a topic's name, in which no space can be.
+# Data that Spark's source does not know follows the name of a topic, which cannot contain a space.
 _ID_MARK: Final = "topic id "
 _GONE_MARK: Final = "gone at "
 
@@ -101,7 +101,7 @@ _GONE_MARK: Final = "gone at "
 class Progress:
     """How far a query has read.
 
-    In a checkpoint it has the form of Spark's Kafka source. What that form cannot say stands there as further topics
+    In a checkpoint it has the form of Spark's Kafka source. Additional data is stored as further topics
     without partitions, in which Spark's source and older versions see nothing:
     ``{"a": {"0": 123}, "a topic id kFp2…": {}, "b gone at 0:5,1:7": {}, "b topic id Zq0x…": {}}``.
     """
@@ -118,7 +118,7 @@ class Progress:
 
     @classmethod
     def from_json(cls, document: Any) -> Progress:
-        """What to_json() or Spark's Kafka source made.
+        """Read the text of to_json() or of Spark's Kafka source.
 
         Raises:
             ConfigurationError: it is something else: the checkpoint of another source.

@@ -27,7 +27,7 @@ _INTEGER: Final = re.compile(r"[+-]?\d{1,19}", re.ASCII)
 
 
 def not_like(option: str, text: str, example: str) -> ConfigurationError:
-    return configuration_error(f"option {option} is to be like {example}; it is {text!r}")
+    return configuration_error(f"invalid value {text!r} for {option}: expected a value such as {example}")
 
 
 def positive(given: Mapping[str, str], option: str) -> int | None:
@@ -36,12 +36,12 @@ def positive(given: Mapping[str, str], option: str) -> int | None:
     if text is None:
         return None
     if not text.strip().isdecimal() or int(text) == 0:
-        raise configuration_error(f"option {option} is to be a whole number above 0; it is {text!r}")
+        raise configuration_error(f"invalid value {text!r} for {option}: expected a whole number above 0")
     return int(text)
 
 
 def timestamp(given: Mapping[str, str], option: str) -> int:
-    """Milliseconds since the epoch. Negative ones are no times to brokers, but the end, the beginning and others."""
+    """Milliseconds since the epoch. Brokers treat negative ones as special positions, not as times."""
     found = integer(given, option)
     if found < 0:
         raise configuration_error(f"invalid value {given[option]!r} for {option}: expected milliseconds since the "
@@ -53,14 +53,14 @@ def integer(given: Mapping[str, str], option: str) -> int:
     """A whole number of 64 bits."""
     text = given[option].strip()
     if not _INTEGER.fullmatch(text):
-        raise configuration_error(f"option {option} is to be one whole number; it is {given[option]!r}")
+        raise configuration_error(f"invalid value {given[option]!r} for {option}: expected one whole number")
     return int(text)
 
 
 def flag(given: Mapping[str, str], option: str, default: bool) -> bool:
     text = given.get(option, str(default)).strip().lower()
     if text not in ("true", "false"):
-        raise configuration_error(f"option {option} is to be true or false; it is {given[option]!r}")
+        raise configuration_error(f"invalid value {given[option]!r} for {option}: expected true or false")
     return text == "true"
 
 
@@ -74,7 +74,7 @@ def duration_s(given: Mapping[str, str], option: str, default: str) -> float:
 
 
 def words(text: str) -> tuple[str, ...]:
-    """What stands between commas, each once."""
+    """Return the parts between commas, without duplicates."""
     return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
 
 
@@ -85,9 +85,9 @@ def assigned(option: str, text: str) -> tuple[Place, ...]:
             raise not_like(option, text, ASSIGN_EXAMPLE)
         places.extend((topic, p) for p in partitions)
     if not places:
-        raise configuration_error(f"option {option} names no partition: {text!r}")
+        raise configuration_error(f"invalid value {text!r} for {option}: expected at least one partition")
     if len(set(places)) < len(places):
-        raise configuration_error(f"option {option} names a partition twice: {text!r}")
+        raise configuration_error(f"invalid value {text!r} for {option}: a partition is listed twice")
     return tuple(places)
 
 

@@ -56,7 +56,7 @@ _OURS: Final = {
     "key.serializer": "keys are always read as binary",
     "value.serializer": "values are always read as binary",
     "interceptor.classes": "there are no interceptors",
-    "oauth_cb": "a function is no text; use kafka.sasl.oauthbearer.method=oidc, by which each executor asks for tokens",
+    "oauth_cb": "an option cannot be a function: use kafka.sasl.oauthbearer.method=oidc, so that executors get tokens",
 }
 _DEFAULT_POLL_TIMEOUT_MS: Final = 120_000
 _FETCH_SIZE: Final = {"max.partition.fetch.bytes", "fetch.message.max.bytes"}
@@ -69,7 +69,7 @@ _log = logging.getLogger("kconsumer.ranges")
 
 @dataclass(frozen=True)
 class Subscription:
-    """What is read: one of the three."""
+    """The topics to read: one of the three."""
 
     topics: tuple[str, ...] = ()
     assigned: tuple[Place, ...] = ()
@@ -153,7 +153,7 @@ class ReadOptions:
         """Where a batch read begins and ends.
 
         Raises:
-            ConfigurationError: as latest as a start, earliest as an end, and a start behind its end.
+            ConfigurationError: as latest as a start, earliest as an end, and a start after its end.
         """
         start = _bound(self.given, "starting", EARLIEST)
         end = _bound(self.given, "ending", LATEST)
@@ -189,12 +189,12 @@ def _sort_out(options: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str
             properties[name.removeprefix(_KAFKA)] = value
         else:
             _refuse_misspelt(key)
-            _log.warning("option %s is not known and has no effect", key)
+            _log.warning("unknown option %s has no effect", key)
     for name in sorted(properties):
         if name in _OURS:
             raise configuration_error(f"option {_KAFKA}{name} cannot be set: {_OURS[name]}")
     if not properties.get("bootstrap.servers", "").strip():
-        raise configuration_error("option kafka.bootstrap.servers is missing: give at least one host:port")
+        raise configuration_error("option kafka.bootstrap.servers is missing: set it to at least one host:port")
     return given, properties
 
 
@@ -227,19 +227,20 @@ def _subscription(given: Mapping[str, str]) -> Subscription:
     if option == "subscribe":
         topics = values.words(text)
         if not topics:
-            raise configuration_error(f"option subscribe names no topic: {given[option]!r}")
+            raise configuration_error(f"invalid value {given[option]!r} for subscribe: expected at least one topic")
         return Subscription(topics=topics)
     if not text:
         raise configuration_error("option subscribePattern is empty")
     try:
         re.compile(text)
     except re.error as error:
-        raise configuration_error(f"option subscribePattern is no regular expression: {error}: {text!r}") from None
+        raise configuration_error(f"invalid value {text!r} for subscribePattern: expected a regular expression: "
+                                  f"{error}") from None
     return Subscription(pattern=text)
 
 
 def _bound(given: Mapping[str, str], which: str, default: int) -> Bound:
-    """By Spark's precedence: one timestamp, timestamps by partition, offsets. What is overruled is not looked at."""
+    """By Spark's precedence: one timestamp, timestamps by partition, offsets. Overruled options are not checked."""
     option = f"{which}Timestamp"
     if option in given:
         return AtTime(values.timestamp(given, option))
@@ -266,7 +267,7 @@ def _refuse(option: str, bound: Bound, offset: int, word: str) -> None:
 
 
 def _check_pair(start: Bound, end: Bound) -> None:
-    """Both ends by partition: of the same partitions, and none begins behind its end."""
+    """Both ends by partition: of the same partitions, and each start is not after its end."""
     if isinstance(start, AtOffsets) and isinstance(end, AtOffsets):
         _check_ordered("startingOffsets", start.offsets, "endingOffsets", end.offsets)
     elif isinstance(start, AtTimes) and isinstance(end, AtTimes):
@@ -277,17 +278,18 @@ def _check_ordered(first: str, starts: Offsets, second: str, ends: Offsets) -> N
     different = starts.keys() ^ ends.keys()
     if different:
         raise configuration_error(
-            f"options {first} and {second} are to name the same partitions; only one of them has {names(different)}")
+            f"options {first} and {second} must list the same partitions: only one of them has {names(different)}")
     for place, start in starts.items():
         if 0 <= ends[place] < start:
             raise configuration_error(
-                f"option {first} of {names([place])} is {start}, behind its {second} {ends[place]}")
+                f"option {first} of {names([place])} is {start}, after its {second} {ends[place]}")
 
 
 def _strategy(given: Mapping[str, str]) -> str:
     text = given.get("startingOffsetsByTimestampStrategy", "error").strip().lower()
     if text not in ("error", "latest"):
-        raise configuration_error(f"option startingOffsetsByTimestampStrategy is to be error or latest; it is {text!r}")
+        raise configuration_error(f"invalid value {text!r} for startingOffsetsByTimestampStrategy: expected error or "
+                                  "latest")
     return text
 
 
@@ -295,7 +297,7 @@ def _interval_ms(given: Mapping[str, str]) -> int:
     option = "fetchOffset.retryIntervalMs"
     interval = values.integer(given, option) if option in given else 1000
     if interval < 0:
-        raise configuration_error(f"option {option} is to be 0 or above; it is {interval}")
+        raise configuration_error(f"invalid value {interval} for {option}: expected 0 or greater")
     return interval
 
 
@@ -303,14 +305,15 @@ def _triggers(given: Mapping[str, str]) -> tuple[int | None, int | None]:
     """minOffsetsPerTrigger and maxOffsetsPerTrigger."""
     least, most = values.positive(given, "minOffsetsPerTrigger"), values.positive(given, "maxOffsetsPerTrigger")
     if least is not None and most is not None and least > most:
-        raise configuration_error(f"option minOffsetsPerTrigger ({least}) is above maxOffsetsPerTrigger ({most})")
+        raise configuration_error(f"option minOffsetsPerTrigger ({least}) is greater than maxOffsetsPerTrigger "
+                                  f"({most})")
     return least, most
 
 
 def _commit_group(given: Mapping[str, str]) -> str | None:
     group = given.get("commitOffsetsToGroup")
     if group is not None and not group.strip():
-        raise configuration_error("option commitOffsetsToGroup names no group")
+        raise configuration_error("option commitOffsetsToGroup is empty: set it to a group id")
     return group and group.strip()
 
 
@@ -324,12 +327,13 @@ def _columns(given: Mapping[str, str]) -> tuple[str, ...]:
     chosen = []
     for name in values.words(given["columns"]):
         if name.lower() not in known:
-            raise configuration_error(f"option columns names {name!r}; there are {', '.join(known.values())}")
+            raise configuration_error(f"unknown column {name!r} in option columns: expected "
+                                      f"{', '.join(known.values())}")
         if known[name.lower()] not in present:
-            raise configuration_error("option columns names headers, which need includeHeaders=true")
+            raise configuration_error("option columns has headers: set includeHeaders=true too")
         chosen.append(known[name.lower()])
     if not chosen:
-        raise configuration_error("option columns names no column")
+        raise configuration_error("option columns is empty: list at least one column")
     return tuple(dict.fromkeys(chosen))
 
 

@@ -93,7 +93,7 @@ def ranges_between(
     start: Progress, end: Progress, now: TopicIds, beginnings: Offsets, *, subscription: Subscription, loss: DataLoss,
     given: Container[Place] = (),
 ) -> list[OffsetRange]:
-    """What a trigger reads. Partitions that are gone are passed over; new ones, and those of a topic that has been
+    """Return the ranges of a trigger. Deleted partitions are ignored; new ones, and those of a topic that has been
     recreated, are read from their beginning.
 
     Args:
@@ -137,7 +137,7 @@ def ranges_between(
 
 
 def _report_read_elsewhere(start: Progress, end: Progress, loss: DataLoss) -> None:
-    """What the query that this one follows read of partitions that are gone now."""
+    """Return the offsets that the previous query read of deleted partitions."""
     recreated = set(start.recreated(end.ids))
     for place, at in sorted({**start.gone, **start.offsets}.items()):
         last = end.gone.get(place, at)

@@ -79,7 +79,7 @@ class RangeReading:
                     yield from self._read()
                 return
             except _Stale as contradiction:
-                _log.warning("%s: %s; another consumer looks again", self._wanted, printable(str(contradiction)))
+                _log.warning("%s: %s: retrying with a new consumer", self._wanted, printable(str(contradiction)))
                 if number > 0:
                     time.sleep(self._options.offset_retry_interval_s)
 
@@ -163,7 +163,7 @@ class RangeReading:
         if found is not None or self._wanted.topic_id in (None, NO_ID):
             return found
         if self._consumer.tasks > 1:
-            raise _Stale("the brokers do not say to which topic records belong")
+            raise _Stale("the brokers do not report which topic the records belong to")
         return self._listed_topic_id()
 
     def _listed_topic_id(self) -> str | None:

@@ -46,7 +46,7 @@ class SizeEstimate:
 
 
 def _sample(consumer: Consumer, starts: Mapping[Place, int], ends: Offsets) -> dict[Place, float]:
-    """Bytes of an offset at the beginning of each partition, gaps counted; those that answered in time."""
+    """Bytes of an offset at the beginning of each partition, gaps counted; only partitions with an answer in time."""
     found: dict[Place, float] = {}
     failed: set[Place] = set()
     deadline = time.monotonic() + _SECONDS

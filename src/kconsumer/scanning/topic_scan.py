@@ -89,7 +89,7 @@ def scan(
 
 
 class TopicScan:
-    """What scan() returns: Arrow data (PyCapsule interface) that is read anew for each stream."""
+    """The result of scan(): Arrow data (PyCapsule interface) that is read again for each stream."""
 
     _value: Any = None
     _key: Any = None
@@ -134,7 +134,7 @@ class TopicScan:
                          printable(self._topic), first)
 
     def _shape(self) -> Callable[[RecordBatch], Any]:
-        """What makes rows of records. A registry's newest schema is taken once, so that all streams have one schema."""
+        """Return the decoder of records. The newest schema of a registry is read once, so all streams share it."""
         self._value = None if self._value is None else self._value.resolved(self._topic)
         self._key = None if self._key is None else self._key.resolved(self._topic, key=True)
         if self._value is not None or self._key is not None:
@@ -204,7 +204,7 @@ class TopicScan:
 
     @property
     def columns(self) -> tuple[str, ...] | None:
-        """What was chosen: fields of the value, or columns of the records."""
+        """The selected names: fields of the value, or columns of the records."""
         names: tuple[str, ...] | None = self._decode["columns"]
         return names
 

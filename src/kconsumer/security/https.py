@@ -31,7 +31,7 @@ _TOTAL_S: Final = 30.0
 
 
 class Refused(Exception):
-    """Why there is no answer, in words that may be told."""
+    """There is no answer. The message contains no secret."""
 
 
 class _Https(http.client.HTTPSConnection):
@@ -54,7 +54,7 @@ class _Https(http.client.HTTPSConnection):
 
 
 class Endpoint:
-    """Where requests go, and whom TLS trusts there.
+    """The target of requests, and the authorities that TLS trusts there.
 
     Args:
         url: an http or https URL.
@@ -72,7 +72,7 @@ class Endpoint:
 
     @property
     def shown(self) -> str:
-        """The URL, as far as it may be told."""
+        """The URL without secrets."""
         return self._url.shown
 
     def post(self, body: bytes, headers: Mapping[str, str], most_bytes: int) -> tuple[int, bytes]:
@@ -88,13 +88,13 @@ class Endpoint:
         timer.start()
         try:
             connection.connect()
-            if overdue.is_set():  # it had no socket yet to end
+            if overdue.is_set():  # there was no socket to close yet
                 raise TimeoutError
             connection.request("POST", target, body, {**headers, **more, "Connection": "close"})
             return _read(connection.getresponse(), most_bytes)
         except (OSError, http.client.HTTPException, ValueError) as failed:
             if overdue.is_set():
-                raise Refused(f"no whole response within {self._total_s:g} s") from None
+                raise Refused(f"no complete response within {self._total_s:g} s") from None
             raise Refused(str(failed) or type(failed).__name__) from None
         finally:
             timer.cancel()
@@ -114,13 +114,13 @@ class Endpoint:
 
 
 def _proxy_for(scheme: str, host: str) -> tuple[tuple[str, int] | None, dict[str, str]]:
-    """The address of the environment's proxy, None for none, and what it wants to be told."""
+    """The address of the environment's proxy (None: no proxy), and the headers it needs."""
     named = urllib.request.getproxies().get(scheme)
     if not named or urllib.request.proxy_bypass(host):
         return None, {}
     proxy = urlsplit(named if "://" in named else f"//{named}")
     if not proxy.hostname:
-        raise Refused(f"{scheme}_proxy of the environment names no host")
+        raise Refused(f"the environment variable {scheme}_proxy has no host name")
     if proxy.username is None:
         return (proxy.hostname, proxy.port or 80), {}
     login = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
@@ -130,7 +130,7 @@ def _proxy_for(scheme: str, host: str) -> tuple[tuple[str, int] | None, dict[str
 
 def _read(response: http.client.HTTPResponse, most_bytes: int) -> tuple[int, bytes]:
     if 300 <= response.status < 400:
-        raise Refused("it redirects: set the URL to where it leads")
+        raise Refused("the server redirects: set the URL of the target")
     if response.status >= 400:
         try:
             return response.status, response.read(most_bytes)
@@ -155,7 +155,7 @@ def _end(connection: http.client.HTTPConnection, overdue: threading.Event) -> No
 
 
 def tls_context(settings: Settings) -> ssl.SSLContext:
-    """Whom https connections trust: ``https.ca.location`` or ``https.ca.pem``, else the system's authorities.
+    """The authorities that https connections trust: ``https.ca.location`` or ``https.ca.pem``, else the system's.
 
     Raises:
         ConfigurationError: what is named cannot be read.
@@ -170,4 +170,4 @@ def tls_context(settings: Settings) -> ssl.SSLContext:
             cafile=place)
     except (OSError, ValueError) as wrong:
         name = "https.ca.pem" if pem is not None else "https.ca.location"
-        raise configuration_error(f"{name} cannot be used: {wrong}") from None
+        raise configuration_error(f"cannot use {name}: {wrong}") from None

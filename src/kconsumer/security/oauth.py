@@ -1,7 +1,7 @@
 """Where OAUTHBEARER tokens come from: the application's oauth_cb, unsecured tokens made here, or an OIDC provider.
 
 Owns: token_source, and the sources but OidcTokens (oidc.py). Threads: oauth_cb and unsecured tokens: the application's,
-in whichever call serves callbacks; OIDC: a daemon thread of its own. Never: blocks the network thread, keeps a token:
+in whichever call serves callbacks; OIDC: a separate daemon thread. Never: blocks the network thread, keeps a token:
 it goes straight into the core.
 """
 
@@ -40,7 +40,7 @@ class CallbackTokens:
             raise exception_for(KafkaError.SASL_AUTHENTICATION_FAILED, f"no OAUTHBEARER token: {problem}")
 
     def wanted(self, consumer: ConsumerCore) -> Call[None]:
-        """Asks; a failure is told to error_cb, and oauth_cb is asked again in ten seconds."""
+        """Call oauth_cb. A failure goes to error_cb, and the next attempt follows in ten seconds."""
         problem = yield from self._ask(consumer)
         if problem is not None:
             token_failed(consumer, f"no OAUTHBEARER token: {problem}")
@@ -56,7 +56,7 @@ class CallbackTokens:
             return f"oauth_cb raised {type(raised).__name__}: {raised}"
         try:
             if not isinstance(found, tuple) or not 2 <= len(found) <= 4:
-                raise TypeError("(token, expires_at[, principal[, extensions]]) is expected")
+                raise TypeError("expected (token, expires_at[, principal[, extensions]])")
             give_token(consumer, *_in_core_order(check_token(found[0], found[1], found[3] if len(found) > 3 else None)))
         except (TypeError, ValueError) as wrong:
             return f"what oauth_cb returned cannot be used: {wrong}"
@@ -102,7 +102,7 @@ def _base64url(value: Mapping[str, Any]) -> str:
 
 
 def token_source(settings: Settings) -> TokenSource | None:
-    """What the settings say tokens come from; None: set_oauth_token() alone."""
+    """Return the source of tokens that the settings name; None: only set_oauth_token()."""
     if settings.oauth_cb is not None:
         return CallbackTokens(settings)
     if settings.enable_sasl_oauthbearer_unsecure_jwt:

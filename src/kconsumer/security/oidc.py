@@ -69,7 +69,7 @@ class OidcTokens:
 
     def _turn(self, consumer: weakref.ref[ConsumerCore]) -> float:
         """Fetches a token and hands it over; seconds until the next one is due. Raises nothing: without this thread the
-        consumer would lose its brokers when its token expires, and nobody would know why."""
+        consumer would lose its brokers when its token expires, without a reported cause."""
         try:
             token, life_ms = self._fetch()
             owner = _open_one(consumer)
@@ -83,7 +83,7 @@ class OidcTokens:
         return min(max(life_ms / 1000 * _REFRESH_AT, _FIRST_RETRY_S), threading.TIMEOUT_MAX)
 
     def _failed(self, consumer: weakref.ref[ConsumerCore], why: str) -> float:
-        """Tells of a problem that is news; seconds until the next attempt."""
+        """Report a problem if it is new; return the seconds until the next attempt."""
         problem = f"no OAUTHBEARER token from {self._endpoint.shown}: {_in_one_line(why)}"
         owner = _open_one(consumer)
         if owner is not None and problem != self._told:
@@ -147,7 +147,7 @@ def _token_in(body: bytes) -> tuple[str, int]:
     if expires_at is None:
         life_s = _number(found.get("expires_in"))
         if life_s is None:
-            raise Refused("neither the token nor the response says when it expires")
+            raise Refused("neither the token nor the response states the expiry")
         expires_at = time.time() + life_s
     try:
         checked, life_ms, _ = check_token(token, expires_at)
@@ -188,7 +188,7 @@ def _number(value: object) -> float | None:
 
 
 def _error_in(body: bytes) -> str:
-    """What an OAuth error response says (RFC 6749 §5.2)."""
+    """Return the text of an OAuth error response (RFC 6749 §5.2)."""
     found = _json(body)
     if not isinstance(found, dict):
         return ""

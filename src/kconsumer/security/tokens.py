@@ -1,4 +1,4 @@
-"""What an OAUTHBEARER token must be, and what gives a consumer its tokens.
+"""The checks of an OAUTHBEARER token, and the interface of token sources.
 
 Owns: check_token, TokenSource. Threads: any. Never: obtains a token, names one in a message.
 """
@@ -30,11 +30,11 @@ def check_token(token: object, expires_at: object, extensions: object = None) ->
             names no token.
     """
     if not isinstance(token, str):
-        raise TypeError(f"an OAUTHBEARER token is a str, not {type(token).__name__}")
+        raise TypeError(f"an OAUTHBEARER token must be a str, not {type(token).__name__}")
     if isinstance(expires_at, bool) or not isinstance(expires_at, (int, float)):
-        raise TypeError(f"a token's expiry is a number of seconds since the epoch, not {type(expires_at).__name__}")
+        raise TypeError(f"the expiry of a token must be in seconds since the epoch, not {type(expires_at).__name__}")
     if not _TOKEN.fullmatch(token):
-        raise ValueError("an OAUTHBEARER token is printable ASCII, and not empty")
+        raise ValueError("an OAUTHBEARER token must be printable ASCII, and not empty")
     try:
         life_s = expires_at - time.time()
     except OverflowError:  # an int beyond every float
@@ -45,7 +45,7 @@ def check_token(token: object, expires_at: object, extensions: object = None) ->
 
 
 class TokenSource(Protocol):
-    """What gives a consumer its tokens."""
+    """A source of tokens for a consumer."""
 
     def start(self, consumer: ConsumerCore) -> Call[None]:
         """A call: the consumer has just been made. Raises where that must not succeed."""

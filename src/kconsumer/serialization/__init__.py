@@ -1,4 +1,4 @@
-"""Deserializers and what they are told about a field, in the form of confluent_kafka.serialization.
+"""Deserializers, and their context argument, in the form of confluent_kafka.serialization.
 
 Owns: SerializationContext, MessageField, Deserializer, DeserializerBuilder and the built-in deserializers.
 Threads: any (a built-in deserializer has no mutable state). Never: knows a consumer.
@@ -37,7 +37,7 @@ class MessageField(str, Enum):
 
 
 class SerializationContext:
-    """What a deserializer is told about the bytes it gets.
+    """Describes the bytes that a deserializer receives.
 
     Attributes:
         topic: topic of the message.
@@ -101,7 +101,7 @@ class _StructDeserializer(Deserializer):
         try:
             return self._FORMAT.unpack(value)[0]
         except struct.error as error:
-            raise SerializationError(f"{len(value)} bytes where {self._FORMAT.size} are needed") from error
+            raise SerializationError(f"expected {self._FORMAT.size} bytes, not {len(value)}") from error
 
 
 class DoubleDeserializer(_StructDeserializer):
@@ -137,7 +137,7 @@ class StringDeserializer(Deserializer):
         self.codec = codec
 
     def __call__(self, value: bytes | None, ctx: SerializationContext | None = None) -> str | None:
-        """The text; None for None. Raises SerializationError if `value` is no text in this encoding."""
+        """The text; None for None. Raises SerializationError if `value` is not text in this encoding."""
         if value is None:
             return None
         try:

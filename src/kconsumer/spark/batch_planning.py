@@ -16,7 +16,7 @@ from kconsumer.spark.pruning import Pruning
 
 
 def plan(options: ReadOptions, pruning: Pruning | None = None) -> list[OffsetRange]:
-    """What each task of a batch read reads; empty when there is nothing to read.
+    """Return the range of each task of a batch read; empty if there is nothing to read.
 
     Raises:
         ConfigurationError: the offsets given do not fit the partitions that there are.
@@ -55,10 +55,10 @@ def _at(offset: int, low: int, high: int) -> int:
 
 
 def _clamped(wanted: OffsetRange, low: int, high: int, loss: DataLoss) -> OffsetRange:
-    """What of a range there is."""
+    """Return the part of a range that exists."""
     there = f"the partition has offsets {low} to {high}"
     if wanted.start > wanted.end:
-        loss.report(wanted.place, wanted.start, f"{wanted} cannot be read: the start is behind the end")
+        loss.report(wanted.place, wanted.start, f"{wanted} cannot be read: the start is after the end")
     elif wanted.start < low and wanted.start < wanted.end:
         gone = f"{wanted} cannot be read: records before {low} are gone, {there}"
         loss.report(wanted.place, wanted.start, gone, lost=replace(wanted, end=min(low, wanted.end)))

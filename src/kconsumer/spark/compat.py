@@ -1,4 +1,4 @@
-"""What the PySpark that is installed can do.
+"""Features of the installed PySpark.
 
 Owns: VERSION, ADMISSION_CONTROL, require_data_sources. Threads: any. Never: imports more of PySpark than it looks at.
 """

@@ -40,7 +40,7 @@ def hear_at_once() -> None:
 
 
 class _Acknowledging:
-    """Has the kernel acknowledge the next piece at once. It forgets that with what we send, so it must be told after a
+    """Make the kernel acknowledge the next segment at once. It forgets this with each send, so it must be set after a
     task's last; all that is called between that and the next task is the daemon's collection of garbage."""
 
     def __init__(self, found: socket.socket) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class RangePartition(InputPartition):
-    """What one task reads."""
+    """The input of one task."""
 
     range: OffsetRange
 

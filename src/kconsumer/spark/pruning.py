@@ -23,7 +23,7 @@ _Test = tuple[str, Any]  # the name of a comparison, and what is compared with
 
 @dataclass
 class Pruning:
-    """What the filters that were pushed leave."""
+    """The ranges that remain after the pushed filters."""
 
     topics: list[_Test] = field(default_factory=list)
     partitions: list[_Test] = field(default_factory=list)
@@ -68,7 +68,7 @@ class Pruning:
             self.since_ms = since if self.since_ms is None else max(self.since_ms, since)
 
     def apply(self, ranges: Iterable[OffsetRange], reader: OffsetReader) -> list[OffsetRange]:
-        """What is left of the ranges. A timestamp costs one round of ListOffsets."""
+        """Return the remaining ranges. A timestamp costs one round of ListOffsets."""
         left = [self._shortened(found) for found in ranges
                 if _passes(found.topic, self.topics) and _passes(found.partition, self.partitions)]
         left = [found for found in left if found.size > 0]

@@ -41,5 +41,5 @@ def spark_schema(columns: Iterable[str]) -> StructType:
 
 
 def arrow_schema(columns: Iterable[str]) -> pa.Schema:
-    """What pyspark's to_arrow_schema() makes of spark_schema(), whose arguments differ between its versions."""
+    """Return the result of pyspark's to_arrow_schema() for spark_schema(); its arguments differ between versions."""
     return pa.schema([pa.field(name, _TYPES[name][1]) for name in columns])

@@ -1,7 +1,7 @@
 """The driver's side of a streaming query: offsets, triggers, tasks; and what its executors call.
 
 Owns: StreamReader, UnlimitedStreamReader. Threads: that of Spark's runner for the query, which keeps the reader for the
-query's life; read() runs on executors, on a copy. Never: keeps progress of its own: that is the checkpoint's.
+query's life; read() runs on executors, on a copy. Never: stores progress: the checkpoint does.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class StreamReader(DataSourceStreamReader):
-    """What every PySpark calls."""
+    """The methods that every PySpark calls."""
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
@@ -46,7 +46,7 @@ class StreamReader(DataSourceStreamReader):
         self._target: Progress | None = None  # all that a query with Trigger.AvailableNow reads
 
     def __getstate__(self) -> dict[str, Any]:
-        """What read() needs: every task has a copy, and nothing there may depend on what the driver knows."""
+        """The state for read(). Every task gets a copy, which must not depend on data of the driver."""
         return {"_options": self._options}
 
     # ---- Spark's calls
@@ -82,7 +82,7 @@ class StreamReader(DataSourceStreamReader):
     # ---- for the subclasses
 
     def _all_available(self, start: Progress) -> Progress:
-        """The ends of all partitions, and what is known of those that are not in `start`; one round of questions."""
+        """Return the ends of all partitions, and the data of partitions that are not in `start`, in one round."""
         if self._target is not None:
             return self._target
         found = self._look(start)

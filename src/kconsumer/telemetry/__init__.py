@@ -1,4 +1,4 @@
-"""What a consumer measures of itself.
+"""The measurements of a consumer.
 
 Threads: any. Never: holds a value: the core counts.
 """

@@ -1,4 +1,4 @@
-"""The names that Consumer.metrics() has: what each counts, in which unit, and where it comes from.
+"""The metrics of Consumer.metrics(): meaning, unit and source of each.
 
 Owns: METRICS, the one table (docs/metrics.md is made from it). Threads: any. Never: holds a value.
 """
@@ -11,7 +11,7 @@ __all__ = ["METRICS", "Metric", "Metrics"]
 
 
 class Metrics(TypedDict):
-    """What Consumer.metrics() returns; METRICS says what each is."""
+    """The result of Consumer.metrics(). METRICS describes each entry."""
 
     fetch_buffer_bytes: int
     fetch_reserved_bytes: int
@@ -46,7 +46,7 @@ class Metrics(TypedDict):
 
 
 class Metric(NamedTuple):
-    """One of them. `counter`: it only grows; else it is what holds at the moment."""
+    """One metric. `counter`: it only grows; else it is the current value."""
 
     name: str
     unit: str
@@ -62,7 +62,7 @@ def _timing(what: str, event: str, count: str, java: dict[str, str]) -> tuple[Me
         Metric(f"{what}_latency_us", "µs; -1: none yet", f"How long the latest {event} took.", "kconsumer only"),
         Metric(f"{what}_latency_max_us", "µs; -1: none yet", f"How long the longest {event} took.", java["max"]),
         Metric(f"{what}_latency_us_total", "µs",
-               f"How long all of them took together: its rate by that of `{what}s_total` is the average.",
+               f"Total time of all of them. Divide its rate by the rate of `{what}s_total` for the average.",
                java["total"], counter=True),
     )
 
@@ -70,15 +70,15 @@ def _timing(what: str, event: str, count: str, java: dict[str, str]) -> tuple[Me
 SECTIONS: tuple[tuple[str, tuple[Metric, ...]], ...] = (
     ("Fetching", (
         Metric("fetch_buffer_bytes", "bytes",
-               "Memory of fetched data: undelivered, inflated, and what batches that the application keeps pin."),
-        Metric("fetch_reserved_bytes", "bytes", "What Fetch requests in flight may bring at most."),
-        Metric("fetch_buffer_records", "records", "Decoded and not yet returned; without what paused partitions hold."),
+               "Memory of fetched data: undelivered, inflated, and pinned by batches that the application keeps."),
+        Metric("fetch_reserved_bytes", "bytes", "Upper bound of the data that Fetch requests in flight may return."),
+        Metric("fetch_buffer_records", "records", "Decoded records not yet returned, without paused partitions."),
         Metric("fetches_total", "count", "Fetch requests sent.", "Java's `fetch-total`", counter=True),
-        Metric("fetched_bytes_total", "bytes", "Fetch responses received, as they came (compressed).",
+        Metric("fetched_bytes_total", "bytes", "Fetch responses received (compressed).",
                "Java's `bytes-consumed-total`", counter=True),
         Metric("fetched_records_total", "records", "Records decoded.", "Java's `records-consumed-total`", counter=True),
         Metric("fetch_stalls_total", "count",
-               "Times that a Fetch was held back because `fetch.buffer.memory` was full.", counter=True),
+               "Times that a Fetch was delayed because `fetch.buffer.memory` was full.", counter=True),
         Metric("bad_batches_total", "count",
                "Times that a batch could not be read: the broker reported it as corrupt, its CRC was wrong, its bytes "
                "could not be decoded, or there was no memory for it. Each is fetched again before the partition stops.",
@@ -91,21 +91,21 @@ SECTIONS: tuple[tuple[str, tuple[Metric, ...]], ...] = (
     ("Polling", (
         Metric("poll_waits_total", "count",
                "Times that poll, consume, consume_batch or iteration had nothing to return and waited.", counter=True),
-        Metric("poll_idle_us_total", "µs", "How long they waited together.", counter=True),
+        Metric("poll_idle_us_total", "µs", "Total time of these waits.", counter=True),
         Metric("poll_idle_ratio", "0 to 1",
-               "The share of its time that the application spent in such waits, of the last 30 to 60 seconds (or since "
-               "the consumer was made): 0 means that it cannot keep up with what arrives.",
+               "Share of the last 30 to 60 seconds (or since the consumer started) that the application spent in these "
+               "waits. 0 means that the application cannot keep up.",
                "KIP-517 (`poll-idle-ratio-avg`)"),
     )),
     ("Partitions", (
         Metric("assigned_partitions", "count", "Partitions of the assignment.", "Java's `assigned-partitions`"),
         Metric("stopped_partitions", "dict of (topic, partition) → text",
-               "Partitions that deliver nothing until a seek, and why: a batch that stayed unreadable, or no valid "
-               "offset under `auto.offset.reset=error`."),
+               "Partitions that deliver no records until a seek, and the reason: a batch stayed unreadable, or no "
+               "valid offset under `auto.offset.reset=error`."),
         Metric("records_lag", "dict of (topic, partition) → records, or None",
                "What `lag(timeout=0)` returns: per assigned partition, records between the position and the end, as "
-               "the latest fetch told; None where that is not known yet.", "KIP-92 (`records-lag`)"),
-        Metric("records_lag_max", "records; -1: none is known", "The largest of them.", "Java's `records-lag-max`"),
+               "the latest fetch reported; None if not known yet.", "KIP-92 (`records-lag`)"),
+        Metric("records_lag_max", "records; -1: none is known", "The largest lag.", "Java's `records-lag-max`"),
     )),
     ("Group", (
         *_timing("rebalance", "rebalance",

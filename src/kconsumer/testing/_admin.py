@@ -71,7 +71,7 @@ class Admin:
         if self._release.numbers < (2, 2):
             if self._zookeeper is None:
                 raise MissingToolError(
-                    f"Kafka {self._release.text} has no topic command over the network: "
+                    f"Kafka {self._release.text} has no topic command that works over the network: "
                     "pip install 'kconsumer[testing]' installs confluent-kafka, which can"
                 )
             where = ["--zookeeper", self._zookeeper]

@@ -166,7 +166,7 @@ def _fetch(release: Release, home: Path) -> None:
     maven = shutil.which("mvn")
     if maven is None:
         hint = _INSTALL_HINT.format(debian="maven", brew="maven")
-        raise MissingToolError(f"Maven fetches Kafka {release.text} the first time, but there is no 'mvn'. {hint}")
+        raise MissingToolError(f"cannot fetch Kafka {release.text}: Maven ('mvn') is not installed. {hint}")
     # Filled beside its final place and renamed, so that a directory that exists is complete.
     with tempfile.TemporaryDirectory(prefix=f"{home.name}.", dir=home.parent) as scratch:
         work = Path(scratch) / "kafka"

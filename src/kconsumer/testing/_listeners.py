@@ -40,12 +40,13 @@ def read_listeners(given: Mapping[str, Mapping[str, object]]) -> tuple[Listener,
 
 def _read(name: str, properties: Mapping[str, object]) -> Listener:
     if name in _OURS or not re.fullmatch("[A-Z][A-Z0-9_]*", name):
-        raise ValueError(f"a listener's name is in capitals and none of {', '.join(_OURS)}: not {name!r}")
+        raise ValueError(f"invalid listener name {name!r}: expected capitals, and not {' or '.join(_OURS)}")
     others = dict(properties)
     protocol = str(others.pop("security.protocol", name)).upper()
     host = str(others.pop("host", "127.0.0.1"))
     if protocol not in PROTOCOLS:
-        raise ValueError(f"listener {name}: give security.protocol, one of {', '.join(PROTOCOLS)}: not {protocol!r}")
+        raise ValueError(f"invalid security.protocol {protocol!r} of listener {name}: expected one of "
+                         f"{', '.join(PROTOCOLS)}")
     return Listener(name, protocol, host, others)
 
 

@@ -16,7 +16,7 @@ _LARGEST_ANSWER = 64 * 1024 * 1024
 
 @dataclass
 class TopicView:
-    """What a broker says of one topic: its error code, and the leader per partition (-1: none)."""
+    """The state of a topic as one broker reports it: error code, and leader per partition (-1: none)."""
 
     error: int
     leaders: dict[int, int]
@@ -24,7 +24,7 @@ class TopicView:
 
 @dataclass
 class ClusterView:
-    """What one broker knows: ids of live brokers, and all topics."""
+    """The cluster as one broker reports it: ids of live brokers, and all topics."""
 
     brokers: set[int] = field(default_factory=set)
     topics: dict[str, TopicView] = field(default_factory=dict)

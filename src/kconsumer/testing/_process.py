@@ -1,4 +1,4 @@
-"""Owns: child processes that cannot outlive this one, and loopback ports that nobody else can take.
+"""Owns: child processes that cannot outlive this one, and loopback ports that no other process can take.
 
 Threads: one at a time, that of the cluster's owner. Never: knows Kafka.
 """
@@ -20,7 +20,7 @@ class Ports:
     """Ports on 127.0.0.1, held for the life of the cluster.
 
     On Linux a socket that is bound with SO_REUSEADDR but does not listen keeps the kernel from giving its port to
-    anybody else, while a server that names the port may still bind it: no race, also across a broker's restart.
+    any other process, while a server that names the port may still bind it: no race, also across a broker's restart.
     Elsewhere the port is only chosen (and could in theory be taken before the broker binds it).
     """
 

@@ -22,7 +22,7 @@ def confluent(module: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise MissingToolError(
-            f"{module} is needed here ({error}): pip install 'kconsumer[testing]' installs confluent-kafka"
+            f"this needs {module} ({error}): pip install 'kconsumer[testing]' installs confluent-kafka"
         ) from error
 
 
@@ -30,7 +30,7 @@ def _arguments(record: Record) -> dict[str, Any]:
     if isinstance(record, Mapping):
         unknown = set(record) - _FIELDS
         if unknown:
-            raise ValueError(f"a record has the fields {sorted(_FIELDS)}, not {sorted(unknown)}")
+            raise ValueError(f"unknown fields {sorted(unknown)} of a record: expected {sorted(_FIELDS)}")
         return dict(record)
     if isinstance(record, tuple):
         key, value = record
@@ -89,6 +89,6 @@ def watermarks(bootstrap_servers: str, topic: str, timeout_s: float) -> dict[int
             for partition in sorted(found.partitions)
         }
     except kafka.KafkaException as error:
-        raise ClusterError(f"no watermarks of {topic}: {error}") from error
+        raise ClusterError(f"cannot fetch the watermarks of {topic}: {error}") from error
     finally:
         consumer.close()

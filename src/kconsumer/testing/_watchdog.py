@@ -1,6 +1,6 @@
 """Owns: the end of a test cluster whose Python process died: kills its brokers, removes its files.
 
-Threads: a process of its own, run as a script. It reads commands from a pipe: ``+PID`` and ``-PID`` (watch, forget a
+Threads: a separate process, run as a script. It reads commands from a pipe: ``+PID`` and ``-PID`` (watch, forget a
 process), ``rm PATH`` (a directory to remove at the end). When the pipe ends, or its parent is gone (a forked child may
 still hold the pipe open), it kills what it watches. Its argument is the parent's pid: asking for it at the start could
 already be too late.

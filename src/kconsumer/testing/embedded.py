@@ -1,6 +1,6 @@
 """Owns: EmbeddedCluster, Kafka brokers inside this process, for tests that need no Java.
 
-Threads: one at a time; librdkafka serves the brokers on threads of its own. Never: used for figures: it is slow.
+Threads: one at a time; librdkafka serves the brokers on its own threads. Never: used for figures: it is slow.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ class EmbeddedCluster:
     """Kafka brokers on loopback inside this process: a context manager, up in milliseconds, without Java.
 
     It is the mock cluster of librdkafka. It speaks the protocols of consumers, producers and groups (classic and
-    KIP-848), but it is no Kafka: no fetch sessions, no compaction, no security, everything in memory. **It keeps about
+    KIP-848), but it is not a full Kafka: no fetch sessions, no compaction, no security, all in memory. **It keeps about
     5 MiB per partition and silently drops what is older**: after loading more, ask watermarks() whether the low ones
     are still 0. Brokers have the ids 1 … ``brokers``. Topics that are asked for but do not exist are created (4
     partitions), as clients that allow it expect.
 
     Args:
-        brokers: how many.
+        brokers: number of brokers.
         racks: the rack of each.
 
     Operations raise ClusterError (a RuntimeError) when librdkafka refuses them, RuntimeError on a stopped cluster or in
@@ -71,7 +71,7 @@ class EmbeddedCluster:
         if brokers < 1:
             raise ValueError(f"brokers must be at least 1, not {brokers}")
         if racks is not None and len(racks) != brokers:
-            raise ValueError(f"racks must name one rack per broker: {len(racks)} for {brokers}")
+            raise ValueError(f"expected one rack per broker: {len(racks)} racks for {brokers} brokers")
         self._count = brokers
         self._racks = list(racks or [])
         self._mock: MockCluster | None = None
@@ -116,7 +116,8 @@ class EmbeddedCluster:
         """Create a topic. ``replication`` is by default 3, or what there are brokers for."""
         replicas = min(3, self._count) if replication is None else replication
         if partitions < 1 or not 1 <= replicas <= self._count:
-            raise ValueError(f"a topic has partitions and 1 to {self._count} replicas, not {partitions} and {replicas}")
+            raise ValueError(f"expected at least 1 partition and 1 to {self._count} replicas, not {partitions} and "
+                             f"{replicas}")
         code = self._core.topic_create(name, partitions, replicas)
         self._check(f"create topic {name}", code)
 
@@ -189,7 +190,7 @@ class EmbeddedCluster:
         self._check("bring the broker up", self._core.broker_up(_ALL if broker is None else broker))
 
     def add_broker(self, broker: int) -> None:
-        """Add a broker with this id; partitions are spread anew."""
+        """Add a broker with this id; partitions are distributed again."""
         self._check(f"add broker {broker}", self._core.broker_add(broker))
 
     def decommission(self, broker: int) -> None:

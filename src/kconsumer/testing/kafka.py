@@ -1,6 +1,6 @@
 """Owns: KafkaCluster, a real Kafka of one to several brokers on loopback, for tests and benchmarks.
 
-Threads: one at a time; the brokers are processes of their own. Never: outlives the Python process (see _watchdog).
+Threads: one at a time; the brokers are separate processes. Never: outlives the Python process (see _watchdog).
 """
 
 from __future__ import annotations
@@ -82,13 +82,13 @@ class KafkaCluster:
 
     Args:
         brokers: how many; each is also a controller (KRaft), so 3 survive the loss of one.
-        version: Kafka's version; those before 3.3 get a ZooKeeper of their own.
+        version: Kafka's version; versions before 3.3 run with a ZooKeeper.
         config: broker properties, over the defaults (which keep every record for ever: ``log.retention.ms=-1``).
         racks: ``broker.rack`` of each broker; also lets consumers fetch from the replica in their rack (KIP-392).
         heap: ``-Xmx`` of each broker.
         listeners: further listeners by name, each with its properties (``ssl.keystore.location`` …). Two of these are
             not the broker's: ``security.protocol``, which is the name where it is not given, and ``host``, what clients
-            are told to connect to (127.0.0.1). The plain listener stays, for the cluster's own use.
+            connect to (127.0.0.1). The plain listener stays, for the cluster's own use.
         java_options: further options of each broker's JVM.
         quick_start: brokers, and what run_java() runs, start with half the CPU time, as only the JVM's first compiler
             works (C1). For what lasts long or is measured: False.
@@ -115,7 +115,7 @@ class KafkaCluster:
         if brokers < 1:
             raise ValueError(f"brokers must be at least 1, not {brokers}")
         if racks is not None and len(racks) != brokers:
-            raise ValueError(f"racks must name one rack per broker: {len(racks)} for {brokers}")
+            raise ValueError(f"expected one rack per broker: {len(racks)} racks for {brokers} brokers")
         self.version = version
         self._release = Release(version)
         self._count = brokers
@@ -203,7 +203,7 @@ class KafkaCluster:
             return self.bootstrap_servers
         hosts = {known.name: known.host for known in self._listeners}
         if listener not in hosts:
-            raise ValueError(f"listeners are PLAINTEXT {' '.join(hosts)}: not {listener!r}")
+            raise ValueError(f"unknown listener {listener!r}: expected PLAINTEXT {' '.join(hosts)}")
         return ",".join(f"{hosts[listener]}:{broker.ports[listener]}" for broker in self._started())
 
     @property
@@ -280,9 +280,9 @@ class KafkaCluster:
         for address in self._addresses():
             found = _probe.metadata(address).topics.get(topic)
             if found is None:
-                raise ClusterError(f"no topic {topic}")
+                raise ClusterError(f"topic {topic} does not exist")
             return found.leaders
-        raise ClusterError("no broker of the cluster runs")
+        raise ClusterError("no broker of the cluster is running")
 
     def produce(
         self,
@@ -333,7 +333,7 @@ class KafkaCluster:
 
     def _started(self) -> list[_Broker]:
         if not self._brokers:
-            raise ClusterError(f"an external cluster ({EXTERNAL}) is not ours to control" if self._external
+            raise ClusterError(f"cannot control an external cluster ({EXTERNAL})" if self._external
                                else "the cluster is not started")
         return self._brokers
 
@@ -341,7 +341,7 @@ class KafkaCluster:
         for broker in self._started():
             if broker.id == number:
                 return broker
-        raise ValueError(f"brokers are 1 to {self._count}, not {number}")
+        raise ValueError(f"unknown broker {number}: expected 1 to {self._count}")
 
     def _own_children(self) -> Children:
         assert self._children is not None
@@ -350,7 +350,7 @@ class KafkaCluster:
     def _process(self, number: int) -> subprocess.Popen[bytes]:
         broker = self._broker(number)
         if not broker.running or broker.process is None:
-            raise ClusterError(f"broker {number} does not run")
+            raise ClusterError(f"broker {number} is not running")
         return broker.process
 
     def _admin(self) -> Admin:
@@ -495,7 +495,7 @@ class KafkaCluster:
 
 
 def _incomplete(view: _probe.ClusterView, name: str, partitions: int, all_led: bool) -> str:
-    """What is missing from a broker's view of a topic; empty when nothing is."""
+    """Return the part of a topic that a broker does not know yet; empty if it knows all."""
     topic = view.topics.get(name)
     if topic is None or len(topic.leaders) != partitions:
         return f"it does not know all of topic {name}"

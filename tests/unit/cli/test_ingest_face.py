@@ -155,7 +155,7 @@ def test_format_and_path_now_and_before(given, found, said, capsys):
 
 @pytest.mark.parametrize(("output", "path", "table", "old_format", "said"), [
     ("delta", None, None, None, "give -O PATH or --table"),
-    ("delta", "out", None, "json", "-o and --format both give the format"),
+    ("delta", "out", None, "json", "-o and --format both set the format"),
 ])
 def test_a_format_without_a_path_is_not_taken_for_one(output, path, table, old_format, said):
     with pytest.raises(click.UsageError, match=said):

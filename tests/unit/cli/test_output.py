@@ -25,14 +25,14 @@ def test_fields_stand_where_they_were_written():
 
 @pytest.mark.parametrize("template", ["%", "%x", "% k", "\\", r"\q", r"\x1", r"\xzz"])
 def test_what_means_nothing_is_refused(template: str):
-    with pytest.raises(click.UsageError, match="means nothing"):
+    with pytest.raises(click.UsageError, match="unknown escape"):
         parse_format(template, "utf-8", "utf-8")
 
 
 @pytest.mark.parametrize("kind", ["arrow", "parquet"])
 def test_binary_output_is_not_for_a_terminal(kind: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    with pytest.raises(click.UsageError, match="not for a terminal"):
+    with pytest.raises(click.UsageError, match=r"cannot write .* to a terminal"):
         open_writer(kind, None, None, "utf-8", "utf-8")
 
 

@@ -49,9 +49,9 @@ def test_lines_are_counted_and_comments_left_out():
 @pytest.mark.parametrize(("text", "said"), [
     ("x=1\n=secret", "line 2: expected name=value"),
     (": secret", "line 1: expected name=value"),
-    (r"p=se\cret", "line 1: a backslash before a letter"),
-    (r"p=\u12x4secret", "line 1: a backslash before a letter"),
-    ("x=1\np=\\\n  se\\cret", "line 2: a backslash before a letter"),
+    (r"p=se\cret", "line 1: unknown escape of a letter"),
+    (r"p=\u12x4secret", "line 1: unknown escape of a letter"),
+    ("x=1\np=\\\n  se\\cret", "line 2: unknown escape of a letter"),
 ])
 def test_what_is_refused_is_named_by_line_and_not_by_value(text: str, said: str):
     with pytest.raises(PropertiesError) as caught:

@@ -399,7 +399,7 @@ def test_an_assignor_that_raises_is_named_and_asked_again(member, noted):
 
 
 @pytest.mark.parametrize(("result", "reason"), [
-    ({"z": []}, "'z' is no member of the group"),
+    ({"z": []}, "'z' is not a member of the group"),
     ({"m1": [TopicPartition("t", 3)]}, r"t \[3\] to member m1: there is no such partition"),
     ({"m1": [TopicPartition("x", 0)]}, "there is no such partition"),
     ({"m1": [TopicPartition("t", 0)], "m2": [TopicPartition("t", 0)]}, "already given to member m1"),

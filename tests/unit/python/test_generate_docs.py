@@ -50,7 +50,26 @@ def test_the_page_holds_the_whole_table(tool: ModuleType) -> None:
     assert [name for name in BY_NAME if f"`{name}`" not in text] == []
     assert [prop.name for prop in PROPERTIES if prop.reason and prop.reason.replace("|", "\\|") not in text
             and prop.scope.value == "consumer"] == []  # fmt: skip
-    assert all(line.count("|") - line.count("\\|") == 7 for line in text.splitlines() if line.startswith("|"))
+    columns = 0
+    for line in text.splitlines():
+        cells = line.count("|") - line.count("\\|")
+        assert cells == columns or not columns or not line
+        columns = cells if line.startswith("|") else 0
+
+
+def test_the_page_begins_with_the_properties_that_matter_and_keeps_the_others_apart(tool: ModuleType) -> None:
+    parts = dict(part.split("\n", 1) for part in tool.page().split("\n## ")[1:])
+    first, *_, accepted, refused = parts
+    assert (first, accepted, refused) == ("The properties that matter", "Accepted properties", "Refused properties")
+    assert len(tool.IMPORTANT) == 15 == parts[first].count("\n| `")
+    for prop in PROPERTIES:
+        where = [title for title, text in parts.items() if title != first and f"\n| `{prop.name}`" in text]
+        if prop.scope.value == "producer":
+            assert f"`{prop.name}`" in parts[accepted]
+        elif prop.status.value == "honoured":
+            assert len(where) == 1 and where[0] not in (accepted, refused), prop.name
+        else:
+            assert where == [accepted if prop.status.value == "accepted" else refused], prop.name
 
 
 def test_check_finds_a_diagram_that_is_not_up_to_date(

@@ -91,7 +91,7 @@ def test_without_java_the_cluster_says_what_to_install(tools: Tools, monkeypatch
 
 def test_without_maven_it_says_what_to_install(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tools.bin))
-    with pytest.raises(MissingToolError, match=r"Maven fetches Kafka 4.3.1 the first time.*apt-get install maven"):
+    with pytest.raises(MissingToolError, match=r"cannot fetch Kafka 4.3.1: .*not installed.*apt-get install maven"):
         install()
     assert not (tools.cache / "kconsumer" / "kafka-4.3.1").exists()
 
@@ -171,7 +171,7 @@ def produce_nowhere(records: list[object]) -> None:
 
 
 def test_records_have_known_fields() -> None:
-    with pytest.raises(ValueError, match=r"not \['vale'\]"):
+    with pytest.raises(ValueError, match=r"unknown fields \['vale'\] of a record"):
         produce_nowhere([{"vale": b"x"}])
 
 

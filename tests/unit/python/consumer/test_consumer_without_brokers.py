@@ -166,7 +166,7 @@ def test_an_error_cb_that_raises_in_close_is_logged(caplog):
     inside.tell_error(consumer, KafkaError._TRANSPORT)
     consumer.close()
     (record,) = [record for record in caplog.records if record.levelno == logging.ERROR]
-    assert record.getMessage() == "error_cb raised while the consumer was being closed"
+    assert record.getMessage() == "error_cb raised an exception while the consumer was closing"
     assert isinstance(record.exc_info[1], ValueError)
     with pytest.raises(RuntimeError, match="Consumer closed"):
         consumer.poll(0)

@@ -210,12 +210,12 @@ def test_builders_see_everything_and_keep_what_they_take() -> None:
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"key.deserializer": 5}, "key.deserializer: 5 is not valid: expected a callable"),
+        ({"key.deserializer": 5}, "invalid value 5 for key.deserializer: expected a callable"),
         (
             {"value.deserializer": StringDeserializer(), "value.deserializer.builder": Builder("", Recorder())},
             "value.deserializer and value.deserializer.builder are both set",
         ),
-        ({"key.deserializer.builder": Builder("", 5)}, "key.deserializer: 5 is not valid"),
+        ({"key.deserializer.builder": Builder("", 5)}, "invalid value 5 for key.deserializer"),
     ],
 )
 def test_wrong_deserializers(config: dict[str, Any], message: str) -> None:

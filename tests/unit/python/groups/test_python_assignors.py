@@ -59,7 +59,7 @@ def test_every_member_gets_an_assignment():
 
 
 @pytest.mark.parametrize(("result", "reason"), [
-    ({"z": []}, "'z' is no member of the group"),
+    ({"z": []}, "'z' is not a member of the group"),
     ({"x": parts("a3")}, r"a \[3\] to member x: there is no such partition"),
     ({"x": parts("a-1")}, "there is no such partition"),
     ({"x": parts("c0")}, "there is no such partition"),

@@ -142,11 +142,11 @@ FAILURES = {
     "cut off in the middle of success": (response(200, token_body(), length=10_000), "bytes early"),
     "nested": (response(200, DEEP), "is not JSON"),
     "nested in an error": (response(400, DEEP), "HTTP status 400"),
-    "nested in a token": (response(200, token_body(access_token=jwt(DEEP), expires_in=None)), "says when it expires"),
+    "nested in a token": (response(200, token_body(access_token=jwt(DEEP), expires_in=None)), "states the expiry"),
     "no HTTP": (b"\0\1\2\3\r\n\r\n", "no OAUTHBEARER token"),
     "headers without end": (b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 1000, "no OAUTHBEARER token"),
     "half a surrogate pair": (response(400, b'{"error": "\\ud800"}'), "\\ud800"),
-    "not a number": (response(200, b'{"access_token": "t", "expires_in": NaN}'), "says when it expires"),
+    "not a number": (response(200, b'{"access_token": "t", "expires_in": NaN}'), "states the expiry"),
     "expired for ever": (response(200, token_body(expires_in=-(10**400))), "has expired"),
     "a long body": (response(200, b" " * (1 << 20) + token_body()), "longer than 1048576 bytes"),
     "a redirect": (response(302, b"", "Location: http://127.0.0.1:9/"), "redirects"),
@@ -413,7 +413,7 @@ def test_a_response_that_drips_is_ended() -> None:
     stopped = threading.Event()
     with provider(drip) as one:
         endpoint = https.Endpoint(f"http://127.0.0.1:{one.port}/", ssl.create_default_context(), total_s=0.5)
-        with pytest.raises(https.Refused, match="no whole response within"):
+        with pytest.raises(https.Refused, match="no complete response within"):
             endpoint.post(b"", {}, 100)
         stopped.set()
 
@@ -434,6 +434,6 @@ def test_a_handshake_that_drips_is_ended() -> None:
         threading.Thread(target=drip, daemon=True).start()
         port = listener.getsockname()[1]
         endpoint = https.Endpoint(f"https://localhost:{port}/", ssl.create_default_context(), total_s=0.5)
-        with pytest.raises(https.Refused, match="no whole response within"):
+        with pytest.raises(https.Refused, match="no complete response within"):
             endpoint.post(b"", {}, 100)
         stopped.set()

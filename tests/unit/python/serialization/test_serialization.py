@@ -39,7 +39,7 @@ def test_the_codec_has_confluent_kafkas_name() -> None:
 
 
 def test_a_wrong_length_is_named() -> None:
-    with pytest.raises(ours.SerializationError, match="3 bytes where 4 are needed"):
+    with pytest.raises(ours.SerializationError, match="expected 4 bytes, not 3"):
         ours.IntegerDeserializer()(b"abc")
 
 
