@@ -30,16 +30,17 @@ class Methods(LoopCalls):
         on_revoke: Rebalanced | None = None,
         on_lost: Rebalanced | None = None,
     ) -> None:
-        """Join the group and read what it assigns of the topics. Replaces an earlier subscription.
+        """Join the group and read the partitions that it assigns. Replaces an earlier subscription.
 
         Args:
             topics: at least one name, or patterns that begin with ``^``: POSIX extended regular expressions under
                 ``group.protocol=classic``, found anywhere after the ``^``; RE2 under ``consumer``, matched by the
                 broker against whole names (``^logs.*``, not ``^logs``).
-            on_assign: called with (consumer, list of TopicPartition) when partitions are given; where it does not call
-                assign() or incremental_assign(), that is done for it.
-            on_revoke: called so before partitions go; what it does not unassign is unassigned after it.
-            on_lost: called so when partitions are gone already, the member having been fenced; on_revoke if not given.
+            on_assign: called with (consumer, list of TopicPartition) for new partitions. If it does not call assign()
+                or incremental_assign(), the consumer does.
+            on_revoke: called likewise before partitions are revoked. The consumer unassigns them afterwards if the
+                callback has not.
+            on_lost: called likewise when the member was fenced and its partitions are lost. Default: on_revoke.
 
         The callbacks run inside poll, consume, consume_batch, close and unsubscribe.
 
@@ -52,23 +53,25 @@ class Methods(LoopCalls):
         self._inner.subscribe(topics, on_assign, on_revoke, on_lost)
 
     async def subscription(self) -> list[str]:
-        """The names and patterns of the latest subscribe(), in its order; empty where there is no subscription."""
+        """Return the names and patterns of the latest subscribe(), in its order; empty without a subscription."""
         self._enter()
         return self._inner.subscription()
 
     async def memberid(self) -> str | None:
-        """The member's id in the group, as the coordinator knows it; None while there is none. Under
-        ``group.protocol=consumer`` the consumer makes it itself, before it joins (KIP-1082)."""
+        """Return the id of this member in the group, or None before it has one.
+
+        With ``group.protocol=consumer`` the consumer creates the id before it joins (KIP-1082).
+        """
         self._enter()
         return self._inner.memberid()
 
     async def rebalance_protocol(self) -> str:
-        """``"EAGER"``, ``"COOPERATIVE"`` (so under ``group.protocol=consumer``), or ``"NONE"`` outside a group."""
+        """Return ``"EAGER"``, ``"COOPERATIVE"`` (``group.protocol=consumer`` too), or ``"NONE"`` outside a group."""
         self._enter()
         return self._inner.rebalance_protocol()
 
     async def consumer_group_metadata(self) -> bytes | None:
-        """What a transactional producer needs to commit this consumer's offsets
+        """Return the data that a transactional producer needs to commit this consumer's offsets
         (``confluent_kafka.Producer.send_offsets_to_transaction``): librdkafka's serialized form. None without a
         ``group.id``."""
         self._enter()
@@ -77,11 +80,11 @@ class Methods(LoopCalls):
     async def store_offsets(
         self, message: Message | None=None, offsets: Iterable[TopicPartition] | None=None
     ) -> None:
-        """Store offsets to be committed by the next commit() without arguments or automatic commit.
+        """Store offsets for the next commit() without arguments, or the next automatic commit.
 
         Args:
-            message: the offset after it; or a RecordBatch.
-            offsets: these.
+            message: store the offset after this Message, or after the last records of this RecordBatch.
+            offsets: store these.
 
         Raises:
             KafkaException: ``enable.auto.offset.store`` is on (_INVALID_ARG); none of the partitions is assigned
@@ -92,12 +95,14 @@ class Methods(LoopCalls):
         self._inner.store_offsets(message, offsets)
 
     async def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Replace the assignment; each partition starts at its ``offset`` (absolute or OFFSET_*), or where none is
-        given at the group's committed offset, and where there is none as ``auto.offset.reset`` says. What stands to be
-        committed of the partitions that go is committed (``enable.auto.commit``).
+        """Replace the assignment.
+
+        Each partition starts at its ``offset`` (absolute or OFFSET_*). Without one it starts at the group's committed
+        offset, and without that at the position that ``auto.offset.reset`` defines. With ``enable.auto.commit`` the
+        offsets of the removed partitions are committed first.
 
         Raises:
-            KafkaException: a partition is named twice (_INVALID_ARG); the group rebalances cooperatively (_STATE).
+            KafkaException: a partition is listed twice (_INVALID_ARG); the group rebalances cooperatively (_STATE).
             RuntimeError: the consumer is closed.
             TypeError: not an iterable of TopicPartition.
         """
@@ -105,7 +110,7 @@ class Methods(LoopCalls):
         self._inner.assign(partitions)
 
     async def unassign(self) -> None:
-        """Drop the whole assignment. Raises as assign()."""
+        """Remove all partitions from the assignment. Raises as assign()."""
         self._enter()
         self._inner.unassign()
 
@@ -113,8 +118,8 @@ class Methods(LoopCalls):
         """Add partitions to the assignment.
 
         Raises:
-            KafkaException: one is assigned already (_CONFLICT), the group rebalances eagerly (_STATE); nothing is
-                changed then.
+            KafkaException: a partition is already assigned (_CONFLICT), or the group rebalances eagerly (_STATE). The
+                assignment stays as it was.
         """
         self._enter()
         self._inner.incremental_assign(partitions)
@@ -123,64 +128,69 @@ class Methods(LoopCalls):
         """Remove partitions from the assignment.
 
         Raises:
-            KafkaException: one is not assigned (_INVALID_ARG), the group rebalances eagerly (_STATE); nothing is
-                changed then.
+            KafkaException: a partition is not assigned (_INVALID_ARG), or the group rebalances eagerly (_STATE). The
+                assignment stays as it was.
         """
         self._enter()
         self._inner.incremental_unassign(partitions)
 
     async def assignment(self) -> list[TopicPartition]:
-        """The assigned partitions in the order they were given, each with the offset that was given with it."""
+        """Return the assigned partitions in the order of the call that assigned them, with its offsets."""
         self._enter()
         return self._inner.assignment()
 
     async def seek(self, partition: TopicPartition) -> None:
-        """Go on at ``partition.offset`` (absolute or OFFSET_BEGINNING, OFFSET_END, OFFSET_TAIL).
+        """Continue at ``partition.offset`` (absolute, or OFFSET_BEGINNING, OFFSET_END, OFFSET_TAIL).
 
-        What is buffered of the partition is dropped.
+        Buffered records of the partition are dropped.
 
         Raises:
-            KafkaException: the partition is not assigned (_UNKNOWN_PARTITION where no partition of its topic ever was,
+            KafkaException: the partition is not assigned (_UNKNOWN_PARTITION if no partition of its topic ever was,
                 else _STATE); the consumer has no ``bootstrap.servers`` (_STATE); OFFSET_STORED (_INVALID_ARG).
         """
         self._enter()
         self._inner.seek(partition)
 
     async def seek_to_beginning(self, partitions: Iterable[TopicPartition] | None=None) -> None:
-        """Go on at the first record of the partitions (None: of all assigned). Raises as seek()."""
+        """Continue at the first record of the partitions (None: all assigned). Raises as seek()."""
         self._enter()
         self._inner.seek_to_beginning(partitions)
 
     async def seek_to_end(self, partitions: Iterable[TopicPartition] | None=None) -> None:
-        """Go on behind the last record of the partitions (None: of all assigned). Raises as seek()."""
+        """Continue after the last record of the partitions (None: all assigned). Raises as seek()."""
         self._enter()
         self._inner.seek_to_end(partitions)
 
     async def position(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """The offset after the last record returned, per partition; OFFSET_INVALID where none was since the assignment
-        or a seek, and where the partition is not assigned."""
+        """Return the offset after the last returned record, per partition.
+
+        OFFSET_INVALID for a partition that is not assigned, or without a returned record since then or since a seek.
+        """
         self._enter()
         return self._inner.position(partitions)
 
     async def pause(self, partitions: Iterable[TopicPartition]) -> None:
-        """Return no records of the partitions until resume(); what is buffered is kept. As in confluent_kafka, one
-        that is not assigned (any more) is passed over."""
+        """Return no records of the partitions until resume(). Buffered records are kept.
+
+        As in confluent_kafka, partitions that are not assigned are ignored.
+        """
         self._enter()
         self._inner.pause(partitions)
 
     async def resume(self, partitions: Iterable[TopicPartition]) -> None:
-        """End the pause; what is not assigned is passed over."""
+        """End the pause. Partitions that are not assigned are ignored."""
         self._enter()
         self._inner.resume(partitions)
 
     async def paused(self) -> list[TopicPartition]:
-        """The assigned partitions that are paused, in the order of assignment()."""
+        """Return the paused partitions, in the order of assignment()."""
         self._enter()
         return self._inner.paused()
 
     async def set_config(self, changes: Mapping[str, Any]) -> None:
-        """Change properties of the running fetcher: ``fetch.*``, ``max.partition.fetch.bytes``,
-        ``fetch.buffer.memory``.
+        """Change properties of the running consumer.
+
+        Those are ``fetch.*``, ``max.partition.fetch.bytes`` and ``fetch.buffer.memory``.
 
         Raises:
             ConfigurationError: a property cannot be changed while running, or its value is refused.
@@ -189,16 +199,17 @@ class Methods(LoopCalls):
         self._inner.set_config(changes)
 
     async def metrics(self) -> Metrics:
-        """Counters and gauges by name, with units and sources in docs/metrics.md and ``kconsumer.metrics.METRICS``.
+        """Return counters and gauges by name; docs/metrics.md and ``kconsumer.metrics.METRICS`` describe them.
 
-        From any thread, without asking the network thread or a broker. Names that end in ``_total`` only grow.
+        Thread-safe; sends no request. Names that end in ``_total`` only grow.
         """
         self._enter()
         return self._inner.metrics()
 
     async def set_sasl_credentials(self, username: str, password: str) -> None:
-        """Replace ``sasl.username`` and ``sasl.password`` (PLAIN, SCRAM). Connections that stand are kept; the next
-        ones, and those that authenticate anew, use these. From any thread.
+        """Replace ``sasl.username`` and ``sasl.password`` (PLAIN, SCRAM).
+
+        Open connections stay open. New connections and re-authentication use the new values. Thread-safe.
 
         Raises:
             KafkaException: the consumer does not use PLAIN or SCRAM (_STATE), or one of them cannot be used
@@ -211,7 +222,7 @@ class Methods(LoopCalls):
     async def set_oauth_token(
         self, token: str, lifetime_ms: int, principal: str='', extensions: Mapping[str, str] | None=None
     ) -> None:
-        """Set the OAUTHBEARER token that the next connections, and those that authenticate anew, use. From any thread.
+        """Set the OAUTHBEARER token for new connections and re-authentication. From any thread.
 
         Args:
             token: the token.
@@ -228,7 +239,7 @@ class Methods(LoopCalls):
         self._inner.set_oauth_token(token, lifetime_ms, principal, extensions)
 
     async def wakeup(self) -> None:
-        """Make the exclusive call that waits, or else the next one, raise WakeupError. From any thread."""
+        """Make the waiting call, or the next one, raise WakeupError. Thread-safe."""
         self._enter()
         self._inner.wakeup()
 
@@ -242,10 +253,10 @@ class Methods(LoopCalls):
         """Commit offsets to the group.
 
         Args:
-            message: commits the offset after it; or a RecordBatch: those after its last records.
-            offsets: commits these (``offset`` is the next one to be read; ``metadata`` goes with it).
-                With neither: what is stored (store_offsets), or was returned (``enable.auto.offset.store``).
-            asynchronous: True: return at once; the ``on_commit`` callback tells the outcome. False: wait for it.
+            message: commit the offset after this Message, or after the last records of this RecordBatch.
+            offsets: commit these (``offset`` is the next one to read; ``metadata`` is stored with it). Without
+                `message` and `offsets`: the stored offsets.
+            asynchronous: True: return at once; ``on_commit`` reports the result. False: wait for the result.
 
         Returns:
             None, or (not asynchronous) the list of TopicPartition with the ``error`` of each.
@@ -260,15 +271,15 @@ class Methods(LoopCalls):
     async def committed(
         self, partitions: Iterable[TopicPartition], timeout: float | None=None
     ) -> list[TopicPartition]:
-        """The group's committed offsets.
+        """Return the committed offsets of the group.
 
         Args:
-            partitions: of which.
-            timeout: seconds; None: ``default.api.timeout.ms`` if it is set, else no bound; negative: no bound.
+            partitions: the partitions.
+            timeout: seconds; None: ``default.api.timeout.ms`` if set, else no limit; negative: no limit.
 
         Returns:
-            list of TopicPartition: ``offset`` (OFFSET_INVALID where none is committed), ``metadata`` (None where none
-            was given), ``leader_epoch``, ``error``.
+            list of TopicPartition: ``offset`` (OFFSET_INVALID without a committed one), ``metadata`` (None without
+            one), ``leader_epoch``, ``error``.
 
         Raises:
             KafkaException: the coordinator's error, _TIMED_OUT.
@@ -286,16 +297,18 @@ class Methods(LoopCalls):
     async def lag(
         self, partitions: TopicPartition | Iterable[TopicPartition] | None=None, timeout: float | None=None
     ) -> int | dict[tuple[str, int], int | None] | None:
-        """Records between the position (where none was returned yet: where reading starts) and the end of the log;
-        with ``isolation.level=read_committed`` the end is the last stable offset.
+        """Return the number of records between the position and the end of the log.
 
-        Where a fetch has just told the end, nobody is asked: so it is while the partition is being read. Of the others
-        (paused, its broker gone, the buffer full for a while) the brokers are asked, in one request each.
+        Before the first record, the position is where reading starts. With ``isolation.level=read_committed`` the end
+        is the last stable offset.
+
+        While a partition is being read, its latest fetch reports the end, and no request is sent. For the others
+        (paused, without a reachable broker, or while the buffer is full) each broker gets one request.
 
         Args:
-            partitions: one TopicPartition, several, or None: all that are assigned.
-            timeout: seconds to wait for brokers; None: ``default.api.timeout.ms`` if it is set, else no bound; 0: none
-                is asked.
+            partitions: one TopicPartition, several, or None: all assigned.
+            timeout: seconds to wait for brokers; None: ``default.api.timeout.ms`` if set, else no limit; 0: send no
+                request.
 
         Returns:
             int, or of several a dict of (topic, partition) → int; what brokers do not tell in time is as the latest
@@ -306,12 +319,13 @@ class Methods(LoopCalls):
     async def get_watermark_offsets(
         self, partition: TopicPartition, timeout: float | None=None, cached: bool=False
     ) -> tuple[int, int]:
-        """The first offset of the partition and the one after its last; with ``isolation.level=read_committed`` the
-        last stable one, which transactions that are still open hold back.
+        """Return the low and high watermark of a partition.
+
+        With ``isolation.level=read_committed`` the high one is the last stable offset: open transactions hold it back.
 
         Args:
-            timeout: seconds; None: ``default.api.timeout.ms`` if it is set, else no bound.
-            cached: as the last fetch told, without asking; OFFSET_INVALID for what is not known.
+            timeout: seconds; None: ``default.api.timeout.ms`` if set, else no limit.
+            cached: use the values of the last fetch, without a request; OFFSET_INVALID for unknown ones.
 
         Returns:
             (low, high).
@@ -324,27 +338,26 @@ class Methods(LoopCalls):
     async def offsets_for_times(
         self, partitions: Iterable[TopicPartition], timeout: float | None=None
     ) -> list[TopicPartition]:
-        """The first offset whose timestamp is at least ``offset`` (milliseconds since the epoch), per partition.
+        """Return the first offset whose timestamp is at least ``offset`` (ms since the epoch), per partition.
 
-        Special times: -1 the end (as get_watermark_offsets() has it), -2 the beginning, -3 the record of the greatest
-        timestamp (KIP-734).
+        Special times: -1: the high watermark; -2: the low watermark; -3: the record with the latest time (KIP-734).
 
         Returns:
-            list of TopicPartition: ``offset`` is the answer (OFFSET_END where no record is that young), ``error`` set
-            where one of several failed (``offset`` is then the time asked for).
+            list of TopicPartition: ``offset`` is the result (OFFSET_END if there is no such record). If one of several
+            failed, its ``error`` is set and its ``offset`` is the requested time.
 
         Raises:
-            KafkaException: _TIMED_OUT and the like; the error of the first where all failed; no partition is given
+            KafkaException: _TIMED_OUT and the like; the first error if all failed; `partitions` is empty
                 (_INVALID_ARG).
         """
         return await self._call(self._inner._offsets_for_times_call(partitions, timeout))
 
     async def list_topics(self, topic: str | None=None, timeout: float | None=None) -> ClusterMetadata:
-        """The cluster's brokers and topics.
+        """Return the brokers and topics of the cluster.
 
         Args:
             topic: only this one; None: all.
-            timeout: seconds; None: ``default.api.timeout.ms`` if it is set, else no bound; negative: no bound.
+            timeout: seconds; None: ``default.api.timeout.ms`` if set, else no limit; negative: no limit.
 
         Raises:
             KafkaException: _TIMED_OUT and the like.
@@ -352,5 +365,5 @@ class Methods(LoopCalls):
         return await self._call(self._inner._list_topics_call(topic, timeout))
 
     async def cluster_id(self, timeout: float | None=None) -> str | None:
-        """The cluster's id: str, or None where the broker is too old to report one. Timeout as in list_topics()."""
+        """Return the id of the cluster, or None if the broker is too old to report it. Timeout as in list_topics()."""
         return await self._call(self._inner._cluster_id_call(timeout))
