@@ -17,7 +17,7 @@ PIP := $(PY) -m pip install -q --disable-pip-version-check
 SOURCES := $(wildcard src tests tools benchmarks examples setup.py)
 
 .DEFAULT_GOAL := build
-.PHONY: setup build debug test test-spark test-full cluster-test quicktest lint lint-files generate docs docs-deploy wheel wheel-test demo bench bench-decode bench-spark \
+.PHONY: setup build debug test test-spark test-full cluster-test quicktest lint lint-files generate docs docs-deploy wheel wheel-test demo bench bench-decode bench-spark bench-ingest \
         drop-in test-openssl-1.1.1 fuzz audit sanitize soak clean
 
 # A venv with the development tools and an editable install. The stamps make the second time quick.
@@ -132,6 +132,10 @@ bench-decode: build $(STAMPS)/extra-bench
 # Against Spark's own source, whose jars are fetched with Maven.
 bench-spark: build $(STAMPS)/extra-demo
 	$(PY) -m benchmarks.spark $(ARGS)
+
+# From topic to table: Spark's own pipeline and the direct engine.
+bench-ingest: build $(STAMPS)/extra-demo
+	$(PY) -m benchmarks.spark.ingest $(ARGS)
 
 $(STAMPS)/system-fuzz: tools/setup_system.sh
 	@mkdir -p $(STAMPS)

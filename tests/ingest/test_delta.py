@@ -21,7 +21,7 @@ from kconsumer.ingest.tables.delta import DeltaTable
 from kconsumer.ranges.offsets import Progress
 
 deltalake = pytest.importorskip("deltalake")
-SEEDS = 12
+SEEDS = 8
 
 
 class DyingDelta(DeltaTable):

@@ -31,14 +31,13 @@ _BROKERS: Final = ("bootstrap.servers", "metadata.broker.list")
 _START: Final = {"beginning": "earliest", "end": "latest"}
 _BYTES: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 # Options of the command that are Structured Streaming's alone, as click calls them, and as users do.
-_STREAMING: Final = {"checkpoint": "--checkpoint", "select": "--select", "sink": "--sink-option",
-                     "table": "--table"}
+_STREAMING: Final = {"checkpoint": "--checkpoint", "select": "--select", "sink": "--sink-option"}
 # Those of this engine alone.
 _DIRECT: Final = {"runner": "--runner", "workers": "--workers", "job": "--job", "metadata": "--metadata",
                   "nested": "--nested", "framing": "--framing", "registry": "--schema-registry",
                   "sort_by": "--sort-by", "codec": "--codec",
                   "file_size": "--target-file-size", "evolve": "--evolve", "storage": "--storage-option",
-                  "vacuum": "--vacuum", "compact": "--compact"}
+                  "catalog": "--catalog", "vacuum": "--vacuum", "compact": "--compact"}
 
 
 class _Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]
@@ -79,6 +78,9 @@ def direct_options(command: Callable[..., None]) -> Callable[..., None]:
                      help="direct: what happens to columns that the table lacks."),
         click.option("--storage-option", "storage", multiple=True, metavar="NAME=VALUE", callback=read_pairs,
                      help="direct: of the table's file system, as AWS_ENDPOINT_URL=…; may be repeated."),
+        click.option("--catalog", multiple=True, metavar="NAME=VALUE", callback=read_pairs,
+                     help="direct: iceberg: a property of the catalog, as type=sql; name=NAME is one that PyIceberg's "
+                          "configuration has; may be repeated."),
         click.option("--vacuum", is_flag=True,
                      help="direct: only remove files that earlier runs of the job have not committed."),
         click.option("--compact", is_flag=True, help="direct: only write small files as larger ones."),

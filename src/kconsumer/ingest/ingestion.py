@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 from kconsumer.ingest.driver import Driver, State
-from kconsumer.ingest.errors import IngestError
 from kconsumer.ingest.options import IngestOptions
 from kconsumer.ingest.planner import Planner
 from kconsumer.ingest.runners.protocol import Runner
 from kconsumer.ingest.tables.delta import DeltaTable
+from kconsumer.ingest.tables.iceberg import IcebergTable
 from kconsumer.ingest.tables.parquet import ParquetTable
 from kconsumer.ingest.tables.protocol import Table
 from kconsumer.ingest.topics import Topics
@@ -120,4 +120,6 @@ def table_of(options: IngestOptions) -> Table:
         return ParquetTable(options.target(), options.job, options.letters(), options.evolve)
     if options.format == "delta":
         return DeltaTable(options.target(), options.job, options.letters(), options.evolve)
-    raise IngestError(f"format {options.format} is not there")
+    return IcebergTable(
+        options.target(), options.job, table=options.table or "", catalog=options.catalog,
+        partitions=options.output("").partitions, dead_letters=options.letters(), evolve=options.evolve)

@@ -42,6 +42,8 @@ class IngestOptions:
 
     bootstrap_servers: str
     path: str  #: of the table: a local path or a URI
+    table: str | None = None  #: iceberg: its name, with the namespace
+    catalog: Mapping[str, str] = field(default_factory=dict)  #: iceberg: properties of the catalog
     topics: tuple[str, ...] = ()
     pattern: str | None = None  #: in place of topics: a regular expression that their names match
     format: str = "parquet"  #: one of FORMATS
@@ -79,6 +81,8 @@ class IngestOptions:
                 raise configuration_error(f"invalid topic {topic!r}")
         if not self.path.strip():
             raise configuration_error("a path for the table is needed")
+        if (self.format == "iceberg") != (self.table is not None) or (self.catalog and self.table is None):
+            raise configuration_error("the format iceberg, a table and a catalog go together")
         if not _JOB.fullmatch(self.job):
             raise configuration_error(f"invalid job {self.job!r}: expected letters, digits, '_', '.' and '-'")
         for option, given, known in (("format", self.format, FORMATS), ("value", self.value, VALUES),
@@ -169,4 +173,5 @@ class IngestOptions:
             self.decoder(), parse_metadata(self.metadata), "" if self.value == "raw" else self.bad_records or "column",
             self.target(), folder, letters=self.letters(), flatten=self.flatten,
             partitions=tuple(PartitionColumn.parse(text) for text in self.partition_by),
+            hidden_partitions=self.format == "iceberg",
             files=FileOptions(self.codec, self.target_file_bytes, sort_by=self.sort_by))

@@ -81,9 +81,10 @@ class Output:
     partitions: tuple[PartitionColumn, ...] = ()
     files: FileOptions = FileOptions()
     left_out: tuple[str, ...] = ()  #: columns that are not written
+    hidden_partitions: bool = False  #: the table derives its partitions from columns, which stay in the files
 
-    def schema(self) -> pa.Schema:
-        """Of the table.
+    def schema(self, with_partitions: bool = False) -> pa.Schema:
+        """Of the table; with the columns that only divide rows among files, too.
 
         Raises:
             ConfigurationError: two columns have one name, or a partition needs a column that is not there.
@@ -104,7 +105,9 @@ class Output:
             for name in wanted:
                 if name not in known:
                     raise configuration_error(f"cannot {what} by {name}: the columns are {', '.join(sorted(known))}")
-        return pa.schema([field for field in fields if field.name not in self.left_out])
+        added = {column.name for column in self.partitions if column.function is not None}
+        unwanted = {*self.left_out, *(added if self.hidden_partitions and not with_partitions else ())}
+        return pa.schema([field for field in fields if field.name not in unwanted])
 
     def _value_fields(self) -> list[pa.Field]:
         if self.decoder is None:

@@ -55,12 +55,13 @@ class _TaskRun:
     def __init__(self, task: Task) -> None:
         self._task = task
         self._output = output = task.output
-        self._schema = output.schema()
+        self._schema = output.schema(with_partitions=True)
         self._names = {name: given for name, given in output.metadata}
         ending = "parquet.staged" if task.staged else "parquet"
         attempt = uuid.uuid4().hex
         self._files = FileWriter(output.storage, output.folder, f"{attempt}-%d.{ending}", self._schema, output.files,
-                                 partition_by=[column.name for column in output.partitions])
+                                 partition_by=[column.name for column in output.partitions],
+                                 columns=output.schema().names if output.hidden_partitions else None)
         self._letters = None
         if output.letters is not None:
             self._letters = FileWriter(output.letters, output.letters_folder, f"{attempt}-%d.parquet.staged",

@@ -41,10 +41,11 @@ class FileWriter:
         schema: of the rows; files lack the columns that the table is partitioned by.
         options: how they are written.
         partition_by: names of columns.
+        columns: of the files; default: all that it is not partitioned by.
     """
 
     def __init__(self, storage: Storage, folder: str, pattern: str, schema: pa.Schema, options: FileOptions, *,
-                 partition_by: Sequence[str] = ()) -> None:
+                 partition_by: Sequence[str] = (), columns: Sequence[str] | None = None) -> None:
         self._storage = storage
         self._target: Any = None
         self._folder = folder
@@ -52,7 +53,8 @@ class FileWriter:
         self._options = options
         self._partition_by = list(partition_by)
         self._schema = schema
-        self._file_schema = pa.schema([field for field in schema if field.name not in partition_by])
+        kept = [name for name in schema.names if name not in partition_by] if columns is None else columns
+        self._file_schema = pa.schema([schema.field(name) for name in kept])
         self._gathered: list[pa.RecordBatch] = []
         self._gathered_rows = self._gathered_bytes = 0
         self._open: dict[_Values, _Open] = {}
