@@ -100,7 +100,7 @@ def cli() -> None:
               help="Schema of values, or @FILE: Avro, JSON of field names and types, or a FileDescriptorSet.")
 @click.option("--key-schema", metavar="SCHEMA", help="Schema of keys, or @FILE.")
 @click.option("--message", metavar="NAME",
-              help="The message of a FileDescriptorSet; default: the first of its last file.")
+              help="The message of a Protobuf schema; default: its first.")
 @click.option("--on-error", type=click.Choice(["show", "fail", "stop"]), default="show", show_default=True,
               help="Records that cannot be decoded: show them; show them and exit with 1; stop at the first with 1.")
 @click.option("-q", "--quiet", is_flag=True, help="Do not show progress.")

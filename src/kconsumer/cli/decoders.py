@@ -54,15 +54,11 @@ def decoder_of(form: str, registry: SchemaRegistry | None, schema: str | None, m
     try:
         match form:
             case "avro":
-                given = None if schema is None else _text(schema)
-                return Avro(given, registry=registry)
+                return Avro(None if schema is None else _text(schema), registry=registry)
             case "json":
                 return None if schema is None and registry is None else Json(_fields(schema), registry=registry)
-        if schema is None:
-            raise click.UsageError("protobuf needs --schema @FILE: a FileDescriptorSet, as protoc --descriptor_set_out "
-                                   "writes it")
-        framing = "none" if registry is None else "confluent"
-        return Protobuf(_content("--schema", schema), message, framing=framing)
+        given = None if schema is None else _content("--schema", schema)
+        return Protobuf(given, message, registry=registry)
     except (ValueError, TypeError) as error:
         raise click.UsageError(f"invalid schema: {error}") from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -9,26 +10,64 @@ from kconsumer._core.values.value_decoder import HEADER_IDS, DecodedValues, Prot
 from kconsumer._core.values.value_source import ValueSource
 from kconsumer.decoding.decoder import Decoder
 from kconsumer.decoding.framing import CONFLUENT, header_indexes, read_framing, read_header
-from kconsumer.decoding.plan import UNITS, flatten
+from kconsumer.decoding.plan import UNITS, flatten, struct
+from kconsumer.decoding.proto_known import known_files
 from kconsumer.decoding.proto_program import Options, compile_program, row_type
-from kconsumer.decoding.proto_schema import NoSuchMessage, ProtoSchema, is_file_set, read_schema
+from kconsumer.decoding.proto_schema import (
+    NoSuchMessage,
+    ProtoSchema,
+    ProtoSchemaError,
+    file_set,
+    is_file_set,
+    read_schema,
+)
+from kconsumer.decoding.registry import RegistrySchema, SchemaRegistry
+from kconsumer.decoding.subjects import Subjects, with_registry
 
+_MOST_PROGRAMS = 5_000  # of writers' schemas that a reader keeps
 _Writer = tuple[tuple[int, ...], ProtoProgram | None]  # message indexes, and how that message is read
+
+
+class _Reader:
+    """A reader's message with its columns, and how the messages of writers are read."""
+
+    def __init__(self, schema: ProtoSchema, columns: tuple[str, ...] | None, options: Options,
+                 framing: tuple[int, int]) -> None:
+        self.schema = schema
+        self.type = row_type(schema, options, columns)
+        self.nodes = flatten(self.type)
+        self.core = ValueDecoder(self.nodes, framing, -1)
+        self.any: _Writer | None = None
+        self.writers: dict[int | str, _Writer] = {}
+        self._options = options
+        self._made: dict[ProtoSchema, ProtoProgram] = {}
+
+    def compiled(self, writer: ProtoSchema) -> _Writer:
+        """How a writer's message of the reader's name is read."""
+        root = writer.find(writer.name)
+        if root is None:
+            return (), None
+        if writer not in self._made:
+            self._made[writer] = ProtoProgram(compile_program(writer, self.schema, self.nodes, self._options))
+        return root.indexes, self._made[writer]
 
 
 class Protobuf(Decoder):
     """Decodes Protobuf messages into typed columns.
 
     Args:
-        schema: a generated class, a message descriptor, or a FileDescriptorSet (its bytes, or the object).
+        schema: a generated class, a message descriptor, or a FileDescriptorSet (its bytes, or the object); or a
+            SchemaRegistry: then the newest schema of the subject as of the decoder's first use.
         message: the message's full name; of a FileDescriptorSet by default the first message of its last file.
+        registry: SchemaRegistry that has the writers' schemas.
+        subject: the subject whose newest schema is read; default: ``<topic>-value``, for keys ``<topic>-key``.
         columns: names of the fields to decode, in their order; default: all.
         writers: dict of schema id to the schema of that id's data, for ``framing="confluent"``: anything that `schema`
             may be, of which the message of the same name counts, or a tuple of it and the message's name. Fields are
             matched by number. A row with another id is an error of that row, as is one of another message of its file.
             Default: rows of every id are read as `schema`, if they are of its message.
-        framing: "none"; "confluent": 0, the schema's id and the message indexes come first; "skip=n": n bytes come
-            first.
+        framing: "none"; "confluent": 0, the schema's id and the message indexes come first, or stand in a header of the
+            record; "skip=n": n bytes come first. Default: "confluent" with a registry, else "none".
         enums: "dictionary": the names of the values; "int": their numbers.
         unit: "s", "ms", "us" or "ns", the unit of Timestamp and Duration columns.
 
@@ -38,20 +77,27 @@ class Protobuf(Decoder):
             is not one of these.
     """
 
-    __slots__ = ("_any", "_by_id", "_core", "schema")
+    __slots__ = ("_framing", "_options", "_readers", "_subjects", "schema")
 
-    schema: ProtoSchema
-    _core: ValueDecoder
-    _any: _Writer | None
-    _by_id: dict[int, _Writer]
+    schema: ProtoSchema | None      # where it was given
+    _framing: tuple[int, int]
+    _options: Options
+    _readers: dict[str, _Reader]    # by subject; "" where the schema was given
+    _subjects: Subjects | None
 
-    def __init__(self, schema: Any, message: str | None = None, *, columns: Iterable[str] | None = None,
-                 writers: Mapping[int, Any] | None = None, framing: str = "none", enums: str = "dictionary",
+    def __init__(self, schema: Any = None, message: str | None = None, *, registry: SchemaRegistry | None = None,
+                 subject: str | None = None, columns: Iterable[str] | None = None,
+                 writers: Mapping[int, Any] | None = None, framing: str | None = None, enums: str = "dictionary",
                  unit: str = "ns") -> None:
-        reader = read_schema(schema, message)
+        schema, registry, framing = with_registry(schema, registry, framing)
+        given = None if schema is None else read_schema(schema, message)
         kind, skip = read_framing(framing)
         if writers is not None and kind != CONFLUENT:
             raise ValueError("writers, the schemas by id, go with framing='confluent'")
+        if writers is not None and registry is not None:
+            raise ValueError("with a registry, the writers' schemas are the registry's")
+        if subject is not None and registry is None:
+            raise ValueError("subject= goes with a registry")
         if enums not in ("dictionary", "int"):
             raise ValueError(f"invalid enums {enums!r}: expected dictionary or int")
         if unit not in UNITS:
@@ -59,50 +105,134 @@ class Protobuf(Decoder):
         if isinstance(columns, str):
             raise TypeError("columns are names of fields, not one string")
         names = None if columns is None else tuple(columns)
-        known = None if writers is None else {int(id): _writer(given, reader) for id, given in sorted(writers.items())}
+        known = None
+        if writers is not None:
+            known = {int(id): _writer(one, given or read_schema(one)) for id, one in sorted(writers.items())}
         if known is not None and not all(0 <= id < 1 << 32 for id in known):
             raise ValueError("a schema's id is a number of 32 bits without a sign")
         options = Options(enums, unit)
-        row = row_type(reader, options, names)
-        super().__init__(row, columns=names, writers=known, framing=framing, enums=enums, unit=unit)
-        nodes = flatten(row)
-        made: dict[ProtoSchema, ProtoProgram] = {}
+        reader = None if given is None else _Reader(given, names, options, (kind, skip))
+        super().__init__(None if reader is None else reader.type, message=None if given is not None else message,
+                         registry=registry, subject=subject, columns=names, writers=known, framing=framing, enums=enums,
+                         unit=unit)
+        self._set(schema=given, _framing=(kind, skip), _options=options, _readers={},
+                  _subjects=None if registry is None else Subjects(registry, subject, "serialized"))
+        if reader is not None:
+            self._prepare(reader)
+            self._readers[""] = reader
 
-        def compiled(writer: ProtoSchema) -> _Writer:
-            root = writer.find(writer.name)
-            if root is None:
-                return (), None
-            if writer not in made:
-                made[writer] = ProtoProgram(compile_program(writer, reader, nodes, options))
-            return root.indexes, made[writer]
+    def _prepare(self, reader: _Reader) -> None:
+        known = self.options["writers"]
+        if known is None and (self._subjects is None or self._framing[0] != CONFLUENT):
+            reader.any = reader.compiled(reader.schema)
+        reader.writers = {id: reader.compiled(given) for id, given in (known or {}).items()}
 
-        self._set(
-            schema=reader, _core=ValueDecoder(nodes, (kind, skip), -1),
-            _any=compiled(reader) if known is None else None,
-            _by_id={id: compiled(given) for id, given in (known or {}).items()},
-        )
+    def resolved(self, topic: str | None = None, *, key: bool = False) -> Protobuf:
+        if self.schema is not None or self._subjects is None:
+            return self
+        schema = self._newest(self._subjects, self._subjects.name(topic, key))
+        return self._sharing(Protobuf(schema, **{**self.options, "message": None}))
 
     def _select(self, columns: tuple[str, ...]) -> Protobuf:
-        assert self.type is not None
-        known = [entry.name for entry in self.type.children]
-        for name in columns:
-            if name not in known:
-                raise ValueError(f"no field {name!r}: the schema has {', '.join(known)}")
-        return Protobuf(self.schema, **{**self.options, "columns": columns})
+        if self.type is not None:
+            known = [entry.name for entry in self.type.children]
+            for name in columns:
+                if name not in known:
+                    raise ValueError(f"no field {name!r}: the schema has {', '.join(known)}")
+        return self._sharing(Protobuf(self.schema, **{**self.options, "columns": columns}))
+
+    def _sharing(self, made: Protobuf) -> Protobuf:
+        made._set(_subjects=self._subjects)
+        return made
 
     def _given(self) -> Any:
         return self.schema
 
-    def _decode(self, source: ValueSource) -> DecodedValues:
-        headers = self._core.schema_headers(source)
-        by_id = {HEADER_IDS + i: found for i, value in enumerate(headers) if (found := self._of_header(value))}
-        return self._core.decode_proto(source, self._any, {**self._by_id, **by_id} if headers else self._by_id)
+    def _state(self) -> Any:
+        return dict(self._subjects.newest) if self._subjects is not None and self._subjects.newest else None
 
-    def _of_header(self, value: bytes) -> _Writer | None:
+    def __setstate__(self, state: dict[str, RegistrySchema]) -> None:
+        if self._subjects is not None:
+            self._subjects.newest.update(state)
+
+    def _decode(self, source: ValueSource) -> DecodedValues:
+        reader = self._reader(source)
+        if reader is None:
+            return ValueDecoder(flatten(struct(())), self._framing, -1).decode_json(source)
+        headers = reader.core.schema_headers(source)
+        ids: list[int] = []
+        if self._subjects is not None and self._framing[0] == CONFLUENT:
+            ids = reader.core.schema_ids(source)
+            references = {read_header(headers[id - HEADER_IDS]) if id >= HEADER_IDS else id for id in ids}
+            self._learn(self._subjects, reader, references)
+        writers = reader.writers
+        by_id = {id: found for id, found in writers.items() if isinstance(id, int)}
+        for i, value in enumerate(headers):
+            found = self._of_header(reader, value)
+            if found is not None:
+                by_id[HEADER_IDS + i] = found
+        return reader.core.decode_proto(source, reader.any, by_id)
+
+    @staticmethod
+    def _of_header(reader: _Reader, value: bytes) -> _Writer | None:
         """How the data are read whose schema is named by a record's header, message indexes after it."""
-        reference = read_header(value)
-        found = self._any or (self._by_id.get(reference) if isinstance(reference, int) else None)
+        found = reader.any or reader.writers.get(read_header(value))
         return found if found is None or found[0] == header_indexes(value) else (found[0], None)
+
+    def _reader(self, source: ValueSource) -> _Reader | None:
+        """The reader of these values; None where there are none, and nothing tells their schema."""
+        if self._subjects is None or self.schema is not None:
+            return self._readers[""]
+        subject = self._subjects.name_for(source)
+        if subject is None:
+            return None
+        reader = self._readers.get(subject)
+        if reader is None:
+            with self._subjects.lock:
+                reader = _Reader(self._newest(self._subjects, subject), self.options["columns"], self._options,
+                                 self._framing)
+                self._prepare(reader)
+                self._readers[subject] = reader
+        return reader
+
+    def _newest(self, subjects: Subjects, subject: str) -> ProtoSchema:
+        found = subjects.newest_of(subject)
+        try:
+            return read_schema(_descriptors(found), self.options["message"])
+        except ValueError as error:
+            raise ProtoSchemaError(f"the newest schema of subject {subject}: {error}") from error
+
+    @staticmethod
+    def _learn(subjects: Subjects, reader: _Reader, references: set[int | str]) -> None:
+        """Get the programs of the writers that are new."""
+        unknown = [reference for reference in references if reference not in reader.writers]
+        if not unknown:
+            return
+        if len(reader.writers) + len(unknown) > _MOST_PROGRAMS:
+            reader.writers = {}
+            unknown = list(references)
+        for reference, found in subjects.registry.schemas(unknown, subjects.form).items():
+            if found is None:
+                continue
+            try:
+                reader.writers[reference] = reader.compiled(_writer(_descriptors(found), reader.schema))
+            except ValueError as error:
+                subjects.warn(("unreadable", reference), "records of schema %s cannot be decoded: %s", reference, error)
+                reader.writers[reference] = ((), None)
+
+
+def _descriptors(found: RegistrySchema) -> bytes:
+    """A registry's schema and those that it imports as a FileDescriptorSet."""
+    if found.type not in ("PROTOBUF", ""):
+        raise ProtoSchemaError(f"it is not of type PROTOBUF, but {found.type}")
+    provided = {name for name, _ in found.references}
+    files = [data for name, data in known_files().items() if name not in provided]
+    for text in (*(text for _, text in found.references), found.text):
+        try:
+            files.append(base64.b64decode(text, validate=True))
+        except ValueError as error:
+            raise ProtoSchemaError("the registry does not tell it in its serialized form, as a descriptor") from error
+    return file_set(files)
 
 
 def _writer(given: Any, reader: ProtoSchema) -> ProtoSchema:

@@ -33,7 +33,9 @@ _DEFAULTS: Final = {"timeout": 30, "cache.latest.ttl.sec": 0}
 _NOT_FOUND: Final = 404
 _RETRIABLE: Final = (408, 429)
 
-Key = tuple[Any, ...]  # ("id", 5), ("guid", "…"), ("newest", subject), ("version", subject, 2)
+# ("id", 5), ("guid", "…"), ("newest", subject), ("version", subject, 2), each with the form that is wanted: "" or
+# "serialized", in which a registry has Protobuf's schemas as descriptors.
+Key = tuple[Any, ...]
 
 
 class RegistryError(SerializationError):
@@ -170,7 +172,7 @@ class Lookup:
                 _log.warning("schema %s refers to more than %d others: it is not used", _name(key), _MOST_REFERENCES)
                 return False
             collected[at] = None  # a circle ends here; its parser will miss the name
-            found = self._answer(("version", *at))
+            found = self._answer(("version", *at, key[-1]))
             if found is None:
                 _log.warning("schema %s refers to version %d of %s, which the registry does not have", _name(key),
                              at[1], printable(at[0]))
@@ -200,14 +202,15 @@ class Lookup:
         raise AssertionError("unreachable")
 
     def _question(self, key: Key) -> Any:
-        kind, *what = key
+        kind, *what, form = key
+        more = {"fmt": form} if form else {}
         if kind == "id":
-            return self.client.get_schema(what[0])
+            return self.client.get_schema(what[0], **more)
         if kind == "guid":
-            return self.client.get_schema_by_guid(what[0])
+            return self.client.get_schema_by_guid(what[0], **more)
         if kind == "newest":
-            return self.client.get_latest_version(what[0])
-        return self.client.get_version(what[0], what[1], True)  # deleted ones too: records may still refer to them
+            return self.client.get_latest_version(what[0], **more)
+        return self.client.get_version(*what, True, **more)  # deleted ones too: records may refer to them
 
 
 def _parts(found: Any) -> tuple[str, str, tuple[Any, ...]]:
@@ -218,11 +221,12 @@ def _parts(found: Any) -> tuple[str, str, tuple[Any, ...]]:
     text = getattr(found, "schema_str", None)
     if not isinstance(text, str):
         raise TypeError(f"expected a schema with schema_str from the registry's client, not {type(found).__name__}")
-    return text, str(found.schema_type or "AVRO").upper(), tuple(getattr(found, "references", None) or ())
+    kind = str(getattr(found, "schema_type", None) or "AVRO").upper()
+    return text, kind, tuple(getattr(found, "references", None) or ())
 
 
 def _name(key: Key) -> str:
-    return printable(" ".join(map(str, key[1:])))
+    return printable(" ".join(map(str, key[1:-1])))
 
 
 # ---- the registry
@@ -317,13 +321,18 @@ class SchemaRegistry:
                 found = _shared[key] = self._new_lookup(_new_client(self._config))
             return found
 
-    def schemas(self, references: Iterable[int | str]) -> dict[int | str, RegistrySchema | None]:
+    def schemas(self, references: Iterable[int | str], form: str = "") -> dict[int | str, RegistrySchema | None]:
         """Schemas by id (int) or GUID (str); None for those that the registry does not have.
+
+        Args:
+            references: ids and GUIDs.
+            form: "", or "serialized" for Protobuf's schemas as descriptors.
 
         Raises:
             RegistryError: the registry does not answer, or refuses; the error lists what is missing.
         """
-        keys = {reference: ("id" if isinstance(reference, int) else "guid", reference) for reference in references}
+        keys = {reference: ("id" if isinstance(reference, int) else "guid", reference, form)
+                for reference in references}
         lookup = self.lookup
         found: dict[int | str, RegistrySchema | None] = {}
         asked = 0
@@ -344,14 +353,14 @@ class SchemaRegistry:
                          "bad records", asked, _MOST_ASKED)
         return found
 
-    def newest(self, subject: str) -> RegistrySchema:
+    def newest(self, subject: str, form: str = "") -> RegistrySchema:
         """The newest schema of a subject, asked for each time.
 
         Raises:
             RegistryError: there is no such subject, or the registry does not answer, or refuses.
         """
         try:
-            found = self.lookup.get(("newest", subject))
+            found = self.lookup.get(("newest", subject, form))
         except Exception as error:
             raise self._error(f"cannot fetch the newest schema of subject {printable(subject)}", error,
                               (subject,)) from error

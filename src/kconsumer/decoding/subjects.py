@@ -40,10 +40,12 @@ class Subjects:
     Args:
         registry: where schemas come from.
         subject: the subject of all records; default: ``<topic>-value`` or ``<topic>-key``.
+        form: of the schemas, as SchemaRegistry.schemas() takes it.
     """
 
-    def __init__(self, registry: SchemaRegistry, subject: str | None) -> None:
+    def __init__(self, registry: SchemaRegistry, subject: str | None, form: str = "") -> None:
         self.registry = registry
+        self.form = form
         self._subject = subject
         self.lock = threading.RLock()
         self.newest: dict[str, RegistrySchema] = {}
@@ -86,7 +88,7 @@ class Subjects:
         """
         with self.lock:  # the registry is asked once
             if subject not in self.newest:
-                self.newest[subject] = self.registry.newest(subject)
+                self.newest[subject] = self.registry.newest(subject, self.form)
             return self.newest[subject]
 
     def warn(self, about: object, text: str, *arguments: object) -> None:

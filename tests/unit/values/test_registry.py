@@ -30,24 +30,24 @@ def test_an_id_that_is_unknown_is_asked_for_again_after_a_while():
     now = [0.0]
     client = Client()
     memory, waits = lookup(client, clock=lambda: now[0])
-    assert memory.get(("id", 7)) is None and memory.get(("id", 7)) is None
+    assert memory.get(("id", 7, "")) is None and memory.get(("id", 7, "")) is None
     assert client.asked == [7] and waits == []
     now[0] = 29.9
-    assert memory.get(("id", 7)) is None and client.asked == [7]
+    assert memory.get(("id", 7, "")) is None and client.asked == [7]
     now[0] = 30.1
     client.ids[7] = Schema("late")
-    assert memory.get(("id", 7)) == RegistrySchema("AVRO", "late")
+    assert memory.get(("id", 7, "")) == RegistrySchema("AVRO", "late")
 
 
 def test_failures_are_tried_again_a_few_times_with_growing_random_waits():
     client = Client({1: Schema("one")}, failures=[OSError("down"), Failure(503)])
     memory, waits = lookup(client)
-    assert memory.get(("id", 1)).text == "one"
+    assert memory.get(("id", 1, "")).text == "one"
     assert len(waits) == 2 and 0 <= waits[0] <= 0.2 and 0 <= waits[1] <= 0.4
     client = Client(failures=itertools.repeat(OSError("down"), 9))
     memory, waits = lookup(client)
     with pytest.raises(OSError, match="down"):
-        memory.get(("id", 1))
+        memory.get(("id", 1, ""))
     assert len(client.asked) == 3 and len(waits) == 2
 
 
