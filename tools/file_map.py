@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = ("base", "protocol", "records", "values", "network", "events", "state", "managers", "consumer", "librdkafka",
           "simulation")
 OWNS = re.compile(r"Owns: (.*?)(?:\n\s*\n|\n(?://\s*)?(?:Threads|thread|Never)\b|\.\s|\.$)", re.S | re.M)
-IN_ONE_LINE = {"testing", "cli", "ranges", "scanning", "decoding"}  # as packages in rooms are: DESIGN.md stays readable at once
+IN_ONE_LINE = {"testing", "cli", "ranges", "scanning", "decoding"}  # as packages in rooms are: the map stays short
 HEADING = "## File map\n"
 BESIDE = """\
 Beside these: `tools/` has the developer's tools, `benchmarks/` the paired runner and its clients. `tests/` mirrors all
