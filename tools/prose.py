@@ -22,10 +22,10 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 CLEAN: Final = (
     "CONTRIBUTING.md", "SECURITY.md", "src/pytest_kconsumer/**/*.py", "tools/lint_files.py", "tools/prose.py",
     "tools/release_notes.py", "tools/repository.py", "docs/assignors.md", "docs/batches.md", "docs/cli.md",
-    "docs/commits.md", "docs/configuration.md", "docs/deserializers.md", "docs/docker.md", "docs/glossary.md",
-    "docs/groups.md", "docs/index.md", "docs/install.md", "docs/members.md", "docs/metrics.md", "docs/security.md",
-    "docs/support.md",
-    "docs/testing.md", "docs/threads.md", "docs/troubleshooting.md", "docs/tuning.md",
+    "docs/commits.md", "docs/configuration.md", "docs/deserializers.md", "docs/docker.md", "docs/examples.md",
+    "docs/glossary.md", "docs/groups.md", "docs/index.md", "docs/install.md", "docs/members.md", "docs/metrics.md",
+    "docs/security.md", "docs/support.md", "docs/testing.md", "docs/threads.md", "docs/troubleshooting.md",
+    "docs/tuning.md",
 )
 MOST_WORDS: Final = 30  # of a sentence in a page; prose under 25 reads best, so this leaves room for names
 

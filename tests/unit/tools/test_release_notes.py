@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 
@@ -62,3 +63,13 @@ def test_one_owner_everywhere(tools):
     assert rewritten(text, "b", "kconsumer") == (
         "https://github.com/b/kconsumer/issues https://b.github.io/kconsumer/ gh --repo b/kconsumer "
         "https://github.com/apache/kafka https://github.com/a/kconsumer-other")
+
+
+def test_the_links_of_the_readme_work_on_the_package_index_too(tools):
+    text = re.sub(r"^```.*?^```$", "", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.M | re.S)
+    links = re.findall(r"\]\(([^)\s]+)\)", text)
+    owner, name = tools("repository").address()
+    ours = re.compile(rf"https://(?:github\.com/{owner}/{name}/blob|raw\.githubusercontent\.com/{owner}/{name})/main/([^#]+)")
+    assert len(links) > 20
+    assert [link for link in links if not link.startswith("https://")] == []
+    assert [link for link in links if (found := ours.match(link)) and not (ROOT / found[1]).exists()] == []
