@@ -22,7 +22,8 @@ constexpr int64_t NAMES_MS = 10000;     // how long ids are left alone after the
 
 // Of a request that got no response: another one would not either.
 inline bool is_final(int32_t code) {
-  return code == ERR_UNSUPPORTED_FEATURE || code == ERR_AUTHENTICATION || code == ERR_SSL || code == ERR_DESTROY;
+  return code == ERR_UNSUPPORTED_FEATURE || code == ERR_AUTHENTICATION || code == ERR_SSL || code == ERR_DESTROY ||
+         code == ERR_INVALID_ARG;  // it cannot be written
 }
 
 // A request that got no response, and may have better luck: local codes are below all of a broker's.

@@ -46,6 +46,7 @@ class Methods(LoopCalls):
 
         Raises:
             TypeError: not an iterable of str, or a callback that cannot be called.
+            ValueError: a topic with a NUL character, or of more than 32,767 bytes.
             KafkaException: no ``group.id`` (_STATE); no topic, an empty name, a name that is given twice, or a pattern
                 that cannot be read (_INVALID_ARG).
         """

@@ -20,7 +20,14 @@ from kconsumer.consumer.group_consumer import GroupConsumer
 from kconsumer.data.call import Call
 from kconsumer.data.cluster_metadata import BrokerMetadata, ClusterMetadata, PartitionMetadata, TopicMetadata
 from kconsumer.data.throttle_event import ThrottleEvent
-from kconsumer.data.topic_partition import OFFSET_INVALID, OFFSET_STORED, TopicPartition, coerce, coerce_list
+from kconsumer.data.topic_partition import (
+    OFFSET_INVALID,
+    OFFSET_STORED,
+    TopicPartition,
+    check_text,
+    coerce,
+    coerce_list,
+)
 from kconsumer.errors import KafkaError, KafkaException, error_for, exception_for
 from kconsumer.errors.printable import printable
 
@@ -420,8 +427,8 @@ class Consumer(GroupConsumer):
     def _list_topics_call(self, topic: str | None = None, timeout: float | None = None) -> Call[ClusterMetadata]:
         if topic is not None and not isinstance(topic, str):
             raise TypeError(f"topic must be str or None, not {type(topic).__name__}")
-        if topic is not None and "\0" in topic:
-            raise ValueError("topic: embedded null character")
+        if topic is not None:
+            check_text("topic", topic)
         answer = yield self._ask_topics(topic, self._limit(timeout))
         cluster_id, controller, origin, origin_name, brokers, topics = answer
         return ClusterMetadata(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from kconsumer._core.consumer.group_core import GroupCore
 from kconsumer._core.consumer.message import Message
 from kconsumer.data.call import Call, awaited
-from kconsumer.data.topic_partition import OFFSET_INVALID, TopicPartition, coerce_list
+from kconsumer.data.topic_partition import OFFSET_INVALID, TopicPartition, check_text, coerce_list
 from kconsumer.errors import KafkaError, KafkaException, error_for, exception_for
 from kconsumer.groups.patterns import re2_objection
 
@@ -67,6 +67,7 @@ class GroupConsumer(GroupCore):
 
         Raises:
             TypeError: not an iterable of str, or a callback that cannot be called.
+            ValueError: a topic with a NUL character, or of more than 32,767 bytes.
             KafkaException: no ``group.id`` (_STATE); no topic, an empty name, a name that is given twice, or a pattern
                 that cannot be read (_INVALID_ARG).
         """
@@ -76,6 +77,8 @@ class GroupConsumer(GroupCore):
         topics = list(topics)
         if not all(isinstance(topic, str) for topic in topics):
             raise TypeError("expected list of unicode strings")
+        for topic in topics:
+            check_text("topic", topic)
         for name, callback in (("on_assign", on_assign), ("on_revoke", on_revoke), ("on_lost", on_lost)):
             if callback is not None and not callable(callback):
                 raise TypeError(f"{name} expects a callable")

@@ -26,6 +26,7 @@ __all__ = [
     "TIMESTAMP_LOG_APPEND_TIME",
     "TIMESTAMP_NOT_AVAILABLE",
     "TopicPartition",
+    "check_text",
     "coerce",
     "coerce_list",
     "offset_tail",
@@ -41,6 +42,8 @@ PARTITION_UA: Final = -1
 TIMESTAMP_NOT_AVAILABLE: Final = 0
 TIMESTAMP_CREATE_TIME: Final = 1
 TIMESTAMP_LOG_APPEND_TIME: Final = 2
+
+_MOST_BYTES: Final = 32767  # of a string on the wire
 
 
 def offset_tail(count: int) -> int:
@@ -61,6 +64,16 @@ def _integer(name: str, value: object, bits: int) -> int:
     return number
 
 
+def check_text(name: str, text: str) -> None:
+    """Raise ValueError where Kafka's protocol cannot carry the text: a NUL, or more than 32,767 bytes."""
+    if "\0" in text:
+        raise ValueError(f"{name}: embedded null character")
+    if len(text) > _MOST_BYTES // 4:
+        size = len(text.encode("utf-8", "surrogateescape"))  # what a broker gave may be no UTF-8
+        if size > _MOST_BYTES:
+            raise ValueError(f"{name}: {size} bytes, and Kafka's strings have up to {_MOST_BYTES}")
+
+
 class TopicPartition:
     """A partition of a topic, with an offset and what goes along with one.
 
@@ -76,7 +89,7 @@ class TopicPartition:
 
     Raises:
         TypeError: an argument of the wrong type.
-        ValueError: a topic or metadata with a NUL character.
+        ValueError: a topic or metadata with a NUL character, or of more than 32,767 bytes.
         OverflowError: a partition that does not fit in 32 bits, an offset that does not fit in 64.
     """
 
@@ -94,12 +107,11 @@ class TopicPartition:
     ) -> None:
         if not isinstance(topic, str):
             raise TypeError(f"topic must be str, not {type(topic).__name__}")
-        if "\0" in topic:
-            raise ValueError("topic: embedded null character")
+        check_text("topic", topic)
         if metadata is not None and not isinstance(metadata, str):
             raise TypeError(f"metadata must be str or None, not {type(metadata).__name__}")
-        if metadata and "\0" in metadata:
-            raise ValueError("metadata: embedded null character")
+        if metadata:
+            check_text("metadata", metadata)
         if error is not None and not isinstance(error, KafkaError):
             raise TypeError(f"error must be KafkaError or None, not {type(error).__name__}")
         epoch = None if leader_epoch is None else _integer("leader_epoch", leader_epoch, 32)

@@ -34,6 +34,7 @@ from scripted_group import (
 )
 
 AUTHENTICATION = -169
+CANNOT_BE_WRITTEN = -186
 FINAL = [METADATA_TOO_LARGE, INVALID_SIZE, TOPIC_DENIED, GROUP_DENIED, REBALANCE_IN_PROGRESS,
          ILLEGAL_GENERATION, UNKNOWN_MEMBER, FENCED_INSTANCE, -1, 1]
 PASSING = [LOADING, NOT_AVAILABLE, NOT_COORDINATOR, REQUEST_TIMED_OUT]
@@ -469,11 +470,12 @@ def test_a_coordinator_that_cannot_be_reached(group):
     assert ticket.code == 0
 
 
-def test_an_authentication_that_fails_ends_it(group):
+@pytest.mark.parametrize("code", [AUTHENTICATION, CANNOT_BE_WRITTEN])
+def test_a_request_that_never_gets_out_ends_it(group, code):
     ticket = group.commit(("t", 0, 5))
     group.turn()
-    group.fail(group.one(OFFSET_COMMIT), AUTHENTICATION)
-    assert (ticket.code, ticket.errors) == (AUTHENTICATION, [AUTHENTICATION])
+    group.fail(group.one(OFFSET_COMMIT), code)
+    assert (ticket.code, ticket.errors) == (code, [code])
 
 
 def test_an_answer_that_does_not_parse(group):

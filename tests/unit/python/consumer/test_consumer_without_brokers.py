@@ -179,3 +179,11 @@ def test_the_member_id_is_known_before_the_group_is_joined():
     with Consumer({"group.id": "g"}) as consumer:
         assert consumer.memberid() is None
         assert consumer.rebalance_protocol() == "NONE"
+
+
+@pytest.mark.parametrize("topic", ["a\0", "x" * 32768], ids=["NUL", "long"])
+def test_topics_that_the_protocol_cannot_carry(consumer, topic):
+    for call in (lambda: consumer.subscribe(["good", topic]), lambda: consumer.list_topics(topic, 0)):
+        with pytest.raises(ValueError, match="topic: "):
+            call()
+    assert consumer.subscription() == []

@@ -178,3 +178,13 @@ def test_coerce_list_wants_a_list(wrong: object) -> None:
 def test_coerce_list_names_the_element() -> None:
     with pytest.raises(TypeError, match="element 1: expected a TopicPartition, not str"):
         coerce_list([TopicPartition("t"), "u"])
+
+
+def test_texts_that_the_protocol_cannot_carry():
+    longest = "é" * 16383 + "x"
+    from_a_broker = (b"\xff" * 32767).decode("utf-8", "surrogateescape")
+    for text in (longest, from_a_broker):
+        assert TopicPartition(text, 0, metadata=text).metadata == text
+    for arguments in ({"topic": longest + "x"}, {"topic": "t", "metadata": longest + "x"}):
+        with pytest.raises(ValueError, match=r"(topic|metadata): 32768 bytes, and Kafka's strings have up to 32767"):
+            TopicPartition(**arguments)
