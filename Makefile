@@ -5,6 +5,7 @@ PYTHON ?= python3
 KAFKA ?= embedded
 FUZZ_SECONDS ?= 30
 HOSTILE_SECONDS ?= 1800
+DIFFERENTIAL_EXAMPLES ?= 3000
 SOAK_SECONDS ?= 600
 TEST_PROCESSES ?= 2
 ARGS ?=
@@ -151,9 +152,12 @@ $(STAMPS)/drop-in: $(STAMPS)/setup
 drop-in: build $(STAMPS)/drop-in
 	$(PY) tools/drop_in.py $(SOURCE) $(ARGS)
 
-# Each parser for FUZZ_SECONDS; then a broker that lies for HOSTILE_SECONDS: whatever comes up, and every value of every field.
+# Each parser for FUZZ_SECONDS; the decoders of values against json, fastavro and google.protobuf; then a broker that lies for
+# HOSTILE_SECONDS: whatever comes up, and every value of every field.
 fuzz: build $(STAMPS)/system-fuzz
 	FUZZ_SECONDS=$(FUZZ_SECONDS) tools/fuzz/run.sh $(ARGS)
+	DIFFERENTIAL_EXAMPLES=$(DIFFERENTIAL_EXAMPLES) $(PY) -m pytest --timeout=0 tests/unit/values/test_json_random.py \
+		tests/unit/values/test_proto_random.py tests/unit/values/test_avro_decode.py::test_any_schema_like_fastavro
 	HOSTILE_SECONDS=$(HOSTILE_SECONDS) $(PY) -m pytest tests/hostile/test_lies.py -s
 
 # Known vulnerabilities of the packages that the extras and the development tools resolve to. Needs the network.

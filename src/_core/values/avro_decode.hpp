@@ -255,8 +255,7 @@ class AvroDecoder {
     int64_t n;
     if (!out_.reserve(at) || !(p = varint(p, at, n)) || !need(p, n, at)) return nullptr;
     const auto length = static_cast<size_t>(n);
-    if (checked && __builtin_expect(!is_ascii(p, length), 0) && !valid_utf8(p, length))
-      return fail(BAD_UTF8, at, p);
+    if (checked && __builtin_expect(!is_text(p, length), 0)) return fail(BAD_UTF8, at, p);
     return out_.append_bytes(at, p, length) ? p + n : nullptr;
   }
 

@@ -1,9 +1,11 @@
-// Owns: finding the bytes that end or interrupt a JSON string, sixteen at a time, and checking UTF-8.
+// Owns: finding the bytes that end or interrupt a JSON string, sixteen at a time, and telling ASCII from other text.
 // Threads: any (pure functions). Never: reads more than 16 bytes from the position it is given.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+
+#include "values/utf8_check.hpp"
 
 #if defined(__SSE2__) && !defined(KC_PORTABLE_SCAN)
 #include <emmintrin.h>
@@ -71,39 +73,9 @@ inline bool is_ascii_16(const uint8_t* p, uint32_t length) {
 #endif
 }
 
-// Whether the bytes are UTF-8 as RFC 3629 has it: no overlong forms, no surrogates, nothing beyond U+10FFFF.
-inline bool valid_utf8(const uint8_t* p, size_t length) {
-  const uint8_t* end = p + length;
-  while (p < end) {
-    if (end - p >= 8) {
-      uint64_t eight;
-      memcpy(&eight, p, 8);
-      if (!(eight & 0x8080808080808080u)) {
-        p += 8;
-        continue;
-      }
-    }
-    const uint8_t a = *p;
-    if (a < 0x80) {
-      ++p;
-    } else if (a < 0xc2) {
-      return false;
-    } else if (a < 0xe0) {
-      if (end - p < 2 || (p[1] & 0xc0) != 0x80) return false;
-      p += 2;
-    } else if (a < 0xf0) {
-      if (end - p < 3 || (p[1] & 0xc0) != 0x80 || (p[2] & 0xc0) != 0x80) return false;
-      if ((a == 0xe0 && p[1] < 0xa0) || (a == 0xed && p[1] >= 0xa0)) return false;
-      p += 3;
-    } else if (a < 0xf5) {
-      if (end - p < 4 || (p[1] & 0xc0) != 0x80 || (p[2] & 0xc0) != 0x80 || (p[3] & 0xc0) != 0x80) return false;
-      if ((a == 0xf0 && p[1] < 0x90) || (a == 0xf4 && p[1] >= 0x90)) return false;
-      p += 4;
-    } else {
-      return false;
-    }
-  }
-  return true;
+// Whether the bytes are UTF-8. Reads 8 bytes from `p` if there are fewer.
+inline bool is_text(const uint8_t* p, size_t length) {
+  return (length < 16 && is_ascii(p, length)) || valid_utf8(p, length);
 }
 
 // Bytes of the character as UTF-8; up to four.

@@ -375,9 +375,7 @@ class ProtoDecoder {
       case PROTO_TEXT:
         p = length(p, end, at, bytes);
         if (__builtin_expect(!p, 0)) return nullptr;
-        if (__builtin_expect(!is_ascii(p, static_cast<size_t>(bytes)), 0) &&
-            !valid_utf8(p, static_cast<size_t>(bytes)))
-          return fail(BAD_UTF8, at, p);
+        if (__builtin_expect(!is_text(p, static_cast<size_t>(bytes)), 0)) return fail(BAD_UTF8, at, p);
         return out_.append_bytes(at, p, static_cast<size_t>(bytes)) ? p + bytes : nullptr;
       case PROTO_BYTES:
         p = length(p, end, at, bytes);

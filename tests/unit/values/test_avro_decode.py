@@ -4,6 +4,7 @@ import datetime
 import decimal
 import io
 import json
+import os
 import struct
 
 import fastavro
@@ -546,7 +547,7 @@ class Random:
         return draw(st.sampled_from(promoted[schema])) if isinstance(schema, str) and schema in promoted else schema
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=int(os.environ.get("DIFFERENTIAL_EXAMPLES", "100")))
 @given(st.data())
 def test_any_schema_like_fastavro(data):
     source = Random(data)

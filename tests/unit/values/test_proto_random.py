@@ -1,5 +1,7 @@
 """Protobuf values as columns against google.protobuf: random schemas, random messages, damaged bytes."""
 
+import os
+
 import pytest
 
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")
@@ -18,9 +20,10 @@ from proto_random import (
 
 from kconsumer.decoding import Protobuf
 
+examples = int(os.environ.get("DIFFERENTIAL_EXAMPLES", "80"))
 # What google.protobuf lets pass: text that Arrow must not have, times beyond the column, field 0 in unknown groups.
 STRICTER = {"not valid UTF-8", "the number does not fit the type", "not a valid field number or wire type"}
-relaxed = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=80)
+relaxed = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=examples)
 seeds = st.randoms(use_true_random=False, note_method_calls=False)
 
 
