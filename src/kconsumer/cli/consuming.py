@@ -17,6 +17,7 @@ from kconsumer.cli.progress import Progress
 from kconsumer.consumer import Consumer
 from kconsumer.data.topic_partition import TopicPartition
 from kconsumer.errors import KafkaError, exception_for
+from kconsumer.scanning.reading import within
 
 _MAX_RECORDS = 65_536
 _NO_END = 2**63
@@ -61,10 +62,11 @@ def _spans(  # noqa: PLR0917
 def _batches(consumer: Consumer, topic: str, spans: dict[int, Span]) -> Iterator[RecordBatch]:
     """The records within the spans, until all are read; a partition that is done is dropped from the assignment."""
     active = dict(spans)
+    ends = {partition: _NO_END if span.end is None else span.end for partition, span in spans.items()}
     while active:
         batch = consumer.consume_batch(_MAX_RECORDS, _LOOK_S)
         if len(batch):
-            yield from _within(batch, spans)
+            yield from within(batch, ends)
         else:
             _raise_if_nobody_reads()
         done = [p for p in consumer.position([TopicPartition(topic, p) for p in active])
@@ -85,22 +87,3 @@ def _raise_if_nobody_reads() -> None:
     watch.register(stdout, 0)
     if any(event & select.POLLERR for _, event in watch.poll(0)):
         raise BrokenPipeError
-
-
-def _within(batch: RecordBatch, spans: dict[int, Span]) -> Iterator[RecordBatch]:
-    """The rows of a batch that lie before the end of their partition, as few slices as can be."""
-    ends = {partition: _NO_END if span.end is None else span.end for partition, span in spans.items()}
-    offsets: dict[tuple[str, int], int] = batch.next_offsets
-    if all(offset <= ends[partition] for (_, partition), offset in offsets.items()):
-        yield batch
-        return
-    first = 0
-    for row, message in enumerate(batch):
-        partition, offset = message.partition(), message.offset()
-        assert partition is not None and offset is not None
-        if offset >= ends[partition]:
-            if first < row:
-                yield batch[first:row]
-            first = row + 1
-    if first < len(batch):
-        yield batch[first:]

@@ -167,6 +167,18 @@ def test_a_client_that_is_none():
     assert SchemaRegistry(type("Least", (), {"get_schema": lambda self, id_: "text"})()).schemas([1])[1].text == "text"
 
 
+def test_the_child_of_a_fork_asks_by_a_client_of_its_own(monkeypatch):
+    client = Client({1: Schema("one")})
+    registry = SchemaRegistry(client)
+    before = registry.lookup
+    assert registry.lookup is before
+    monkeypatch.setattr("os.getpid", lambda: -1)
+    assert registry.lookup is not before and registry.schemas([1])[1].text == "one"
+    shared = SchemaRegistry({"url": "mock://fork"})
+    pytest.importorskip("confluent_kafka.schema_registry", reason="the extra [registry] is not installed")
+    assert SchemaRegistry({"url": "mock://fork"}).client is shared.client
+
+
 def test_registries_are_equal_by_their_configuration_and_show_no_secret():
     config = {"url": "http://user:secret@localhost:8081", "basic.auth.user.info": "user:secret"}
     registry = SchemaRegistry(config)
