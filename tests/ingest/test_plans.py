@@ -104,7 +104,7 @@ def test_a_trigger_takes_what_makes_files_of_the_target_size():
     ({**BASE, "value": "avro"}, "need a schema, or a registry and one topic"),
     ({**BASE, "value": "protobuf"}, "go together"),
     ({**BASE, "value": "avro", "schema": '{"type": "rec'}, "cannot decode avro values"),
-    ({**BASE, "trigger": "soon"}, "option trigger"),
+    ({**BASE, "trigger": "soon"}, "invalid value 'soon' for trigger"),
     ({**BASE, "source": {"columns": "value"}}, "option columns cannot be set"),
 ])
 def test_options_that_are_wrong(given: dict[str, Any], message: str):
