@@ -131,7 +131,7 @@ def test_avro_from_a_registry(run: Run, embedded: EmbeddedCluster, topic_name: C
         (["--value", "avro", "--schema", '{"type": "x"}'], "invalid schema"),
         (["--value", "json", "--schema", "int65"], "invalid type 'int65'"),
         (["--value", "json", "-o", "text"], "no text form"),
-        (["--value", "json", "--format", "%v"], "--format is for text output only"),
+        (["--value", "json", "--format", "%v"], "--format needs text output"),
         (["--schema", "int64"], "go with --value or --key avro"), (["-o", "table"], "go with --value"),
         (["--value", "json", "--key-schema", "int64"], "a schema goes with avro"),
         (["--value", "json", "--registry-property", "a=b"], "goes with --registry"),
