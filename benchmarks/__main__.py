@@ -11,14 +11,14 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from benchmarks import aio, idle, latency, report, tls, topics
+from benchmarks import aio, idle, latency, plots, report, sizes, tls, topics
 from benchmarks.clients.registry import CLIENTS, EVERY, PAIRED, Client
 from benchmarks.runner import Sample, in_turn
 from kconsumer.testing import KafkaCluster, MissingToolError
 
 QUICK_RECORDS = 200_000
 QUICK_TOPICS = ("plain", "lz4")
-SECTIONS = ("throughput", "latency", "idle", "aio", "tls")
+SECTIONS = ("throughput", "sizes", "latency", "idle", "aio", "tls")
 
 
 def arguments() -> argparse.Namespace:
@@ -29,14 +29,15 @@ def arguments() -> argparse.Namespace:
                + "\nclients:\n" + "\n".join(f"  {c.name:<34} {c.about}" for c in CLIENTS.values()))
     parser.add_argument("--quick", action="store_true",
                         help="under a minute: 200,000 records, one round, two topics, kconsumer and confluent-kafka")
-    parser.add_argument("--rounds", type=int, help="rounds on the first topic and on TLS (default 5; --quick: 1)")
+    parser.add_argument("--rounds", type=int, help="rounds on the first topic, each size, TLS (default 5; --quick: 1)")
     parser.add_argument("--more-rounds", type=int, help="rounds on every other topic (default 3; --quick: 1)")
     parser.add_argument("--records", type=int, help="at most so many records a topic")
     parser.add_argument("--topics", help="names, separated by commas (default: all)")
     parser.add_argument("--clients", help="names, separated by commas, for every topic (default: all for the "
                         "first topic; kconsumer, confluent-kafka and the raw socket for the others)")
     parser.add_argument("--sections", help=f"of {','.join(SECTIONS)} (default: all; --quick: throughput)")
-    parser.add_argument("--publish", action="store_true", help="write the table and the plot into docs/ too")
+    parser.add_argument("--publish", action="store_true",
+                        help="write the tables and the plots into docs/; a run without the topic plain adds its own")
     given = parser.parse_args()
     _fill(parser, given)
     return given
@@ -115,6 +116,10 @@ def throughput(cluster: KafkaCluster, given: argparse.Namespace, result: dict[st
 def measure(cluster: KafkaCluster, given: argparse.Namespace, result: dict[str, Any]) -> None:
     if "throughput" in given.sections:
         throughput(cluster, given, result)
+    if "sizes" in given.sections:
+        sizes.run(cluster, given.rounds, lambda names: chosen(names, result["skipped"]), result, say,
+                  quick=given.quick)
+        report.save(result)
     if "latency" in given.sections:
         say("latency: produce to poll, 500 records/s")
         result["latency"], failed = latency.run(cluster, given.quick, say)
@@ -158,7 +163,7 @@ def main() -> int:
         result["failed"]["the run, which ended early"] = str(error)
     except KeyboardInterrupt:
         say("interrupted: what was measured until here is reported")
-    text = report.write(result, given.publish)
+    text = report.write(result, given.publish, plots.draw)
     say("\n" + text)
     for what, why in result["failed"].items():
         print(f"FAILED {what}: {why}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Owns: what becomes of the samples: medians and paired ratios, the JSON, the Markdown table, the plot.
+"""Owns: what becomes of the samples: medians and paired ratios, the JSON, the Markdown tables.
 
 Threads: the main thread. Never: runs anything; drops a round because it looks bad.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import statistics
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -23,7 +24,10 @@ _PACKAGES = ("kconsumer", "confluent-kafka", "aiokafka", "kafka-python", "pyarro
 # What was set out to be reached: (topic, client, figure, at least).
 _RATES = (("plain", "kconsumer consume_batch", 10.0), ("plain", "kconsumer consume", 4.0),
           ("plain", "kconsumer poll", 5.0), ("lz4", "kconsumer consume_batch", 6.0),
-          ("zstd", "kconsumer consume_batch", 6.0), ("tls", "kconsumer consume_batch", 5.0))
+          ("zstd", "kconsumer consume_batch", 6.0), ("tls", "kconsumer consume_batch", 5.0),
+          ("headers", "kconsumer consume", 4.0), ("10kB", "kconsumer poll", 1.5), ("10kB", "kconsumer consume", 1.5),
+          ("10kB", "kconsumer arrow", 2.0), ("1MB", "kconsumer poll", 1.2), ("1MB", "kconsumer consume", 1.2),
+          ("1MB", "kconsumer arrow", 1.2))
 _ON_LOOP = (
     ("aio for", "sync poll", 0.6), ("aio for", "aiokafka getmany", 4.0), ("aio for", "aiokafka getone", 20.0),
     ("aio consume", "sync consume", 0.95), ("aio consume_batch", "sync consume_batch", 0.95),
@@ -32,6 +36,7 @@ _ON_LOOP = (
 )
 _CPU = (("plain", "kconsumer consume_batch", 1 / 8),)
 _MANY = ("p1000", "plain", 0.6)
+_GOALS = "### What was to be reached"
 _IDLE = ((100, 0.1), (10_000, 2.0))
 
 
@@ -60,7 +65,8 @@ def machine() -> dict[str, Any]:
     if info.exists():
         lines = info.read_text().splitlines()
         model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model)
-    found = {"cpu": model, "cores": os.cpu_count(), "system": platform.platform(), "python": platform.python_version()}
+    found = {"cpu": model, "cores": os.cpu_count(), "load": round(os.getloadavg()[0], 1),
+             "system": platform.platform(), "python": platform.python_version()}
     for package in _PACKAGES:
         try:
             found[package] = version(package)
@@ -116,11 +122,16 @@ def _table(rows: list[dict[str, Any]], base: str = "confluent-kafka's rate") -> 
     return lines
 
 
+def beside(samples: list[dict[str, Any]], topic: str, client: str, other: str) -> list[float]:
+    """Round by round: the client's rate by that of any other."""
+    rates = {(s["client"], s["round"]): rate(s) for s in samples if s["topic"] == topic}
+    return [found / rates[other, number] for (name, number), found in rates.items()
+            if name == client and (other, number) in rates]
+
+
 def by_ceiling(samples: list[dict[str, Any]]) -> list[float]:
     """Round by round: what consume_batch reaches through TLS by what OpenSSL does with answers as large."""
-    rates = {(s["client"], s["round"]): rate(s) for s in samples if s["topic"] == "tls"}
-    return [found / rates["raw OpenSSL (16 MiB)", number] for (client, number), found in rates.items()
-            if client == "kconsumer consume_batch" and ("raw OpenSSL (16 MiB)", number) in rates]
+    return beside(samples, "tls", "kconsumer consume_batch", "raw OpenSSL (16 MiB)")
 
 
 def goals(result: dict[str, Any]) -> list[dict[str, Any]]:
@@ -141,6 +152,8 @@ def goals(result: dict[str, Any]) -> list[dict[str, Any]]:
         runs = [[rate(s) for s in samples if s["topic"] == "aio" and s["client"] == name] for name in (client, other)]
         if all(runs):
             add(f"{client}: rate by {other}", least, statistics.median(runs[0]) / statistics.median(runs[1]), True)
+    if by := beside(samples, "plain", "kconsumer poll", "franz-go (8 MiB)"):
+        add("kconsumer poll, plain: rate by franz-go (8 MiB)", 1.1, statistics.median(by), True)
     for topic, client, most in _CPU:
         if by := ratios(samples, topic, client, cpu):
             add(f"{client}, {topic}: CPU per record by {EVERY[client].versus}", most, statistics.median(by), False)
@@ -166,8 +179,9 @@ def goals(result: dict[str, Any]) -> list[dict[str, Any]]:
 def markdown(result: dict[str, Any]) -> str:
     here = result["machine"]
     packages = ", ".join(f"{name} {here[name]}" for name in _PACKAGES if name in here)
-    lines = [f"Measured {result['began']} on {here['cores']} cores ({here['cpu']}), Python {here['python']}, "
-             f"{packages}. zlib -6 makes the values {result['compressibility']:.1f} times smaller. "
+    lines = [f"Measured {result['began']} on {here['cores']} cores ({here['cpu']}; load average before: {here['load']}), "
+             f"Python {here['python']}, {packages}. zlib -6 makes the values {result['compressibility']:.1f} times "
+             "smaller. "
              "Median (least-most) over the rounds."]
     if result["quick"]:
         lines.append("\n**A `--quick` run: too short for figures to quote.**")
@@ -177,7 +191,9 @@ def markdown(result: dict[str, Any]) -> str:
             [row for row in rows if row["topic"] == name],
             "the synchronous call's rate" if name == "aio" else "confluent-kafka's rate")]
     lines += _latency_table(result["latency"]) + _idle_table(result["idle"])
-    lines += _handshake_table(result["handshakes"]) + _goal_table(goals(result))
+    lines += _handshake_table(result["handshakes"])
+    if found := goals(result):
+        lines += _goal_table(found)
     for what, why in {**result["skipped"], **result["failed"]}.items():
         lines += ["", f"Without {what}: {why}"]
     return "\n".join(lines) + "\n"
@@ -227,9 +243,7 @@ def _handshake_table(entries: list[dict[str, Any]]) -> list[str]:
 
 
 def _goal_table(found: list[dict[str, Any]]) -> list[str]:
-    if not found:
-        return []
-    lines = ["", "### What was to be reached", "", "| figure | goal | found | |", "| --- | --- | --- | --- |"]
+    lines = ["", _GOALS, "", "| figure | goal | found | |", "| --- | --- | --- | --- |"]
     for goal in found:
         sign = "≥" if goal["at_least"] else "≤"
         lines.append(f"| {goal['name']} | {sign} {goal['goal']:.3g} | {goal['found']:.3g} | "
@@ -237,59 +251,53 @@ def _goal_table(found: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def plot(result: dict[str, Any], path: Path) -> bool:
-    """Rates and CPU of the first topic's clients, as bars with their spread. False: matplotlib is not installed."""
-    try:
-        import matplotlib
-    except ImportError:
-        return False
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    first = next(iter(result["topics"].values()))
-    rows = [row for row in summary(result["samples"]) if row["topic"] == first["name"]]
-    rows.sort(key=lambda row: row["rate"].median)
-    names = [row["client"] for row in rows]
-    colours = ["#b3d1f0" if name.startswith("raw socket") else "#1f6fb5" if EVERY[name].own else "#9a9a9a"
-               for name in names]
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 0.42 * len(rows) + 1.6), sharey=True)
-    for axes, key, scale, label in ((left, "rate", 1e-6, "million records/s"),
-                                    (right, "cpu", 1.0, "CPU seconds per million records")):
-        middle = [row[key].median * scale for row in rows]
-        around = [[m - row[key].least * scale for m, row in zip(middle, rows, strict=True)],
-                  [row[key].most * scale - m for m, row in zip(middle, rows, strict=True)]]
-        axes.barh(names, middle, xerr=around, color=colours, error_kw={"lw": 0.8, "ecolor": "#444444"})
-        axes.set_xscale("log")
-        axes.set_xlabel(label + " (log scale)")
-        axes.spines[["top", "right"]].set_visible(False)
-        for at, value in enumerate(middle):
-            axes.annotate(f"{value:.3g}", (value, at), xytext=(5, 6), textcoords="offset points", fontsize=7)
-    figure.suptitle(f"{first['records']:,} records: {first['about']}", fontsize=11)
-    figure.tight_layout()
-    figure.savefig(path)
-    figure.savefig(path.with_suffix(".png"), dpi=150)
-    pyplot.close(figure)
-    return True
-
-
 def save(result: dict[str, Any]) -> None:
     BUILD.mkdir(parents=True, exist_ok=True)
     (BUILD / "results.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
-def write(result: dict[str, Any], publish: bool) -> str:
-    """Everything into build/bench/, and with `publish` into docs/ too. Returns the Markdown."""
+def write(result: dict[str, Any], publish: bool, draw: Callable[[dict[str, Any], Path], list[str]]) -> str:
+    """Everything into build/bench/, and with `publish` into docs/ too. Returns the Markdown.
+
+    `draw` makes the plots in a folder and returns their names.
+    """
     text = markdown(result)
     save({**result, "goals": goals(result)})
     (BUILD / "results.md").write_text(text, encoding="utf-8")
-    drawn = bool(result["samples"]) and plot(result, BUILD / "benchmarks.svg")
+    drawn = draw(result, BUILD)
     if publish:
         page = DOCS / "benchmarks.md"
         before, found, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-        _, ended, after = rest.partition(END)
+        old, ended, after = rest.partition(END)
         if not (found and ended):
             raise RuntimeError(f"{page.name} lacks the marks {BEGIN} and {END}")
-        page.write_text(f"{before}{BEGIN}\n{text}{END}{after}", encoding="utf-8")
-        if drawn:
-            (DOCS / "benchmarks.svg").write_bytes((BUILD / "benchmarks.svg").read_bytes())
+        page.write_text(f"{before}{BEGIN}\n{merged(old.lstrip(), text)}{END}{after}", encoding="utf-8")
+        for name in drawn:
+            (DOCS / name).write_bytes((BUILD / name).read_bytes())
     return text
+
+
+def merged(old: str, new: str) -> str:
+    """The tables of a run in those of an earlier one: each takes the place of its namesake. A run of the first topic
+    replaces all."""
+    was, now = _sections(old), _sections(new)
+    if not was or next(iter(was)) in now:
+        return new
+    measured = new.split("\n", 1)[0]
+    for name, text in now.items():
+        if name != _GOALS:
+            heading, rest = text.split("\n", 1)
+            was[name] = f"{heading}\n\n{measured}\n{rest.rstrip()}\n\n"
+    if _GOALS in was and _GOALS in now:
+        # In the order of their names' first words, what was judged again in its place.
+        lines = {line.split("|")[1]: line for text in (was[_GOALS], now[_GOALS]) for line in text.splitlines()
+                 if line.startswith("|") and "---" not in line and "| figure " not in line}
+        was[_GOALS] = "\n".join([*_goal_table([])[1:], *lines.values(), "", ""])
+    goals_last = {**{k: v for k, v in was.items() if k != _GOALS}, **{k: v for k, v in was.items() if k == _GOALS}}
+    return old[:old.find("### ")] + "".join(goals_last.values()).rstrip() + "\n"
+
+
+def _sections(text: str) -> dict[str, str]:
+    """Heading up to its colon → the section with its heading."""
+    parts = re.split(r"^(?=### )", text, flags=re.M)[1:]
+    return {part.split("\n", 1)[0].split(":")[0]: part for part in parts}

@@ -17,6 +17,7 @@ KEY_BYTES = 16
 # Enough different values that no batch of the producer holds one of them twice: 1 MB of a gigabyte of text.
 POOL_BYTES = 2_000_000
 HEADERS = [("traceparent", b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"), ("source", b"checkout")]
+BATCH_OVERHEAD_BYTES = 65_536  # a batch may exceed the producer's batch.size by its headers
 RUN = 1000  # records in a row that go to one partition
 _EVENTS = ("view", "click", "add_to_cart", "remove_from_cart", "checkout", "payment", "refund")
 _WORDS = ("the order of a customer was placed in store and shipped from warehouse by carrier after payment with card "
@@ -93,7 +94,8 @@ def load(cluster: Any, topic: Topic) -> float:
     Raises ClusterError (from the cluster) or RuntimeError when a record was not written.
     """
     began = time.monotonic()
-    cluster.create_topic(topic.name, topic.partitions, replication=1, config={"retention.ms": -1})
+    config = {"retention.ms": -1, "max.message.bytes": topic.batch_bytes + BATCH_OVERHEAD_BYTES}
+    cluster.create_topic(topic.name, topic.partitions, replication=1, config=config)
     _write(cluster.bootstrap_servers, topic)
     held = cluster.watermarks(topic.name)
     count = sum(high - low for low, high in held.values())
@@ -112,7 +114,8 @@ def _write(bootstrap: str, topic: Topic) -> None:
 
     producer = Producer({
         "bootstrap.servers": bootstrap, "acks": "1", "linger.ms": 200, "compression.type": topic.codec,
-        "batch.size": topic.batch_bytes, "batch.num.messages": 1_000_000, "queue.buffering.max.messages": 500_000,
+        "batch.size": topic.batch_bytes, "message.max.bytes": max(1_000_000, topic.batch_bytes),
+        "batch.num.messages": 1_000_000, "queue.buffering.max.messages": 500_000,
         "queue.buffering.max.kbytes": 1 << 20, "message.timeout.ms": 120_000, "delivery.report.only.error": True,
     })
     pool = values(topic.value_bytes)

@@ -5,6 +5,7 @@ confluent_kafka has not, apart).
 
 kconsumer runs with its defaults. confluent_kafka with its defaults stops fetching for a second whenever its queue is
 full, and then reaches a fifth of what it can; so it is measured with a shorter pause (`--tuned`), and also as it comes.
+`--partition-mebibytes` asks for as much of a partition as kconsumer does by itself.
 """
 
 from __future__ import annotations
@@ -107,6 +108,10 @@ def subscribe(consumer: Any, topic: str, partitions: int, protocol: str) -> Watc
     return watches[0]
 
 
+def fetch_size(given: Any) -> dict[str, object]:
+    return {"max.partition.fetch.bytes": given.partition_mebibytes << 20} if given.partition_mebibytes else {}
+
+
 METHODS = {"poll": poll, "consume": consume, "consume_batch": consume_batch, "arrow": arrow}
 
 
@@ -117,7 +122,8 @@ def main() -> None:
     library = importlib.import_module(given.library)
     group = {"group.id": "benchmarks", "enable.auto.commit": False} if given.group is None else {
         "group.id": f"benchmarks-{uuid.uuid4()}", "group.protocol": given.group}
-    consumer = library.Consumer({**connection(given), **group, **(TUNED if given.tuned else {})})
+    consumer = library.Consumer({**connection(given), **group, **(TUNED if given.tuned else {}),
+                                 **fetch_size(given)})
     try:
         consumer.list_topics(given.topic, timeout=SILENCE_SECONDS)
         if given.group is None:

@@ -37,6 +37,8 @@ def arguments(
         parser.add_argument("--library", choices=libraries, required=True)
     if tunable:
         parser.add_argument("--tuned", action="store_true", help="with the settings that suit throughput")
+        parser.add_argument("--partition-mebibytes", type=int, default=0,
+                            help="asked for of a partition in one request (default: the client's own)")
         parser.add_argument("--group", choices=("classic", "consumer"), help="subscribe under this protocol")
     if sized:
         parser.add_argument("--mebibytes", type=int, default=1, help="asked for of a partition in one request")

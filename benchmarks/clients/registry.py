@@ -75,11 +75,11 @@ def _needs(package: str) -> Callable[[], str]:
     return missing
 
 
-def _java_command(target: Target) -> list[str]:
+def _java_command(target: Target, *more: str) -> list[str]:
     classes = os.pathsep.join(str(jar) for jar in kafka_jars())
     return [jdk_program("java", 17), f"-Xmx{_JAVA_HEAP}", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp",
             classes, "org.apache.kafka.tools.ConsumerPerformance", "--bootstrap-server", target.bootstrap, "--topic",
-            target.topic, "--num-records", str(target.records), "--hide-header"]
+            target.topic, "--num-records", str(target.records), "--hide-header", *more]
 
 
 def _java_missing() -> str:
@@ -139,6 +139,12 @@ CLIENTS = {client.name: client for client in (
         "drop_in", "--library", "confluent_kafka", "--method", "poll"), "confluent-kafka poll", limit=1_000_000),
     Client("confluent-kafka consume (defaults)", "the same with confluent_kafka's own settings", python_program(
         "drop_in", "--library", "confluent_kafka", "--method", "consume"), "confluent-kafka consume", limit=1_000_000),
+    Client("confluent-kafka poll (8 MiB)", "as confluent-kafka poll, with max.partition.fetch.bytes of 8 MiB",
+           python_program("drop_in", "--library", "confluent_kafka", "--method", "poll", "--tuned",
+                          "--partition-mebibytes", "8"), "confluent-kafka poll"),
+    Client("confluent-kafka consume (8 MiB)", "as confluent-kafka consume, with max.partition.fetch.bytes of 8 MiB",
+           python_program("drop_in", "--library", "confluent_kafka", "--method", "consume", "--tuned",
+                          "--partition-mebibytes", "8"), "confluent-kafka consume"),
     Client("aiokafka", "getmany(max_records=10000) and value of each", python_program("aiokafka_client"),
            "confluent-kafka consume", limit=1_000_000, missing=_needs("aiokafka")),
     Client("kafka-python", "poll(max_records=10000) and value of each", python_program("kafka_python_client"),
@@ -148,6 +154,13 @@ CLIENTS = {client.name: client for client in (
     Client("franz-go", "PollRecords(10000) and value of each",
            lambda target: [str(_franz_binary()), *_plain(target)], "confluent-kafka consume",
            missing=lambda: "" if shutil.which("go") else "Go is not installed", prepare=_franz_build),
+    Client("java (8 MiB)", "the same with --fetch-size of 8 MiB",
+           lambda target: _java_command(target, "--fetch-size", str(8 << 20)), "confluent-kafka consume",
+           missing=_java_missing, parse=_java_result),
+    Client("franz-go (8 MiB)", "the same with FetchMaxPartitionBytes of 8 MiB",
+           lambda target: [str(_franz_binary()), *_plain(target), "--partition-mebibytes", "8"],
+           "confluent-kafka consume", missing=lambda: "" if shutil.which("go") else "Go is not installed",
+           prepare=_franz_build),
     Client("raw socket", "fetch 1 MiB at a time, as the clients do, and discard it", python_program("raw_socket"),
            "confluent-kafka consume", missing=_needs("kafka")),
     Client("raw socket (16 MiB)", "fetch 16 MiB at a time and discard it", python_program(
@@ -182,4 +195,8 @@ ON_LOOP = {client.name: client for client in (
           ("aiokafka", "aiokafka", "getmany", "await getmany(max_records=10000)", "sync consume", 1_000_000))),
 )}
 EVERY = CLIENTS | OVER_TLS | ON_LOOP
+# Of the section `sizes`: what hands out every value, on both sides.
+SIZED = ("kconsumer poll", "confluent-kafka poll", "kconsumer consume", "confluent-kafka consume", "kconsumer arrow",
+         "confluent-kafka poll (8 MiB)", "confluent-kafka consume (8 MiB)", "confluent-kafka poll (defaults)",
+         "confluent-kafka consume (defaults)")
 PAIRED = [name for name, client in CLIENTS.items() if client.own or name == client.versus]

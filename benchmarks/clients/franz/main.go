@@ -57,9 +57,14 @@ func main() {
 	topic := flag.String("topic", "", "")
 	partitions := flag.Int("partitions", 1, "")
 	wanted := flag.Int("records", 0, "")
+	mebibytes := flag.Int("partition-mebibytes", 0, "")
 	flag.Parse()
 
-	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(*bootstrap, ",")...))
+	options := []kgo.Opt{kgo.SeedBrokers(strings.Split(*bootstrap, ",")...)}
+	if *mebibytes > 0 {
+		options = append(options, kgo.FetchMaxPartitionBytes(int32(*mebibytes<<20)))
+	}
+	client, err := kgo.NewClient(options...)
 	if err != nil {
 		fail(err)
 	}
