@@ -18,7 +18,7 @@ from kconsumer._core.base.wakeup_fd cimport WAIT_INTERRUPTED, WaitResult, wait_r
 from kconsumer._core.consumer.answers cimport position_tuple, put_queries, tell_commit
 from kconsumer._core.consumer.call cimport Question, question
 from kconsumer._core.consumer.fetch_buffer cimport ENTRY_END_OF_PARTITION, FetchEntry
-from kconsumer._core.consumer.message cimport Message, error_message
+from kconsumer._core.consumer.message cimport LAZY_VALUE, Message, copy_value, error_message
 from kconsumer._core.consumer.record_batch cimport RecordBatch, make_batch
 from kconsumer._core.consumer.text cimport message_of, text_of, utf8
 from kconsumer._core.events.application_event cimport CloseEvent, ListOffsetsEvent, TopicMetadataEvent
@@ -424,7 +424,7 @@ cdef class ConsumerCore(ConsumerParts):
         cdef list out = []
         cdef bint taken = False
         self.enter()
-        self.handler.begin()
+        self.handler.begin(True)
         try:
             self._consume_into(out, most, deadline)
             taken = True
@@ -445,13 +445,20 @@ cdef class ConsumerCore(ConsumerParts):
         return 0
 
     cdef bint collect(self, list out, Py_ssize_t most) except -1:
-        """Append what is at hand. False: that was all, and there are fewer than `most`."""
+        """Append what is at hand. False: that was all, and there are fewer than `most`.
+
+        Values become bytes at once: a list may be larger than fetch.buffer.memory, which it would pin instead.
+        """
+        cdef Message message
         while self.told and len(out) < most:
             self.told_taken.append(self.told[0])
             out.append(error_message(self.told.pop(0), None, -1, -1))
         while len(out) < most and (self.handler.row < self.handler.row_end or self.handler.open_next()):
             while self.handler.row < self.handler.row_end and len(out) < most:
-                out.append(self.handler.next_message())
+                message = self.handler.next_message()
+                if message.lazy & LAZY_VALUE:
+                    self.handler.copied_bytes += copy_value(message)
+                out.append(message)
             if not self.background.attention.quiet():
                 break
         if len(out) >= most:

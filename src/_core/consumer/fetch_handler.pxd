@@ -43,14 +43,19 @@ cdef class FetchHandler:
     cdef size_t run                           # thread: A (index into columns.runs)
     cdef int32_t run_end                      # thread: A
     cdef int32_t leader_epoch                 # thread: A (of the run)
+    cdef bint crowded                         # thread: A (half of the memory is in use: messages do not pin it)
     cdef bint epoch_moved                     # thread: A (no record of the run was returned yet)
     cdef int8_t timestamp_type                # thread: A
 
-    # entries used up by a call that may still fail, with the row each began at
+    # entries used up by a call that may still fail, with the row each began at and that row's record
     cdef bint transactional                   # thread: A
+    cdef bint copies                          # thread: A; the call keeps nothing of the arenas that it has used up
+    cdef int64_t copied_bytes                 # thread: A; of large values, since arenas were last let go
+    cdef size_t let_go                        # thread: A; so many of `used` are without their arena
     cdef bint moved                           # thread: A; since begin() over records that are not shown
     cdef vector[FetchEntry] used              # thread: A
     cdef vector[int32_t] used_from            # thread: A
+    cdef vector[Returned] used_first          # thread: A (without references)
     cdef int32_t opened_at                    # thread: A
 
     # what the latest call returned: it is not known to be processed before the next call begins
@@ -65,7 +70,7 @@ cdef class FetchHandler:
     cdef void drop_front(self) noexcept nogil
     cdef void begin_call(self) noexcept nogil
     cdef void mark_unprocessed(self) noexcept nogil
-    cdef void begin(self) noexcept nogil
+    cdef void begin(self, bint copies=*) noexcept nogil
     cdef void commit(self) noexcept nogil
     cdef void rollback(self) noexcept nogil
     cdef void drop_parked(self) noexcept nogil
@@ -82,6 +87,11 @@ cdef class FetchHandler:
     cdef void _close_entry(self) noexcept nogil
     cdef void _publish(self, FetchEntry* entry, int32_t row) noexcept nogil
     cdef void _remember(self, FetchEntry* entry, bint whole) noexcept nogil
+    cdef void _use(self, const FetchEntry& entry, int32_t first_row) noexcept nogil
+    cdef void _let_go(self) noexcept nogil
+    cdef bint _is_crowded(self) noexcept nogil
+    cdef void _fetch_again(self) noexcept nogil
+    cdef void _forget_used(self) noexcept nogil
     cdef bint _is_stale(self, FetchEntry* entry) noexcept nogil
     cdef void _drop(self, FetchEntry* entry) noexcept nogil
     cdef void _park(self) noexcept nogil

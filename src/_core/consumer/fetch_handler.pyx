@@ -3,6 +3,9 @@
 thread: A, inside the exclusive call. Never: takes a lock or makes an event while records are at hand, hands out data
 that a seek, an unassignment or a revocation has overtaken.
 
+A call that copies what it takes (consume) lets go of arenas before it returns: it may collect more than
+fetch.buffer.memory holds. If it raises then, their records are fetched again.
+
 Entries are validated when they are opened and again whenever ATTENTION_CONTROL was raised; between the two nothing can
 have changed. Entries of paused partitions are parked, keep their order, and come back first when the pause ends.
 """
@@ -11,7 +14,12 @@ cimport cython
 from kconsumer._core.base.cpp cimport memory_order_relaxed
 from kconsumer._core.base.gil cimport GIL_DISABLED
 from kconsumer._core.consumer.fetch_buffer cimport ENTRY_RECORDS
-from kconsumer._core.consumer.message cimport make_message
+from kconsumer._core.consumer.message cimport LAZY_VALUE, copy_value, make_message
+
+cdef enum:
+    # So many bytes of large values are copied before their arenas are let go. It is about what one arena refers to: the
+    # block of a response goes back to the network thread while it still lies in the CPU's cache.
+    LET_GO_BYTES = 1048576
 
 
 @cython.no_gc_clear
@@ -49,6 +57,8 @@ cdef class FetchHandler:
             self._next_run()
         message = make_message(self.columns, row, self.topic, self.partition_id, self.leader_epoch,
                                self.timestamp_type)
+        if self.crowded and message.lazy & LAZY_VALUE:
+            copy_value(message)
         row += 1
         self.row = row
         if not self.transactional:
@@ -133,8 +143,7 @@ cdef class FetchHandler:
                 # Only invisible records: the position moves past them.
                 self.moved = True
                 if self.transactional:
-                    self.used.push_back(entry[0])
-                    self.used_from.push_back(entry.row)
+                    self._use(entry[0], entry.row)
                 else:
                     self._publish(entry, entry.row)
                     self._drop(entry)
@@ -157,8 +166,12 @@ cdef class FetchHandler:
         self.next_leader_epoch = entry.next_leader_epoch
         self.run = 0
         self.run_end = 0
+        self.crowded = self._is_crowded()
         self._next_run()
         return 0
+
+    cdef bint _is_crowded(self) noexcept nogil:
+        return self.pool.live_bytes() > self.config.buffer_memory.load() // 2
 
     cdef void _close_entry(self) noexcept nogil:
         """Write back how far the open entry was used, publish the position, and drop it when it is used up."""
@@ -178,6 +191,8 @@ cdef class FetchHandler:
         if self.transactional:
             self._remember(entry, True)
             self.counters.undelivered_records.fetch_sub(taken)
+            if self.copies:
+                self._let_go()
         else:
             self.counters.undelivered_records.fetch_sub(taken)
             entry.release()
@@ -196,8 +211,31 @@ cdef class FetchHandler:
         if not whole:
             copy.partition.retain()
             copy.columns.retain()
-        self.used.push_back(copy)
-        self.used_from.push_back(self.opened_at)
+        self._use(copy, self.opened_at)
+
+    cdef void _use(self, const FetchEntry& entry, int32_t first_row) noexcept nogil:
+        """What commit() and rollback() need to know of an entry from first_row to its row."""
+        cdef Returned first
+        first.partition = entry.partition
+        first.offset = -1
+        first.leader_epoch = -1
+        if entry.kind == ENTRY_RECORDS and first_row < entry.row:
+            first.offset = entry.columns.offsets[first_row]
+            first.leader_epoch = epoch_of(entry.columns, first_row)
+        self.used.push_back(entry)
+        self.used_from.push_back(first_row)
+        self.used_first.push_back(first)
+
+    cdef void _let_go(self) noexcept nogil:
+        """Release the arenas of entries that are used up, once they hold much."""
+        if self.copied_bytes < LET_GO_BYTES and not self._is_crowded():
+            return
+        self.copied_bytes = 0
+        while self.let_go < self.used.size():
+            if self.used[self.let_go].columns != NULL and self.used[self.let_go].row == self.used[self.let_go].row_end:
+                self.used[self.let_go].columns.release()
+                self.used[self.let_go].columns = NULL
+            self.let_go += 1
 
     cdef bint _is_stale(self, FetchEntry* entry) noexcept nogil:
         return entry.position_epoch != entry.partition.position_epoch.load()
@@ -280,8 +318,7 @@ cdef class FetchHandler:
     cdef void drop_front(self) noexcept nogil:
         """The event at the front is handed out."""
         if self.transactional:
-            self.used.push_back(self.ready.front())
-            self.used_from.push_back(0)
+            self._use(self.ready.front(), 0)
         else:
             self._drop(&self.ready.front())
         self.ready.pop_front()
@@ -315,33 +352,57 @@ cdef class FetchHandler:
 
     # ---- calls that may fail after they took records
 
-    cdef void begin(self) noexcept nogil:
-        """From here to commit() or rollback() no position moves."""
+    cdef void begin(self, bint copies=False) noexcept nogil:
+        """From here to commit() or rollback() no position moves.
+
+        `copies`: what the call returns does not refer to arenas, so those that are used up may be let go.
+        """
         self.begin_call()
         if self.is_open:
             self._close_entry()
         self.transactional = True
+        self.copies = copies
+        self.copied_bytes = 0
+        self.let_go = 0
         self.moved = False
 
     cdef void commit(self) noexcept nogil:
         """The call returns its records: positions move."""
         cdef size_t i
-        cdef Returned first
         if self.is_open:
             self._close_entry()
         for i in range(self.used.size()):
             if self.used[i].kind == ENTRY_RECORDS:
                 self._publish(&self.used[i], self.used[i].row)
                 if self.used_from[i] < self.used[i].row:
-                    first.partition = self.used[i].partition
-                    first.partition.retain()
-                    first.offset = self.used[i].columns.offsets[self.used_from[i]]
-                    first.leader_epoch = epoch_of(self.used[i].columns, self.used_from[i])
-                    self.returned.push_back(first)
+                    self.used[i].partition.retain()
+                    self.returned.push_back(self.used_first[i])
             self.used[i].release()
+        self._forget_used()
+
+    cdef void _forget_used(self) noexcept nogil:
         self.used.clear()
         self.used_from.clear()
+        self.used_first.clear()
         self.transactional = False
+        self.copies = False
+
+    cdef void _fetch_again(self) noexcept nogil:
+        """Records whose arena was let go. What was fetched after them is stale then; events before them are not."""
+        cdef FetchEntry* entry
+        cdef uint64_t epoch
+        cdef size_t i, j
+        for i in range(self.let_go):
+            entry = &self.used[i]
+            if self.used_from[i] == entry.row or entry.columns != NULL or self._is_stale(entry):
+                continue
+            self.subscription.refetch(entry.partition, entry.position_epoch, self.used_first[i].offset)
+            epoch = entry.partition.position_epoch.load()
+            for j in range(i):
+                if (self.used[j].kind != ENTRY_RECORDS and self.used[j].partition == entry.partition
+                        and self.used[j].position_epoch == entry.position_epoch):
+                    self.used[j].position_epoch = epoch
+            self.network.wakeup()
 
     cdef void rollback(self) noexcept nogil:
         """The call raises: what it took goes back, in order, and comes again."""
@@ -349,15 +410,18 @@ cdef class FetchHandler:
         cdef FetchEntry entry
         if self.is_open:
             self._close_entry()
+        self._fetch_again()
         # What was parked meanwhile comes after what goes back.
         self.revalidate()
-        self.transactional = False
         i = self.used.size()
         while i > 0:
             i -= 1
             entry = self.used[i]
             if entry.kind != ENTRY_RECORDS:
                 self.ready.push_front(entry)
+                continue
+            if entry.columns == NULL and self.used_from[i] < entry.row:
+                entry.release()
                 continue
             entry.row_end = entry.row
             entry.row = self.used_from[i]
@@ -368,8 +432,7 @@ cdef class FetchHandler:
             self.counters.undelivered_records.fetch_add(entry.row_end - entry.row)
             entry.partition.undelivered_records.fetch_add(entry.row_end - entry.row)
             self.ready.push_front(entry)
-        self.used.clear()
-        self.used_from.clear()
+        self._forget_used()
 
     cdef int32_t take_rows(self, int32_t most) noexcept nogil:
         """Take up to `most` consecutive rows of the arena that is open, across partitions. Returns how many.

@@ -160,9 +160,9 @@ cdef class LoopCore:
     def _take_message(self):
         return self.core.take_message()
 
-    def _begin_taking(self):
-        """From here to _end_taking() no position moves."""
-        self.core.handler.begin()
+    def _begin_taking(self, bint copies=False):
+        """From here to _end_taking() no position moves; `copies` as FetchHandler.begin()."""
+        self.core.handler.begin(copies)
 
     def _end_taking(self, bint taken):
         self.core.end_taking(taken)

@@ -7,6 +7,9 @@ cdef enum:
     # called.
     COPIED_VALUE_BYTES = 512
     INLINE_KEY_BYTES = 44
+    LAZY_VALUE = 1
+    # A value larger than a response is pinned always: it has its blocks for itself, and a copy takes as much again.
+    MOST_COPIED_BYTES = 8388608
 
 
 # What poll() makes is two cache lines: as little as possible is cleared, counted and copied per record.
@@ -35,4 +38,7 @@ cdef class PinnedValue:
 # The record in `row`; `topic` and the next three are those of its run.
 cdef Message make_message(Columns* columns, int32_t row, object topic, int32_t partition, int32_t leader_epoch,
                           int8_t timestamp_type)
+# Makes the bytes of a value that is still in its arena (the caller has seen LAZY_VALUE), and lets the arena go. Returns
+# how many; 0 for a value beyond MOST_COPIED_BYTES, which stays there.
+cdef int64_t copy_value(Message message) except -1
 cdef object error_message(object error, object topic, int32_t partition, int64_t offset)

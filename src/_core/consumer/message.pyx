@@ -3,7 +3,7 @@
 
 thread: A. Never: keeps fetched memory for a small record: key, headers and a value of up to COPIED_VALUE_BYTES are
 copied, so that a cache of old messages does not hold the fetcher's blocks; a larger value pins its arena until value()
-is called.
+is called, unless FetchHandler has it copied.
 
 The bytes object of a small value is made at once: nearly everybody asks for it, and a copy to make it from later would
 be copied a second time.
@@ -18,7 +18,6 @@ from kconsumer._core.records.columns cimport HeadersRef
 from types import GenericAlias
 
 cdef enum:
-    LAZY_VALUE = 1
     LAZY_KEY = 2
     LAZY_HEADERS = 4
     FETCHED = 8          # not made by Message(): inline_key holds a key, or nothing
@@ -277,6 +276,15 @@ cdef int make_value(Message message) except -1:
                 <const char*>columns.view_data(columns.values[pinned.row]), columns.values[pinned.row].length)
             message.lazy &= ~LAZY_VALUE
     return 0
+
+
+cdef int64_t copy_value(Message message) except -1:
+    cdef PinnedValue pinned = message._value
+    cdef int64_t length = pinned.columns.values[pinned.row].length
+    if length > MOST_COPIED_BYTES:
+        return 0
+    make_value(message)
+    return length
 
 
 cdef int make_key(Message message) except -1:

@@ -16,7 +16,7 @@ import collections
 import contextvars
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from kconsumer._core.consumer.call import Question
 from kconsumer._core.consumer.loop_core import LoopCore
@@ -38,6 +38,7 @@ class LoopCalls(LoopCore):
     """What the methods of AIOConsumer are made of."""
 
     _inner: Inner
+    _lets_go: ClassVar[bool] = True  # a list that is collected does not keep the fetched memory that it is made from
     _watch: LoopWatch | None = None
     _closing: asyncio.Task[None] | None = None
     _callbacks_task: asyncio.Task[Any] | None = None  # coroutines of callbacks, of which a call may have been cancelled
@@ -326,7 +327,7 @@ class LoopCalls(LoopCore):
         if not await self._take_turn(deadline):
             return out
         taken = False
-        self._begin_taking()
+        self._begin_taking(self._lets_go)
         try:
             while len(out) < most:
                 if self._turn_due():

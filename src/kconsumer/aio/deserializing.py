@@ -66,6 +66,7 @@ class DeserializingAIOConsumer(AIOConsumer, Generic[K, V]):
     """
 
     _inner: _DeserializingInner
+    _lets_go = False  # _take_again() gives back what it takes at once
     _finishes = True
     _failure: BaseException | None = None  # of the first record that the running call has not deserialized
 

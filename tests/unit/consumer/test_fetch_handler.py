@@ -1,5 +1,6 @@
 """FetchDecoder, FetchBuffer, FetchHandler, through the loop: order, pauses, positions, what an exception gives back."""
 
+import pickle
 import threading
 
 import pytest
@@ -350,6 +351,132 @@ def test_an_error_taken_by_a_call_that_raises_comes_again(loop):
     serve(loop, {0: {"records": records(0, 3) + unreadable(3)}}, times=6)
     taking_then_failing(loop)
     assert loop.offsets() == [0, 1, 2, ("error", BAD_COMPRESSION)]
+
+
+# -- headers
+
+
+def test_messages_that_are_kept_have_their_own_headers(loop):
+    """Headers of many messages lie side by side; long ones have an object of their own."""
+    sizes = [0, 1, 80, 300, 499, 500, 501, 700, 5000]
+    headers = [[(b"n%d" % n, bytes([n % 251]) * sizes[(n + k) % len(sizes)]) for k in range(n % 4)]
+               + [(b"none", None)] * (n % 3) for n in range(400)]
+    loop.assign(("t", 0, 0))
+    serve(loop, {0: {"records": batch(0, [b"v"] * 400, headers=headers)}})
+    kept = loop.consumer.consume(250, 0)
+    while (message := loop.poll()) is not None:
+        kept.append(message)
+    assert len(kept) == 400
+    copies = pickle.loads(pickle.dumps(kept))
+    for message in (*reversed(kept), *copies, *kept):
+        expected = [(name.decode(), content) for name, content in headers[message.offset()]]
+        assert message.headers() == (expected or None)
+
+
+# -- lists of large values
+
+
+LARGE = [b"z" * 300_000] * 4  # one arena, and more than a call copies before it lets arenas go
+
+
+def buffered(loop):
+    return loop.consumer.metrics()["fetch_buffer_bytes"]
+
+
+def test_a_list_of_large_values_pins_no_fetched_memory(loop):
+    loop.assign(("t", 0, 0))
+    serve(loop, {0: {"records": batch(0, LARGE)}})
+    messages = loop.consumer.consume(4, 0)
+    assert buffered(loop) < len(LARGE[0])
+    assert [m.value() for m in messages] == LARGE
+
+
+def test_a_message_of_poll_pins_a_large_value_until_it_is_asked_for(loop):
+    loop.assign(("t", 0, 0))
+    serve(loop, {0: {"records": batch(0, LARGE[:1])}})
+    message = loop.poll()
+    assert loop.poll() is None
+    assert buffered(loop) > len(LARGE[0])
+    assert message.value() == LARGE[0]
+    assert buffered(loop) < len(LARGE[0])
+
+
+def test_messages_of_poll_that_are_kept_pin_at_most_half_of_the_memory(loops):
+    loop = loops(fetch_buffer_memory=2_000_000)
+    loop.assign(("t", 0, 0))
+    kept = []
+    while len(kept) < 40:
+        if (message := loop.poll()) is not None:
+            kept.append(message)
+            continue
+        loop.turn()
+        if loop.requests(FETCH):
+            at = len(kept)
+            serve(loop, {0: {"records": batch(at, LARGE[:2])}})
+    assert loop.poll() is None
+    assert buffered(loop) <= 1_000_000 + 2 * len(LARGE[0]) * 5 // 4
+    assert {m.value() for m in kept} == {LARGE[0]}
+
+
+def test_a_value_larger_than_a_response_is_never_there_twice(loop):
+    """It has its memory for itself: pinning it keeps nothing else from being freed."""
+    huge = b"z" * 9_000_000
+    loop.assign(("t", 0, 0))
+    serve(loop, {0: {"records": batch(0, [huge])}})
+    (message,) = loop.consumer.consume(1, 0)
+    assert loop.poll() is None
+    assert buffered(loop) > len(huge)
+    assert message.value() == huge
+    assert buffered(loop) < len(huge)
+
+
+def serve_again(loop, offset):
+    """Answers what is asked until partition 0 is asked for from this offset, and has its rest of LARGE."""
+    for _ in range(6):
+        loop.turn()
+        for request in loop.requests(FETCH):
+            if loop.asked(request).get(("t", 0)) == offset:
+                loop.fetched(request, {0: {"records": batch(offset, LARGE[offset:])}})
+                return
+            loop.fetched(request, {})
+    pytest.fail(f"nobody asked for offset {offset}")
+
+
+def test_a_call_lets_large_records_go_before_it_returns_and_fetches_them_again_if_it_raises(loop):
+    loop.assign(("t", 0, 0), ("t", 1, 0))
+    serve(loop, {0: {"records": batch(0, LARGE)}})
+    serve(loop, {1: {"records": records(0, 3)}})
+    held = []
+    taking_then_failing(loop, lambda: held.append(buffered(loop)))
+    assert held[0] < len(LARGE) * len(LARGE[0])
+    assert position(loop) == (INVALID, -1)
+    assert loop.places() == [(1, n) for n in range(3)]
+    serve_again(loop, 0)
+    assert loop.offsets() == list(range(len(LARGE)))
+    assert position(loop)[0] == len(LARGE)
+    settle(loop)
+
+
+def test_an_end_of_partition_before_records_that_are_fetched_again_comes_again(loops):
+    loop = loops(enable_partition_eof=True)
+    loop.assign(("t", 0, 0))
+    serve(loop, {0: {"last_stable_offset": 0}})
+    serve(loop, {0: {"records": batch(0, LARGE)}})
+    taking_then_failing(loop)
+    assert loop.offsets() == [("error", PARTITION_EOF)]
+    serve_again(loop, 0)
+    assert loop.offsets() == list(range(len(LARGE)))
+    settle(loop)
+
+
+def test_records_let_go_do_not_come_back_after_a_seek(loop):
+    loop.assign(("t", 0, 0))
+    serve(loop, {0: {"records": batch(0, LARGE)}})
+    taking_then_failing(loop, lambda: loop.consumer._seek("t", 0, 3, -1))
+    assert loop.offsets() == []
+    serve_again(loop, 3)
+    assert loop.offsets() == [3]
+    settle(loop)
 
 
 def test_a_callback_that_pauses_and_raises_keeps_the_order(loop):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import struct
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from kconsumer import Consumer, config
@@ -39,12 +39,17 @@ def varint(n: int) -> bytes:
 
 
 def batch(base: int, values: Iterable[bytes], *, epoch: int = 0, attributes: int = 0, producer: int = -1,
-          last_delta: int | None = None, spoil: bool = False) -> bytes:
-    """A v2 record batch whose records have no key; `spoil` makes its CRC wrong."""
+          last_delta: int | None = None, spoil: bool = False,
+          headers: Sequence[Sequence[tuple[bytes, bytes | None]]] = ()) -> bytes:
+    """A v2 record batch whose records have no key; `headers` are those of each; `spoil` makes its CRC wrong."""
     values = list(values)
     body = b""
     for i, value in enumerate(values):
-        record = b"\x00\x00" + varint(i) + varint(-1) + varint(len(value)) + value + b"\x00"
+        record = b"\x00\x00" + varint(i) + varint(-1) + varint(len(value)) + value
+        own = headers[i] if headers else ()
+        record += varint(len(own))
+        for name, content in own:
+            record += varint(len(name)) + name + (varint(-1) if content is None else varint(len(content)) + content)
         body += varint(len(record)) + record
     if last_delta is None:
         last_delta = max(len(values) - 1, 0)
