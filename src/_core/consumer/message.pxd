@@ -1,15 +1,24 @@
 # Message: one record, or one consumer error, as confluent_kafka hands it out. thread: A.
-from kconsumer._core.base.cpp cimport int8_t, int32_t, int64_t, uint8_t
+cimport cython
+
+from kconsumer._core.base.cpp cimport int8_t, int32_t, int64_t, uint8_t, uint16_t
 from kconsumer._core.records.columns cimport Columns
 
 cdef enum:
     # A value up to this is copied when the Message is made. Beyond it, the Message pins the arena until value() is
     # called.
     COPIED_VALUE_BYTES = 512
-    INLINE_KEY_BYTES = 44
+    INLINE_KEY_BYTES = 40
+    HEADERS_SHELF_BYTES = 4000
     LAZY_VALUE = 1
     # A value larger than a response is pinned always: it has its blocks for itself, and a copy takes as much again.
     MOST_COPIED_BYTES = 8388608
+
+
+# Headers as they were on the wire, of messages that were made one after another. What is written there stays.
+@cython.final
+cdef class HeadersShelf:
+    cdef uint8_t[HEADERS_SHELF_BYTES] data
 
 
 # What poll() makes is two cache lines: as little as possible is cleared, counted and copied per record.
@@ -18,7 +27,7 @@ cdef class Message:
     cdef object _topic
     cdef object _value          # bytes or None, or what set_value() gave; under LAZY_VALUE a PinnedValue
     cdef object _key            # likewise; under LAZY_KEY None: it is in inline_key
-    cdef object _headers        # likewise; under LAZY_HEADERS their bytes as they were on the wire
+    cdef object _headers        # likewise; under LAZY_HEADERS the HeadersShelf they are on, or their bytes
     cdef object _error
     cdef int64_t _offset
     cdef int64_t _timestamp
@@ -27,6 +36,8 @@ cdef class Message:
     cdef int8_t _timestamp_type  # 0 none, 1 create, 2 log append
     cdef uint8_t lazy           # LAZY_ bits: which of value, key, headers are not yet what their getters return
     cdef uint8_t key_length     # of inline_key
+    cdef uint16_t headers_at    # on the shelf
+    cdef uint16_t headers_length
     cdef uint8_t[INLINE_KEY_BYTES] inline_key  # without FETCHED: a MadeByHand
 
 

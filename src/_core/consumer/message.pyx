@@ -13,6 +13,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.string cimport memcpy
 
 from kconsumer._core.base.cpp cimport int16_t
+from kconsumer._core.base.gil cimport GIL_DISABLED
 from kconsumer._core.records.columns cimport HeadersRef
 
 from types import GenericAlias
@@ -22,6 +23,12 @@ cdef enum:
     LAZY_HEADERS = 4
     FETCHED = 8          # not made by Message(): inline_key holds a key, or nothing
     PREFETCHED_ROWS = 8
+    # Longer headers have an object of their own. A message that is kept holds the shelf of its neighbours' headers.
+    SHELVED_HEADERS_BYTES = 500
+
+# thread: A (under the GIL); with room behind shelved_bytes.
+cdef HeadersShelf shelf = None
+cdef int32_t shelved_bytes = 0
 
 
 cdef struct MadeByHand:  # what only Message() can set
@@ -235,7 +242,7 @@ cdef Message make_message(Columns* columns, int32_t row, object topic, int32_t p
         message.key_length = <uint8_t>length
         lazy |= LAZY_KEY
     if columns.headers != NULL and columns.headers[row].count > 0:
-        message._headers = raw_headers(columns, &columns.headers[row])
+        keep_headers(message, columns, &columns.headers[row])
         lazy |= LAZY_HEADERS
     message.lazy = <uint8_t>lazy
     return message
@@ -258,9 +265,29 @@ cdef PinnedValue pin_value(Columns* columns, int32_t row):
     return pinned
 
 
-cdef bytes raw_headers(Columns* columns, HeadersRef* headers):
-    return PyBytes_FromStringAndSize(<const char*>columns.buffers[headers.buffer_index].data + headers.offset,
-                                     headers.length)
+@cython.no_gc
+@cython.freelist(64)
+@cython.final
+cdef class HeadersShelf:
+    """An object a record for its headers would cost more than their copy."""
+
+
+cdef int keep_headers(Message message, Columns* columns, HeadersRef* headers) except -1:
+    """Copies them as they are; without a GIL into an object of their own, since threads would share the shelf."""
+    global shelf, shelved_bytes
+    cdef const uint8_t* data = columns.buffers[headers.buffer_index].data + headers.offset
+    if GIL_DISABLED or headers.length > SHELVED_HEADERS_BYTES:
+        message._headers = PyBytes_FromStringAndSize(<const char*>data, headers.length)
+        return 0
+    if shelf is None or shelved_bytes + headers.length > HEADERS_SHELF_BYTES:
+        shelf = HeadersShelf.__new__(HeadersShelf)
+        shelved_bytes = 0
+    memcpy(shelf.data + shelved_bytes, data, headers.length)
+    message._headers = shelf
+    message.headers_at = <uint16_t>shelved_bytes
+    message.headers_length = <uint16_t>headers.length
+    shelved_bytes += headers.length
+    return 0
 
 
 # The three below may be called by several threads at once where there is no GIL.
@@ -298,7 +325,7 @@ cdef int make_key(Message message) except -1:
 cdef int make_headers(Message message) except -1:
     with cython.critical_section(message):
         if message.lazy & LAZY_HEADERS:
-            message._headers = parse_headers(message._headers)
+            message._headers = headers_of(message)
             message.lazy &= ~LAZY_HEADERS
     return 0
 
@@ -309,10 +336,18 @@ cdef object error_message(object error, object topic, int32_t partition, int64_t
                    timestamp=(0, -1))
 
 
-cdef list parse_headers(bytes raw):
+cdef list headers_of(Message message):
+    cdef object kept = message._headers
+    cdef const uint8_t* data
+    if isinstance(kept, HeadersShelf):
+        data = (<HeadersShelf>kept).data + message.headers_at
+        return parse_headers(data, data + message.headers_length)
+    data = <const uint8_t*>PyBytes_AS_STRING(kept)
+    return parse_headers(data, data + PyBytes_GET_SIZE(kept))
+
+
+cdef list parse_headers(const uint8_t* p, const uint8_t* end):
     """Headers of a v2 record; the decoder has checked their lengths, and every read stays within them again."""
-    cdef const uint8_t* p = <const uint8_t*>PyBytes_AS_STRING(raw)
-    cdef const uint8_t* end = p + PyBytes_GET_SIZE(raw)
     cdef int64_t n
     cdef list found = []
     cdef str name
