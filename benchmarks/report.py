@@ -179,7 +179,7 @@ def goals(result: dict[str, Any]) -> list[dict[str, Any]]:
 def markdown(result: dict[str, Any]) -> str:
     here = result["machine"]
     packages = ", ".join(f"{name} {here[name]}" for name in _PACKAGES if name in here)
-    lines = [f"Measured {result['began']} on {here['cores']} cores ({here['cpu']}; load average before: {here['load']}), "
+    lines = [f"Measured {result['began']} on {here['cores']} cores ({here['cpu']}; load average {here['load']}), "
              f"Python {here['python']}, {packages}. zlib -6 makes the values {result['compressibility']:.1f} times "
              "smaller. "
              "Median (least-most) over the rounds."]
