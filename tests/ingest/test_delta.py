@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 import pytest
-from scene import SCHEMA, Killed, Process, World
+from ingest_scene import SCHEMA, Killed, Process, World
 from test_driver import no_sync, simulate  # noqa: F401
 
 from kconsumer.ingest.driver import State

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scene import Dying, Killed, Process, World
+from ingest_scene import Dying, Killed, Process, World
 
 from kconsumer.ingest.driver import State
 from kconsumer.ingest.errors import IngestError, OtherRunError

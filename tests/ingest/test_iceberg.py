@@ -9,7 +9,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from scene import Process, World
+from ingest_scene import Process, World
 from test_driver import no_sync, simulate  # noqa: F401
 from test_values import InProcess
 
