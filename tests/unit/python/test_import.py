@@ -10,7 +10,7 @@ from kconsumer.data import cluster_metadata, throttle_event, topic_partition
 # Each took milliseconds; what needs one imports it where it is used.
 LAZY = {"asyncio", "dataclasses", "difflib", "inspect", "ipaddress", "json", "pathlib", "socket", "subprocess"}
 # What kconsumer.data has for the package's other modules.
-FOR_THE_PACKAGE = {"OFFSET_TAIL_BASE", "PARTITION_UA", "coerce", "coerce_list"}
+FOR_THE_PACKAGE = {"check_text", "OFFSET_TAIL_BASE", "PARTITION_UA", "coerce", "coerce_list"}
 
 
 def test_the_import_loads_nothing_that_only_some_need() -> None:
