@@ -413,18 +413,25 @@ cdef class GroupCore(ConsumerCore):
     def _leaving_group(self, int64_t timeout_us):
         """Part of close(): the CLOSE that follows waits for what is posted here."""
         cdef CommitEvent* commit
+        cdef LeaveGroupEvent* leave
         if not self.config.has_group:
             return
         if self._processed_only:
             self.handler.mark_unprocessed()
         if self.subscribed:
             yield from self._leaving(True, timeout_us, True)
-        elif self.group.auto_commit:
+            return
+        if self.group.auto_commit:
             commit = new CommitEvent(in_ms(self.end_deadline(timeout_us)), False)
             commit.automatic = True
             commit.notify = True
             self._standing_of_all(commit.offsets)
             self.application.add(commit)
+        # The leave of an unsubscribe() may be under way, with more time than there is now.
+        leave = new LeaveGroupEvent(in_ms(self.end_deadline(timeout_us)))
+        leave.closing = True
+        leave.epoch = self.subscription_epoch
+        self.application.add(leave)
 
     cdef int64_t end_deadline(self, int64_t timeout_us) noexcept:
         if self.config.has_group:

@@ -253,3 +253,14 @@ def test_a_commit_made_before_its_partition_is_revoked_survives_a_newer_epoch(me
     assert answer_commit(member) == {1: 6}
     member.reconcile()
     assert told == [(None, [(1, 6)])]
+
+
+def test_close_gives_the_leave_of_an_unsubscribe_its_own_time_only(settings, told):
+    """The leave waits for a commit that the coordinator does not answer, and unsubscribe() allows it a session."""
+    loop = GroupLoop(**settings)
+    loop.stable()
+    commit(loop.consumer, (0, 5))
+    loop.consumer.unsubscribe()
+    loop.turn()
+    loop.consumer.close(2)
+    assert told == [(KafkaError._TIMED_OUT, [(0, 5)])]
