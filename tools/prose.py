@@ -4,7 +4,9 @@
     python tools/prose.py FILE...    check these files
 
 Owns: the rules below, and CLEAN, the files that keep them. The list grows: a file enters it when it passes.
-tests/unit/python/test_message_words.py checks the shape of error messages. Threads: none (a tool). Never: changes a file.
+tests/unit/python/test_message_words.py checks the shape of error messages.
+
+Threads: none (a tool). Never: changes a file.
 
 An exception stands in the same line or the line before, with a reason: ``prose: allow behind: a TLS term``.
 """

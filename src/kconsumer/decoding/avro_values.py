@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from kconsumer._core.values.value_decoder import HEADER_IDS, AvroProgram, DecodedValues, ValueDecoder
+from kconsumer._core.values.value_decoder import AvroProgram, DecodedValues, ValueDecoder
 from kconsumer._core.values.value_source import ValueSource
 from kconsumer.decoding.avro_program import Kind, Op, column_type, compile_program, lost_fields
 from kconsumer.decoding.avro_schema import AvroSchemaError, Schema, read_schema
-from kconsumer.decoding.decoder import Decoder
-from kconsumer.decoding.framing import CONFLUENT, read_framing, read_header
-from kconsumer.decoding.plan import flatten, struct
+from kconsumer.decoding.framing import CONFLUENT, read_framing
+from kconsumer.decoding.plan import flatten
 from kconsumer.decoding.registry import RegistrySchema, SchemaRegistry
+from kconsumer.decoding.registry_decoder import RegistryDecoder, references_of
 from kconsumer.decoding.subjects import Subjects, with_registry
 
 _MOST_PROGRAMS = 5_000  # of writers' schemas that a reader keeps
@@ -47,7 +47,7 @@ def _chosen(schema: Schema, columns: tuple[str, ...] | None) -> Schema:
     return replace(schema, fields=tuple(known[name] for name in columns))
 
 
-class Avro(Decoder):
+class Avro(RegistryDecoder[_Reader]):
     """Decodes Avro data into typed columns of a reader's schema.
 
     Args:
@@ -67,12 +67,9 @@ class Avro(Decoder):
             not one of these.
     """
 
-    __slots__ = ("_framing", "_readers", "_subjects", "schema")
+    __slots__ = ("schema",)
 
-    schema: Schema | None           # the reader's, where it was given
-    _framing: tuple[int, int]
-    _readers: dict[str, _Reader]    # by subject; "" where the schema was given
-    _subjects: Subjects | None
+    schema: Schema | None   # the reader's, where it was given
 
     def __init__(self, schema: Any = None, *, registry: SchemaRegistry | None = None, subject: str | None = None,
                  writer: Any = None, writers: Mapping[int, Any] | None = None, framing: str | None = None,
@@ -100,68 +97,31 @@ class Avro(Decoder):
             self._prepare(reader)
             self._readers[""] = reader
 
+    def _new_reader(self, schema: Schema) -> _Reader:
+        reader = _Reader(schema, self.options["columns"], self._framing)
+        self._prepare(reader)
+        return reader
+
     def _prepare(self, reader: _Reader) -> None:
         if self._framing[0] != CONFLUENT:
             reader.any = reader.program(self.options["writer"] or reader.schema)
         for id, given in (self.options["writers"] or {}).items():
             reader.programs[id] = reader.program(given)
 
-    def resolved(self, topic: str | None = None, *, key: bool = False) -> Avro:
-        if self.schema is not None or self._subjects is None:
-            return self
-        schema = self._newest(self._subjects, self._subjects.name(topic, key))
-        return self._sharing(Avro(schema, **self.options))
-
-    def _select(self, columns: tuple[str, ...]) -> Avro:
-        return self._sharing(Avro(self.schema, **{**self.options, "columns": columns}))
-
-    def _sharing(self, made: Avro) -> Avro:
-        made._set(_subjects=self._subjects)
-        return made
-
     def _given(self) -> Any:
         return self.schema
 
-    def _state(self) -> Any:
-        return dict(self._subjects.newest) if self._subjects is not None and self._subjects.newest else None
-
-    def __setstate__(self, state: dict[str, RegistrySchema]) -> None:
-        if self._subjects is not None:
-            self._subjects.newest.update(state)
-
-    def _decode(self, source: ValueSource) -> DecodedValues:
-        reader = self._reader(source)
-        if reader is None:
-            return ValueDecoder(flatten(struct(())), self._framing, -1).decode_json(source)
+    def _read(self, reader: _Reader, source: ValueSource) -> DecodedValues:
         if self._framing[0] != CONFLUENT:
             return reader.core.decode_avro(source, reader.any, {})
-        ids = reader.core.schema_ids(source)
-        headers = source.schema_headers()
-        references = {id: read_header(headers[id - HEADER_IDS]) if id >= HEADER_IDS else id for id in ids}
+        references = references_of(reader.core, source)
         if self._subjects is not None:
             self._learn(self._subjects, reader, references.values())
         programs = reader.programs
         return reader.core.decode_avro(source, None, {id: programs[reference] for id, reference in references.items()
                                                       if reference in programs})
 
-    def _reader(self, source: ValueSource) -> _Reader | None:
-        """The reader of these values; None where there are none, and nothing tells their schema."""
-        if self._subjects is None or self.schema is not None:
-            return self._readers[""]
-        subject = self._subjects.name_for(source)
-        if subject is None:
-            return None
-        reader = self._readers.get(subject)
-        if reader is None:
-            with self._subjects.lock:
-                schema = self._newest(self._subjects, subject)
-                reader = _Reader(schema, self.options["columns"], self._framing)
-                self._prepare(reader)
-                self._readers[subject] = reader
-        return reader
-
-    @staticmethod
-    def _newest(subjects: Subjects, subject: str) -> Schema:
+    def _newest(self, subjects: Subjects, subject: str) -> Schema:
         found = subjects.newest_of(subject)
         try:
             return _read(found)

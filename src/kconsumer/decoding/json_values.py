@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from kconsumer._core.values.value_decoder import HEADER_IDS, DecodedValues, ValueDecoder
+from kconsumer._core.values.value_decoder import DecodedValues, ValueDecoder
 from kconsumer._core.values.value_source import ValueSource
-from kconsumer.decoding.decoder import Decoder
-from kconsumer.decoding.framing import CONFLUENT, read_framing, read_header
+from kconsumer.decoding.framing import CONFLUENT, read_framing
 from kconsumer.decoding.json_infer import infer_type
 from kconsumer.decoding.json_schema import JsonSchemaError, lost_columns, schema_type
-from kconsumer.decoding.plan import UNITS, Type, flatten, projected, read_type, struct
+from kconsumer.decoding.plan import UNITS, Type, flatten, projected, read_type
 from kconsumer.decoding.registry import RegistrySchema, SchemaRegistry
+from kconsumer.decoding.registry_decoder import RegistryDecoder, references_of
 from kconsumer.decoding.subjects import Subjects, with_registry
 
 
@@ -27,7 +27,7 @@ class _Reader:
         self.compared: set[int | str] = set()  # writers' schemas that were compared with the type
 
 
-class Json(Decoder):
+class Json(RegistryDecoder[_Reader]):
     """Decodes JSON texts into typed columns, by a schema.
 
     A missing field and null are null; unknown fields are skipped, though they must be valid JSON; of equal keys the
@@ -51,12 +51,9 @@ class Json(Decoder):
         TypeError, ValueError: the schema, the framing or the epoch is not one of these.
     """
 
-    __slots__ = ("_framing", "_readers", "_subjects", "_whole")
+    __slots__ = ("_whole",)
 
-    _framing: tuple[int, int]
-    _readers: dict[str, _Reader]    # by subject; "" where the schema was given
-    _subjects: Subjects | None
-    _whole: Type | None             # where it was given
+    _whole: Type | None     # where it was given
 
     def __init__(self, schema: Any = None, *, registry: SchemaRegistry | None = None, subject: str | None = None,
                  framing: str | None = None, epoch: str | None = None, columns: Iterable[str] | None = None) -> None:
@@ -101,56 +98,18 @@ class Json(Decoder):
                 break
         return cls(infer_type(sample, lambda type, good: cls(type).decode(good).errors), framing=framing)
 
-    def resolved(self, topic: str | None = None, *, key: bool = False) -> Json:
-        if self._whole is not None or self._subjects is None:
-            return self
-        return self._sharing(Json(self._newest(self._subjects, self._subjects.name(topic, key)), **self.options))
-
-    def _select(self, columns: tuple[str, ...]) -> Json:
-        return self._sharing(Json(self._whole, **{**self.options, "columns": columns}))
-
-    def _sharing(self, made: Json) -> Json:
-        made._set(_subjects=self._subjects)
-        return made
-
     def _given(self) -> Any:
         return self._whole
 
-    def _state(self) -> Any:
-        return dict(self._subjects.newest) if self._subjects is not None and self._subjects.newest else None
+    def _new_reader(self, schema: Type) -> _Reader:
+        return _Reader(schema, self.options["columns"], self._framing, self.options["epoch"])
 
-    def __setstate__(self, state: dict[str, RegistrySchema]) -> None:
-        if self._subjects is not None:
-            self._subjects.newest.update(state)
-
-    def _decode(self, source: ValueSource) -> DecodedValues:
-        reader = self._reader(source)
-        if reader is None:
-            return ValueDecoder(flatten(struct(())), self._framing, -1).decode_json(source)
+    def _read(self, reader: _Reader, source: ValueSource) -> DecodedValues:
         if self._subjects is not None and self._framing[0] == CONFLUENT:
-            ids = reader.core.schema_ids(source)
-            headers = source.schema_headers()
-            self._compare(self._subjects, reader, {read_header(headers[id - HEADER_IDS]) if id >= HEADER_IDS else id
-                                                   for id in ids})
+            self._compare(self._subjects, reader, set(references_of(reader.core, source).values()))
         return reader.core.decode_json(source)
 
-    def _reader(self, source: ValueSource) -> _Reader | None:
-        """The reader of these values; None where there are none, and nothing tells their schema."""
-        if self._subjects is None or self._whole is not None:
-            return self._readers[""]
-        subject = self._subjects.name_for(source)
-        if subject is None:
-            return None
-        reader = self._readers.get(subject)
-        if reader is None:
-            with self._subjects.lock:
-                type = self._newest(self._subjects, subject)
-                reader = self._readers[subject] = _Reader(type, self.options["columns"], self._framing,
-                                                          self.options["epoch"])
-        return reader
-
-    @staticmethod
-    def _newest(subjects: Subjects, subject: str) -> Type:
+    def _newest(self, subjects: Subjects, subject: str) -> Type:
         found = subjects.newest_of(subject)
         try:
             return _read(found)

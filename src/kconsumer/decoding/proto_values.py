@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from kconsumer._core.values.value_decoder import HEADER_IDS, DecodedValues, ProtoProgram, ValueDecoder
 from kconsumer._core.values.value_source import ValueSource
-from kconsumer.decoding.decoder import Decoder
 from kconsumer.decoding.framing import CONFLUENT, header_indexes, read_framing, read_header
-from kconsumer.decoding.plan import UNITS, flatten, struct
+from kconsumer.decoding.plan import UNITS, flatten
 from kconsumer.decoding.proto_known import known_files
 from kconsumer.decoding.proto_program import Options, compile_program, row_type
 from kconsumer.decoding.proto_schema import (
@@ -22,6 +21,7 @@ from kconsumer.decoding.proto_schema import (
     read_schema,
 )
 from kconsumer.decoding.registry import RegistrySchema, SchemaRegistry
+from kconsumer.decoding.registry_decoder import RegistryDecoder, references_of
 from kconsumer.decoding.subjects import Subjects, with_registry
 
 _MOST_PROGRAMS = 5_000  # of writers' schemas that a reader keeps
@@ -52,7 +52,7 @@ class _Reader:
         return root.indexes, self._made[writer]
 
 
-class Protobuf(Decoder):
+class Protobuf(RegistryDecoder[_Reader]):
     """Decodes Protobuf messages into typed columns.
 
     Args:
@@ -77,13 +77,12 @@ class Protobuf(Decoder):
             is not one of these.
     """
 
-    __slots__ = ("_framing", "_options", "_readers", "_subjects", "schema")
+    __slots__ = ("_options", "schema")
+
+    when_resolved: ClassVar[dict[str, Any]] = {"message": None}
 
     schema: ProtoSchema | None      # where it was given
-    _framing: tuple[int, int]
     _options: Options
-    _readers: dict[str, _Reader]    # by subject; "" where the schema was given
-    _subjects: Subjects | None
 
     def __init__(self, schema: Any = None, message: str | None = None, *, registry: SchemaRegistry | None = None,
                  subject: str | None = None, columns: Iterable[str] | None = None,
@@ -121,17 +120,16 @@ class Protobuf(Decoder):
             self._prepare(reader)
             self._readers[""] = reader
 
+    def _new_reader(self, schema: ProtoSchema) -> _Reader:
+        reader = _Reader(schema, self.options["columns"], self._options, self._framing)
+        self._prepare(reader)
+        return reader
+
     def _prepare(self, reader: _Reader) -> None:
         known = self.options["writers"]
         if known is None and (self._subjects is None or self._framing[0] != CONFLUENT):
             reader.any = reader.compiled(reader.schema)
         reader.writers = {id: reader.compiled(given) for id, given in (known or {}).items()}
-
-    def resolved(self, topic: str | None = None, *, key: bool = False) -> Protobuf:
-        if self.schema is not None or self._subjects is None:
-            return self
-        schema = self._newest(self._subjects, self._subjects.name(topic, key))
-        return self._sharing(Protobuf(schema, **{**self.options, "message": None}))
 
     def _select(self, columns: tuple[str, ...]) -> Protobuf:
         if self.type is not None:
@@ -139,32 +137,15 @@ class Protobuf(Decoder):
             for name in columns:
                 if name not in known:
                     raise ValueError(f"no field {name!r}: the schema has {', '.join(known)}")
-        return self._sharing(Protobuf(self.schema, **{**self.options, "columns": columns}))
-
-    def _sharing(self, made: Protobuf) -> Protobuf:
-        made._set(_subjects=self._subjects)
-        return made
+        return super()._select(columns)
 
     def _given(self) -> Any:
         return self.schema
 
-    def _state(self) -> Any:
-        return dict(self._subjects.newest) if self._subjects is not None and self._subjects.newest else None
-
-    def __setstate__(self, state: dict[str, RegistrySchema]) -> None:
-        if self._subjects is not None:
-            self._subjects.newest.update(state)
-
-    def _decode(self, source: ValueSource) -> DecodedValues:
-        reader = self._reader(source)
-        if reader is None:
-            return ValueDecoder(flatten(struct(())), self._framing, -1).decode_json(source)
+    def _read(self, reader: _Reader, source: ValueSource) -> DecodedValues:
         headers = reader.core.schema_headers(source)
-        ids: list[int] = []
         if self._subjects is not None and self._framing[0] == CONFLUENT:
-            ids = reader.core.schema_ids(source)
-            references = {read_header(headers[id - HEADER_IDS]) if id >= HEADER_IDS else id for id in ids}
-            self._learn(self._subjects, reader, references)
+            self._learn(self._subjects, reader, set(references_of(reader.core, source).values()))
         writers = reader.writers
         by_id = {id: found for id, found in writers.items() if isinstance(id, int)}
         for i, value in enumerate(headers):
@@ -178,22 +159,6 @@ class Protobuf(Decoder):
         """How the data are read whose schema is named by a record's header, message indexes after it."""
         found = reader.any or reader.writers.get(read_header(value))
         return found if found is None or found[0] == header_indexes(value) else (found[0], None)
-
-    def _reader(self, source: ValueSource) -> _Reader | None:
-        """The reader of these values; None where there are none, and nothing tells their schema."""
-        if self._subjects is None or self.schema is not None:
-            return self._readers[""]
-        subject = self._subjects.name_for(source)
-        if subject is None:
-            return None
-        reader = self._readers.get(subject)
-        if reader is None:
-            with self._subjects.lock:
-                reader = _Reader(self._newest(self._subjects, subject), self.options["columns"], self._options,
-                                 self._framing)
-                self._prepare(reader)
-                self._readers[subject] = reader
-        return reader
 
     def _newest(self, subjects: Subjects, subject: str) -> ProtoSchema:
         found = subjects.newest_of(subject)

@@ -1,0 +1,90 @@
+"""RegistryDecoder: what the decoders of all formats share whose schema may be a registry's to say.
+
+Owns: which reader decodes which subject. Threads: any that decodes. Never: knows a format.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Generic, TypeVar
+
+from kconsumer._core.values.value_decoder import HEADER_IDS, DecodedValues, ValueDecoder
+from kconsumer._core.values.value_source import ValueSource
+from kconsumer.decoding.decoder import Decoder
+from kconsumer.decoding.framing import read_header
+from kconsumer.decoding.plan import flatten, struct
+from kconsumer.decoding.registry import RegistrySchema
+from kconsumer.decoding.subjects import Subjects
+
+R = TypeVar("R")
+D = TypeVar("D", bound="RegistryDecoder[Any]")
+
+
+class RegistryDecoder(Decoder, Generic[R]):
+    """R is a format's reader: a schema with its columns, and what is known of the writers' schemas."""
+
+    __slots__ = ("_framing", "_readers", "_subjects")
+
+    when_resolved: ClassVar[dict[str, Any]] = {}  # options that a resolved schema replaces
+
+    _framing: tuple[int, int]
+    _readers: dict[str, R]      # by subject; "" where the schema was given
+    _subjects: Subjects | None
+
+    def resolved(self: D, topic: str | None = None, *, key: bool = False) -> D:
+        if self._given() is not None or self._subjects is None:
+            return self
+        return self._remade(self._newest(self._subjects, self._subjects.name(topic, key)), **self.when_resolved)
+
+    def _select(self: D, columns: tuple[str, ...]) -> D:
+        return self._remade(self._given(), columns=columns)
+
+    def _remade(self: D, schema: Any, **changed: Any) -> D:
+        """The same decoder but for its schema or an option. Both know the same newest schemas."""
+        cls: Any = type(self)
+        made: D = cls(schema, **{**self.options, **changed})
+        made._set(_subjects=self._subjects)
+        return made
+
+    def _state(self) -> Any:
+        return dict(self._subjects.newest) if self._subjects is not None and self._subjects.newest else None
+
+    def __setstate__(self, state: dict[str, RegistrySchema]) -> None:
+        if self._subjects is not None:
+            self._subjects.newest.update(state)
+
+    def _decode(self, source: ValueSource) -> DecodedValues:
+        reader = self._reader(source)
+        if reader is None:
+            return ValueDecoder(flatten(struct(())), self._framing, -1).decode_json(source)
+        return self._read(reader, source)
+
+    def _reader(self, source: ValueSource) -> R | None:
+        """The reader of these values; None where there are none, and nothing tells their schema."""
+        if self._subjects is None or self._given() is not None:
+            return self._readers[""]
+        subject = self._subjects.name_for(source)
+        if subject is None:
+            return None
+        reader = self._readers.get(subject)
+        if reader is None:
+            with self._subjects.lock:
+                reader = self._readers[subject] = self._new_reader(self._newest(self._subjects, subject))
+        return reader
+
+    @abstractmethod
+    def _newest(self, subjects: Subjects, subject: str) -> Any:
+        """The newest schema of a subject."""
+
+    @abstractmethod
+    def _new_reader(self, schema: Any) -> R: ...
+
+    @abstractmethod
+    def _read(self, reader: R, source: ValueSource) -> DecodedValues: ...
+
+
+def references_of(core: ValueDecoder, source: ValueSource) -> dict[int, int | str]:
+    """How the registry refers to the schemas of the values, by the ids that the core gives them."""
+    ids = core.schema_ids(source)  # which looks at the headers
+    headers = source.schema_headers()
+    return {id: read_header(headers[id - HEADER_IDS]) if id >= HEADER_IDS else id for id in ids}
