@@ -40,6 +40,7 @@ cdef class ClassicGroupManager(RequestManager):
     cdef ApplicationAssignors application        # thread: N (its assignors)
     cdef Jitter jitter                           # thread: N
     cdef JoinPhase phase                         # thread: N
+    cdef bint owes_assignment                    # thread: N (leads a generation that waits for its SyncGroup)
     cdef RequestState joining                    # thread: N (JoinGroup or SyncGroup)
     cdef RequestState heartbeat                  # thread: N
     cdef string member_id                        # thread: N (empty: to be given by the coordinator)

@@ -280,6 +280,7 @@ cdef class ClassicGroupManager(RequestManager):
     cdef void _send_join(self, int32_t node, int64_t now_ms) noexcept nogil:
         cdef BodyOf[JoinGroupRequest]* body = new BodyOf[JoinGroupRequest]()
         cdef size_t i
+        self.owes_assignment = False
         body.message.group_id = self.config.group_id
         body.message.session_timeout_ms = self.config.session_timeout_ms
         body.message.rebalance_timeout_ms = self.config.max_poll_interval_ms
@@ -428,19 +429,21 @@ cdef class ClassicGroupManager(RequestManager):
         if self.membership.state == MEMBER_JOINING:
             self._on_joined(message, now_ms)
         elif message.leader == self.member_id and self.leader.elect(message).ok():
-            self.phase = PHASE_ASSIGN
+            self.owes_assignment = True
             self._finish_round(now_ms)
         else:
             self.phase = PHASE_OUT
 
     cdef void _finish_round(self, int64_t now_ms) noexcept nogil:
         """Leaving as the leader of a generation that waits for its assignment, and would take no commit until the
-        rebalance timeout: everybody keeps what it has. The leave begins the next generation."""
+        rebalance timeout: everybody keeps what it has, even if the assignor has just failed. The leave begins the next
+        generation."""
         cdef int32_t node = self.coordinator.coordinator()
-        if self.phase != PHASE_ASSIGN or self.joining.in_flight or node < 0:
+        if not self.owes_assignment or self.joining.in_flight or node < 0:
             return
         self.made.clear()
         self.phase = PHASE_OUT
+        self.owes_assignment = False
         if self.leader.keep(self.made):
             self._send_sync(node, now_ms)
 
@@ -472,6 +475,7 @@ cdef class ClassicGroupManager(RequestManager):
                 self._refused(status, now_ms)
                 return
             self.phase = PHASE_ASSIGN
+            self.owes_assignment = True
         else:
             self.leader.resign()
             self.made.clear()
@@ -503,6 +507,7 @@ cdef class ClassicGroupManager(RequestManager):
             return
         if request.cookie != self.round:
             return
+        self.owes_assignment = False
         if self.membership.state != MEMBER_JOINING:
             self.joining.in_flight = False
             return
@@ -608,6 +613,7 @@ cdef class ClassicGroupManager(RequestManager):
         self.identity += 1
         self.round += 1
         self.phase = PHASE_OUT
+        self.owes_assignment = False
         self.rejoin_wanted = False
         self.rejoining = False
         self.joining.on_success()

@@ -503,7 +503,8 @@ cdef class CommitRequestManager(RequestManager):
     cdef void on_failure(self, Request* request, const Status& status, int64_t now_ms) noexcept nogil:
         if not is_final(status.code):
             self.coordinator.mark_unknown(request.node_id, status.detail.c_str(), now_ms)
-        self._answer_rest(status.code, now_ms)
+        # A request that close() finds unsent had no more time than the others.
+        self._answer_rest(<int>ERR_TIMED_OUT if status.code == <int>ERR_DESTROY else status.code, now_ms)
 
     cdef void _answer_rest(self, int32_t code, int64_t now_ms) noexcept nogil:
         """The request has ended: what it did not bring an answer for has this error."""

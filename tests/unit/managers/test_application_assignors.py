@@ -436,3 +436,20 @@ def test_a_choice_that_was_not_offered_is_refused(member):
     join(member)
     member.joined(protocol="sticky")
     assert member.serve() == [23]
+
+
+def test_a_leader_that_leaves_after_its_assignor_failed_assigns_what_members_have(member, noted):
+    """Its generation would wait for an assignment, and refuse commits, until the rebalance timeout."""
+    lead(member, "m2", data=b"2")
+
+    def fail():
+        raise LookupError("no scales")
+
+    noted.meanwhile = fail
+    with pytest.raises(KafkaException, match="no scales"):
+        member.consumer.poll(0)
+    member.turn()
+    member.consumer.commit(offsets=[TopicPartition("t", 0, 5)])
+    member.consumer.unsubscribe()  # the leave waits for the commit
+    member.turn()
+    assert assignments(member) == {"m1": {}, "m2": {}}
