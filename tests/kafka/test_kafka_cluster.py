@@ -69,7 +69,7 @@ def test_a_topic_made_twice_and_one_never_made(kafka: KafkaCluster, topic_name: 
     kafka.delete_topic(topic)
     with pytest.raises(ClusterError, match=f"cannot delete topic {topic}"):
         kafka.delete_topic(topic)
-    with pytest.raises(ClusterError, match=f"no topic {topic}"):
+    with pytest.raises(ClusterError, match=f"topic {topic} does not exist"):
         kafka.leaders(topic)
 
 
@@ -205,7 +205,7 @@ def test_a_running_cluster_is_used(
         cluster.create_topic(topic)
         cluster.produce(topic, [b"x"])
         for operation in (cluster.kill, cluster.restart, cluster.pause, cluster.resume, cluster.log_path):
-            with pytest.raises(ClusterError, match="not ours to control"):
+            with pytest.raises(ClusterError, match="cannot control an external cluster"):
                 operation(1)
     assert kafka.watermarks(topic) == {0: (0, 1)}, "stop() left the running cluster alone"
     with pytest.raises(ClusterError, match=r"does not give 3 broker\(s\): it has 1"):
@@ -250,8 +250,8 @@ def test_brokers_have_further_listeners(topic_name: Callable[[], str]) -> None:
     ("listeners", "message"),
     [
         ({"PLAINTEXT": {}}, "invalid listener name 'PLAINTEXT': expected capitals, and not PLAINTEXT or CONTROLLER"),
-        ({"ssl": {}}, "in capitals"),
-        ({"MUTUAL": {}}, "invalid security.protocol None of listener MUTUAL"),
+        ({"ssl": {}}, "invalid listener name 'ssl': expected capitals"),
+        ({"MUTUAL": {}}, "invalid security.protocol 'MUTUAL' of listener MUTUAL"),
     ],
 )
 def test_impossible_listeners(listeners: dict[str, dict[str, object]], message: str) -> None:

@@ -59,7 +59,7 @@ class CallbackTokens:
                 raise TypeError("expected (token, expires_at[, principal[, extensions]])")
             give_token(consumer, *_in_core_order(check_token(found[0], found[1], found[3] if len(found) > 3 else None)))
         except (TypeError, ValueError) as wrong:
-            return f"what oauth_cb returned cannot be used: {wrong}"
+            return f"cannot use what oauth_cb returned: {wrong}"
         return None
 
 

@@ -687,11 +687,11 @@ def test_the_child_of_a_fork_closes_descriptors_and_says_nothing(broker, driver)
     driver.add(3, cookie=1)
     request = broker.read_request(driver, peer)
     reader, writer = os.pipe()
-    before = open_descriptors()
     child = os.fork()
     if child == 0:
+        inherited = open_descriptors()  # without those that other tests left, and that a fork closes
         driver.abandon()
-        os.write(writer, str(len(before - open_descriptors())).encode())
+        os.write(writer, str(len(inherited - open_descriptors())).encode())
         del driver
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
