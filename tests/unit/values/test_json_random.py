@@ -67,6 +67,8 @@ def expected(kind, value):
         return [expected(kind[0], item) for item in value]
     if isinstance(kind, dict) and isinstance(value, dict):
         return {name: expected(inner, value.get(name)) for name, inner in kind.items()}
+    if not isinstance(kind, str):
+        raise Misfit
     if kind == "bool" and isinstance(value, bool):
         return value
     is_number = isinstance(value, int | Decimal) and not isinstance(value, bool)
