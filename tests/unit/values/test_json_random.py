@@ -3,7 +3,7 @@
 import json
 import math
 import os
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -96,6 +96,15 @@ def plain(value):
     return {name: plain(item) for name, item in value.items()} if isinstance(value, dict) else value
 
 
+def number(text):
+    """As a Decimal; an exponent of more digits than Decimal has becomes one beyond a double's."""
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        mantissa, _, exponent = text.lower().partition("e")
+        return Decimal(mantissa).scaleb(-9999 if exponent.startswith("-") else 9999)
+
+
 def loaded(data):
     """(value, whether a key came twice); ValueError where it is not JSON."""
     twice = []
@@ -108,7 +117,7 @@ def loaded(data):
     def constant(text):
         raise ValueError(text)
 
-    value = json.loads(data.decode(), object_pairs_hook=pairs, parse_float=Decimal, parse_constant=constant)
+    value = json.loads(data.decode(), object_pairs_hook=pairs, parse_float=number, parse_constant=constant)
     return value, bool(twice)
 
 
