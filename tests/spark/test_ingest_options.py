@@ -26,7 +26,7 @@ def options(**given: Any) -> IngestOptions:
     ({"topics": ()}, "either topics or a pattern"),
     ({"topics": ("t",), "pattern": "t.*"}, "either topics or a pattern"),
     ({"topics": ("a,b",)}, "'a,b' is no topic"),
-    ({"pattern": "("}, "no regular expression"),
+    ({"pattern": "("}, "expected a regular expression"),
     ({"checkpoint": " "}, "a checkpoint is needed"),
     ({"path": None}, "parquet needs a path to write to"),
     ({"table": "t"}, "either a path or a table"),

@@ -90,7 +90,7 @@ def test_bounds(asking: Callable[..., OffsetReader]):
     given = {("t", 0): 3, ("t", 1): LATEST, ("t", 2): EARLIEST}
     assert reader.look_up(reader.resolve(AtOffsets(given), "o", T, start=True)) == {
         ("t", 0): 3, ("t", 1): 5, ("t", 2): 0}
-    with pytest.raises(ConfigurationError, match=r"option o is to name exactly the partitions .* it names t \[0\]"):
+    with pytest.raises(ConfigurationError, match=r"option o must list exactly the partitions .* it names t \[0\]"):
         reader.resolve(AtOffsets(given), "o", T[1:], start=True)
     with pytest.raises(ConfigurationError, match=r"it lacks t \[2\]"):
         reader.resolve(AtOffsets(dict.fromkeys(T[:2], 0)), "o", T, start=True)

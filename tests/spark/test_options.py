@@ -190,7 +190,7 @@ def test_refused(options: dict[str, str], text: str):
     ({"subscribe": "t", "startingOffsets": '{"t": {"0": 3}}', "endingOffsets": '{"t": {"0": 2}}'},
      "startingOffsets of t [0] is 3, after its endingOffsets 2"),
     ({"subscribe": "t", "startingOffsetsByTimestamp": '{"t": {"0": 3}}',
-      "endingOffsetsByTimestamp": '{"t": {"0": 2}}'}, "startingOffsetsByTimestamp of t [0] is 3, behind"),
+      "endingOffsetsByTimestamp": '{"t": {"0": 2}}'}, "startingOffsetsByTimestamp of t [0] is 3, after"),
 ])
 def test_refused_in_a_batch(options: dict[str, str], text: str):
     with pytest.raises(ConfigurationError) as raised:
