@@ -6,7 +6,6 @@ Owns: the writers of decoded records. Threads: the main one. Never: reads from K
 from __future__ import annotations
 
 import base64
-import importlib
 import itertools
 import math
 import sys
@@ -22,7 +21,7 @@ from rich.text import Text
 
 from kconsumer._core.consumer.decoded_batch import DecodedBatch
 from kconsumer._core.consumer.record_batch import RecordBatch
-from kconsumer.cli.output import Writer
+from kconsumer.cli.output import Writer, arrow_modules
 from kconsumer.cli.terminal import Failure
 from kconsumer.decoding import Decoder, Json, RowError
 from kconsumer.errors.printable import json_text, printable
@@ -94,11 +93,7 @@ def open_writer(kind: str, path: Path | None, decoders: Decoders) -> Writer:
         raise click.UsageError("decoded records have no text form: -o json, table, arrow or parquet")
     if kind in ("arrow", "parquet") and path is None and sys.stdout.isatty():
         raise click.UsageError(f"cannot write {kind} to a terminal: give --file, or redirect the output")
-    try:
-        pyarrow = importlib.import_module("pyarrow")
-        parquet = importlib.import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise click.UsageError(f"decoded output needs pyarrow ({error}): pip install 'kconsumer[arrow]'") from error
+    pyarrow, parquet = arrow_modules("decoded")
     if kind == "json":
         return JsonWriter(path, decoders, pyarrow)
     if kind == "table":

@@ -89,12 +89,20 @@ def open_writer(kind: str, path: Path | None, template: str | None, key_form: st
         return JsonWriter(path, key_form, value_form)
     if terminal:
         raise click.UsageError(f"cannot write {kind} to a terminal: give --file, or redirect the output")
-    try:
-        pyarrow = importlib.import_module("pyarrow")
-        parquet = importlib.import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise click.UsageError(f"{kind} output needs pyarrow ({error}): pip install 'kconsumer[arrow]'") from error
+    pyarrow, parquet = arrow_modules(kind)
     return ArrowWriter(path, pyarrow) if kind == "arrow" else ParquetWriter(path, pyarrow, parquet)
+
+
+def arrow_modules(what: str) -> tuple[Any, Any]:
+    """pyarrow and pyarrow.parquet, which an output needs.
+
+    Raises:
+        click.UsageError: they cannot be imported.
+    """
+    try:
+        return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise click.UsageError(f"{what} output needs pyarrow ({error}): pip install 'kconsumer[arrow]'") from error
 
 
 # ---- text

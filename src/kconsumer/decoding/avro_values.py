@@ -74,15 +74,13 @@ class Avro(RegistryDecoder[_Reader]):
     def __init__(self, schema: Any = None, *, registry: SchemaRegistry | None = None, subject: str | None = None,
                  writer: Any = None, writers: Mapping[int, Any] | None = None, framing: str | None = None,
                  columns: Iterable[str] | None = None) -> None:
-        schema, registry, framing = with_registry(schema, registry, framing)
+        schema, registry, framing = with_registry(schema, registry, subject, framing)
         kind, skip = read_framing(framing)
         if registry is None and ((kind == CONFLUENT) != (writers is not None) or None not in (writer, writers)):
             raise ValueError("framing='confluent' goes with writers, the schemas by id, or with a registry; other "
                              "framings with writer")
         if registry is not None and (writers is not None or (writer is not None and kind == CONFLUENT)):
             raise ValueError("with a registry, the writers' schemas are the registry's")
-        if subject is not None and registry is None:
-            raise ValueError("subject= goes with a registry")
         written = None if writer is None else read_schema(writer)
         known = None if writers is None else {int(id): read_schema(given) for id, given in sorted(writers.items())}
         if known is not None and not all(0 <= id < 1 << 32 for id in known):

@@ -57,11 +57,9 @@ class Json(RegistryDecoder[_Reader]):
 
     def __init__(self, schema: Any = None, *, registry: SchemaRegistry | None = None, subject: str | None = None,
                  framing: str | None = None, epoch: str | None = None, columns: Iterable[str] | None = None) -> None:
-        schema, registry, framing = with_registry(schema, registry, framing)
+        schema, registry, framing = with_registry(schema, registry, subject, framing)
         if epoch is not None and epoch not in UNITS:
             raise ValueError(f"invalid epoch {epoch!r}: expected s, ms, us or ns")
-        if subject is not None and registry is None:
-            raise ValueError("subject= goes with a registry")
         names = None if columns is None else tuple(columns)
         kind = read_framing(framing)
         reader = None if schema is None else _Reader(read_type(schema), names, kind, epoch)

@@ -88,15 +88,13 @@ class Protobuf(RegistryDecoder[_Reader]):
                  subject: str | None = None, columns: Iterable[str] | None = None,
                  writers: Mapping[int, Any] | None = None, framing: str | None = None, enums: str = "dictionary",
                  unit: str = "ns") -> None:
-        schema, registry, framing = with_registry(schema, registry, framing)
+        schema, registry, framing = with_registry(schema, registry, subject, framing)
         given = None if schema is None else read_schema(schema, message)
         kind, skip = read_framing(framing)
         if writers is not None and kind != CONFLUENT:
             raise ValueError("writers, the schemas by id, go with framing='confluent'")
         if writers is not None and registry is not None:
             raise ValueError("with a registry, the writers' schemas are the registry's")
-        if subject is not None and registry is None:
-            raise ValueError("subject= goes with a registry")
         if enums not in ("dictionary", "int"):
             raise ValueError(f"invalid enums {enums!r}: expected dictionary or int")
         if unit not in UNITS:

@@ -17,11 +17,13 @@ from kconsumer.errors.printable import printable
 _log = logging.getLogger("kconsumer.decoding")
 
 
-def with_registry(schema: Any, registry: SchemaRegistry | None, framing: str | None) -> tuple[Any, Any, str]:
+def with_registry(schema: Any, registry: SchemaRegistry | None, subject: str | None,
+                  framing: str | None) -> tuple[Any, Any, str]:
     """(schema or None, registry or None, framing) of a decoder's arguments: a registry may stand in the schema's place.
 
     Raises:
         TypeError: there is neither a schema nor a registry, or two registries.
+        ValueError: a subject without a registry.
     """
     if isinstance(schema, SchemaRegistry):
         if registry is not None:
@@ -31,6 +33,8 @@ def with_registry(schema: Any, registry: SchemaRegistry | None, framing: str | N
         raise TypeError("a decoder needs a schema or a SchemaRegistry")
     if registry is not None and not isinstance(registry, SchemaRegistry):
         raise TypeError(f"expected a SchemaRegistry, not {type(registry).__name__}")
+    if subject is not None and registry is None:
+        raise ValueError("subject= goes with a registry")
     return schema, registry, framing or ("none" if registry is None else "confluent")
 
 
