@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import json
+import pickle
 import threading
 from collections.abc import Iterator
 
@@ -283,3 +285,14 @@ def test_infer_from_batches(batch):
     assert proposed == Json.infer([batch[:40], batch[40:]])
     assert not batch.decode(value=proposed).errors
     assert str(Json.infer(batch, keys=True).type) == "struct<k: int64>"
+
+
+def test_batches_say_why_they_are_not_pickled(batch):
+    decoded = batch.decode(value=Json(SCHEMA), metadata=["offset"])
+    for given, name in ((batch, "RecordBatch"), (decoded, "DecodedBatch")):
+        for copied in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(TypeError, match=f"cannot pickle a {name}.*to_arrow"):
+                copied(given)
+    table = decoded.to_arrow()
+    assert pickle.loads(pickle.dumps(table)) == table
+    assert [m.offset() for m in pickle.loads(pickle.dumps(list(batch)))] == [m.offset() for m in batch]

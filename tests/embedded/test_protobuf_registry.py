@@ -108,7 +108,7 @@ def test_what_cannot_be_read(server, caplog):
     made = decoder.decode([*framed, b"\0" + good.to_bytes(4, "big") + b"\0" + data])
     assert [row and row["id"] for row in pa.array(made).to_pylist()] == [7, None, None, None, None]
     assert len(made.errors) == 4
-    assert "in its serialized form" in caplog.text and "not of type PROTOBUF, but AVRO" in caplog.text
+    assert "not of type PROTOBUF, but AVRO" in caplog.text
     with pytest.raises(ValueError, match="newest schema of subject a-value: it is not of type PROTOBUF"):
         Protobuf(registry, subject="a-value").resolved()
     server.outage("503")

@@ -271,6 +271,10 @@ cdef class DecodedBatch:
         """
         return needed("polars", "DecodedBatch.to_polars()", "polars").DataFrame(self)
 
+    def __reduce__(self):
+        raise TypeError("cannot pickle a DecodedBatch, whose columns are shared memory: pickle its to_arrow() or "
+                        "to_polars()")
+
     def __repr__(self):
         return f"<DecodedBatch of {len(self)} records, {len(self.errors) + len(self.key_errors)} errors>"
 

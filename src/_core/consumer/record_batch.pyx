@@ -296,6 +296,10 @@ cdef class RecordBatch:
         check(export_stream(&self.source, schema_in(requested_schema), stream))
         return capsule
 
+    def __reduce__(self):
+        raise TypeError("cannot pickle a RecordBatch, which shares the fetched memory: pickle its to_arrow(), to_polars() "
+                        "or its messages")
+
     def __repr__(self):
         return f"<RecordBatch of {len(self)} records, {self.nbytes} bytes>"
 

@@ -59,8 +59,14 @@ cdef int read_node(ValueNode* node, object described) except -1:
     return 0
 
 
-cdef object described_schema(const ArrowSchema* schema):
+cdef enum:
+    MOST_DESCRIBED = 256  # levels of an Arrow schema; kconsumer.decoding.plan has a lower limit
+
+
+cdef object described_schema(const ArrowSchema* schema, int depth):
     """(name, format, nullable, children, dictionary's format or None, extension's name)."""
+    if depth > MOST_DESCRIBED:
+        raise ValueError(f"the Arrow schema is nested more than {MOST_DESCRIBED} deep")
     if schema.dictionary != NULL:
         dictionary = schema.dictionary.format.decode()
     else:
@@ -68,7 +74,7 @@ cdef object described_schema(const ArrowSchema* schema):
     return (
         "" if schema.name == NULL else schema.name.decode("utf-8", "surrogateescape"),
         schema.format.decode(), (schema.flags & 2) != 0,
-        tuple([described_schema(schema.children[i]) for i in range(schema.n_children)]),
+        tuple([described_schema(schema.children[i], depth + 1) for i in range(schema.n_children)]),
         dictionary, extension_name(schema.metadata),
     )
 
@@ -98,9 +104,12 @@ def read_arrow_schema(source: Any) -> Any:
     Returns:
         (name, format, nullable, children, format of the dictionary or None, name of the extension type): children as
         tuples of the same form.
+
+    Raises:
+        ValueError: the schema is nested more than 256 deep.
     """
     capsule = source.__arrow_c_schema__()
-    return described_schema(schema_in(capsule))
+    return described_schema(schema_in(capsule), 0)
 
 
 @cython.final
@@ -167,6 +176,9 @@ cdef class DecodedValues:
         if not status.ok():
             raise exception_for(status.code, status.detail.data()[:status.detail.size()].decode())
         return self.__arrow_c_schema__(), capsule
+
+    def __reduce__(self):
+        raise TypeError("cannot pickle DecodedValues, whose columns are shared memory: pickle pyarrow.array() of them")
 
     def __repr__(self):
         return f"<DecodedValues of {len(self)} rows, {self.error_count} of them bad>"

@@ -97,7 +97,7 @@ def cli() -> None:
 @click.option("--registry-property", "registry_properties", multiple=True, metavar="NAME=VALUE",
               help="Property of the registry client, such as basic.auth.user.info=@FILE; repeatable.")
 @click.option("--schema", metavar="SCHEMA",
-              help="Schema of values, or @FILE: Avro, JSON of field names and types, or a FileDescriptorSet.")
+              help="Schema of values, or @FILE: Avro, JSON of field names and types, FileDescriptorSet, .proto file.")
 @click.option("--key-schema", metavar="SCHEMA", help="Schema of keys, or @FILE.")
 @click.option("--message", metavar="NAME",
               help="The message of a Protobuf schema; default: its first.")

@@ -57,9 +57,11 @@ def decoder_of(form: str, registry: SchemaRegistry | None, schema: str | None, m
                 return Avro(None if schema is None else _text(schema), registry=registry)
             case "json":
                 return None if schema is None and registry is None else Json(_fields(schema), registry=registry)
-        given = None if schema is None else _content("--schema", schema)
+        given: Any = None if schema is None else _content("--schema", schema)
+        if schema is not None and schema.endswith(".proto"):
+            given = given.decode()
         return Protobuf(given, message, registry=registry)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, ImportError) as error:
         raise click.UsageError(f"invalid schema: {error}") from error
 
 

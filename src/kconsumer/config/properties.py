@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from kconsumer.config.property import (
     ABSENT,
+    ON_WIRE,
     SAME,
     Alias,
     Kind,
@@ -53,8 +54,9 @@ _CLIENT = (
         aliases=(Alias("metadata.broker.list"),),
     ),
     string("client.id", "kconsumer", "Name of this client in the brokers' logs and quotas.",
-           librdkafka_default="rdkafka"),
-    string("client.rack", "", "Rack this client is in. Brokers may direct it to a replica in the same rack (KIP-392)."),
+           librdkafka_default="rdkafka", maximum=ON_WIRE),
+    string("client.rack", "", "Rack this client is in. Brokers may direct it to a replica in the same rack (KIP-392).",
+           maximum=ON_WIRE),
     string("client.software.name", "kconsumer", "Software name reported to brokers (KIP-511).",
            librdkafka_default="librdkafka"),
     string("client.software.version", None,
@@ -173,8 +175,9 @@ _ASSIGNORS = words(
 )  # fmt: skip
 
 _GROUP = (
-    string("group.id", None, "Consumer group. Not needed to consume assigned partitions.", nonempty=True),
-    string("group.instance.id", None, "Static member's name in the group (KIP-345).", nonempty=True),
+    string("group.id", None, "Consumer group. Not needed to consume assigned partitions.", nonempty=True,
+           maximum=ON_WIRE),
+    string("group.instance.id", None, "Static member's name in the group (KIP-345).", nonempty=True, maximum=ON_WIRE),
     enum("group.protocol", words("classic", "consumer"), "classic", "Membership protocol; `consumer` is KIP-848's."),
     string("group.remote.assignor", None, "Assignor on the broker, under `group.protocol=consumer`; the "
            "broker's choice if not set."),

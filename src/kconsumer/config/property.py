@@ -86,7 +86,7 @@ class Property:
         default: value where it is not set, already in the form Settings holds.
         doc: what it does; units in the text or the name.
         aliases: other names.
-        minimum, maximum: range of a number.
+        minimum, maximum: range of a number; of a string, `maximum` is its most bytes in UTF-8.
         choices: words of an ENUM, FLAGS or ASSIGNORS and what each means.
         nonempty: an empty string is refused.
         status: what happens when it is set.
@@ -163,6 +163,9 @@ def boolean(name: str, default: bool, doc: str, **more: Any) -> Property:
 def integer(name: str, minimum: int, maximum: int, default: int, doc: str, **more: Any) -> Property:
     """A whole number within a range."""
     return Property(name, Kind.INTEGER, default, doc, minimum=minimum, maximum=maximum, **more)
+
+
+ON_WIRE: Final = 32_767  # bytes of a string in Kafka's protocol, whose length is an int16
 
 
 def string(name: str, default: str | None, doc: str, **more: Any) -> Property:

@@ -23,6 +23,7 @@ DEFAULT_PORT: Final = 9092
 _TRUE: Final = frozenset({"true", "t", "1"})
 _FALSE: Final = frozenset({"false", "f", "0"})
 _PROTOCOLS: Final = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
+_MOST_SHOWN: Final = 200  # characters of a value in a message
 _BY_DURATION: Final = "by_duration:"
 _INTEGER: Final = re.compile(r"\s*[+-]?(?:(?P<hex>0x[0-9a-f]{1,16})|[0-9]{1,20})\s*", re.IGNORECASE | re.ASCII)
 _DURATION: Final = re.compile(
@@ -54,6 +55,8 @@ class Endpoint(NamedTuple):
 
 def _wrong(prop: Property, name: str, value: object, expected: str) -> ConfigurationError:
     shown = "(hidden)" if prop.secret else repr(value)
+    if len(shown) > _MOST_SHOWN:
+        shown = f"{shown[:_MOST_SHOWN]}..."
     return configuration_error(f"invalid value {shown} for {name}: expected {expected}")
 
 
@@ -96,6 +99,10 @@ def _read_string(prop: Property, name: str, value: object) -> str:
         raise _wrong(prop, name, value, "a string that is not empty")
     if "\0" in text:
         raise _wrong(prop, name, value, "a string without NUL characters")
+    if prop.maximum is not None and len(text) > prop.maximum // 4:
+        size = len(text.encode("utf-8", "surrogatepass"))
+        if size > prop.maximum:
+            raise _wrong(prop, name, value, f"a string of at most {prop.maximum} bytes, not {size}")
     return text
 
 

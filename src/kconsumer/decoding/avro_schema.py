@@ -199,7 +199,10 @@ class _Parser:
         if not isinstance(given, Mapping) or not isinstance(given.get("name"), str):
             self.fail(f"invalid field {given!r}")
         schema = self.schema(self.member(given, "type"), space, depth + 1)
-        default = json.dumps(given["default"]) if "default" in given else None
+        try:
+            default = json.dumps(given["default"]) if "default" in given else None
+        except (TypeError, ValueError, RecursionError) as error:
+            self.fail(f"the default of field {given['name']!r} is not JSON: {error}")
         return Field(given["name"], schema, self.texts(given, "aliases"), default)
 
     def annotated(self, made: Schema, given: Mapping[str, Any]) -> Schema:

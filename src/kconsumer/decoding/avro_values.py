@@ -10,7 +10,7 @@ from kconsumer._core.values.value_decoder import AvroProgram, DecodedValues, Val
 from kconsumer._core.values.value_source import ValueSource
 from kconsumer.decoding.avro_program import Kind, Op, column_type, compile_program, lost_fields
 from kconsumer.decoding.avro_schema import AvroSchemaError, Schema, read_schema
-from kconsumer.decoding.framing import CONFLUENT, read_framing
+from kconsumer.decoding.framing import CONFLUENT, read_columns, read_framing, read_writers
 from kconsumer.decoding.plan import flatten
 from kconsumer.decoding.registry import RegistrySchema, SchemaRegistry
 from kconsumer.decoding.registry_decoder import RegistryDecoder, references_of
@@ -63,6 +63,7 @@ class Avro(RegistryDecoder[_Reader]):
         columns: names of the fields to decode; default: all.
 
     Raises:
+        TypeError: writers is not a dict of int, columns is not a list of names, or there is no schema.
         ValueError: a schema is not valid, is recursive, or the reader's cannot have a writer's data; or the framing is
             not one of these.
     """
@@ -82,10 +83,8 @@ class Avro(RegistryDecoder[_Reader]):
         if registry is not None and (writers is not None or (writer is not None and kind == CONFLUENT)):
             raise ValueError("with a registry, the writers' schemas are the registry's")
         written = None if writer is None else read_schema(writer)
-        known = None if writers is None else {int(id): read_schema(given) for id, given in sorted(writers.items())}
-        if known is not None and not all(0 <= id < 1 << 32 for id in known):
-            raise ValueError("a schema's id is a number of 32 bits without a sign")
-        names = None if columns is None else tuple(columns)
+        known = read_writers(writers, read_schema)
+        names = read_columns(columns)
         reader = None if schema is None else _Reader(read_schema(schema), names, (kind, skip))
         super().__init__(None if reader is None else reader.type, registry=registry, subject=subject, writer=written,
                          writers=known, framing=framing, columns=names)

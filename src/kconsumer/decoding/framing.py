@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+S = TypeVar("S")
 
 NONE, SKIP, CONFLUENT = 0, 1, 2  # the core's FramingKind
 _MOST_INDEXES = 64
@@ -28,6 +32,39 @@ def read_framing(text: str) -> tuple[int, int]:
     if match is None:
         raise ValueError(f"invalid framing {text!r}: expected none, confluent or skip=n")
     return SKIP, int(match[1])
+
+
+def read_writers(writers: Any, read: Callable[[Any], S]) -> dict[int, S] | None:
+    """The schemas of writers by id, each as `read` makes it; None where there are none.
+
+    Raises:
+        TypeError: it is not a mapping of numbers.
+        ValueError: a number is not a schema's id.
+    """
+    if writers is None:
+        return None
+    if not isinstance(writers, Mapping):
+        raise TypeError(f"writers: expected a dict of schema id to schema, not {type(writers).__name__}")
+    for id in writers:
+        if not isinstance(id, int) or isinstance(id, bool):
+            raise TypeError(f"writers: expected schema ids that are int, not {id!r}")
+        if not 0 <= id < 1 << 32:
+            raise ValueError(f"writers: the schema id {id} is not an unsigned number of 32 bits")
+    return {id: read(given) for id, given in sorted(writers.items())}
+
+
+def read_columns(columns: Any) -> tuple[str, ...] | None:
+    """The names of the fields to decode; None: all.
+
+    Raises:
+        TypeError: it is not an iterable of str.
+    """
+    if columns is None:
+        return None
+    names = None if isinstance(columns, str) or not isinstance(columns, Iterable) else tuple(columns)
+    if names is None or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"columns: expected a list of names, not {columns!r}")
+    return names
 
 
 def read_header(value: bytes) -> int | str:

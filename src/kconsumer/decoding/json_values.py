@@ -7,7 +7,7 @@ from typing import Any
 
 from kconsumer._core.values.value_decoder import DecodedValues, ValueDecoder
 from kconsumer._core.values.value_source import ValueSource
-from kconsumer.decoding.framing import CONFLUENT, read_framing
+from kconsumer.decoding.framing import CONFLUENT, read_columns, read_framing
 from kconsumer.decoding.json_infer import infer_type
 from kconsumer.decoding.json_schema import JsonSchemaError, lost_columns, schema_type
 from kconsumer.decoding.plan import UNITS, Type, flatten, projected, read_type
@@ -58,9 +58,9 @@ class Json(RegistryDecoder[_Reader]):
     def __init__(self, schema: Any = None, *, registry: SchemaRegistry | None = None, subject: str | None = None,
                  framing: str | None = None, epoch: str | None = None, columns: Iterable[str] | None = None) -> None:
         schema, registry, framing = with_registry(schema, registry, subject, framing)
-        if epoch is not None and epoch not in UNITS:
+        if epoch is not None and (not isinstance(epoch, str) or epoch not in UNITS):
             raise ValueError(f"invalid epoch {epoch!r}: expected s, ms, us or ns")
-        names = None if columns is None else tuple(columns)
+        names = read_columns(columns)
         kind = read_framing(framing)
         reader = None if schema is None else _Reader(read_type(schema), names, kind, epoch)
         super().__init__(None if reader is None else reader.type, registry=registry, subject=subject, framing=framing,

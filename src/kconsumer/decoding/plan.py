@@ -37,6 +37,8 @@ class ValueType(IntEnum):
 MOST_NESTED = 64
 MOST_NODES = 10_000
 UNITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+_TOO_DEEP = f"the schema is nested more than {MOST_NESTED} deep"
+_MOST_SHOWN = 200  # characters of a type's text in a message
 _UNIT_LETTERS = {"s": "s", "ms": "m", "us": "u", "ns": "n"}
 
 
@@ -245,9 +247,11 @@ class _TypeText:
             self.words.append(match[1])
             at = match.end()
         self.at = 0
+        self.depth = 0
 
     def error(self) -> ValueError:
-        return ValueError(f"invalid type {self.text!r}: expected a name such as int64, string, timestamp[ms, UTC], "
+        shown = self.text if len(self.text) <= _MOST_SHOWN else f"{self.text[:_MOST_SHOWN]}..."
+        return ValueError(f"invalid type {shown!r}: expected a name such as int64, string, timestamp[ms, UTC], "
                           "decimal(10, 2), list<int64> or struct<a: int64>")
 
     def next(self, expected: str = "") -> str:
@@ -313,6 +317,9 @@ class _TypeText:
 
     def nested(self, word: str) -> Type:
         self.next("<")
+        self.depth += 1
+        if self.depth > MOST_NESTED:
+            raise ValueError(_TOO_DEEP)
         if word == "struct":
             fields = []
             while True:
@@ -329,24 +336,27 @@ class _TypeText:
         else:
             made = list_of(Field("item", self.type()), word == "large_list")
         self.next(">")
+        self.depth -= 1
         return made
 
 
-def read_type(declared: Any) -> Type:
+def read_type(declared: Any, depth: int = 0) -> Type:
     """The type that a user declares: a name, a dict of fields, a list of one item type, an Arrow schema or type.
 
     Raises:
         TypeError: it is none of these, or an Arrow type that is not decoded into.
-        ValueError: the name is not a type's.
+        ValueError: the name is not a type's, or the type is nested more than 64 deep.
     """
+    if depth > MOST_NESTED:
+        raise ValueError(_TOO_DEEP)
     if isinstance(declared, Type):
         return declared
     if isinstance(declared, str):
         return _TypeText(declared).whole()
     if isinstance(declared, Mapping):
-        return struct(tuple(Field(str(name), read_type(inner)) for name, inner in declared.items()))
+        return struct(tuple(Field(str(name), read_type(inner, depth + 1)) for name, inner in declared.items()))
     if isinstance(declared, list) and len(declared) == 1:
-        return list_of(Field("item", read_type(declared[0])))
+        return list_of(Field("item", read_type(declared[0], depth + 1)))
     if hasattr(declared, "__arrow_c_schema__"):
         return from_arrow(read_arrow_schema(declared))
     raise TypeError(f"expected an Arrow schema, a dict of name to type or a type's name, not {type(declared).__name__}")
@@ -397,7 +407,7 @@ def flatten(root: Type) -> list[Node]:
 
     def add(entry: Field, parent: int, depth: int) -> int:
         if depth > MOST_NESTED:
-            raise ValueError(f"the schema is nested more than {MOST_NESTED} deep")
+            raise ValueError(_TOO_DEEP)
         of, index = entry.type, len(nodes)
         if index >= MOST_NODES:
             raise ValueError(f"the schema has more than {MOST_NODES} columns")

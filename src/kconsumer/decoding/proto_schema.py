@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from kconsumer.decoding.proto_text import compile_text
+
 # google.protobuf.FieldDescriptorProto.Type
 (DOUBLE, FLOAT, INT64, UINT64, INT32, FIXED64, FIXED32, BOOL, STRING, GROUP, MESSAGE, BYTES, UINT32, ENUM, SFIXED32,
  SFIXED64, SINT32, SINT64) = range(1, 19)
@@ -106,11 +108,13 @@ def read_schema(given: Any, name: str | None = None) -> ProtoSchema:
     """The schema of a message.
 
     Args:
-        given: a generated class, a message descriptor, or a FileDescriptorSet (the object or its bytes).
+        given: a generated class, a message descriptor, a FileDescriptorSet (the object or its bytes), or the text of a
+            .proto file.
         name: the message's full name; of a FileDescriptorSet by default the first message of its last file.
 
     Raises:
         ProtoSchemaError: the schema is not valid, or has no such message.
+        ImportError: it is text, and grpcio-tools is not installed.
         TypeError: `given` is none of these.
     """
     if isinstance(given, ProtoSchema):
@@ -118,13 +122,15 @@ def read_schema(given: Any, name: str | None = None) -> ProtoSchema:
     descriptor = getattr(given, "DESCRIPTOR", given)
     if isinstance(given, (bytes, bytearray, memoryview)):
         data = bytes(given)
+    elif isinstance(given, str):
+        data = compile_text(given)
     elif is_file_set(given):
         data = given.SerializeToString()
     elif hasattr(descriptor, "full_name") and hasattr(descriptor, "file") and hasattr(descriptor, "fields"):
         data, name = file_set(_files_of(descriptor.file)), name or descriptor.full_name
     else:
-        raise TypeError("expected a generated Protobuf class, a message descriptor or a FileDescriptorSet, not "
-                        f"{type(given).__name__}")
+        raise TypeError("expected a generated Protobuf class, a message descriptor, a FileDescriptorSet or the text of "
+                        f"a .proto file, not {type(given).__name__}")
     types, first = _read_set(data)
     if name is None:
         if first is None:
@@ -136,8 +142,8 @@ def read_schema(given: Any, name: str | None = None) -> ProtoSchema:
 
 
 def is_file_set(given: Any) -> bool:
-    """Whether it is a FileDescriptorSet, as bytes or as google.protobuf's object."""
-    if isinstance(given, (bytes, bytearray, memoryview)):
+    """Whether it is a FileDescriptorSet, as bytes, as google.protobuf's object, or as the text that it is made of."""
+    if isinstance(given, (str, bytes, bytearray, memoryview)):
         return True
     name = getattr(getattr(given, "DESCRIPTOR", None), "full_name", "")
     return name == "google.protobuf.FileDescriptorSet" and not isinstance(given, type)

@@ -8,7 +8,14 @@ from typing import Any, ClassVar
 
 from kconsumer._core.values.value_decoder import HEADER_IDS, DecodedValues, ProtoProgram, ValueDecoder
 from kconsumer._core.values.value_source import ValueSource
-from kconsumer.decoding.framing import CONFLUENT, header_indexes, read_framing, read_header
+from kconsumer.decoding.framing import (
+    CONFLUENT,
+    header_indexes,
+    read_columns,
+    read_framing,
+    read_header,
+    read_writers,
+)
 from kconsumer.decoding.plan import UNITS, flatten
 from kconsumer.decoding.proto_known import known_files
 from kconsumer.decoding.proto_program import Options, compile_program, row_type
@@ -20,6 +27,7 @@ from kconsumer.decoding.proto_schema import (
     is_file_set,
     read_schema,
 )
+from kconsumer.decoding.proto_text import compile_text
 from kconsumer.decoding.registry import RegistrySchema, SchemaRegistry
 from kconsumer.decoding.registry_decoder import RegistryDecoder, references_of
 from kconsumer.decoding.subjects import Subjects, with_registry
@@ -56,8 +64,9 @@ class Protobuf(RegistryDecoder[_Reader]):
     """Decodes Protobuf messages into typed columns.
 
     Args:
-        schema: a generated class, a message descriptor, or a FileDescriptorSet (its bytes, or the object); or a
-            SchemaRegistry: then the newest schema of the subject as of the decoder's first use.
+        schema: a generated class, a message descriptor, a FileDescriptorSet (its bytes, or the object), or the text of
+            a .proto file (extra ``[protoc]``); or a SchemaRegistry: then the newest schema of the subject as of the
+            decoder's first use.
         message: the message's full name; of a FileDescriptorSet by default the first message of its last file.
         registry: SchemaRegistry that has the writers' schemas.
         subject: the subject whose newest schema is read; default: ``<topic>-value``, for keys ``<topic>-key``.
@@ -73,6 +82,7 @@ class Protobuf(RegistryDecoder[_Reader]):
 
     Raises:
         TypeError: a schema is none of these.
+        ImportError: a schema is text, and grpcio-tools is not installed.
         ValueError: a schema is not valid, a message contains itself, a field cannot have a writer's data, or an option
             is not one of these.
     """
@@ -99,14 +109,8 @@ class Protobuf(RegistryDecoder[_Reader]):
             raise ValueError(f"invalid enums {enums!r}: expected dictionary or int")
         if unit not in UNITS:
             raise ValueError(f"invalid unit {unit!r}: expected s, ms, us or ns")
-        if isinstance(columns, str):
-            raise TypeError("columns are names of fields, not one string")
-        names = None if columns is None else tuple(columns)
-        known = None
-        if writers is not None:
-            known = {int(id): _writer(one, given or read_schema(one)) for id, one in sorted(writers.items())}
-        if known is not None and not all(0 <= id < 1 << 32 for id in known):
-            raise ValueError("a schema's id is a number of 32 bits without a sign")
+        names = read_columns(columns)
+        known = read_writers(writers, lambda one: _writer(one, given or read_schema(one)))
         options = Options(enums, unit)
         reader = None if given is None else _Reader(given, names, options, (kind, skip))
         super().__init__(None if reader is None else reader.type, message=None if given is not None else message,
@@ -193,9 +197,17 @@ def _descriptors(found: RegistrySchema) -> bytes:
     for text in (*(text for _, text in found.references), found.text):
         try:
             files.append(base64.b64decode(text, validate=True))
-        except ValueError as error:
-            raise ProtoSchemaError("the registry does not tell it in its serialized form, as a descriptor") from error
+        except ValueError:
+            return _compiled(found)
     return file_set(files)
+
+
+def _compiled(found: RegistrySchema) -> bytes:
+    """The same of a registry that returns texts, as they were registered."""
+    try:
+        return compile_text(found.text, found.references)
+    except ImportError as error:
+        raise ProtoSchemaError(f"the registry does not tell it in its serialized form, and {error}") from error
 
 
 def _writer(given: Any, reader: ProtoSchema) -> ProtoSchema:

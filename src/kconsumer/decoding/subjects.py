@@ -35,7 +35,9 @@ def with_registry(schema: Any, registry: SchemaRegistry | None, subject: str | N
         raise TypeError(f"expected a SchemaRegistry, not {type(registry).__name__}")
     if subject is not None and registry is None:
         raise ValueError("subject= goes with a registry")
-    return schema, registry, framing or ("none" if registry is None else "confluent")
+    if framing is None:
+        framing = "none" if registry is None else "confluent"
+    return schema, registry, framing
 
 
 class Subjects:

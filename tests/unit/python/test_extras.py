@@ -54,6 +54,17 @@ def test_output_that_needs_pyarrow_names_its_extra(kind):
     assert "pip install 'kconsumer[arrow]'" in done.stderr
 
 
+def test_a_proto_text_without_protoc_names_its_extra():
+    done = run_without(["grpc_tools"], """
+from kconsumer.decoding import Protobuf
+try:
+    Protobuf('syntax = "proto3"; message A {}')
+except ImportError as error:
+    print(error)
+""")
+    assert "pip install 'kconsumer[protoc]'" in done.stdout and "FileDescriptorSet" in done.stdout, done.stderr
+
+
 def declared_extras():
     return set(re.findall(r"^(\w+) = \[", (ROOT / "pyproject.toml").read_text().partition(
         "[project.optional-dependencies]")[2].partition("\n[")[0], re.M))
