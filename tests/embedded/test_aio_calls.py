@@ -61,6 +61,38 @@ def test_getone_and_getmany(embedded, topic, run):
     run(main())
 
 
+@pytest.mark.parametrize("made", [AIOConsumer, DeserializingAIOConsumer])
+def test_calls_for_different_partitions_at_once(embedded, topic, run, made):
+    """Each pauses the partitions of the others: without turns both would wait for ever."""
+    one, other = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    embedded.produce(topic, [{"value": b"%d" % i, "partition": i % 2} for i in range(20)])
+
+    async def main():
+        async with made(settings(embedded)) as consumer:
+            await consumer.assign([TopicPartition(topic, p, -2) for p in (0, 1)])
+
+            async def take(partition, count):
+                return values([await consumer.getone(partition) for _ in range(count)])
+
+            assert await asyncio.gather(take(one, 5), take(other, 5)) == [[0, 2, 4, 6, 8], [1, 3, 5, 7, 9]]
+            many = await asyncio.gather(*(consumer.getmany(p, timeout_ms=5000, max_records=4) for p in (one, other)))
+            assert [values(next(iter(found.values()))) for found in many] == [[10, 12, 14, 16], [11, 13, 15, 17]]
+            assert await take(one, 1) == [18]
+            waiting = asyncio.ensure_future(consumer.getone(one))  # nothing comes, and others go on
+            await asyncio.sleep(0.01)
+            assert await asyncio.wait_for(take(other, 1), PATIENCE) == [19]
+            began = time.monotonic()
+            assert await consumer.getmany(other, timeout_ms=300) == {}
+            assert 0.25 < time.monotonic() - began < PATIENCE
+            waiting.cancel()
+            await asyncio.wait([waiting])
+            assert await consumer.paused() == []
+            embedded.produce(topic, [{"value": b"20", "partition": 0}])
+            assert await take(one, 1) == [20]
+
+    run(main())
+
+
 # ---- deserializers
 
 

@@ -6,10 +6,11 @@ thread or an executor, takes a record in a call that is cancelled.
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import math
 import weakref
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kconsumer.aio.inner import Inner
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = ["AIOConsumer"]
 
+R = TypeVar("R")
 Self = TypeVar("Self", bound="AIOConsumer")
 _MOST_PER_BATCH = 65536
+_NARROWED_S = 0.1  # turn of a call that reads some of the partitions only
 
 
 class AIOConsumer(Methods):
@@ -53,6 +56,7 @@ class AIOConsumer(Methods):
         inner = self._make_inner(config, kwargs)
         super().__init__(inner)
         inner._outer = weakref.ref(self)
+        self._narrowing = asyncio.Lock()  # held while a call has paused partitions
         if max_workers is not None or executor is not None:
             inner._settings.logger.log(logging.DEBUG, "max_workers and executor are ignored: AIOConsumer uses none")
 
@@ -153,7 +157,8 @@ class AIOConsumer(Methods):
         """Wait for the next record, as aiokafka's method does. Ends of partitions are passed over.
 
         Args:
-            partitions: only of these; the other assigned partitions are paused meanwhile.
+            partitions: only of these; the other assigned partitions are paused meanwhile. Several such calls at once take
+                turns of 100 ms.
 
         Raises:
             KafkaException: a consumer error. Else as poll().
@@ -161,19 +166,28 @@ class AIOConsumer(Methods):
         if not partitions:
             message = self._at_hand()
             return message if message is not None else await self._one()
-        self._enter()
-        async with self._only(partitions):
-            return await self._one()
+
+        while True:
+            found = await self._narrowed(partitions, None, self._first)
+            if found is not None:
+                return found
 
     async def _one(self) -> Message:
         while True:
-            message: Any = await self._poll(None)
-            error = message.error()
-            if error is None:
-                found: Message = message
+            found = await self._first(None)
+            if found is not None:
                 return found
-            if error.code() != KafkaError._PARTITION_EOF:
-                raise exception_from(error)
+
+    async def _first(self, timeout: float | None) -> Message | None:
+        """The next record; None at the timeout, or at the end of a partition."""
+        message: Any = await self._poll(timeout)
+        error = None if message is None else message.error()
+        if error is None:
+            found: Message | None = message
+            return found
+        if error.code() != KafkaError._PARTITION_EOF:
+            raise exception_from(error)
+        return None
 
     async def getmany(
         self, *partitions: TopicPartition, timeout_ms: int = 0, max_records: int | None = None
@@ -181,17 +195,24 @@ class AIOConsumer(Methods):
         """Return the records that are at hand, by partition, as aiokafka's method does.
 
         Args:
-            partitions: only of these; the other assigned partitions are paused meanwhile.
+            partitions: only of these; the other assigned partitions are paused meanwhile. Several such calls at once take
+                turns of 100 ms.
             timeout_ms: milliseconds to wait while there are none.
             max_records: the most records; None: what is at hand.
 
         Raises:
             KafkaException: a consumer error (except _PARTITION_EOF, which is passed over). Else as poll().
         """
-        self._enter()
-        async with self._only(partitions):
-            batch = await self.consume_batch(_MOST_PER_BATCH if max_records is None else max_records, timeout_ms / 1000)
-        return self._by_partition(batch)
+        async def take(seconds: float) -> Any:
+            return await self._at_most(max_records, seconds)
+
+        if not partitions:
+            return self._by_partition(await take(timeout_ms / 1000))
+        return self._by_partition(await self._narrowed(partitions, timeout_ms / 1000, take))
+
+    async def _at_most(self, max_records: int | None, timeout: float) -> Any:
+        """The records at hand: a sequence of messages."""
+        return await self.consume_batch(_MOST_PER_BATCH if max_records is None else max_records, timeout)
 
     @staticmethod
     def _by_partition(messages: Iterable[Any]) -> dict[TopicPartition, list[Message]]:
@@ -200,18 +221,30 @@ class AIOConsumer(Methods):
             found.setdefault((message.topic(), message.partition()), []).append(message)
         return {TopicPartition(topic, partition): together for (topic, partition), together in found.items()}
 
-    @asynccontextmanager
-    async def _only(self, partitions: tuple[TopicPartition, ...]) -> AsyncIterator[None]:
-        paused: list[TopicPartition] = []
-        if partitions:
-            stay = {*coerce_list(partitions), *self._inner.paused()}
-            paused = [TopicPartition(p.topic, p.partition) for p in self._inner.assignment() if p not in stay]
-            self._inner.pause(paused)
-        try:
-            yield
-        finally:
-            if self._inner._is_open():
-                self._inner.resume(paused)
+    async def _narrowed(
+        self, partitions: tuple[TopicPartition, ...], timeout: float | None, take: Callable[[float], Awaitable[R]]
+    ) -> R:
+        """What `take` gets with the other partitions paused. Such calls take turns, so that one for partitions without
+        records does not keep the others from theirs."""
+        self._enter()
+        self._refuse_in_callback()
+        wanted = coerce_list(partitions)
+        loop = asyncio.get_running_loop()
+        until = math.inf if timeout is None else loop.time() + max(timeout, 0)
+        while True:
+            async with self._narrowing:
+                self._check_not_closing()
+                stay = {*wanted, *self._inner.paused()}
+                paused = [TopicPartition(p.topic, p.partition) for p in self._inner.assignment() if p not in stay]
+                self._inner.pause(paused)
+                try:
+                    found = await take(min(_NARROWED_S, max(until - loop.time(), 0)))
+                finally:
+                    if self._inner._is_open():
+                        assigned = set(self._inner.assignment())  # a rebalance may have come
+                        self._inner.resume([p for p in paused if p in assigned])
+            if found or loop.time() >= until:
+                return found
 
     async def _next(self) -> Message:
         """The next record of `async for`."""

@@ -92,35 +92,31 @@ class DeserializingAIOConsumer(AIOConsumer, Generic[K, V]):
 
     async def getone(self, *partitions: Any) -> Message[K, V]:  # type: ignore[override]
         """As AIOConsumer.getone(), deserialized."""
-        self._enter()
-        async with self._only(partitions):
-            found: Message[K, V] = await self._one()
-            return found
+        return await (super().getone(*partitions) if partitions else self._one())
 
     def __anext__(self) -> Any:
         return self._next()
 
-    async def _one(self) -> Any:
-        while True:
-            try:
-                found = await self._consume(1, None)
-            except ConsumeError as raised:
-                if raised.code != KafkaError._PARTITION_EOF:
-                    raise
-            else:
-                return found[0]
+    async def _first(self, timeout: float | None) -> Any:
+        try:
+            found = await self._consume(1, timeout)
+        except ConsumeError as raised:
+            if raised.code != KafkaError._PARTITION_EOF:
+                raise
+            return None
+        return found[0] if found else None
 
     async def getmany(self, *partitions: Any, timeout_ms: int = 0, max_records: int | None = None) -> Any:
         """As AIOConsumer.getmany(), deserialized; without `max_records` at most 500 records."""
-        self._enter()
-        async with self._only(partitions):
-            try:
-                messages = await self._consume(500 if max_records is None else max_records, timeout_ms / 1000, True)
-            except ConsumeError as raised:
-                if raised.code != KafkaError._PARTITION_EOF:
-                    raise
-                messages = []
-        return self._by_partition(messages)
+        return await super().getmany(*partitions, timeout_ms=timeout_ms, max_records=max_records)
+
+    async def _at_most(self, max_records: int | None, timeout: float) -> Any:
+        try:
+            return await self._consume(500 if max_records is None else max_records, timeout, True)
+        except ConsumeError as raised:
+            if raised.code != KafkaError._PARTITION_EOF:
+                raise
+            return []
 
     # ---- inside a call
 
