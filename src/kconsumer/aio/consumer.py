@@ -157,7 +157,7 @@ class AIOConsumer(Methods):
         """Wait for the next record, as aiokafka's method does. Ends of partitions are passed over.
 
         Args:
-            partitions: only of these; the other assigned partitions are paused meanwhile. Several such calls at once take
+            partitions: only of these; the others are paused meanwhile. Several such calls at once take
                 turns of 100 ms.
 
         Raises:
@@ -195,7 +195,7 @@ class AIOConsumer(Methods):
         """Return the records that are at hand, by partition, as aiokafka's method does.
 
         Args:
-            partitions: only of these; the other assigned partitions are paused meanwhile. Several such calls at once take
+            partitions: only of these; the others are paused meanwhile. Several such calls at once take
                 turns of 100 ms.
             timeout_ms: milliseconds to wait while there are none.
             max_records: the most records; None: what is at hand.
