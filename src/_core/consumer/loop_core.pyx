@@ -258,8 +258,8 @@ cdef class NextMessage:
 _DONE = object()
 
 
-# Both slots without the traceback that a raise in Cython makes. `await` takes am_send where CPython knows it for other types
-# than its own (3.10, 3.11), and then a record at hand raises nothing; elsewhere it costs one StopIteration.
+# Both slots without the traceback that a raise in Cython makes. `await` calls am_send of types like this one in CPython
+# 3.10 and 3.11, and then a record at hand raises nothing; in others it costs one StopIteration.
 
 cdef PyObject* next_step(PyObject* self) except? NULL:
     """`__next__`."""

@@ -297,8 +297,8 @@ cdef class RecordBatch:
         return capsule
 
     def __reduce__(self):
-        raise TypeError("cannot pickle a RecordBatch, which shares the fetched memory: pickle its to_arrow(), to_polars() "
-                        "or its messages")
+        raise TypeError("cannot pickle a RecordBatch, which shares the fetched memory: pickle its to_arrow(), "
+                        "to_polars() or its messages")
 
     def __repr__(self):
         return f"<RecordBatch of {len(self)} records, {self.nbytes} bytes>"

@@ -92,7 +92,9 @@ class DeserializingAIOConsumer(AIOConsumer, Generic[K, V]):
 
     async def getone(self, *partitions: Any) -> Message[K, V]:  # type: ignore[override]
         """As AIOConsumer.getone(), deserialized."""
-        return await (super().getone(*partitions) if partitions else self._one())
+        found: Any = await (super().getone(*partitions) if partitions else self._one())
+        message: Message[K, V] = found
+        return message
 
     def __anext__(self) -> Any:
         return self._next()
