@@ -23,11 +23,7 @@ from typing import Final, NamedTuple
 ROOT: Final = Path(__file__).resolve().parent.parent
 CLEAN: Final = (
     "CONTRIBUTING.md", "SECURITY.md", "src/pytest_kconsumer/**/*.py", "tools/lint_files.py", "tools/prose.py",
-    "tools/release_notes.py", "tools/repository.py", "docs/assignors.md", "docs/batches.md", "docs/cli.md",
-    "docs/commits.md", "docs/configuration.md", "docs/deserializers.md", "docs/docker.md", "docs/examples.md",
-    "docs/glossary.md", "docs/groups.md", "docs/index.md", "docs/install.md", "docs/members.md", "docs/metrics.md",
-    "docs/security.md", "docs/support.md", "docs/testing.md", "docs/threads.md", "docs/troubleshooting.md",
-    "docs/tuning.md",
+    "tools/release_notes.py", "tools/repository.py", "README.md", "docs/*.md",
 )
 MOST_WORDS: Final = 30  # of a sentence in a page; prose under 25 reads best, so this leaves room for names
 
@@ -59,8 +55,9 @@ RULES: Final = {re.compile(pattern, re.I if pattern[0] != "(" or "Who" not in pa
 ALLOWED: Final = re.compile(r"prose: allow ([\w ]+): \w")
 COMMENT: Final = {".py": "#", ".pyx": "#", ".pxd": "#", ".pyi": "#", ".hpp": "//", ".sh": "#"}
 STRING: Final = re.compile(r'"""(.*?)"""|"((?:[^"\\\n]|\\.)*)"', re.S)
-# What is not a sentence in a page: code, tables, headings, HTML.
-NOT_PROSE: Final = re.compile(r"^```.*?^```$|^\|.*?$|^#+ .*?$|<!--.*?-->|^\s*!\[.*?$", re.M | re.S)
+# Not a sentence in a page: code, measured results, tables, headings, HTML.
+NOT_PROSE: Final = re.compile(r"^```.*?^```$|^<!-- [a-z ]*results -->$.*?^<!-- end of [a-z ]*results -->$|^\|.*?$|^#+ .*?$|"
+                              r"<!--.*?-->|^\s*!\[.*?$", re.M | re.S)
 SENTENCE: Final = re.compile(r"(?<=[.!?:;])\s+|\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )")
 
 
