@@ -18,7 +18,7 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
-OPTIONAL = ("confluent_kafka", "pyarrow", "polars", "duckdb", "pandas", "numpy", "snappy")
+OPTIONAL = ("confluent_kafka", "pyarrow", "polars", "duckdb", "pandas", "numpy", "snappy", "nbclient")
 IMPORTED = re.compile(r"^ *(?:from|import) +([\w.]+)", re.M)
 TESTING = re.compile(r"^ *(?:from|import) +kconsumer\._core\b.*\b\w+_testing\b", re.M)
 

@@ -29,6 +29,7 @@ for minor in "${minors[@]}"; do
   "$python" "$here/finish_wheel.py" "$built" dist --debug build/debug
   finished=$(ls -t dist/kconsumer-*-cp3"$minor"-*.whl | head -1)
   "$python" -m auditwheel show "$finished"
+  "$interpreter" "$here/wheel_size.py" "$finished"
   made+=("$finished")
 done
 if (( ${#made[@]} == 0 )); then

@@ -1,0 +1,79 @@
+"""tools/wheel_size.py: sizes from a wheel's own archive, the limits, and the table in docs/install.md."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+TOOL = Path(__file__).resolve().parents[3] / "tools" / "wheel_size.py"
+
+
+@pytest.fixture
+def wheel_size():
+    spec = importlib.util.spec_from_file_location("wheel_size", TOOL)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def wheel(tmp_path):
+    """A wheel of a module `kconsumer` without compiled parts, for this Python."""
+    path = tmp_path / "kconsumer-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("kconsumer/__init__.py", "# " + "x" * 1_000_000 + "\n")
+        archive.writestr("kconsumer-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: kconsumer\nVersion: 1.0\n")
+        archive.writestr("kconsumer-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr("kconsumer-1.0.dist-info/RECORD", "")
+    return path
+
+
+def test_the_sizes_are_those_of_the_file_and_of_its_contents(wheel_size, wheel):
+    compressed, installed = wheel_size.sizes(wheel)
+    assert compressed == wheel.stat().st_size / 1e6 < 0.1
+    assert 1.0 < installed < 1.01
+
+
+def test_the_import_is_measured_in_a_new_environment(wheel_size, wheel, monkeypatch):
+    monkeypatch.setattr(wheel_size, "ROUNDS", 3)
+    programs = []
+    run = wheel_size.subprocess.run
+
+    def noted(arguments, **options):
+        programs.append((arguments[0], arguments[-1]))
+        return run(arguments, **options)
+
+    monkeypatch.setattr(wheel_size.subprocess, "run", noted)
+    assert isinstance(wheel_size.import_ms(wheel), float)
+    assert [program for _, program in programs[1:]] == ["import kconsumer"] + 3 * ["import kconsumer", "pass"]
+    assert {python for python, _ in programs}.isdisjoint({sys.executable})
+
+
+@pytest.mark.parametrize(("compressed", "import_ms", "within"), [
+    (6.0, 60.0, True), (6.1, 10.0, False), (1.0, 60.1, False),
+])
+def test_a_limit_that_is_exceeded_fails_the_tool(wheel_size, wheel, monkeypatch, capsys, compressed, import_ms, within):
+    monkeypatch.setattr(wheel_size, "sizes", lambda _wheel: (compressed, 9.0))
+    monkeypatch.setattr(wheel_size, "import_ms", lambda _wheel: import_ms)
+    monkeypatch.setattr(sys, "argv", ["wheel_size.py", str(wheel)])
+    assert wheel_size.main() == (0 if within else 1)
+    assert f"| py3, any | {compressed:.1f} | 9.0 | {import_ms:.0f} |" in capsys.readouterr().out
+
+
+def test_the_table_is_written_between_the_marks_only(wheel_size, tmp_path):
+    page = tmp_path / "install.md"
+    page.write_text("before\n<!-- size results -->\nold\n<!-- end of size results -->\nafter\n")
+    wheel_size.write("new\n", page)
+    assert page.read_text() == "before\n<!-- size results -->\nnew\n<!-- end of size results -->\nafter\n"
+    page.write_text("no marks\n")
+    with pytest.raises(SystemExit, match="lacks the marks"):
+        wheel_size.write("new\n", page)
+
+
+def test_the_page_has_the_marks_and_a_measured_wheel(wheel_size):
+    found = wheel_size.MARKS.search(wheel_size.PAGE.read_text(encoding="utf-8"))
+    assert found is not None and "| cp3" in found[0]
