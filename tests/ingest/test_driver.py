@@ -106,7 +106,7 @@ def test_a_result_that_is_missing_fails_the_run(world: World, monkeypatch: pytes
     world.produce(0, 1)
     process = world.process()
     monkeypatch.setattr(process, "map", lambda tasks, what: [])
-    with pytest.raises(IngestError, match="not those of the plan"):
+    with pytest.raises(IngestError, match="do not match the plan"):
         process.to_end()
     world.finish()
 

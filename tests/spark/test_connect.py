@@ -23,4 +23,4 @@ def test_a_batch_and_a_stream_over_spark_connect(embedded: EmbeddedCluster, tmp_
     assert done.returncode == 0, done.stderr[-3000:]
     *found, refused = json.loads(done.stdout.splitlines()[-1])
     assert found == [100, 100, 105]
-    assert "an ingestion cannot run over Spark Connect" in refused
+    assert "an ingestion with a checkpoint cannot run over Spark Connect" in refused

@@ -25,17 +25,17 @@ def options(**given: Any) -> IngestOptions:
 @pytest.mark.parametrize(("given", "said"), [
     ({"topics": ()}, "either topics or a pattern"),
     ({"topics": ("t",), "pattern": "t.*"}, "either topics or a pattern"),
-    ({"topics": ("a,b",)}, "'a,b' is no topic"),
+    ({"topics": ("a,b",)}, "invalid topic 'a,b'"),
     ({"pattern": "("}, "expected a regular expression"),
     ({"checkpoint": " "}, "a checkpoint is needed"),
     ({"path": None}, "parquet needs a path to write to"),
     ({"table": "t"}, "either a path or a table"),
     ({"start": "middle"}, "startingOffsets"),
     ({"trigger": "often"}, "trigger"),
-    ({"bad_records": "column"}, "raw values are not decoded"),
+    ({"bad_records": "column"}, "value raw is not decoded"),
     ({"decoding": Decoding("json"), "bad_records": "away"}, "one of column, dead-letter, fail"),
-    ({"decoding": Decoding("json"), "bad_records": "dead-letter"}, "a path for them go together"),
-    ({"decoding": Decoding("json"), "dead_letters": "dead"}, "a path for them go together"),
+    ({"decoding": Decoding("json"), "bad_records": "dead-letter"}, "bad records as dead letters need a path"),
+    ({"decoding": Decoding("json"), "dead_letters": "dead"}, "bad records as dead letters need a path"),
     ({"partition_by": ("to_date(timestamp)",)}, "partition by a column name"),
     ({"source": {"startingOffsets": "latest"}}, "option startingOffsets cannot be set: give the start"),
     ({"source": {"Subscribe": "x"}}, "option Subscribe cannot be set: give the topics"),
@@ -55,14 +55,14 @@ def test_options_that_are_refused(given: dict[str, Any], said: str):
 
 @pytest.mark.parametrize(("given", "said"), [
     ({"kind": "xml"}, "one of raw, json, avro, protobuf"),
-    ({"kind": "raw", "schema": "n INT"}, "a schema means nothing for raw"),
-    ({"kind": "protobuf", "schema": "n INT"}, "a schema means nothing for protobuf"),
-    ({"kind": "json", "message": "M"}, "mean nothing for json"),
-    ({"kind": "avro"}, "avro values need their schema"),
-    ({"kind": "avro", "schema": "n INT"}, "the Avro schema is no JSON"),
-    ({"kind": "avro", "schema": '"int"'}, "that of a record"),
-    ({"kind": "protobuf", "message": "M"}, "need the descriptors"),
-    ({"kind": "protobuf", "descriptors": b"x"}, "the name of their message"),
+    ({"kind": "raw", "schema": "n INT"}, "value raw has no schema"),
+    ({"kind": "protobuf", "schema": "n INT"}, "value protobuf has no schema"),
+    ({"kind": "json", "message": "M"}, "value json has no descriptors and no message"),
+    ({"kind": "avro"}, "value avro needs a schema"),
+    ({"kind": "avro", "schema": "n INT"}, "the Avro schema is not JSON"),
+    ({"kind": "avro", "schema": '"int"'}, "must be of type record"),
+    ({"kind": "protobuf", "message": "M"}, "value protobuf needs descriptors"),
+    ({"kind": "protobuf", "descriptors": b"x"}, "and a message name"),
     ({"kind": "raw", "skip_bytes": 5}, "bytes to skip"),
     ({"kind": "json", "skip_bytes": -1}, "bytes to skip"),
     ({"kind": "json", "sample": 0}, "at least 1 record"),
@@ -145,7 +145,7 @@ def test_restarts_that_agree(given: dict[str, Any]):
 def test_restarts_that_contradict(old: dict[str, Any], new: dict[str, Any], said: str):
     with pytest.raises(ConfigurationError) as caught:
         checkpoint.check(record(**old), record(**new), "file:/state")
-    assert "the checkpoint file:/state was begun with other options: " in str(caught.value)
+    assert "the checkpoint file:/state was created with other options: " in str(caught.value)
     assert said in str(caught.value)
 
 
@@ -201,7 +201,7 @@ def test_the_end_of_a_batch():
 
 @pytest.mark.parametrize("log", ["", "v1\n{}", "v1\n{}\n17", "v1\n{}\nnonsense"])
 def test_the_log_of_a_query_over_something_else(log: str):
-    with pytest.raises(ConfigurationError, match="the checkpoint state is not one of a query over Kafka topics"):
+    with pytest.raises(ConfigurationError, match="the checkpoint state does not belong to a query over Kafka topics"):
         QueryLog(_Texts(log)).end_of(0)  # type: ignore[arg-type]
 
 

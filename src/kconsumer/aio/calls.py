@@ -87,7 +87,8 @@ class LoopCalls(LoopCore):
     def _refuse_in_callback(self) -> None:
         if self._in_callback():
             raise exception_for(KafkaError._STATE, "poll, consume, consume_batch, getone, getmany and close cannot be "
-                                "awaited in a callback of the same consumer: the call that runs it waits for its end")
+                                "awaited in a callback of the same consumer: the call that runs the callback waits for "
+                                "its end")
 
     def _check_not_closing(self) -> None:
         if self._closing is not None:

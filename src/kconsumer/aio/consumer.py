@@ -34,7 +34,7 @@ class AIOConsumer(Methods):
     """A Kafka consumer whose methods are awaited on an event loop, without a thread hop.
 
     The names, parameters and return values are those of ``confluent_kafka.aio.AIOConsumer`` and of
-    [Consumer](consumer.md). Callbacks may be plain functions or coroutines.
+    ``Consumer``. Callbacks may be plain functions or coroutines.
 
     Args:
         config: properties by name (see docs/configuration.md), as a mapping, as keywords, or both.

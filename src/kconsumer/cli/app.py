@@ -146,7 +146,7 @@ def consume(
         decoders = decoded_output.Decoders(value, key, on_error)
         writer = decoded_output.open_writer(kind, path, decoders)
     elif kind == "table" or registry or registry_properties or schema or key_schema or message or on_error != "show":
-        raise click.UsageError("-o table, --on-error and the options of schemas go with --value or --key avro, json or "
+        raise click.UsageError("-o table, --on-error and the options of schemas need --value or --key avro, json or "
                                "protobuf", ctx)
     else:
         writer = output.open_writer(kind, path, template, key_form, value_form)
@@ -160,7 +160,7 @@ def _decoder(form: str, registry: Any, schema: str | None, message: str | None) 
     """The decoder of a key or value; None: it is not decoded; "infer": its values will suggest the schema."""
     if form not in DECODED:
         if schema is not None:
-            raise click.UsageError("a schema goes with avro, json or protobuf")
+            raise click.UsageError("a schema needs avro, json or protobuf")
         return None
     return decoder_of(form, registry, schema, message) or "infer"
 

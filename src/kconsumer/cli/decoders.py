@@ -25,7 +25,7 @@ def registry_of(url: str | None, properties: Sequence[str]) -> SchemaRegistry | 
     """
     if url is None:
         if properties:
-            raise click.UsageError("--registry-property goes with --registry")
+            raise click.UsageError("--registry-property needs --registry")
         return None
     config = {"url": url}
     for text in properties:

@@ -198,7 +198,7 @@ class _Compiler:
             return self.fixed(w, r, node, path)
         kind = _READ.get((w.kind, r.kind))
         if kind is None:
-            raise ResolutionError(f"{path or 'the row'}: {w.name or w.kind} of the writer cannot be read as "
+            raise ResolutionError(f"{path or 'the row'}: the writer's type {w.name or w.kind} cannot be read as "
                                   f"{r.name or r.kind}")
         if r.logical == "decimal":
             same_scale(w, r, path)
@@ -237,7 +237,7 @@ class _Compiler:
                 return Op(Kind.BRANCH, node, number=i, children=(child,))
             except ResolutionError:
                 continue
-        raise ResolutionError(f"{path or 'the row'}: {w.name or w.kind} of the writer is not in the reader's union")
+        raise ResolutionError(f"{path or 'the row'}: the writer's type {w.name or w.kind} is not in the reader's union")
 
     def record(self, w: Schema, r: Schema, node: int, path: str) -> Op:
         into = matches(w, r)
@@ -257,7 +257,8 @@ class _Compiler:
     def default(self, entry: Field, node: int, path: str) -> Op:
         inner = f"{path}.{entry.name}" if path else entry.name
         if entry.default is None:
-            raise ResolutionError(f"{inner}: the writer has no such field, and the reader no default")
+            raise ResolutionError(f"{inner}: the writer's schema lacks this field, and the reader's schema has no "
+                                  "default for it")
         data = encode(entry.schema, json.loads(entry.default), inner)
         child = self.resolved(entry.schema, entry.schema, node, inner)
         return Op(Kind.DEFAULT, node, children=(child,), constant=data + bytes(CONSTANT_PADDING))

@@ -131,7 +131,7 @@ class _Parser:
         if full not in self.named and name in self.named:
             full = name
         if full not in self.named:
-            self.fail(f"there is no type {name!r}")
+            self.fail(f"unknown type {name!r}")
         return self.named[full]
 
     def counted(self, made: Schema) -> Schema:
@@ -146,7 +146,7 @@ class _Parser:
             self.fail("a union without branches")
         names = [branch.name or branch.kind for branch in branches]
         if "union" in names or len(set(names)) < len(names):
-            self.fail(f"a union of {', '.join(names)}: each type may be there once, and no union")
+            self.fail(f"invalid union of {', '.join(names)}: a union contains each type once, and no other union")
         return self.counted(Schema("union", branches=branches))
 
     def define(self, kind: str, given: Mapping[str, Any], space: str, depth: int) -> Schema:
@@ -171,10 +171,10 @@ class _Parser:
             self.open.append(name)
             fields = self.member(given, "fields")
             if not isinstance(fields, list):
-                self.fail("its fields are not a list")
+                self.fail("the fields of a record are not a list")
             read = tuple(self.field(entry, space, depth) for entry in fields)
             if len({entry.name for entry in read}) < len(read):
-                self.fail("two fields have one name")
+                self.fail("two fields of a record have the same name")
             self.open.pop()
             made = self.counted(Schema("record", name, aliases, fields=read))
         self.named[name] = made
@@ -190,7 +190,7 @@ class _Parser:
         symbols = self.texts(given, "symbols")
         default = given.get("default")
         if len(set(symbols)) < len(symbols):
-            self.fail(f"a symbol of {made.name} is there twice")
+            self.fail(f"enum {made.name} lists a symbol twice")
         if default is not None and default not in symbols:
             self.fail(f"the default {default!r} of {made.name} is not among its symbols")
         return replace(made, symbols=symbols, default=default)
@@ -215,7 +215,7 @@ class _Parser:
             if made.kind == "fixed" and precision > math.log10(2) * (8 * made.size - 1):
                 return made
             if precision > MOST_DIGITS:
-                self.fail(f"a decimal of {precision} digits: columns hold up to {MOST_DIGITS}")
+                self.fail(f"a decimal of {precision} digits: columns hold at most {MOST_DIGITS}")
             return replace(made, logical="decimal", precision=precision, scale=scale)
         if logical == "duration" and made.kind == "fixed" and made.size == 12:
             return replace(made, logical="duration")

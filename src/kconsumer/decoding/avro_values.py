@@ -78,8 +78,8 @@ class Avro(RegistryDecoder[_Reader]):
         schema, registry, framing = with_registry(schema, registry, subject, framing)
         kind, skip = read_framing(framing)
         if registry is None and ((kind == CONFLUENT) != (writers is not None) or None not in (writer, writers)):
-            raise ValueError("framing='confluent' goes with writers, the schemas by id, or with a registry; other "
-                             "framings with writer")
+            raise ValueError("framing='confluent' needs writers= (schemas by id) or a registry; any other framing "
+                             "needs writer=")
         if registry is not None and (writers is not None or (writer is not None and kind == CONFLUENT)):
             raise ValueError("with a registry, the writers' schemas are the registry's")
         written = None if writer is None else read_schema(writer)

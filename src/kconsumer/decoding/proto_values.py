@@ -102,7 +102,7 @@ class Protobuf(RegistryDecoder[_Reader]):
         given = None if schema is None else read_schema(schema, message)
         kind, skip = read_framing(framing)
         if writers is not None and kind != CONFLUENT:
-            raise ValueError("writers, the schemas by id, go with framing='confluent'")
+            raise ValueError("writers= (schemas by id) needs framing='confluent'")
         if writers is not None and registry is not None:
             raise ValueError("with a registry, the writers' schemas are the registry's")
         if enums not in ("dictionary", "int"):

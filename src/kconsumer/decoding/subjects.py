@@ -27,7 +27,7 @@ def with_registry(schema: Any, registry: SchemaRegistry | None, subject: str | N
     """
     if isinstance(schema, SchemaRegistry):
         if registry is not None:
-            raise TypeError("two registries are given")
+            raise TypeError("two registries are given: pass one")
         schema, registry = None, schema
     if schema is None and registry is None:
         raise TypeError("a decoder needs a schema or a SchemaRegistry")
@@ -72,7 +72,7 @@ class Subjects:
         if source.topics:
             raise ValueError(f"the batch has records of several topics ({', '.join(map(printable, source.topics))}): "
                              "give the decoder a schema or subject=")
-        raise ValueError("the subject of these values is not known: give the decoder a schema or subject=")
+        raise ValueError("the subject of these values is unknown: give the decoder a schema or subject=")
 
     def name(self, topic: str | None, key: bool) -> str:
         """The subject of a topic's values or keys.

@@ -186,7 +186,7 @@ def _from_json(found: Any) -> pa.DataType:
         if decimal:
             return _decimal(int(decimal[1]), int(decimal[2]))
         if found not in _SIMPLE and found != "decimal":
-            raise configuration_error(f"the schema has the type {found!r}, which is not known")
+            raise configuration_error(f"the schema has the unknown type {found!r}")
         return _decimal(10, 0) if found == "decimal" else _SIMPLE[found]
     if found["type"] == "struct":
         return pa.struct([pa.field(f["name"], _from_json(f["type"]), bool(f.get("nullable", True)))
@@ -195,4 +195,4 @@ def _from_json(found: Any) -> pa.DataType:
         return pa.list_(pa.field("element", _from_json(found["elementType"])))
     if found["type"] == "map":
         return pa.map_(_from_json(found["keyType"]), _from_json(found["valueType"]))
-    raise configuration_error(f"the schema has the type {found['type']!r}, which is not known")
+    raise configuration_error(f"the schema has the unknown type {found['type']!r}")

@@ -228,7 +228,7 @@ class Driver:
     def _check_complete(self, plan: Plan, results: Sequence[TaskResult]) -> None:
         """A runner that lost a result would lose its records."""
         if [task.ranges for task in plan.tasks] != [result.ranges for result in results]:
-            raise IngestError("the results of the tasks are not those of the plan: nothing is committed")
+            raise IngestError("the results of the tasks do not match the plan: nothing is committed")
 
     def _commit(self) -> State:
         plan = self._planned()

@@ -82,7 +82,7 @@ class IngestOptions:
         if not self.path.strip():
             raise configuration_error("a path for the table is needed")
         if (self.format == "iceberg") != (self.table is not None) or (self.catalog and self.table is None):
-            raise configuration_error("the format iceberg, a table and a catalog go together")
+            raise configuration_error("format iceberg needs a table and may have a catalog; other formats have neither")
         if not _JOB.fullmatch(self.job):
             raise configuration_error(f"invalid job {self.job!r}: expected letters, digits, '_', '.' and '-'")
         for option, given, known in (("format", self.format, FORMATS), ("value", self.value, VALUES),
@@ -92,30 +92,32 @@ class IngestOptions:
         self._check_values()
         for key in self.source:
             if key.lower() in _OURS:
-                raise configuration_error(f"option {key} cannot be set: it is the ingestion's")
+                raise configuration_error(f"option {key} cannot be set: the ingestion sets it")
         if self.target_file_bytes < 1 or self.max_seconds <= 0:
-            raise configuration_error("the target size of files and the seconds of a trigger are above 0")
+            raise configuration_error("the target size of files and the seconds of a trigger must be greater than 0")
         self.interval()
         self.read_options().stream_start()
         self.output("").schema()
 
     def _check_values(self) -> None:
         if self.value == "raw" and (self.schema or self.framing or self.registry or self.bad_records):
-            raise configuration_error("raw values are not decoded: a schema, a framing, a registry and bad records "
-                                      "mean nothing")
+            raise configuration_error("value raw is not decoded: remove the schema, the framing, the registry and the "
+                                      "handling of bad records")
         if self.value == "json" and self.schema is None:
-            raise configuration_error("json values need a schema")
+            raise configuration_error("value json needs a schema")
         if self.value == "avro" and self.schema is None and (not self.registry or len(self.topics) != 1):
-            raise configuration_error("avro values need a schema, or a registry and one topic, whose schema is read")
+            raise configuration_error("value avro needs a schema, or a registry and exactly one topic")
         if (self.value == "protobuf") != (self.descriptors is not None) or (self.message and not self.descriptors):
-            raise configuration_error("protobuf values and their descriptors go together")
+            raise configuration_error("value protobuf needs descriptors; other values have no descriptors and no "
+                                      "message")
         if self.value == "protobuf" and (self.schema or self.registry):
-            raise configuration_error("protobuf values are decoded by their descriptors, not by a schema or a registry")
+            raise configuration_error("value protobuf uses its descriptors: remove the schema and the registry")
         if self.bad_records is not None and self.bad_records not in BAD_RECORDS:
             raise configuration_error(f"invalid bad_records {self.bad_records!r}: expected one of "
                                       f"{', '.join(BAD_RECORDS)}")
         if (self.dead_letters is not None) != (self.bad_records == "dead-letter"):
-            raise configuration_error("bad records as dead letters and a folder for them go together")
+            raise configuration_error("bad records as dead letters need a folder, and the folder needs bad records as "
+                                      "dead letters")
 
     def interval(self) -> float | None:
         """Seconds between triggers; None: a run ends with what there was when it began."""
@@ -135,7 +137,7 @@ class IngestOptions:
                 return Json(parse_schema(self.schema or ""), framing=self.framing, registry=registry)
             return Avro(json.loads(self._avro_schema(registry)), framing=self.framing, registry=registry)
         except (ValueError, TypeError) as error:
-            raise configuration_error(f"cannot decode {self.value} values by the schema given: {error}") from error
+            raise configuration_error(f"cannot decode {self.value} values with this schema: {error}") from error
 
     def _avro_schema(self, registry: SchemaRegistry | None) -> str:
         """What is read: the schema given, or the newest one in the registry, which holds for this run."""

@@ -121,7 +121,7 @@ class _TaskRun:
             field = f"field {error.field}: " if error.field else ""
             raise BadRecordError(
                 f"{record.topic()} [{record.partition()}] at offset {record.offset()}: {field}{error.reason} (byte "
-                f"{error.position} of the value); bad records as a column or as dead letters let the run go on")
+                f"{error.position} of the value); with bad records as a column or as dead letters the run continues")
         rows = [error.row for error in errors]
         if output.bad == "column":
             by_row = {error.row: {"reason": error.reason, "field": error.field or None, "position": error.position,

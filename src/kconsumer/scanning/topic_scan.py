@@ -67,7 +67,7 @@ def scan(
         TypeError, ValueError: an argument is wrong.
     """
     if value is None and key is None and metadata:
-        raise ValueError("metadata goes with a decoder: without one, columns names the columns of the records")
+        raise ValueError("metadata= needs a decoder: without one, list the columns of the records in columns=")
     if on_error not in ("null", "raise"):
         raise ValueError(f"invalid on_error {on_error!r}: expected null or raise")
     if max_records < 1 or (threads is not None and threads < 1):

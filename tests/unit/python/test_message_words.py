@@ -27,8 +27,6 @@ EXCEPTIONS = {
     "Handle has been closed": "confluent_kafka's text, which its users' tests match",
     "StoreOffsets failed: ": "confluent_kafka's text, which its users' tests match",
 }
-# Rooms whose messages have not been rewritten yet. The list only shrinks.
-NOT_YET = ("aio", "decoding", "ingest", "spark/ingest")
 # Proper names and identifiers that a message may begin with.
 NAMES = {"DeserializingConsumer", "EmbeddedCluster", "HTTP", "Java", "Kafka", "Maven", "PySpark", "SASL", "StorageTool",
          "ZooKeeper", "OAUTHBEARER", "Iceberg", "Delta", "Avro", "Protobuf", "JSON", "Arrow", "Spark", "Parquet",
@@ -69,7 +67,6 @@ def messages(source: str, name: str) -> Iterator[Message]:
 
 def all_messages() -> list[Message]:
     return [message for path in sorted(PACKAGE.rglob("*.py"))
-            if not path.relative_to(PACKAGE).as_posix().startswith(NOT_YET)
             for message in messages(path.read_text(encoding="utf-8"), str(path.relative_to(ROOT)))]
 
 

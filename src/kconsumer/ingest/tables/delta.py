@@ -247,8 +247,8 @@ class DeltaTable:
     def _check(self, number: int) -> None:
         if (self._delta.transaction_version(self._app) or 0) != number:
             raise OtherRunError(
-                f"another run of job {self._job!r} writes to {self.name}: it has claimed the table after this run "
-                "began; stop one of them, or give each a name of its own")
+                f"another run of job {self._job!r} writes to {self.name}: it claimed the table after this run began; "
+                "stop one of them, or give each a different job name")
 
     def _is_ours(self, state: JobState) -> bool:
         return bool(self._delta.transaction_version(self._app) == state.number

@@ -127,7 +127,8 @@ class IcebergTable:
                 self._letters.remove(letter)
 
     def compact(self, target_bytes: int) -> int:
-        raise IngestError("PyIceberg cannot compact: use rewrite_data_files of Spark or another engine")
+        raise IngestError("cannot compact an Iceberg table with PyIceberg: use rewrite_data_files of Spark or another "
+                          "engine")
 
     # ---- how
 
@@ -187,8 +188,8 @@ class IcebergTable:
     def _check(self, number: int) -> None:
         if self._read_state().number != number:
             raise OtherRunError(
-                f"another run of job {self._job!r} writes to {self.name}: it has claimed the table after this run "
-                "began; stop one of them, or give each a name of its own")
+                f"another run of job {self._job!r} writes to {self.name}: it claimed the table after this run began; "
+                "stop one of them, or give each a different job name")
 
     def _is_ours(self, state: JobState) -> bool:
         found = self._read_state()

@@ -156,8 +156,8 @@ class ParquetTable:
     def _append(self, record: _Record) -> None:
         if not self._folder.create(self._name(record.state.number), record.to_bytes()):
             raise OtherRunError(
-                f"another run of job {self._job!r} writes to {self.name}: it has claimed the table after this run "
-                "began; stop one of them, or give each a name of its own")
+                f"another run of job {self._job!r} writes to {self.name}: it claimed the table after this run began; "
+                "stop one of them, or give each a different job name")
         self._state = record.state
 
     def _forget(self) -> None:
@@ -177,8 +177,7 @@ class ParquetTable:
     def _publish(self, record: _Record) -> None:
         for folder, moves in ((self._folder, record.moves), (self._letters, record.dead_letters)):
             if moves and folder is None:
-                raise IngestError(f"the last commit of {self.name} has dead letters that are not published yet: give "
-                                  "their folder")
+                raise IngestError(f"the last commit of {self.name} has unpublished dead letters: give their folder")
             for staged, final in moves:
                 assert folder is not None
                 folder.publish(staged, final)
@@ -187,7 +186,8 @@ class ParquetTable:
         """Files that no job has written would be read beside ours, and the same records perhaps with them."""
         if self._evolve and any(name.endswith(".parquet") for name, _ in self._folder.files(recursive=False)) \
                 and not self._other_jobs():
-            raise IngestError(f"{self.name} has Parquet files that no ingestion has written: give an empty folder")
+            raise IngestError(f"{self.name} has Parquet files that were not written by an ingestion: give an empty "
+                              "folder")
 
     def _other_jobs(self) -> bool:
         return any(f"{self._home}/" not in name for name, _ in self._folder.files(_HOME))

@@ -46,8 +46,8 @@ def load(folder: Folder) -> dict[str, Any] | None:
         return _parsed(folder.read_replacement(FILE))
     found = _parsed(text)
     if found is None:
-        raise configuration_error(f"the file {FILE} in the checkpoint {folder} is not JSON: restore it, or begin with "
-                                  "another checkpoint and another place to write to")
+        raise configuration_error(f"the file {FILE} in the checkpoint {folder} is not JSON: restore it, or start with "
+                                  "another checkpoint and another output")
     return found
 
 
@@ -99,15 +99,15 @@ def check(recorded: Mapping[str, Any], wanted: Mapping[str, Any], where: str) ->
         ConfigurationError: the restart contradicts the checkpoint; names both.
     """
     if recorded.get("version") != _VERSION:
-        raise configuration_error(f"the checkpoint {where} is of another version of kconsumer: {FILE} has version "
+        raise configuration_error(f"the checkpoint {where} belongs to another version of kconsumer: {FILE} has version "
                                   f"{recorded.get('version')!r}, this one writes {_VERSION}")
     open_now = ("bad_records", "dead_letters") if recorded.get("bad_records") == "fail" else ()
     wrong = [name for name in _LABELS if name not in open_now and not _fits(name, recorded.get(name), wanted.get(name))]
     if wrong:
         said = "; ".join(f"{_LABELS[name]}: {_shown(recorded.get(name))} there, {_shown(wanted.get(name))} now"
                          for name in wrong)
-        raise configuration_error(f"the checkpoint {where} was begun with other options: {said}. Go on with the old "
-                                  "ones, or begin anew with another checkpoint and another place to write to")
+        raise configuration_error(f"the checkpoint {where} was created with other options: {said}; use the old "
+                                  "options, or start again with another checkpoint and another output")
 
 
 def check_foreign(progress: Progress, topics: tuple[str, ...], where: str) -> None:
@@ -120,7 +120,7 @@ def check_foreign(progress: Progress, topics: tuple[str, ...], where: str) -> No
     """
     known = {topic for topic, _ in progress.offsets}
     if topics and not known <= set(topics):
-        raise configuration_error(f"the checkpoint {where} is of a query that reads other topics: "
+        raise configuration_error(f"the checkpoint {where} belongs to a query that reads other topics: "
                                   f"{_shown(sorted(known))} there, {_shown(sorted(topics))} now")
 
 

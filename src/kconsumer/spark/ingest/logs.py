@@ -64,7 +64,7 @@ class QueryLog:
         try:
             return Progress.from_json(json.loads(text.splitlines()[2]))
         except (ValueError, IndexError, ConfigurationError):
-            raise configuration_error(f"the checkpoint {self.checkpoint} is not one of a query over Kafka "
+            raise configuration_error(f"the checkpoint {self.checkpoint} does not belong to a query over Kafka "
                                       "topics") from None
 
 
@@ -87,13 +87,13 @@ def check_written(log: QueryLog, output: Folder | None) -> None:
         offsets = json.dumps(to_json(log.end_of(done).offsets))
         raise configuration_error(
             f"the query of the checkpoint {log.checkpoint} has written batches 0 to {done}, but {where} {there}, so "
-            "that Spark could not read what is added: write to where that query wrote, or go on from its offsets with "
-            f"another checkpoint: --from '{offsets}'")
+            "that Spark could not read the new batches: write to the folder of that query, or continue from its "
+            f"offsets with another checkpoint: --from '{offsets}'")
     if written > max(done, planned):
         raise configuration_error(
             f"{where} has batches 0 to {written} of another checkpoint than {log.checkpoint}, whose next one is "
-            f"{done + 1}, so that Spark would leave out what is read: give the checkpoint that it was written with, or "
-            "write elsewhere")
+            f"{done + 1}, so that Spark would skip new batches: give the checkpoint of this folder, or write to "
+            "another folder")
 
 
 def table_folder(spark: SparkSession, table: str) -> Folder | None:

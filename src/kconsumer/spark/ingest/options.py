@@ -45,19 +45,19 @@ class Decoding:
 
     def __post_init__(self) -> None:
         if self.kind not in DECODINGS:
-            raise configuration_error(f"values are decoded as one of {', '.join(DECODINGS)}, not {self.kind!r}")
+            raise configuration_error(f"invalid value format {self.kind!r}: expected one of {', '.join(DECODINGS)}")
         if self.schema is not None and self.kind not in ("json", "avro"):
-            raise configuration_error(f"a schema means nothing for {self.kind} values")
+            raise configuration_error(f"value {self.kind} has no schema: remove it")
         if (self.descriptors is not None or self.message is not None) and self.kind != "protobuf":
-            raise configuration_error(f"descriptors and a message mean nothing for {self.kind} values")
+            raise configuration_error(f"value {self.kind} has no descriptors and no message: remove them")
         if self.kind == "avro" and self.schema is None:
-            raise configuration_error("avro values need their schema")
+            raise configuration_error("value avro needs a schema")
         if self.kind == "protobuf" and (not self.descriptors or not self.message):
-            raise configuration_error("protobuf values need the descriptors and the name of their message")
+            raise configuration_error("value protobuf needs descriptors and a message name")
         if self.skip_bytes < 0 or (self.skip_bytes and self.kind == "raw"):
-            raise configuration_error("bytes to skip are 0 or more, and of values that are decoded")
+            raise configuration_error("invalid number of bytes to skip: expected 0 or more, and 0 for raw values")
         if self.sample < 1:
-            raise configuration_error(f"a sample has at least 1 record, not {self.sample}")
+            raise configuration_error(f"invalid sample {self.sample}: expected at least 1 record")
         if self.kind == "avro":
             _check_avro(self.schema or "")
 
@@ -66,9 +66,9 @@ def _check_avro(schema: str) -> None:
     try:
         found = json.loads(schema)
     except ValueError as error:
-        raise configuration_error(f"the Avro schema is no JSON: {error}") from None
+        raise configuration_error(f"the Avro schema is not JSON: {error}") from None
     if not isinstance(found, dict) or found.get("type") != "record" or not isinstance(found.get("fields"), list):
-        raise configuration_error("the Avro schema is to be that of a record")
+        raise configuration_error("the Avro schema must be of type record")
 
 
 @dataclass(frozen=True)
@@ -102,14 +102,14 @@ class IngestOptions:
             raise configuration_error("give either topics or a pattern")
         for topic in self.topics:
             if not topic.strip() or "," in topic:
-                raise configuration_error(f"{topic!r} is no topic")
+                raise configuration_error(f"invalid topic {topic!r}")
         if not self.checkpoint.strip():
-            raise configuration_error("a checkpoint is needed: by it a restart goes on where the last run ended")
+            raise configuration_error("a checkpoint is needed: a restart continues where the last run ended")
         self._check_target()
         self._check_bad_records()
         for name, _ in self.partitions:
             if not _NAME.fullmatch(name):
-                raise configuration_error(f"partition by a column name, or NAME=EXPRESSION; {name!r} is no name")
+                raise configuration_error(f"partition by a column name, or NAME=EXPRESSION; {name!r} is not a name")
         for key in (*self.source, *self.sink):
             if key.lower() in _OURS:
                 raise configuration_error(f"option {key} cannot be set: {_OURS[key.lower()]}")
@@ -124,11 +124,13 @@ class IngestOptions:
 
     def _check_bad_records(self) -> None:
         if self.bad_records is not None and self.bad_records not in BAD_RECORDS:
-            raise configuration_error(f"bad records go to one of {', '.join(BAD_RECORDS)}, not {self.bad_records!r}")
+            raise configuration_error(f"invalid bad_records {self.bad_records!r}: expected one of "
+                                      f"{', '.join(BAD_RECORDS)}")
         if self.bad_records is not None and self.decoding.kind == "raw":
-            raise configuration_error("raw values are not decoded, so that no record is a bad one")
+            raise configuration_error("value raw is not decoded: remove the handling of bad records")
         if (self.dead_letters is not None) != (self.bad_records == "dead-letter"):
-            raise configuration_error("bad records as dead letters and a path for them go together")
+            raise configuration_error("bad records as dead letters need a path, and the path needs bad records as dead "
+                                      "letters")
 
     @property
     def writes_files(self) -> bool:

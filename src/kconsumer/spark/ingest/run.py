@@ -105,8 +105,8 @@ class Ingestion:
             PySparkException: Spark refuses the query.
         """
         if not hasattr(self._spark, "_jvm"):
-            raise configuration_error("an ingestion cannot run over Spark Connect, as it looks into its checkpoint: "
-                                      "give it a session of its own, without spark.remote")
+            raise configuration_error("an ingestion with a checkpoint cannot run over Spark Connect, because it reads "
+                                      "its checkpoint: use a classic session, without spark.remote")
         register(self._spark)
         self._plan = self._prepare()
         self._folder = tempfile.TemporaryDirectory(prefix="kconsumer-ingest-")
