@@ -56,8 +56,8 @@ ALLOWED: Final = re.compile(r"prose: allow ([\w ]+): \w")
 COMMENT: Final = {".py": "#", ".pyx": "#", ".pxd": "#", ".pyi": "#", ".hpp": "//", ".sh": "#"}
 STRING: Final = re.compile(r'"""(.*?)"""|"((?:[^"\\\n]|\\.)*)"', re.S)
 # Not a sentence in a page: code, measured results, tables, headings, HTML.
-NOT_PROSE: Final = re.compile(r"^```.*?^```$|^<!-- [a-z ]*results -->$.*?^<!-- end of [a-z ]*results -->$|^\|.*?$|^#+ .*?$|"
-                              r"<!--.*?-->|^\s*!\[.*?$", re.M | re.S)
+NOT_PROSE: Final = re.compile(r"^```.*?^```$|^<!-- [a-z ]*results -->$.*?^<!-- end of [a-z ]*results -->$|"
+                              r"^\|.*?$|^#+ .*?$|<!--.*?-->|^\s*!\[.*?$", re.M | re.S)
 SENTENCE: Final = re.compile(r"(?<=[.!?:;])\s+|\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )")
 
 

@@ -3,10 +3,10 @@
     make docs-check                     build the site and check it
     python tools/site_check.py [SITE]   check a built site (default: build/site)
 
-Owns: what is checked. No page scrolls sideways; no code block scrolls sideways; a table scrolls only inside its own frame,
-and no name in a cell is broken; images load; links inside the site lead somewhere; text has enough contrast, light and
-dark; the search finds a word; a wrong address shows the site's page 404. Needs Chromium. Threads: a server on loopback.
-Never: uses the network, or changes the site.
+Owns: the checks. No page and no code block scrolls sideways; a table scrolls only inside its own frame, and no name in
+a cell is broken; images load; links inside the site work; text has enough contrast, light and dark; the search finds a
+word; a wrong address shows the site's page 404. Needs Chromium. Threads: a server on loopback. Never: uses the network,
+or changes the site.
 """
 
 from __future__ import annotations
