@@ -19,7 +19,8 @@ def execute(tmp_path, monkeypatch):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
 
     def run(notebook):
-        NotebookClient(notebook, timeout=60, kernel_name="python3", resources={"metadata": {"path": tmp_path}}).execute()
+        NotebookClient(notebook, timeout=60, kernel_name="python3",
+                       resources={"metadata": {"path": tmp_path}}).execute()
         return notebook
 
     return run

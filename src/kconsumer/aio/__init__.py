@@ -1,4 +1,4 @@
-"""kconsumer.aio: a consumer that lives on the event loop. See docs/asyncio.md.
+"""kconsumer.aio: a consumer for asyncio. See docs/asyncio.md.
 
 Owns: the names of this package. Threads: the loop's. Never: makes a thread or an executor.
 """

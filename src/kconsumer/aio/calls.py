@@ -1,4 +1,4 @@
-"""LoopCalls: how the calls of a consumer wait on an event loop, with no thread and nothing taken by a cancelled call.
+"""LoopCalls: the calls of a consumer wait on an event loop, without a thread; a cancelled call takes no record.
 
 Owns: the order of exclusive calls, the futures that the descriptor completes, the task in which coroutines of the
 application's callbacks run. Threads: the loop's. Never: takes a record before the task that returns it has been
@@ -6,7 +6,7 @@ resumed, cancels a callback because the call in which it began has been cancelle
 
 A poll() sleeps on one future. 1. The network thread writes to the descriptor. 2. The loop calls _on_readable, which
 completes the future. 3. The task is resumed, and only then looks for records. A task that is cancelled between 2 and 3
-has taken nothing, and the next one in line looks before it sleeps.
+has taken no record, and the next task in line looks before it sleeps.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CLOSED = "Consumer closed"
 
 
 class LoopCalls(LoopCore):
-    """What the methods of AIOConsumer are made of."""
+    """The building blocks of AIOConsumer's methods."""
 
     _inner: Inner
     _lets_go: ClassVar[bool] = True  # a list that is collected does not keep the fetched memory that it is made from
@@ -54,10 +54,10 @@ class LoopCalls(LoopCore):
     # ---- entering
 
     def _enter(self) -> None:
-        """At the start of every call: the loop is this consumer's.
+        """Check, at the start of every call, that the running loop is this consumer's loop.
 
         Raises:
-            RuntimeError: it is another one's, or none runs.
+            RuntimeError: the running loop is another one, or no loop runs.
         """
         try:
             loop = asyncio.get_running_loop()
@@ -97,7 +97,7 @@ class LoopCalls(LoopCore):
     # ---- one exclusive call after another
 
     async def _take_turn(self, deadline: int | None) -> bool:
-        """Wait in line for the exclusive calls before this one; _end_turn() follows. False: the deadline has passed."""
+        """Wait for the exclusive calls before this one; _end_turn() must follow. False: the deadline has passed."""
         self._check_not_closing()
         if not self._taken and not self._line:
             self._taken = True
@@ -137,7 +137,7 @@ class LoopCalls(LoopCore):
         self._turn_done()
 
     async def _wait(self, deadline: int | None) -> bool:
-        """Until records, callbacks, a wakeup or the deadline come. False: it has passed before."""
+        """Wait for records, callbacks, a wakeup or the deadline. False: the deadline passed earlier."""
         if deadline is not None and self._seconds_until(deadline) <= 0:
             return False
         timer = None
@@ -175,7 +175,8 @@ class LoopCalls(LoopCore):
             self._wake_asking()
 
     def _wake_asking(self) -> None:
-        """Those whose answer has come; one of them where callbacks wait and nothing else would run them."""
+        """Wake the calls whose response has arrived; or one call, if callbacks wait and no other call would run
+        them."""
         serve = self._sleeper is None and self._watch_events()
         for question, future in self._asking.items():
             if question.done or serve:
@@ -183,7 +184,7 @@ class LoopCalls(LoopCore):
                 _complete(future, None)
 
     async def _answered(self, question: Question) -> Any:
-        """The answer, running callbacks meanwhile."""
+        """Wait for the response and run callbacks meanwhile."""
         loop = self._bound()
         until = question.until_us
         watch = self._watch
@@ -212,7 +213,7 @@ class LoopCalls(LoopCore):
         return question.take()
 
     async def _served_events(self) -> bool:
-        """Run the callbacks that any call may run. False: others run, and this call is woken after them."""
+        """Run the callbacks that any call may run. False: other callbacks run, and this call is woken after them."""
         if self._in_callback():
             await self._run_call(self._event_callbacks())
         elif self._callbacks_task is None:
@@ -224,7 +225,7 @@ class LoopCalls(LoopCore):
     # ---- calls, which are generators
 
     async def _run_call(self, call: Call[R], step: Any = None) -> R:
-        """Drive a call on the loop; `step`: what it has yielded already."""
+        """Drive a call on the loop; `step`: the value that it has already yielded."""
         answer: Any = None
         failure: BaseException | None = None
         try:
@@ -245,12 +246,12 @@ class LoopCalls(LoopCore):
             failure = None  # no cycle through its traceback
 
     async def _call(self, call: Call[R]) -> R:
-        """A method that asks brokers."""
+        """Run a method that sends requests to brokers."""
         self._enter()
         return await self._run_call(call)
 
     async def _attend(self) -> None:
-        """Callbacks, and what else must come before records."""
+        """Do the work that must precede records, such as callbacks."""
         while self._callbacks_task is not None:
             await self._settled()
         bits = self._attention()
@@ -264,8 +265,8 @@ class LoopCalls(LoopCore):
             await self._serve(call)
 
     async def _serve(self, call: Call[Any]) -> Any:
-        """Drive a call that runs callbacks: plain functions here, from the first coroutine on in a separate task. If
-        this call is cancelled, that task goes on, and the next call waits for it."""
+        """Drive a call that runs callbacks: functions here; from the first coroutine on in a separate task. If this
+        call is cancelled, that task continues, and the next call waits for it."""
         while self._callbacks_task is not None:
             await self._settled()
         try:
@@ -291,7 +292,8 @@ class LoopCalls(LoopCore):
             self._wake_asking()
 
     async def _settled(self) -> None:
-        """Wait for the callbacks that run. What they raise is raised here if the call in which they began has gone."""
+        """Wait for the running callbacks. Their exceptions are raised here if the call that started them was
+        cancelled."""
         task = self._callbacks_task
         assert task is not None
         await asyncio.wait([task])
@@ -321,7 +323,7 @@ class LoopCalls(LoopCore):
             self._end_turn()
 
     async def _consume(self, num_messages: int, timeout: float | None, at_hand: bool = False) -> list[Any]:
-        """consume(); `at_hand`: wait for the first record only."""
+        """Implement consume(); `at_hand`: wait for the first record only."""
         most = self._checked_count(num_messages)
         deadline = self._enter_exclusive(timeout)
         out: list[Any] = []
@@ -349,11 +351,11 @@ class LoopCalls(LoopCore):
         return out
 
     async def _finish(self, out: list[Any]) -> bool:
-        """DeserializingAIOConsumer: what is done to records before they are taken. False: they are given back."""
+        """Hook of DeserializingAIOConsumer: process records before they are taken. False: they are put back."""
         return True
 
     async def _told_fatal(self, fatal: tuple[KafkaError, bool], deadline: int | None, made: Callable[[], R]) -> R:
-        """What ended the consumer, again and again, but no loop spins over it."""
+        """Return the fatal error on every call, with a delay, so that no loop spins."""
         if fatal[1]:
             left = 0.1 if deadline is None else min(0.1, self._seconds_until(deadline))
             await asyncio.sleep(max(left, 0))
@@ -362,7 +364,7 @@ class LoopCalls(LoopCore):
     # ---- the end
 
     async def _close(self, ending: Callable[[], Call[None]]) -> None:
-        """End what waits, then the consumer. If this call is cancelled, the end goes on."""
+        """End the waiting calls, then the consumer. If this call is cancelled, the end continues."""
         if self._closing is None:
             if not self._inner._is_open():
                 return
@@ -378,7 +380,7 @@ class LoopCalls(LoopCore):
         task.result()
 
     def _rebind(self) -> None:
-        """A consumer whose loop has been closed can be closed on another one."""
+        """Allow close() on another loop after this consumer's loop was closed."""
         bound = self._bound()
         if bound is not None and bound.is_closed() and self._watch is not None:
             self._watch.end()
@@ -398,7 +400,7 @@ class LoopCalls(LoopCore):
                 except Exception as raised:
                     failure = raised
             if self._taken:
-                # Who was waiting is resumed, and leaves.
+                # The waiting tasks are resumed, and leave.
                 last: asyncio.Future[bool | None] = self._bound().create_future()
                 self._line.appendleft(last)
                 await last

@@ -1,4 +1,4 @@
-"""AIOConsumer: Consumer's methods on the event loop.
+"""AIOConsumer: Consumer's methods for asyncio.
 
 Owns: the calls that return records, and the end; `methods.py` has the others. Threads: the loop's. Never: makes a
 thread or an executor, takes a record in a call that is cancelled.
@@ -31,7 +31,7 @@ _NARROWED_S = 0.1  # turn of a call that reads some of the partitions only
 
 
 class AIOConsumer(Methods):
-    """A Kafka consumer whose methods are awaited on an event loop, without a thread hop.
+    """A Kafka consumer for asyncio. Its methods are coroutines and use no thread pool.
 
     The names, parameters and return values are those of ``confluent_kafka.aio.AIOConsumer`` and of
     ``Consumer``. Callbacks may be plain functions or coroutines.
@@ -43,7 +43,7 @@ class AIOConsumer(Methods):
 
     Raises:
         ConfigurationError: a property is unknown, of the wrong type, out of range, or refused.
-        TypeError: the configuration is no mapping.
+        TypeError: the configuration is not a mapping.
         ValueError: max_workers is less than 1.
     """
 
@@ -69,7 +69,7 @@ class AIOConsumer(Methods):
         """Wait for the next record or consumer error.
 
         Args:
-            timeout: seconds to wait for one; None or negative: for ever.
+            timeout: seconds to wait; None or negative: no limit.
 
         Returns:
             Message, whose error() is set for a consumer error (_PARTITION_EOF among them), or None at the timeout.
@@ -78,7 +78,7 @@ class AIOConsumer(Methods):
             RuntimeError: the consumer is closed, or belongs to another loop or to the parent of a fork.
             IllegalStateError: the call is made in a callback of this consumer.
             WakeupError: wakeup() was called.
-            Exception: whatever a callback raises.
+            Exception: a callback raised it.
         """
         message = self._at_hand()
         return message if message is not None else await self._poll(timeout)
@@ -88,29 +88,29 @@ class AIOConsumer(Methods):
 
         Args:
             num_messages: 0 … 1,000,000.
-            timeout: seconds to go on collecting; None or negative: until there are `num_messages`.
+            timeout: seconds to wait for more records; None or negative: until there are `num_messages`.
 
         Returns:
             list of Message, in order; empty at the timeout.
 
         Raises:
-            ValueError: num_messages is out of range. Else as poll(); records taken by then come again, also when the
-                call is cancelled.
+            ValueError: num_messages is out of range. Otherwise as poll(). After an exception or a cancellation, the
+                next call returns the collected records again.
         """
         return await self._consume(num_messages, timeout)
 
     async def consume_batch(self, max_records: int = _MOST_PER_BATCH, timeout: float | None = None) -> RecordBatch:
-        """Wait for records, as columns, as they were fetched.
+        """Wait for records and return them as columns.
 
         Args:
-            max_records: the most rows, > 0.
-            timeout: seconds to wait while there are none; None or negative: for ever.
+            max_records: maximum number of rows, > 0.
+            timeout: seconds to wait for the first record; None or negative: no limit.
 
         Returns:
-            RecordBatch; of length 0 at the timeout. It may span partitions.
+            RecordBatch, empty at the timeout. It may contain records of several partitions.
 
         Raises:
-            KafkaException: a consumer error (except _PARTITION_EOF, which is passed over). Else as poll().
+            KafkaException: a consumer error (except _PARTITION_EOF, which is ignored). Otherwise as poll().
         """
         most = self._checked_rows(max_records)
         deadline = self._enter_exclusive(timeout)
@@ -138,10 +138,10 @@ class AIOConsumer(Methods):
             self._end_turn()
 
     async def batches(self, max_records: int = _MOST_PER_BATCH) -> AsyncIterator[RecordBatch]:
-        """Iterate over RecordBatches, each of at least one row; the iteration ends when the consumer is closed.
+        """Iterate over RecordBatches with at least one row each. The iteration ends when the consumer is closed.
 
         Args:
-            max_records: the most rows of each.
+            max_records: maximum number of rows per batch.
         """
         while True:
             try:
@@ -154,14 +154,14 @@ class AIOConsumer(Methods):
                 yield batch
 
     async def getone(self, *partitions: TopicPartition) -> Message:
-        """Wait for the next record, as aiokafka's method does. Ends of partitions are passed over.
+        """Wait for the next record, as aiokafka's method does. Ends of partitions are ignored.
 
         Args:
             partitions: only of these; the others are paused meanwhile. Several such calls at once take
                 turns of 100 ms.
 
         Raises:
-            KafkaException: a consumer error. Else as poll().
+            KafkaException: a consumer error. Otherwise as poll().
         """
         if not partitions:
             message = self._at_hand()
@@ -192,16 +192,16 @@ class AIOConsumer(Methods):
     async def getmany(
         self, *partitions: TopicPartition, timeout_ms: int = 0, max_records: int | None = None
     ) -> dict[TopicPartition, list[Message]]:
-        """Return the records that are at hand, by partition, as aiokafka's method does.
+        """Return the buffered records by partition, as aiokafka's method does.
 
         Args:
             partitions: only of these; the others are paused meanwhile. Several such calls at once take
                 turns of 100 ms.
-            timeout_ms: milliseconds to wait while there are none.
-            max_records: the most records; None: what is at hand.
+            timeout_ms: milliseconds to wait for the first record.
+            max_records: maximum number of records; None: all buffered records.
 
         Raises:
-            KafkaException: a consumer error (except _PARTITION_EOF, which is passed over). Else as poll().
+            KafkaException: a consumer error (except _PARTITION_EOF, which is ignored). Otherwise as poll().
         """
         async def take(seconds: float) -> Any:
             return await self._at_most(max_records, seconds)
@@ -247,7 +247,7 @@ class AIOConsumer(Methods):
                 return found
 
     async def _next(self) -> Message:
-        """The next record of `async for`."""
+        """Return the next record of `async for`."""
         try:
             return await self._one()
         except RuntimeError:
@@ -258,8 +258,8 @@ class AIOConsumer(Methods):
     # ---- the group
 
     async def unsubscribe(self) -> None:
-        """Leave the group: on_revoke runs, then what stands to be committed is (``enable.auto.commit``), and the
-        assignment ends. Without a subscription nothing happens. If the call is cancelled, the leave goes on."""
+        """Leave the group: run on_revoke, commit the processed offsets (``enable.auto.commit``), end the assignment.
+        Without a subscription nothing happens. If the call is cancelled, the leave continues."""
         self._enter()
         call = self._inner._unsubscribe_call()
         if self._in_callback():
@@ -270,12 +270,12 @@ class AIOConsumer(Methods):
     # ---- the end
 
     async def close(self, timeout: float | None = None) -> None:
-        """Commit what stands to be committed (``enable.auto.commit``), leave the group, close connections and end the
-        network thread. Calls that wait end with RuntimeError. Again: nothing happens. If the call is cancelled, the end
-        goes on in a task of its own.
+        """Commit the processed offsets (``enable.auto.commit``), leave the group, close connections and end the network
+        thread. Waiting calls raise RuntimeError. A second call does nothing. If the call is cancelled, a separate task
+        finishes it.
 
         Args:
-            timeout: seconds it may take at most (float); None: 5.
+            timeout: time limit in seconds (float); None: 5.
         """
         await self._close(lambda: self._inner._closing_call(timeout))
 
@@ -284,8 +284,8 @@ class AIOConsumer(Methods):
         return self
 
     async def __aexit__(self, exc_type: type[BaseException] | None, *exc_info: object) -> None:
-        """close(). Where an exception ends the block (CancelledError among them), the last commit stops before the
-        records of the latest call, unless the application has committed them itself."""
+        """Call close(). If an exception ends the block (also CancelledError), the last commit excludes the records of
+        the latest call, unless the application has committed them."""
         self._inner._processed_only = exc_type is not None
         try:
             await self.close()

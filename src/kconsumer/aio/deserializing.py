@@ -1,6 +1,6 @@
-"""DeserializingAIOConsumer: an AIOConsumer whose messages carry what deserializers made, which may be coroutines.
+"""DeserializingAIOConsumer: an AIOConsumer with deserializers, which may be coroutine functions.
 
-Owns: when deserializers run, and what becomes of the other records of a call when one fails. Threads: the loop's.
+Owns: when deserializers run, and the other records of a call when one deserializer fails. Threads: the loop's.
 Never: takes a record whose deserializer has been cancelled.
 """
 
@@ -26,7 +26,7 @@ __all__ = ["DeserializingAIOConsumer"]
 
 
 class _DeserializingInner(Deserializing[Any, Any], Inner):  # type: ignore[misc]
-    """The consumer below, which makes the deserializers and offers them the cluster's id."""
+    """The inner consumer. It makes the deserializers and gives them the cluster's id."""
 
     def _offer_cluster_id(self, deserializers: Iterable[Any]) -> None:
         for deserializer in deserializers:
@@ -48,7 +48,7 @@ class _DeserializingInner(Deserializing[Any, Any], Inner):  # type: ignore[misc]
         return cluster_id
 
     def _close_built(self) -> None:
-        """AIOConsumer closes them: it may have to await."""
+        """Do nothing: AIOConsumer closes them, because it may have to await."""
 
 
 class DeserializingAIOConsumer(AIOConsumer, Generic[K, V]):
@@ -58,11 +58,12 @@ class DeserializingAIOConsumer(AIOConsumer, Generic[K, V]):
     ``value.deserializer``, or ``key.deserializer.builder``, ``value.deserializer.builder``. A deserializer may be a
     function or a coroutine function.
 
-    One record that cannot be deserialized raises for that record only: ``consume`` returns the records before it, and
-    the next call raises. Records of a cancelled call come again. ``consume_batch`` and ``batches`` return the bytes.
+    A record that cannot be deserialized raises for that record only: ``consume`` returns the records before it, and the
+    next call raises. Records of a cancelled call are returned again. ``consume_batch`` and ``batches`` return bytes.
 
     Raises:
-        ConfigurationError: both a deserializer and its builder, or what is given is neither; else as AIOConsumer.
+        ConfigurationError: both a deserializer and its builder are given, or the value is neither; otherwise as
+            AIOConsumer.
     """
 
     _inner: _DeserializingInner
@@ -77,7 +78,7 @@ class DeserializingAIOConsumer(AIOConsumer, Generic[K, V]):
         """Wait for the next message, with its key and value deserialized.
 
         Args:
-            timeout: seconds to wait for one; None or negative: for ever.
+            timeout: seconds to wait; None or negative: no limit.
 
         Returns:
             Message, or None at the timeout.
@@ -130,7 +131,8 @@ class DeserializingAIOConsumer(AIOConsumer, Generic[K, V]):
         return out
 
     async def _finish(self, out: list[Any]) -> bool:
-        """Deserialize in order. Where one fails, the records before it are taken; if it is the first, it alone is."""
+        """Deserialize in order. If a record fails, take the records before it; if it is the first, take only this
+        one."""
         made = []
         for message in out:
             try:
@@ -146,7 +148,7 @@ class DeserializingAIOConsumer(AIOConsumer, Generic[K, V]):
         return True
 
     def _take_again(self, out: list[Any], made: list[tuple[Any, Any]]) -> None:
-        """Give everything back, and take what is returned, or what fails."""
+        """Put all records back, and take the returned records, or the failed one."""
         wanted = out[:max(len(made), 1)]
         self._end_taking(False)
         self._begin_taking()

@@ -1,7 +1,7 @@
-"""Inner: the synchronous consumer below an AIOConsumer, whose calls are driven on the loop.
+"""Inner: the synchronous consumer inside an AIOConsumer, whose calls are driven on the loop.
 
-Owns: what callbacks get as the consumer, and callbacks that need a loop before there is one. Threads: the loop's.
-Never: waits; those of its public methods that would are not called.
+Owns: the consumer argument of callbacks, and callbacks that need a loop before there is one. Threads: the loop's.
+Never: waits; its waiting methods are not called.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Inner"]
 
 
 class Inner(Consumer):
-    """The consumer below. Its calls are driven on the loop, and callbacks get the AIOConsumer."""
+    """The inner consumer. Its calls are driven on the loop, and callbacks get the AIOConsumer."""
 
     _outer: weakref.ref[Any] | None = None
     _unfinished: tuple[Call[Any], Any] | None = None  # a call that was begun before there was a loop; what it yielded
@@ -29,7 +29,7 @@ class Inner(Consumer):
         return self if self._outer is None else self._outer()
 
     def _start_tokens(self, tokens: TokenSource) -> None:
-        """An oauth_cb that is a coroutine goes on with the first await."""
+        """Start the tokens; an oauth_cb that is a coroutine function continues with the first await."""
         call = tokens.start(self)
         try:
             self._unfinished = call, call.send(None)

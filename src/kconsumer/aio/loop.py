@@ -1,4 +1,4 @@
-"""LoopWatch: the place where an event loop and a consumer's network thread meet: one descriptor.
+"""LoopWatch: connects an event loop with a consumer's network thread through one descriptor.
 
 Owns: the duplicate of the wakeup descriptor that the loop watches, and its registration. Threads: the loop's; the end
 may come from any thread (garbage collection). Never: takes a record, keeps its consumer alive unless a task waits.
@@ -40,7 +40,7 @@ class LoopWatch:
             raise
 
     def hold(self, owner: Any) -> None:
-        """While a task waits, the loop keeps the owner alive, as it keeps a transport; None: no task waits."""
+        """Keep the owner alive while a task waits, as a loop keeps a transport; None: no task waits."""
         self._held = owner
 
     def _readable(self) -> None:
@@ -49,7 +49,7 @@ class LoopWatch:
             getattr(owner, self._name)()
 
     def end(self, now: bool = True) -> None:
-        """Ends the watch; `now`: in this call, on the loop's thread; else as soon as the loop gets to it."""
+        """End the watch; `now`: in this call, on the loop's thread; otherwise when the loop runs next."""
         if self._descriptor < 0:
             return
         descriptor, self._descriptor, self._held = self._descriptor, -1, None

@@ -81,7 +81,8 @@ class Avro(RegistryDecoder[_Reader]):
             raise ValueError("framing='confluent' needs writers= (schemas by id) or a registry; any other framing "
                              "needs writer=")
         if registry is not None and (writers is not None or (writer is not None and kind == CONFLUENT)):
-            raise ValueError("with a registry, the writers' schemas are the registry's")
+            raise ValueError("cannot combine a registry with writer= or writers=: the registry has the writers' "
+                             "schemas")
         written = None if writer is None else read_schema(writer)
         known = read_writers(writers, read_schema)
         names = read_columns(columns)

@@ -104,7 +104,7 @@ class Protobuf(RegistryDecoder[_Reader]):
         if writers is not None and kind != CONFLUENT:
             raise ValueError("writers= (schemas by id) needs framing='confluent'")
         if writers is not None and registry is not None:
-            raise ValueError("with a registry, the writers' schemas are the registry's")
+            raise ValueError("cannot combine a registry with writers=: the registry has the writers' schemas")
         if enums not in ("dictionary", "int"):
             raise ValueError(f"invalid enums {enums!r}: expected dictionary or int")
         if unit not in UNITS:
@@ -207,7 +207,7 @@ def _compiled(found: RegistrySchema) -> bytes:
     try:
         return compile_text(found.text, found.references)
     except ImportError as error:
-        raise ProtoSchemaError(f"the registry does not tell it in its serialized form, and {error}") from error
+        raise ProtoSchemaError(f"the registry does not return it in serialized form, and {error}") from error
 
 
 def _writer(given: Any, reader: ProtoSchema) -> ProtoSchema:

@@ -34,7 +34,7 @@ def with_registry(schema: Any, registry: SchemaRegistry | None, subject: str | N
     if registry is not None and not isinstance(registry, SchemaRegistry):
         raise TypeError(f"expected a SchemaRegistry, not {type(registry).__name__}")
     if subject is not None and registry is None:
-        raise ValueError("subject= goes with a registry")
+        raise ValueError("subject= needs a registry")
     if framing is None:
         framing = "none" if registry is None else "confluent"
     return schema, registry, framing

@@ -27,7 +27,8 @@ def wheel(tmp_path):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("kconsumer/__init__.py", "# " + "x" * 1_000_000 + "\n")
         archive.writestr("kconsumer-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: kconsumer\nVersion: 1.0\n")
-        archive.writestr("kconsumer-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr("kconsumer-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\n"
+                         "Tag: py3-none-any\n")
         archive.writestr("kconsumer-1.0.dist-info/RECORD", "")
     return path
 
@@ -58,7 +59,9 @@ def test_the_import_is_measured_in_a_new_environment(wheel_size, wheel, monkeypa
 @pytest.mark.parametrize(("compressed", "cpu", "status", "slow"), [
     (6.0, 60.0, 0, False), (6.1, 10.0, 1, False), (1.0, 60.1, 0, True),
 ])
-def test_a_wheel_that_is_too_large_fails_the_tool(wheel_size, wheel, monkeypatch, capsys, compressed, cpu, status, slow):
+def test_a_wheel_that_is_too_large_fails_the_tool(  # noqa: PLR0917
+    wheel_size, wheel, monkeypatch, capsys, compressed, cpu, status, slow,
+):
     monkeypatch.setattr(wheel_size, "sizes", lambda _wheel: (compressed, 9.0))
     monkeypatch.setattr(wheel_size, "import_ms", lambda _wheel: (70.0, cpu))
     monkeypatch.setattr(sys, "argv", ["wheel_size.py", str(wheel)])
