@@ -20,8 +20,14 @@ from kconsumer._core.events.background_event cimport (
 
 from _asyncio import _get_running_loop
 
-cdef extern from "Python.h":
+cdef extern from *:
+    """
+    static void kc_inherit_anext(PyObject *type, PyObject *base) {
+        ((PyTypeObject *)type)->tp_as_async->am_anext = ((PyTypeObject *)base)->tp_as_async->am_anext;
+    }
+    """
     void set_error "PyErr_SetObject"(object type, object value) noexcept
+    void inherit_anext "kc_inherit_anext"(object type, object base) noexcept
 
 cdef enum:
     TURN_US = 1000        # how long the loop waits for its turn at most, but for what one record's work takes
@@ -256,6 +262,12 @@ cdef class NextMessage:
 
 
 _DONE = object()
+
+
+def share_anext(cls):
+    """A class that inherits LoopCore's __anext__ gets its slot: CPython would look the method up for each record."""
+    if issubclass(cls, LoopCore) and cls.__anext__ is LoopCore.__anext__:
+        inherit_anext(cls, LoopCore)
 
 
 # Both slots without the traceback that a raise in Cython makes. `await` calls am_send of types like this one in CPython

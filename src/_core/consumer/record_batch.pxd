@@ -16,6 +16,7 @@ cdef class RecordBatch:
     cdef void look_into(self, Columns* columns) noexcept
     cdef size_t run_of(self, int32_t row) noexcept nogil
     cdef Message message_at(self, int32_t row)
+    cdef list messages(self, int32_t row, int32_t end)
     cdef RecordBatch slice(self, int32_t start, int32_t end)
 
 

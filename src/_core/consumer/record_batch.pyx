@@ -5,9 +5,9 @@ are gone. Never: copies keys or values unless the taker's schema asks for a layo
 """
 cimport cython
 
-from kconsumer._core.base.cpp cimport string
+from kconsumer._core.base.cpp cimport int8_t, int32_t, string
 from kconsumer._core.base.status cimport Status
-from kconsumer._core.consumer.message cimport make_message
+from kconsumer._core.consumer.message cimport Message, make_message
 from kconsumer._core.records.arrow_capsules cimport array_capsule, schema_capsule, schema_in, stream_capsule
 from kconsumer._core.records.arrow_export cimport (
     ArrowArray, ArrowArrayStream, ArrowSchema, export_array, export_schema, export_stream,
@@ -18,6 +18,9 @@ from kconsumer._core.values.value_source cimport ValueSource
 from importlib import import_module
 
 from kconsumer.errors import exception_for
+
+cdef enum:
+    MADE_AT_ONCE = 64  # messages that iteration makes ahead
 
 
 cdef int check(Status status) except -1:
@@ -88,9 +91,34 @@ cdef class RecordBatch:
         return self.message_at(self.start + <int32_t>i)
 
     def __iter__(self):
-        cdef int32_t row
-        for row in range(self.start, self.end):
-            yield self.message_at(row)
+        cdef int32_t row = self.start
+        cdef int32_t end
+        while row < self.end:
+            end = min(row + <int32_t>MADE_AT_ONCE, self.end, self.columns.runs[self.run_of(row)].row_end)
+            yield from self.messages(row, end)
+            row = end
+
+    def _by_partition(self):
+        """dict of (topic, partition) → list of Message, in order."""
+        cdef int32_t row = self.start
+        cdef int32_t end
+        found = {}
+        while row < self.end:
+            end = min(self.end, self.columns.runs[self.run_of(row)].row_end)
+            made = self.messages(row, end)
+            found.setdefault(((<Message>made[0])._topic, (<Message>made[0])._partition), []).extend(made)
+            row = end
+        return found
+
+    cdef list messages(self, int32_t row, int32_t end):
+        """Of rows of one run, at least one."""
+        cdef size_t run = self.run_of(row)
+        cdef string* topic = &self.source.topics[self.source.run_topics[run]]
+        cdef object name = topic.data()[:topic.size()].decode("utf-8", "surrogateescape")
+        cdef int32_t partition = self.source.run_partitions[run]
+        cdef int32_t epoch = self.columns.runs[run].leader_epoch
+        cdef int8_t kind = self.columns.runs[run].timestamp_type + 1
+        return [make_message(self.columns, i, name, partition, epoch, kind) for i in range(row, end)]
 
     cdef RecordBatch slice(self, int32_t start, int32_t end):
         cdef RecordBatch part = RecordBatch.__new__(RecordBatch)
@@ -117,11 +145,7 @@ cdef class RecordBatch:
         return low
 
     cdef Message message_at(self, int32_t row):
-        cdef size_t run = self.run_of(row)
-        cdef string* topic = &self.source.topics[self.source.run_topics[run]]
-        return make_message(self.columns, row, topic.data()[:topic.size()].decode("utf-8", "surrogateescape"),
-                            self.source.run_partitions[run], self.columns.runs[run].leader_epoch,
-                            self.columns.runs[run].timestamp_type + 1)
+        return self.messages(row, row + 1)[0]
 
     @property
     def nbytes(self):

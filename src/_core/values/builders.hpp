@@ -6,10 +6,10 @@
 #pragma once
 #include <climits>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <vector>
 
+#include "values/column_memory.hpp"
 #include "values/program.hpp"
 
 namespace kc {
@@ -30,7 +30,7 @@ struct GrowingBytes {
     other.data = nullptr;
     other.size = other.capacity = 0;
   }
-  ~GrowingBytes() { free(data); }
+  ~GrowingBytes() { ColumnMemory::give_back(data, capacity); }
 
   // Room for `bytes` in all, and some to write ahead. It never grows beyond room for `most` bytes, so that "there is room"
   // implies "within the limit". False when memory is out.
@@ -49,7 +49,7 @@ struct GrowingBytes {
     size_t bigger = capacity * 2 > want ? capacity * 2 : want;
     if (bigger < 256) bigger = 256;
     if (bigger > most) bigger = most;
-    auto* p = static_cast<uint8_t*>(realloc(data, bigger));
+    auto* p = static_cast<uint8_t*>(ColumnMemory::grow(data, capacity, bigger));
     if (!p) return false;
     data = p;
     capacity = bigger;
@@ -69,6 +69,8 @@ struct Column {
   int64_t limit = kMostEntries;  // entries that the offsets of the parent can count, in whole groups of 64
   uint8_t* validity = nullptr;   // made by the first null; ones beyond `length`
   uint8_t* values = nullptr;     // entries of `width` bytes, bits, or offsets
+  size_t validity_bytes = 0;     // that were asked for
+  size_t values_bytes = 0;
   GrowingBytes data;             // text and binary
   std::vector<int32_t> children;
 
@@ -77,13 +79,17 @@ struct Column {
   Column(Column&& o) noexcept
       : type(o.type), nullable(o.nullable), is_large(o.is_large), has_offsets(o.has_offsets), width(o.width),
         length(o.length), capacity(o.capacity), nulls(o.nulls), limit(o.limit), validity(o.validity), values(o.values),
-        data(std::move(o.data)), children(std::move(o.children)) {
+        validity_bytes(o.validity_bytes), values_bytes(o.values_bytes), data(std::move(o.data)),
+        children(std::move(o.children)) {
     o.validity = o.values = nullptr;
   }
   ~Column() {
-    free(validity);
-    free(values);
+    ColumnMemory::give_back(validity, validity_bytes);
+    ColumnMemory::give_back(values, values_bytes);
   }
+  // Room for so many bytes. False when memory is out.
+  bool grow_values(size_t bytes) { return grow(values, values_bytes, bytes); }
+  bool grow_validity(size_t bytes) { return grow(validity, validity_bytes, bytes); }
 
   int64_t offset_at(int64_t i) const {
     if (is_large) return reinterpret_cast<const int64_t*>(values)[i];
@@ -98,6 +104,15 @@ struct Column {
   }
   // The most bytes of text or binary that the offsets can address.
   size_t data_limit() const { return is_large ? static_cast<size_t>(INT64_MAX) : static_cast<size_t>(INT32_MAX); }
+
+ private:
+  static bool grow(uint8_t*& memory, size_t& size, size_t bytes) {
+    auto* p = static_cast<uint8_t*>(ColumnMemory::grow(memory, size, bytes));
+    if (!p) return false;
+    memory = p;
+    size = bytes;
+    return true;
+  }
 };
 
 enum BuildFailure : int32_t { BUILD_OK = 0, BUILD_MEMORY, BUILD_TOO_LONG };
@@ -308,16 +323,12 @@ class Columnar {
       bytes = static_cast<size_t>(bigger) * static_cast<size_t>(c.width);
     }
     if (bytes) {
-      auto* p = static_cast<uint8_t*>(realloc(c.values, bytes));
-      if (!p) return fail(index, BUILD_MEMORY);
-      c.values = p;
+      if (!c.grow_values(bytes)) return fail(index, BUILD_MEMORY);
       if (c.has_offsets && c.capacity == 0) c.put_offset(0, 0);
     }
     if (c.validity) {
-      auto* p = static_cast<uint8_t*>(realloc(c.validity, static_cast<size_t>(bigger) / 8));
-      if (!p) return fail(index, BUILD_MEMORY);
-      memset(p + c.capacity / 8, 0xff, static_cast<size_t>(bigger - c.capacity) / 8);
-      c.validity = p;
+      if (!c.grow_validity(static_cast<size_t>(bigger) / 8)) return fail(index, BUILD_MEMORY);
+      memset(c.validity + c.capacity / 8, 0xff, static_cast<size_t>(bigger - c.capacity) / 8);
     }
     c.capacity = bigger;
     return true;
@@ -325,8 +336,7 @@ class Columnar {
 
   __attribute__((noinline)) bool make_validity(int32_t index) {
     Column& c = columns[static_cast<size_t>(index)];
-    c.validity = static_cast<uint8_t*>(malloc(static_cast<size_t>(c.capacity) / 8));
-    if (!c.validity) return fail(index, BUILD_MEMORY);
+    if (!c.grow_validity(static_cast<size_t>(c.capacity) / 8)) return fail(index, BUILD_MEMORY);
     memset(c.validity, 0xff, static_cast<size_t>(c.capacity) / 8);
     return true;
   }

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
 from kconsumer._core.consumer.call import Question
-from kconsumer._core.consumer.loop_core import LoopCore
+from kconsumer._core.consumer.loop_core import LoopCore, share_anext
 from kconsumer.aio.inner import Inner
 from kconsumer.aio.loop import TURN, LoopWatch
 from kconsumer.data.call import Call
@@ -44,6 +44,10 @@ class LoopCalls(LoopCore):
     _callbacks_task: asyncio.Task[Any] | None = None  # coroutines of callbacks, of which a call may have been cancelled
     _sleeper: asyncio.Future[bool] | None = None
     _finishes = False  # whether _finish() does anything
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        share_anext(cls)
 
     def __init__(self, inner: Inner) -> None:
         self._inner = inner

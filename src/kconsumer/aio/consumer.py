@@ -10,7 +10,7 @@ import asyncio
 import logging
 import math
 import weakref
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kconsumer.aio.inner import Inner
@@ -27,6 +27,7 @@ __all__ = ["AIOConsumer"]
 R = TypeVar("R")
 Self = TypeVar("Self", bound="AIOConsumer")
 _MOST_PER_BATCH = 65536
+_MOST_AT_HAND = 4096  # messages that getmany() makes without giving the loop a turn
 _NARROWED_S = 0.1  # turn of a call that reads some of the partitions only
 
 
@@ -198,28 +199,22 @@ class AIOConsumer(Methods):
             partitions: only of these; the others are paused meanwhile. Several such calls at once take
                 turns of 100 ms.
             timeout_ms: milliseconds to wait for the first record.
-            max_records: maximum number of records; None: all buffered records.
+            max_records: maximum number of records; None: the buffered records, up to 4,096.
 
         Raises:
             KafkaException: a consumer error (except _PARTITION_EOF, which is ignored). Otherwise as poll().
         """
-        async def take(seconds: float) -> Any:
+        async def take(seconds: float) -> dict[tuple[str, int], list[Message]]:
             return await self._at_most(max_records, seconds)
 
-        if not partitions:
-            return self._by_partition(await take(timeout_ms / 1000))
-        return self._by_partition(await self._narrowed(partitions, timeout_ms / 1000, take))
-
-    async def _at_most(self, max_records: int | None, timeout: float) -> Any:
-        """The records at hand: a sequence of messages."""
-        return await self.consume_batch(_MOST_PER_BATCH if max_records is None else max_records, timeout)
-
-    @staticmethod
-    def _by_partition(messages: Iterable[Any]) -> dict[TopicPartition, list[Message]]:
-        found: dict[tuple[str, int], list[Message]] = {}
-        for message in messages:
-            found.setdefault((message.topic(), message.partition()), []).append(message)
+        found = await (self._narrowed(partitions, timeout_ms / 1000, take) if partitions else take(timeout_ms / 1000))
         return {TopicPartition(topic, partition): together for (topic, partition), together in found.items()}
+
+    async def _at_most(self, max_records: int | None, timeout: float) -> dict[tuple[str, int], list[Message]]:
+        """The records at hand, by topic and partition."""
+        batch = await self.consume_batch(_MOST_AT_HAND if max_records is None else max_records, timeout)
+        found: dict[tuple[str, int], list[Message]] = batch._by_partition()
+        return found
 
     async def _narrowed(
         self, partitions: tuple[TopicPartition, ...], timeout: float | None, take: Callable[[float], Awaitable[R]]

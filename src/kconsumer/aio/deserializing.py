@@ -114,12 +114,16 @@ class DeserializingAIOConsumer(AIOConsumer, Generic[K, V]):
         return await super().getmany(*partitions, timeout_ms=timeout_ms, max_records=max_records)
 
     async def _at_most(self, max_records: int | None, timeout: float) -> Any:
+        found: dict[tuple[str, int], list[Message[K, V]]] = {}
         try:
-            return await self._consume(500 if max_records is None else max_records, timeout, True)
+            messages = await self._consume(500 if max_records is None else max_records, timeout, True)
         except ConsumeError as raised:
             if raised.code != KafkaError._PARTITION_EOF:
                 raise
-            return []
+            return found
+        for message in messages:
+            found.setdefault((message.topic(), message.partition()), []).append(message)
+        return found
 
     # ---- inside a call
 
