@@ -11,14 +11,14 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from benchmarks import aio, idle, latency, plots, report, sizes, tls, topics
+from benchmarks import aio, idle, latency, plots, report, sizes, tls, topics, typed
 from benchmarks.clients.registry import CLIENTS, EVERY, PAIRED, Client
 from benchmarks.runner import Sample, in_turn
 from kconsumer.testing import KafkaCluster, MissingToolError
 
 QUICK_RECORDS = 200_000
 QUICK_TOPICS = ("plain", "lz4")
-SECTIONS = ("throughput", "sizes", "latency", "idle", "aio", "tls")
+SECTIONS = ("throughput", "sizes", "latency", "idle", "aio", "typed", "tls")
 
 
 def arguments() -> argparse.Namespace:
@@ -134,6 +134,10 @@ def measure(cluster: KafkaCluster, given: argparse.Namespace, result: dict[str, 
         say("aio: the topic plain on an event loop")
         aio.run(cluster, given.quick, given.more_rounds, lambda names: chosen(names, result["skipped"]), result, say)
         report.save(result)
+    if "typed" in given.sections:
+        say("typed: topics of flights into typed columns")
+        typed.run(cluster, given.quick, given.more_rounds, lambda names: chosen(names, result["skipped"]), result, say)
+        report.save(result)
 
 
 def measure_tls(given: argparse.Namespace, result: dict[str, Any]) -> None:
@@ -148,7 +152,7 @@ def main() -> int:
     result: dict[str, Any] = {
         "began": time.strftime("%Y-%m-%d %H:%M:%S %z"), "machine": report.machine(), "quick": given.quick,
         "compressibility": topics.compressibility(topics.values(100)), "topics": {}, "samples": [], "failed": {},
-        "skipped": {}, "latency": [], "idle": [], "handshakes": [],
+        "skipped": {}, "latency": [], "latency_on_loop": [], "idle": [], "handshakes": [],
     }
     try:
         if set(given.sections) - {"tls"}:

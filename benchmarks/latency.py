@@ -1,4 +1,4 @@
-"""Owns: latency from produce to poll: kconsumer and confluent-kafka in turn, the same paced producer beside each.
+"""Owns: latency from produce to poll, or to await on an event loop: clients in turn, one paced producer beside each.
 
 Threads: the main thread. Never: counts the first records of a run, which meet cold code.
 """
@@ -9,13 +9,12 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from benchmarks.clients.registry import ROOT, Target, python_program
 from kconsumer.testing import KafkaCluster
 
-TOPIC = "latency"
 RATE = 500
 # One stall of the machine of 50 ms is all that the 99th percentile of a run shows: many short runs, and their median.
 ROUNDS = 9
@@ -24,18 +23,19 @@ QUICK_COUNT = 500
 DISCARD = 0.1
 GRACE_SECONDS = 60.0
 LIBRARIES = ("kconsumer", "confluent_kafka")
+ON_LOOP = ("kconsumer", "confluent_kafka", "aiokafka")
 
 
 def percentile(ordered: list[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-def one(cluster: KafkaCluster, library: str, count: int) -> dict[str, Any]:
+def one(cluster: KafkaCluster, program: str, library: str, count: int) -> dict[str, Any]:
     """Latencies of one run. Raises RuntimeError when a program fails."""
-    reader = python_program("latency_drop_in", "--library", library)(
-        Target(cluster.bootstrap_servers, TOPIC, 1, count))
+    reader = python_program(program, "--library", library)(
+        Target(cluster.bootstrap_servers, program, 1, count))
     pacer = [sys.executable, "-m", "benchmarks.clients.pace", "--bootstrap", cluster.bootstrap_servers, "--topic",
-             TOPIC, "--rate", str(RATE), "--count", str(count)]
+             program, "--rate", str(RATE), "--count", str(count)]
     with tempfile.TemporaryFile("w+") as err, subprocess.Popen(
             reader, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err, text=True) as process:
         try:
@@ -59,20 +59,21 @@ def one(cluster: KafkaCluster, library: str, count: int) -> dict[str, Any]:
 
 
 def run(
-    cluster: KafkaCluster, quick: bool, say: Callable[[str], None]
+    cluster: KafkaCluster, quick: bool, say: Callable[[str], None], program: str = "latency_drop_in",
+    libraries: Sequence[str] = LIBRARIES,
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """(one entry a run, what failed)."""
     found: list[dict[str, Any]] = []
     failed: dict[str, str] = {}
-    cluster.create_topic(TOPIC, 1, replication=1)
+    cluster.create_topic(program, 1, replication=1)
     for number in range(1 if quick else ROUNDS):
-        for library in LIBRARIES if number % 2 else reversed(LIBRARIES):
+        for library in libraries if number % 2 else reversed(libraries):
             try:
-                entry = one(cluster, library, QUICK_COUNT if quick else COUNT)
+                entry = one(cluster, program, library, QUICK_COUNT if quick else COUNT)
             except RuntimeError as error:
                 failed[f"latency of {library}"] = str(error)
                 continue
             found.append({"round": number, **entry})
             say(f"  {library:<16} p50 {entry['p50_ms']:.3f} ms, p99 {entry['p99_ms']:.3f} ms")
-    cluster.delete_topic(TOPIC)
+    cluster.delete_topic(program)
     return found, failed

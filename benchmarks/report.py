@@ -34,6 +34,8 @@ _ON_LOOP = (
     ("aio consume", "aiokafka getmany", 8.0), ("aio consume_batch", "aiokafka getmany", 8.0),
     ("aio poll", "AIOConsumer poll", 50.0),
 )
+_TYPED = (("typed-json", "decoded batches", 3.0),)  # M rows/s
+_BASES = {"aio": "the synchronous call's rate", "typed": "the raw path's rate"}  # first word of a topic's name
 _CPU = (("plain", "kconsumer consume_batch", 1 / 8),)
 _MANY = ("p1000", "plain", 0.6)
 _GOALS = "### What was to be reached"
@@ -152,6 +154,9 @@ def goals(result: dict[str, Any]) -> list[dict[str, Any]]:
         runs = [[rate(s) for s in samples if s["topic"] == "aio" and s["client"] == name] for name in (client, other)]
         if all(runs):
             add(f"{client}: rate by {other}", least, statistics.median(runs[0]) / statistics.median(runs[1]), True)
+    for topic, client, least in _TYPED:
+        if rates := [rate(s) / 1e6 for s in samples if s["topic"] == topic and s["client"] == client]:
+            add(f"{client}, {topic}: M rows/s", least, statistics.median(rates), True)
     if by := beside(samples, "plain", "kconsumer poll", "franz-go (8 MiB)"):
         add("kconsumer poll, plain: rate by franz-go (8 MiB)", 1.1, statistics.median(by), True)
     for topic, client, most in _CPU:
@@ -163,12 +168,16 @@ def goals(result: dict[str, Any]) -> list[dict[str, Any]]:
         if all(rates):
             add(f"{client}: rate on {many} by {one}", least, statistics.median(rates[0]) / statistics.median(rates[1]),
                 True)
-    for key in ("p50_ms", "p99_ms"):
-        runs = {library: [e[key] for e in result["latency"] if e["library"] == library]
-                for library in ("kconsumer", "confluent_kafka")}
-        if all(runs.values()):
-            add(f"latency {key[:3]} by confluent-kafka's", 1.0,
-                statistics.median(runs["kconsumer"]) / statistics.median(runs["confluent_kafka"]), False)
+    for name, entries in (("latency", result["latency"]), ("aio latency", result["latency_on_loop"])):
+        for key in ("p50_ms", "p99_ms"):
+            runs = {library: statistics.median(e[key] for e in entries if e["library"] == library)
+                    for library in dict.fromkeys(e["library"] for e in entries)}
+            for library, title in (("confluent_kafka", "confluent-kafka"), ("aiokafka", "aiokafka")):
+                if library in runs and "kconsumer" in runs:
+                    add(f"{name} {key[:3]} by {title}'s", 1.0, runs["kconsumer"] / runs[library], False)
+    late = [s["details"]["late_p99_ms"] for s in samples if "late_p99_ms" in s["details"]]
+    if late:
+        add("aio for: a ticker beside it, p99 late in ms", 5.0, statistics.median(late), False)
     for partitions, most in _IDLE:
         for entry in result["idle"]:
             if entry["library"] == "kconsumer" and entry["partitions"] == partitions:
@@ -189,8 +198,10 @@ def markdown(result: dict[str, Any]) -> str:
     for name, topic in result["topics"].items():
         lines += ["", f"### {name}: {topic['about']}", "", *_notes(name, result), *_table(
             [row for row in rows if row["topic"] == name],
-            "the synchronous call's rate" if name == "aio" else "confluent-kafka's rate")]
-    lines += _latency_table(result["latency"]) + _idle_table(result["idle"])
+            _BASES.get(name.partition("-")[0], "confluent-kafka's rate"))]
+    lines += _latency_table(result["latency"], "Latency, produce to poll, 500 records/s")
+    lines += _latency_table(result["latency_on_loop"], "Latency on an event loop, produce to await, 500 records/s")
+    lines += _ticker_table(result["samples"]) + _idle_table(result["idle"])
     lines += _handshake_table(result["handshakes"])
     if found := goals(result):
         lines += _goal_table(found)
@@ -213,10 +224,10 @@ def _notes(name: str, result: dict[str, Any]) -> list[str]:
     return [text + ".", ""]
 
 
-def _latency_table(entries: list[dict[str, Any]]) -> list[str]:
+def _latency_table(entries: list[dict[str, Any]], title: str) -> list[str]:
     if not entries:
         return []
-    lines = ["", "### Latency, produce to poll, 500 records/s", "", "| client | p50, ms | p99, ms | % of a core |",
+    lines = ["", f"### {title}", "", "| client | p50, ms | p99, ms | % of a core |",
              "| --- | --- | --- | --- |"]
     for library in dict.fromkeys(e["library"] for e in entries):
         own = [e for e in entries if e["library"] == library]
@@ -224,6 +235,18 @@ def _latency_table(entries: list[dict[str, Any]]) -> list[str]:
                  for key, form in (("p50_ms", ".3f"), ("p99_ms", ".3f"), ("cpu_percent", ".1f"))]
         lines.append(f"| {library} | {' | '.join(cells)} |")
     return lines
+
+
+def _ticker_table(samples: list[dict[str, Any]]) -> list[str]:
+    """How late a task is that sleeps for 1 ms again and again, beside a task that reads at full rate."""
+    lines = []
+    for client in dict.fromkeys(s["client"] for s in samples if "late_p99_ms" in s["details"]):
+        own = [s["details"] for s in samples if s["client"] == client]
+        cells = [Spread.of(d[key] for d in own).show(".3f") for key in ("late_p50_ms", "late_p99_ms", "late_max_ms")]
+        lines.append(f"| {client} | {' | '.join(cells)} |")
+    head = ["", "### Ticker beside a reader at full rate", "", "| client | p50 late, ms | p99 late, ms | most, ms |",
+            "| --- | --- | --- | --- |"]
+    return head + lines if lines else []
 
 
 def _idle_table(entries: list[dict[str, Any]]) -> list[str]:

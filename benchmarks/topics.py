@@ -88,15 +88,15 @@ def keys(count: int) -> Iterator[bytes]:
         yield b"%016d" % number
 
 
-def load(cluster: Any, topic: Topic) -> float:
-    """Create the topic and fill it. Returns the seconds it took.
+def load(cluster: Any, topic: Topic, pool: Sequence[bytes] | None = None) -> float:
+    """Create the topic and fill it, with the values of `pool` in turn if there is one. Returns the seconds it took.
 
     Raises ClusterError (from the cluster) or RuntimeError when a record was not written.
     """
     began = time.monotonic()
     config = {"retention.ms": -1, "max.message.bytes": topic.batch_bytes + BATCH_OVERHEAD_BYTES}
     cluster.create_topic(topic.name, topic.partitions, replication=1, config=config)
-    _write(cluster.bootstrap_servers, topic)
+    _write(cluster.bootstrap_servers, topic, pool or values(topic.value_bytes))
     held = cluster.watermarks(topic.name)
     count = sum(high - low for low, high in held.values())
     if count != topic.records:
@@ -104,7 +104,7 @@ def load(cluster: Any, topic: Topic) -> float:
     return time.monotonic() - began
 
 
-def _write(bootstrap: str, topic: Topic) -> None:
+def _write(bootstrap: str, topic: Topic, pool: Sequence[bytes]) -> None:
     from confluent_kafka import Producer
 
     failures: list[str] = []
@@ -118,7 +118,6 @@ def _write(bootstrap: str, topic: Topic) -> None:
         "batch.num.messages": 1_000_000, "queue.buffering.max.messages": 500_000,
         "queue.buffering.max.kbytes": 1 << 20, "message.timeout.ms": 120_000, "delivery.report.only.error": True,
     })
-    pool = values(topic.value_bytes)
     length = len(pool)
     produce = producer.produce
     more = {"headers": HEADERS} if topic.headers else {}

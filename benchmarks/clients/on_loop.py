@@ -6,12 +6,14 @@ Threads: the event loop's, and those that a library makes. Never: joins a group.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from benchmarks.clients.measure import CHUNK, SILENCE_SECONDS, Watch, arguments, connection, fail
 
 BATCH_ROWS = 65_536
+TICK_SECONDS = 0.001
 Counted = tuple[int, int | None]
 
 
@@ -100,8 +102,30 @@ async def getmany(consumer: Any, wanted: int, watch: Watch) -> Counted:
     return count, size
 
 
-METHODS = {"for": iterate, "poll": poll, "consume": consume(CHUNK), "consume100": consume(100),
-           "consume_batch": consume_batch, "getone": getone, "getmany": getmany}
+async def ticked(consumer: Any, wanted: int, watch: Watch) -> tuple[int, int | None, dict[str, float]]:
+    """iterate(), beside a task that sleeps for 1 ms again and again; and how late that task was."""
+    late: list[float] = []
+
+    async def tick() -> None:
+        while True:
+            due = time.perf_counter() + TICK_SECONDS
+            await asyncio.sleep(TICK_SECONDS)
+            late.append(1000 * (time.perf_counter() - due))
+
+    ticker = asyncio.ensure_future(tick())
+    try:
+        count, size = await iterate(consumer, wanted, watch)
+    finally:
+        ticker.cancel()
+    late.sort()
+    shown = {"late_p50_ms": late[len(late) // 2], "late_p99_ms": late[int(0.99 * len(late))], "late_max_ms": late[-1]}
+    return count, size, shown
+
+
+METHODS: dict[str, Callable[[Any, int, Watch], Awaitable[Any]]] = {
+    "for": iterate, "poll": poll, "consume": consume(CHUNK), "consume100": consume(100),
+    "consume_batch": consume_batch, "getone": getone, "getmany": getmany, "ticked": ticked,
+}
 
 
 async def read() -> None:
@@ -125,8 +149,8 @@ async def read() -> None:
             await consumer.list_topics(given.topic, timeout=SILENCE_SECONDS)
             watch = Watch()
             await consumer.assign([place(given.topic, p, 0) for p in range(given.partitions)])
-            count, size = await METHODS[given.method](consumer, given.records, watch)
-            watch.report(count, size)
+            count, size, *more = await METHODS[given.method](consumer, given.records, watch)
+            watch.report(count, size, **(more[0] if more else {}))
         finally:
             await consumer.close()
         return

@@ -183,6 +183,7 @@ ON_LOOP = {client.name: client for client in (
     *(Client(f"aio {name}", about, python_program("on_loop", "--library", "kconsumer", "--method", name), versus)
       for name, about, versus in (
           ("for", "async for and value() of each", "sync poll"),
+          ("ticked", "the same, beside a task that sleeps for 1 ms again and again", "sync poll"),
           ("poll", "await poll() and value() of each", "sync poll"),
           ("consume", "await consume(10000) and value() of each", "sync consume"),
           ("consume_batch", "await consume_batch(65536), rows counted", "sync consume_batch"))),
@@ -194,7 +195,14 @@ ON_LOOP = {client.name: client for client in (
           ("aiokafka", "aiokafka", "getone", "await getone() and value of each", "sync poll", 200_000),
           ("aiokafka", "aiokafka", "getmany", "await getmany(max_records=10000)", "sync consume", 1_000_000))),
 )}
-EVERY = CLIENTS | OVER_TLS | ON_LOOP
+# Of a topic whose values are decoded; `versus` is the same topic as bytes.
+TYPED = {client.name: client for client in (
+    Client(name, about, python_program("typed", "--method", method), "raw batches", missing=_needs("pyarrow"))
+    for name, method, about in (
+        ("raw batches", "raw", "consume_batch(50000), rows counted"),
+        ("decoded batches", "decoded", "consume_batch(50000) and decode() of each, into pyarrow"),
+        ("scan", "scan", "kconsumer.scan into pyarrow, decoded by its threads")))}
+EVERY = CLIENTS | OVER_TLS | ON_LOOP | TYPED
 # Of the section `sizes`: what hands out every value, on both sides.
 SIZED = ("kconsumer poll", "confluent-kafka poll", "kconsumer consume", "confluent-kafka consume", "kconsumer arrow",
          "confluent-kafka poll (8 MiB)", "confluent-kafka consume (8 MiB)", "confluent-kafka poll (defaults)",
