@@ -88,7 +88,7 @@ def test_wrong_writers(make, writers, match):
 
 
 def test_writers_without_a_frame():
-    with pytest.raises(ValueError, match="framing='confluent' goes with writers"):
+    with pytest.raises(ValueError, match="framing='confluent' needs writers"):
         Avro(AVRO, writers={1: AVRO})
     with pytest.raises((TypeError, ValueError), match="writers"):
         Avro(AVRO, writers=5)
