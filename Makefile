@@ -147,12 +147,13 @@ $(STAMPS)/system-fuzz: tools/setup_system.sh
 	tools/setup_system.sh $(PYTHON) fuzz
 	@touch $@
 
-# What the fixtures of confluent-kafka-python's tests import besides itself.
+# What the tests of confluent-kafka-python and aiokafka import.
 $(STAMPS)/drop-in: $(STAMPS)/setup
-	$(PIP) 'confluent-kafka[avro,schemaregistry]>=2.16' pytest-asyncio
+	$(PIP) 'confluent-kafka[avro,schemaregistry]>=2.16' pytest-asyncio 'aiokafka[lz4,snappy,zstd]'
 	@touch $@
 
-# confluent-kafka-python's own tests of its consumer, with kconsumer in its place. SOURCE: a checkout of its repository.
+# confluent-kafka-python's or aiokafka's own tests of their consumers, with kconsumer in its place. SOURCE: a checkout of the
+# repository.
 drop-in: build $(STAMPS)/drop-in
 	$(PY) tools/drop_in.py $(SOURCE) $(ARGS)
 

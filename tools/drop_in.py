@@ -1,13 +1,13 @@
-"""Runs confluent-kafka-python's own consumer tests, once with its classes and once with kconsumer's in their place.
+"""Runs the consumer tests of confluent-kafka-python or aiokafka, with their classes and with kconsumer's.
 
-    python tools/drop_in.py CHECKOUT [--protocol classic|consumer] [--client kconsumer|confluent_kafka] [TESTS …]
+    python tools/drop_in.py CHECKOUT [--protocol classic|consumer] [--client kconsumer|…] [TESTS …]
 
-Owns: which of its tests those are, and the differences that docs/migrating.md defends, by test. Threads: one. Never:
-changes the checkout; takes a failure for expected that is not listed below.
+Owns: running them and the comparison with what is expected (tools/drop_in_suites.py). Threads: one. Never: changes the
+checkout; takes a failure for expected that is not listed there.
 
-CHECKOUT is a work tree of github.com/confluentinc/confluent-kafka-python of the installed version or the nearest one.
-The integration tests run against a real Kafka (kconsumer.testing), a new one for each run. Exits with 0 when all tests
-pass but those that are expected to fail.
+CHECKOUT is a work tree of github.com/confluentinc/confluent-kafka-python or github.com/aio-libs/aiokafka, of the
+installed version or the nearest one. The tests run against a real Kafka (kconsumer.testing), a new one for each run.
+Exits with 0 when all tests pass but those that are expected to fail.
 """
 
 from __future__ import annotations
@@ -15,37 +15,25 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from drop_in_suites import SUITES, Suite
+
 from kconsumer.testing import KafkaCluster
 
-UNIT = ("tests/test_Consumer.py", "tests/test_message.py", "tests/test_error.py", "tests/test_topic_partition.py",
-        "tests/test_enums.py", "tests/test_log.py", "tests/test_AIOConsumer.py")
-INTEGRATION = "tests/integration/consumer"
-CLIENTS = ("confluent_kafka", "kconsumer")
-PROTOCOLS = ("classic", "consumer")
 SECONDS_PER_TEST = 120
-
-# What fails with kconsumer's classes, and why: each is a row of the table in docs/migrating.md.
-EXPECTED: dict[str, str] = {
-    "tests/test_Consumer.py::test_consumer_without_groupid": "group.id is not needed for assign()",
-    **{f"tests/test_AIOConsumer.py::TestAIOConsumer::test_{name}": "AIOConsumer has no executor" for name in (
-        "constructor_executor_handling", "call_method_executor_usage")},
-    # They put a mock in the place of the Consumer that confluent_kafka's AIOConsumer calls in its threads.
-    **{f"tests/test_AIOConsumer.py::TestAIOConsumer::test_{name}": "AIOConsumer calls no Consumer" for name in (
-        "poll_success", "consume_success", "subscribe_with_callbacks", "multiple_concurrent_operations",
-        "concurrent_operations_error_handling", "network_error_handling")},
-}
 
 
 @dataclass
 class Run:
     """The outcomes of one run, by test."""
 
+    suite: Suite
     client: str
     protocol: str
     outcomes: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -59,31 +47,37 @@ class Run:
 
     @property
     def expected(self) -> dict[str, str]:
-        return EXPECTED if self.client == "kconsumer" else {}
+        return self.suite.expected if self.client == "kconsumer" else {}
 
     @property
     def surprises(self) -> list[str]:
-        """What is neither as it should be nor as EXPECTED says, a line each."""
+        """What is neither as it should be nor as the suite expects it, a line each."""
         found = [f"FAILED  {test}: {why}" for test, (outcome, why) in self.outcomes.items()
                  if outcome == "failed" and test not in self.expected]
         return found + [f"PASSED  {test}, which was expected to fail: {reason}" for test, reason in
                         self.expected.items() if self.outcomes.get(test, ("", ""))[0] == "passed"]
 
 
-def run(checkout: Path, client: str, protocol: str, arguments: list[str]) -> Run:
-    found = Run(client, protocol)
-    with tempfile.TemporaryDirectory() as scratch, KafkaCluster(1) as cluster:
+def run(checkout: Path, suite: Suite, client: str, protocol: str, arguments: list[str]) -> Run:
+    found = Run(suite, client, protocol)
+    with tempfile.TemporaryDirectory() as scratch, KafkaCluster(1, config=suite.broker) as cluster:
         outcomes = Path(scratch, "outcomes")
         outcomes.touch()
+        root = checkout
+        if suite.copies:  # beside the package's sources, which would be imported in place of what is installed
+            root = Path(scratch, "tree")
+            for folder in suite.copies:
+                shutil.copytree(checkout / folder, root / folder)
         environment = {
             **os.environ, "BROKERS": cluster.bootstrap_servers, "DROP_IN_CLIENT": client,
-            "DROP_IN_OUTCOMES": str(outcomes), "PYTHONPATH": str(Path(__file__).parent), "PYTHONDONTWRITEBYTECODE": "1",
+            "DROP_IN_KAFKA": cluster.version, "DROP_IN_OUTCOMES": str(outcomes),
+            "PYTHONPATH": str(Path(__file__).parent), "PYTHONDONTWRITEBYTECODE": "1",
             "TEST_CONSUMER_GROUP_PROTOCOL": protocol,
         }
-        command = [sys.executable, "-m", "pytest", "-c", os.devnull, "--rootdir", str(checkout), "-q", "-W", "ignore",
-                   "-p", "no:cacheprovider", "--continue-on-collection-errors", "-p", "drop_in_plugin",
-                   f"--timeout={SECONDS_PER_TEST}", *arguments]
-        process = subprocess.run(command, cwd=checkout, env=environment, check=False)
+        command = [sys.executable, "-m", "pytest", "-c", os.devnull, "--rootdir", str(root), "-q", "-W", "ignore",
+                   "-p", "no:cacheprovider", "--continue-on-collection-errors", "-p", suite.plugin, "-p",
+                   "drop_in_outcomes", f"--timeout={SECONDS_PER_TEST}", *suite.arguments, *arguments]
+        process = subprocess.run(command, cwd=root, env=environment, check=False)
         if process.returncode not in (0, 1, 2):
             raise SystemExit(f"{found.title}: pytest ended with {process.returncode}")
         for line in outcomes.read_text(encoding="utf-8").splitlines():
@@ -96,16 +90,18 @@ def run(checkout: Path, client: str, protocol: str, arguments: list[str]) -> Run
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("checkout", type=Path)
-    parser.add_argument("--protocol", choices=PROTOCOLS, action="append", help="default: both")
-    parser.add_argument("--client", choices=CLIENTS, action="append", help="default: both")
+    parser.add_argument("--protocol", action="append", help="group.protocol (default: all that the other client knows)")
+    parser.add_argument("--client", action="append", help="kconsumer or the other one (default: both)")
     parser.add_argument("arguments", nargs="*", help="further arguments of pytest; tests, if others than the usual")
     given = parser.parse_intermixed_args()
     checkout = given.checkout.resolve()
-    if not (checkout / INTEGRATION).is_dir():
-        parser.error(f"{checkout} has no {INTEGRATION}: expected a checkout of confluent-kafka-python")
-    arguments = given.arguments or [*UNIT, INTEGRATION]
-    runs = [run(checkout, client, protocol, arguments)
-            for protocol in given.protocol or PROTOCOLS for client in given.client or CLIENTS]
+    suite = next((suite for suite in SUITES if (checkout / suite.sign).exists()), None)
+    if suite is None:
+        parser.error(f"{checkout} has none of {', '.join(suite.sign for suite in SUITES)}: expected a checkout of "
+                     "confluent-kafka-python or aiokafka")
+    arguments = given.arguments or list(suite.tests)
+    runs = [run(checkout, suite, client, protocol, arguments)
+            for protocol in given.protocol or suite.protocols for client in given.client or (suite.name, "kconsumer")]
     for done in runs:
         print(f"\n{done.title}: {done.count('passed')} passed, {done.count('failed')} failed "
               f"({sum(done.outcomes.get(test, ('',))[0] == 'failed' for test in done.expected)} of them expected), "

@@ -1,22 +1,17 @@
 """A pytest plugin that puts kconsumer's classes into confluent_kafka, and stands in for trivup's cluster.
 
-Owns: the replacement of names, and the file of outcomes that tools/drop_in.py reads. Threads: pytest's one. Never: is
-loaded by our own tests; changes a file of the checkout.
+Owns: the replacement of names. Threads: pytest's one. Never: is loaded by our own tests, or changes the checkout.
 
-`DROP_IN_CLIENT` is ``kconsumer`` or ``confluent_kafka`` (nothing is replaced); `DROP_IN_OUTCOMES` names the file.
+`DROP_IN_CLIENT` is ``kconsumer`` or ``confluent_kafka`` (nothing is replaced).
 """
 
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import sys
 import types
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 
 def _load_cimpl() -> types.ModuleType:
@@ -71,26 +66,3 @@ if os.environ["DROP_IN_CLIENT"] == "kconsumer":
     _replace()
     _replace_aio()
 _stand_in_for_trivup()
-
-
-def _write(**outcome: Any) -> None:
-    with open(os.environ["DROP_IN_OUTCOMES"], "a", encoding="utf-8") as file:
-        file.write(json.dumps(outcome) + "\n")
-
-
-def _why(report: Any) -> str:
-    crash = getattr(report.longrepr, "reprcrash", None)
-    text = crash.message if crash is not None else str(report.longrepr)
-    lines = [line for line in text.splitlines() if line.strip()]
-    return (lines[0] if crash is not None else lines[-1])[:200] if lines else ""
-
-
-def pytest_collectreport(report: pytest.CollectReport) -> None:
-    if report.failed:
-        _write(test=report.nodeid, outcome="failed", why=f"not collected: {_why(report)}")
-
-
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    if report.when == "call" or report.outcome != "passed":
-        why = "" if report.passed else _why(report)
-        _write(test=report.nodeid, outcome=report.outcome, why=why)
