@@ -399,7 +399,7 @@ def test_an_older_topic_that_is_added_begins_where_its_records_do(
     with caplog.at_level(logging.WARNING, "kconsumer.ranges"):
         assert [row[:3] for row in query.run(subscribe=f"{a},{b}")] == [(b, 0, n) for n in range(6, 10)]
     assert [record.getMessage() for record in caplog.records if record.name == "kconsumer.ranges"] == [
-        f"{b} [0] is new and begins at offset 6: what was before it had been deleted before the query read it"]
+        f"{b} [0] is new and begins at offset 6: earlier records were deleted before the query read them"]
 
 
 # ---- deleted ranges, and limits

@@ -13,7 +13,8 @@ from cython.operator cimport dereference, preincrement
 from libc.stdint cimport INT64_MAX
 
 from kconsumer._core.base.cpp cimport to_string
-from kconsumer._core.base.error_codes cimport LEADER_NOT_AVAILABLE, UNKNOWN_TOPIC_OR_PARTITION
+from kconsumer._core.base.error_codes cimport (
+    LEADER_NOT_AVAILABLE, TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION)
 from kconsumer._core.base.log cimport DBG_CGRP, DBG_CONSUMER
 from kconsumer._core.base.status cimport (
     ERR_DESTROY,
@@ -195,6 +196,8 @@ cdef class MembershipManager:
                 self.told[self.topics[i]] = error
                 detail = string(b"Subscribed topic not available: ")
                 detail.append(self.topics[i])
+                if error == <int>TOPIC_AUTHORIZATION_FAILED:
+                    detail.append(b": not authorized for the topic")
                 self.report(Status(error, detail), self.topics[i])
 
     # ---- every turn

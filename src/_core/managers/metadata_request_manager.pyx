@@ -364,6 +364,8 @@ cdef class MetadataRequestManager(RequestManager):
         cdef string detail = string(b"no broker answered the Metadata request in time")
         if not self.unusable.ok():
             detail.append(b" with a response that can be used: ").append(self.unusable.detail)
+        else:
+            detail.append(b": check bootstrap.servers, and the log for failed connections")
         return Status(<int>ERR_TIMED_OUT, detail)
 
     cdef int64_t next_deadline_ms(self) noexcept nogil:

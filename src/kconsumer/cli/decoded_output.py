@@ -39,7 +39,7 @@ class Decoded(NamedTuple):
 
 
 class Decoders:
-    """What decodes keys and values; None: they are shown as bytes.
+    """The decoders of keys and values; None: they are shown as bytes.
 
     Args:
         value, key: a decoder, None, or "infer": JSON whose first values suggest the schema.
@@ -72,7 +72,7 @@ class Decoders:
         return min([*found.values, *found.keys]) if stops else None
 
     def finish(self) -> None:
-        """Raise Failure where bad records are to be one."""
+        """Raise Failure if there were bad records, with --on-error fail."""
         if self.bad and self._on_error == "fail":
             raise Failure(f"{self.bad} keys or values could not be decoded")
 
@@ -163,7 +163,7 @@ class JsonWriter(_DecodedWriter):
 
 
 class TableWriter(_DecodedWriter):
-    """Fields as columns; tab-separated when not for a terminal. A bad record's reason stands in a column of its own."""
+    """Fields as columns; tab-separated when not for a terminal. The reason of a bad record has a separate column."""
 
     def _begin(self) -> None:
         self._terminal = self._path is None and sys.stdout.isatty()

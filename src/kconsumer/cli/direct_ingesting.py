@@ -57,33 +57,36 @@ def direct_options(command: Callable[..., None]) -> Callable[..., None]:
     """The options of this engine."""
     for option in reversed((
         click.option("--runner", type=click.Choice(["spark", "local"]),
-                     help="direct: what runs the tasks. local: processes of this machine; spark: the executors of a "
-                          "session. Default: spark where PySpark is installed."),
+                     help="direct: where the tasks run. local: in processes of this machine; spark: on the executors "
+                          "of a session. Default: spark where PySpark is installed."),
         click.option("--workers", type=click.IntRange(min=1), metavar="N",
-                     help="direct: processes of the local runner. Default: one for each CPU."),
+                     help="direct: number of processes of the local runner. Default: one per CPU."),
         click.option("--job", default="kconsumer", show_default=True, metavar="NAME",
-                     help="direct: whose offsets the table keeps. A job of another name reads the topics for itself."),
+                     help="direct: name under which the table keeps the offsets. Jobs with different names are "
+                          "independent."),
         click.option("--metadata", metavar="NAME[=COLUMN],…", default="topic,partition,offset,timestamp,key",
-                     show_default=True, help="direct: Kafka's columns, also timestamp_type, leader_epoch, headers."),
+                     show_default=True, help="direct: columns of the record; also timestamp_type, leader_epoch, "
+                                             "headers."),
         click.option("--nested", is_flag=True, help="direct: the value is a struct; default: its fields are columns."),
         click.option("--framing", metavar="none|confluent|skip=N",
-                     help="direct: what precedes a value. Default: none, with a registry confluent."),
+                     help="direct: bytes before each value. Default: none; confluent with a registry."),
         click.option("--schema-registry", "registry", multiple=True, metavar="NAME=VALUE", callback=read_pairs,
-                     help="direct: a property of the registry's client, as url=http://localhost:8081; repeatable."),
+                     help="direct: a property of the registry's client, such as url=http://localhost:8081; may be "
+                          "repeated."),
         click.option("--sort-by", multiple=True, metavar="COLUMN", help="direct: sort within files; may be repeated."),
         click.option("--codec", default="zstd", show_default=True, help="direct: the compression of the files."),
         click.option("--target-file-size", "file_size", type=_Size(), default=128 << 20, show_default="128M",
-                     metavar="SIZE", help="direct: a file is closed when it has this size."),
+                     metavar="SIZE", help="direct: size at which a file is closed."),
         click.option("--evolve", type=click.Choice(["add", "fail", "ignore"]), default="add", show_default=True,
-                     help="direct: what happens to columns that the table lacks."),
+                     help="direct: handling of columns that the table lacks."),
         click.option("--storage-option", "storage", multiple=True, metavar="NAME=VALUE", callback=read_pairs,
-                     help="direct: of the table's file system, as AWS_ENDPOINT_URL=…; may be repeated."),
+                     help="direct: a setting of the table's file system, such as AWS_ENDPOINT_URL=…; may be repeated."),
         click.option("--catalog", multiple=True, metavar="NAME=VALUE", callback=read_pairs,
-                     help="direct: iceberg: a property of the catalog, as type=sql; name=NAME is one that PyIceberg's "
-                          "configuration has; may be repeated."),
+                     help="direct: iceberg: a property of the catalog, such as type=sql; name=NAME takes one from "
+                          "PyIceberg's configuration; may be repeated."),
         click.option("--vacuum", is_flag=True,
-                     help="direct: only remove files that earlier runs of the job have not committed."),
-        click.option("--compact", is_flag=True, help="direct: only write small files as larger ones."),
+                     help="direct: only remove uncommitted files of earlier runs of the job."),
+        click.option("--compact", is_flag=True, help="direct: only rewrite small files as larger ones."),
     )):
         command = option(command)
     return command
@@ -116,9 +119,9 @@ def run_direct(
             raise click.UsageError(f"{option} is an option of --engine structured-streaming")
     runner = runner or _default_runner(conf, workers)
     if conf and runner != "spark":
-        raise click.UsageError("--conf is Spark's configuration: give --runner spark")
+        raise click.UsageError("--conf needs the runner on Spark: give --runner spark")
     if workers is not None and runner != "local":
-        raise click.UsageError("--workers is of the local runner: give --runner local")
+        raise click.UsageError("--workers needs the local runner: give --runner local")
     try:
         from kconsumer.ingest import Ingestion
         from kconsumer.ingest.errors import IngestError

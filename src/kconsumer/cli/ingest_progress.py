@@ -1,4 +1,4 @@
-"""What `kconsumer ingest` tells while it runs: a line on the terminal, and a line of JSON for each trigger.
+"""The progress of `kconsumer ingest`: a line on the terminal, and a line of JSON for each trigger.
 
 Owns: the line on standard error, and the file of metrics. Threads: the main one. Never: writes to standard output but
 for `--metrics -`.
@@ -24,7 +24,8 @@ _UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
 class IngestProgress:
-    """A context manager; shows a line only where `shown`, and leaves the last one when it ends.
+    """A context manager; shows a line only if `shown`, and leaves the last one at the end. Otherwise the end warns of
+    bad records.
 
     Raises:
         OSError: the file of metrics cannot be written.
@@ -54,10 +55,13 @@ class IngestProgress:
         if self._live is not None:
             self._live.update(Text(self.summary()), refresh=True)
             self._live.stop()
+        elif self._bad and self._last is not None:
+            sys.stderr.write(f"kconsumer: warning: the values of {self._bad:,} of {self._last.total_rows:,} records "
+                             "could not be decoded: see --bad-records\n")
         self._stack.close()
 
     def trigger(self, metrics: TriggerMetrics) -> None:
-        """A trigger is over."""
+        """Report a finished trigger."""
         self._last = metrics
         self._triggers += 1
         self._bytes += metrics.bytes
@@ -68,16 +72,16 @@ class IngestProgress:
         self._draw()
 
     def look(self) -> None:
-        """Time has passed."""
+        """Redraw the line from time to time."""
         if time.monotonic() - self._drawn >= _EVERY_S:
             self._draw()
 
     def ending(self) -> None:
-        """The run ends after the trigger that is running."""
+        """Show that the run ends after the current trigger."""
         self._ending = True
 
     def line(self) -> str:
-        """How it stands."""
+        """Return the text of the line."""
         last = self._last
         if last is None:
             text = f"waiting for the first trigger, {time.monotonic() - self._began:.0f} s"
@@ -89,7 +93,7 @@ class IngestProgress:
         return f"{text}; ends after this trigger" if self._ending else text
 
     def summary(self) -> str:
-        """Show the totals."""
+        """Return the totals."""
         took = time.monotonic() - self._began
         rows = self._last.total_rows if self._last is not None else 0
         bad = f", {self._bad:,} bad" if self._bad else ""
@@ -104,7 +108,7 @@ class IngestProgress:
 
 
 def size(number: float) -> str:
-    """Bytes as people read them."""
+    """Return a number of bytes as text, such as 1.5 MB."""
     for unit, name in _UNITS:
         if number >= unit:
             return f"{number / unit:.1f} {name}"

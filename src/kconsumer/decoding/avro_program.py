@@ -1,4 +1,4 @@
-"""Avro data of a writer's schema as columns of a reader's: the columns' types, and the operations of the core."""
+"""Compile a writer's and a reader's Avro schema: the types of the columns, and the operations of the core."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _union_type(branches: list[Schema]) -> Type:
 # ---- from the writer to the reader
 
 class ResolutionError(AvroSchemaError):
-    """A writer's schema whose data the reader's schema cannot have."""
+    """A writer's schema that cannot be resolved to the reader's schema."""
 
 
 # (writer's type, reader's type) → operation
@@ -338,7 +338,7 @@ def lost_fields(w: Schema, r: Schema, path: str = "") -> list[str]:
 
 
 def multiplier(w: Schema, r: Schema, path: str) -> int:
-    """What the writer's times are multiplied by to be in the reader's unit."""
+    """Return the factor from the writer's time unit to the reader's."""
     powers = [_POWERS.get(schema.logical.rpartition("-")[2]) for schema in (w, r)]
     if powers[0] is None or powers[1] is None or powers[0] == powers[1]:
         return 1

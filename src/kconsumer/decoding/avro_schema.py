@@ -60,11 +60,11 @@ class Field:
 
 
 def read_schema(given: Any, references: Sequence[tuple[str, str]] = ()) -> Schema:
-    """The schema of JSON text, or of what json.loads() makes of it.
+    """Read a schema from JSON text, or from the result of json.loads().
 
     Args:
         given: the schema.
-        references: (name, schema) of types that it uses without defining them, each after those that it uses itself.
+        references: (name, schema) of types that it uses without defining them. Each comes after the types that it uses.
 
     Raises:
         AvroSchemaError: it is not a valid schema, is recursive, or is nested more than 64 deep.
@@ -206,7 +206,7 @@ class _Parser:
         return Field(given["name"], schema, self.texts(given, "aliases"), default)
 
     def annotated(self, made: Schema, given: Mapping[str, Any]) -> Schema:
-        """With its logical type; one that is unknown or does not fit is ignored, as the specification asks."""
+        """Add the logical type. As specified, an unknown or unsuitable one is ignored."""
         logical = given.get("logicalType")
         if logical == "decimal" and made.kind in ("bytes", "fixed"):
             precision, scale = given.get("precision"), given.get("scale", 0)

@@ -48,16 +48,16 @@ def _chosen(schema: Schema, columns: tuple[str, ...] | None) -> Schema:
 
 
 class Avro(RegistryDecoder[_Reader]):
-    """Decodes Avro data into typed columns of a reader's schema.
+    """Decode Avro data into typed columns of a reader's schema.
 
     Args:
-        schema: the reader's schema, as JSON text or as what ``json.loads`` makes of it; or a SchemaRegistry: then the
-            newest schema of the subject as of the decoder's first use.
-        registry: SchemaRegistry that has the writers' schemas.
-        subject: the subject whose newest schema is read; default: ``<topic>-value``, for keys ``<topic>-key``.
-        writer: the schema that the data were written with; default: the reader's.
+        schema: the reader's schema, as JSON text or as the result of ``json.loads``; or a SchemaRegistry: then the
+            newest schema of the subject at the first use of the decoder.
+        registry: SchemaRegistry with the writers' schemas.
+        subject: the subject of the reader's schema; default: ``<topic>-value``, for keys ``<topic>-key``.
+        writer: the writer's schema of all data; default: the reader's schema.
         writers: dict of schema id to the schema of that id's data, for ``framing="confluent"``. A row with another id
-            is an error of that row.
+            is a bad record.
         framing: "none"; "confluent": 0 and the schema's id come first, or a header of the record refers to the schema;
             "skip=n": n bytes come first. Default: "confluent" with a registry, else "none".
         columns: names of the fields to decode; default: all.

@@ -1,4 +1,4 @@
-"""Decoder: what decoders of all formats have in common."""
+"""Decoder: the common part of the decoders of all formats."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Decoder(ABC):
         raise AttributeError(f"a {type(self).__name__} decoder is immutable")
 
     def select(self: D, columns: Iterable[str]) -> D:
-        """The decoder of these fields only, in their order; the others are skipped.
+        """Return a decoder of these fields only, in this order. Other fields are skipped.
 
         Raises:
             TypeError: a row is not a struct, or columns is a str.
@@ -52,10 +52,10 @@ class Decoder(ABC):
         return found
 
     def resolved(self: D, topic: str | None = None, *, key: bool = False) -> D:
-        """The decoder with its schema fixed: where a registry is to say it, with the newest of the subject as of now.
+        """Return the decoder with a fixed schema: with a registry, the newest schema of the subject now.
 
         Args:
-            topic: whose values (or keys) are decoded: this names the subject, unless the decoder has ``subject=``.
+            topic: the topic of the values (or keys). It names the subject, unless the decoder has ``subject=``.
             key: whether these are keys.
 
         Raises:
@@ -82,17 +82,17 @@ class Decoder(ABC):
 
         Raises:
             TypeError: values are none of these.
-            OverflowError: a column is too large for its type's 32-bit offsets.
+            OverflowError: a column is too large for the 32-bit offsets of its type.
             RegistryError: schemas cannot be fetched.
         """
         return self._decode(values if isinstance(values, ValueSource) else ValueSource(values))
 
     def _given(self) -> Any:
-        """What the decoder is made of, besides its options."""
+        """Return the arguments of the decoder, besides its options."""
         return self.type
 
     def _state(self) -> Any:
-        """What it has learned, which a copy in another process is to know; None where there is nothing."""
+        """Return the learned schemas for a copy in another process; None if there are none."""
         return None
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""What stands before a value's own bytes: nothing, Confluent's prefix, or a number of bytes to leave out.
+"""Framing: the bytes before a value: none, Confluent's prefix, or a number of bytes to skip.
 
 Confluent's serializers refer to a value's schema by five bytes before it (0 and the id), or in a header of the record
 (``__value_schema_id`` or ``__key_schema_id``): 1 and the 16 bytes of its GUID, or 0 and the id.
@@ -68,14 +68,14 @@ def read_columns(columns: Any) -> tuple[str, ...] | None:
 
 
 def read_header(value: bytes) -> int | str:
-    """The schema that a header refers to: its id, or its GUID. The core has checked the form."""
+    """Return the schema reference in a header: the id, or the GUID. The core has checked the form."""
     if value[0] == 0:
         return int.from_bytes(value[1:5], "big")
     return str(uuid.UUID(bytes=value[1:17]))
 
 
 def header_indexes(value: bytes) -> tuple[int, ...] | None:
-    """The message indexes behind the reference in a header; None where there are none, or they are not valid."""
+    """Return the message indexes after the reference in a header; None if there are none, or they are not valid."""
     rest = value[5 if value[0] == 0 else 17:]
     numbers: list[int] = []
     at = 0

@@ -1,4 +1,4 @@
-"""The type of JSON texts, as a sample of them suggests it.
+"""Infer the type of JSON texts from a sample.
 
 Owns: infer_type. Threads: any (pure functions). Never: decodes what a decoder made of the type will not.
 """
@@ -115,10 +115,10 @@ def infer_type(values: Iterable[bytes | None], errors: Errors) -> Type:
 
     Args:
         values: the sample.
-        errors: decodes values as a type, and says which of them failed.
+        errors: decodes values as a type, and returns the failed ones.
 
     Raises:
-        ValueError: none of them is.
+        ValueError: no value is valid JSON.
     """
     seen, good = _Seen(), []
     for value in values:

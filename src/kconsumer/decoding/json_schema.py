@@ -1,4 +1,4 @@
-"""JSON Schema as the type of a column. What no Arrow type stands for becomes the value's own text (the type `json`).
+"""JSON Schema as the type of a column. A schema without an Arrow type becomes the text of the value (type `json`).
 
 Owns: schema_type, lost_columns. Threads: any (pure functions). Never: validates a value.
 """
@@ -129,7 +129,7 @@ class _Reader:
 
 
 def _pointed(document: Any, pointer: str) -> Any:
-    """What a JSON pointer stands for; None where there is nothing."""
+    """Return the target of a JSON pointer; None if there is none."""
     at = document
     for escaped in pointer.split("/")[1:]:
         part = escaped.replace("~1", "/").replace("~0", "~")

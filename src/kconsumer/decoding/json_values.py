@@ -28,19 +28,18 @@ class _Reader:
 
 
 class Json(RegistryDecoder[_Reader]):
-    """Decodes JSON texts into typed columns, by a schema.
+    """Decode JSON texts into typed columns of a schema.
 
-    A missing field and null are null; unknown fields are skipped, though they must be valid JSON; of equal keys the
-    last one counts. A row that does not fit the schema becomes null, and is in ``errors``.
+    A missing field and null are null. Unknown fields are skipped; they must be valid JSON. If a key occurs twice, its
+    last value counts. A row that does not match the schema becomes null, and is listed in ``errors``.
 
     Args:
         schema: an Arrow schema or type (any object with ``__arrow_c_schema__``), a dict of field name to type, or a
             type's name: ``int64``, ``decimal(10, 2)``, ``timestamp[ms, UTC]``, ``list<string>``,
             ``map<string, int64>``, ``struct<a: int64>``, ``json`` (a field's own text); or a SchemaRegistry: then the
-            newest JSON Schema of the subject as of the decoder's first use.
-        registry: SchemaRegistry that has the writers' schemas; they are compared with the decoder's, and what it does
-            not have is logged.
-        subject: the subject whose newest schema is read; default: ``<topic>-value``, for keys ``<topic>-key``.
+            newest JSON Schema of the subject at the first use of the decoder.
+        registry: SchemaRegistry with the writers' schemas. Their fields that the decoder's schema lacks are logged.
+        subject: the subject of the schema; default: ``<topic>-value``, for keys ``<topic>-key``.
         framing: "none"; "confluent": five bytes come first (0 and the schema's id), or a header of the record refers to
             the schema; "skip=n": n bytes come first. Default: "confluent" with a registry, else "none".
         epoch: "s", "ms", "us" or "ns": numbers in timestamp fields count this unit since 1970. Default: such numbers
@@ -72,14 +71,14 @@ class Json(RegistryDecoder[_Reader]):
     def infer(cls, batches: Any, *, keys: bool = False, rows: int = 10_000, framing: str = "none") -> Json:
         """Propose a decoder for JSON values by looking at some.
 
-        Numbers with and without fractions become float64, strings that are all dates or timestamps become such a type,
-        a field of several types becomes `json`. Values that are not JSON are passed over. Print the decoder to see its
+        Numbers with and without fractions become float64. Strings that are all dates or timestamps become that type. A
+        field of several types becomes `json`. Values that are not JSON are ignored. Print the decoder to see its
         schema.
 
         Args:
-            batches: a RecordBatch or an iterable of such; or values as ``decode()`` takes them.
+            batches: a RecordBatch or an iterable of RecordBatches; or values as for ``decode()``.
             keys: look at the keys of the batches.
-            rows: how many to look at.
+            rows: number of values to look at.
             framing: as for ``Json``.
 
         Raises:

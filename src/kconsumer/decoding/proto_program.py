@@ -72,7 +72,7 @@ class MessageOps:
 
 @dataclass(frozen=True)
 class Options:
-    """What the columns of some types are made into."""
+    """The types of some columns."""
 
     enums: str = "dictionary"  # or "int"
     unit: str = "ns"           # of Timestamp and Duration
@@ -198,7 +198,7 @@ _TEXTS = frozenset({proto.STRING, proto.BYTES})
 
 
 def compile_program(writer: ProtoSchema, reader: ProtoSchema, nodes: list[Node], options: Options) -> list[MessageOps]:
-    """What the core does with the fields of a writer's messages; they are the reader's fields of the same numbers.
+    """Compile the core's operations on the fields of a writer's messages; the reader's fields have the same numbers.
 
     Raises:
         ProtoSchemaError: a field of the reader cannot have the writer's data.

@@ -1,7 +1,7 @@
 """Protobuf schemas as objects, read from a FileDescriptorSet.
 
-A reader of our own: descriptors are Protobuf messages of a few kinds of field, so that neither the core nor this needs
-google.protobuf, and a schema is the same whether it comes from a generated class, from protoc or from a registry.
+The reader is part of the package: descriptors are Protobuf messages with a few kinds of fields. So google.protobuf is
+not needed, and a schema is the same whether it comes from a generated class, from protoc or from a registry.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def is_file_set(given: Any) -> bool:
 
 
 def file_set(files: Iterable[bytes]) -> bytes:
-    """The FileDescriptorSet of serialized FileDescriptorProtos, each after those that it imports."""
+    """Return the FileDescriptorSet of serialized FileDescriptorProtos, each after its imports."""
     return b"".join(b"\x0a" + _varint(len(data)) + data for data in files)
 
 
@@ -163,7 +163,7 @@ def _varint(n: int) -> bytes:
 
 
 def _files_of(file: Any) -> list[bytes]:
-    """A FileDescriptor's file and those that it imports, in order of their names, itself last."""
+    """Return a FileDescriptor's file and its imports, in order of their names, the file itself last."""
     found: dict[str, bytes] = {}
 
     def add(entry: Any) -> None:
@@ -261,7 +261,7 @@ class _Raw:
 
 @dataclass(frozen=True)
 class _Features:
-    """What editions resolve for each element (google.protobuf.FeatureSet)."""
+    """The resolved features of an element (google.protobuf.FeatureSet)."""
 
     presence: int
     is_closed: bool

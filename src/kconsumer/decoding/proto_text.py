@@ -25,7 +25,7 @@ class ProtoTextError(ValueError):
 
 
 def compile_text(text: str, imports: Sequence[tuple[str, str]] = ()) -> bytes:
-    """The FileDescriptorSet of a .proto file and those that it imports, its own file last.
+    """Return the FileDescriptorSet of a .proto file and its imports, the file itself last.
 
     Args:
         text: of the file.

@@ -189,7 +189,7 @@ class Protobuf(RegistryDecoder[_Reader]):
 
 
 def _descriptors(found: RegistrySchema) -> bytes:
-    """A registry's schema and those that it imports as a FileDescriptorSet."""
+    """Return a registry's schema and its imports as a FileDescriptorSet."""
     if found.type not in ("PROTOBUF", ""):
         raise ProtoSchemaError(f"it is not of type PROTOBUF, but {found.type}")
     provided = {name for name, _ in found.references}

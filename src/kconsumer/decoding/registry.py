@@ -60,7 +60,7 @@ class RegistrySchema:
     Attributes:
         type: "AVRO", "JSON" or "PROTOBUF".
         text: the schema.
-        references: (name, text) of the schemas that it refers to, each after those that it needs itself.
+        references: (name, text) of the referenced schemas, each after its own references.
     """
 
     type: str
@@ -185,7 +185,7 @@ class Lookup:
         return True
 
     def _answer(self, key: Key) -> Any:
-        """What the client returns, with retries; None where the registry does not have it."""
+        """Ask the client, with retries; None if the registry does not have the schema."""
         wait = self._retry_wait
         for left in range(self._retries, -1, -1):
             try:
@@ -322,7 +322,7 @@ class SchemaRegistry:
             return found
 
     def schemas(self, references: Iterable[int | str], form: str = "") -> dict[int | str, RegistrySchema | None]:
-        """Schemas by id (int) or GUID (str); None for those that the registry does not have.
+        """Return schemas by id (int) or GUID (str); None for a schema that the registry does not have.
 
         Args:
             references: ids and GUIDs.

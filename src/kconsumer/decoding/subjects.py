@@ -1,4 +1,4 @@
-"""What a decoder with a registry knows of it: its subjects' newest schemas as of its first use, and what it warned of.
+"""Subjects: a decoder's knowledge of its registry: the newest schemas at its first use, and its warnings.
 
 Owns: Subjects. Threads: any that decodes. Never: knows a format.
 """

@@ -36,7 +36,7 @@ _log = logging.getLogger("kconsumer.ingest")
 
 
 class State(enum.Enum):
-    """What the next step does."""
+    """The action of the next step."""
 
     OPEN = "open the table"
     PLAN = "look what there is"
@@ -57,11 +57,11 @@ class Clock(Protocol):
         """Seconds since the epoch."""
 
     def wait(self, seconds: float) -> None:
-        """Return after so long, or earlier."""
+        """Return after this time, or earlier."""
 
 
 class Source(Protocol):
-    """What the driver asks of the topics; see topics.Topics."""
+    """The driver's view of the topics; see topics.Topics."""
 
     def cluster_id(self) -> str | None: ...
     def initial(self) -> tuple[Progress, bool]: ...
@@ -132,22 +132,22 @@ class Driver:
     # ---- the caller's
 
     def step(self) -> State:
-        """Take one step; the state after it."""
+        """Take one step, and return the state after it."""
         self.state = self._steps[self.state]()
         return self.state
 
     def stop(self) -> None:
-        """End after the commit of what is running. Signal handlers and other threads may call it."""
+        """End after the commit of the current trigger. Signal handlers and other threads may call it."""
         self._stopping = True
 
     @property
     def progress(self) -> Progress:
-        """The offsets that are committed."""
+        """Return the committed offsets."""
         return self._progress
 
     @property
     def plan(self) -> Plan | None:
-        """The trigger that is running."""
+        """Return the current trigger."""
         return self._plan
 
     # ---- the steps
@@ -169,7 +169,7 @@ class Driver:
                 "another job")
 
     def _look(self) -> State:
-        """What there is; the trigger that takes it."""
+        """Look at the topics, and plan the trigger."""
         if self._stopping:
             return State.DONE
         self._next = self._clock.now() + (self._interval or 0.0)

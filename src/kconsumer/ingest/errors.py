@@ -7,12 +7,12 @@ from __future__ import annotations
 
 
 class IngestError(Exception):
-    """The ingestion cannot go on; the message says why and what to do."""
+    """The ingestion cannot continue; the message says why and what to do."""
 
 
 class OtherRunError(IngestError):
-    """Another run of the same job has written to the table since this one read it. Nothing of this run is lost or
-    written twice: the other run goes on."""
+    """Another run of the same job has written to the table since this run read it. No record is lost or written twice:
+    the other run continues."""
 
 
 class BadRecordError(IngestError):

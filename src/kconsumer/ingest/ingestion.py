@@ -24,7 +24,7 @@ from kconsumer.ranges.trigger_metrics import TriggerMetrics
 
 
 class _SystemClock:
-    """The system's. wait() returns when the run is told to end, too."""
+    """The system's clock. wait() also returns when stop() is called."""
 
     def __init__(self) -> None:
         self.stopped = threading.Event()
@@ -40,14 +40,14 @@ class _SystemClock:
 
 
 class Ingestion:
-    """Topics into a table, each record once.
+    """Write topics into a table, each record exactly once.
 
         with Ingestion(IngestOptions(…), LocalRunner()) as run:
             run.run(print)
 
     Args:
-        options: what is ingested.
-        runner: what runs the tasks; closed with the ingestion.
+        options: the options of the ingestion.
+        runner: runs the tasks; closed with the ingestion.
     """
 
     def __init__(self, options: IngestOptions, runner: Runner) -> None:
@@ -70,12 +70,12 @@ class Ingestion:
         """Run to the end.
 
         Args:
-            on_trigger: called after each commit.
-            look: called often.
+            on_trigger: called with the metrics after each commit.
+            look: called several times per second.
 
         Raises:
-            IngestError: the table, or what tasks met. Nothing is written twice by the next run.
-            KafkaException: brokers do not answer, or records are lost.
+            IngestError: the table or a task failed. The next run writes no record twice.
+            KafkaException: brokers do not respond, or records are lost.
             OSError: files cannot be written.
         """
         read = self.options.read_options()
@@ -95,27 +95,27 @@ class Ingestion:
             topics.close()
 
     def stop(self) -> None:
-        """End after the commit of what is running. A signal handler may call it."""
+        """End after the commit of the current trigger. A signal handler may call it."""
         self._stopping = True
         if self._driver is not None:
             self._driver.stop()
         self._clock.stopped.set()
 
     def vacuum(self) -> list[str]:
-        """Remove the files that earlier runs of the job have written and not committed; their names."""
+        """Remove uncommitted files of earlier runs of the job, and return their names."""
         self._table.open()
         found = self._table.orphans()
         self._table.remove(found)
         return found
 
     def compact(self) -> int:
-        """Write small files as larger ones; how many files are replaced."""
+        """Rewrite small files as larger ones, and return the number of replaced files."""
         self._table.open()
         return self._table.compact(self.options.target_file_bytes)
 
 
 def table_of(options: IngestOptions) -> Table:
-    """The table that the options name."""
+    """Return the table of the options."""
     if options.format == "parquet":
         return ParquetTable(options.target(), options.job, options.letters(), options.evolve)
     if options.format == "delta":

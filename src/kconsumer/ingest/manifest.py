@@ -1,4 +1,4 @@
-"""What a task says of the files that it has written.
+"""The manifest: a task's report of the files that it has written.
 
 Owns: FileEntry, TaskResult, Commit, JobState. Threads: any; plain data. Never: touches a file.
 """
@@ -35,7 +35,7 @@ class TaskResult:
 
 @dataclass(frozen=True)
 class JobState:
-    """How far a job is, as its table says."""
+    """The progress of a job, as recorded in its table."""
 
     number: int = 0  #: of its last claim or commit; 0: the table does not know the job
     run: int = 0  #: the run that claimed it last
@@ -49,7 +49,7 @@ class JobState:
 
 @dataclass(frozen=True)
 class Commit:
-    """What one trigger adds to the table."""
+    """The additions of one trigger to the table."""
 
     progress: Progress  #: the next offsets
     files: tuple[FileEntry, ...] = ()

@@ -1,4 +1,4 @@
-"""IngestOptions: what an ingestion is to do, checked as far as that goes without a broker and without the table.
+"""IngestOptions: the options of an ingestion, with all checks that need neither a broker nor the table.
 
 Owns: every option's default and rules, and what they become: how topics are read, and the columns of the table.
 Threads: any; immutable. Never: connects to anything.
@@ -69,7 +69,7 @@ class IngestOptions:
     trigger: str = "available-now"  #: or an interval like 10s
     max_seconds: float = 60.0  #: that the tasks of a trigger should take
     storage: Mapping[str, str] = field(default_factory=dict)  #: options of the table's file system
-    commit_group: str | None = None  #: a consumer group that is told the progress, for tools that show lag
+    commit_group: str | None = None  #: consumer group to which the progress is committed
 
     _newest: str | None = field(default=None, init=False, repr=False, compare=False)
 
@@ -120,13 +120,13 @@ class IngestOptions:
                                       "dead letters")
 
     def interval(self) -> float | None:
-        """Seconds between triggers; None: a run ends with what there was when it began."""
+        """Return the seconds between triggers; None: the run ends at the end offsets of its start."""
         if self.trigger in ("available-now", "once"):
             return None
         return duration_s({"trigger": self.trigger}, "trigger", "")
 
     def decoder(self) -> Decoder | None:
-        """What decodes values."""
+        """Return the decoder of values."""
         if self.value == "raw":
             return None
         try:
@@ -140,7 +140,7 @@ class IngestOptions:
             raise configuration_error(f"cannot decode {self.value} values with this schema: {error}") from error
 
     def _avro_schema(self, registry: SchemaRegistry | None) -> str:
-        """What is read: the schema given, or the newest one in the registry, which holds for this run."""
+        """Return the reader's schema: the given one, or the newest one in the registry at the start of this run."""
         if self.schema is not None or registry is None:
             return self.schema or ""
         if self._newest is None:
@@ -149,7 +149,7 @@ class IngestOptions:
         return self._newest or ""
 
     def read_options(self) -> ReadOptions:
-        """How topics are read."""
+        """Return the options of reading topics."""
         what = {"subscribePattern": self.pattern} if self.pattern is not None else {"subscribe": ",".join(self.topics)}
         group = {} if self.commit_group is None else {"commitOffsetsToGroup": self.commit_group}
         return ReadOptions.parse({
@@ -170,7 +170,7 @@ class IngestOptions:
         return None if self.dead_letters is None else Storage(self.dead_letters, tuple(self.storage.items()))
 
     def output(self, folder: str) -> Output:
-        """What becomes of records."""
+        """Return the output of the tasks."""
         return Output(
             self.decoder(), parse_metadata(self.metadata), "" if self.value == "raw" else self.bad_records or "column",
             self.target(), folder, letters=self.letters(), flatten=self.flatten,

@@ -1,4 +1,4 @@
-"""Output: what a task makes of records: which columns, in which files.
+"""Output: the columns and files that a task writes.
 
 Owns: Output, PartitionColumn, FileOptions, and the Arrow schema they amount to. Threads: any; plain data, which travels
 to tasks. Never: decodes or writes anything.
@@ -68,7 +68,7 @@ class FileOptions:
 
 @dataclass(frozen=True)
 class Output:
-    """What becomes of records."""
+    """The columns and files that a task writes."""
 
     decoder: Decoder | None  #: None: values stay bytes
     metadata: tuple[tuple[str, str], ...]  #: columns of the records, and what they are called in the table

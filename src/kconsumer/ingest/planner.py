@@ -1,4 +1,4 @@
-"""Planner: how much a trigger takes, and how its ranges become tasks.
+"""Planner: the size of a trigger, and the division of its ranges into tasks.
 
 Owns: the limits of a trigger, and what it learns of the size and speed of records. Threads: the driver's. Never: asks a
 broker.
@@ -58,7 +58,7 @@ class Planner:
         return share(self.limit(parallelism), starts, ends)
 
     def learn(self, results: Iterable[TaskResult], seconds: float) -> None:
-        """What a trigger was."""
+        """Learn from the result of a trigger."""
         done = list(results)
         offsets = sum(found.size for result in done for found in result.ranges)
         if not offsets:

@@ -103,14 +103,14 @@ class Folder:
         return bool(self.fs.get_file_info(self.path(name)).type == fs.FileType.File)
 
     def move(self, source: str, target: str) -> None:
-        """Give a file its name; one of that name is replaced. Object stores copy, readers see all of it or nothing."""
+        """Rename a file, and replace a file of that name. Object stores copy; readers see the whole file or no file."""
         parent = os.path.dirname(target)
         if parent and self._is_local:
             self.make(parent)
         self.fs.move(self.path(source), self.path(target))
 
     def publish(self, staged: str, final: str) -> None:
-        """Give a staged file its name; where it has been done before, nothing is left to be done.
+        """Rename a staged file. If it was renamed before, do nothing.
 
         Raises:
             IngestError: neither of the two is there.
@@ -125,7 +125,7 @@ class Folder:
                               "been deleted")
 
     def delete(self, name: str) -> None:
-        """Delete a file; one that is not there is no error."""
+        """Delete a file. A missing file is not an error."""
         try:
             self.fs.delete_file(self.path(name))
         except FileNotFoundError:

@@ -30,7 +30,7 @@ _SUFFIX: Final = re.compile(r"\W")
 
 @dataclass(frozen=True)
 class Task:
-    """What one task does."""
+    """The work of one task."""
 
     ranges: tuple[OffsetRange, ...]
     read: ReadOptions
@@ -39,7 +39,7 @@ class Task:
 
 
 def run_task(task: Task) -> TaskResult:
-    """Read the ranges, and write what is in them.
+    """Read the ranges, and write their records.
 
     Raises:
         BadRecordError: a record cannot be decoded, and such records fail the run.

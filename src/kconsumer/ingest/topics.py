@@ -1,4 +1,4 @@
-"""Topics: what brokers have of what a job reads.
+"""Topics: the offsets of a job's topics on the brokers.
 
 Owns: the driver's questions about offsets, and what counts as a loss. Threads: the driver's. Never: reads records.
 """
@@ -49,7 +49,7 @@ class Topics:
         return first_offsets(start, end, self._beginnings)
 
     def ranges(self, start: Progress, end: Progress) -> list[OffsetRange]:
-        """What is read between the two.
+        """Return the ranges to read between the two.
 
         Raises:
             KafkaException: records are gone, and ``failOnDataLoss`` is on.

@@ -158,7 +158,7 @@ def _is_older(place: Place, topics_read: set[str], subscription: Subscription) -
 def _report_start(place: Place, first: int, older: bool, loss: DataLoss) -> None:
     what = f"{names([place])} is new and begins at offset {first}"
     if older:
-        loss.note(f"{what}: what was before it had been deleted before the query read it")
+        loss.note(f"{what}: earlier records were deleted before the query read them")
     else:
         loss.report(place, 0, what, lost=OffsetRange(*place, 0, first))
 

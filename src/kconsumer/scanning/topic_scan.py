@@ -1,7 +1,7 @@
 """TopicScan: a range of a topic as a table that can be read again and again.
 
-Owns: scan, TopicScan. Threads: the taker's, and those that decode. Never: reads before it is asked for rows; holds more
-than a few batches.
+Owns: scan, TopicScan. Threads: the reader's, and decoding threads. Never: reads before a library asks for rows; holds
+more than a few batches.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class TopicScan:
                 rows += len(made)
                 errors = () if isinstance(made, RecordBatch) else (*made.key_errors, *made.errors)
                 if errors and not first:
-                    first = errors[0].reason
+                    first = errors[0].reason + (f" in field {errors[0].field}" if errors[0].field else "")
                 bad += len(errors)
                 yield made
         if bad:

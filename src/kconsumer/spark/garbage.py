@@ -8,8 +8,8 @@ have made when they were imported: several times what a small task takes. None o
 lives.
 
 gc.freeze() takes everything that is there, and what becomes garbage then is never found. So it is called only where
-nothing but imports and a read of ours can have made anything: at the end of a worker's first task. What later tasks
-make, of whichever kind they are, is collected as ever.
+nothing but imports and a read of ours can have made anything: at the end of a worker's first task. The objects of later
+tasks are collected as usual.
 """
 
 from __future__ import annotations

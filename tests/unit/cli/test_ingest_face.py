@@ -95,6 +95,13 @@ class Metrics:
         return '{"batch": 7}'
 
 
+def test_bad_records_are_reported_where_no_line_is_shown(capsys: pytest.CaptureFixture[str]):
+    with ingest_progress.IngestProgress(False, None) as progress:
+        progress.trigger(Metrics())  # type: ignore[arg-type]
+    assert capsys.readouterr().err == (
+        "kconsumer: warning: the values of 3 of 4,000 records could not be decoded: see --bad-records\n")
+
+
 def test_progress(tmp_path: Path):
     path = tmp_path / "metrics"
     path.write_text("{}\n")

@@ -1,4 +1,4 @@
-"""What runs the tasks of a trigger: processes of this machine, or Spark.
+"""Runners of the tasks of a trigger: processes of this machine, or Spark.
 
 Owns: nothing itself. Threads: the driver's. Never: commits.
 """

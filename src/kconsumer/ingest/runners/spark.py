@@ -97,7 +97,7 @@ def _run_batches(batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def _reason(error: Exception) -> str:
-    """What a task said, without the stacks of Spark's processes."""
+    """Return the error message of a task, without the stacks of Spark's processes."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     own = [line for line in lines if ("Error: " in line or "Exception: " in line)
            and not line.startswith(("at ", "Caused")) and "SparkException" not in line and "PythonExc" not in line]

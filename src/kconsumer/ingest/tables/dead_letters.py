@@ -5,9 +5,9 @@ commit has happened: the table does.
 
 1. Before the table's commit, a record says which staged files belong to it, and which names they get. 2. The table
 commits. 3. The files get their names, and the record goes. A run that is killed after step 2 leaves step 3 to the next
-run, one that is killed before it leaves a record that the next run removes. The next run tells them apart by the table:
-a commit has happened if the table has its number, by the same run. It looks before it claims the job, so that only the
-last run can have left something.
+run, one that is killed before it leaves a record that the next run removes. The table shows the next run the
+difference: a commit has happened if the table has its number, by the same run. It looks before it claims the job, so
+that only the last run can have left something.
 """
 
 from __future__ import annotations

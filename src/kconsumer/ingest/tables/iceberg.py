@@ -6,7 +6,7 @@ the driver's. Never: commits where another run of the job has committed since.
 A commit is one transaction: a snapshot with the files, and the property with number, run and offsets. A claim appends a
 snapshot without files: catalogs compare the snapshot that a commit is based on, not properties, so that two claims, or
 a claim and the commit of an earlier run, cannot both succeed. PyIceberg would try a commit again on the newer snapshot
-without a look at the property; it is told not to.
+without a look at the property; this is turned off.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`python -m kconsumer.spark.ingest`, and what spark-submit runs: the command `kconsumer ingest`.
 
-Owns: nothing. Threads: the main one. Never: has options of its own.
+Owns: nothing. Threads: the main one. Never: defines options.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ Record = dict[str, Any]
 
 
 def load(folder: Folder) -> dict[str, Any] | None:
-    """What the file says; None where there is none.
+    """Read the file; None if there is no file.
 
     Raises:
         ConfigurationError: the file is damaged.
@@ -62,7 +62,8 @@ def record_of(
     options: IngestOptions, *, cluster: str | None, path: str | None, dead_letters: str | None,
     schema: StructType | None, time_zone: str,
 ) -> Record:
-    """What a restart must agree with; the paths qualified, `cluster` the id of Kafka's, `time_zone` the session's."""
+    """Return the settings that a restart must keep: paths qualified, the id of the Kafka cluster, the session's time
+    zone."""
     decoding = options.decoding
     given = {name.lower(): value for name, value in options.source.items()}
     avro = json.dumps(json.loads(decoding.schema or ""), sort_keys=True) if decoding.kind == "avro" else None
@@ -91,9 +92,9 @@ def record_of(
 def check(recorded: Mapping[str, Any], wanted: Mapping[str, Any], where: str) -> None:
     """Compare two records.
 
-    Further topics are no contradiction: they are read from their beginning. Neither is another way with bad records
-    where they failed the runs until now: nothing that was written has one. Other brokers of the same cluster are none
-    either; in another cluster the same offsets are other records.
+    Three changes are allowed. Further topics are read from their beginning. The handling of bad records may change if
+    they failed the runs so far, because none was written. Other brokers of the same cluster are allowed; in another
+    cluster the same offsets are other records.
 
     Raises:
         ConfigurationError: the restart contradicts the checkpoint; names both.
@@ -111,11 +112,11 @@ def check(recorded: Mapping[str, Any], wanted: Mapping[str, Any], where: str) ->
 
 
 def check_foreign(progress: Progress, topics: tuple[str, ...], where: str) -> None:
-    """The checkpoint of a query that this job has not begun: its topics are all that it tells.
+    """Check the checkpoint of another query: only its topics are known.
 
     Args:
         progress: the end of its newest batch.
-        topics: that are wanted; none with a pattern.
+        topics: the requested topics; empty with a pattern.
         where: the checkpoint.
     """
     known = {topic for topic, _ in progress.offsets}

@@ -1,9 +1,9 @@
-"""Values as columns: bytes become JSON, Avro or Protobuf records, and those that do not, get a reason.
+"""Values as columns: bytes become JSON, Avro or Protobuf records; a bad value gets a reason.
 
 Owns: decoded(), and the rules of what is a bad record. Threads: the driver's, which builds expressions only. Never:
 reads a record, drops one.
 
-A value that is null (a tombstone) is no bad record: it decodes to null.
+A null value (tombstone) is not a bad record: it decodes to null.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ def parse_schema(spark: SparkSession, text: str) -> StructType:
 # ---- Avro, Protobuf
 
 def _avro(data: Column, schema: str) -> tuple[Column, Column]:
-    """A record that cannot be decoded comes back with all its fields null, as one whose fields are: a field with a
-    default that only what was decoded has tells them apart."""
+    """Spark returns a bad record with all fields null, like a record whose fields are all null. To distinguish the two,
+    a field with a default is added, which only decoded records have."""
     from pyspark.sql.avro.functions import from_avro
 
     writer = json.loads(schema)

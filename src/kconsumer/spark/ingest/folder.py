@@ -33,7 +33,7 @@ class Folder:
         return str(self._path.toString())
 
     def names(self, child: str) -> list[str]:
-        """What is in a directory of it; nothing where that is not there."""
+        """Return the names in a subdirectory; none if it does not exist."""
         path = self._child(child)
         return [entry.getPath().getName() for entry in self._fs.listStatus(path)] if self._fs.exists(path) else []
 
@@ -42,7 +42,7 @@ class Folder:
         return self._text(self._child(child))
 
     def read_replacement(self, child: str) -> str | None:
-        """What write() was to replace a file by and did not, perhaps the beginning of it; None where there is nothing.
+        """Return the text that an interrupted write() left, perhaps only its beginning; None if there is none.
 
         On a file system that cannot replace a file in one step, a process that is killed may leave only this.
         """

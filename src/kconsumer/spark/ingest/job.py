@@ -32,7 +32,7 @@ DEAD_LETTER_CHECKPOINT: Final = "dead-letters"  #: below the checkpoint
 
 @dataclass(frozen=True)
 class Plan:
-    """What a first run decides and every later one keeps."""
+    """The decisions of the first run, which later runs keep."""
 
     start: str  #: startingOffsets
     schema: StructType | None  #: of JSON
@@ -55,7 +55,7 @@ def plan(spark: SparkSession, options: IngestOptions) -> Plan:
 
     Raises:
         ConfigurationError: the schema is not one, or there is no record to infer one from.
-        KafkaException: the brokers do not tell.
+        KafkaException: the brokers do not respond.
     """
     schema = None
     if options.decoding.kind == "json" and options.decoding.schema is not None:
@@ -80,9 +80,8 @@ def is_resolved(bad: str) -> bool:
 def with_new_partitions(made: Plan, options: IngestOptions) -> Plan:
     """The plan with the beginnings of the partitions that are there by now.
 
-    Whichever query comes to read one, it begins there. What was deleted of a partition that is younger than the
-    ingestion, or of a recreated topic, is a loss, so it begins at 0. An older topic that the user adds begins at
-    its first record.
+    Both queries begin a new partition there. A partition that is younger than the ingestion, or of a recreated topic,
+    begins at 0: deleted records are a loss. An older topic that the user adds begins at its first record.
     """
     known = made.progress
     offsets = OffsetReader(options.read_options())
@@ -121,7 +120,7 @@ def _infer(spark: SparkSession, options: IngestOptions) -> StructType:
     skip = options.decoding.skip_bytes
     rows = frame.select(f.expr(f"cast(substring(value, {skip + 1}) as string)").alias("text")).collect()
     texts = [row.text for row in rows if row.text is not None]
-    # What is no object has nothing to tell, and would become a column of its own.
+    # A value that is not an object has no fields, and would add a column.
     found = spark.read.json(spark.sparkContext.parallelize(texts, 1), mode="DROPMALFORMED").schema
     if not found.fields:
         raise configuration_error(f"no schema could be inferred from a sample of {len(rows)} records: give the schema")
@@ -146,7 +145,7 @@ def rows(spark: SparkSession, options: IngestOptions, made: Plan, **more: str) -
 
 
 def output(frame: DataFrame, options: IngestOptions) -> DataFrame:
-    """What the target gets of rows()."""
+    """Return the rows() of the target."""
     length = f.coalesce(f.octet_length(RAW), f.lit(0)) + f.coalesce(f.octet_length("key"), f.lit(0))
     bad = f.count(REASON) if options.bad else f.lit(0).cast("long")
     found = frame.observe(OBSERVED, f.sum(length).alias("bytes"), bad.alias("bad"))
@@ -200,7 +199,7 @@ def dead_letter_checkpoint(options: IngestOptions) -> str:
 def start_dead_letters(
     spark: SparkSession, options: IngestOptions, made: Plan, follow: str, ends: bool
 ) -> StreamingQuery:
-    """The query that writes the dead letters, from the same offsets on, with progress of its own.
+    """Start the query that writes the dead letters, from the same offsets on, with separate progress.
 
     Args:
         spark, options, made: of the ingestion.

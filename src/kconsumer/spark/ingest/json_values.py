@@ -93,7 +93,7 @@ def _reason(text: Column, enclosed: Column, schema: StructType, decoded: str) ->
 
 
 def _list(parts: list[Column]) -> Column:
-    """Those that are not null; null where all are."""
+    """Join the parts that are not null; null if all are."""
     return f.nullif(f.concat_ws(", ", *parts), f.lit(""))
 
 
@@ -189,7 +189,7 @@ def _decimal_is_lost(text: Column, value: Column, exact: Column, kind: Any) -> C
 
 
 def _string_is_lost(text: Column, value: Column, exact: Column, kind: Any) -> Column:
-    """What is not a string is written again, a number with a fraction or an exponent as the nearest double."""
+    """A value that is not a string becomes text again; numbers with a fraction or an exponent as the nearest double."""
     found = f.schema_of_variant(exact)
     extreme = text.rlike(_EXTREME)
     number = exact.cast("string").try_cast("double")

@@ -1,4 +1,4 @@
-"""What one trigger did, from the progress that Spark reports of it.
+"""The metrics of one trigger, from Spark's progress report.
 
 Owns: the reading of Spark's progress. Threads: any. Never: asks Spark or a broker.
 """
@@ -34,7 +34,7 @@ def metrics_of(progress: Mapping[str, Any], rows_before: int) -> TriggerMetrics:
 
 
 def _lag(sources: list[Mapping[str, Any]]) -> int | None:
-    """What is between the end of the trigger and the latest offsets that the source knew."""
+    """Return the number of offsets between the end of the trigger and the latest offsets that the source knew."""
     total = 0
     for source in sources:
         latest, end = (_offsets(source.get(name)) for name in ("latestOffset", "endOffset"))

@@ -1,4 +1,4 @@
-"""IngestOptions: what an ingestion is to do, checked as far as that goes without Spark's session and without a broker.
+"""IngestOptions: the options of an ingestion, with all checks that need neither Spark's session nor a broker.
 
 Owns: every option's default and rules. Threads: any; immutable. Never: connects to anything.
 """
@@ -30,10 +30,10 @@ _NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 @dataclass(frozen=True)
 class Decoding:
-    """What the values are.
+    """The format of the values.
 
     Raises:
-        ConfigurationError: something is missing, or means nothing for the kind.
+        ConfigurationError: an option is missing, or does not apply to the kind.
     """
 
     kind: str = "raw"  #: one of DECODINGS
@@ -144,7 +144,7 @@ class IngestOptions:
 
     @property
     def partitions(self) -> tuple[tuple[str, str | None], ...]:
-        """The columns of partition_by, and the expressions of those that are added."""
+        """Return the columns of partition_by, and the expressions of the added columns."""
         found = [text.partition("=") for text in self.partition_by]
         return tuple((name.strip(), expression if equals else None) for name, equals, expression in found)
 

@@ -1,8 +1,8 @@
 """Ingestion: a run of the job, from the look at its checkpoint to its end.
 
 Owns: the run's queries, the order in which they start and end, and the record in the checkpoint. Threads: the
-driver's main one; Spark tells of triggers on one of its own, which only queues. Never: handles a signal (who calls
-stop() does), prints.
+driver's main one; Spark reports triggers on a separate thread, which only queues them. Never: handles a signal (the
+caller of stop() does), prints.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _LOOK_S: Final = 0.05
-_LAST_EVENTS_S: Final = 5.0  # Spark tells of a trigger a little after it
+_LAST_EVENTS_S: Final = 5.0  # Spark reports a trigger a little later
 # Spark gives a Python process ten seconds to start, however busy the machine is. Nothing is lost by another try.
 _DID_NOT_START: Final = "failed to connect back"
 _TRIES: Final = 3
@@ -188,7 +188,7 @@ class Ingestion:
     # ---- the checkpoint
 
     def _prepare(self) -> job.Plan:
-        """What the checkpoint says the run is to begin with, or a new plan, which it then says."""
+        """Return the plan in the checkpoint, or make a new plan and store it there."""
         log = self._log
         folder, progress = log.checkpoint, [log.planned, log.done]
         document = checkpoint.load(folder) if progress[0] is not None else None
@@ -242,7 +242,7 @@ class Ingestion:
         return job.Plan.at(done, made.schema)
 
     def _check_folders(self, log: QueryLog) -> None:
-        """Whether the outputs are those that the checkpoints' queries wrote."""
+        """Check that the queries of the checkpoints wrote the outputs."""
         options = self._options
         if options.writes_files:
             found = table_folder(self._spark, options.table) if options.table is not None else Folder(
@@ -299,7 +299,7 @@ class Ingestion:
                     raise
 
     def _again(self, error: object) -> bool:
-        """Whether a query that failed of this is to be started once more."""
+        """Return whether a query that failed with this error is started again."""
         if self._stops or self._tries + 1 >= _TRIES or _DID_NOT_START not in str(error):
             return False
         self._tries += 1
@@ -357,7 +357,7 @@ class Ingestion:
                 on_trigger(found)
 
     def _drain(self, on_trigger: Callable[[TriggerMetrics], None]) -> None:
-        """What Spark has not told yet of queries that have ended; it tells of their end last."""
+        """Process the events of ended queries that Spark has not reported yet; it reports the end last."""
         ended = {str(running.query.runId) for running in self._queries if not running.query.isActive}
         deadline = time.monotonic() + _LAST_EVENTS_S
         while not ended <= self._events.ended and time.monotonic() < deadline:
