@@ -38,7 +38,7 @@ _TYPED = (("typed-json", "decoded batches", 3.0),)  # M rows/s
 _BASES = {"aio": "the synchronous call's rate", "typed": "the raw path's rate"}  # first word of a topic's name
 _CPU = (("plain", "kconsumer consume_batch", 1 / 8),)
 _MANY = ("p1000", "plain", 0.6)
-_GOALS = "### What was to be reached"
+_GOALS = "### Targets"
 _IDLE = ((100, 0.1), (10_000, 2.0))
 
 
@@ -261,12 +261,12 @@ def _idle_table(entries: list[dict[str, Any]]) -> list[str]:
 def _handshake_table(entries: list[dict[str, Any]]) -> list[str]:
     if not entries:
         return []
-    lines = ["", "### TLS handshakes, one after the other", "", "| | a second |", "| --- | --- |"]
+    lines = ["", "### TLS handshakes, one after another", "", "| | per second |", "| --- | --- |"]
     return lines + [f"| {e['kind']} ({e['suite']}) | {e['handshakes_per_second']:.0f} |" for e in entries]
 
 
 def _goal_table(found: list[dict[str, Any]]) -> list[str]:
-    lines = ["", _GOALS, "", "| figure | goal | found | |", "| --- | --- | --- | --- |"]
+    lines = ["", _GOALS, "", "| figure | target | measured | |", "| --- | --- | --- | --- |"]
     for goal in found:
         sign = "≥" if goal["at_least"] else "≤"
         lines.append(f"| {goal['name']} | {sign} {goal['goal']:.3g} | {goal['found']:.3g} | "

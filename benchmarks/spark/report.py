@@ -106,7 +106,7 @@ def goals(parts: dict[str, dict[str, Any]]) -> list[str]:
     rss = max((part["worker_rss_bytes"] for part in parts.values() if "worker_rss_bytes" in part), default=0) / _MIB
     if rss:
         lines.append(_goal("peak memory of a Python worker, MiB", f"< {_RSS_MIB}", f"{rss:.0f}", rss < _RSS_MIB))
-    return ["", "### What was to be reached", "", "| figure | goal | found | |", "| --- | --- | --- | --- |", *lines]
+    return ["", "### Targets", "", "| figure | target | measured | |", "| --- | --- | --- | --- |", *lines]
 
 
 def ratio_of(part: dict[str, Any], slow: str, fast: str) -> float:
