@@ -70,7 +70,7 @@ def say(text: str) -> None:
 
 
 def chosen(names: list[str], skipped: dict[str, str]) -> list[Client]:
-    """Those that can run here, made ready; why the others cannot goes to `skipped`."""
+    """Return the clients that can run here, prepared; `skipped` gets the reason for each other client."""
     found = []
     for name in names:
         client = EVERY[name]
@@ -141,7 +141,7 @@ def measure(cluster: KafkaCluster, given: argparse.Namespace, result: dict[str, 
 
 
 def measure_tls(given: argparse.Namespace, result: dict[str, Any]) -> None:
-    """With a cluster of its own: the other figures are those of one without TLS."""
+    """Use a separate cluster: all other figures are measured without TLS."""
     say("tls: the topic plain read from a TLS 1.3 listener")
     tls.run(given.quick, given.rounds, lambda names: chosen(names, result["skipped"]), result, say)
     report.save(result)

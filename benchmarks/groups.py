@@ -84,7 +84,7 @@ def row(kind: str, case: str, found: Verdict) -> dict[str, Any]:
 
 
 class Proxy:
-    """A TCP proxy that notes when each request reached it, by client id and API key. A thread of its own."""
+    """A TCP proxy that notes when each request reached it, by client id and API key. It runs in a separate thread."""
 
     def __init__(self) -> None:
         self.seen: dict[tuple[str, int], list[float]] = defaultdict(list)
@@ -186,7 +186,7 @@ def crowd(kinds: list[str], members: int, partitions: int) -> list[dict[str, Any
 
 
 def subscription(rounds: int) -> list[dict[str, Any]]:
-    """kconsumer with assign() and in a group of its own, in turn: the median ratio of the rates for each method."""
+    """Run kconsumer with assign() and in a separate group, in turns: the median ratio of the rates for each method."""
     found = []
     topic = TOPICS["plain"]
     clients = {}

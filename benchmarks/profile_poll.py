@@ -2,7 +2,7 @@
 
     python benchmarks/profile_poll.py --method poll [--records 5000000] [--bootstrap HOST:PORT --topic plain]
 
-Threads: none of its own; the reader is a process. Never: compares or judges. The data stay in build/bench/perf-*.data
+Threads: one; the reader is a process. Never: compares or judges. The data stay in build/bench/perf-*.data
 for `perf report`. Without --bootstrap it starts a broker and writes the topic itself.
 """
 

@@ -137,7 +137,7 @@ def by_ceiling(samples: list[dict[str, Any]]) -> list[float]:
 
 
 def goals(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """What was set out to be reached and can be judged by this run: name, goal, found, met."""
+    """Return the targets that this run can judge: name, goal, found, met."""
     samples = result["samples"]
     found: list[dict[str, Any]] = []
 

@@ -1,4 +1,4 @@
-"""Owns: running the measured programs in turn, each in a process of its own, and what they answered.
+"""Owns: running the measured programs in turns, each in a separate process, and their results.
 
 Threads: the main thread; the broker and the programs are processes. Never: runs two at once, judges a figure.
 """

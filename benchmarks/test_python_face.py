@@ -1,4 +1,4 @@
-"""What the Python side costs: importing, parsing a configuration, making messages. Nothing here asserts on time."""
+"""The cost of the Python side: importing, parsing a configuration, creating messages. No test asserts on time."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Owns: reading through TLS: kconsumer, confluent-kafka and OpenSSL alone from the same listener; handshakes a second.
 
-Threads: the main thread. Never: measures who trusts whom: the certificate is its own authority.
+Threads: the main thread. Never: measures the verification of certificates: the certificate is self-signed.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def enrich(message: Message) -> bytes:
 
 
 def transact(consumer: Consumer, producer: Producer, messages: list[Message], output: str) -> None:
-    """One transaction: the results of these messages, and the positions behind them."""
+    """One transaction: the results of these messages, and the positions after them."""
     producer.begin_transaction()
     for message in messages:
         producer.produce(output, enrich(message), key=message.key(), headers=message.headers())

@@ -29,7 +29,7 @@ SCHEMA = pa.schema([
 
 
 class Writer:
-    """What has been read and not written yet, by partition."""
+    """Records that were read and not written yet, by partition."""
 
     def __init__(self, consumer: Consumer, folder: Path) -> None:
         self.consumer = consumer
@@ -69,7 +69,7 @@ class Writer:
         self.since = time.monotonic()
 
     def forget(self, partitions: list[TopicPartition]) -> None:
-        """Somebody else has them by now and reads them from the last commit."""
+        """Another member owns them now, and reads from the last commit."""
         for p in partitions:
             self.records -= sum(batch.num_rows for batch in self.pending.pop((p.topic, p.partition), []))
 

@@ -38,7 +38,7 @@ class LagCollector:
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         committed = GaugeMetricFamily("kafka_group_offset", "Offset that the group has committed", labels=LABELS)
-        end = GaugeMetricFamily("kafka_partition_end", "Offset behind the last record", labels=LABELS[1:])
+        end = GaugeMetricFamily("kafka_partition_end", "Offset after the last record", labels=LABELS[1:])
         lag = GaugeMetricFamily("kafka_group_lag", "Records that the group has not committed yet", labels=LABELS)
         up = GaugeMetricFamily("kafka_group_up", "Whether the group could be asked", labels=["group"])
         ends: dict[tuple[str, int], int] = {}

@@ -2,7 +2,7 @@
 
 Owns: the demo: it loads the topic, runs the job, and compares what is in the Parquet files with the source, row by row
 counted and summed. Threads: one; Spark and the embedded cluster have theirs. Never: installs anything (`make demo`
-does), leaves a topic or a file behind unless asked to.
+does), keeps a topic or a file unless asked to.
 
 Exits with 0 when everything agrees, with 1 and the differences when not.
 """
@@ -58,7 +58,7 @@ console = Console(width=None if sys.stdout.isatty() else 110)
 
 @dataclass
 class Totals:
-    """What is compared per carrier. The checksum is the sum of the CRC-32 of every record's value."""
+    """The comparison per carrier. The checksum is the sum of the CRC-32 of every record's value."""
 
     flights: int = 0
     distance: int = 0

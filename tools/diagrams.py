@@ -1,8 +1,8 @@
 """Draws the diagrams of docs/threads.md and docs/members.md from the tables of the core itself.
 
 Owns: DIAGRAMS, what each is made from; fill(), which puts them between their marks in a page. Threads: one.
-Never: states a state, an event or a thread of its own: what the source does not say is not drawn, and a source that
-cannot be read as expected is an error.
+Never: invents a state, an event or a thread: everything drawn comes from the source, and a source in another form is an
+error.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ def _mermaid(lines: list[str]) -> str:
 
 
 def transitions() -> tuple[dict[str, list[str]], set[str]]:
-    """What the table in state/member_state.hpp allows: state → states in their order; and those of MEMBER_EXITS."""
+    """The transitions in the table of state/member_state.hpp: state → states in their order; and the states of
+    MEMBER_EXITS."""
     text = _read("state/member_state.hpp")
     states = [state for state, _ in _enum(text, "MemberState", "MEMBER_")]
     exits_text = re.search(r"MEMBER_EXITS = (.*?);", text, re.S)
@@ -163,7 +164,7 @@ def events() -> str:
 
 
 def event_table() -> str:
-    """What comes from the network thread, and the bits by which a call knows that something has."""
+    """The events from the network thread, and the bits that show a call that some arrived."""
     background = _read("events/background_event.hpp")
     lines = ["| event | what runs |", "| --- | --- |"]
     lines += [f"| `{kind}` | {said} |" for kind, said in _enum(background, "BackgroundEventType", "BACKGROUND_")]

@@ -7,7 +7,7 @@ checkout; takes a failure for expected that is not listed there.
 
 CHECKOUT is a work tree of github.com/confluentinc/confluent-kafka-python or github.com/aio-libs/aiokafka, of the
 installed version or the nearest one. The tests run against a real Kafka (kconsumer.testing), a new one for each run.
-Exits with 0 when all tests pass but those that are expected to fail.
+Exits with 0 if all tests pass, except the tests with an expected failure.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Run:
 
     @property
     def surprises(self) -> list[str]:
-        """What is neither as it should be nor as the suite expects it, a line each."""
+        """Return the unexpected outcomes, a line each."""
         found = [f"FAILED  {test}: {why}" for test, (outcome, why) in self.outcomes.items()
                  if outcome == "failed" and test not in self.expected]
         return found + [f"PASSED  {test}, which was expected to fail: {reason}" for test, reason in

@@ -54,7 +54,7 @@ _INTERNAL = (
     "consumer_propagates_heartbeat_errors", "consumer_propagates_commit_refresh_errors", "kip_345_enabled",
     "kip_345_disabled", "consumer_context_manager",
 )
-# Members that nobody polls rebalance in the background there, and in the next call that waits here.
+# Members without a poll() rebalance in the background there, and in the next call that waits here.
 _BACKGROUND = ("consumer_rebalance_on_new_topic", "max_poll_interval_ms")
 # A partition without a valid offset is an error of every call there, and of one call here.
 _ONCE = ("offset_reset_manual",)

@@ -70,7 +70,7 @@ def _cells(line: str) -> list[str]:
 
 
 def transcribed() -> str:
-    """What docs/benchmarks.json has to hold."""
+    """Return the required content of docs/benchmarks.json."""
     found = {name: figures_of((ROOT / "docs" / name).read_text(encoding="utf-8")) for name in SOURCES}
     return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
 
@@ -125,7 +125,7 @@ def bare(text: str) -> Iterator[tuple[int, str]]:
 
 
 def pages() -> list[Path]:
-    """Those that may quote figures."""
+    """The pages that may quote figures."""
     docs = [page for page in sorted((ROOT / "docs").glob("*.md")) if page.name not in SOURCES]
     return [ROOT / "README.md", ROOT / "DESIGN.md", *docs]
 

@@ -24,7 +24,7 @@ of it.
 
 
 def role(folder: Path, stem: str) -> str:
-    """What the file says it owns: the .pyx before the .hpp before the first comment of a lone .pxd."""
+    """Return the "Owns" line of a file: of the .pyx, else the .hpp, else the first comment of a lone .pxd."""
     for suffix in (".pyx", ".hpp"):
         path = folder / (stem + suffix)
         if path.exists():

@@ -135,7 +135,7 @@ def bundled(folder: Path) -> dict[Path, Library]:
     for path in sorted([*folder.glob("kconsumer.libs/*"), *folder.glob("kconsumer/.dylibs/*")]):
         name = re.match(r"lib([a-z_]+[a-z0-9_+]*?)(?:-[0-9a-f]{8})?\.", path.name)
         if name is None or name.group(1) not in LIBRARIES:
-            raise SystemExit(f"finish_wheel: {path.name} is bundled, whose project nobody has named here")
+            raise SystemExit(f"finish_wheel: {path.name} is bundled, but LIBRARIES does not name its project")
         found[path] = LIBRARIES[name.group(1)]
     return found
 

@@ -216,7 +216,7 @@ class Field:
         return 2 if self.kind == "string" else 4
 
     def arguments(self, flexible: str, within: Versions) -> tuple[list[str], list[str]]:
-        """What the Reader's and Writer's methods take beside the value: (version), (flexible, nullable)."""
+        """The further arguments of the Reader's and Writer's methods: (version), (flexible, nullable)."""
         version = ["version"] if self.kind in ("struct", "structs") else []
         rest = [] if self.kind == "struct" else ["false" if self.never_flexible else flexible]
         if self.is_nullable or self.kind == "records":
@@ -256,7 +256,7 @@ class Struct:
     flexible: Versions
     fields: list[Field] = field(default_factory=list)
     top: Message | None = None
-    compared: bool = False  # somebody asks is_default()
+    compared: bool = False  # a caller uses is_default()
 
     @property
     def untagged(self) -> list[Field]:

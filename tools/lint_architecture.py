@@ -407,7 +407,7 @@ def check_generated(root: Path, sources: Iterable[Source]) -> Iterator[Finding]:
                 yield Finding(path, number + offset, f"generated: {match[0]} in the nogil function {name}")
                 break
     for name, finding in expected.items():
-        if name not in seen and not finding.path.endswith(".pxd"):  # an inline one that nobody calls is not emitted
+        if name not in seen and not finding.path.endswith(".pxd"):  # an unused inline function is not emitted
             yield finding
 
 

@@ -57,12 +57,12 @@ BUGS = (
         "call.members = self.members", "call.members.swap(self.members)", ("classic",)),
     Bug("a bad batch stops its partition at once", "managers/fetch_errors",
         "if failure.permanent or bad.attempts >= MOST_ATTEMPTS:", "if True:", ("assign", "consumer")),
-    Bug("after a bad batch reading goes on behind it", "managers/fetch_errors",
+    Bug("after a bad batch the position moves past it", "managers/fetch_errors",
         "        p.fetch_offset.store(failure.resume_offset)\n", "", ("assign", "consumer")),
     Bug("a bad batch that was found is not fetched again", "managers/fetch_errors",
         "        self._delay(p, now_ms)\n        self._read_from(p, node, now_ms)\n",
         "        p.state = FETCH_STOPPED\n        self._delay(p, now_ms)\n", ("assign", "consumer")),
-    Bug("a static member that missed a generation keeps what it had", "managers/classic_group_manager",
+    Bug("a static member that missed a generation keeps its old partitions", "managers/classic_group_manager",
         "missed = self._missed_generations(message)", "missed = False", ("classic",)),
     Bug("what is being assigned does not count as owned", "managers/consumer_heartbeat_manager",
         "elif self.member.state == MEMBER_ASSIGNING_PARTITIONS:", "elif False:", ("consumer",)),
@@ -74,7 +74,7 @@ BUGS = (
         'self._want_rejoin(b"group is already rebalancing")', "pass", ("classic",)),
     Bug("the position to be committed is one too far", "consumer/group_core",
         "p.read_position(offset, epoch)", "p.read_position(offset, epoch); offset += 1"),
-    Bug("reading goes on one behind the committed offset", "state/fetch_positions",
+    Bug("reading continues one offset after the committed one", "state/fetch_positions",
         "            self.start_at(p, offset, leader_epoch)\n        else:",
         "            self.start_at(p, offset + 1, leader_epoch)\n        else:"),
     Bug("aborted transactions are taken in the order of their ends", "managers/fetch_sender",
@@ -133,7 +133,7 @@ def build(scratch: Path) -> None:
 
 
 def hunt(scratch: Path, protocol: str, histories: int) -> str:
-    """What caught it: the line about the first seed that failed, or nothing."""
+    """Return the line about the first failed seed, or an empty text."""
     environment = {**os.environ, "PYTHONPATH": str(scratch / "planted")}
     done = subprocess.run([sys.executable, "-m", "tests.simulation", "--protocol", protocol, "--seeds", "0",
                            str(histories)], cwd=scratch, text=True, capture_output=True, check=False, env=environment)

@@ -1,4 +1,4 @@
-"""What an extra of the installed kconsumer needs, a requirement a line: `python tools/requirements.py EXTRA`.
+"""Prints the requirements of an extra of the installed kconsumer, one per line: `python tools/requirements.py EXTRA`.
 
 Owns: reading that from the package's metadata, so that `make` can install it without building the package again.
 Threads: one. Never: installs.

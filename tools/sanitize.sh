@@ -25,7 +25,7 @@ case $mode in
 esac
 (( $# == 0 )) || tests=("$@")
 
-# A copy, since modules lie beside their sources. What has not changed keeps its time, and so its objects.
+# A copy, because modules lie beside their sources. Unchanged files keep their time, and so their objects.
 mkdir -p "$tree"
 tar -c --exclude='*.so' --exclude='__pycache__' --exclude='*.egg-info' src setup.py pyproject.toml README.md LICENSE |
   tar -x -C "$tree"

@@ -1,4 +1,4 @@
-"""Owns: the soak: a reader under random faults and random calls for as long as it is told, every record checked.
+"""Owns: the soak: a reader under random faults and random calls for a given time, with every record checked.
 
 Usage: python tools/soak.py [--seconds N] [--seed S]. The broker is killed and restarted, stopped and continued; the
 reader polls, consumes, takes batches, seeks back, pauses, is interrupted by wakeup(). Each partition must give every

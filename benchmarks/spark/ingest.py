@@ -70,7 +70,7 @@ def direct(runner: Any, servers: str, topic: str, kind: str, path: str) -> None:
 
 
 def checked(path: str, kind: str) -> tuple[Any, ...]:
-    """What the rows of a table amount to."""
+    """Summarize the rows of a table, to compare two tables."""
     if kind == "delta":
         import deltalake
 

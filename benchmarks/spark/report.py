@@ -1,4 +1,4 @@
-"""Owns: what becomes of the samples: medians, paired ratios, what was to be reached; as Markdown.
+"""Owns: the report on the samples as Markdown: medians, paired ratios, targets.
 
 Threads: the main thread. Never: runs anything; drops a round because it looks bad.
 """
@@ -81,7 +81,7 @@ def _of(samples: Iterable[dict[str, Any]], name: str) -> Spread:
 
 
 def goals(parts: dict[str, dict[str, Any]]) -> list[str]:
-    """What was set out to be reached and can be judged by what is there."""
+    """Return the targets that the stored samples can judge."""
     lines = []
     for name, other, goal in _RATES:
         if name not in parts:

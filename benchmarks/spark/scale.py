@@ -103,7 +103,7 @@ def requests(consumer: Consumer, told: list[dict[str, Any]]) -> dict[str, int]:
     while len(told) < 2:  # the first may have waited since before the call
         consumer.poll(_STATISTICS_MS / 1000)
         if time.monotonic() > deadline:
-            raise SystemExit("benchmark: the consumer tells no statistics")
+            raise SystemExit("benchmark: the consumer reported no statistics")
     found: dict[str, int] = {}
     for broker in told[-1]["brokers"].values():
         for name, count in broker["req"].items():

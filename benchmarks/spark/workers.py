@@ -4,7 +4,7 @@ Milliseconds a task, of a batch read of 2,000 records in 60 tasks on local[1], w
 kconsumer.spark.latency), without each, and without both. `--pyspark FOLDER` takes another PySpark, which `pip install
 --target FOLDER` has put there.
 
-Threads: the main one; every measurement is a process of its own. Never: changes what kconsumer does elsewhere: an
+Threads: the main one; every measurement runs in a separate process. Never: changes what kconsumer does elsewhere: an
 intervention is replaced by nothing in the processes that are measured without it.
 """
 
@@ -72,7 +72,7 @@ def without(names: str, servers: str, pyspark: str | None) -> tuple[str, list[fl
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="What a small task takes with and without each intervention.")
+    parser = argparse.ArgumentParser(description="Measures a small task with and without each intervention.")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--pyspark", help="a folder with another PySpark")
     parser.add_argument("--measure", metavar="SERVERS", help=argparse.SUPPRESS)
