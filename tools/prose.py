@@ -22,8 +22,8 @@ from typing import Final, NamedTuple
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 CLEAN: Final = (
-    "CONTRIBUTING.md", "SECURITY.md", "src/kconsumer/**/*.py", "src/pytest_kconsumer/**/*.py", "examples/*.py", "tools/*.py",
-    "README.md", "docs/*.md",
+    "CONTRIBUTING.md", "SECURITY.md", "src/kconsumer/**/*.py", "src/pytest_kconsumer/**/*.py", "examples/*.py",
+    "tools/*.py", "README.md", "docs/*.md",
 )
 MOST_WORDS: Final = 30  # of a sentence in a page; prose under 25 reads best, so this leaves room for names
 
