@@ -29,12 +29,14 @@ for minor in ${MINORS:-10 11 12 13}; do
   (cd "$work" && "3.$minor/bin/python" -c 'import kconsumer; print("installed", kconsumer.__version__, "without dependencies")')
   (cd "$work" && "3.$minor/bin/python" -c 'import importlib.util as u; assert u.find_spec("pyspark_kconsumer"), "Spark would not find us"')
   "${pip[@]}" pytest pytest-timeout pytest-xdist hypothesis 'confluent-kafka>=2.16' 'kafka-python>=3.0.12' pyarrow \
-    polars duckdb pandas numpy lz4 zstandard python-snappy xxhash cryptography prometheus-client uvloop 'click>=8.1' 'rich>=13'
+    polars duckdb pandas numpy lz4 zstandard python-snappy xxhash cryptography prometheus-client uvloop 'click>=8.1' 'rich>=13' \
+    fastavro protobuf 'grpcio-tools>=1.66' nbclient ipykernel matplotlib
   # Out of the tree: what is imported must be what was installed.
   if [[ -n $wheels ]]; then
     (cd "$work" && "3.$minor/bin/python" "$here/test_wheel.py" "$tree" "$@")
   else
-    (cd "$work" && "3.$minor/bin/python" -m pytest -c "$tree/pyproject.toml" --rootdir "$tree" \
+    # The tree is on the path for the tests that import others; kconsumer is not there, but in its folder src.
+    (cd "$work" && PYTHONPATH=$tree "3.$minor/bin/python" -m pytest -c "$tree/pyproject.toml" --rootdir "$tree" \
       -p no:cacheprovider -m 'not slow and not spark and not kafka' "$@" "$tree/tests")
   fi
   tested=$((tested + 1))

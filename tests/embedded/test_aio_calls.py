@@ -93,6 +93,20 @@ def test_calls_for_different_partitions_at_once(embedded, topic, run, made):
     run(main())
 
 
+def test_close_ends_calls_for_partitions_that_wait(embedded, topic, run):
+    async def main():
+        consumer = await reader(embedded, topic, (0, 1))
+        one, other = TopicPartition(topic, 0), TopicPartition(topic, 1)
+        waiting = [asyncio.ensure_future(call) for call in (
+            consumer.getone(one), consumer.getone(other), consumer.getmany(other, timeout_ms=60_000))]
+        await asyncio.sleep(0.15)
+        await consumer.close()
+        ended = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), PATIENCE)
+        assert [str(error) for error in ended] == ["Consumer closed"] * 3
+
+    run(main())
+
+
 # ---- deserializers
 
 

@@ -317,3 +317,15 @@ def test_close_waits_no_longer_than_it_was_told(faulty):
     begun = time.monotonic()
     consumer.close(timeout=1.0)
     assert time.monotonic() - begun < 10.0
+
+
+def test_the_longest_ids_reach_the_broker(embedded, topic):
+    """Kafka's strings have a length of 16 bits; one byte more is refused by the configuration."""
+    place = kconsumer.TopicPartition(topic, 0, 5)
+    consumer = opened(embedded, kconsumer, "g" * 32_767, client_id="c" * 32_767)
+    consumer.assign([place])
+    consumer.commit(offsets=[place], asynchronous=False)
+    assert consumer.committed([place], timeout=PATIENCE)[0].offset == 5
+    consumer.close()
+    with pytest.raises(kconsumer.KafkaException, match=r"for group\.id: expected a string of at most 32767 bytes"):
+        opened(embedded, kconsumer, "g" * 32_768)
