@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from kconsumer.spark import register
 from tests.spark.connector import connector_jars
+from tests.spark.format_jars import avro_jar
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,7 +32,7 @@ def session(name: str, master: str = "local[2]", **settings: str) -> SparkSessio
 
     builder = SparkSession.builder.master(master).appName(name)
     own = {key.replace("_", "."): value for key, value in settings.items()}
-    for key, value in {"spark.jars": ",".join(map(str, connector_jars())), **_SETTINGS, **own}.items():
+    for key, value in {"spark.jars": ",".join(map(str, [*connector_jars(), avro_jar()])), **_SETTINGS, **own}.items():
         builder = builder.config(key, value)
     found = builder.getOrCreate()
     register(found)

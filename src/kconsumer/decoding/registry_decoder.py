@@ -6,6 +6,7 @@ Owns: which reader decodes which subject. Threads: any that decodes. Never: know
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
 from kconsumer._core.values.value_decoder import HEADER_IDS, DecodedValues, ValueDecoder
@@ -46,12 +47,20 @@ class RegistryDecoder(Decoder, Generic[R]):
         made._set(_subjects=self._subjects)
         return made
 
+    def known(self) -> dict[str, RegistrySchema]:
+        """The newest schemas that this decoder goes by, by subject; empty before its first use."""
+        return {} if self._subjects is None else dict(self._subjects.newest)
+
+    def remember(self, newest: Mapping[str, RegistrySchema]) -> None:
+        """Go by these newest schemas, without asking the registry: for a process that takes another one's place."""
+        if self._subjects is not None:
+            self._subjects.newest.update(newest)
+
     def _state(self) -> Any:
-        return dict(self._subjects.newest) if self._subjects is not None and self._subjects.newest else None
+        return self.known() or None
 
     def __setstate__(self, state: dict[str, RegistrySchema]) -> None:
-        if self._subjects is not None:
-            self._subjects.newest.update(state)
+        self.remember(state)
 
     def _decode(self, source: ValueSource) -> DecodedValues:
         reader = self._reader(source)

@@ -1,15 +1,17 @@
 """Schemas of tables: what a column becomes in a file, and how a table's schema grows.
 
-Owns: stored_type, widened, the text form of a schema. Threads: any. Never: reads a table.
+Owns: stored_type, widened, the column of bad records, the text form of a schema. Threads: any. Never: reads a table.
 """
 
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from typing import Any, Final
 
 import pyarrow as pa
 
+from kconsumer.decoding import RowError
 from kconsumer.ingest.errors import IngestError
 
 _HEADERS: Final = pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())])))
@@ -49,6 +51,13 @@ def stored_type(found: pa.DataType) -> pa.DataType:
 
 def _fields(found: Any) -> list[Any]:
     return [found.field(n) for n in range(found.num_fields)]
+
+
+def bad_records(errors: Sequence[RowError], rows: int) -> pa.Array:
+    """The column of the bad records among so many; null where a record is good."""
+    by_row = {error.row: {"reason": error.reason, "field": error.field or None, "position": error.position,
+                          "value": error.value} for error in errors}
+    return pa.array([by_row.get(row) for row in range(rows)], BAD_RECORD) if errors else pa.nulls(rows, BAD_RECORD)
 
 
 def widened(known: pa.Schema | None, wanted: pa.Schema, evolve: str, name: str) -> pa.Schema:

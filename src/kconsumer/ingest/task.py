@@ -18,7 +18,7 @@ from kconsumer.config.values import configuration_error
 from kconsumer.ingest.errors import BadRecordError
 from kconsumer.ingest.manifest import TaskResult
 from kconsumer.ingest.output import BAD_COLUMN, Output, PartitionColumn
-from kconsumer.ingest.schemas import BAD_RECORD, DEAD_LETTERS
+from kconsumer.ingest.schemas import DEAD_LETTERS, bad_records
 from kconsumer.ingest.writing import FileWriter
 from kconsumer.ranges.offsets import OffsetRange
 from kconsumer.ranges.options import ReadOptions
@@ -102,7 +102,7 @@ class _TaskRun:
             if errors:
                 bad = self._bad_records(batch, errors)
             if output.bad == "column":
-                columns[BAD_COLUMN] = pa.nulls(len(batch), BAD_RECORD) if bad is None else bad
+                columns[BAD_COLUMN] = bad_records([], len(batch)) if bad is None else bad
         for column in output.partitions:
             if column.function is not None:
                 columns[column.name] = evaluate(column, columns[column.source or ""])
@@ -124,9 +124,7 @@ class _TaskRun:
                 f"{error.position} of the value); with bad records as a column or as dead letters the run continues")
         rows = [error.row for error in errors]
         if output.bad == "column":
-            by_row = {error.row: {"reason": error.reason, "field": error.field or None, "position": error.position,
-                                  "value": error.value} for error in errors}
-            return pa.array([by_row.get(row) for row in range(len(batch))], BAD_RECORD)
+            return bad_records(errors, len(batch))
         assert self._letters is not None
         found = pa.record_batch(batch.with_headers())
         columns = {"reason": pa.array([error.reason for error in errors]),

@@ -1,6 +1,6 @@
 """Where a query of Spark's own source started, which that source keeps in a file of the checkpoint.
 
-Owns: initial_offsets. Threads: the streaming driver's. Never: writes there.
+Owns: initial_offsets, located. Threads: the streaming driver's. Never: writes there.
 
 Spark does not tell a Python source where the checkpoint is: the option ``checkpointLocation`` does.
 """
@@ -40,7 +40,7 @@ def initial_offsets(checkpoint: str, like: Offsets) -> Offsets | None:
 
 def _files(checkpoint: str) -> list[bytes]:
     try:
-        system, path = _located(checkpoint)
+        system, path = located(checkpoint)
         sources = system.get_file_info(fs.FileSelector(f"{path.rstrip('/')}/sources", allow_not_found=True))
         logs = system.get_file_info([f"{source.path}/0" for source in sources])
         found = []
@@ -54,7 +54,12 @@ def _files(checkpoint: str) -> list[bytes]:
     return found
 
 
-def _located(checkpoint: str) -> tuple[fs.FileSystem, str]:
+def located(checkpoint: str) -> tuple[fs.FileSystem, str]:
+    """The file system of a checkpoint, and its path there.
+
+    Raises:
+        OSError, ValueError, ImportError: there is no such file system here.
+    """
     scheme, colon, rest = checkpoint.partition(":")
     if not colon:
         return fs.LocalFileSystem(), checkpoint

@@ -23,6 +23,7 @@ from kconsumer.ranges.options import ReadOptions
 from kconsumer.ranges.planning import first_offsets
 from kconsumer.ranges.sizes import SizeEstimate
 from kconsumer.spark.stream import StreamReader
+from kconsumer.spark.typed import Typed
 
 # Stands for the options' limits, which none of Spark's classes can say together. ReadAllAvailable would not do: the
 # engine uses it to overrule them.
@@ -32,8 +33,8 @@ _AS_THE_OPTIONS_SAY: Final = ReadMaxRows(2**63 - 1)
 class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
     """Resolves ``maxOffsetsPerTrigger``, ``minOffsetsPerTrigger``, ``maxTriggerDelay`` and ``maxBytesPerTrigger``."""
 
-    def __init__(self, options: ReadOptions) -> None:
-        super().__init__(options)
+    def __init__(self, options: ReadOptions, typed: Typed | None = None) -> None:
+        super().__init__(options, typed)
         self._admission = Admission(options.max_offsets, options.min_offsets, options.max_delay_s)
         self._sizes = SizeEstimate()
 

@@ -14,6 +14,7 @@ from pyspark.sql.datasource import InputPartition
 from kconsumer.ranges.offsets import OffsetRange
 from kconsumer.ranges.options import ReadOptions
 from kconsumer.spark.reading import read_range
+from kconsumer.spark.typed import Typed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,8 +27,8 @@ class RangePartition(InputPartition):
     range: OffsetRange
 
 
-def read_partition(options: ReadOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+def read_partition(options: ReadOptions, partition: InputPartition, typed: Typed | None) -> Iterator[pa.RecordBatch]:
     """The task's batches."""
     if not isinstance(partition, RangePartition):  # how Spark says that nothing was planned
         return iter(())
-    return read_range(options, partition.range)
+    return read_range(options, partition.range, typed)

@@ -16,14 +16,17 @@ from kconsumer.ranges.reading import RangeReading
 from kconsumer.spark.garbage import settle
 from kconsumer.spark.latency import hear_at_once
 from kconsumer.spark.schema import arrow_schema
+from kconsumer.spark.typed import Typed
+from kconsumer.spark.typed_reading import TypedRows
 
 # Of a batch: what the JVM takes fastest (few enough to be worked on while the next ones come).
 _MAX_RECORDS: Final = 8_192
 _GOOD_BYTES: Final = 1 << 20
 
 
-def read_range(options: ReadOptions, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
-    """The records of a range, in order of offsets, in the columns that the options name.
+def read_range(options: ReadOptions, wanted: OffsetRange, typed: Typed | None = None) -> Iterator[pa.RecordBatch]:
+    """The records of a range, in order of offsets, in the columns that the options name, with keys and values decoded
+    where `typed` says so.
 
     Offsets without a record (compacted away, transaction markers, aborted under read_committed) are passed over.
 
@@ -32,12 +35,24 @@ def read_range(options: ReadOptions, wanted: OffsetRange) -> Iterator[pa.RecordB
             ``failOnDataLoss`` is on.
         TimeoutError: no record came for ``kafkaConsumer.pollTimeoutMs``.
         KafkaException: the broker's error.
+        SerializationError: a record cannot be decoded, and ``badRecords`` is fail.
     """
+    if typed is not None:
+        yield from _typed(options, typed, wanted)
+        return
     schema = arrow_schema(options.columns)
     with_headers = "headers" in options.columns
     for batch in _batches(options, wanted):
         for part in _good_sizes(batch):
             yield pa.record_batch(part.with_headers() if with_headers else part, schema=schema)
+
+
+def _typed(options: ReadOptions, typed: Typed, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
+    rows = TypedRows(typed, options.columns, str(wanted))
+    for batch in _batches(options, wanted):
+        for part in _good_sizes(batch):
+            yield rows.of(part)
+    rows.end()
 
 
 def _batches(options: ReadOptions, wanted: OffsetRange) -> Iterator[Any]:

@@ -19,9 +19,12 @@ from kconsumer.ranges.options import TRIGGER_OPTIONS, ReadOptions
 from kconsumer.spark import compat
 from kconsumer.spark.batch_planning import plan
 from kconsumer.spark.partition import RangePartition, read_partition
+from kconsumer.spark.pinned import read_pinned, write_pinned
 from kconsumer.spark.pruning import Pruning
 from kconsumer.spark.schema import spark_schema
 from kconsumer.spark.stream import UnlimitedStreamReader
+from kconsumer.spark.typed import Typed, decoders, sort_out
+from kconsumer.spark.typed import typed as make_typed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,65 +36,79 @@ _PUSHDOWN_WORKER: Final = "pyspark.sql.worker.data_source_pushdown_filters"
 class KconsumerDataSource(DataSource):
     """The data source ``kconsumer``: Kafka topics in batch and streaming, with the options of Spark's Kafka source.
 
-    The options are described in docs/spark.md. Those of Spark's own source mean here what they mean there.
+    The options are described in docs/spark.md. Those of Spark's own source mean here what they mean there. With
+    ``value.format`` or ``key.format`` values or keys are decoded, and the frame is typed.
 
     Raises:
         ConfigurationError: an option is missing, misspelt, contradicts another one, or has an invalid value.
+        RegistryError: the schema registry does not answer, or does not have the schema.
     """
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
-        self._read_options = ReadOptions.parse(options)
+        typed, others = sort_out(options)
+        self._read_options = ReadOptions.parse(others)
+        found = decoders(typed)
+        if self._read_options.checkpoint is not None:
+            pinned = read_pinned(self._read_options.checkpoint) if found else {}
+            for decoder in found.values():
+                decoder.remember(pinned)
+        self._typed = make_typed(found, typed, self._read_options.subscription.topics)
+        self._newest = {subject: schema for decoder in found.values() for subject, schema in decoder.known().items()}
 
     @classmethod
     def name(cls) -> str:
         return "kconsumer"
 
     def schema(self) -> StructType:
-        return spark_schema(self._read_options.columns)
+        columns = self._read_options.columns
+        return spark_schema(columns) if self._typed is None else self._typed.spark_schema(columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         self._check(schema)
         main = getattr(sys.modules.get("__main__"), "__spec__", None)
         pushdown = _PUSHDOWN_WORKER in sys.modules or getattr(main, "name", "") == _PUSHDOWN_WORKER
-        return _PruningReader(self._read_options) if pushdown else _RangeReader(self._read_options)
+        return (_PruningReader if pushdown else _RangeReader)(self._read_options, self._typed)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         self._check(schema)
+        if self._read_options.checkpoint is not None:
+            write_pinned(self._read_options.checkpoint, self._newest)
         if compat.has_admission_control():
             from kconsumer.spark.limited_stream import LimitedStreamReader
 
-            return LimitedStreamReader(self._read_options)
+            return LimitedStreamReader(self._read_options, self._typed)
         for option in TRIGGER_OPTIONS:
             if option in self._read_options.given:
                 raise configuration_error(f"option {option} needs PySpark 4.2 or newer, which asks a source how much a "
                                           f"trigger may read; this is {compat.VERSION}")
-        return UnlimitedStreamReader(self._read_options)
+        return UnlimitedStreamReader(self._read_options, self._typed)
 
     def _check(self, schema: StructType) -> None:
         if schema != self.schema():
-            raise configuration_error(f"the schema of a Kafka topic is fixed: {self.schema().simpleString()}")
+            raise configuration_error(f"the options fix the schema of the frame: {self.schema().simpleString()}")
 
 
 class _RangeReader(DataSourceReader):
     """A batch read."""
 
-    def __init__(self, options: ReadOptions) -> None:
+    def __init__(self, options: ReadOptions, typed: Typed | None) -> None:
         self._options = options
+        self._typed = typed
         options.batch_bounds()  # what is wrong with them is known without a broker
 
     def partitions(self) -> list[InputPartition]:
         return [RangePartition(found) for found in plan(self._options)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_partition(self._options, partition)
+        return read_partition(self._options, partition, self._typed)
 
 
 class _PruningReader(_RangeReader):
     """A batch read whose filters shorten the ranges (``spark.sql.python.filterPushdown.enabled``)."""
 
-    def __init__(self, options: ReadOptions) -> None:
-        super().__init__(options)
+    def __init__(self, options: ReadOptions, typed: Typed | None) -> None:
+        super().__init__(options, typed)
         self._pruning = Pruning()
 
     def pushFilters(self, filters: list[Any]) -> Iterable[Any]:

@@ -21,6 +21,7 @@ from kconsumer.ranges.planning import option_of, ranges_between, split, with_gon
 from kconsumer.spark.followed import followed
 from kconsumer.spark.initial_offsets import initial_offsets
 from kconsumer.spark.partition import RangePartition, read_partition
+from kconsumer.spark.typed import Typed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
 class StreamReader(DataSourceStreamReader):
     """The methods that every PySpark calls."""
 
-    def __init__(self, options: ReadOptions) -> None:
+    def __init__(self, options: ReadOptions, typed: Typed | None = None) -> None:
         self._options = options
+        self._typed = typed
         self._start = options.stream_start()
         self._reader = OffsetReader(options)
         self._group = GroupProgress(options)
@@ -47,7 +49,7 @@ class StreamReader(DataSourceStreamReader):
 
     def __getstate__(self) -> dict[str, Any]:
         """The state for read(). Every task gets a copy, which must not depend on data of the driver."""
-        return {"_options": self._options}
+        return {"_options": self._options, "_typed": self._typed}
 
     # ---- Spark's calls
 
@@ -70,7 +72,7 @@ class StreamReader(DataSourceStreamReader):
         return [RangePartition(part) for part in parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_partition(self._options, partition)
+        return read_partition(self._options, partition, self._typed)
 
     def commit(self, end: dict[str, Any]) -> None:
         self._group.commit(Progress.from_json(end).offsets)
