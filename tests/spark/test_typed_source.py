@@ -285,6 +285,18 @@ def test_what_differs_from_sparks_functions(read: Read, kafka: KafkaCluster, top
     strict = read(subscribe=topic, value__format="json", value__schema=ddl)
     assert rows_of(strict.select("offset", "value.s", "bad_record.field"))[0] == (0, None, "i")
     assert rows_of(strict.select(f.col("bad_record").isNotNull().alias("bad"), "offset")) == [(True, 0), (True, 1)]
+    topic = values(kafka, topic_name(), [b'{"t": "2013-01-01 05:00:00"}'])
+    session = loose.sparkSession
+    before = session.conf.get("spark.sql.session.timeZone")
+    session.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        here = read(subscribe=topic).select(f.from_json(f.col("value").cast("string"), "t TIMESTAMP").alias("v"))
+        ours = read(subscribe=topic, value__format="json", value__schema="t TIMESTAMP")
+        assert [frame.select(f.unix_seconds("v.t")).first()[0]
+                for frame in (here, ours.withColumnRenamed("value", "v"))] \
+            == [1356984000, 1357016400]
+    finally:
+        session.conf.set("spark.sql.session.timeZone", before)
 
     nanos = json.dumps({"type": "record", "name": "N", "fields": [
         {"name": "t", "type": {"type": "long", "logicalType": "timestamp-nanos"}}]})

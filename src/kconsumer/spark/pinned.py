@@ -47,10 +47,12 @@ def write_pinned(checkpoint: str, newest: Mapping[str, RegistrySchema]) -> None:
     Raises:
         ConfigurationError: the file cannot be written.
     """
+    if not newest:
+        return
     try:
         system, path = located(checkpoint)
         folder = path.rstrip("/")
-        if not newest or system.get_file_info(f"{folder}/{_FILE}").type == fs.FileType.File:
+        if system.get_file_info(f"{folder}/{_FILE}").type == fs.FileType.File:
             return
         system.create_dir(folder, recursive=True)
         new = f"{folder}/.{_FILE}.{uuid.uuid4().hex}"
