@@ -2,7 +2,7 @@
 
 Owns: the demo: it loads the topic, ingests it, reads the table back with engines that did not write it, and compares
 every record with the source. Threads: one; Spark, worker processes and the embedded cluster have theirs. Never:
-installs anything (`make demo` does), leaves a topic or a file behind unless asked to.
+installs anything (`make demo` does), keeps a topic or a file unless asked to.
 
 Exits with 0 when everything agrees, with 1 and the differences when not.
 """
@@ -68,7 +68,7 @@ console = Console(width=None if sys.stdout.isatty() else 110)
 
 @dataclass
 class Totals:
-    """What is compared per carrier. The checksum is the sum of the CRC-32 of every record's JSON."""
+    """The comparison per carrier. The checksum is the sum of the CRC-32 of every record's JSON."""
 
     flights: int = 0
     distance: int = 0

@@ -43,7 +43,7 @@ class TypedColumn:
 
 @dataclass(frozen=True)
 class Typed:
-    """What becomes of keys and values. Travels to the executors."""
+    """How keys and values are decoded. Travels to the executors."""
 
     value: TypedColumn | None
     key: TypedColumn | None
@@ -107,7 +107,7 @@ def decoders(options: Mapping[str, str]) -> dict[str, RegistryDecoder[Any]]:
 
 def typed(found: Mapping[str, RegistryDecoder[Any]], options: Mapping[str, str],
           topics: tuple[str, ...]) -> Typed | None:
-    """What the decoders make of keys and values; None where there are no decoders.
+    """The typed columns of these decoders; None where there are no decoders.
 
     Args:
         found: of decoders().
