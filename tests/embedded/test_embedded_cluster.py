@@ -15,7 +15,7 @@ import pytest
 from kconsumer.testing import ClusterError, EmbeddedCluster
 from kconsumer.testing._probe import metadata
 
-FETCH, METADATA, FIND_COORDINATOR, API_VERSIONS = 1, 3, 10, 18
+PRODUCE, FETCH, METADATA, FIND_COORDINATOR, API_VERSIONS = 0, 1, 3, 10, 18
 NOT_LEADER = 6
 
 
@@ -43,6 +43,14 @@ def test_records_come_back(cluster: EmbeddedCluster) -> None:
     places = cluster.produce("t", [b"a", ("k", "b"), {"value": b"c", "headers": [("h", b"1")]}])
     assert places == [(0, 0), (0, 1), (0, 2)]
     assert consume(cluster, "t", 3) == [b"a", b"b", b"c"]
+
+
+def test_records_keep_their_order_when_a_request_is_repeated(cluster: EmbeddedCluster) -> None:
+    """Tests count on it: the offset tells the record."""
+    cluster.create_topic("t")
+    cluster.push_request_errors(PRODUCE, [NOT_LEADER, 0, NOT_LEADER])
+    places = cluster.produce("t", [b"%d" % n for n in range(100)], {"batch.num.messages": 5, "retry.backoff.ms": 50})
+    assert places == [(0, n) for n in range(100)]
 
 
 def test_topics_and_watermarks(cluster: EmbeddedCluster) -> None:

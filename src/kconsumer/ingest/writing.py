@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Final
@@ -127,7 +128,8 @@ class FileWriter:
 
     def _write(self, values: _Values, rows: pa.Table) -> None:
         opened = self._open.get(values) or self._begin(values)
-        opened.writer.write_table(rows, row_group_size=max(rows.num_rows, 1))
+        with self._naming(opened.name):
+            opened.writer.write_table(rows, row_group_size=max(rows.num_rows, 1))
         if opened.sink.tell() >= self._options.target_bytes:
             self._finish(values)
 
@@ -144,11 +146,20 @@ class FileWriter:
         self._open[values] = _Open(name, sink, writer)
         return self._open[values]
 
+    @contextmanager
+    def _naming(self, name: str) -> Iterator[None]:
+        """An error of the file system says which file it is about."""
+        try:
+            yield
+        except OSError as error:
+            raise OSError(error.errno, error.strerror or str(error), self._target.path(name)) from error
+
     def _finish(self, values: _Values) -> None:
         opened = self._open.pop(values)
-        opened.writer.close()
-        size = opened.sink.tell()
-        opened.sink.close()
+        with self._naming(opened.name):
+            opened.writer.close()
+            size = opened.sink.tell()
+            opened.sink.close()
         found = opened.writer.writer.metadata
         partition = tuple((name, value_text(value)) for name, value in zip(self._partition_by, values, strict=True))
         self._done.append(FileEntry(opened.name, found.num_rows, size, partition, statistics(found)))

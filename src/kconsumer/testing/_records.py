@@ -41,9 +41,13 @@ def _arguments(record: Record) -> dict[str, Any]:
 def produce(
     bootstrap_servers: str, topic: str, records: Iterable[Record], config: Mapping[str, Any], timeout_s: float
 ) -> list[tuple[int, int]]:
-    """Write records and wait until all are acknowledged; returns each one's (partition, offset) in their order."""
+    """Write records and wait until all are acknowledged; returns each one's (partition, offset) in their order.
+
+    Idempotent, since a request that is repeated would else come after later ones: a new topic has no leader yet.
+    """
     producer = confluent("confluent_kafka").Producer(
-        {"bootstrap.servers": bootstrap_servers, "acks": "all", "linger.ms": 5, **config}
+        {"bootstrap.servers": bootstrap_servers, "acks": "all", "linger.ms": 5, "enable.idempotence": True,
+         **config}
     )
     places: list[tuple[int, int]] = []
     failures: list[Any] = []
