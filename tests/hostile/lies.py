@@ -157,9 +157,9 @@ class BytesLie:
         body = bytearray(codecs.encode(question.api + "Response", question.version, answer))
         for place, mask in self.flips:
             at = int(place * (len(body) - 1))
-            if at > 2:  # most begin with throttle_time_ms, which is obeyed for minutes
+            if at > 3:  # most begin with throttle_time_ms, which is obeyed for minutes
                 body[at] ^= mask
-        return bytes(body[:int(self.keep * len(body))]) + self.tail
+        return bytes(body[:max(int(self.keep * len(body)), 4)]) + self.tail
 
 
 @dataclass(frozen=True)

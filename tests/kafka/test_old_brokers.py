@@ -44,7 +44,7 @@ def records():
 
 def put(cluster, topic, codec, what):
     """Write in the format of the broker's time, in batches of several records, by a producer that knows it."""
-    cluster.produce(topic, what, {"compression.type": codec, "linger.ms": 50})
+    cluster.produce(topic, what, {"compression.type": codec, "linger.ms": 50, "enable.idempotence": False})
 
 
 def read_all(cluster, topic, count, **more):
@@ -127,7 +127,7 @@ def test_times(oldest, topic_name, form):
     topic = topic_name()
     oldest.create_topic(topic, config={"message.format.version": FORMATS[form]})
     oldest.produce(topic, [{"value": b"x", "timestamp": START + 1000 * i} for i in range(10)],
-                   {"batch.num.messages": 1})
+                   {"batch.num.messages": 1, "enable.idempotence": False})
     with open_reader(oldest, topic, [0]) as consumer:
         (found,) = consumer.offsets_for_times([TopicPartition(topic, 0, START + 3500)], PATIENCE)
         assert found.error is None

@@ -107,7 +107,7 @@ cdef class CoordinatorRequestManager(RequestManager):
             self.delegate.network.disconnect(response.node_id, request.channel, now_ms)
             self.state.on_failure(now_ms, dereference(self.backoff), self.jitter)
             return
-        if message.throttle_time_ms > 0:
+        if reader.ok() and message.throttle_time_ms > 0:
             self.delegate.network.throttle(response.node_id, message.throttle_time_ms, now_ms)
         if response.version < 4:
             found.node_id = message.node_id

@@ -135,8 +135,8 @@ class EmbeddedCluster:
         """Write records through confluent_kafka's producer and wait for all acknowledgements.
 
         A record is its value, a (key, value) pair, or a mapping with any of ``key``, ``value``, ``headers``,
-        ``partition`` and ``timestamp`` (ms). ``config`` is the producer's. Returns the (partition, offset) of each
-        record in the order given.
+        ``partition`` and ``timestamp`` (ms). ``config`` is the producer's, which is
+        idempotent by default. Returns the (partition, offset) of each record in the order given.
         """
         return _records.produce(self.bootstrap_servers, topic, records, config or {}, timeout_s)
 

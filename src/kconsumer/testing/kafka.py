@@ -294,8 +294,9 @@ class KafkaCluster:
         """Write records through confluent_kafka's producer (the ``[testing]`` extra) and wait for all acknowledgements.
 
         A record is its value, a (key, value) pair, or a mapping with any of ``key``, ``value``, ``headers``,
-        ``partition`` and ``timestamp`` (ms). ``config`` is the producer's. Returns the (partition, offset) of each
-        record in the order given. Raises ClusterError when one is refused or the time is over.
+        ``partition`` and ``timestamp`` (ms). ``config`` is the producer's, which is
+        idempotent by default. Returns the (partition, offset) of each record in the order given. Raises ClusterError
+        when one is refused or the time is over.
         """
         return _records.produce(self.bootstrap_servers, topic, records, config or {}, timeout_s)
 

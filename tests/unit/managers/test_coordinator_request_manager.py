@@ -17,6 +17,8 @@ from scripted_group import (
     Group,
 )
 
+from kconsumer._core.protocol import protocol_testing as wire
+
 INVALID_GROUP_ID = 24
 
 
@@ -286,3 +288,16 @@ def test_throttled(group):
     assert group.requests(OFFSET_COMMIT) == []
     group.advance(500)
     assert len(group.requests(OFFSET_COMMIT)) == 1
+
+
+def test_an_error_that_is_cut_off_does_not_throttle(group):
+    group.network.set_version(FIND_COORDINATOR, 0, 2)
+    group.commit(("t", 0, 5))
+    group.turn()
+    whole = wire.encode("FindCoordinatorResponse", 2, {
+        "throttle_time_ms": 300_000, "error_code": NOT_AVAILABLE, "error_message": b"later", "node_id": -1, "host": b"",
+        "port": -1})
+    group.network.answer(group.one(FIND_COORDINATOR)["id"], whole[:8])
+    group.turn()
+    group.advance(1200)
+    assert len(group.requests(FIND_COORDINATOR)) == 1
