@@ -24,6 +24,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 CLEAN: Final = (
     "CONTRIBUTING.md", "SECURITY.md", "src/kconsumer/**/*.py", "src/pytest_kconsumer/**/*.py", "examples/*.py",
     "tools/*.py", "README.md", "docs/*.md",
+    "src/_core/base/*.[hp]*", "src/_core/events/*.[hp]*",
 )
 MOST_WORDS: Final = 30  # of a sentence in a page; prose under 25 reads best, so this leaves room for names
 

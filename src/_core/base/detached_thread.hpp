@@ -1,4 +1,4 @@
-// Owns: starting a thread that nobody joins, and its hold on what it works on. Threads: any. Never: gives it a signal.
+// Owns: starting a thread that is never joined, and its reference to its work. Threads: any. Never: sends it a signal.
 #pragma once
 #include <pthread.h>
 

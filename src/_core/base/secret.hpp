@@ -1,6 +1,6 @@
-// Owns: Secret, bytes that nobody else may read: passwords, tokens, and every message made of them.
-// Threads: any (a value). Never: leaves a copy behind: whatever it held is wiped before the memory is given back, and
-// it is never printed.
+// Owns: Secret, bytes that must not leak: passwords, tokens, and every message made of them.
+// Threads: any (a value). Never: leaves a copy of its bytes: it wipes them before it gives the memory back, and it is
+// never printed.
 #pragma once
 #include <openssl/crypto.h>
 

@@ -1,4 +1,4 @@
-"""Owns: what completed events answer, and what is known of a partition, as plain tuples for the Python layer.
+"""Owns: the results of completed events, and the known data of a partition, as plain tuples for the Python layer.
 
 Threads: A. Never: looks at an event that has not ended.
 """
@@ -95,7 +95,7 @@ cdef object tell_commit(on_commit, BackgroundEvent& event, BackgroundEventQueue*
 
 
 cdef object answer_of(ApplicationEvent* event):
-    """What an event answers that has ended well; None where its end is all."""
+    """The result of an event that has ended well; None for a kind of event without a result."""
     if event.type == EVENT_TOPIC_METADATA:
         return metadata_tuple(<TopicMetadataEvent*>event)
     if event.type == EVENT_LIST_OFFSETS:

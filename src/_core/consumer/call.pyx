@@ -1,4 +1,4 @@
-"""Owns: Question, what a call (kconsumer/data/call.py) yields while brokers are asked.
+"""Owns: Question, which a call (kconsumer/data/call.py) yields while it waits for an answer of the brokers.
 
 Threads: A; N completes the event. Never: waits itself (ConsumerCore.run does with poll(2), kconsumer.aio on the loop).
 """
@@ -9,7 +9,7 @@ from kconsumer.errors import exception_for
 
 
 cdef class Question:
-    """What brokers were asked."""
+    """A question to the brokers, as the event that N completes."""
 
     def __dealloc__(self):
         if self.event != NULL:

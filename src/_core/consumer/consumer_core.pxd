@@ -19,8 +19,8 @@ cdef class ConsumerCore(ConsumerParts):
     cdef bint closed                           # thread: A
     cdef object callback_lock                  # thread: A
     cdef list told                             # thread: A (consumer errors that poll hands out before records)
-    cdef list told_taken                       # thread: A (those that a running consume has taken)
-    cdef set topics_seen                       # thread: A (topics of which a partition was ever assigned)
+    cdef list told_taken                       # thread: A (the errors that a running consume has taken)
+    cdef set topics_seen                       # thread: A (topics with a partition that was ever assigned)
     cdef object fatal                          # thread: A (the KafkaError that ended this consumer)
     cdef bint fatal_told                       # thread: A (a call has given it)
     cdef public bint on_loop                   # thread: A (an event loop watches `wakeup`: questions end there too)

@@ -1,6 +1,6 @@
 """Owns: ConsumerCore, the edge between Python and everything below: it takes records, waits, closes.
 
-thread: A. `poll`, `consume`, `consume_batch`, iteration and `close` are exclusive; all else may come from any thread.
+thread: A. `poll`, `consume`, `consume_batch`, iteration and `close` are exclusive; others may come from any thread.
 Never: blocks with the GIL held, waits for N while records are at hand. The public face with its callbacks and types is
 kconsumer/consumer, a subclass.
 """
@@ -128,7 +128,7 @@ cdef class ConsumerCore(ConsumerParts):
         return 0
 
     def _callbacks(self, uint32_t bits):
-        """A call: what the attention word says is to be told to the application."""
+        """A call: run every callback that the bits of the attention word ask for."""
         if bits & <uint32_t>ATTENTION_EVENTS:
             yield from self._serving()
         if bits & (<uint32_t>ATTENTION_REBALANCE | <uint32_t>ATTENTION_COMMIT):
@@ -163,7 +163,7 @@ cdef class ConsumerCore(ConsumerParts):
         self.run(self._serving())
 
     def _serving(self):
-        """The call behind _serve()."""
+        """The call that _serve() runs."""
         if not self.callback_lock.acquire(False):
             return
         try:
@@ -261,7 +261,7 @@ cdef class ConsumerCore(ConsumerParts):
         cdef bint on_loop = self.on_loop
         answer = failure = None
         while True:
-            # A question that is waited for here ends on a descriptor that nobody else watches.
+            # A question that waits here ends on a descriptor that no other thread watches.
             self.on_loop = False
             try:
                 step = call.send(answer) if failure is None else call.throw(failure)
@@ -726,7 +726,7 @@ cdef class ConsumerCore(ConsumerParts):
         self.run(self._closing_call(timeout))
 
     def _closing_call(self, timeout):
-        """The call behind close()."""
+        """The call that close() runs."""
         cdef Question end
         cdef int64_t deadline, timeout_us = DEFAULT_CLOSE_MS * 1000
         failure = None

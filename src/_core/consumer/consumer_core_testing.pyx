@@ -1,4 +1,4 @@
-"""Owns: faces on a ConsumerCore whose loop is stepped by hand: questions that do not wait, the end of the loop, and
+"""Owns: access to a ConsumerCore whose loop a test steps by hand: questions that do not wait, the end of the loop, and
 what the network thread knows of a partition.
 
 Threads: the test's own, which plays both A and N. Never: part of the consumer, used on one whose thread runs.
@@ -41,7 +41,7 @@ cdef int64_t deadline(ConsumerCore core, timeout_ms):
 
 
 def ask_topics(ConsumerCore core not None, topics=None, timeout_ms=None):
-    """What list_topics posts."""
+    """Post the event of list_topics."""
     cdef TopicMetadataEvent* event = new TopicMetadataEvent(deadline(core, timeout_ms))
     cdef Question question = Question()
     if topics is not None:
@@ -56,7 +56,7 @@ def ask_topics(ConsumerCore core not None, topics=None, timeout_ms=None):
 
 
 def ask_offsets(ConsumerCore core not None, queries, timeout_ms=None):
-    """What get_watermark_offsets and offsets_for_times post: queries are (topic, partition, timestamp)."""
+    """Post the event of get_watermark_offsets and offsets_for_times: queries are (topic, partition, timestamp)."""
     cdef ListOffsetsEvent* event = new ListOffsetsEvent(deadline(core, timeout_ms))
     cdef Question question = Question()
     cdef OffsetQuery query
@@ -72,12 +72,12 @@ def ask_offsets(ConsumerCore core not None, queries, timeout_ms=None):
 
 
 def share_memory(ConsumerCore core not None, ScriptedNetwork network not None):
-    """What the script answers lies in the consumer's own pool, as with sockets, and counts against its bound."""
+    """Put the script's responses into the consumer's own pool, as with sockets; they count against its bound."""
     network.use_pool(core.pool)
 
 
 def close_sessions(ConsumerCore core not None):
-    """What the loop does first when it is told to close."""
+    """Run the loop's first step of closing."""
     core.fetch_sender.poll_on_close(core.clock.now_ms())
 
 
@@ -90,7 +90,7 @@ def set_session_epoch(ConsumerCore core not None, int32_t node, int32_t epoch):
 
 
 def starve(ConsumerCore core not None):
-    """The fetcher stands still for want of room, as far as the application can tell."""
+    """Make the fetcher stop for lack of room, as far as the application can see."""
     core.config.buffer_memory.store(1)
     core.pool.starved.store(True)
 
@@ -104,12 +104,12 @@ def tell_error(ConsumerCore core not None, int32_t code):
 
 
 def end_loop(ConsumerCore core not None):
-    """What the loop does last: whatever waits fails."""
+    """Run the loop's last step: every waiting call fails."""
     core.network_thread.end()
 
 
 def run_out_of_memory(ConsumerCore core not None):
-    """What happens on the network thread after std::bad_alloc."""
+    """Run the network thread's reaction to std::bad_alloc."""
     core.network_thread.out_of_memory()
 
 
@@ -159,7 +159,7 @@ def turn_without_settling(ConsumerCore core not None):
 
 
 def attend_with_records_in_hand(ConsumerCore core not None):
-    """What consume() does between two takes: whether it must return first."""
+    """Whether consume() must return before its next take, as it checks between two takes."""
     return core.attend(True) != 0
 
 
@@ -191,7 +191,7 @@ def touched(ConsumerCore core not None):
 
 
 cdef class Idle:
-    """What a call notes when it sleeps, by the consumer's clock."""
+    """Plays a call that falls asleep and wakes up, on the consumer's clock."""
     cdef ConsumerCore core
 
     def __cinit__(self, ConsumerCore core not None):
@@ -205,10 +205,10 @@ cdef class Idle:
 
 
 def network_thread_of(ConsumerCore core not None):
-    """For a test that looks at it after the consumer has gone."""
+    """For a test that looks at the thread after the consumer has gone."""
     return core.network_thread
 
 
 def stop_asked(ConsumerNetworkThread thread not None):
-    """Whether somebody has asked it to stop, to join it then."""
+    """Whether the thread has been asked to stop, which comes before the join."""
     return thread.stop_now.load()

@@ -1,6 +1,6 @@
 """Owns: ConsumerNetworkThread, the loop that does everything a consumer does in the background.
 
-thread: N runs run(); start and join are called on the application's thread. Never: takes the GIL, waits but in the
+thread: N runs run(); start and join are called on the application's thread. Never: takes the GIL, waits outside the
 network's poll, decodes more than a slice between two turns.
 """
 cimport cython
@@ -33,10 +33,10 @@ cdef class ConsumerNetworkThread:
             return
         if self.fetch_sender.positions.subscription.has_changes.load():
             self.fetch_sender.positions.adopt(now_ms)
-        # The group first: what it revokes or starts is seen by the fetcher in this turn.
+        # The group first: the fetcher sees in this turn what the group revokes or starts.
         wait = self._poll_group(now_ms) if self.has_group else INT64_MAX
         wait = min(wait, min(self.offsets.poll(now_ms), self.fetch_sender.poll(now_ms)))
-        # After those that ask it for news, so that it asks in this turn.
+        # After every manager that asks it for news, so that it sends the request in this turn.
         wait = min(wait, self.metadata.poll(now_ms))
         self.decoder.take_over()
         decodes = self.decoder.network_decodes(&wait)
@@ -71,7 +71,7 @@ cdef class ConsumerNetworkThread:
 
     cdef int64_t _poll_group(self, int64_t now_ms) noexcept nogil:
         """Membership before its protocol's manager, which acts on its state; the coordinator last: all ask for it."""
-        # Statements of their own: Cython evaluates the second argument of min() first.
+        # Separate statements: Cython evaluates the second argument of min() first.
         cdef int64_t wait = self.membership.poll(now_ms)
         wait = min(wait, self.protocol.poll(now_ms))
         wait = min(wait, self.commits.poll(now_ms))
@@ -155,7 +155,7 @@ cdef class ConsumerNetworkThread:
             self.processor.closing.complete(Status())
 
     cdef void out_of_memory(self) noexcept nogil:
-        """std::bad_alloc on N: tell the application, allocating nothing; the loop is over, and nobody waits for it."""
+        """std::bad_alloc on N: tell A without allocating. The loop is over; no thread waits for it."""
         self.background.attention.set(ATTENTION_FATAL)
         self.background.force_wake()
         self.application.close()

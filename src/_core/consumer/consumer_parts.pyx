@@ -1,7 +1,7 @@
 """Owns: ConsumerParts, the parts of a consumer: it builds and wires them, starts the network thread and ends it.
 
-thread: A, when a consumer is made and when it goes; the parts say themselves which thread runs them. Never: takes part
-in a call, drops a part while the thread runs, drops anything in the child of a fork that another thread may have been
+thread: A, when a consumer is made and when it goes; each part states which thread runs it. Never: takes part in a
+call, drops a part while the thread runs, drops anything in the child of a fork that another thread may have been
 changing in the parent.
 """
 cimport cython
@@ -32,7 +32,7 @@ cdef void room_in_buffer(void* network) noexcept nogil:
 
 @cython.no_gc
 cdef class ConsumerParts:
-    """What a consumer is made of; ConsumerCore works with it."""
+    """The parts of a consumer; ConsumerCore works with them."""
 
     def __cinit__(self, *args, **kwargs):
         self.clock = Clock()

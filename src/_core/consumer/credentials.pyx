@@ -1,7 +1,7 @@
-"""Owns: the way of user names, passwords and tokens from the application into the core.
+"""Owns: passing user names, passwords and tokens from the application into the core.
 
-thread: A, any. Never: keeps one: the bytes go straight into a SaslCredentials, which wipes them; checks or obtains one
-(kconsumer/config/sasl.py).
+thread: A, any. Never: keeps a secret: the bytes go straight into a SaslCredentials, which wipes them; checks or obtains
+one (kconsumer/config/sasl.py does).
 """
 from kconsumer._core.base.cpp cimport int64_t, pair, string, vector
 from kconsumer._core.base.secret cimport Secret, put_secret
@@ -20,7 +20,7 @@ cdef NetworkClient client_of(ConsumerCore core):
 
 
 def give_password(ConsumerCore core not None, str username not None, str password not None):
-    """For the connections that are made, and those that authenticate anew, from now on."""
+    """Set user name and password of the connections that are made, or authenticate again, from now on."""
     cdef NetworkClient client = client_of(core)
     put_password(credentials_of(client.config.security.sasl), username, password)
     client.wakeup()
@@ -42,8 +42,8 @@ def give_token(ConsumerCore core not None, str token not None, dict extensions n
 
 
 def token_failed(ConsumerCore core not None, str why not None):
-    """No token could be had: connections fail by `why` until one is given, oauth_cb is asked again in a while, and
-    error_cb is told wherever callbacks are served."""
+    """No token is available: connections fail with `why` until one is given, oauth_cb is called again after a while,
+    and error_cb is called wherever callbacks are served."""
     cdef NetworkClient client = client_of(core)
     cdef BackgroundEvent event
     event.type = BACKGROUND_ERROR

@@ -1,7 +1,7 @@
 // Owns: DecodeGate, which lets either the network thread or a waiting application decode, one at a time.
-// Threads: shared: `decoding` is held by whoever decodes, `mutex` guards queue and failures; the rest is atomics.
-// Never: decides who decodes (ConsumerNetworkThread and FetchDecoder do), blocks one on the other: who finds the gate
-// taken goes on with something else.
+// Threads: shared: the decoding side holds `decoding_`, `mutex_` guards queue and failures; the rest is atomics.
+// Never: chooses which side decodes (ConsumerNetworkThread and FetchDecoder do), makes one side wait for the other: a
+// side that finds the gate taken does something else.
 #pragma once
 #include <atomic>
 #include <cstdint>

@@ -196,7 +196,7 @@ cdef class DecodedBatch:
         return schema_of(fields), self.array_of(fields)
 
     def __arrow_c_stream__(self, requested_schema=None):
-        """Arrow's PyCapsule interface: capsule of a stream of one array. Each call makes a stream of its own.
+        """Arrow's PyCapsule interface: capsule of a stream of one array. Each call makes a new stream.
 
         Args:
             requested_schema: as for :meth:`__arrow_c_array__`.

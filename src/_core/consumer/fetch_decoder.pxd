@@ -1,5 +1,5 @@
-# FetchDecoder: fetched bytes → columns → FetchBuffer, in bounded slices. thread: N, or A while it waits; D stands for
-# whichever of the two has passed the gate.
+# FetchDecoder: fetched bytes → columns → FetchBuffer, in bounded slices. thread: N, or A while it waits; D is the one
+# of the two that has passed the gate.
 from kconsumer._core.base.clock cimport Clock
 from kconsumer._core.base.cpp cimport atomic, deque, int32_t, int64_t, uint32_t, vector
 from kconsumer._core.base.status cimport Status
@@ -38,11 +38,11 @@ cdef class FetchDecoder:
     cdef vector[FetchEntry] entries           # shared: gate (not yet published)
     cdef deque[InflateAhead*] ahead           # thread: N (references; what may be inflated ahead, in order)
     cdef atomic[int64_t] inflated_ahead       # written by D and N: bytes that lie inflated ahead
-    cdef atomic[bint] ahead_paused            # written by D and N: N stopped since enough of them do
+    cdef atomic[bint] ahead_paused            # written by D and N: N stopped because there are enough of them
     cdef bint awaits                          # shared: gate (the last step met a batch that N is inflating)
     cdef atomic[bint] progressed              # written by D: the last step did something
     cdef atomic[bint] blocked                 # written by D: the last step ended for want of room
-    cdef atomic[bint] network_first           # N sets it, D ends it: N decodes what it received last, whoever waits
+    cdef atomic[bint] network_first           # N sets it, D ends it: N decodes its latest responses, even if A waits
     cdef atomic[bint] few                     # written by N: what it received last is decoded in microseconds
     cdef AssistResult assisted                # thread: A (what the wait that runs has decoded)
     cdef bint armed                           # thread: A (the wait that runs has asked N for a wakeup)

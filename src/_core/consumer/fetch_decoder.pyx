@@ -1,19 +1,19 @@
-"""Owns: FetchDecoder, which turns what FetchSender received into columns and publishes them to the FetchBuffer.
+"""Owns: FetchDecoder: decodes the responses that FetchSender received into columns, and publishes them to FetchBuffer.
 
-thread: N, or A while it waits for records: whoever passes the DecodeGate. Never: decodes more than its budget in one
-step, decodes while memory is over its bound and the application has something to take, hands out data of a partition
-whose position has moved, changes what is N's while A decodes (a failure is put down for N to settle).
+thread: N, or A while it waits for records; the thread that passes the DecodeGate decodes. Never: decodes more than its
+budget in one step, decodes while memory is over its bound and the application has something to take, hands out data of
+a partition whose position has moved, changes N's data while A decodes (it notes a failure, and N acts on it).
 
-Who decodes: an application that waits in an exclusive call has nothing else to do, and N goes on receiving meanwhile.
-While the application works on what it was given, N decodes ahead of it. The bytes of one response are mostly worth
-several steps, and an application that takes whole batches comes back within microseconds: so N leaves it that long.
+Which thread decodes: an application that waits in an exclusive call has nothing else to do, and N goes on receiving.
+While the application processes its records, N decodes ahead of it. Most responses take several steps to decode, and
+an application that takes whole batches comes back within microseconds: N waits that long before it decodes.
 
-What was encrypted N decodes first, where nothing is there to be received: it comes in records of 16 KiB, at the pace of
-a broker's one thread, and N would sleep between them. The application would be woken for it onto a core that somebody
-else may need. Where N has not come to it before the next response is here, there is work for both.
+N decodes encrypted responses first while there is nothing to receive. They come in records of 16 KiB, at the pace of
+one thread of a broker, and N would sleep between them. Waking the application instead would put it onto a core that
+another process may need. If the next response arrives before N has decoded them, there is work for both threads.
 
-What is compressed keeps both busy: while the application decodes, N inflates the batches before it (InflateAhead).
-Where it catches up with the one that N is at, it inflates the next one itself.
+Compressed responses keep both threads busy: while the application decodes, N inflates the batches that come next
+(InflateAhead). Where the application reaches the batch that N is inflating, it inflates the next one itself.
 """
 cimport cython
 
@@ -44,11 +44,11 @@ from kconsumer._core.state.partition_state cimport PartitionState
 cdef enum:
     MAX_ROWS = 32768
     SLICE_BYTES = 1048576
-    # How long after its wait the application may be expected back.
+    # For this time after its wait the application is expected back.
     BACK_SOON_US = 200
-    # Received at once: so little that it is decoded in microseconds.
+    # At most this much in one turn is decoded in microseconds.
     FEW_BYTES = 65536
-    # Inflated ahead of whoever decodes, at most, in bytes that still lie in the CPU's cache when they are walked.
+    # At most this much is inflated ahead of the decoding thread, so that the CPU's cache still holds it then.
     MOST_AHEAD_BYTES = 2 << 20
 
 
@@ -75,10 +75,10 @@ cdef class FetchDecoder:
         if self.columns != NULL:
             self.columns.release()
 
-    # ---- N: who decodes
+    # ---- N: which thread decodes
 
     cdef void take_over(self) noexcept nogil:
-        """What FetchSender has received may be decoded from now on; an application that waits is told."""
+        """Hand the received responses to the decoder; wake a waiting application unless N decodes them first."""
         cdef size_t i
         cdef size_t length = 0
         cdef bint few
@@ -121,7 +121,7 @@ cdef class FetchDecoder:
     # ---- N: while the application decodes
 
     cdef void _offer(self, FetchedItem* item) noexcept nogil:
-        """Whatever is compressed may be inflated by either."""
+        """Let either thread inflate the item's compressed batches."""
         cdef InflateAhead* ahead
         if item.kind != FETCHED_RECORDS or not InflateAhead.is_wanted(item.job.data, item.job.length):
             return
@@ -145,7 +145,7 @@ cdef class FetchDecoder:
             return False
         if self._is_far_ahead():
             self.ahead_paused.store(True)
-            # Once more: who has just walked some of it saw no flag.
+            # Look again: a decoder that took some of it just now did not see the flag.
             if self._is_far_ahead():
                 return False
         wait_ms[0] = 0
@@ -192,7 +192,7 @@ cdef class FetchDecoder:
             return False
         self.armed = True
         self.background.waiting.store(True)
-        # Once more: what came before the flag was raised has woken nobody.
+        # Look again: data that came before the flag was set has not woken A.
         self.assisted = self.assist()
         if (self.assisted != ASSIST_NOTHING or not self.buffer.empty()
                 or not self.background.attention.quiet_but(others)):
@@ -234,7 +234,7 @@ cdef class FetchDecoder:
         if self.counters.undecoded.load() > 0 and self.gate.left_to_application.exchange(False):
             self.sender.delegate.network.wakeup()
 
-    # ---- whoever has passed the gate
+    # ---- D: the thread that has passed the gate
 
     cdef void step(self, int64_t budget_bytes) noexcept nogil:
         """One slice: at most about budget_bytes of (inflated) records, then publish."""
@@ -257,7 +257,7 @@ cdef class FetchDecoder:
                 continue
             if self._must_wait():
                 blocked = True
-                # N is not told that what there was to take has been taken: the rest is left to the application.
+                # N does not learn that the application has taken its records: the application decodes the rest.
                 self.network_first.store(False)
                 break
             self.progressed.store(True)

@@ -134,7 +134,7 @@ cdef class FetchHandler:
                 self.ready.pop_front()
                 continue
             if entry.partition.paused.load() or entry.partition.parked > 0:
-                # Behind what is parked of it already, even if the pause has just ended: revalidate() brings all back.
+                # After its parked entries, even if the pause has just ended: revalidate() brings all of them back.
                 self._park()
                 continue
             if entry.kind != ENTRY_RECORDS:
@@ -214,7 +214,7 @@ cdef class FetchHandler:
         self._use(copy, self.opened_at)
 
     cdef void _use(self, const FetchEntry& entry, int32_t first_row) noexcept nogil:
-        """What commit() and rollback() need to know of an entry from first_row to its row."""
+        """Note what commit() and rollback() need to know of an entry from first_row to its row."""
         cdef Returned first
         first.partition = entry.partition
         first.offset = -1
@@ -264,7 +264,7 @@ cdef class FetchHandler:
             self.network.wakeup()
 
     cdef void drop_parked(self) noexcept nogil:
-        """What paused partitions hold would starve the others: forget it, to be fetched again after the pause.
+        """Drop the records of paused partitions, which would starve the others; they are fetched again after the pause.
 
         An event with no records before it stays: it would not come again.
         """
@@ -334,9 +334,9 @@ cdef class FetchHandler:
         self.returned.clear()
 
     cdef void mark_unprocessed(self) noexcept nogil:
-        """What the latest call returned may not have been processed: its partitions' `unprocessed_offset`.
+        """Set `unprocessed_offset` of the partitions whose records the latest call returned: they may not be processed.
 
-        Behind a poll its entry is open still: the fast path has nothing to note.
+        After a poll its entry is still open: the fast path has nothing to note.
         """
         cdef size_t i = self.returned.size()
         self.subscription.lock.lock()
@@ -344,7 +344,7 @@ cdef class FetchHandler:
             self.partition.unprocessed_offset = self.columns.offsets[self.row - 1]
             self.partition.unprocessed_leader_epoch = epoch_of(self.columns, self.row - 1)
         while i > 0:
-            # Backwards, that the first of a partition stands in the end.
+            # Backwards, so that the first offset of a partition is the one that stays.
             i -= 1
             self.returned[i].partition.unprocessed_offset = self.returned[i].offset
             self.returned[i].partition.unprocessed_leader_epoch = self.returned[i].leader_epoch
@@ -355,7 +355,7 @@ cdef class FetchHandler:
     cdef void begin(self, bint copies=False) noexcept nogil:
         """From here to commit() or rollback() no position moves.
 
-        `copies`: what the call returns does not refer to arenas, so those that are used up may be let go.
+        `copies`: the returned objects do not refer to arenas, so arenas that are used up may be released.
         """
         self.begin_call()
         if self.is_open:
@@ -388,7 +388,7 @@ cdef class FetchHandler:
         self.copies = False
 
     cdef void _fetch_again(self) noexcept nogil:
-        """Records whose arena was let go. What was fetched after them is stale then; events before them are not."""
+        """Fetch records again whose arena was released. Later records become stale then; events before them stay."""
         cdef FetchEntry* entry
         cdef uint64_t epoch
         cdef size_t i, j

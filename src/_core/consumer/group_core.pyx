@@ -1,7 +1,7 @@
 """Owns: GroupCore, the application's side of a consumer group: subscription, rebalances, stored offsets, commits.
 
 thread: A. Rebalances are served only by exclusive calls (poll, consume, consume_batch, close) and by unsubscribe();
-all else may come from any thread. Never: waits for a rebalance; the network thread goes on with it when the callback
+any thread may make every other call. Never: waits for a rebalance; the network thread goes on with it when the callback
 has been acknowledged. The callbacks themselves are called by kconsumer/consumer/group_consumer.py (`_on_rebalance`).
 """
 cimport cython
@@ -46,18 +46,18 @@ from kconsumer._core.managers.topic_patterns cimport TopicPatterns
 from kconsumer.errors import error_for, exception_for
 
 cdef enum:
-    LEAVE_LEAST_MS = 1000  # what close() allows for the last commits and the leave at least, however short its timeout
+    LEAVE_LEAST_MS = 1000  # close() allows this for the last commits and the leave, even if its timeout is shorter
 
 
 cdef class Rebalance:
-    """What a rebalance callback is about, for the calls that run it."""
+    """The subject of a rebalance callback, for the calls that run it."""
 
     def __dealloc__(self):
         release_states(self.states)
 
 
 cdef class AssignorQuestion:
-    """What the group's leader is asked, for the call that answers it."""
+    """The question to the group's leader, for the call that answers it."""
 
 
 @cython.no_gc
@@ -269,7 +269,7 @@ cdef class GroupCore(ConsumerCore):
         self.check_process()
 
     cdef int _find_states(self, const vector[TopicPartition]& partitions, vector[PartitionState*]& out) except -1:
-        """Those of the partitions that are assigned, with a reference each."""
+        """Find the assigned ones of the partitions, with a reference each."""
         cdef PartitionState* p
         cdef size_t i
         for i in range(partitions.size()):
@@ -279,7 +279,7 @@ cdef class GroupCore(ConsumerCore):
         return 0
 
     cdef int _standing(self, vector[PartitionState*]& states, vector[PartitionOffset]& out) except -1:
-        """What stands to be committed: the position after what was returned, or what was stored, where it has moved."""
+        """The offsets to commit, where they moved: the position after the returned records, or the stored offset."""
         cdef PartitionState* p
         cdef PartitionOffset found
         cdef int64_t offset = 0
@@ -344,7 +344,7 @@ cdef class GroupCore(ConsumerCore):
         for pattern in patterns:
             expressions.push_back(utf8(pattern))
         if not self.group.consumer_protocol:
-            # Matched on the network thread, which has nobody to tell.
+            # The network thread matches them, and has no caller to report an error to.
             status = matcher.set(expressions)
             if not status.ok():
                 raise exception_for(status.code, message_of(status.detail))
@@ -487,7 +487,7 @@ cdef class GroupCore(ConsumerCore):
     def _ask_commit(self, offsets, bint wait, bint notify):
         """Commit [(topic, partition, offset, leader epoch, metadata)], or what is stored (None).
 
-        Returns the Question whose answer is offset_tuples() of the result; None where nobody waits for it.
+        Returns the Question whose answer is offset_tuples() of the result; None if no caller waits for it.
         """
         cdef CommitEvent* event
         cdef PartitionOffset given

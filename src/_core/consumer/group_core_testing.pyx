@@ -1,5 +1,5 @@
-"""Owns: faces on a GroupCore whose network thread does not run: rebalance events put before the application, and what
-the application posts in answer.
+"""Owns: access to a GroupCore whose network thread does not run: rebalance events for the application, and the events
+that the application posts in answer.
 
 Threads: the test's own, which plays both A and N. Never: part of the consumer, used on one whose thread runs.
 """
@@ -71,7 +71,7 @@ def committed(GroupCore core not None, topic, partition, offset):
 
 
 def posted(GroupCore core not None, complete=True):
-    """What the application has posted since the last call, as tuples; completable events end well."""
+    """The events posted by the application since the last call, as tuples; completable events end well."""
     cdef deque[ApplicationEvent*] events
     cdef ApplicationEvent* event
     core.application.drain(events)

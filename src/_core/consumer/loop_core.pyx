@@ -60,7 +60,7 @@ cdef class LoopCore:
         self.turn_us = self.looked_us = self.core.clock.now_us()
 
     def _descriptor(self):
-        """Readable when something is to be looked at."""
+        """Readable when there is something to look at."""
         return self.core.background.wakeup.fd()
 
     def _drain(self):
@@ -89,7 +89,7 @@ cdef class LoopCore:
     # ---- records at hand
 
     cdef object at_hand(self):
-        """The next record where nothing else is to be done first, or None."""
+        """The next record if nothing else comes before it, or None."""
         cdef GroupCore core = self.core
         if (core is not None and core.handler is not None and core.handler.row < core.handler.row_end
                 and core.background.attention.quiet() and core.busy.load() == 0 and not self._taken
@@ -126,7 +126,7 @@ cdef class LoopCore:
         return (deadline_us - self.core.clock.now_us()) / 1e6
 
     def _attention(self):
-        """What must come before records: bits, 0: nothing. Raises what wakeup() asks for."""
+        """The bits of work that comes before records; 0: none. Raises the error of wakeup()."""
         cdef uint32_t bits = self.core.background.attention.get()
         self.core.raise_wakeup(bits)
         return bits
@@ -138,7 +138,7 @@ cdef class LoopCore:
         return None
 
     def _event_callbacks(self):
-        """The call that runs those which any waiting call may run."""
+        """The call that runs the callbacks which any waiting call may run."""
         return self.core._serving()
 
     def _settle(self, uint32_t bits):
@@ -150,7 +150,7 @@ cdef class LoopCore:
         return self.core.background.attention.get() & <uint32_t>ATTENTION_REBALANCE != 0
 
     def _fatal(self):
-        """What ended the consumer, and whether a call has returned it before; None: nothing."""
+        """The error that ended the consumer, and whether a call has returned it before; None: no error."""
         if self.core.fatal is None:
             return None
         told = self.core.fatal_told

@@ -11,17 +11,17 @@ cdef enum:
     INLINE_KEY_BYTES = 40
     HEADERS_SHELF_BYTES = 4000
     LAZY_VALUE = 1
-    # A value larger than a response is pinned always: it has its blocks for itself, and a copy takes as much again.
+    # A larger value than a response is always pinned: its blocks hold only it, and a copy takes as much memory again.
     MOST_COPIED_BYTES = 8388608
 
 
-# Headers as they were on the wire, of messages that were made one after another. What is written there stays.
+# Headers as they were on the wire, of messages that were made one after another. Written bytes never change.
 @cython.final
 cdef class HeadersShelf:
     cdef uint8_t[HEADERS_SHELF_BYTES] data
 
 
-# What poll() makes is two cache lines: as little as possible is cleared, counted and copied per record.
+# poll() makes two cache lines: as little as possible is cleared, counted and copied per record.
 cdef class Message:
     # thread: A
     cdef object _topic

@@ -5,8 +5,8 @@ thread: A. Never: keeps fetched memory for a small record: key, headers and a va
 copied, so that a cache of old messages does not hold the fetcher's blocks; a larger value pins its arena until value()
 is called, unless FetchHandler has it copied.
 
-The bytes object of a small value is made at once: nearly everybody asks for it, and a copy to make it from later would
-be copied a second time.
+The bytes object of a small value is made at once: nearly every application asks for it. To make it later, the value
+would have to be copied twice.
 """
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -23,10 +23,10 @@ cdef enum:
     LAZY_HEADERS = 4
     FETCHED = 8          # not made by Message(): inline_key holds a key, or nothing
     PREFETCHED_ROWS = 8
-    # Longer headers have an object of their own. A message that is kept holds the shelf of its neighbours' headers.
+    # Longer headers have a separate object. A message that is kept holds the shelf of its neighbours' headers.
     SHELVED_HEADERS_BYTES = 500
 
-# thread: A (under the GIL); with room behind shelved_bytes.
+# thread: A (under the GIL); the bytes after shelved_bytes are free.
 cdef HeadersShelf shelf = None
 cdef int32_t shelved_bytes = 0
 
@@ -103,15 +103,15 @@ latency=-1.0, leader_epoch=-1, delivery_count=-1)
         return self._headers
 
     def deserialized_value(self):
-        """What value() returns: a DeserializingConsumer's object, else the bytes."""
+        """The result of value(): a DeserializingConsumer's object, else the bytes."""
         return self.value()
 
     def deserialized_key(self):
-        """What key() returns."""
+        """The result of key()."""
         return self.key()
 
     def delivery_count(self):
-        """How often a share consumer was given the record: int, or None: no share consumer."""
+        """How often a share consumer was given the record: int; None in any other consumer."""
         cdef MadeByHand made = made_by_hand(self)
         return None if made.delivery_count <= 0 else made.delivery_count
 
@@ -269,11 +269,11 @@ cdef PinnedValue pin_value(Columns* columns, int32_t row):
 @cython.freelist(64)
 @cython.final
 cdef class HeadersShelf:
-    """An object a record for its headers would cost more than their copy."""
+    """A separate object for each record's headers would cost more than a copy of them."""
 
 
 cdef int keep_headers(Message message, Columns* columns, HeadersRef* headers) except -1:
-    """Copies them as they are; without a GIL into an object of their own, since threads would share the shelf."""
+    """Copy them as they are; without a GIL into a separate object, since threads would share the shelf."""
     global shelf, shelved_bytes
     cdef const uint8_t* data = columns.buffers[headers.buffer_index].data + headers.offset
     if GIL_DISABLED or headers.length > SHELVED_HEADERS_BYTES:

@@ -1,4 +1,4 @@
-"""Types of the functions behind Consumer.metrics() and Consumer.lag(); see metrics.pyx."""
+"""Types of the functions that Consumer.metrics() and Consumer.lag() call; see metrics.pyx."""
 
 from collections.abc import Iterable
 

@@ -1,6 +1,6 @@
-"""Owns: the numbers behind Consumer.metrics() and Consumer.lag(), read from where each part keeps its own.
+"""Owns: the numbers of Consumer.metrics() and Consumer.lag(), read from the parts that keep them.
 
-thread: A, any; nothing is asked of the network thread. Never: writes anything, names what is not in
+thread: A, any; nothing is asked of the network thread. Never: writes anything, uses a name that is not in
 kconsumer/telemetry/metrics.py.
 """
 from kconsumer._core.base.cpp cimport int32_t, int64_t, string, vector
@@ -11,13 +11,13 @@ from kconsumer._core.state.group cimport Timing
 from kconsumer._core.state.partition_state cimport PartitionState
 
 cdef enum:
-    # A broker answers a Fetch within fetch.wait.max.ms, and when a watermark moves; longer than this beyond it, and
-    # nobody has told for a while.
+    # A broker answers a Fetch within fetch.wait.max.ms, and when a watermark moves. If this much more time passes, the
+    # end offset is out of date.
     JUST_MS = 1000
 
 
 def core_metrics(ConsumerCore core not None):
-    """What any consumer has, by name."""
+    """The metrics of any consumer, by name."""
     cdef int64_t now_us = core.clock.now_us()
     return {
         "fetch_buffer_bytes": core.pool.live_bytes(),
@@ -55,7 +55,7 @@ cdef dict stopped_partitions(ConsumerCore core):
 
 
 def group_metrics(GroupCore core not None):
-    """What a member of a group has, by name."""
+    """The metrics of a member of a group, by name."""
     cdef int64_t rebalanced = core.shared.rebalanced_ms.load()
     return {
         **timing("rebalance", &core.shared.rebalances),
@@ -75,10 +75,10 @@ cdef dict timing(str what, Timing* found):
 
 
 def ends(ConsumerCore core not None, partitions=None):
-    """[(topic, partition)] (None: the assignment) → [(topic, partition, at, end, just)] of those that are assigned.
+    """[(topic, partition)] (None: the assignment) → [(topic, partition, at, end, just)] of the assigned ones.
 
-    `at` is the position, else where fetching begins; `end` the high watermark or, under read_committed, the last stable
-    offset, as the latest Fetch told; each negative where it is not known. `just`: a Fetch has just told the end.
+    `at` is the position, or where fetching begins; `end` the high watermark or, under read_committed, the last stable
+    offset, from the latest Fetch; each negative if it is not known. `just`: whether `end` is up to date.
     """
     cdef vector[PartitionState*] found
     cdef PartitionState* p

@@ -64,7 +64,7 @@ cdef class RecordBatch:
         self.columns.release()
 
     cdef void look_into(self, Columns* columns) noexcept:
-        """Takes a reference of its own."""
+        """Look into the columns, with a new reference to them."""
         columns.retain()
         self.columns.release()
         self.columns = columns
@@ -307,7 +307,7 @@ cdef class RecordBatch:
         return capsules
 
     def __arrow_c_stream__(self, requested_schema=None):
-        """Arrow's PyCapsule interface: capsule of a stream of one array. Each call makes a stream of its own.
+        """Arrow's PyCapsule interface: capsule of a stream of one array. Each call makes a new stream.
 
         Args:
             requested_schema: as for :meth:`__arrow_c_array__`.

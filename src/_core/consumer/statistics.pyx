@@ -2,12 +2,12 @@
 
 thread: N. Never: asks anything of a broker.
 
-What counts the work of a producer is 0 here, as in a consumer of librdkafka's. Windows (`rtt`, `throttle`,
-`outbuf_latency`) hold what came since the last document. Left out, because nothing here corresponds to it:
-  zbuf_grow      decompression grows its block by design, and that is no sign of anything
-  fetchq_size    a block holds the records of several partitions: fetch_buffer_bytes tells what all of them take
-  committed_leader_epoch   the broker stores it, nobody here needs it afterwards
-  rx_ver_drops   what a seek overtakes is mostly dropped before it is decoded, so its records are not counted
+Fields that count a producer's work are 0 here, as in librdkafka's consumer. Windows (`rtt`, `throttle`,
+`outbuf_latency`) hold the values since the last document. Left out, because nothing here corresponds to it:
+  zbuf_grow      decompression grows its block by design, so that growth means nothing
+  fetchq_size    a block holds the records of several partitions: fetch_buffer_bytes is the size of all of them
+  committed_leader_epoch   the broker stores it, and the consumer does not need it afterwards
+  rx_ver_drops   data that a seek makes stale is mostly dropped before it is decoded, so its records are not counted
 """
 from cython.operator cimport dereference, preincrement
 
@@ -120,7 +120,7 @@ cdef void write_broker(string& out, NodeStats& node, FetchSession* session, int3
     number(out, b"tx", node.tx)
     number(out, b"txbytes", node.tx_bytes)
     number(out, b"txerrs", node.tx_errors)
-    # A request that failed is made anew, from what holds then.
+    # A request that failed is not sent again: its manager makes a new one from its state at that time.
     number(out, b"txretries", 0)
     number(out, b"txidle", now_us - node.last_tx_us if node.last_tx_us >= 0 else -1)
     number(out, b"req_timeouts", node.req_timeouts)

@@ -1,4 +1,4 @@
-# Between C++ strings and Python's: UTF-8, and bytes that are none survive as surrogates. thread: A.
+# Between C++ strings and Python's: UTF-8; bytes that are not UTF-8 survive as surrogates. thread: A.
 from kconsumer._core.base.cpp cimport string
 from kconsumer._core.base.printable cimport printable
 
@@ -13,6 +13,6 @@ cdef inline str text_of(const string& raw):
 
 
 cdef inline str message_of(const string& detail):
-    """What an error or a log line says: words of brokers are in it, so nothing in it steers a terminal."""
+    """The text of an error or a log line: it may hold a broker's words, so control characters in it are escaped."""
     cdef string text = printable(detail)
     return text.data()[:text.size()].decode()

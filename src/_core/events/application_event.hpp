@@ -1,4 +1,4 @@
-// Owns: ApplicationEvent and its kinds: what the application asks of the network thread.
+// Owns: ApplicationEvent and its kinds: the application's requests to the network thread.
 // Threads: made on A, served on N; shared: the reference count, `done` and what complete() publishes before it.
 // Never: completed twice (complete() returns false then), waited on without its own descriptor.
 #pragma once
@@ -60,7 +60,7 @@ struct ApplicationEvent {
   std::atomic<int32_t> refs_{1};
   std::atomic<bool> done_{false};
   std::unique_ptr<WakeupFd> own_;
-  WakeupFd* end_;                       // what complete() signals; null: nobody waits
+  WakeupFd* end_;                       // what complete() signals; null: no thread waits
 };
 
 // ListOffsets of the application: offsets_for_times, get_watermark_offsets.
@@ -137,7 +137,7 @@ struct AssignorAnswerEvent : ApplicationEvent {
 
 struct CommitEvent : ApplicationEvent {
   std::vector<PartitionOffset> offsets;  // result: `error` of each
-  bool sync = false;                     // somebody waits: retried until the deadline
+  bool sync = false;                     // a caller waits: retried until the deadline
   bool notify = false;                   // BACKGROUND_COMMIT when it has ended (on_commit)
   bool automatic = false;                // the interval's or a rebalance's
   CommitEvent(int64_t deadline, bool waits) : ApplicationEvent(EVENT_COMMIT, deadline, waits), sync(waits) {}

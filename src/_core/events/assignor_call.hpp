@@ -1,5 +1,5 @@
-// Owns: AssignorCall, what the network thread asks of the application's own assignors, and the data of a group
-// assignment: the members as they joined, the topics as metadata knows them, what a member gets.
+// Owns: AssignorCall, a question of the network thread to the application's own assignors, and the data of a group
+// assignment: the members as they joined, the topics as metadata knows them, the partitions of a member.
 // Threads: any (values; a call is made on N, read on A). Never: decides anything, knows bytes (consumer_protocol.hpp).
 #pragma once
 #include <cstdint>
@@ -30,8 +30,8 @@ struct GroupMember {
 struct TopicInput {
   std::string topic;
   int32_t partition_count = 0;
-  // Per partition the racks of its replicas, offline ones included, without those that have none. May be shorter than
-  // the partitions are many, or empty: nothing is known of the rest.
+  // Per partition the racks of its replicas, offline ones included, without replicas that have no rack. May be shorter
+  // than the number of partitions, or empty: the racks of the rest are not known.
   std::vector<std::vector<std::string>> replica_racks;
 };
 

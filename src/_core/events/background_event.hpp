@@ -1,4 +1,4 @@
-// Owns: BackgroundEvent, what the network thread tells the application besides records, and their queue.
+// Owns: BackgroundEvent, the network thread's news to the application besides records, and their queue.
 // Threads: add N, take A; shared: the queue's mutex and the `attention` word. Never: carries a Python object.
 #pragma once
 #include <atomic>
@@ -23,8 +23,8 @@ enum BackgroundEventType : int32_t {
   BACKGROUND_THROTTLE,  // throttle_cb
   BACKGROUND_STATS,     // stats_cb
   BACKGROUND_COMMIT,    // on_commit
-  BACKGROUND_ASSIGNOR,  // an assignor of the application is to be called; answered by an AssignorAnswerEvent
-  BACKGROUND_TOKEN,     // oauth_cb is to be called
+  BACKGROUND_ASSIGNOR,  // call an assignor of the application; answered by an AssignorAnswerEvent
+  BACKGROUND_TOKEN,     // call oauth_cb
 };
 
 // Commits of the application without a waiting caller, superseded by a newer commit of the same partitions before they

@@ -1,5 +1,5 @@
-// Owns: RebalanceEvent, what a group's membership asks of the application: callbacks that only an exclusive call runs.
-// Threads: made on N, served on A (a value). Never: answered but by an AckRebalanceEvent of the same id.
+// Owns: RebalanceEvent, a request of a group's membership to the application: callbacks that only exclusive calls run.
+// Threads: made on N, served on A (a value). Never: answered except by an AckRebalanceEvent of the same id.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -25,7 +25,7 @@ struct RebalanceEvent {
   bool eager = false;               // assign() and unassign() are the calls to make, else the incremental ones
   std::vector<TopicPartition> partitions;
   Status status;
-  // ASSIGN: where an assignor of the application's made the assignment it is told of all of it, before on_assign.
+  // ASSIGN: an assignor of the application's gets the whole assignment that it made, before on_assign.
   std::string assignor;             // empty: none
   int32_t generation = -1;
   std::vector<TopicPartition> target;
