@@ -25,6 +25,7 @@ CLEAN: Final = (
     "CONTRIBUTING.md", "SECURITY.md", "src/kconsumer/**/*.py", "src/pytest_kconsumer/**/*.py", "examples/*.py",
     "tools/*.py", "README.md", "docs/*.md",
     "src/_core/base/*.[hp]*", "src/_core/events/*.[hp]*",
+    "src/_core/managers/*.[hp]*", "src/_core/state/*.[hp]*",
 )
 MOST_WORDS: Final = 30  # of a sentence in a page; prose under 25 reads best, so this leaves room for names
 

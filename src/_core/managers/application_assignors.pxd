@@ -1,4 +1,4 @@
-# ApplicationAssignors: what the application's own assignors are asked, and have answered. thread: N.
+# ApplicationAssignors: the questions to the application's own assignors, and their answers. thread: N.
 from kconsumer._core.base.cpp cimport uint64_t
 from kconsumer._core.events.application_event cimport AssignorAnswerEvent
 from kconsumer._core.events.assignor_call cimport AssignorCall
@@ -10,7 +10,7 @@ cdef enum CallState:
     CALL_NONE           # nothing is asked
     CALL_ASKED          # the application has not answered
     CALL_ANSWERED       # `answer` is there
-    CALL_FAILED         # the assignor raised, or its result was refused: the application has been told
+    CALL_FAILED         # the assignor raised, or its result was refused: the error was reported to the application
 
 
 cdef class ApplicationAssignors:

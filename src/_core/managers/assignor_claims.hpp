@@ -1,10 +1,10 @@
-// Owns: Claims, who owned what before a rebalance as the sticky assignors see it: what the members say of themselves,
-// settled where it contradicts.
+// Owns: Claims, the owners of the partitions before a rebalance as the sticky assignors see them: each member's own
+// statement, and a decision where two statements contradict each other.
 // Threads: any (values); in a consumer N. Never: believes a member about a partition that does not exist.
 //
-// A member that missed rebalances may claim what has long been another's. The claim of the highest generation counts;
-// two of the same generation mean that nobody can be believed, and the partition is free. Claims that lost, and those
-// of members that are behind the group, are remembered as the former owner.
+// A member that missed rebalances may claim a partition that another member has owned since. The claim of the highest
+// generation counts; two of the same generation are both ignored, and the partition is free. Claims that lost, and
+// claims of members with an older generation than the group's, are remembered as the former owner.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -37,23 +37,23 @@ class Claims {
     }
   }
 
-  // Of a group that has just joined again: everybody has what `owners` says, and says so in the same generation.
+  // For a group that has just joined again: every member claims what `owners` gives it, all in the same generation.
   explicit Claims(const std::vector<int32_t>& owners) : partitions_(owners.size()) {
     for (size_t p = 0; p < owners.size(); ++p) {
       if (owners[p] != NOBODY) settle(partitions_[p], owners[p], 0);
     }
   }
 
-  // Who owns the partition, by its own word; NOBODY also where two claim it in the same generation.
+  // The member that claims the partition; `NOBODY` if none does, or if two claim it in the same generation.
   int32_t owner(size_t partition) const { return partitions_[partition].owner; }
   // Whether there is a claim for every partition.
   bool complete() const {
     return std::all_of(partitions_.begin(), partitions_.end(), [](const Partition& p) { return p.claimed; });
   }
-  // A subscriber that owned it in a generation before the newest one, or NOBODY.
+  // A subscriber that owned it in a generation before the newest one, or `NOBODY`.
   int32_t former_owner(size_t partition) const { return partitions_[partition].former; }
-  // Whether a member other than `next` may still be consuming it, so that it cannot be given to `next` before that
-  // one has said that it no longer owns it.
+  // Whether a member other than `next` may still be consuming it. `next` then gets it only after that member has
+  // stated that it no longer owns it.
   bool held_by_another(size_t partition, int32_t next) const {
     const Partition& p = partitions_[partition];
     return p.claimed && p.owner != next;

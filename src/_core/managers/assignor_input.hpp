@@ -1,6 +1,6 @@
 // Owns: AssignorInput, members and topics of an assignment as numbers, so that the algorithms compare and index
-// integers; and AssignorResult, who gets what, in the same numbers.
-// Threads: any (values); in a consumer N. Never: decides who gets what.
+// integers; and AssignorResult, the owner of each partition, in the same numbers.
+// Threads: any (values); in a consumer N. Never: chooses an owner.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -38,8 +38,8 @@ inline bool serves_before(const GroupMember& a, const GroupMember& b) {
 }
 
 // Members are numbered in the order of their ids, topics in that of their names; a partition is numbered
-// `first + partition`. Topics that nobody wants or that have no partitions have no number. Members that want the same
-// share one list, and so do topics that everybody wants: a thousand members may want ten thousand topics each.
+// `first + partition`. Topics that no member wants, or without partitions, have no number. Members that want the same
+// topics share one list, and so do topics that all members want: a thousand members may want ten thousand topics each.
 class AssignorInput {
  public:
   using Numbers = std::vector<int32_t>;  // ascending
@@ -100,7 +100,7 @@ class AssignorInput {
     members.resize(kept);
     for (int32_t m = 0; m < member_count(); ++m) everybody_.push_back(m);
   }
-  // Topics that nobody wants stay numbered until subscribe() has seen which those are.
+  // Topics that no member wants stay numbered until subscribe() has found them.
   void take_topics(const std::vector<TopicInput>& given) {
     for (const TopicInput& topic : given) {
       if (topic.partition_count <= 0 || !numbers_.emplace(topic.topic, 0).second) continue;
@@ -111,7 +111,7 @@ class AssignorInput {
     for (int32_t t = 0; t < topic_count(); ++t) numbers_[topics[static_cast<size_t>(t)].input->topic] = t;
   }
   void subscribe() {
-    // Every name gets a number, those that are no topics the ones after the topics'.
+    // Every name gets a number; names that are not topics get the numbers after those of the topics.
     for (size_t m = 0; m < members.size(); ++m) {
       const std::vector<std::string>& names = members[m].input->topics;
       if (m > 0 && names == members[m - 1].input->topics) {
@@ -187,7 +187,7 @@ inline int64_t imbalance(std::vector<int64_t> counts) {
 }
 
 struct AssignorResult {
-  // Per partition the number of the member that gets it, or NOBODY.
+  // Per partition the number of the member that gets it, or `NOBODY`.
   std::vector<int32_t> owners;
 
   explicit AssignorResult(const AssignorInput& in) : owners(in.partition_count, NOBODY) {}

@@ -88,7 +88,7 @@ class RangeAssignor {
     return shares;
   }
 
-  // What nobody has yet goes to the members in order, to each as much as it may still get.
+  // The remaining partitions go to the members in order, to each as many as it may still get.
   void give_ranges(Shares& shares, bool only_matching_racks) {
     std::vector<int32_t> left;
     for (int32_t p = 0; p < shares.topic->count; ++p) {

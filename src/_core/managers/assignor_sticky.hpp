@@ -1,5 +1,5 @@
 // Owns: StickyAssignor, the sticky and cooperative-sticky assignors: which of the two algorithms runs, whether racks
-// are worth a move, and what a cooperative group withholds.
+// are worth a move, and which partitions a cooperative group withholds.
 // Threads: any (a pure function); in a consumer N. Never: keeps state between two rebalances.
 #pragma once
 #include <cstddef>
@@ -52,16 +52,16 @@ class StickyAssignor {
     return any;
   }
 
-  // Moves for the sake of racks are only made if they end in a better assignment. In a cooperative group that is seen
-  // only after the rebalances that follow, and those, which begin with partitions that nobody owns, make none: what
-  // balance then puts into another rack would be taken away again the next time, and so on for ever. (The Java client's
-  // groups can be caught in that.)
+  // Moves towards nearer racks are made only if they end in a better assignment. A cooperative group sees the result
+  // only after the next rebalances. Those begin with partitions without an owner, and make no such moves: a partition
+  // that balancing then puts into another rack would be taken away again the next time, and so on for ever. (The Java
+  // client's groups can be caught in that.)
   void prefer_nearer() {
     AssignorResult nearer(in_);
     choose(claims_, true, nearer);
     if (badness(settled(nearer)) < badness(settled(result_))) result_ = std::move(nearer);
   }
-  // What a group has in the end that begins with `result` and makes no further moves for the sake of racks.
+  // The final assignment of a group that begins with `result` and makes no further moves towards nearer racks.
   AssignorResult settled(AssignorResult result) const {
     if (!cooperative_ || !withhold(claims_, result)) return result;
     for (int round = 0; round < MAX_ROUNDS; ++round) {

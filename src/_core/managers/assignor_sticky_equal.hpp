@@ -1,4 +1,4 @@
-// Owns: the sticky choice where all members want the same topics: everybody keeps what it owned up to its share, the
+// Owns: the sticky choice where all members want the same topics: each keeps what it owned up to its share, the
 // rest is dealt out.
 // Threads: any (a pure function); in a consumer N. Never: gives a member more than one partition above another.
 //
@@ -19,7 +19,7 @@ namespace kc {
 
 class StickyEqualAssignor {
  public:
-  // `racks` is null where they make no difference. With `leave_far` nobody keeps a partition of another rack.
+  // `racks` is null where they make no difference. With `leave_far` no member keeps a partition of another rack.
   StickyEqualAssignor(const AssignorInput& in, const Claims& claims, const RackIndex* racks, bool leave_far,
                       AssignorResult& result)
       : in_(in), claims_(claims), racks_(racks), leave_far_(leave_far), result_(result),
@@ -40,8 +40,8 @@ class StickyEqualAssignor {
   }
 
  private:
-  // Of what it owned a member keeps its share, the lowest partition numbers first. Members left with too little wait
-  // in below_, those that may get one more in level_.
+  // A member keeps its share of the partitions it owned, the lowest numbers first. Members left with too few wait
+  // in below_, members that may get one more in level_.
   void keep_owned() {
     std::vector<std::vector<std::pair<int32_t, size_t>>> owned(in_.members.size());
     for (const AssignorInput::Topic& topic : in_.topics) {
@@ -110,7 +110,7 @@ class StickyEqualAssignor {
     return near;
   }
 
-  // The rest goes round the members below their share, then one each to those that may get one more.
+  // Deal out the rest, first to the members below their share, then one each to the members that may get one more.
   void deal(std::vector<size_t>& free) {
     if (leave_far_) give_back(free);
     size_t next = 0;
@@ -123,7 +123,7 @@ class StickyEqualAssignor {
       if (next >= below_.size()) next = 0;
     }
   }
-  // What a member lost only because of racks it gets again if it still has room and nobody nearer took it: no move.
+  // A member gets back a partition it lost only because of racks, if it still has room and no nearer member took it.
   void give_back(std::vector<size_t>& free) {
     free.erase(std::remove_if(free.begin(), free.end(), [this](size_t p) {
       int32_t owner = claims_.owner(p);

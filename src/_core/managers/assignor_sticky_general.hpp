@@ -1,5 +1,5 @@
-// Owns: the sticky choice where members want different topics: what is owned stays, what is free goes to whoever has
-// least, and then partitions move as long as that makes the assignment more balanced.
+// Owns: the sticky choice where members want different topics: owned partitions stay, free ones go to the member that
+// has the fewest, and then partitions move while that makes the assignment more balanced.
 // Threads: any (a pure function); in a consumer N. Never: gives a partition to a member that does not want its topic.
 //
 // Every move is from a member to one that has at least two partitions fewer, so that the sum of the squared counts
@@ -25,9 +25,9 @@ class PartitionMoves {
  public:
   explicit PartitionMoves(size_t partition_count) : from_(partition_count, NOBODY) {}
 
-  // Who had the partition before it moved for the first time; NOBODY if it is where it began.
+  // The member that had the partition before its first move; `NOBODY` if it has not moved.
   int32_t origin(size_t partition) const { return from_[partition]; }
-  // A partition of the topic that moved from one member to the other, or `otherwise`.
+  // A partition of the topic that moved from the member `from` to the member `to`, or `otherwise`.
   size_t find(int32_t topic, int32_t from, int32_t to, size_t otherwise) const {
     auto found = moved_.find({topic, from, to});
     return found == moved_.end() ? otherwise : *found->second.begin();
@@ -52,7 +52,7 @@ class PartitionMoves {
 
 class StickyGeneralAssignor {
  public:
-  // `racks` is null where they make no difference. With `leave_far` nobody keeps a partition of another rack.
+  // `racks` is null where they make no difference. With `leave_far` no member keeps a partition of another rack.
   StickyGeneralAssignor(const AssignorInput& in, const Claims& claims, const RackIndex* racks, bool leave_far,
                         AssignorResult& result)
       : in_(in), claims_(claims), racks_(racks), leave_far_(leave_far), owners_(result.owners),
@@ -83,7 +83,7 @@ class StickyGeneralAssignor {
     uint64_t version = 0;  // of counts_, when it was found
   };
 
-  // True if somebody loses a partition that it still owns, because of its subscription or its rack.
+  // True if a member loses a partition that it still owns, because of its subscription or its rack.
   bool keep_owned() {
     bool lost = false;
     for (int32_t t = 0; t < in_.topic_count(); ++t) {
@@ -160,7 +160,7 @@ class StickyGeneralAssignor {
   }
 
   // Goes through the partitions until none can move any more. A partition goes to its former owner if that one has
-  // too little, else to whoever has least of those that want it.
+  // too few, else to the member with the fewest among the subscribers of its topic.
   bool move_to_least_loaded(const std::vector<Place>& places) {
     bool moved = false;
     for (bool again = true; again;) {
@@ -205,7 +205,7 @@ class StickyGeneralAssignor {
     }
     return moved;
   }
-  // Who owned the partition and still wants its topic, or NOBODY.
+  // The member that owned the partition and still wants its topic, or `NOBODY`.
   int32_t home(const Place& place) const {
     int32_t owner = claims_.owner(place.partition);
     return owner != NOBODY && in_.is_subscribed(owner, place.topic) ? owner : NOBODY;
@@ -265,7 +265,7 @@ class StickyGeneralAssignor {
   uint64_t version_ = 1;          // of counts_
   PartitionMoves moves_;
   std::vector<LeastLoaded> least_loaded_;  // by topic
-  std::vector<Place> ordered_;    // all partitions; while balancing, those that more than one member wants
+  std::vector<Place> ordered_;    // all partitions; while balancing, only partitions that several members want
 };
 
 }  // namespace kc

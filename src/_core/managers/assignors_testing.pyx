@@ -1,4 +1,4 @@
-"""Owns: Python faces over the assignors and the consumer protocol's bytes, for tests and benchmarks.
+"""Owns: Python access to the assignors and the consumer protocol's bytes, for tests and benchmarks.
 
 Threads: the caller's. Never: part of the consumer.
 
@@ -206,7 +206,7 @@ def decode_assignment(bytes data):
 
 
 def user_data(str name, last=None, int32_t generation=-1):
-    """What a member of that assignor puts into its subscription; `last` is its last assignment, None before any."""
+    """The user data that a member of that assignor sends; `last` is its last assignment, None before any."""
     cdef vector[TopicPartitions] partitions
     if last is None:
         return get_nullable(assignor_user_data(kind_of(name), NULL, generation))

@@ -55,10 +55,10 @@ cdef class ClassicGroupManager(RequestManager):
     cdef bint has_last                           # thread: N
     cdef bint rejoin_wanted                      # thread: N
     cdef const char* rejoin_reason               # thread: N (a literal; KIP-800)
-    cdef bint rejoining                          # thread: N (what is being revoked is so in order to join again)
+    cdef bint rejoining                          # thread: N (the revocation that runs is for joining again)
     cdef uint64_t fresh_from                     # thread: N (metadata updates that a join waits for; 0: not asked)
     cdef uint64_t asked_version                  # thread: N (subscription_version whose user data was asked for)
-    cdef int32_t join_node                       # thread: N (whom JoinGroup or SyncGroup went to)
+    cdef int32_t join_node                       # thread: N (the broker that JoinGroup or SyncGroup went to)
     cdef bint leave_in_flight                    # thread: N
     cdef bint waits_for_coordinator              # thread: N
     cdef uint64_t failures_seen                  # thread: N (CoordinatorRequestManager.failures when it began to wait)

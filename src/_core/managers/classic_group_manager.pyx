@@ -1,10 +1,10 @@
 """Owns: ClassicGroupManager: JoinGroup, SyncGroup, Heartbeat, LeaveGroup of the classic protocol, eager and cooperative
-(KIP-429); what each answer means for MembershipManager.
+(KIP-429); the meaning of each response for MembershipManager.
 
 thread: N; polled every turn after MembershipManager. Never: assigns partitions (GroupLeader), runs or awaits a callback
-(MembershipManager), sends a heartbeat behind a parked JoinGroup (it and SyncGroup have a connection of their own).
+(MembershipManager), lets a heartbeat wait after a parked JoinGroup (it and SyncGroup have a separate connection).
 
-An answer counts only if what was asked is still wanted: `round` for JoinGroup and SyncGroup, `identity` (member id and
+A response counts only if its request is still wanted: `round` for JoinGroup and SyncGroup, `identity` (member id and
 generation) for Heartbeat. Errors, as in the Java client (AbstractCoordinator, ConsumerCoordinator):
 
   error                         JoinGroup          SyncGroup          Heartbeat
@@ -22,11 +22,11 @@ generation) for Heartbeat. Errors, as in the Java client (AbstractCoordinator, C
   INVALID_GROUP_ID,
   GROUP_AUTHORIZATION_FAILED,
   GROUP_MAX_SIZE_REACHED,
-  any other                     told, backoff      told, join,        told, again, backoff
+  any other                     report, backoff    report, join,      report, again, backoff
                                                    backoff
   LeaveGroup is sent once: whatever the answer, the member has left.
 
-"told": a consumer error for poll(), each time, as the Java client's poll() throws each time. "fence": generation (and
+"report": a consumer error for poll(), each time, as the Java client's poll() throws each time. "fence": generation (and
 member id) are given up, partitions are lost.
 """
 cimport cython
@@ -239,7 +239,7 @@ cdef class ClassicGroupManager(RequestManager):
         return self.membership.metadata.updates >= self.fresh_from
 
     cdef bint _user_data_known(self, int64_t now_ms) noexcept nogil:
-        """The application's assignors say anew at every join what the leader shall know of this member."""
+        """At every join the application's assignors are asked again for this member's user data."""
         if not self.config.assignors_have_user_data:
             return True
         if self.application.state == CALL_FAILED:
@@ -264,7 +264,7 @@ cdef class ClassicGroupManager(RequestManager):
         return NullableString()
 
     cdef int32_t _find_coordinator(self, int64_t now_ms) noexcept nogil:
-        """-1 while it is looked for; that none can be found is told, and it is asked again with backoff."""
+        """-1 while it is looked for. A failed search is reported, and starts again with backoff."""
         cdef int32_t node = self.coordinator.coordinator()
         if node >= 0:
             self.waits_for_coordinator = False
@@ -303,7 +303,7 @@ cdef class ClassicGroupManager(RequestManager):
             <int64_t>self.backoff.request_timeout_ms, <int64_t>self.config.max_poll_interval_ms + JOIN_GRACE_MS))
 
     cdef void _add_strategy(self, BodyOf[JoinGroupRequest]* body, const string& name) noexcept nogil:
-        """What the leader shall know of this member, in the form that this assignor reads."""
+        """Add this member's subscription to the request, in the form that this assignor reads."""
         cdef JoinGroupRequest_JoinGroupRequestProtocol protocol
         cdef GroupMember member
         cdef AssignorKind kind
@@ -435,8 +435,8 @@ cdef class ClassicGroupManager(RequestManager):
             self.phase = PHASE_OUT
 
     cdef void _finish_round(self, int64_t now_ms) noexcept nogil:
-        """Leaving as the leader of a generation that waits for its assignment, and would take no commit until the
-        rebalance timeout: everybody keeps what it has, even if the assignor has just failed. The leave begins the next
+        """Leave as the leader of a generation that waits for its assignment, and would take no commit until the
+        rebalance timeout: all members keep their partitions, even if the assignor has failed. The leave begins the next
         generation."""
         cdef int32_t node = self.coordinator.coordinator()
         if not self.owes_assignment or self.joining.in_flight or node < 0:
@@ -586,7 +586,7 @@ cdef class ClassicGroupManager(RequestManager):
         self.phase = PHASE_JOIN
 
     cdef void _refused(self, const Status& status, int64_t now_ms) noexcept nogil:
-        """Something that only the user can mend, and perhaps does: the application is told each time."""
+        """Report an error that only the user can fix, each time that it occurs, and join again."""
         self.membership.report(status, string())
         self._join_again(now_ms)
 
@@ -621,8 +621,8 @@ cdef class ClassicGroupManager(RequestManager):
         self.leader.resign()
 
     cdef void _abandon(self, int64_t now_ms) noexcept nogil:
-        """A JoinGroup may be parked for minutes, and the next one must not wait behind it; one that waits for its
-        connection must not make us a member after all."""
+        """Give up a JoinGroup: it may be parked for minutes, and the next one must not wait for it. One that waits for
+        its connection must not be sent any more, since it would make this consumer a member."""
         self.round += 1
         self.joining.on_given_up()
         self.delegate.fail_bound_to(self.join_node, CHANNEL_JOIN, Status(<int>ERR_INTR, string(b"no longer wanted")))
@@ -638,7 +638,7 @@ cdef class ClassicGroupManager(RequestManager):
     # ---- heartbeats
 
     cdef int64_t _heartbeat(self, int64_t now_ms) noexcept nogil:
-        """As in the Java client none while a JoinGroup is parked: the coordinator does not expire who waits for it."""
+        """As in the Java client, none while a JoinGroup is parked: the coordinator does not expire its sender."""
         cdef int32_t node
         cdef int64_t due, expires
         if self.generation < 0 or self.phase == PHASE_JOIN and self.joining.in_flight:
@@ -692,8 +692,8 @@ cdef class ClassicGroupManager(RequestManager):
             if message.error_code != 0:
                 self._on_rebalance_in_progress(now_ms)
         elif self.phase == PHASE_JOIN and self.joining.in_flight:
-            # Sent before the JoinGroup and overtaken by it, on its own connection: the coordinator knows the next
-            # generation already. Whatever is wrong with this member, the JoinGroup is told too.
+            # Sent before the JoinGroup and overtaken by it, on a separate connection: the coordinator knows the next
+            # generation already. The JoinGroup response reports any fault of this member too.
             self.heartbeat.on_success()
         else:
             self._on_heartbeat_error(message.error_code, response.node_id, now_ms)
@@ -731,7 +731,7 @@ cdef class ClassicGroupManager(RequestManager):
     # ---- leaving
 
     cdef void _leave(self, int64_t now_ms) noexcept nogil:
-        """A static member stays, for its next incarnation; who cannot be told will notice by the session timeout."""
+        """A static member stays, for its next incarnation; without a coordinator the session timeout ends it."""
         cdef BodyOf[LeaveGroupRequest]* body
         cdef LeaveGroupRequest_MemberIdentity member
         cdef int64_t deadline = now_ms + self.backoff.request_timeout_ms

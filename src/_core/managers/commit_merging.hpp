@@ -29,8 +29,8 @@ class CommitMerging {
     return found != queue.end() && mergeable(found->second) ? it->second : 0;
   }
 
-  // `event`, just made, takes the place of queue[older] and gets the place `sequence` in the queue. What the older one
-  // has of attempts and back-off stays: a stream of commits must not defeat it.
+  // `event`, just made, takes the place of queue[older] and gets the place `sequence` in the queue. It keeps the older
+  // one's attempts and back-off: a stream of commits must not defeat the back-off.
   QueuedCommit* supersede(Queue& queue, uint64_t older, uint64_t sequence, CommitEvent* event) {
     auto node = queue.extract(older);
     node.key() = sequence;

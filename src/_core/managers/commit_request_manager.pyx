@@ -1,9 +1,9 @@
 """Owns: CommitRequestManager: OffsetCommit in order, and the commits of auto.commit.interval.ms.
 
-thread: N. Never: more than one OffsetCommit in flight; sends for a member that is none; sends again, under a newer
-epoch, the offset of a partition that this member may have lost meanwhile (the broker checks the epoch, not the owner).
+thread: N. Never: more than one OffsetCommit in flight; sends for a consumer that is not a member; sends again, under a
+newer epoch, the offset of a partition that may have been lost meanwhile (the broker checks the epoch, not the owner).
 
-All that waits goes into one request, the newest offset of each partition; every commit gets the results of its own
+All waiting commits go into one request, the newest offset of each partition; every commit gets the results of its own
 partitions, so that a retry never sends an older offset than one that waits. A commit is retried until its deadline, an
 asynchronous one (the interval's, too) for at most session.timeout.ms. An asynchronous commit that has not been sent is
 superseded by the next one of the same partitions (managers/commit_merging.hpp).
@@ -27,9 +27,9 @@ Errors per partition of an OffsetCommit response:
   and every other                   final
 After STALE_MEMBER_EPOCH, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID and FENCED_INSTANCE_ID a heartbeat goes out at once
 (take_fence); its answer decides.
-Before anything is sent: UNKNOWN_MEMBER_ID for a subscribed consumer that is no member, _ASSIGNMENT_LOST for what waited
-when the assignment was lost, STALE_MEMBER_EPOCH or ILLEGAL_GENERATION for a partition that went while its commit
-waited, _NO_OFFSET where there is nothing to commit.
+Before anything is sent: UNKNOWN_MEMBER_ID for a subscribed consumer that is not a member, _ASSIGNMENT_LOST for commits
+that waited when the assignment was lost, STALE_MEMBER_EPOCH or ILLEGAL_GENERATION for a partition that was revoked
+while its commit waited, _NO_OFFSET where there is nothing to commit.
 """
 cimport cython
 from cython.operator cimport dereference, preincrement
@@ -137,7 +137,7 @@ cdef class CommitRequestManager(RequestManager):
         self.background = self.committed.background = background
         self.backoff = self.committed.backoff = backoff
 
-    # ---- what is to be committed
+    # ---- offsets to commit
 
     cdef void commit(self, CommitEvent* event, int64_t now_ms) noexcept nogil:
         self._queue(event, False, now_ms)
@@ -260,7 +260,7 @@ cdef class CommitRequestManager(RequestManager):
         return wait
 
     cdef bint _has_untried(self) noexcept nogil:
-        """A commit waits for its first turn behind the one in flight."""
+        """A commit waits for its first turn after the one in flight."""
         return self.queue.lower_bound(self.gathered_to) != self.queue.end()
 
     cdef int64_t _poll_commits(self, int64_t now_ms) noexcept nogil:
@@ -355,7 +355,7 @@ cdef class CommitRequestManager(RequestManager):
         self.delegate.add(request)
 
     cdef void _gather(self, int64_t now_ms) noexcept nogil:
-        """Choose what goes out: every partition that a due commit names, with the newest offset anybody gave for it."""
+        """Choose what goes out: every partition that a due commit names, with its newest offset in any commit."""
         cdef unordered_map[string, size_t] chosen
         cdef vector[uint64_t] over
         cdef QueuedCommit* queued
@@ -537,7 +537,7 @@ cdef class CommitRequestManager(RequestManager):
             self._answer_commit(&sent.places[i], code)
 
     cdef bint _is_present_member(self) noexcept nogil:
-        """What is in flight was sent by the membership as it is now."""
+        """Whether the request in flight was sent under the present membership."""
         return (self.sent.as_member and self.membership.joined and self.sent.epoch == self.membership.epoch
                 and self.sent.member_id == self.membership.member_id)
 
@@ -590,7 +590,7 @@ cdef class CommitRequestManager(RequestManager):
         self._finish_all(over, now_ms)
 
     cdef void _fail_without_coordinator(self, int64_t now_ms) noexcept nogil:
-        """There is no coordinator, for a reason that waiting does not mend."""
+        """There is no coordinator, for a reason that waiting does not fix."""
         cdef vector[uint64_t] over
         it = self.queue.begin()
         while it != self.queue.end():
@@ -702,7 +702,7 @@ cdef class CommitRequestManager(RequestManager):
         cdef uint64_t sequence
         it = self.queue.begin()
         while it != self.queue.end():
-            # Nobody waits for the others: they have their time.
+            # No caller waits for the asynchronous commits: they may take their time.
             if dereference(it).second.event.sync:
                 over.push_back(dereference(it).first)
             preincrement(it)

@@ -321,7 +321,7 @@ cdef class OffsetsHarness:
         return found
 
     def take_errors(self):
-        """What was reported of partitions: [(topic, partition, code)]."""
+        """The errors reported for partitions: [(topic, partition, code)]."""
         cdef size_t i
         found = []
         for i in range(self.positions.errors.size()):

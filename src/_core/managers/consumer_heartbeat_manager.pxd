@@ -44,7 +44,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     cdef bint full                               # thread: N (the next heartbeat carries every field)
     cdef bint tell_owned                         # thread: N (the next heartbeat carries what is owned)
     cdef int64_t reconciled_seen                 # thread: N (GroupShared.rebalances)
-    cdef int32_t sent_node                       # thread: N (whom the latest heartbeat went to)
+    cdef int32_t sent_node                       # thread: N (the broker that the latest heartbeat went to)
     cdef int64_t sent_us                         # thread: N (when)
     cdef uint64_t sent_version                   # thread: N (MembershipManager.subscription_version when it was sent)
     cdef vector[string] sent_names               # thread: N (sorted)

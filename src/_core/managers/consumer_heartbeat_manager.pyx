@@ -12,15 +12,15 @@ Errors of a ConsumerGroupHeartbeat response, as the Java client (4.3) acts on th
   NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE    another coordinator is looked for; every field goes to it at once
   COORDINATOR_LOAD_IN_PROGRESS                  again with backoff
   FENCED_MEMBER_EPOCH, UNKNOWN_MEMBER_ID        fenced: partitions are lost, joins again with epoch 0 and the same id
-  TOPIC_AUTHORIZATION_FAILED                    told once; topics that metadata says are refused are left out, again
+  TOPIC_AUTHORIZATION_FAILED                    reported once; topics that metadata refuses are left out, again
                                                 with backoff: the member recovers when it is allowed to see them
   UNSUPPORTED_VERSION (or no common version)    fatal: the cluster has no KIP-848; the message names the remedy
   GROUP_AUTHORIZATION_FAILED, INVALID_REQUEST, GROUP_MAX_SIZE_REACHED, UNSUPPORTED_ASSIGNOR, UNRELEASED_INSTANCE_ID,
   FENCED_INSTANCE_ID, INVALID_REGULAR_EXPRESSION, GROUP_ID_NOT_FOUND, every other   fatal
-"fatal": for this consumer, as with the Java client and librdkafka. That no coordinator can be found for good (not
-authorized) is none: subscribe() starts again.
-A connection lost or a time out: another look for the coordinator, and with backoff every field: the answer that was
-lost may have held an assignment. Any answer to a leave ends it.
+"fatal": for this consumer, as with the Java client and librdkafka. It is not fatal that no coordinator can be found for
+good (not authorized): subscribe() starts again.
+A lost connection or a time out: the coordinator is looked for again, and every field is sent with backoff, because the
+lost answer may have held an assignment. Any answer to a leave ends it.
 
 Patterns go to the broker (v1), which matches whole names with RE2; a coordinator that speaks only v0 gets the names
 that MembershipManager matches (POSIX, unanchored at the end).
@@ -135,7 +135,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         if self.shared.rebalances.count.load() != self.reconciled_seen:
             self.reconciled_seen = self.shared.rebalances.count.load()
             self.tell_owned = True
-        # Statements of their own: Cython evaluates the second argument of min() first.
+        # Separate statements: Cython evaluates the second argument of min() first.
         wait = self._resolve(now_ms)
         return min(wait, self._heartbeat(now_ms))
 
@@ -314,8 +314,8 @@ cdef class ConsumerHeartbeatManager(RequestManager):
             pattern.append(b"(" if i == 0 else b"|(").append(self.member.patterns[i]).append(b")")
 
     cdef void _add_owned(self, ConsumerGroupHeartbeatRequest& message) noexcept nogil:
-        """What the application holds, or may: what is being assigned counts, for its on_assign may have begun. What is
-        being revoked counts until its offsets are committed: the next owner begins where they say."""
+        """The partitions that the application holds or may hold. Partitions being assigned count, as on_assign may have
+        begun. Partitions being revoked count until their offsets are committed: the next owner begins there."""
         cdef ConsumerGroupHeartbeatRequest_TopicPartitions topic
         cdef vector[TopicPartition] owned
         cdef size_t i

@@ -2,8 +2,8 @@
 // KIP-881), assignment, and the user data of the sticky assignors.
 // Threads: any (pure functions); in a consumer N. Never: trusts a length, or reads an assignor's choice into the bytes.
 //
-// What is written is what the Java client writes at its newest version. Whatever version others write is read, newer
-// ones as far as the newest known one goes: fields are only ever added at the end.
+// We write the newest version, as the Java client does. We read every version that other members write, newer versions
+// up to the fields of the newest known one: new fields are only ever added at the end.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -131,8 +131,8 @@ inline Status decode_assignment(const uint8_t* data, size_t length, std::vector<
   return Status();
 }
 
-// What a member tells the next leader through its user data: sticky, what it had been assigned and when (version 1 of
-// the Java client's form; null before its first assignment); cooperative-sticky, only when. `last` is the last
+// A member's statement to the next leader, as user data: sticky, its last assignment and when (version 1 of the
+// Java client's form; null before its first assignment); cooperative-sticky, only when. `last` is the last
 // assignment, null if there was none.
 inline NullableString assignor_user_data(AssignorKind kind, const std::vector<TopicPartitions>* last,
                                          int32_t generation) {
@@ -149,7 +149,7 @@ inline NullableString assignor_user_data(AssignorKind kind, const std::vector<To
   return NullableString(std::string(reinterpret_cast<const char*>(w.data()), w.size()));
 }
 
-// Reads the sticky form, with a generation or (version 0) without. What cannot be read counts as nothing remembered.
+// Reads the sticky form, with a generation or (version 0) without. Bytes that cannot be read count as no memory.
 inline void read_sticky_user_data(const std::string& bytes, std::vector<TopicPartitions>& previous,
                                   int32_t& generation) {
   previous.clear();

@@ -18,14 +18,14 @@ cdef class CoordinatorRequestManager(RequestManager):
     cdef Jitter jitter                           # thread: N
     cdef RequestState state                      # thread: N
     cdef int32_t node                            # thread: N (-1: not known)
-    cdef bint wanted                             # thread: N (somebody needs it: FindCoordinator goes out)
-    # Why there is none: GROUP_AUTHORIZATION_FAILED, … Whoever waits notes `failures` when it begins to, and gives up
-    # with `fatal` once it has grown; a need that comes later asks again.
+    cdef bint wanted                             # thread: N (a manager needs it: FindCoordinator goes out)
+    # Why there is none: GROUP_AUTHORIZATION_FAILED, … A manager notes `failures` when it begins to wait, and gives up
+    # with `fatal` once `failures` has grown; a later need asks again.
     cdef Status fatal                            # thread: N (ok() again once one was found)
     cdef uint64_t failures                       # thread: N (how often `fatal` was set)
-    cdef bint reported                           # thread: N (error_cb was told of `fatal`)
+    cdef bint reported                           # thread: N (`fatal` was reported to error_cb)
 
-    # The coordinator's node, or -1, and then it is looked for.
+    # The coordinator's node; -1 if it is not known, and the call starts a search.
     cdef int32_t coordinator(self) noexcept nogil
     # The broker answered that it is not (any more), or cannot be reached; ignored if another is known by now.
     cdef void mark_unknown(self, int32_t node_id, const char* why, int64_t now_ms) noexcept nogil

@@ -1,13 +1,13 @@
 """Owns: CoordinatorRequestManager: which broker coordinates the group (FindCoordinator).
 
-thread: N. Never: asks while nobody needs the coordinator, asks twice at once, retries an answer that is final before
-somebody needs it again.
+thread: N. Never: asks while no manager needs the coordinator, asks twice at once, asks again after a final error before
+a manager needs the coordinator again.
 
 Errors of a FindCoordinator response:
   COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR, UNKNOWN_SERVER_ERROR, REQUEST_TIMED_OUT, a
   lost connection, an answer that does not parse or does not name the group   asked again with backoff
-  GROUP_AUTHORIZATION_FAILED, INVALID_GROUP_ID, UNSUPPORTED_VERSION, …   `fatal`: whoever waits fails with it, error_cb
-                                                  is told once; asked again when the coordinator is needed next
+  GROUP_AUTHORIZATION_FAILED, INVALID_GROUP_ID, UNSUPPORTED_VERSION, …   `fatal`: waiting requests fail with it, and
+                                                  error_cb is called once; asked again at the next need
 """
 cimport cython
 from cython.operator cimport dereference
@@ -155,7 +155,7 @@ cdef class CoordinatorRequestManager(RequestManager):
                                   self.config.group_id.c_str(), found.node_id)
 
     cdef void _fail(self, const Status& status) noexcept nogil:
-        """A final answer: those who wait fail with it, and nothing is asked until somebody needs it again."""
+        """A final error: waiting requests fail with it; nothing is asked until the coordinator is needed again."""
         cdef BackgroundEvent event
         self.fatal = status
         self.failures += 1

@@ -1,4 +1,4 @@
-# FetchSender: which partitions are asked from whom, in incremental fetch sessions. thread: N.
+# FetchSender: which partitions are fetched from which broker, in incremental fetch sessions. thread: N.
 from kconsumer._core.base.cpp cimport deque, int16_t, int32_t, int64_t, string, uint64_t, unordered_map, vector
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.events.background_event cimport BackgroundEventQueue

@@ -10,7 +10,7 @@ that the application keeps pinned.
 Errors of a Fetch response as a whole:
   FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR, INCONSISTENT_TOPIC_ID,
   and anything that failed or could not be read: the session starts again with a full request
-Those of one partition are FetchErrors'.
+FetchErrors handles the errors of one partition.
 """
 cimport cython
 from cython.operator cimport dereference, preincrement
@@ -89,7 +89,7 @@ cdef class FetchSender(RequestManager):
         for p in self.delayed:
             p.release()
 
-    # ---- which partition is asked from whom
+    # ---- which partition is fetched from which broker
 
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
         cdef FetchSession* session
@@ -119,8 +119,8 @@ cdef class FetchSender(RequestManager):
             preincrement(it)
 
     cdef int64_t _poll_waiting(self, int64_t now_ms) noexcept nogil:
-        """Those that were refused room come first, the longest refused before the others: a broker whose Fetch has just
-        ended would else take the room again, at every turn, and some never be asked."""
+        """Sessions that found no room come first, the longest refused before the others. Else a broker whose Fetch has
+        just ended would take the room again at every turn, and some brokers would never be asked."""
         cdef int64_t wait = INT64_MAX
         cdef FetchSession* session
         while not self.waiting.empty():
@@ -153,7 +153,7 @@ cdef class FetchSender(RequestManager):
     cdef int64_t _place_partitions(self, int64_t now_ms) noexcept nogil:
         """Put every partition that changed into the session of the broker it is read from, or into none.
 
-        Returns how long until the first of those that back off is due.
+        Returns the time until the first partition that backs off is due.
         """
         cdef int64_t wait = INT64_MAX
         cdef vector[PartitionState*] dirty
@@ -250,15 +250,15 @@ cdef class FetchSender(RequestManager):
         return INT64_MAX
 
     cdef int64_t _interrupt_parked(self, FetchSession* session, int64_t now_ms) noexcept nogil:
-        """A partition that was just assigned, sought or resumed does not wait behind a Fetch parked at the broker.
+        """A partition that was just assigned, sought or resumed does not wait for a Fetch parked at the broker.
 
-        The broker answers a connection in order and may hold the Fetch for fetch.wait.max.ms. The first time a new
-        connection takes its place, where it costs a round trip or two only; afterwards Fetches are parked briefly.
+        The broker answers a connection in order and may hold the Fetch for fetch.wait.max.ms. The first time, a new
+        connection replaces it, unless that costs more than a round trip or two; later Fetches are parked briefly.
         A Fetch is given up only after the time of a quick answer, and only if no answer has begun.
         """
         cdef int64_t due
         if session.urgent_ms == 0 or session.named > 0:
-            # A window is not parked; who came meanwhile stands first in the next.
+            # A window is not parked; a partition that arrived meanwhile stands first in the next.
             return INT64_MAX
         if self.config.connections_are_costly or now_ms < session.no_renewal_until_ms:
             return INT64_MAX
@@ -302,8 +302,8 @@ cdef class FetchSender(RequestManager):
             preincrement(it)
 
     cdef int64_t _share(self, int64_t memory) noexcept nogil:
-        """What one broker's Fetch may reserve. All of them may be parked at their brokers at once, each with its share,
-        and where that is worth while half of the memory is left for what has been received."""
+        """The bytes that one broker's Fetch may reserve. All of them may be parked at once, each with its share. Where
+        that is worth while, half of the memory stays free for received records."""
         cdef int64_t brokers = max(self.active_sessions, 1)
         return max(min(memory // brokers, max(memory // (2 * brokers), <int64_t>WORTHWHILE_BYTES)),
                    <int64_t>SMALLEST_FETCH_BYTES)
@@ -395,8 +395,8 @@ cdef class FetchSender(RequestManager):
         return version > LAST_VERSION_WITHOUT_IDS and session.partitions_without_id == 0
 
     cdef int32_t _partition_bytes(self, FetchSession* session) noexcept nogil:
-        """What is asked of one partition. A broker spends as long on a request as on sending the better part of a MiB,
-        so that a response should be filled even where few partitions fill it."""
+        """The bytes asked for one partition. A broker spends as long on a request as on sending most of a MiB, so a
+        response should be full even if few partitions fill it."""
         cdef int32_t given = self.config.max_partition_bytes.load()
         if given > 0:
             return given
@@ -654,7 +654,7 @@ cdef class FetchSender(RequestManager):
         self.fetched.push_back(item)
 
     cdef void _queue_reported_errors(self) noexcept nogil:
-        """Errors that the other managers found take their place behind what was fetched before them."""
+        """Errors that the other managers found come after the data that was fetched before them."""
         cdef FetchedItem* item
         cdef size_t i
         for i in range(self.positions.errors.size()):

@@ -1,4 +1,4 @@
-// Owns: FetchSession (KIP-227: what one broker has been asked and remembers) and FetchedItem, what a response brought.
+// Owns: FetchSession (KIP-227: what one broker has been asked and remembers) and FetchedItem, one part of a response.
 // thread: N. Never: decides anything; fetch_sender.pyx does.
 #pragma once
 #include <algorithm>
@@ -41,7 +41,7 @@ struct ForgottenPartition {
 
 struct SessionTopic {
   std::string name;
-  std::vector<Uuid> ids;                // under which FetchSession.by_id finds it: a topic made anew has another one
+  std::vector<Uuid> ids;                // keys in FetchSession.by_id: a topic that is created again has another id
   std::unordered_map<int32_t, SessionPartition> partitions;
 };
 
@@ -50,8 +50,8 @@ struct FetchSession {
   int32_t session_id = 0;
   int32_t epoch = 0;                    // 0: the next request is a full one
   RequestState request;                 // Fetch
-  bool waits_for_room = false;          // stands among those that were refused room
-  bool restart = false;                 // given up while a Fetch is in flight: what comes back does not continue it
+  bool waits_for_room = false;          // stands among the sessions that were refused room
+  bool restart = false;                 // given up while a Fetch is in flight: its response does not continue it
   bool uses_topic_ids = false;
   int64_t reserved_bytes = 0;
   size_t named = 0;                     // by the Fetch in flight, beside the session (a window); 0: it is the session's
@@ -59,7 +59,7 @@ struct FetchSession {
   std::atomic<int64_t> answered_ms{-1}; // shared: atomic; what is known of its partitions held at least until then:
                                         // windows do not move it
   int64_t fastest_ms = 100;             // shortest time from request to response seen
-  int64_t urgent_ms = 0;                // since when a new partition waits behind the Fetch in flight; 0: none
+  int64_t urgent_ms = 0;                // since when a new partition waits for the Fetch in flight to end; 0: none
   int64_t brisk_until_ms = 0;           // partitions come and go: until then a Fetch is parked for a moment only
   int64_t no_renewal_until_ms = 0;      // its connection is not given up again before
   bool interrupted = false;             // the Fetch in flight was given up for it
@@ -193,7 +193,7 @@ struct FetchedItem {
   DecodeJob job;                        // RECORDS
 };
 
-// A batch that could not be read: found by whoever decodes or by the broker, acted on by N.
+// A batch that could not be read: found by the decoding thread or by the broker, acted on by N.
 struct BatchFailure {
   PartitionState* partition = nullptr;  // holds a reference while it waits for N
   uint64_t position_epoch = 0;

@@ -1,10 +1,10 @@
 // Owns: FetchTurns: whose turn it is among a broker's partitions, and how many of them the next Fetch names.
 // thread: N. Never: knows what a request or a response looks like.
 //
-// A broker looks at every partition of a fetch session for every request, about 10 µs each, also at those whose records
-// no longer fit into the answer: with a thousand partitions that takes longer than sending the records. While there is
-// a backlog a Fetch therefore names only a window of them: the first of the line, in which who was served longest ago
-// stands first. Every full answer takes at least the first one to the end, so that each comes to its turn.
+// For every request a broker looks at every partition of the fetch session, about 10 µs each, even if its records no
+// longer fit into the response: with a thousand partitions that takes longer than sending the records. While there is
+// a backlog, a Fetch therefore names only a window of them: the first in line, where the partition served longest ago
+// stands first. Every full response moves at least the first one to the end, so each partition gets its turn.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -20,7 +20,7 @@ class FetchTurns {
  public:
   using Turn = std::list<SessionPartition*>::iterator;
 
-  // Whoever is new has waited longest.
+  // A new partition counts as having waited longest.
   Turn join(SessionPartition* entry) { return line_.insert(line_.begin(), entry); }
   void leave(Turn turn) { line_.erase(turn); }
   void goes_first(Turn turn) { line_.splice(line_.begin(), line_, turn); }
@@ -33,7 +33,7 @@ class FetchTurns {
     return backlog_ && line_.size() >= many && size < line_.size() ? size : 0;
   }
 
-  // An answer, in its order: all records that it brings, and who has been answered what is still wanted; then
+  // A response, in its order: received() for all its bytes, answered() for each partition that is still wanted; then
   // answer_ended().
   void received(int64_t bytes) { bytes_ += bytes; }
   void answered(Turn turn, bool with_records) {
@@ -66,7 +66,7 @@ class FetchTurns {
   }
 
  private:
-  // To the end of the line. Those behind the last that brought records have not: there may have been no room for theirs.
+  // Moves them to the end of the line, up to the last one with records: the response may have had no room for more.
   void have_had_their_turn() {
     for (Turn turn : passed_) line_.splice(line_.end(), line_, turn);
     passed_.clear();
@@ -76,7 +76,7 @@ class FetchTurns {
   bool backlog_ = false;       // the last answer was at least half full
   size_t window_ = 0;          // learned: as many as fill an answer, with a margin
   // of the answer that is being read
-  std::vector<Turn> passed_;   // brought nothing, and nobody behind them has yet
+  std::vector<Turn> passed_;   // without records, and so far none after them has any
   int64_t bytes_ = 0;
   size_t brought_ = 0;
   size_t reached_ = 0;         // place of the last that brought records

@@ -1,4 +1,4 @@
-# GroupLeader: what the leader of a classic group does beyond being a member: the assignment. thread: N.
+# GroupLeader: the extra work of the leader of a classic group: the assignment. thread: N.
 from kconsumer._core.base.cpp cimport int32_t, string, uint64_t, unordered_map, vector
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.events.assignor_call cimport GroupMember, TopicInput, TopicPartitions
@@ -20,7 +20,7 @@ cdef class GroupLeader:
     cdef string assignor_name                    # thread: N
     cdef bint by_application                     # thread: N (it is one of the application's own)
     cdef AssignorKind assignor                   # thread: N (else)
-    cdef bint skip_assignment                    # thread: N (KIP-814: the group keeps what it had)
+    cdef bint skip_assignment                    # thread: N (KIP-814: every member keeps its partitions)
     cdef vector[string] topics                   # thread: N (sorted; what the group's members subscribe)
     cdef uint64_t fresh_from                     # thread: N (MetadataRequestManager.updates that `ready` waits for)
     cdef uint64_t metadata_seen                  # thread: N (MetadataRequestManager.updates)
@@ -36,7 +36,7 @@ cdef class GroupLeader:
     cdef bint failed(self) noexcept nogil
     # Instead of assign(): every member keeps what it says it owns. False: that is not known (any more).
     cdef bint keep(self, vector[SyncGroupRequest_SyncGroupRequestAssignment]& out) noexcept nogil
-    # The assignment of each member, encoded; nothing where the group keeps what it had.
+    # The assignment of each member, encoded; nothing if every member keeps its partitions.
     cdef Status assign(self, vector[SyncGroupRequest_SyncGroupRequestAssignment]& out) noexcept nogil
     # Whether topics appeared, disappeared or grew since they were assigned; asked every turn.
     cdef bint changed(self) noexcept nogil

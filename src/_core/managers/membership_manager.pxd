@@ -34,7 +34,7 @@ cdef class MembershipManager:
     cdef vector[TopicPartition] owned            # thread: N (sorted; what the application holds, as acknowledged)
     cdef vector[TopicPartition] target           # thread: N (sorted; the newest target)
     cdef string target_assignor                  # thread: N (the application's own that made it; empty: another)
-    cdef NullableString target_user_data         # thread: N (what that told this member with it)
+    cdef NullableString target_user_data         # thread: N (sent to this member with the target)
     cdef bint target_pending                     # thread: N (it came while a reconciliation was under way)
     cdef vector[TopicPartition] revoking         # thread: N (sorted; of the current reconciliation)
     cdef vector[TopicPartition] assigning        # thread: N (sorted; of the current reconciliation)
@@ -44,9 +44,9 @@ cdef class MembershipManager:
     cdef RebalanceKind awaited_kind              # thread: N
     cdef uint64_t awaited_id                     # thread: N
     cdef bint awaiting_lost                      # thread: N (a LOST has not been acknowledged)
-    cdef bint leave_wanted                       # thread: N (LEAVING, STALE: the coordinator has not been told yet)
+    cdef bint leave_wanted                       # thread: N (LEAVING, STALE: the coordinator does not know yet)
     cdef LeaveGroupEvent* leaving                # thread: N (a reference)
-    cdef bint closing                            # thread: N (the leave is that of close(): of static members, too)
+    cdef bint closing                            # thread: N (the leave is close()'s: static members leave too)
     cdef bint resubscribed                       # thread: N (subscribe() came while leaving: join again after it)
     cdef int64_t started_ms                      # thread: N (of the current rebalance; -1: none)
     cdef uint64_t polls_seen                     # thread: N
@@ -56,7 +56,7 @@ cdef class MembershipManager:
     cdef bint matches_here                       # thread: N (consumer protocol: the coordinator cannot match patterns)
     cdef TopicPatterns matcher                   # thread: N
     cdef vector[string] held                     # thread: N (sorted; of FetchPositions.interest)
-    cdef unordered_map[string, int32_t] told     # thread: N (subscribed topic → error the application was told of)
+    cdef unordered_map[string, int32_t] told     # thread: N (subscribed topic → error reported to the application)
 
     # ---- from ApplicationEventProcessor; each takes over one reference
     cdef void on_subscribe(self, SubscribeEvent* event, int64_t now_ms) noexcept nogil
@@ -74,9 +74,9 @@ cdef class MembershipManager:
     # A new target (sorted); while another is being reconciled it waits. Starts with PREPARE_REVOCATION or
     # ASSIGNING_PARTITIONS. Consumer protocol: nothing to change leads to STABLE without a callback.
     cdef void on_target(self, vector[TopicPartition]& target, int64_t now_ms) noexcept nogil
-    # Eager: everything owned is to be revoked before JoinGroup. True when nothing is owned (rejoin() at once).
+    # Eager: everything owned must be revoked before JoinGroup. True when nothing is owned (rejoin() at once).
     cdef bint revoke_all(self, int64_t now_ms) noexcept nogil
-    # Cooperative: what is owned and no longer subscribed is to be revoked before JoinGroup. True when that is nothing.
+    # Cooperative: owned partitions no longer subscribed must be revoked before JoinGroup. True if there are none.
     cdef bint revoke_unsubscribed(self, int64_t now_ms) noexcept nogil
     # Whether a topic is subscribed, by name or pattern.
     cdef bint wants(self, const string& topic) noexcept nogil
@@ -87,18 +87,18 @@ cdef class MembershipManager:
     cdef bint may_leave(self) noexcept nogil
     # PARTITION_REVOKED is over (revocation_committed() was true): go on with on_assign, or (eager) back to JOINING.
     cdef void after_revocation(self, bint rejoin, int64_t now_ms) noexcept nogil
-    # STABLE → JOINING: told to rejoin, keeping what is owned (cooperative).
+    # STABLE → JOINING: this member joins again and keeps what it owns (cooperative).
     cdef void rejoin(self, int64_t now_ms) noexcept nogil
-    # Epoch or generation is lost: everything owned is lost; JOINING once the application has taken that.
+    # Epoch or generation is lost: everything owned is lost; JOINING once the application has acknowledged that.
     cdef void fence(self, const char* why, int64_t now_ms) noexcept nogil
-    # The group cannot go on: partitions are lost, the application gets the error. Fatal: so it is for this consumer,
-    # for ever; else subscribe() starts anew.
+    # The group cannot go on: partitions are lost, the application gets the error. If fatal, this consumer never joins
+    # again; else subscribe() starts again.
     cdef void fail(self, const Status& status, bint fatal, int64_t now_ms) noexcept nogil
     # A consumer error for poll() that changes nothing here; `topic` may be empty.
     cdef void report(self, const Status& status, const string& topic) noexcept nogil
     # The leave has been sent, or need not be.
     cdef void left(self, int64_t now_ms) noexcept nogil
-    # N ends: whoever waits for a leave is told.
+    # N ends: a call that waits for a leave returns.
     cdef void end(self) noexcept nogil
     # Consumer protocol: the coordinator cannot match patterns (v0); from now on they are matched as in a classic group.
     cdef void match_here(self, int64_t now_ms) noexcept nogil

@@ -147,7 +147,7 @@ cdef class MembershipManager:
             self.positions.drop_interest(before[i])
 
     cdef void _take_metadata(self) noexcept nogil:
-        """The cluster cache has changed: match the patterns anew, tell of subscribed topics that are not there."""
+        """The cluster cache has changed: match the patterns again, report subscribed topics that do not exist."""
         if self.metadata_seen == self.metadata.updates or self.topics.empty() and self.patterns.empty():
             return
         self.metadata_seen = self.metadata.updates
@@ -485,7 +485,7 @@ cdef class MembershipManager:
         cdef vector[string] nothing
         cdef bint member = self.membership.joined or self.state == MEMBER_UNSUBSCRIBED
         if self.leaving != NULL:
-            # A second one meanwhile: who waits for the first need not.
+            # A second leave meanwhile: the caller of the first one need not wait.
             self.leaving.complete(Status())
             self.leaving.release()
         self.leaving = event

@@ -32,7 +32,7 @@ cdef class MetadataRequestManager(RequestManager):
     cdef bint brokers_changed                                  # thread: N (by the answer being read)
     cdef bint has_metadata                                     # thread: N
     cdef bint all_topics_wanted                                # thread: N (patterns are matched here: ask for all)
-    cdef bint all_topics_known                                 # thread: N (all were told since that is wanted)
+    cdef bint all_topics_known                                 # thread: N (a response has listed all since then)
     cdef bint racks                                            # thread: N (brokers have racks)
     cdef uint64_t wanted_since                                 # thread: N (counts want_all_topics; a cookie)
     cdef uint64_t updates                                      # thread: N (responses that FetchPositions.cluster took)

@@ -4,11 +4,11 @@ thread: N. Never: more than one request for the assignment's topics in flight; a
 empties the broker list.
 
 Per-topic errors of a Metadata response:
-  UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID  told to the application once per partition, asked again with backoff
+  UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID  reported once per partition, asked again with backoff
   LEADER_NOT_AVAILABLE                          asked again with backoff
-  INVALID_TOPIC_EXCEPTION, TOPIC_AUTHORIZATION_FAILED, others   told to the application once, asked again with backoff
-A topic that nobody asked for is passed over. A response that cannot be read, or lists more than types.hpp allows, is
-told to the application once and asked for again, from another broker where there is one.
+  INVALID_TOPIC_EXCEPTION, TOPIC_AUTHORIZATION_FAILED, others   reported once, asked again with backoff
+A topic that was not asked for is ignored. A response that cannot be read, or lists more than types.hpp allows, is
+reported once and asked for again, from another broker where there is one. "reported": to the application.
 Top level: REBOOTSTRAP_REQUIRED (KIP-1102) forgets all brokers and goes back to the bootstrap list.
 """
 cimport cython
@@ -107,7 +107,7 @@ cdef class MetadataRequestManager(RequestManager):
             preincrement(it)
 
     cdef void want_update(self) noexcept nogil:
-        """Somebody met a sign that leaders have moved. What is in flight answers that, too."""
+        """Ask for metadata after a sign that leaders have moved. A request in flight answers that, too."""
         if not self.state.in_flight:
             self.update_wanted = True
 
@@ -293,7 +293,7 @@ cdef class MetadataRequestManager(RequestManager):
         cdef TopicMetadataEvent* event
         self.background.log.write(7, DBG_METADATA, b"METADATA", b"request failed: %s", status.detail.c_str())
         if request.kind == KIND_UPDATE and self.failing_since_ms == 0:
-            # Not by a list_topics, which has a deadline of its own: brokers may be fine and the list long.
+            # Not after a list_topics, which has its own deadline: the brokers may be fine and the list long.
             self.failing_since_ms = now_ms
         if status.code == <int>ERR_UNSUPPORTED_FEATURE:
             self._report_unsupported(status)
@@ -324,7 +324,7 @@ cdef class MetadataRequestManager(RequestManager):
         if event == NULL:
             return
         if now_ms >= self.lists.not_before_ms:
-            # Those that fail together wait together.
+            # Lists that fail together wait together.
             self.lists.on_failure(now_ms, dereference(self.backoff), self.jitter)
         self.waiting.push_back(event)
         self.expire(now_ms)
@@ -497,11 +497,11 @@ cdef class MetadataRequestManager(RequestManager):
                 self.background.log.write(7, DBG_TOPIC | DBG_METADATA, b"TOPIC", b"%s: %zu partitions, error %d",
                                           message.topics[i].name.value.c_str(), message.topics[i].partitions.size(),
                                           <int>message.topics[i].error_code)
-            # Without partitions or an error it is no topic that Kafka could have.
+            # A topic without partitions and without an error cannot exist in Kafka.
             if wanted or (of_all and (message.topics[i].partitions.size() != 0 or message.topics[i].error_code != 0)):
                 if not self._take_topic(message.topics[i], now_ms) and wanted:
                     again = True
-            # Its partitions now lie in the cache, which the response is not to be held beside.
+            # The cache now holds its partitions: free those of the response, so that memory does not hold them twice.
             free_partitions(message.topics[i])
         if of_all:
             self._forget_unnamed()
@@ -612,7 +612,7 @@ cdef class MetadataRequestManager(RequestManager):
                 found.partitions[i].leader_epoch = before.leader_epoch
 
     cdef void _take_topic_error(self, MetadataResponse_MetadataResponseTopic& found, int64_t now_ms) noexcept nogil:
-        """What is known of the topic stays, its id above all: by that it is seen whether it was made anew."""
+        """Keep the known facts of the topic, above all its id, which shows whether the topic was created again."""
         cdef TopicEntry* known = self.positions.cluster.topic(found.name.value)
         if known == NULL:
             known = self.positions.cluster.renew(found.name.value, Uuid())
@@ -623,7 +623,7 @@ cdef class MetadataRequestManager(RequestManager):
             known.partitions.clear()
 
     cdef void _recreated(self, const string& topic) noexcept nogil:
-        """The topic was deleted and made anew: epochs and offsets of the old one mean nothing."""
+        """The topic was deleted and created again: epochs and offsets of the old one mean nothing."""
         cdef PartitionState* p
         self.background.log.write(5, 0, b"TOPICID", b"topic %s was recreated: its id changed", topic.c_str())
         for p in self.positions.tracked:

@@ -1,8 +1,8 @@
-"""Owns: OffsetsRequestManager: positions that must be found (ListOffsets) or confirmed (OffsetForLeaderEpoch), and the
+"""Owns: OffsetsRequestManager: positions to find (ListOffsets) or to confirm (OffsetForLeaderEpoch), and the
 application's own questions (offsets_for_times, get_watermark_offsets).
 
 thread: N. Never: sets a position that a seek or a new assignment has overtaken (position_epoch is compared), asks
-anybody but the leader.
+any broker but the leader.
 
 Errors per partition, of both requests:
   NOT_LEADER_OR_FOLLOWER, LEADER_NOT_AVAILABLE, REPLICA_NOT_AVAILABLE, KAFKA_STORAGE_ERROR, OFFSET_NOT_AVAILABLE,

@@ -1,5 +1,5 @@
 // Owns: TopicPatterns, the subscribed patterns that are matched here (classic groups): POSIX extended regular
-// expressions through libc, as librdkafka has them. Threads: one at a time. Never: matched on the broker.
+// expressions through libc, as in librdkafka. Threads: one at a time. Never: matched on the broker.
 #pragma once
 #include <regex.h>
 
@@ -17,7 +17,7 @@ class TopicPatterns {
   TopicPatterns& operator=(const TopicPatterns&) = delete;
   ~TopicPatterns() { clear(); }
 
-  // Replaces all of them; at the first that is no expression nothing is left, and the status says which and why.
+  // Replaces all of them. After an invalid expression the set is empty, and the status names expression and reason.
   Status set(const std::vector<std::string>& patterns) {
     clear();
     compiled_.reserve(patterns.size());

@@ -1,6 +1,6 @@
-// Owns: FetchConfig, what the fetcher is told by configuration.
+// Owns: FetchConfig, the fetcher's configuration.
 // Threads: atomics are written on A by set_config() and read on N; the rest is written before N starts.
-// Never: checks a value; kconsumer/config has.
+// Never: checks a value; kconsumer/config has done that.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -37,7 +37,7 @@ struct FetchConfig {
 struct FetchCounters {
   std::atomic<int64_t> reserved_bytes{0};      // asked for in flight
   std::atomic<int64_t> undelivered_bytes{0};   // received and not yet taken by the application; A subtracts
-  std::atomic<int64_t> undecoded{0};           // what responses brought and nobody has decoded; A may subtract
+  std::atomic<int64_t> undecoded{0};           // received items that are not yet decoded; A may subtract
   std::atomic<int64_t> inflated_ahead{0};      // times that N inflated something for an application that decodes
   std::atomic<int64_t> undelivered_records{0}; // decoded and not yet taken; A subtracts
   std::atomic<int64_t> fetches{0};

@@ -1,7 +1,7 @@
-"""Owns: FetchPositions, where each assigned partition is fetched next, and from whom.
+"""Owns: FetchPositions, where each assigned partition is fetched next, and from which broker.
 
 thread: N. Never: sends a request (OffsetsRequestManager and FetchSender do), sets a position that a seek has overtaken:
-whoever brings an offset has compared PartitionState.position_epoch first.
+code that brings an offset has compared PartitionState.position_epoch first.
 """
 cimport cython
 
@@ -185,7 +185,7 @@ cdef class FetchPositions:
             self.reset_by_policy(p, <int>ERR_NO_OFFSET, string(b"no offset was given"), OFFSET_INVALID, 0)
 
     cdef void on_committed(self, PartitionState* p, int64_t offset, int32_t leader_epoch) noexcept nogil:
-        """What the group has committed of p: the caller has seen that p still waits for it (FETCH_AWAIT_COMMITTED)."""
+        """Take the group's committed offset of p. The caller has checked that p awaits it (FETCH_AWAIT_COMMITTED)."""
         p.request.on_success()
         p.committed_offset.store(offset if offset >= 0 else OFFSET_INVALID)
         if offset >= 0:

@@ -10,7 +10,7 @@ enum MemberState : int32_t {
   MEMBER_JOINING,                 // a target is awaited (JoinGroup/SyncGroup, or the first heartbeat)
   MEMBER_PREPARE_REVOCATION,      // partitions to go are no longer fetched; passed through at once
   MEMBER_REVOKING_PARTITION,      // on_revoke is awaited
-  MEMBER_PARTITION_REVOKED,       // their offsets are being committed; then the coordinator is told
+  MEMBER_PARTITION_REVOKED,       // their offsets are being committed; then the coordinator learns of it
   MEMBER_ASSIGNING_PARTITIONS,    // on_assign is awaited
   MEMBER_STABLE,                  // reconciled
   MEMBER_FENCED,                  // epoch or generation lost: on_lost is awaited, then JOINING

@@ -1,8 +1,8 @@
-// Owns: PartitionState, all that is known of one assigned partition.
+// Owns: PartitionState, the data of one assigned partition.
 // Threads: each field says which; a field has a single side that writes it. Never: a lock on the record path.
 //
-// The object outlives its assignment for as long as fetched data, queues or requests refer to it: whoever holds such a
-// reference compares epochs to see whether it still means anything.
+// The object outlives its assignment while fetched data, queues or requests refer to it: the holder of such a
+// reference compares epochs to see whether the reference is still current.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -44,7 +44,7 @@ struct PartitionState {
   // ---- shared: SubscriptionState.lock (written on A)
   bool assigned = false;
   bool change_listed = false;          // stands in SubscriptionState.changed
-  int64_t given_offset = OFFSET_INVALID;  // by assign; assignment() tells it
+  int64_t given_offset = OFFSET_INVALID;  // by assign; assignment() returns it
   int64_t posted_offset = OFFSET_INVALID;
   int32_t posted_leader_epoch = -1;
   int64_t stored_offset = OFFSET_INVALID;   // by store_offsets; dropped by a seek
@@ -91,10 +91,10 @@ struct PartitionState {
   // ---- N adds, A subtracts
   std::atomic<int64_t> undelivered_records{0};        // decoded and not yet taken
 
-  // ---- written by whoever decodes, read anywhere
+  // ---- written by the decoding thread, read anywhere
   std::atomic<int64_t> received_records{0};           // decoded since the assignment
 
-  // ---- written on N, read by whoever decodes: together they say whether fetched data still mean anything
+  // ---- written on N, read by the decoding thread: together they say whether fetched data is still current
   std::atomic<bool> tracked{false};           // stands in the network thread's set of assigned partitions
   std::atomic<uint64_t> adopted_epoch{0};     // position_epoch that fetch_offset belongs to
   std::atomic<uint64_t> decode_generation{0};  // moves when fetched data must be thrown away; a decoder may move it too
@@ -131,7 +131,7 @@ struct PartitionState {
   int32_t read_node(int64_t now_ms) const {
     return preferred_replica >= 0 && now_ms < preferred_until_ms ? preferred_replica : leader_id;
   }
-  // Since when the watermarks may be out of date; -1: nobody keeps them. Sessions live as long as their FetchSender.
+  // Since when the watermarks may be out of date; -1: no session updates them. Sessions live until FetchSender goes.
   int64_t told_ms() const {
     const std::atomic<int64_t>* answered = told_by.load(std::memory_order_acquire);
     return answered == nullptr ? -1 : answered->load(std::memory_order_relaxed);

@@ -160,7 +160,7 @@ cdef class SubscriptionState:
         self.lock.unlock()
 
     cdef void take_changes(self, vector[PartitionState*]& out) noexcept nogil:
-        """thread: N. What changed since the last call; the caller takes over the references."""
+        """thread: N. The partitions that changed since the last call; the caller takes over the references."""
         cdef PartitionState* p
         self.lock.lock()
         self.has_changes.store(False)
