@@ -34,7 +34,7 @@ enum ConnectionState : uint8_t {
 
 constexpr int kChannels = 4;
 
-// A request on the wire. Responses come in the order of requests, so the front tells what the next frame answers.
+// A request on the wire. Responses come in the order of requests, so the front belongs to the next frame.
 struct InFlight {
   Request* request = nullptr;  // owned; null for the connection's own ApiVersions and after a timeout that was survived
   int32_t correlation_id = 0;
@@ -128,7 +128,7 @@ struct Connection {
   int32_t failures = 0;          // since the last success
   int64_t next_attempt_ms = 0;
   Status failure;                // of the latest failed attempt, until taken
-  bool refused = false;          // by the broker's or our own judgement of identity: soon again is no use
+  bool refused = false;          // the broker or we rejected an identity: an early retry does not help
   int64_t last_used_ms = 0;
   std::string logged_detail;     // the latest loss that was logged, and when
   int64_t logged_ms = 0;

@@ -37,7 +37,7 @@ cdef bint is_tls_alert(const uint8_t* size_bytes) noexcept nogil:
 
 
 cdef const char* looks_like(const uint8_t* size_bytes) noexcept nogil:
-    """What a peer that does not speak Kafka most likely speaks, from its first four bytes; empty for no idea."""
+    """The protocol that a peer without Kafka most likely speaks, from its first four bytes; empty for no idea."""
     if is_tls_alert(size_bytes):
         return b" (a TLS alert: the broker expects TLS on this port: set security.protocol to ssl or sasl_ssl)"
     if size_bytes[0] == 0x16 and size_bytes[1] == 3:

@@ -15,7 +15,7 @@ from kconsumer._core.records.columns cimport BlockPool
 cdef class Connector(Network):
     cdef Clock clock                      # thread: N
     cdef NetworkConfig config             # thread: N; a copy, fixed by open()
-    cdef BlockPool* pool                  # thread: N; one reference of its own
+    cdef BlockPool* pool                  # thread: N; holds one reference
     cdef LogQueue* log                    # shared: its mutex; outlives this object
     cdef Selector selector                # thread: N; wakeup: any
     cdef Resolver resolver                # thread: N

@@ -50,13 +50,13 @@ cdef class Network:
     cdef int32_t least_loaded_node(self, int64_t now_ms) noexcept nogil
     # Replaces the broker list (from Metadata). Connections of nodes that are gone or moved are closed.
     cdef void set_nodes(self, const vector[NodeAddress]& nodes, int64_t now_ms) noexcept nogil
-    # Forget all known nodes and go back to the bootstrap list (KIP-899, KIP-1102); names are resolved anew.
+    # Forget all known nodes and go back to the bootstrap list (KIP-899, KIP-1102); names are resolved again.
     cdef void rebootstrap(self, int64_t now_ms) noexcept nogil
     # No request to this node for throttle_ms (KIP-219), on any of its channels.
     cdef void throttle(self, int32_t node_id, int32_t throttle_ms, int64_t now_ms) noexcept nogil
     # Closes a connection; its requests fail with ERR_TRANSPORT at the next poll.
     cdef void disconnect(self, int32_t node_id, Channel channel, int64_t now_ms) noexcept nogil
-    # Closes a connection of one's own accord, to be made anew without back-off; its requests fail with ERR_INTR.
+    # Closes a connection on purpose, to make it again without back-off; its requests fail with ERR_INTR.
     cdef void renew(self, int32_t node_id, Channel channel, int64_t now_ms) noexcept nogil
     # Highest version both sides speak on this (connected) channel, or -1.
     cdef int32_t usable_version(self, int32_t node_id, Channel channel, int32_t api_key, int32_t low,
@@ -79,9 +79,9 @@ cdef class Network:
     cdef void take_losses(self, vector[NodeLoss]& out) noexcept nogil
     # Whether a response has begun to arrive on this channel.
     cdef bint receiving(self, int32_t node_id, Channel channel) noexcept nogil
-    # Whether no connection is up and the latest that failed was refused, by the broker or by us: then a call fails by
-    # it at once.
+    # Whether no connection is up and the latest failed one was refused, by the broker or by us: then a call fails at
+    # once with that error.
     cdef bint refusal(self, Status* out) noexcept nogil
-    # Whether the application is to be asked for a token; once, until it has answered.
+    # Whether to ask the application for a token; true once, until it has answered.
     cdef bint take_token_request(self, int64_t now_ms) noexcept nogil
     cdef void collect_stats(self, vector[NodeStats]& out) noexcept nogil

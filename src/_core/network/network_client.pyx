@@ -412,7 +412,7 @@ cdef class NetworkClient(Authenticator):
 
     cdef bint take_connection_failure(self, int32_t node_id, Channel channel, Status* out) noexcept nogil:
         cdef Connection* c = self.find_connection(node_id, channel)
-        # Whom a broker has refused it refuses until the next attempt, which is a while off: nobody waits for that.
+        # A refusal holds until the next attempt. That is a while off, so no request waits for it.
         if c == NULL or c.failure.ok() or (c.refused and self.clock.now_ms() >= c.next_attempt_ms):
             return False
         out[0] = c.failure
@@ -677,7 +677,7 @@ cdef class NetworkClient(Authenticator):
         self.selector.wakeup()
 
     cdef void run_timers(self, int64_t now_ms) noexcept nogil:
-        """Looks at every connection, but only when something is due; what is still to come is armed anew."""
+        """Look at every connection, but only when something is due; set the timer again for the rest."""
         cdef map[int32_t, Node*].iterator it
         cdef size_t i
         if now_ms < self.next_timer_ms:
@@ -755,7 +755,7 @@ cdef class NetworkClient(Authenticator):
             self.finish_failed(f.request, ERR_TIMED_OUT, describe(b"%s: %s", c.node.name.c_str(), why.c_str()))
             f.request = NULL
             f.given_up = True
-        # Responses come in order, so one that does not come holds up all behind it: a new connection is the way out.
+        # Responses come in order, so a missing one holds up all later ones: only a new connection helps.
         if self.config.socket_max_fails > 0 and c.timeouts >= self.config.socket_max_fails:
             self.lose(c, Status(ERR_TRANSPORT, why), now_ms)
 

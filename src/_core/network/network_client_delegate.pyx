@@ -1,9 +1,9 @@
-"""Owns: the requests that wait to be sent, and handing every ended one back to the manager that asked.
+"""Owns: the requests that wait to be sent, and handing every ended one back to the manager that made it.
 
-thread: N. Never: touches a socket, knows what a request means, keeps a request after its handler was told.
+thread: N. Never: touches a socket, knows what a request means, keeps a request after its handler has been called.
 
-A handler may add() requests while it is told of an ended one; they are sent before the next handler is called, so that
-the next Fetch is on its way before anybody looks into the last.
+A handler may add() requests while it handles an ended one; they are sent before the next handler is called, so that
+the next Fetch is on its way before the last response is read.
 """
 cimport cython
 from libc.stdint cimport INT64_MAX

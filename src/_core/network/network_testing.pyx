@@ -1,4 +1,4 @@
-"""Owns: Python faces over NetworkClient and NetworkClientDelegate, so that tests step them by hand against a socket.
+"""Owns: Python access to NetworkClient and NetworkClientDelegate, so that tests step them by hand against a socket.
 
 Threads: the test's own, which plays N. Never: part of the consumer.
 """
@@ -56,7 +56,7 @@ cdef extern from *:
       void encode(kc::Writer& w, int16_t) const override { w.write_raw(bytes.data(), bytes.size()); }
     };
 
-    // What a handler was told.
+    // The arguments of one call of a handler.
     struct Told {
       uint64_t cookie = 0;
       int32_t node_id = 0;
@@ -117,7 +117,7 @@ cdef str to_text(const string& s):
 
 @cython.no_gc
 cdef class RecordingHandler(ResponseHandler):
-    """Keeps what it is told."""
+    """Keeps the arguments of every call."""
     cdef vector[Told] told          # thread: the test's
     cdef void* delegate             # thread: the test's; borrowed, for next_request
     cdef void* network              # thread: the test's; borrowed
@@ -200,14 +200,14 @@ cdef class DelegateDriver:
         self.delegate.add(self.make(api_key, body, node, channel, timeout_ms, cookie, expected, low, high))
 
     def add_on_response(self, api_key, body=b"", node=-1, channel=0, timeout_ms=30000, cookie=0):
-        """The handler will queue this one when it is told of the next response."""
+        """The handler will queue this one when the next response comes."""
         self.handler.delegate = <void*>self.delegate
         self.handler.network = <void*>self.network
         self.handler.next_request = self.make(api_key, body, node, channel, timeout_ms, cookie, 0, 0, 8)
 
     @property
     def sent_before_second_handler(self):
-        """How many requests were in flight when the second response after add_on_response was told."""
+        """How many requests were in flight when the second response after add_on_response reached its handler."""
         return self.handler.in_flight_at_second
 
     def poll(self, timeout_ms=0):
@@ -218,7 +218,7 @@ cdef class DelegateDriver:
 
     @property
     def ended(self):
-        """What the handler was told, in order."""
+        """The arguments of every call of the handler, in order."""
         cdef size_t i
         return [told_to_dict(self.handler.told[i]) for i in range(self.handler.told.size())]
 
@@ -314,7 +314,7 @@ cdef class DelegateDriver:
 
 
 def log_lines(*texts):
-    """What a LogQueue makes of bytes that are logged."""
+    """The lines that a LogQueue makes of logged bytes."""
     cdef LogQueue queue
     cdef deque[LogLine] lines
     cdef string text
@@ -327,7 +327,7 @@ def log_lines(*texts):
 
 
 def window_of(values):
-    """What a WindowStats says of the values."""
+    """The statistics of a WindowStats with these values."""
     cdef WindowStats window
     for value in values:
         window.add(value)
@@ -420,7 +420,7 @@ cdef class NetworkDriver(DelegateDriver):
         return status.code, to_text(status.detail)
 
     def out_bytes(self, node, channel=0):
-        """What lies in the memory of a connection's send buffer, up to what it last held."""
+        """The first 64 bytes in the memory of a connection's send buffer, old content included."""
         return to_bytes(string(<const char*>self.client.find_connection(node, channel).out.data(), 64))
 
     def __dealloc__(self):
@@ -481,7 +481,7 @@ cdef class NetworkDriver(DelegateDriver):
 
     @property
     def live_bytes(self):
-        """Bytes in blocks that somebody refers to."""
+        """Bytes in blocks that are still referenced."""
         return self.pool.live_bytes()
 
     def lines(self):

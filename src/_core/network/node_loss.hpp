@@ -10,7 +10,7 @@ namespace kc {
 struct NodeLoss {
   int32_t node_id = -1;
   bool was_ready = false;  // a working connection was lost; else an attempt failed
-  bool repeated = false;   // the same failure was told a little while ago
+  bool repeated = false;   // the same failure was reported a little while ago
   Status status;
 };
 

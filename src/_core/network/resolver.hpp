@@ -1,7 +1,7 @@
 // Owns: Resolver, host names to addresses, and the threads (R) that wait for the system's resolver.
 // Threads: every method N; run(): R; shared: ResolverState under its mutex.
-// Never: makes N wait for a name; keeps more than kMaxNames, which brokers tell; outlives a close with a thread that anybody must join. R is detached and owns the
-// state it works on through a shared_ptr, so a lookup that hangs for minutes keeps nothing else alive.
+// Never: makes N wait for a name; keeps more than kMaxNames, which brokers name; outlives a close with a thread that
+// needs a join. R is detached and owns its state through a shared_ptr, so a hanging lookup keeps nothing else alive.
 #pragma once
 #include <deque>
 #include <map>

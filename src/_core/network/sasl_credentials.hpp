@@ -1,4 +1,4 @@
-// Owns: SaslCredentials, what this consumer authenticates with, and when its token must be replaced.
+// Owns: SaslCredentials, the secrets that this consumer authenticates with, and when its token must be replaced.
 // Threads: set_* any; the rest N; shared: mutex_. Never: obtains a token; keeps a replaced secret.
 #pragma once
 #include <algorithm>
@@ -48,7 +48,7 @@ class SaslCredentials {
     failure_.clear();
     generation.fetch_add(1);
   }
-  // No token could be had; oauth_cb is asked again in a while.
+  // No token is available; oauth_cb is called again after a while.
   void token_failed(const std::string& why, int64_t now_ms) {
     std::lock_guard<std::mutex> hold(mutex_);
     failure_ = why;
@@ -63,7 +63,7 @@ class SaslCredentials {
     expires_ms_ = 0;
   }
 
-  // Why there is no token, if somebody has tried to get one.
+  // Why there is no token, after a failed attempt to get one.
   bool failure(std::string* why) {
     std::lock_guard<std::mutex> hold(mutex_);
     *why = failure_;
@@ -79,7 +79,7 @@ class SaslCredentials {
     std::lock_guard<std::mutex> hold(mutex_);
     return asks_for_tokens && !asked_ ? refresh_ms_ : INT64_MAX;
   }
-  // Whether the application is to be asked for a token now; once, until it has answered.
+  // Whether to ask the application for a token now; true once, until it has answered.
   bool take_token_request(int64_t now_ms) {
     std::lock_guard<std::mutex> hold(mutex_);
     if (!asks_for_tokens || asked_ || now_ms < refresh_ms_) return false;

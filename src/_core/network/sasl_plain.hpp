@@ -1,5 +1,5 @@
 // Owns: PLAIN (RFC 4616): user name and password in the clear. Threads: as SaslMechanism.
-// Never: checks anything about the server: that is TLS's part.
+// Never: checks anything about the server: TLS does that.
 #pragma once
 #include "network/sasl_mechanism.hpp"
 
@@ -16,7 +16,7 @@ class SaslPlain final : public SaslMechanism {
       *why = "the broker answered PLAIN with a message where it has none to send";
       return SASL_FAILED;
     }
-    // An empty authorization id: whoever we are is whom we act for.
+    // An empty authorization id: the user acts under its own name.
     out->append("\0", 1).append(username_).append("\0", 1).append(password_);
     username_.clear();
     password_.clear();

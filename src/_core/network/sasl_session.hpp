@@ -1,4 +1,4 @@
-// Owns: SaslSession, the authentication of one connection: where the conversation stands, and when it must be had again.
+// Owns: SaslSession, the authentication of one connection: the state of the conversation, and when it must be repeated.
 // Threads: N. Never: decides what happens next: authenticator.pyx does.
 #pragma once
 #include <openssl/crypto.h>
@@ -22,7 +22,7 @@ enum SaslStage : uint8_t {
   SASL_AWAITS_ANSWER,  // of the broker
 };
 
-// Brokers that know SaslHandshake v0 only take bare tokens, each behind its size.
+// Brokers that know SaslHandshake v0 only take bare tokens, each one after its size.
 constexpr int16_t SASL_BARE_TOKENS = -1;
 // Messages of one conversation; Kerberos, the longest, needs three of each side.
 constexpr int SASL_MAX_ROUNDS = 16;
@@ -33,10 +33,10 @@ struct SaslSession {
   SaslStage stage = SASL_IDLE;
   int16_t version = 0;             // of SaslAuthenticate, or SASL_BARE_TOKENS
   int rounds = 0;
-  bool again = false;              // the connection is ready, and authenticates anew (KIP-368)
+  bool again = false;              // the connection is ready, and authenticates again (KIP-368)
   int64_t deadline_ms = INT64_MAX;  // of what is under way
-  int64_t due_ms = INT64_MAX;      // when the connection must authenticate anew
-  int64_t lifetime_ms = 0;         // told by the latest answer
+  int64_t due_ms = INT64_MAX;      // when the connection must authenticate again
+  int64_t lifetime_ms = 0;         // from the latest response
   size_t written = 0;              // bytes of Connection::out that hold a token
 
   ~SaslSession() {

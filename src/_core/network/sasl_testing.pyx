@@ -1,4 +1,4 @@
-"""Owns: Python faces over the SASL mechanisms and credentials, for tests.
+"""Owns: Python access to the SASL mechanisms and credentials, for tests.
 
 Threads: the test's own. Never: part of the consumer.
 """
@@ -135,7 +135,7 @@ cdef class Conversation:
 
     @property
     def name(self):
-        """What the broker calls it."""
+        """The broker's name of the mechanism."""
         return self.mechanism.get().name().decode()
 
     @property
@@ -145,6 +145,6 @@ cdef class Conversation:
 
     @property
     def complaint(self):
-        """What the server has said against us."""
+        """The error message of the server."""
         cdef string text = self.mechanism.get().complaint()
         return text.data()[:text.size()].decode()

@@ -1,6 +1,6 @@
 // Owns: SaslWorker, the helper threads (H) on which slow steps of mechanisms run: Kerberos asks the network, SCRAM counts.
 // Threads: every method N; run(): H; shared: SaslWorkerState under its mutex.
-// Never: makes N wait; outlives a close with a thread that anybody must join: H is detached and owns the state and the
+// Never: makes N wait; outlives a close with a thread that needs a join: H is detached and owns the state and the
 // step it works on through shared_ptrs.
 #pragma once
 #include <atomic>
@@ -50,7 +50,7 @@ class SaslWorker {
     std::lock_guard<std::mutex> hold(state_->mutex);
     state_->selector = selector;
   }
-  // Steps under way are left to themselves; their threads wake nobody any more.
+  // Running steps are left alone; their threads no longer wake the selector.
   void close() {
     std::lock_guard<std::mutex> hold(state_->mutex);
     state_->selector = nullptr;
@@ -96,7 +96,7 @@ class SaslWorker {
     try {
       step.run();
     } catch (const std::bad_alloc&) {
-      step.outcome = SASL_FAILED;  // `why` may be empty: whoever tells it says more
+      step.outcome = SASL_FAILED;  // `why` may be empty: the reporting code adds the context
     }
     step.finished.store(true);
   }

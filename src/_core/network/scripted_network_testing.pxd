@@ -14,7 +14,7 @@ cdef struct SentRequest:
 
 
 cdef class ScriptedNetwork(Network):
-    cdef BlockPool* pool                                # thread: the test's; one reference of its own
+    cdef BlockPool* pool                                # thread: the test's; holds one reference
     cdef map[int32_t, NodeAddress] nodes                # thread: the test's
     cdef vector[NodeAddress] bootstrap                  # thread: the test's
     cdef map[pair[int32_t, int32_t], int32_t] states    # thread: the test's; (node, channel) to Readiness

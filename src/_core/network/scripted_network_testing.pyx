@@ -1,6 +1,6 @@
 """Owns: ScriptedNetwork, the Network of tests and simulations: no sockets, no waiting, every answer given by hand.
 
-Threads: the test's own, which plays N. Never: part of the consumer, looks at a clock (time is what poll is told).
+Threads: the test's own, which plays N. Never: part of the consumer, looks at a clock (time is the argument of poll).
 """
 cimport cython
 from cython.operator cimport dereference as deref, preincrement as inc
@@ -134,7 +134,7 @@ cdef class ScriptedNetwork(Network):
         return True
 
     cdef int32_t least_loaded_node(self, int64_t now_ms) noexcept nogil:
-        """The ready node with the lowest number: a script must know whom to answer for."""
+        """The ready node with the lowest number: a script must know which node to answer for."""
         cdef map[int32_t, NodeAddress].iterator it = self.nodes.begin()
         while it != self.nodes.end():
             if self.ready(deref(it).first, <Channel>0, now_ms) == NODE_READY:
@@ -257,11 +257,11 @@ cdef class ScriptedNetwork(Network):
         return -1
 
     def set_version(self, int api, int low, int high):
-        """What every broker speaks of one API; one that is not set is spoken in all versions."""
+        """Set the versions of one API that every broker speaks; an API that is not set is spoken in all versions."""
         self.versions[api] = pair[int32_t, int32_t](low, high)
 
     def set_readiness(self, int node, int channel, int readiness):
-        """What ready() says of a connection (a Readiness number) until it is set again."""
+        """Set the answer of ready() for a connection (a Readiness number)."""
         self.states[pair[int32_t, int32_t](node, channel)] = readiness
 
     def fail_connection(self, int node, int channel, int code=-195, str detail="connection refused"):
@@ -271,7 +271,7 @@ cdef class ScriptedNetwork(Network):
         self.lose(node, code, detail)
 
     def lose(self, int node, int code=-195, str detail="connection refused", bint was_ready=False, bint repeated=False):
-        """What take_losses() tells next: a connection of the node was lost, or an attempt failed."""
+        """Set the next result of take_losses(): a connection of the node was lost, or an attempt failed."""
         cdef NodeLoss loss
         loss.node_id = node
         loss.was_ready = was_ready
@@ -354,5 +354,5 @@ cdef class ScriptedNetwork(Network):
 
     @property
     def live_bytes(self):
-        """Bytes in blocks that somebody refers to."""
+        """Bytes in blocks that are still referenced."""
         return self.pool.live_bytes()

@@ -1,7 +1,7 @@
 // Owns: Selector, readiness of sockets (epoll on Linux, kqueue elsewhere) and the descriptor that interrupts a wait.
 // Threads: N; wakeup(): any. Never: reads or writes a watched descriptor, owns one (its own wakeup descriptor apart).
 //
-// Level-triggered: what is not read now is told again, so a reader may stop at its share and no byte is forgotten.
+// Level-triggered: bytes that are not read now are reported again, so a reader may stop at its share and loses none.
 #pragma once
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ enum SelectorInterest : uint8_t { SELECT_READ = 1, SELECT_WRITE = 2 };
 
 struct SelectorEvent {
   void* tag = nullptr;
-  uint8_t ready = 0;  // SELECT_READ and SELECT_WRITE; an error or a hang-up counts as both, the read or write tells it
+  uint8_t ready = 0;  // SELECT_READ and SELECT_WRITE; an error or a hang-up sets both, and the read or write then fails
 };
 
 class Selector {
@@ -70,8 +70,8 @@ class Selector {
     poll_fd_ = wake_read_fd_ = wake_write_fd_ = -1;
   }
 
-  // In the child of a fork: closes the copies without a word to the kernel's shared tables. A kqueue is not inherited,
-  // its number may already belong to somebody else.
+  // In the child of a fork: closes the copies; the kernel's shared tables stay unchanged. A kqueue is not inherited,
+  // and its number may already belong to another descriptor.
   void abandon() {
 #ifndef __linux__
     poll_fd_ = -1;

@@ -46,7 +46,7 @@ cdef extern from *:
 
 
 cdef const char* CAPSULE = b"kconsumer.TlsClient"
-cdef str SURROGATES = "surrogateescape"  # names of files that are no text
+cdef str SURROGATES = "surrogateescape"  # for names of files that are not valid text
 
 
 cdef void drop_client(object capsule) noexcept:

@@ -1,4 +1,4 @@
-// Owns: TlsClient, what secures the connections of one consumer, as N sees it.
+// Owns: TlsClient, which secures the connections of one consumer, as N sees it.
 // Threads: N, but for the making of it (A). Never: names OpenSSL: only kconsumer._core.network.tls links it, and that
 // module is loaded by the first consumer that wants TLS.
 #pragma once
@@ -17,8 +17,8 @@ struct TlsClient {
   virtual void open(Selector* selector) = 0;
   // Wipes the credentials; connections that still stand keep theirs until they go.
   virtual void close() = 0;
-  // Has the credentials looked at on another thread, and read again where they have changed on disk. What is returned
-  // is for checked().
+  // Starts another thread that looks at the credentials, and reads them again if they have changed on disk. Returns
+  // the ticket for checked().
   virtual uint64_t check() = 0;
   // Whether that look has ended.
   virtual bool checked(uint64_t ticket) = 0;

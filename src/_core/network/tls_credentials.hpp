@@ -1,8 +1,8 @@
 // Owns: TlsCredentials, the credentials of one consumer as they are on disk now: read at construction, looked at whenever
 // a connection is made, read again where they have changed.
 // Threads: load() A; the rest N; run(): H, a helper thread; shared: TlsCredentialState under its mutex.
-// Never: reads a file on N; makes N wait; goes without credentials: where changed ones cannot be read (half written, as a
-// rule), those before them are kept, and the next connection looks again.
+// Never: reads a file on N; makes N wait; goes without credentials: if changed ones cannot be read (half written, as a
+// rule), it keeps the previous ones, and the next connection looks again.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -91,7 +91,7 @@ class TlsCredentials {
     state.news_level = level;
   }
 
-  // thread: H. Looks until nobody has asked since it began.
+  // thread: H. Looks again if another look was asked for meanwhile.
   static void run(TlsCredentialState& state) {
     std::unique_lock<std::mutex> hold(state.mutex);
     for (;;) {

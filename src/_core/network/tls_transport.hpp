@@ -1,4 +1,4 @@
-// Owns: TlsTransport, a connection's bytes through TLS, and what goes wrong with them in words.
+// Owns: TlsTransport, a connection's bytes through TLS, and the texts of its errors.
 // Threads: N. Never: blocks, closes the descriptor, reads a file, raises SIGPIPE.
 //
 // Reading ahead: OpenSSL takes from the socket what its buffer holds, many records at once, and deciphers them there; a
@@ -192,7 +192,7 @@ class TlsTransport final : public Transport {
     return true;
   }
 
-  // Whom the certificate must be for, and what SNI asks for (names only: RFC 6066 has no addresses).
+  // Sets the name that the certificate must be for, and the one in SNI (names only: RFC 6066 has no addresses).
   bool name_peer(const PeerName& peer) {
     if (!peer.is_address && SSL_set_tlsext_host_name(ssl_, peer.name.c_str()) != 1) return false;
     if (!context_->verify_host) return true;
@@ -322,9 +322,9 @@ class TlsTransport final : public Transport {
     return found;
   }
 
-  // A CA's own certificate, of whose issuer there is no list: that is no error, as before lists were asked for of the
-  // whole chain. The chain ends with the first certificate that is trusted, so its issuer's list, though it is there,
-  // cannot be verified, and OpenSSL passes over it: it comes from our own file and counts.
+  // A CA's own certificate without a list from its issuer passes, as before, when only the leaf's list was asked for.
+  // The chain ends with the first trusted certificate, so its issuer's list cannot be verified even if it is there.
+  // OpenSSL ignores such a list. Here it counts, as it comes from our own file.
   static bool needs_no_list(X509_STORE_CTX* store) {
     const int error = X509_STORE_CTX_get_error(store);
     X509* certificate = X509_STORE_CTX_get_current_cert(store);

@@ -1,8 +1,8 @@
-// Owns: Transport, what a connection's bytes go through, and the plaintext one.
+// Owns: Transport, the path of a connection's bytes, and the plaintext one.
 // Threads: N. Never: blocks, closes the descriptor (the connection does), knows frames or requests.
 //
-// TLS is another Transport (tls_transport.hpp): handshake() then takes several turns, pending() tells of bytes that have
-// been received but not yet read, of which the selector knows nothing, and a read may have to write first.
+// TLS is another Transport (tls_transport.hpp): handshake() then takes several turns, pending() counts bytes that have
+// been received but not yet read and that the selector cannot see, and a read may have to write first.
 #pragma once
 #include <errno.h>
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-// Owns: the way from any message to a Python dict and back, for the tests of the codecs.
+// Owns: conversion of any message to a Python dict and back, for the tests of the codecs.
 // Threads: A, with the GIL. Never: part of the core itself.
 //
 // Strings and bytes are `bytes`, a uuid is 16 bytes, null is None, an array a list, a struct a dict.
@@ -23,7 +23,7 @@ inline PyObject* none() {
   return Py_None;
 }
 
-// A struct. Keys that are absent keep their defaults; a key that is no field is an error.
+// A struct. Absent keys keep their defaults; a key that is not a field is an error.
 template <class T, class = void>
 struct Convert {
   static PyObject* to_python(const T& v) {
@@ -214,7 +214,7 @@ struct Fill<std::vector<T>> {
   }
 };
 
-// One message type behind plain functions. A decoder that fails leaves the Reader's error to the caller.
+// One message type as plain functions. A decoder that fails leaves the Reader's error to the caller.
 struct Face {
   const char* name;
   int16_t min_version;
@@ -225,7 +225,7 @@ struct Face {
   bool (*refused)(PyObject*, int16_t, const char**);    // false: Python exception set
   void (*sample)(int16_t, Writer&);                     // encodes a message whose fields are all set
   int32_t (*header_version)(int16_t);                   // -1: the message has no header
-  int32_t (*response_header_version)(int16_t);          // -1: the message is no request
+  int32_t (*response_header_version)(int16_t);          // -1: the message is not a request
 };
 
 template <class M>

@@ -1,4 +1,4 @@
-// Owns: the value types that Kafka's wire format has and C++ has not: nullable values, uuid, views of bytes and integers;
+// Owns: the value types that Kafka's wire format has and C++ lacks: nullable values, uuid, views of bytes and integers;
 // and the byte order of integers.
 // Threads: any (values). Never: allocates beyond what it is given, knows a message.
 #pragma once
@@ -78,8 +78,8 @@ struct BytesView {
   bool is_null() const { return length < 0; }
 };
 
-// Integers as the wire has them. What a Reader gives is a view of the bytes it was given, valid as long as they are: a
-// response with a million partitions has three such arrays in each. What is made of a vector holds its own bytes.
+// Integers as on the wire. An array from a Reader is a view, valid while the Reader's bytes are: a response with a
+// million partitions has three such arrays in each. An array from a vector holds its own bytes.
 class Int32Array {
  public:
   Int32Array() = default;

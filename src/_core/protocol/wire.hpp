@@ -1,11 +1,11 @@
 // Owns: Reader and Writer, the only code that turns wire bytes into values and back.
 // Threads: any; each object belongs to its user. Never: reads outside its buffer, allocates by an unchecked length.
 //
-// A Reader lets arrays take only so much memory for each byte that it was given (MEMORY_PER_BYTE): an element can be 26
+// A Reader limits the memory of arrays to a multiple of its bytes (MEMORY_PER_BYTE): an element can be 26
 // times as large as its least encoding, and a broker could otherwise turn 100 MB of response into gigabytes.
 //
 // A Reader's first error sticks: from then on every read gives zero, empty or null and every array is empty, so that
-// a decoder needs no check between its fields and cannot loop. Whoever decoded asks ok() or status() once, at the end.
+// a decoder needs no check between its fields and cannot loop. The caller asks ok() or status() once, at the end.
 #pragma once
 #include <algorithm>
 #include <cstdint>

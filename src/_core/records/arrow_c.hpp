@@ -1,5 +1,5 @@
-// Owns: the structs of Arrow's C data interface, and what stands behind each one that we export.
-// Threads: filled by A; released by whoever holds them, on any thread. Never: touches Python.
+// Owns: the structs of Arrow's C data interface, and the memory that each exported one holds.
+// Threads: filled by A; released by their holder, on any thread. Never: touches Python.
 #pragma once
 #include <cstdint>
 #include <memory>

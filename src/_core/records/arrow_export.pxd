@@ -76,7 +76,7 @@ cdef Status export_schema(const ArrowSource* source, const ArrowSchema* requeste
 cdef Status export_array(const ArrowSource* source, const ArrowSchema* requested, ArrowArray* out) noexcept nogil
 # A stream of one such array. It holds all that it needs: the source may go while it is read.
 cdef Status export_stream(const ArrowSource* source, const ArrowSchema* requested, ArrowArrayStream* out) noexcept nogil
-# The schema of a field and those below it. False when memory is out; `out` is to be released all the same.
+# The schema of a field and its children. False when memory is out; the caller must release `out` even then.
 cdef bint fill_schema(const ArrowField* field, ArrowSchema* out) noexcept nogil
 # The column that a name means, compared as in a requested schema; COLUMN_NONE where there is none.
 cdef int find_column(const char* name) noexcept nogil

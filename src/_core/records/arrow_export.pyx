@@ -259,7 +259,7 @@ cdef ArrowSchema* new_schema() noexcept nogil:
 
 
 cdef bint fill_schema(const ArrowField* field, ArrowSchema* out) noexcept nogil:
-    """False when memory is out; `out` is to be released all the same."""
+    """False when memory is out; the caller must release `out` even then."""
     cdef SchemaParts* parts
     cdef ArrowSchema* child
     cdef string unnamed

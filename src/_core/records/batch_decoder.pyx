@@ -1,9 +1,9 @@
-"""Owns: the course of a decode job: batch headers, CRC, inflating, transactions, what the job reports.
+"""Owns: the course of a decode job: batch headers, CRC, inflating, transactions, the results of the job.
 
 thread: N or A; pure function of a job, resumable at any slice. Never: touches Python, waits, reads past job.length.
 
 A batch cut off by the end of the data is allowed: a broker fills a Fetch response up to its limit without regard to
-batch borders. What a batch claims (its length, count, last offset) is checked against the bytes that are there.
+batch borders. The length, count and last offset that a batch claims are checked against the bytes that are there.
 """
 from libc.stdint cimport INT32_MAX, INT64_MAX
 

@@ -1,4 +1,4 @@
-// Owns: the memory that fetched bytes live in: ref-counted blocks, recycled through a pool that counts what is live.
+// Owns: the memory of fetched bytes: ref-counted blocks, recycled through a pool that counts the live ones.
 // Threads: shared: atomics and the pool's mutex (taken once per block, never per record).
 // Never: trusts a length from the wire (growth is asked for as bytes arrive), touches Python.
 //
@@ -33,8 +33,8 @@ class BlockPool {
   // Freed blocks up to this total stay warm for the next response.
   static constexpr size_t kCacheBytes = 24u << 20;
   static constexpr size_t kSmallest = 4096;
-  // From here on a block is a mapping of its own: what is freed leaves the process at once, which malloc's heaps do not
-  // promise, and what is at least a huge page can be one.
+  // From this size a block is a separate mapping: freed memory leaves the process at once, which malloc's heaps do not
+  // promise, and a block of at least a huge page can be one.
   static constexpr size_t kMapped = 1u << 20;
   static constexpr size_t kHugePage = 2u << 20;
   static constexpr size_t kMoved = 4u << 20;
@@ -75,7 +75,7 @@ class BlockPool {
     return b;
   }
 
-  // Grows a block nobody else refers to; keeps its bytes. False when memory is out (the block is unchanged).
+  // Grows a block that has only one reference; keeps its bytes. False when memory is out (the block is unchanged).
   bool grow(Block* b, size_t capacity) {
     size_t want = size_class(capacity);
     if (want <= b->capacity) return true;
@@ -93,12 +93,12 @@ class BlockPool {
     if (b->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) b->pool->recycle(b);
   }
 
-  // Bytes in blocks somebody refers to: asked-for-and-received, undelivered, inflated, pinned by the application.
+  // Bytes in referenced blocks: asked-for-and-received, undelivered, inflated, pinned by the application.
   int64_t live_bytes() const { return live_bytes_.load(std::memory_order_relaxed); }
-  // Set by the network thread when the fetcher stands still for want of room; the next release calls on_room then.
+  // Set by the network thread when the fetcher stops for lack of room; the next release calls on_room then.
   std::atomic<bool> starved{false};
   using OnRoom = void (*)(void*);
-  // The callback runs under the pool's mutex, so that nobody is called any more once it is taken away (nullptr).
+  // The callback runs under the pool's mutex, so that it is not called any more once it is removed (nullptr).
   void set_on_room(OnRoom callback, void* arg) {
     std::lock_guard<std::mutex> hold(mutex_);
     on_room_ = callback;

@@ -1,4 +1,4 @@
-// Owns: Columns, the arena that the decoder writes records into and that everything after it only slices.
+// Owns: Columns, the arena that the decoder writes records into; all later code only slices it.
 // Threads: written by one decoder (N or A) until published, immutable afterwards; shared: the reference count.
 // Never: owns record bytes (keys and values are views into Blocks it pins), touches Python.
 //
@@ -82,7 +82,7 @@ struct Columns {
 
   // nullptr when memory is out. Both validity bitmaps start as all ones.
   static Columns* create(BlockPool* pool, int32_t capacity);
-  // The arena of a batch without rows, one for all: whoever takes it as Arrow reads the pointers all the same.
+  // The arena of a batch without rows, one for all: an Arrow consumer reads the pointers even then.
   static Columns* none();
   bool want_headers();  // allocates `headers` (zero counts for the rows so far); false when memory is out
   // Index of b in buffers, adding and retaining it when it is not the last one added; views reach up to `bytes`.

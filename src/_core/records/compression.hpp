@@ -1,5 +1,5 @@
 // Owns: Inflater, one codec stream with its library contexts (expensive to make, reused from batch to batch).
-// Threads: an Inflater belongs to the decode job that took it. Never: holds logic, which is compression.pyx.
+// Threads: an Inflater belongs to the decode job that took it. Never: holds logic (compression.pyx does).
 #pragma once
 #include <lz4frame.h>
 #include <zlib.h>
@@ -22,10 +22,10 @@ struct Inflater {
   int magic = 2;
   const uint8_t* next_in = nullptr;
   size_t in_left = 0;
-  size_t ahead = 0;              // bytes of the job behind them
+  size_t ahead = 0;              // bytes of the job after them
   size_t limit = 0;              // most bytes that may come out
   bool framed = false;           // snappy in the Java client's framing
-  uint8_t header[32];            // lz4: a frame header with its checksum mended, fed before the rest
+  uint8_t header[32];            // lz4: a frame header with its checksum corrected, fed before the rest
   size_t header_size = 0;
   size_t header_fed = 0;
   std::string detail;            // codec and cause after a failure

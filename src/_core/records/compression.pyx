@@ -81,7 +81,7 @@ cdef enum:
     GENTLE_GROWTH = 8 << 20        # doubling up to here, by half beyond
     LARGEST_SHARED = 8 << 20       # a block is not written on for further batches from here
     # zstd keeps its own copy of the last bytes, as many as the stream asks for: 128 MiB at level 22. Up to 8 MiB, which
-    # levels up to 19 ask for, comes on top of the limit. What is more counts like output, as far as it is filled.
+    # levels up to 19 ask for, comes on top of the limit. A larger window counts like output, as far as it is filled.
     LARGEST_WINDOW_LOG = 27
     FREE_CONTEXT = 9 << 20
     GZIP_OR_ZLIB = 15 + 32         # zlib's window bits with header detection
@@ -121,7 +121,7 @@ cdef void inflater_release(Inflater* inflater) noexcept nogil:
 # ---- room for output
 
 cdef bint new_block(Inflater* inflater, size_t capacity) noexcept nogil:
-    """Moves the current batch's bytes to a block of its own."""
+    """Move the current batch's bytes to a separate block."""
     cdef size_t used = inflater.at - inflater.begin
     cdef Block* fresh = inflater.pool.take(capacity)
     if fresh == NULL:
@@ -217,7 +217,7 @@ cdef InflateResult step_gzip(Inflater* inflater, size_t room, size_t feed) noexc
     inflater.next_in += feed
     inflater.in_left -= feed
     if code == Z_STREAM_END:
-        # Another member may follow; anything else behind the end is ignored, as the Java client does.
+        # Another member may follow; other bytes after the end are ignored, as in the Java client.
         ended = inflater.in_left < 2 or inflater.next_in[0] != 0x1f or inflater.next_in[1] != 0x8b
         inflateReset(z)
     elif code != Z_OK and code != Z_BUF_ERROR:
@@ -311,7 +311,7 @@ cdef inline uint32_t word(const uint8_t* p) noexcept nogil:
 
 
 cdef InflateResult begin_lz4(Inflater* inflater) noexcept nogil:
-    """v0 and v1 producers summed the frame's magic into the header checksum (KIP-57): it is mended where it is so."""
+    """v0 and v1 producers summed the frame's magic into the header checksum (KIP-57): such a checksum is corrected."""
     cdef const uint8_t* p = inflater.next_in
     cdef size_t size
     if inflater.lz4 == NULL:

@@ -1,5 +1,5 @@
-// Owns: the data that a decode job carries between slices. thread: whoever runs the job (N or A), one at a time.
-// Never: the logic, which is batch_decoder.pyx.
+// Owns: the data that a decode job keeps between slices. thread: the one that runs the job (N or A), one at a time.
+// Never: holds logic (batch_decoder.pyx does).
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -88,7 +88,7 @@ struct DecodeJob {
   size_t incomplete_batch_bytes = 0;  // size of a batch cut off by the end of the data, if it is the first one
   Status status;
   int64_t error_offset = -1;          // first offset of the batch that failed
-  int64_t error_next_offset = -1;     // where reading can go on, or -1 when that cannot be told
+  int64_t error_next_offset = -1;     // where reading can go on, or -1 when that is not known
   bool error_is_permanent = false;    // the failed batch is as it was written: fetching it again changes nothing
 
   // between slices, private to the decoder

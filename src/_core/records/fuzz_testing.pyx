@@ -1,4 +1,4 @@
-"""Owns: what tools/fuzz/fuzz_records.cpp runs on every input: decoding, twice and differently sliced, with
+"""Owns: the checks that tools/fuzz/fuzz_records.cpp runs on every input: decoding, twice and differently sliced, with
 another inflating ahead or not, then exporting.
 
 thread: the fuzzer's. Never: imported by the product.

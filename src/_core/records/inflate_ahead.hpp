@@ -1,8 +1,8 @@
-// Owns: InflateAhead: the batches of one decode job that were inflated before the job comes to them, by whatever thread
-// has nothing else to do.
-// Threads: shared: `mutex_` guards all but the count of references; N and A claim, inflate and put down, whoever decodes
-// reaches. Never: inflates (inflate_ahead.pyx does), waits, believes a header further than its bytes go; looks at a CRC,
-// which the decoder sums before it takes what lies here.
+// Owns: InflateAhead: the batches of one decode job that an otherwise idle thread has inflated before the job comes to
+// them.
+// Threads: shared: `mutex_` guards all but the count of references; N and A claim, inflate and put down, the decoding
+// thread calls reach(). Never: inflates (inflate_ahead.pyx does), waits, believes a header beyond its bytes; looks at a
+// CRC, which the decoder sums before it takes a batch from here.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -16,8 +16,8 @@
 namespace kc {
 
 enum AheadState : int32_t {
-  AHEAD_NONE,   // nobody has it
-  AHEAD_BUSY,   // somebody is inflating it
+  AHEAD_NONE,   // not claimed
+  AHEAD_BUSY,   // a thread is inflating it
   AHEAD_READY,
 };
 
@@ -50,7 +50,7 @@ class InflateAhead {
     return parse(data, length, 0, &batch) && batch.codec != 0;
   }
 
-  // The next compressed batch that nobody has, for the caller to inflate; false: there is none any more.
+  // Claims the next compressed batch for the caller to inflate; false: there is none any more.
   bool claim(AheadBatch* out) {
     std::lock_guard<std::mutex> hold(mutex_);
     AheadBatch batch;
@@ -81,8 +81,8 @@ class InflateAhead {
     }
     drop_data();
   }
-  // The decoder stands at a batch: those before it are not wanted any more, nor this one by anybody else. READY: *out
-  // has it, with its reference.
+  // The decoder has come to a batch: earlier ones are no longer wanted, and no other thread may claim this one. READY:
+  // *out has it, with its reference.
   AheadState reach(size_t begin, size_t end, AheadBatch* out) {
     std::lock_guard<std::mutex> hold(mutex_);
     while (!batches_.empty() && batches_.front().begin < begin) drop_front();
@@ -160,7 +160,7 @@ class InflateAhead {
   size_t next_ = 0;                 // up to here batches are claimed, or the decoder has come
   int32_t busy_ = 0;
   bool over_ = false;
-  Block* block_;                    // what `data` lies in, held while anybody may read it
+  Block* block_;                    // holds the bytes of `data` while a thread may read them
   std::atomic<int64_t>* inflated_bytes_;
 };
 

@@ -1,8 +1,8 @@
 """Owns: the step that inflates batches of a decode job before the job comes to them.
 
-thread: N while the application decodes, or whoever decodes while the batch at hand is being inflated by the other.
-Never: says what is wrong with a batch (who decodes finds it again, in its place), works for longer than a slice takes:
-what inflates to more is left to the decoder, which can pause in it.
+thread: N while the application decodes, or the decoding thread while the other one inflates the batch at hand.
+Never: reports a bad batch (the decoder finds it again, in its place), works for longer than a slice takes: a batch
+that inflates to more is left to the decoder, which can pause in it.
 """
 from kconsumer._core.records.compression cimport (
     INFLATE_DONE, INFLATE_MORE, Inflater, InflateResult, inflate_begin, inflate_step, inflater_acquire,
@@ -29,7 +29,7 @@ cdef bint inflate_ahead(InflateAhead* ahead, BlockPool* pool) noexcept nogil:
             batch.records_end = inflater.at
             inflated += inflater.at - inflater.begin
         else:
-            # In vain, and no less work.
+            # Without a result, but it cost at least as much work.
             inflated += ENOUGH_BYTES
         ahead.put(batch)
     if inflater != NULL:

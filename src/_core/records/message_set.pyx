@@ -2,9 +2,9 @@
 
 thread: N or A; pure functions of a job. Never: unwraps twice, reads past the message or the set.
 
-A wrapper has the offset of its last inner message. In v1 inner offsets count from 0 (KIP-31), so the last one tells
-what to add; in v0 the broker wrote absolute ones. Compaction leaves gaps in both. A v1 wrapper stamped by the broker
-(LogAppendTime) passes its timestamp to all inside it (KIP-32).
+A wrapper has the offset of its last inner message. In v1 inner offsets count from 0 (KIP-31), and the last one gives
+the difference to add; in v0 the broker wrote absolute ones. Compaction leaves gaps in both. A v1 wrapper stamped by
+the broker (LogAppendTime) passes its timestamp to all inside it (KIP-32).
 """
 from libc.stdint cimport INT64_MAX
 

@@ -33,7 +33,7 @@ cdef void fail_record(DecodeJob* job, RecordFields* f, const char* reason) noexc
 
 
 cdef const char* check_headers(RecordFields* f, const uint8_t* p, int32_t most) noexcept nogil:
-    """Walks the raw headers once, so that whoever reads them later need not check a length again."""
+    """Walk the raw headers once, so that later readers need not check a length again."""
     cdef int32_t length = 0
     cdef int32_t _i
     if f.header_count < 0:

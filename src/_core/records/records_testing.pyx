@@ -1,4 +1,4 @@
-"""Owns: faces through which the tests reach the records layer. thread: the test's. Never: imported by the product."""
+"""Owns: access to the records layer for tests. thread: the test's. Never: imported by the product."""
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from libc.stdlib cimport free, malloc
@@ -32,7 +32,7 @@ def crc32c_in_hardware():
 
 
 cdef class Pool:
-    """A BlockPool; ``live_bytes`` tells what has not been given back."""
+    """A BlockPool; ``live_bytes`` counts the bytes that have not been given back."""
     cdef BlockPool* pool
 
     def __cinit__(self):
@@ -222,7 +222,7 @@ cdef class Job:
         return found
 
     def claim(self):
-        """Take the next batch as somebody who is slow, until give_up(); its bounds, or None."""
+        """Claim the next batch like a slow thread, until give_up(); its bounds, or None."""
         return (self.claimed.begin, self.claimed.end) if self.ahead.claim(&self.claimed) else None
 
     def give_up(self):
