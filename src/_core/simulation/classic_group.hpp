@@ -1,8 +1,8 @@
 // Owns: ClassicGroup: a group of the classic protocol at its coordinator: Join, Sync, Heartbeat, Leave, generations.
 // Threads: the simulation's one. Never: chooses an assignment (a member does), speaks for another coordinator.
 //
-// What only lives in memory is lost when the coordinator moves: a group that had not become stable goes back to what its
-// log says, as ClassicGroup does in Kafka.
+// State that lives only in memory is lost when the coordinator moves: a group that had not become stable goes back to
+// the state in its log, as ClassicGroup does in Kafka.
 #pragma once
 #include <map>
 #include <memory>
@@ -135,7 +135,7 @@ class ClassicGroup : public Group {
     auto it = owners_.find(p);
     return it == owners_.end() ? std::string() : it->second;
   }
-  // A static member that has not rejoined keeps its place, but what it had may be given to others.
+  // A static member that has not rejoined keeps its place, but its partitions may be given to others.
   int32_t incarnation(const std::string& member_id) const override {
     auto it = members_.find(member_id);
     return it != members_.end() && it->second->generation == generation_ ? 1 : 0;
@@ -165,7 +165,7 @@ class ClassicGroup : public Group {
     fail(it->first);
     return true;
   }
-  // Parked requests are told that this is no coordinator any more.
+  // Answers parked requests with an error: this broker is not the coordinator any more.
   void dismiss(Error error) {
     for (auto& entry : members_) {
       Member& m = *entry.second;
@@ -332,7 +332,7 @@ class ClassicGroup : public Group {
       log();
       m->join = Exchange();
       if (x.version < 9 && led) {
-        // An old member cannot be told to skip the assignment; it is not told that it leads either.
+        // An old member does not understand "skip the assignment"; so it does not learn that it leads either.
         leader_ = old_id;
         answer_join(x, *m);
         leader_ = id;
@@ -450,7 +450,7 @@ class ClassicGroup : public Group {
     }
     return false;
   }
-  // The protocol that everybody speaks and most prefer.
+  // The protocol that all members speak and most prefer.
   std::string select_protocol() const {
     std::map<std::string, int> votes;
     for (const auto& entry : members_) {

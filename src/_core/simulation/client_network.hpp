@@ -1,8 +1,8 @@
 // Owns: ClientNetwork: one consumer's connections to the simulated brokers: connecting, sending, losing, timing out.
 // Threads: the simulation's one. Never: knows what a request means, waits.
 //
-// TCP's promises are kept: a connection's requests arrive in order and at most once, its answers too. What breaks is the
-// connection; a request may then have been done or not.
+// TCP's promises are kept: a connection's requests arrive in order and at most once, its answers too. Only connections
+// break; the broker may or may not have served a request then.
 #pragma once
 #include <deque>
 #include <map>
@@ -199,7 +199,7 @@ class ClientNetwork {
     out.swap(losses_);
     losses_.clear();
   }
-  // A broker stops, or the process behind this network does: every connection (to it) breaks.
+  // A broker stops, or the process of this network does: every connection (to it) breaks.
   void broker_stopped(int32_t broker) {
     for (auto& entry : links_) {
       if (entry.second.connection && entry.second.connection->node == broker && entry.second.state != DOWN) {
@@ -309,7 +309,7 @@ class ClientNetwork {
       if (links_.count({node, channel})) lose(node, channel, ERR_TRANSPORT, why, false);
     }
   }
-  // Answers come in order, so one that does not come holds up all behind it: a new connection is the way out.
+  // Answers come in order, so a missing one holds up all later ones: only a new connection helps.
   void expire() {
     for (auto& entry : links_) {
       for (const InFlight& f : entry.second.in_flight) {

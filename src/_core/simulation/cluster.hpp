@@ -1,4 +1,4 @@
-// Owns: Cluster: the simulated brokers as one thing: what is written to them, what befalls them, who serves which request.
+// Owns: Cluster: the simulated brokers as one thing: writes to them, faults of them, which of them serves a request.
 // Threads: the simulation's one. Never: looks into a consumer.
 #pragma once
 #include <map>
@@ -62,7 +62,7 @@ class Cluster {
       live();
     });
   }
-  // Whatever was open ends, and everybody is up.
+  // Ends every fault; all brokers are up.
   void settle() {
     world.faults.active = false;
     rates.leader_moves = rates.coordinator_moves = rates.outages = rates.fences = rates.trims = 0;

@@ -1,4 +1,4 @@
-// Owns: Group: what the coordinator's two kinds of group have in common: owners of partitions, offsets, who may commit.
+// Owns: Group: the common part of the coordinator's two kinds of group: owners of partitions, offsets, who may commit.
 // Threads: the simulation's one. Never: speaks the wire.
 #pragma once
 #include <cstdint>
@@ -48,7 +48,7 @@ class Group {
   virtual std::string describe() const = 0;
   // Another broker has loaded the group from its log.
   virtual void loaded() = 0;
-  // A member's session ends although it is alive. False: nobody to fence.
+  // A member's session ends although it is alive. False: there is no member to fence.
   virtual bool expire_somebody() = 0;
 
   void commit(int32_t client, const std::string& member_id, const TopicPartition& p, const CommittedOffset& offset) {

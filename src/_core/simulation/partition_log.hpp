@@ -1,6 +1,6 @@
 // Owns: PartitionLog: one partition's batches as a broker keeps them (transactions, markers, compacted gaps, epochs),
 // and the truth of which of its offsets an application may see.
-// Threads: the simulation's one. Never: knows who reads.
+// Threads: the simulation's one. Never: knows its readers.
 #pragma once
 #include <algorithm>
 #include <cstdint>

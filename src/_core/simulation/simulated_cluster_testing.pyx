@@ -62,7 +62,7 @@ cdef class SimulatedCluster:
         self.brokers.world.latency_ms = ms
 
     def set_version(self, int api, int highest):
-        """What every broker speaks at most of one API."""
+        """Set the highest version of one API that every broker speaks."""
         self.brokers.versions[api] = highest
 
     def use_consumer_protocol(self, int session_timeout_ms, int heartbeat_interval_ms):
@@ -176,7 +176,7 @@ cdef class SimulatedCluster:
 
     @property
     def violations(self):
-        """What brokers saw that must never happen."""
+        """Events that must never happen, and that the brokers saw."""
         return [text_of(self.brokers.world.violations[i]) for i in range(self.brokers.world.violations.size())]
 
     @property

@@ -105,7 +105,7 @@ class Topics {
     }
     return up.empty() ? brokers[0].id : up[static_cast<size_t>(world_.chance.below(static_cast<int64_t>(up.size())))];
   }
-  // NONE where `node` may serve the partition to somebody who knows `epoch` (-1: does not say).
+  // NONE where `node` may serve the partition to a client that knows `epoch` (-1: not given).
   Error leadership(const Partition& p, int32_t node, int32_t epoch) const {
     if (p.leader != node) return NOT_LEADER_OR_FOLLOWER;
     if (epoch >= 0 && epoch < p.epoch) return FENCED_LEADER_EPOCH;

@@ -75,7 +75,7 @@ class World {
   int64_t now_ms = 0;
   Chance chance;
   Faults faults;
-  int64_t latency_ms = 1;       // one way, at most; drawn anew each time
+  int64_t latency_ms = 1;       // one way, at most; drawn again each time
   bool tracing = false;
   std::vector<std::string> lines;
   std::vector<std::string> violations;  // what brokers saw that must never happen

@@ -2,7 +2,7 @@
 // Threads: one at a time (the caller of decode). Never: reads more than 32 bytes past a row's end, allocates for what is
 // skipped, touches Python.
 //
-// A failure returns nullptr up to row(); the caller then takes the row back. What a few bytes can ask for is bounded:
+// A failure returns nullptr up to row(); the caller then takes the row back. The memory for a few bytes is bounded:
 // items have a least size, and items of no bytes are counted.
 #pragma once
 #include <cstdint>

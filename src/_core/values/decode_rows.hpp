@@ -184,7 +184,7 @@ inline std::vector<int64_t> schema_ids(const RowSource& source, const Framing& f
 }
 
 inline bool decode_json(const RowSource& source, const Framing& framing, const JsonProgram& program, Decoded& out) {
-  // A number has no last byte of its own: where rows are numbers, each is copied and zeros follow it.
+  // The end of a number shows only in the byte after it: where rows are numbers, each is copied and zeros follow it.
   const ValueType root = program.plan->nodes[0].type;
   const bool closed = root == VALUE_STRUCT || root == VALUE_LIST || root == VALUE_MAP;
   try {

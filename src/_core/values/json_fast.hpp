@@ -1,5 +1,5 @@
 // Owns: the values of JSON objects in their usual form, read without a call: short numbers and short plain text.
-// Threads: any (a column is its caller's). Never: fails a row: what is not in this form is left to JsonDecoder; reads more
+// Threads: any (a column is its caller's). Never: fails a row: it leaves other forms to JsonDecoder; reads more
 // than 18 bytes from the position it is given.
 #pragma once
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace kc {
 
-// p is behind the digits before the point.
+// p is after the digits before the point.
 __attribute__((always_inline)) inline const uint8_t* fast_float(Column& c, const uint8_t* p, const uint8_t* first, uint64_t n,
                                                                 bool negative, int64_t entry) {
   static const double kPowers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
@@ -36,7 +36,7 @@ __attribute__((always_inline)) inline const uint8_t* fast_float(Column& c, const
 }
 
 // The first value of a field in the usual case: a number of a few digits or text of a few bytes, with room in its column.
-// nullptr otherwise, with nothing changed. It may read into what follows the row, which whoever reads on notices.
+// nullptr otherwise, with nothing changed. It may read into the bytes after the row; the caller notices that.
 __attribute__((always_inline)) inline const uint8_t* fast_value(JsonFast fast, Column& c, const uint8_t* p, int64_t entry) {
   if (__builtin_expect(c.length != entry || entry >= c.capacity, 0)) return nullptr;
   if (fast == JSON_FAST_TEXT) {

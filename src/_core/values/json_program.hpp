@@ -83,7 +83,7 @@ struct JsonFields {
   std::vector<int32_t> slots;          // open addressing: index into keys, or -1
   uint64_t slot_mask = 0;
 
-  // Reads up to eight bytes behind the text.
+  // Reads up to eight bytes after the text.
   static uint64_t hash(const uint8_t* p, size_t length) {
     uint64_t h = length * 0x9e3779b97f4a7c15u;
     while (length >= 8) {

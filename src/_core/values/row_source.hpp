@@ -33,7 +33,7 @@ struct RowSource {
   std::string schema_header;           // the name of the header that refers to a row's schema
   SchemaHeaders schema_headers;        // filled by read_schema_headers()
 
-  // Copied rows: they lie in `data` and `offsets` of their own, which are set by finish().
+  // Copied rows: they lie in separate `data` and `offsets`, which are set by finish().
   GrowingBytes own_data;
   std::vector<int64_t> own_offsets;
   std::vector<uint8_t> own_validity;

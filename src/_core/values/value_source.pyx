@@ -130,7 +130,7 @@ cdef class ValueSource:
             raise MemoryError()
 
     def schema_headers(self):
-        """What records have in the header that refers to their schema, each value once: list of bytes."""
+        """The values of the header that refers to the records' schema, each value once: list of bytes."""
         cdef list found = []
         cdef const string* value
         cdef size_t i
