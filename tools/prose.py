@@ -26,7 +26,9 @@ CLEAN: Final = (
     "tools/*.py", "README.md", "docs/*.md",
     "src/_core/base/*.[hp]*", "src/_core/events/*.[hp]*",
     "src/_core/managers/*.[hp]*", "src/_core/state/*.[hp]*",
-    "src/_core/values/*.[hp]*",
+    "src/_core/values/*.[hp]*", "src/_core/consumer/*.[hp]*", "src/_core/network/*.[hp]*",
+    "src/_core/protocol/*.[hp]*", "src/_core/records/*.[hp]*", "src/_core/simulation/*.[hp]*",
+    "src/_core/librdkafka/*.[hp]*",
 )
 MOST_WORDS: Final = 30  # of a sentence in a page; prose under 25 reads best, so this leaves room for names
 

@@ -194,7 +194,7 @@ cdef class ConsumerCore(ConsumerParts):
             self.check_process()
             lines.pop_front()
         if dropped:
-            self._on_log(4, "LOG", f"{dropped} log lines were dropped: nobody took them")
+            self._on_log(4, "LOG", f"{dropped} log lines were dropped: the application did not take them")
             self.check_process()
         return 0
 

@@ -63,7 +63,7 @@ cdef bint start_frame(Connection* c, BlockPool* pool, int64_t receive_max_bytes,
                             <long long>receive_max_bytes, hint))
         return False
     if c.in_flight.empty():
-        set_status(why, ERR_BAD_MSG, describe(b"a response of %d bytes that nobody asked for%s", length,
+        set_status(why, ERR_BAD_MSG, describe(b"a response of %d bytes without a request%s", length,
                                               hint))
         return False
     capacity = c.in_flight.front().expected_bytes + UNEARNED_BYTES

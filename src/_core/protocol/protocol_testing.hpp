@@ -50,7 +50,7 @@ struct Convert {
       Convert<std::decay_t<decltype(field)>>::from_python(value, field);
     });
     if (used == PyDict_Size(object)) return;
-    PyErr_Format(PyExc_KeyError, "%R has keys that are no field", object);
+    PyErr_Format(PyExc_KeyError, "%R has keys that are not fields", object);
     throw PythonError();
   }
 };

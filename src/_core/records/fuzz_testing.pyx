@@ -140,7 +140,7 @@ cdef void decode_all(DecodeJob* job, size_t budget_bytes, int32_t capacity, Outc
         digest_columns(out, job.columns)
         try_export(job.columns)
         job.columns.release()
-    require(result != DECODE_WAIT, b"nobody is inflating what it waits for")
+    require(result != DECODE_WAIT, b"the decoder waits for a batch that no thread inflates")
     require((result == DECODE_ERROR) == (job.status.code != 0), b"an error without a status, or the reverse")
     require(result != DECODE_ERROR or not job.status.detail.empty(), b"an error without a detail")
     require(out.rows == job.records, b"the record count is wrong")

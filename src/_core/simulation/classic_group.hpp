@@ -538,7 +538,7 @@ class ClassicGroup : public Group {
     if (!m->instance.is_null && instances_[m->instance.value] == id) instances_.erase(m->instance.value);
     for (auto o = owners_.begin(); o != owners_.end();) o = o->second == id ? owners_.erase(o) : std::next(o);
     if (leader_ == id) leader_ = members_.empty() ? std::string() : members_.begin()->first;
-    world_.trace("group: %s is no member any more", id.c_str());
+    world_.trace("group: %s is not a member any more", id.c_str());
     if (m->join.open()) refuse_join(m->join, std::string(), UNKNOWN_MEMBER_ID);
     answer_sync(m->sync, *m, UNKNOWN_MEMBER_ID);
   }
