@@ -19,7 +19,7 @@ PIP := $(PY) -m pip install -q --disable-pip-version-check
 SOURCES := $(wildcard src tests tools benchmarks examples setup.py)
 
 .DEFAULT_GOAL := build
-.PHONY: setup build debug test test-spark test-full cluster-test quicktest lint lint-files generate docs docs-check docs-deploy wheel wheel-test demo bench bench-decode bench-spark bench-typed bench-ingest \
+.PHONY: setup build debug test test-spark test-full cluster-test quicktest lint lint-files generate docs docs-check docs-deploy wheel wheel-test demo bench bench-decode bench-spark bench-ingest \
         drop-in test-openssl-1.1.1 fuzz audit sanitize soak clean
 
 # A venv with the development tools and an editable install. The stamps make the second time quick.
@@ -139,11 +139,7 @@ bench-decode: build $(STAMPS)/extra-bench
 bench-spark: build $(STAMPS)/extra-demo
 	$(PY) -m benchmarks.spark $(ARGS)
 
-# Typed columns through Spark: its own functions, and decoding in the source.
-bench-typed: build $(STAMPS)/extra-demo
-	$(PY) -m benchmarks.spark.typed $(ARGS)
-
-# From topic to table: Spark's own pipeline and the direct engine.
+# From topic to table: Spark's own pipeline and the direct engine; typed columns through Spark: its functions and the source.
 bench-ingest: build $(STAMPS)/extra-demo
 	$(PY) -m benchmarks.spark.ingest $(ARGS)
 

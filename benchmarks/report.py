@@ -151,9 +151,8 @@ def goals(result: dict[str, Any]) -> list[dict[str, Any]]:
     if by := by_ceiling(samples):
         add("kconsumer consume_batch, tls: rate by OpenSSL's alone", 0.8, statistics.median(by), True)
     for client, other, least in _ON_LOOP:
-        runs = [[rate(s) for s in samples if s["topic"] == "aio" and s["client"] == name] for name in (client, other)]
-        if all(runs):
-            add(f"{client}: rate by {other}", least, statistics.median(runs[0]) / statistics.median(runs[1]), True)
+        if by := beside(samples, "aio", client, other):
+            add(f"{client}: rate by {other}", least, statistics.median(by), True)
     for topic, client, least in _TYPED:
         if rates := [rate(s) / 1e6 for s in samples if s["topic"] == topic and s["client"] == client]:
             add(f"{client}, {topic}: M rows/s", least, statistics.median(rates), True)

@@ -1,7 +1,7 @@
 """Writes measured figures into the pages that quote them, from docs/benchmarks.json.
 
 Owns: docs/benchmarks.json, which holds the figures of the tables that `make bench ARGS=--publish` writes into
-docs/benchmarks.md and docs/benchmarks-spark.md, and the marked places in all other pages:
+docs/benchmarks.md, docs/benchmarks-spark.md and docs/benchmarks-ingest.md, and the marked places in all other pages:
 
     <!-- figure: plain; kconsumer poll; rate -->5.4<!-- /figure -->
     <!-- figure: plain; kconsumer poll; rate / plain; raw socket; rate -->33 %<!-- /figure -->
@@ -22,11 +22,13 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 RESULTS: Final = ROOT / "docs" / "benchmarks.json"
-SOURCES: Final = ("benchmarks.md", "benchmarks-spark.md")
+SOURCES: Final = ("benchmarks.md", "benchmarks-spark.md", "benchmarks-ingest.md")
 
+_PAGES: Final = {"spark": SOURCES[1], "ingest": SOURCES[2]}  # first words of marks
 # Short names of columns in marks.
 _COLUMNS: Final = {"M records/s": "rate", "CPU s per M records": "cpu", "times confluent-kafka's rate": "times",
-                   "kconsumer's rate by this": "times", "a trigger, ms": "trigger", "% of a core": "core"}
+                   "kconsumer's rate by this": "times", "a trigger, ms": "trigger", "% of a core": "core",
+                   "k rows/s": "krate", "times the first way's rate": "times", "CPU s per M rows": "cpu"}
 _SECTION: Final = re.compile(r"^### ([^:\n]+)(?::.*)?$")
 _NUMBER: Final = re.compile(r"-?[\d,]*\.?\d+")
 _MARK: Final = re.compile(r"<!-- figure: (?P<what>[^>]*?) -->(?P<shown>[^<]*)<!-- /figure -->")
@@ -76,7 +78,7 @@ def transcribed() -> str:
 
 
 class Figures:
-    """The figures by the names that marks give them; those of Spark's page begin with ``spark``."""
+    """The figures by the names that marks give them; those of the other pages begin with ``spark`` or ``ingest``."""
 
     def __init__(self, results: dict[str, dict[str, dict[str, dict[str, float]]]]) -> None:
         self._results = results
@@ -95,8 +97,8 @@ class Figures:
     def _figure(self, place: str) -> float:
         words = [word.strip() for word in place.split(";")]
         page = SOURCES[0]
-        if words[0] == "spark":
-            page, words = SOURCES[1], words[1:]
+        if words[0] in _PAGES:
+            page, words = _PAGES[words[0]], words[1:]
         try:
             section, row, column = words
             return self._results[page][section][row][column]

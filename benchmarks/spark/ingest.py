@@ -1,10 +1,12 @@
-"""Owns: ingestion measured: `python -m benchmarks.spark.ingest` (make bench-ingest).
+"""Owns: ingestion measured, in parts: `python -m benchmarks.spark.ingest` (make bench-ingest).
 
-Spark's own pipeline (its Kafka source, from_json, its writer) and the direct engine, on the same session of local[2],
-and the direct engine's local runner with two processes; one topic of JSON records, in turns. The rows of every table
-are compared. CPU seconds are those of the measuring process and all that it has started.
+Spark's own pipeline (its Kafka source, from_json or from_avro, its writer) and the direct engine, on the same session,
+and the direct engine's local runner with two processes; one topic, in turns. The rows of every table are compared. CPU
+seconds are those of the measuring process and everything it has started, without the broker.
 
-Threads: the main one. Never: fails because a figure is low.
+Threads: the main one; Spark and the broker are processes. Never: fails because a figure is low.
+
+Each part leaves its samples in build/bench/ingest/, and the report is made of what is there.
 """
 
 from __future__ import annotations
@@ -13,157 +15,257 @@ import argparse
 import json
 import os
 import shutil
-import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 import duckdb
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.report import machine
+from benchmarks.spark import ingest_report, typed
+from benchmarks.spark.flights import AVRO, PARTITIONS, PREFIX, SCHEMA, VALUES, WRITING, json_values
+from benchmarks.spark.ingest_report import LOCAL, OWN, SPARK
+from benchmarks.spark.reads import STANDALONE
+from benchmarks.spark.usage import cpu_seconds, worker_peaks
 from kconsumer.ingest import Ingestion, IngestOptions, LocalRunner
 from kconsumer.ingest.runners.spark import SparkRunner
 from kconsumer.testing import KafkaCluster
 from tests.spark.connector import connector_jars
-from tests.spark.format_jars import delta_jars
+from tests.spark.format_jars import avro_jar, delta_jars
 from tests.spark.session import session
+from tests.spark.standalone import Standalone
 
-PARTITIONS: Final = 4
-SCHEMA: Final = ("carrier STRING, flight INT, tailnum STRING, origin STRING, dest STRING, dep_delay DOUBLE, "
-                 "arr_delay DOUBLE, air_time INT, distance INT, hour INT, minute INT, time_hour TIMESTAMP")
 SUMS: Final = """count(*), sum(distance), sum(flight), sum(dep_delay), count(arr_delay),
                  epoch_us(min(time_hour)), epoch_us(max(time_hour)), sum(hash(carrier) % 1000),
                  sum(hash(tailnum) % 1000)"""
-SMALL: Final = 200  # records of a small trigger
+TOPICS: Final = 10  # that share the partitions of the part `partitions`
 
 
-def values(count: int) -> Iterator[dict[str, Any]]:
-    carriers, places = ("UA", "AA", "B6", "DL", "EV"), ("EWR", "LGA", "JFK", "ORD", "ATL", "LAX")
-    for n in range(count):
-        text = json.dumps({
-            "carrier": carriers[n % 5], "flight": n % 6000, "tailnum": f"N{n % 4000}UA", "origin": places[n % 3],
-            "dest": places[n % 6], "dep_delay": n % 97 - 20.5, "arr_delay": None if n % 50 == 0 else n % 131 - 30.25,
-            "air_time": n % 400, "distance": n % 2500, "hour": n % 24, "minute": n % 60,
-            "time_hour": f"2013-{n % 12 + 1:02d}-{n % 10 + 1:02d}T{n % 24:02d}:00:00Z"})
-        yield {"value": text.encode(), "partition": n % PARTITIONS}
+@dataclass(frozen=True)
+class Case:
+    """The values that are read, and the table that is written."""
+
+    value: str = "json"
+    table: str = "parquet"
+    codec: str = "snappy"  # Spark's default
+    days: bool = False  # a partition for each day
+    where: str = "local[2]"
 
 
-def spark_pipeline(spark: SparkSession, servers: str, topic: str, kind: str, path: str) -> None:
+CASES: Final = {
+    "json-parquet": Case(),
+    "avro-parquet": Case("avro"),
+    "json-delta": Case(table="delta"),
+    "json-parquet-zstd": Case(codec="zstd"),
+    "json-parquet-days": Case(codec="zstd", days=True),
+    "json-parquet-standalone": Case(where=STANDALONE),
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One table of one run; `limit`: offsets of a trigger."""
+
+    servers: str
+    topics: tuple[str, ...]
+    case: Case
+    path: str
+    limit: int | None = None
+
+
+# ---- the ways
+
+def spark_pipeline(spark: SparkSession, job: Job) -> list[float]:
+    """Spark's own. Returns the milliseconds of each trigger."""
     from pyspark.sql import functions as f
+    from pyspark.sql.avro.functions import from_avro
 
-    frame = spark.readStream.format("kafka").options(
-        **{"kafka.bootstrap.servers": servers, "subscribe": topic, "startingOffsets": "earliest"}).load()
-    frame = frame.select("partition", "offset", f.from_json(f.col("value").cast("string"), SCHEMA).alias("v")).select(
-        "partition", "offset", "v.*")
+    limit = {"maxOffsetsPerTrigger": str(job.limit)} if job.limit else {}
+    frame: DataFrame = spark.readStream.format("kafka").options(
+        **{"kafka.bootstrap.servers": job.servers, "subscribe": ",".join(job.topics), "startingOffsets": "earliest",
+           **limit}).load()
+    decoded = f.from_json(f.col("value").cast("string"), SCHEMA) if job.case.value == "json" else \
+        from_avro(f.expr(f"substring(value, {len(PREFIX) + 1})"), json.dumps(AVRO))
+    frame = frame.select("partition", "offset", decoded.alias("v")).select("partition", "offset", "v.*")
+    if job.case.days:
+        frame = frame.withColumn("day", f.to_date("time_hour"))
     with tempfile.TemporaryDirectory() as state:
-        frame.writeStream.format(kind).option("path", path).option("checkpointLocation", state).trigger(
-            availableNow=True).start().awaitTermination()
+        writer = frame.writeStream.format(job.case.table).option("path", job.path).option("checkpointLocation", state)
+        if job.case.days:
+            writer = writer.partitionBy("day")
+        query = writer.option("compression", job.case.codec).trigger(availableNow=True).start()
+        query.awaitTermination()
+        return [float(found["durationMs"]["triggerExecution"]) for found in query.recentProgress
+                if found["numInputRows"]]
 
 
-def direct(runner: Any, servers: str, topic: str, kind: str, path: str) -> None:
-    options = IngestOptions(bootstrap_servers=servers, topics=(topic,), path=path, value="json", schema=SCHEMA,
-                            format=kind, metadata=("partition", "offset"), codec="snappy")
-    Ingestion(options, runner).run()
+def direct(runner: Any, job: Job) -> list[float]:
+    """The direct engine. Returns the milliseconds from one commit to the next, the first from the beginning."""
+    value = {"value": "json", "schema": SCHEMA} if job.case.value == "json" else \
+        {"value": "avro", "schema": json.dumps(AVRO), "framing": f"skip={len(PREFIX)}"}
+    options = IngestOptions(
+        bootstrap_servers=job.servers, topics=job.topics, path=job.path, format=job.case.table, codec=job.case.codec,
+        metadata=("partition", "offset"), partition_by=("day=to_date(time_hour)",) if job.case.days else (),
+        source={"maxOffsetsPerTrigger": str(job.limit)} if job.limit else {}, **value)
+    times = [time.monotonic()]
+    Ingestion(options, runner).run(on_trigger=lambda _: times.append(time.monotonic()))
+    return [(after - before) * 1000 for before, after in pairwise(times)]
 
 
-def checked(path: str, kind: str) -> tuple[Any, ...]:
+def checked(path: str, table: str) -> tuple[Any, ...]:
     """Summarize the rows of a table, to compare two tables."""
-    if kind == "delta":
+    if table == "delta":
         import deltalake
 
         files = deltalake.DeltaTable(path).file_uris()
     else:
-        files = [str(file) for file in Path(path).glob("*.parquet")]
+        files = [str(file) for file in Path(path).rglob("*.parquet") if "_kconsumer" not in file.parts]
     found: list[tuple[Any, ...]] = duckdb.sql(f"select {SUMS} from read_parquet({files!r})").fetchall()
     return tuple(map(str, found[0]))
 
 
-def cpu_seconds(root: int) -> float:
-    """Of a process and all that it has started."""
-    found, ticks = 0.0, os.sysconf("SC_CLK_TCK")
-    parents: dict[int, tuple[int, float]] = {}
-    for entry in Path("/proc").iterdir():
-        try:
-            fields = (entry / "stat").read_text().rpartition(")")[2].split() if entry.name.isdecimal() else None
-        except OSError:
-            continue
-        if fields:
-            parents[int(entry.name)] = int(fields[1]), sum(map(int, fields[11:15])) / ticks
-    for pid, (_, seconds) in parents.items():
-        at = pid
-        while at not in (root, 0, 1) and at in parents:
-            at = parents[at][0]
-        found += seconds if at == root else 0.0
-    return found
+class Bench:
+    """A session and a local runner, and the ways that use them."""
+
+    def __init__(self, where: str, delta: bool, scratch: Path) -> None:
+        self.scratch = scratch
+        self._standalone = Standalone(scratch) if where == STANDALONE else None
+        settings = {"spark_jars": ",".join(map(str, [*connector_jars(), avro_jar(), *delta_jars()])),
+                    "spark_sql_extensions": "io.delta.sql.DeltaSparkSessionExtension"} if delta else {}
+        self.spark = session(
+            "kconsumer benchmark", self._standalone.__enter__().master if self._standalone else where,
+            spark_driver_memory="2g", spark_executor_memory="900m", spark_log_level="ERROR",
+            spark_sql_streaming_numRecentProgressUpdates="1000", **settings)
+        self.local = LocalRunner(2)
+        self.ways: dict[str, Callable[[Job], list[float]]] = {
+            OWN: lambda job: spark_pipeline(self.spark, job),
+            SPARK: lambda job: direct(SparkRunner(self.spark), job),
+            LOCAL: lambda job: direct(self.local, job)}
+
+    def close(self) -> None:
+        self.local.close()
+        self.spark.stop()
+        if self._standalone:
+            self._standalone.__exit__(None, None, None)
+
+    def run(self, way: str, servers: str, topics: tuple[str, ...], case: Case, limit: int | None = None,
+            ) -> dict[str, Any]:
+        """{"seconds", "cpu", "triggers": [ms, …], "sums"} of one run into a new table."""
+        path = str(self.scratch / "table")
+        cpu, began = cpu_seconds(os.getpid()), time.monotonic()
+        spans = self.ways[way](Job(servers, topics, case, path, limit))
+        took = time.monotonic() - began
+        found = {"seconds": took, "cpu": cpu_seconds(os.getpid()) - cpu, "triggers": spans,
+                 "sums": checked(path, case.table)}
+        shutil.rmtree(path)
+        return found
 
 
-def measure(records: int, rounds: int, kinds: tuple[str, ...]) -> None:
-    with KafkaCluster(1, quick_start=False) as cluster, tempfile.TemporaryDirectory() as scratch:
-        servers = cluster.bootstrap_servers
-        for topic, count in (("flights", records), ("small", SMALL)):
-            cluster.create_topic(topic, PARTITIONS)
-            cluster.produce(topic, values(count), {"compression.type": "lz4", "linger.ms": 100, "batch.size": 500_000})
-        spark = session("kconsumer benchmark", spark_driver_memory="2g", spark_log_level="ERROR",
-                        **(_delta_settings() if "delta" in kinds else {}))
-        local = LocalRunner(2)
-        ways: dict[str, Callable[[str, str, str], None]] = {
-            "Spark's own": lambda topic, kind, path: spark_pipeline(spark, servers, topic, kind, path),
-            "direct, Spark": lambda topic, kind, path: direct(SparkRunner(spark), servers, topic, kind, path),
-            "direct, 2 processes": lambda topic, kind, path: direct(local, servers, topic, kind, path)}
+@contextmanager
+def bench(where: str = "local[2]", delta: bool = False) -> Iterator[Bench]:
+    with tempfile.TemporaryDirectory() as scratch:
+        made = Bench(where, delta, Path(scratch))
         try:
-            for kind in kinds:
-                _compare(ways, kind, records, rounds, Path(scratch))
+            yield made
         finally:
-            local.close()
-            spark.stop()
+            made.close()
 
 
-def _delta_settings() -> dict[str, str]:
-    return {"spark_jars": ",".join(map(str, [*connector_jars(), *delta_jars()])),
-            "spark_sql_extensions": "io.delta.sql.DeltaSparkSessionExtension"}
+def in_turns(made: Bench, rounds: int, run: Callable[[str], dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """way → its rounds, after one that warms up.
+
+    Raises:
+        SystemExit: two tables have different rows.
+    """
+    samples: dict[str, list[dict[str, Any]]] = {name: [] for name in made.ways}
+    for number in range(rounds + 1):
+        for way, kept in samples.items():
+            sample = run(way)
+            if number > 0 or rounds == 0:
+                kept.append(sample)
+    sums = {tuple(sample["sums"]) for kept in samples.values() for sample in kept}
+    if len(sums) != 1:
+        raise SystemExit(f"benchmark: the tables differ: {sums}")
+    return samples
 
 
-def _compare(ways: dict[str, Callable[[str, str, str], None]], kind: str, records: int, rounds: int,
-             scratch: Path) -> None:
-    took: dict[str, dict[str, list[float]]] = {name: {"flights": [], "small": [], "cpu": []} for name in ways}
-    rows = set()
-    for number in range(rounds + 1):  # the first warms up
-        for name, run in ways.items():
-            for topic in ("flights", "small"):
-                path = str(scratch / f"{kind}-{topic}")
-                cpu, began = cpu_seconds(os.getpid()), time.monotonic()
-                run(topic, kind, path)
-                seconds = time.monotonic() - began
-                if topic == "flights":
-                    rows.add(checked(path, kind))
-                shutil.rmtree(path)
-                if number > 0:
-                    took[name][topic].append(seconds)
-                    if topic == "flights":
-                        took[name]["cpu"].append((cpu_seconds(os.getpid()) - cpu) / records * 1e6)
-    if len(rows) != 1:
-        raise SystemExit(f"benchmark: the tables differ: {rows}")
-    base = statistics.median(took["Spark's own"]["flights"])
-    print(f"{kind}: {records:,} JSON records; rows equal", flush=True)
-    for name, found in took.items():
-        seconds = statistics.median(found["flights"])
-        print(f"  {name:22} {records / seconds / 1000:7.0f} k rows/s  {base / seconds:4.1f}x  "
-              f"{statistics.median(found['cpu']):6.1f} CPU s per M rows  a run of {SMALL} records: "
-              f"{statistics.median(found['small']) * 1000:.0f} ms", flush=True)
+# ---- the parts
+
+def compare(case: Case, records: int, rounds: int) -> dict[str, Any]:
+    """One topic into one kind of table."""
+    with KafkaCluster(1, quick_start=False) as cluster, bench(case.where, case.table == "delta") as made:
+        cluster.create_topic("flights", PARTITIONS)
+        cluster.produce("flights", VALUES[case.value](records), WRITING)
+        samples = in_turns(made, rounds, lambda way: made.run(way, cluster.bootstrap_servers, ("flights",), case))
+        peaks = worker_peaks()
+    about = f"{records:,} {case.value} records into {case.table}, {case.codec}"
+    return {"about": about + (", a partition for each of 10 days" if case.days else "") + f", {case.where}",
+            "records": records, "samples": samples, "peaks": peaks}
+
+
+def triggers(rows: int, count: int, rounds: int) -> dict[str, Any]:
+    """Triggers of so many rows, several in each run."""
+    partitions = 1 if rows == 1 else PARTITIONS
+    with KafkaCluster(1, quick_start=False) as cluster, bench() as made:
+        cluster.create_topic("flights", partitions)
+        cluster.produce("flights", json_values(rows * count, partitions), WRITING)
+        samples = in_turns(made, rounds, lambda way: made.run(
+            way, cluster.bootstrap_servers, ("flights",), Case(), rows))
+    return {"about": f"{count} triggers of {rows:,} rows", "records": rows, "samples": samples}
+
+
+def partitions(count: int) -> dict[str, Any]:
+    """One record in each of many partitions, in one trigger."""
+    # Small indexes: otherwise a broker reserves 20 MiB for each partition.
+    with KafkaCluster(1, config={"log.index.size.max.bytes": 65_536}, heap="1500m", quick_start=False) as cluster, \
+            bench() as made:
+        names = tuple(f"flights-{number}" for number in range(TOPICS))
+        for name in names:
+            cluster.create_topic(name, count // TOPICS)
+            cluster.produce(name, json_values(count // TOPICS, count // TOPICS), WRITING)
+        samples = in_turns(made, 1, lambda way: made.run(way, cluster.bootstrap_servers, names, Case()))
+    return {"about": f"a record in each of {count:,} partitions", "records": count, "samples": samples}
+
+
+def parts(records: int, rounds: int) -> dict[str, Callable[[], dict[str, Any]]]:
+    small = min(records, 1_000_000)
+    return {
+        **{name: lambda case=case: compare(case, records, rounds) for name, case in CASES.items()},  # type: ignore[misc]
+        "trigger-1": lambda: triggers(1, 25, rounds),
+        "trigger-1000": lambda: triggers(1_000, 25, rounds),
+        "trigger-1000000": lambda: triggers(small, 2, rounds),
+        "partitions-1000": lambda: partitions(1_000),
+        "partitions-10000": lambda: partitions(10_000),
+        "typed-json": lambda: typed.measure("json", records, rounds),
+        "typed-avro": lambda: typed.measure("avro", records, rounds),
+    }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Topic to table: Spark's own pipeline and the direct engine.")
+    known = list(parts(0, 0))
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.spark.ingest",
+        description="Topic to table: Spark's own pipeline and the direct engine; typed columns through Spark.")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"default: all of {', '.join(known)}")
     parser.add_argument("--records", type=int, default=2_000_000)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--delta", action="store_true", help="Delta tables, too")
+    parser.add_argument("--report", action="store_true", help="measure nothing; make the report of what is there")
+    parser.add_argument("--publish", action="store_true", help="put the report into docs/benchmarks-ingest.md")
     given = parser.parse_args()
-    here = machine()
-    print(f"Python {here['python']}, {here['cores']} cores ({here['cpu']}), load {os.getloadavg()[0]:.1f}")
-    measure(given.records, given.rounds, ("parquet", "delta") if given.delta else ("parquet",))
+    if unknown := set(given.parts) - set(known):
+        parser.error(f"there is no part {', '.join(sorted(unknown))}")
+    for name in () if given.report else given.parts or known:
+        began = time.monotonic()
+        found = parts(given.records, given.rounds)[name]()
+        ingest_report.keep(name, {"machine": machine(), "began": time.strftime("%Y-%m-%d"), **found})
+        print(f"{name}: {time.monotonic() - began:.0f} s", flush=True)
+    print(ingest_report.write(known, given.publish))
 
 
 if __name__ == "__main__":

@@ -97,28 +97,32 @@ class FileWriter:
     def _flush(self) -> None:
         if not self._gathered:
             return
-        table = pa.Table.from_batches(self._gathered, self._schema)
-        self._gathered = []
+        gathered, self._gathered = self._gathered, []
         self._gathered_rows = self._gathered_bytes = 0
-        if self._options.sort_by:
-            table = table.sort_by([(name, "ascending") for name in self._options.sort_by])
-        for values, part in self._parts(table):
+        for values, part in self._parts(gathered):
             self._write(values, part)
 
-    def _parts(self, table: pa.Table) -> Iterator[tuple[_Values, pa.Table]]:
-        """The rows of each combination of the partition's values, without those columns."""
+    def _parts(self, gathered: list[pa.RecordBatch]) -> Iterator[tuple[_Values, pa.Table]]:
+        """The rows of each combination of the partition's values, without those columns. Empties the list: each copy
+        of the rows is freed as soon as the next one is made."""
+        table = pa.Table.from_batches(gathered, self._schema)
+        gathered.clear()
+        if self._options.sort_by:
+            table = table.sort_by([(name, "ascending") for name in self._options.sort_by])
         if not self._partition_by:
             yield (), table
             return
         rest = table.select(self._file_schema.names)
         keys = [table.column(name).combine_chunks() for name in self._partition_by]
         codes, combinations = _codes(keys)
+        del table, keys
         if len(combinations) == 1:
             yield combinations[0], rest
             return
         order = pc.sort_indices(codes)
         counts = {found["values"]: found["counts"] for found in pc.value_counts(codes).to_pylist()}
-        rest = rest.combine_chunks().take(order)
+        rest = rest.combine_chunks()
+        rest = rest.take(order)
         start = 0
         for code, values in enumerate(combinations):
             count = counts.get(code, 0)
