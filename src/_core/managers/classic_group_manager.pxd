@@ -41,6 +41,7 @@ cdef class ClassicGroupManager(RequestManager):
     cdef Jitter jitter                           # thread: N
     cdef JoinPhase phase                         # thread: N
     cdef bint owes_assignment                    # thread: N (leads a generation that waits for its SyncGroup)
+    cdef bint joined_with_partitions             # thread: N (owned some when it sent the last JoinGroup)
     cdef RequestState joining                    # thread: N (JoinGroup or SyncGroup)
     cdef RequestState heartbeat                  # thread: N
     cdef string member_id                        # thread: N (empty: to be given by the coordinator)

@@ -296,6 +296,7 @@ cdef class ClassicGroupManager(RequestManager):
         self.application.drop()
         self.fresh_from = 0
         self.joined_version = self.membership.subscription_version
+        self.joined_with_partitions = not self.membership.owned.empty()
         self.membership.membership.joining = True
         self.joining.on_send()
         # The coordinator answers when all members have joined, at the latest after the rebalance timeout.
@@ -450,10 +451,11 @@ cdef class ClassicGroupManager(RequestManager):
     cdef bint _missed_generations(self, JoinGroupResponse& message) noexcept nogil:
         """A static member keeps its place beyond the rebalance timeout (KIP-345), while a leader may give its
         partitions to others. A member of a cooperative group comes back with partitions in hand, and the coordinator
-        would take its commits of them: they are lost. A lost answer to a JoinGroup between the two generations looks
-        the same; reading again is better than overwriting another owner's offsets."""
+        would take its commits of them: they are lost. Partitions that it has revoked since it sent the JoinGroup are
+        lost too, because their commits may still be open. A lost answer to a JoinGroup between the two generations
+        looks the same; reading again is better than overwriting another owner's offsets."""
         return (not self.config.group_instance_id.empty() and self.generation >= 0
-                and message.generation_id > self.generation + 1 and not self.membership.owned.empty())
+                and message.generation_id > self.generation + 1 and self.joined_with_partitions)
 
     cdef void _become(self, const string& member_id, int32_t generation, int64_t now_ms) noexcept nogil:
         self.member_id = member_id

@@ -192,6 +192,29 @@ def test_a_static_member_that_missed_a_generation_has_lost_what_it_owned(setting
     assert join["body"]["member_id"] == "m1"
 
 
+def test_a_static_member_that_missed_a_generation_commits_nothing_it_has_revoked_since(settings, told):
+    """The commits of what unsubscribe() revoked are open when the JoinGroup is answered: others may own that by now."""
+    loop = GroupLoop(partition_assignment_strategy="cooperative-sticky", group_instance_id="i", **settings)
+    loop.stable()
+    loop.heartbeat(REBALANCE)
+    commit(loop.consumer, (0, 5))
+    loop.turn()
+    loop.consumer.unsubscribe()
+    loop.turn()
+    assert answer_commit(loop, ILLEGAL_GENERATION) == {0: 5}
+    before = loop.generation
+    loop.generation += 1
+    loop.joined(leader="other")
+    loop.advance(1000)
+    generations = [request["body"]["generation_id_or_member_epoch"] for request in loop.requests(OFFSET_COMMIT)]
+    assert all(generation == before for generation in generations)
+    while loop.requests(OFFSET_COMMIT):
+        answer_commit(loop, ILLEGAL_GENERATION)
+        loop.advance(1000)
+    loop.serve()
+    assert told == [(ILLEGAL_GENERATION, [(0, 5)])]
+
+
 def test_a_static_member_that_missed_nothing_keeps_what_it_owns(settings):
     loop = GroupLoop(partition_assignment_strategy="cooperative-sticky", group_instance_id="i", **settings)
     loop.stable()
