@@ -1,7 +1,7 @@
-"""Owns: the tools that turn values into columns: kconsumer.decoding and what else Python and Rust have for it.
+"""Owns: the tools that turn values into columns: kconsumer.decoding and its alternatives in Python and Rust.
 
-Threads: the main thread; each tool is told to use one. Never: measures. A tool that is not installed is left out, which
-is said.
+Threads: the main thread; each tool is configured to use one thread. Never: measures. A tool that is not
+installed is left out, with a message.
 """
 
 from __future__ import annotations

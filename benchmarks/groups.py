@@ -1,11 +1,11 @@
-"""Owns: what rebalances cost: `python -m benchmarks.groups`, on one real broker.
+"""Owns: the cost of rebalances: `python -m benchmarks.groups`, on one real broker.
 
-Rolling bounce: 8 members under a constant rate are closed and started again one after another. Given are the moves of
-partitions, how long records waited in partitions that stayed and in those that moved, side by side for kconsumer,
+Rolling bounce: 8 members under a constant rate are closed and started again one after another. It reports the
+moves of partitions, and how long records waited in partitions that stayed and that moved, side by side for kconsumer,
 confluent-kafka and the Java client (members as in tests/groups). Heartbeats: how late they reach the broker while the
 application holds the GIL for 10 s, stamped by a proxy before the broker. Crowd: how long 200 members need to share
-2,000 partitions, and how long when one more joins. Subscription: what kconsumer's rates are with a group, by those
-without one.
+2,000 partitions, and how long when one more joins. Subscription: kconsumer's rates with a group, relative to its
+rates without one.
 
 Threads: the main thread, and one for the proxy. Never: judges a figure; exits with 1 only if a scenario went wrong.
 """

@@ -53,7 +53,7 @@ def run_program(command: list[str], name: str) -> tuple[str, Any]:
         timer = threading.Timer(LONGEST_SECONDS, process.kill)
         timer.start()
         try:
-            # wait4, and not Popen.wait: it also tells what the process used.
+            # wait4 and not Popen.wait: it also returns the resource usage.
             _, status, usage = os.wait4(process.pid, 0)
         except BaseException:
             process.kill()

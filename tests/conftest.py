@@ -66,7 +66,7 @@ def kafka() -> Iterator[KafkaCluster]:
 
 @pytest.fixture(scope="session")
 def kafka3() -> Iterator[KafkaCluster]:
-    """A real Kafka of three brokers, each in a rack of its own. A test that kills one restarts it before it ends."""
+    """A real Kafka of three brokers, each in a separate rack. A test that kills one restarts it before it ends."""
     with KafkaCluster(3, racks=["rack-1", "rack-2", "rack-3"]) as cluster:
         yield cluster
 

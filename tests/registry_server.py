@@ -1,4 +1,4 @@
-"""A schema registry that nobody here wrote: franz-go's srfake, as a process of its own.
+"""A schema registry from another project: franz-go's srfake, as a separate process.
 
 Owns: RegistryServer. Threads: one. Never: judges what a registry answers.
 """
@@ -43,7 +43,7 @@ class RegistryServer:
         urllib.request.urlopen(request, timeout=10).close()
 
     def requests(self) -> list[str]:
-        """What was asked since the last time."""
+        """The requests received since the last call."""
         with urllib.request.urlopen(f"{self.url}/_test/requests", timeout=10) as answer:
             return answer.read().decode().split("\n") if answer else []
 

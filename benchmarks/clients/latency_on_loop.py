@@ -1,6 +1,6 @@
 """Owns: the time from produce() to the end of an await, record by record: both AIOConsumers, and aiokafka.
 
-Threads: the event loop's, and those that a library makes. Never: reads records that were there before; it says
+Threads: the event loop's, and the library's threads. Never: reads records that were there before; it says
 {"ready": true} when it waits for the first one.
 """
 

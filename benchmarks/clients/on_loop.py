@@ -1,6 +1,6 @@
 """Owns: reading a topic on an event loop: kconsumer's AIOConsumer, confluent_kafka's, aiokafka.
 
-Threads: the event loop's, and those that a library makes. Never: joins a group.
+Threads: the event loop's, and the library's threads. Never: joins a group.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Owns: a process that lets a broker serve a topic once, beside something else that is measured.
 
-Threads: its main thread. Never: looks at what comes; it takes the survey of what to ask before it is told to begin.
+Threads: its main thread. Never: looks at the records; it plans its requests before the start signal.
 
     python -m benchmarks.spark.beside BOOTSTRAP TOPIC PARTITIONS RECORDS
 

@@ -4,7 +4,7 @@ Threads: the main thread; Spark, the broker and the process beside are their own
 
 The noop sink takes every column and keeps nothing. `ready-made batches` is a data source in Python whose batches are
 made beforehand: the ceiling of the way into the JVM. `…, broker beside` is the same while a broker serves the topic's
-bytes to another process once, as it must to whoever reads it.
+bytes to another process once, as it must for every reader.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     spark-submit … batch_job.py BOOTSTRAP_SERVERS TOPIC FOLDER
 
-Files go to FOLDER/batch; FOLDER/executors.json tells of each Python worker that answered.
+Files go to FOLDER/batch; FOLDER/executors.json lists each Python worker that answered.
 """
 
 from __future__ import annotations

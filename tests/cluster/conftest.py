@@ -1,4 +1,4 @@
-"""What is shipped, built once for all tests of this folder."""
+"""The files that are shipped, built once for all tests of this folder."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def pip(folder: Path, verb: str, *rest: str | Path) -> None:
 
 @dataclass(frozen=True)
 class Shipment:
-    """What a user has built before it goes onto a cluster."""
+    """The files that a user builds before shipping them to a cluster."""
 
     wheel: Path
     driver: Path  #: the driver's environment, with Spark and the wheel

@@ -1,7 +1,7 @@
 """kconsumer on a real Spark cluster, shipped to it in each documented way; a worker is lost meanwhile.
 
 `make cluster-test` runs this. A standalone master, two workers, three brokers, drivers started by spark-submit: all
-processes of their own. The workers' Python has nothing but what was shipped.
+separate processes. The workers' Python has nothing but the shipped files.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def topic(kafka3: KafkaCluster) -> str:
 
 @dataclass(frozen=True)
 class Scene:
-    """What the jobs of a test have in common."""
+    """The shipment and clusters that the jobs of a test share."""
 
     shipment: Shipment
     cluster: Standalone

@@ -1,4 +1,4 @@
-"""The wheel beside every PySpark that it is said to work with, each in an environment of its own."""
+"""The wheel with every supported PySpark, each in a separate environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user of any PySpark does: a batch read, a query that is restarted, and one with a limit.
+"""The job of a user of any PySpark: a batch read, a query that is restarted, and one with a limit.
 
     python versions_job.py BOOTSTRAP_SERVERS TOPIC FOLDER
 

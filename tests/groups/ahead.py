@@ -1,7 +1,7 @@
 """Owns: running scenarios side by side: most of a scenario is waiting for a timer of the group.
 
-Threads: the test session's, and WORKERS more that run scenarios. When the first test of this folder is called, all that
-were selected start, in order; each test then gives the result of its own. Never: starts a cluster nobody asked for.
+Threads: the test session's, and WORKERS more that run scenarios. When the first test of this folder is called, all
+selected scenarios start, in order; each test then returns its result. Never: starts a cluster that no test needs.
 """
 
 from __future__ import annotations

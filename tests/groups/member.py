@@ -1,4 +1,4 @@
-"""Owns: one group member in a process of its own, by the same code a kconsumer.Consumer, a kconsumer.aio.AIOConsumer or
+"""Owns: one group member in a separate process, by the same code a kconsumer.Consumer, a kconsumer.aio.AIOConsumer or
 a confluent_kafka.Consumer. It is written for an event loop; the calls of a synchronous consumer never suspend.
 
 Run as ``member.py OPTIONS`` (JSON, see `Options`). What happens to it goes to the trace file as JSON lines, one write
@@ -30,7 +30,7 @@ IDLE_SECONDS = 0.1
 
 @dataclass
 class Options:
-    """How the member is told what to be."""
+    """The member's options, as its command line gives them."""
 
     kind: str  # the module whose Consumer it is: kconsumer, kconsumer.aio or confluent_kafka
     trace: str
@@ -163,7 +163,7 @@ class Member:
             await (asyncio.sleep(seconds) if self.on_loop else sleep(seconds))
         if self.raising == callback:
             self.raising = None
-            raise RuntimeError(f"on_{callback} was told to raise")
+            raise RuntimeError(f"on_{callback} raises because the test asked for it")
 
     def on_commit(self, error: Any, partitions: list[Any]) -> None:
         offsets = {name_of(p): p.offset for p in partitions if p.offset >= 0}
@@ -247,7 +247,7 @@ class Member:
         first = await self.consumer.poll(IDLE_SECONDS)
         if first is None:
             return
-        # No `consume` behind it: a rebalance comes between two polls, and its callback tells what was read before.
+        # No `consume` after it: a rebalance comes between two polls, and its callback reports the records read so far.
         message, left = first, BATCH
         try:
             while message is not None and left:
@@ -402,7 +402,7 @@ class Output:
             await self.rewind(offsets)
 
     def abandon(self) -> None:
-        """Abort what was put: its partitions belong to somebody else now."""
+        """Abort the open transaction: its partitions belong to another member now."""
         if self.open:
             self.member.trace.write("transaction", o=self.open, ok=False, error="lost", text="")
             self.open = {}

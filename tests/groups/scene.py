@@ -32,8 +32,8 @@ KEPT = HERE.parents[1] / "build" / "groups"  # where the traces of a failed scen
 PATIENCE = 60.0
 SESSION_MS = 6000
 HEARTBEAT_MS = 500
-HUNG_S = 20.0  # after which a librdkafka member that closes is taken for hung (Member.hung)
-DEAF_MS = 15000  # after which the broker throws out a librdkafka member that it has told a target in vain (Life.deaf)
+HUNG_S = 20.0  # after it, a librdkafka member that closes counts as hung (Member.hung)
+DEAF_MS = 15000  # after it, the broker removes a librdkafka member that missed its target (Life.deaf)
 BROKER = {  # a group's times under the consumer protocol are the broker's to say
     "group.min.session.timeout.ms": 1000,
     "group.consumer.min.session.timeout.ms": 1000,
@@ -53,7 +53,7 @@ _numbers = itertools.count(1)
 
 
 class Member:
-    """One member process: its trace, as far as it has been read, and what it is told."""
+    """One member process: its trace, as far as it has been read, and the commands for it."""
 
     def __init__(self, life: Life, process: subprocess.Popen[bytes], trace: Path, kind: str) -> None:
         self.life = life
@@ -103,7 +103,7 @@ class Member:
         return set(self._owned)
 
     def position(self, partition: str) -> int:
-        """The offset after the last record it said it had read."""
+        """The offset after the last record that the member reported as read."""
         self.events()
         return self._positions.get(partition, 0)
 
@@ -112,8 +112,8 @@ class Member:
         return b"Timed out ConsumerGroupHeartbeatRequest" in self._trace.with_suffix(".log").read_bytes()
 
     def hung(self) -> None:
-        """Told to close, it will never end: whoever was to hear of a rebalance when librdkafka 2.16 has left already
-        asks a group that is gone for its protocol, for ever (librdkafka's issue 4041). It reads nothing any more."""
+        """The member closes, but never ends. When a rebalance is due after the leave, librdkafka 2.16 asks the missing
+        group for its protocol, for ever (librdkafka's issue 4041). It reads nothing any more."""
         last = max([self.life.closing, *(e["t"] for e in self.events())])
         self._add({"t": last, "e": "closed"})
 
@@ -130,7 +130,7 @@ class Member:
         return self._asked
 
     def answer(self, number: int, seconds: float = PATIENCE) -> Any:
-        """What a command gave; an exception that it raised there fails the test."""
+        """The result of a command; an exception that the command raised in the member fails the test."""
         deadline = time.monotonic() + seconds
         while True:
             for event in self.said("done"):
@@ -400,7 +400,7 @@ class Scene:
             member.life.deaf = member.life.gives_early and member.heartbeat_timed_out()
         written = self.writers[0].written()
         found = judge(lives, written, gaps).since(since, written)
-        allowed = {"killed", "lost", "given early", "commit behind a join", *repeats}
+        allowed = {"killed", "lost", "given early", "commit after a join", *repeats}
         if brokers_fail:
             allowed |= {"commit failed", "commit overtaken"}
         for why, count in found.repeated_for.items():

@@ -1,4 +1,4 @@
-"""What a group's assignors, protocols and subscriptions do to it while records flow."""
+"""How changes of assignor, protocol and subscription affect a group while records flow."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_callbacks_that_are_slow_or_raise(scenes, protocol):
 
 @pytest.mark.parametrize("protocol", BOTH)
 def test_max_poll_interval_is_exceeded(scenes, protocol):
-    """The one that does not poll loses its partitions to the other, is told so once, and comes back when it polls."""
+    """A member that does not poll loses its partitions, gets one error for it, and rejoins when it polls."""
     with scenes(f"max-poll-{protocol}", protocol) as scene:
         scene.write(RATE)
         limits = {"max_poll_interval_ms": 5000, "session_timeout_ms": 4000} if protocol == CLASSIC else {

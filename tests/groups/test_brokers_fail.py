@@ -75,8 +75,8 @@ def test_rolling_restart(scenes):
 @pytest.mark.parametrize("how", ["killed", pytest.param("shut down", marks=pytest.mark.slow),
                                  pytest.param("hung", marks=pytest.mark.slow)])
 def test_the_coordinator_fails(scenes, how):
-    """It is away until the groups have settled with another. Twice, so that a group also comes back to a broker that
-    read its log anew."""
+    """The coordinator is away until the groups have settled with another one. Twice, so that a group also returns to a
+    broker that has read its log again."""
     with scenes.faulty(f"coordinator-{how.split()[0]}", *BOTH) as (cluster, both):
         groups = loaded(both, [SUBJECT, SUBJECT])
         for _ in range(2):
@@ -120,7 +120,7 @@ def test_all_brokers_are_away(scenes, how):
 
 @pytest.mark.slow
 def test_static_member_persisted_after_rejoin(scenes):
-    """The new coordinator knows a static member by the member id of its last rejoin, and fences nobody."""
+    """The new coordinator knows a static member by the member id of its last rejoin, and fences no member."""
     with scenes.faulty("persisted", *BOTH) as (cluster, both):
         groups = loaded(both, [SUBJECT, SUBJECT], static=True)
         for round_ in range(2):

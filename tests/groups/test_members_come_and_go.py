@@ -152,7 +152,7 @@ def undisturbed(members: list[Member], since: float) -> None:
 @pytest.mark.parametrize(("protocol", "assignor"), [
     (CLASSIC, "cooperative-sticky"), (CONSUMER, "uniform"), pytest.param(CLASSIC, "range", marks=pytest.mark.slow)])
 def test_static_members_bounced(scenes, protocol, assignor):
-    """Back within the session timeout nothing moves; away for longer, what it had moves and comes back."""
+    """A member that is back within the session timeout keeps its partitions; after it, they move and come back."""
     with scenes(f"static-{assignor}", protocol) as scene:
         scene.write(RATE)
 
@@ -220,6 +220,6 @@ REASONS = {"FENCED_INSTANCE_ID": "fenced", "UNRELEASED_INSTANCE_ID": "still used
 
 
 def fatal(member: Member, code: str = "") -> bool:
-    """Whether it was told that it cannot go on, and why."""
+    """Whether the member got a fatal error, with this code if one is given."""
     told = [e for e in member.said("error") if is_fatal(e)]
     return bool(told) and (not code or code in told[0]["error"] or REASONS[code] in told[0]["text"])

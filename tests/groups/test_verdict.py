@@ -45,7 +45,7 @@ def test_the_tail_of_one_that_was_killed_may_come_again():
 
 FAULTS = {
     "lost: t/0 [10, 11]": [owner("a", 0, read(1, 0, 9), *ended(2, "revoked")), owner("b", 3, read(4, 12, 19))],
-    "was read by nobody": [owner("a", 0, read(1, 0, 9))],
+    "no member read":  [owner("a", 0, read(1, 0, 9))],
     "two owners": [owner("a", 0, read(1, 0, 9), *ended(3.5, "revoked")), owner("b", 3, read(4, 10, 19))],
     "without owning it": [owner("a", 0, read(1, 0, 9), *ended(2, "revoked"), read(3, 10, 19))],
     "came at 2.000, not 10": [owner("a", 0, read(1, 0, 9), read(2, 11, 19))],
@@ -56,7 +56,7 @@ FAULTS = {
     "read 9 records": [owner("a", 0, read(1, 0, 19, n=9))],
     "assigned at 1.000, but it owned it": [owner("a", 0, {"t": 1.0, "e": "assigned", "p": [P]}, read(2, 0, 19))],
     "but it did not own it": [owner("a", 0, read(1, 0, 19), *ended(2, "revoked"), *ended(3, "lost"))],
-    "after it was told to stop": [owner("a", 0, {"t": 1, "e": "error", "error": "_FATAL", "fatal": False},
+    "after its fatal error": [owner("a", 0, {"t": 1, "e": "error", "error": "_FATAL", "fatal": False},
                                         read(2, 0, 19))],
     "had read up to 10": [owner("a", 0, read(1, 0, 9), *ended(2, "revoked"), auto_commit=True),
                           owner("b", 3, read(4, 5, 19))],
@@ -73,7 +73,7 @@ def test_the_reason_of_a_repetition():
     failed = [commit(1.9, 10, ok=False)]
     for kind, how, commits, reason in (
             ("kconsumer", "revoked", failed, "commit failed"), ("kconsumer", "revoked", [], "revoked"),
-            ("kconsumer", "lost", [], "lost"), ("confluent", "revoked", failed, "commit behind a join"),
+            ("kconsumer", "lost", [], "lost"), ("confluent", "revoked", failed, "commit after a join"),
             ("confluent", "revoked", [], "commit overtaken")):
         first = Life("a", kind, [{"t": 0, "e": "assigned", "p": [P]}, read(1, 0, 9), *commits, *ended(2, how)])
         found = verdict(first, owner("b", 3, read(4, 5, 19)))
@@ -107,7 +107,7 @@ def test_another_client_that_gives_early_is_not_held_against_the_group():
 
 
 def test_silences():
-    """From when a record could be had to when it was, while a partition stayed; a stopped member's does not count."""
+    """From the time a record is available until it is read, while a partition stays; stopped members do not count."""
     life = owner("a", 0, read(0.5, 0, 4), read(2.5, 5, 19))
     assert verdict(life).silence == {("kconsumer", P): pytest.approx(2.0)}
     assert verdict(owner("a", 0, read(0.5, 0, 4), read(2.5, 5, 19), stops=[[1.0, 2.0]])).silence == {}
@@ -129,7 +129,7 @@ def test_silence_while_brokers_do_not_answer_their_writer_either():
 
 @pytest.mark.parametrize(("error", "first", "right"), [
     ("_TRANSPORT", 5, True), ("_TIMED_OUT", 5, True),
-    ("_TRANSPORT", 4, False),  # that offset nobody has sent
+    ("_TRANSPORT", 4, False),  # no commit of that offset was sent
     ("UNKNOWN_MEMBER_ID", 5, False),  # this one was answered
 ])
 def test_a_commit_that_nobody_answered_may_be_done_after_a_later_one(error, first, right):
@@ -140,8 +140,8 @@ def test_a_commit_that_nobody_answered_may_be_done_after_a_later_one(error, firs
 
 
 def test_what_a_member_should_not_have_said():
-    """A Java member that closes while others do calls its partitions lost, and one of librdkafka that was thrown out
-    since it had missed its target; nobody else may, and none before that."""
+    """A Java member that closes while others close reports its partitions as lost. So does a librdkafka member that the
+    broker removed for a missed target. No other member may, and neither of them earlier."""
     events = [{"t": 1, "e": "error", "error": "X", "fatal": False}, {"t": 2, "e": "lost", "p": []}, *ended(3, "lost")]
     assert Life("a", "java", events, closing=2.5).complaints() == events[:1]
     assert Life("a", "java", events, closing=3.5).complaints() == [events[0], events[2]]

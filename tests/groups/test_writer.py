@@ -1,4 +1,4 @@
-"""What the groups' writer makes of its producer's delivery reports."""
+"""How the groups' writer evaluates its producer's delivery reports."""
 
 from writer import Acknowledged
 

@@ -24,7 +24,7 @@ class Life:
     events: list[Event] = field(default_factory=list)
     killed: float | None = None
     stops: list[list[float]] = field(default_factory=list)  # [SIGSTOP, SIGCONT] times
-    closing: float = float("inf")  # when it was told to close
+    closing: float = float("inf")  # when the test asked it to close
     may_lose: bool = False  # its partitions may be lost: the test had it fenced, or brokers forget it
     auto_commit: bool = False
     # librdkafka 2.16 under the consumer protocol: a heartbeat with every field, sent while its on_assign is still to
@@ -32,14 +32,14 @@ class Life:
     gives_early: bool = False
     # librdkafka 2.16 under the consumer protocol: a heartbeat may take as long as its interval (rdkafka_request.c), and
     # after one that took longer comes another brief one (rd_kafka_cgrp_handle_ConsumerGroupHeartbeat). The coordinator
-    # tells a new target once, and again only to a heartbeat with every field
-    # (GroupMetadataManager.consumerGroupHeartbeat): a target told to the first is never known, and the member keeps all
-    # it has until it is thrown out for that.
+    # sends a new target once, and again only to a heartbeat with every field
+    # (GroupMetadataManager.consumerGroupHeartbeat): the member never learns a target sent with the first heartbeat, and
+    # keeps all its partitions until the broker removes it for that.
     deaf: bool = False  # such a heartbeat was seen
 
     def complaints(self) -> list[Event]:
-        """What it should not have said if nobody did it any harm: errors, exceptions, partitions lost. A Java member
-        that closes while a rebalance has begun, as when others close with it, calls what it had lost
+        """Errors, exceptions and lost partitions of a member that no fault should have affected. A Java member that
+        closes while a rebalance runs, as when others close with it, reports its partitions as lost
         (ConsumerCoordinator.onLeavePrepare)."""
         return [e for e in self.events if e["e"] in ("raised", "error") or (
             e["e"] == "lost" and e["p"] and not self.deaf and not (self.kind == "java" and e["t"] >= self.closing))]
@@ -66,7 +66,7 @@ class Tenure:
 
 @dataclass
 class Verdict:
-    """What was found."""
+    """The findings about all members of a scenario."""
 
     wrong: list[str] = field(default_factory=list)
     tenures: dict[str, list[Tenure]] = field(default_factory=dict)  # partition → in order of their starts
@@ -78,7 +78,7 @@ class Verdict:
     handover: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))  # partition → silence by moves
 
     def since(self, began: float, written: Written) -> Verdict:
-        """What was found, but moves, silences and handovers only from a time on."""
+        """The same findings, but moves, silences and handovers only from a time on."""
         later = Verdict(self.wrong, self.tenures, self.records, self.repeated, self.repeated_for)
         later.moves = [when for when in self.moves if when >= began]
         for partition, tenures in self.tenures.items():
@@ -131,7 +131,7 @@ class Written:
 
 
 UNANSWERED = ("_TRANSPORT", "_TIMED_OUT")
-LATE_S = 30.0  # within which what nobody answered has been done, or never will be
+LATE_S = 30.0  # within it an unanswered commit has been stored, or never will be
 SOON_S = 2.0  # within which a member that runs again calls what waited
 _FATAL = ("_FATAL", "FENCED_INSTANCE_ID", "UNRELEASED_INSTANCE_ID")
 
@@ -142,7 +142,7 @@ def is_fatal(event: Event) -> bool:
 
 
 def judge(lives: list[Life], written: Written, gaps: bool = False, complete: bool = True) -> Verdict:
-    """All checks. ``gaps``: offsets that are no records lie between; ``complete``: all written was to be read."""
+    """All checks. ``gaps``: offsets without records lie between; ``complete``: all records must be read."""
     found = Verdict()
     for life in lives:
         for tenure in _tenures(life, found.wrong, gaps):
@@ -191,7 +191,7 @@ def _tenures(life: Life, wrong: list[str], gaps: bool) -> Iterator[Tenure]:
             kept = kept or (event["ok"] and event.get("where") == "revoke")
         elif kind in ("revoked", "lost"):
             for partition in event["p"]:
-                # Stopped with on_revoke waiting or running, it hears only after it that it is no member any more.
+                # A member stopped while on_revoke waits or runs learns only after it that it was removed.
                 stopped = not kept and partition in owned and life.was_stopped(owned[partition].revoking - SOON_S, when)
                 yield from end(partition, when, "lost" if stopped else kind)
         elif kind == "closed":
@@ -202,7 +202,7 @@ def _tenures(life: Life, wrong: list[str], gaps: bool) -> Iterator[Tenure]:
         elif kind == "read":
             first, last = event["o"]
             if fatal is not None:
-                wrong.append(f"{life.name}: read {event['p']} [{first}, {last}] after it was told to stop")
+                wrong.append(f"{life.name}: read {event['p']} [{first}, {last}] after its fatal error")
             if event["p"] not in owned:
                 wrong.append(f"{life.name}: read {event['p']} [{first}, {last}] at {when:.3f} without owning it")
             else:
@@ -242,7 +242,7 @@ def _commits(lives: list[Life]) -> Iterator[tuple[str, int, float, float, Life, 
 
 
 def _commits_of_owners(commits: list[Any], found: Verdict) -> None:
-    """No commit succeeds that was sent after somebody else had got the partition."""
+    """No commit succeeds that was sent after another member had got the partition."""
     for partition, offset, sent, _, life, ok, _ in commits:
         if not ok:
             continue
@@ -255,7 +255,7 @@ def _commits_of_owners(commits: list[Any], found: Verdict) -> None:
 
 
 def _records(partition: str, tenures: list[Tenure], commits: list[Any], found: Verdict, gaps: bool) -> None:
-    high = 0  # the offset after the highest that anybody has processed
+    high = 0  # the offset after the highest that any member has processed
     before: Tenure | None = None
     earlier: list[Tenure] = []
     own_commits = [c for c in commits if c[0] == partition]
@@ -283,9 +283,9 @@ def _records(partition: str, tenures: list[Tenure], commits: list[Any], found: V
 
 
 def _left_over(tenure: Tenure, tenures: list[Tenure], commits: list[Any]) -> int:
-    """How many of a tenure's first reads are none of its own. librdkafka 2.16 was seen to begin a tenure where one
-    before had stood that it had had of the same partition, half a minute earlier, and after some records to go on where
-    the group had come to; what it says of them has been read before."""
+    """How many of a tenure's first reads are left over from an earlier one. librdkafka 2.16 was seen to begin a tenure
+    at the position of its earlier tenure of the same partition, half a minute before. After some records it went on at
+    the group's position. The records it returned first had been read before."""
     committed = _committed(commits, tenure.start)
     if tenure.life.kind != "confluent" or not tenure.reads or tenure.reads[0][1] >= committed:
         return 0
@@ -314,9 +314,9 @@ def _repeated(tenure: Tenure, span: tuple[int, int], earlier: list[Tenure],
             why = "given early"
         elif why in ("revoked", "closed"):
             if _failed(commits, before):
-                # librdkafka 2.16 sends its JoinGroup and its commits over one connection: those behind it arrive in the
-                # next generation, with the one before, and it gives them up when it closes.
-                why = "commit behind a join" if before.life.kind == "confluent" else "commit failed"
+                # librdkafka 2.16 sends its JoinGroup and its commits over one connection: commits after the
+                # join arrive in the next generation, with the one before; it gives them up when it closes.
+                why = "commit after a join" if before.life.kind == "confluent" else "commit failed"
             elif before.life.kind != "kconsumer" and committed < end:
                 why = "commit overtaken"
         yield count, why
@@ -325,9 +325,9 @@ def _repeated(tenure: Tenure, span: tuple[int, int], earlier: list[Tenure],
 
 
 def _committed(commits: list[Any], until: float) -> int:
-    """What a tenure that begins must not begin before. Commits of other clients may overtake each other when they are
-    retried, and the last one counts; kconsumer's may not. One that nobody answered may: what was sent on a connection
-    that was given up lies in the broker's socket until the request before it has ended there, and is done then."""
+    """The offset before which a new tenure must not begin. Retried commits of other clients may overtake each other,
+    and the last one counts; kconsumer's may not. An unanswered commit may: the broker still reads it from the socket
+    of an abandoned connection, once it has finished the request before it."""
     found: dict[int, int] = {}
     late: dict[int, list[int]] = {}
     for _, offset, _, when, life, ok, error in sorted(commits, key=lambda commit: commit[3]):
@@ -348,7 +348,7 @@ def _failed(commits: list[Any], tenure: Tenure) -> bool:
 
 
 class _Known(NamedTuple):
-    """What is known of a partition when a tenure begins."""
+    """The committed offset and the reads of a partition when a tenure begins."""
 
     committed: int
     high: int
@@ -392,7 +392,7 @@ def _nothing_lost(found: Verdict, written: Written) -> None:
         reach = 0
         for first, last in reads:
             if first > reach:
-                found.wrong.append(f"lost: {partition} [{reach}, {first - 1}] was read by nobody")
+                found.wrong.append(f"lost: {partition} [{reach}, {first - 1}]: no member read it")
             reach = max(reach, last + 1)
         if reach < written.end(partition):
-            found.wrong.append(f"lost: {partition} from {reach} to {written.end(partition)} was read by nobody")
+            found.wrong.append(f"lost: {partition} from {reach} to {written.end(partition)}: no member read it")

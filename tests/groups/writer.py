@@ -1,4 +1,4 @@
-"""Owns: a producer in a process of its own that writes at a constant rate until it is told to stop.
+"""Owns: a producer in a separate process that writes at a constant rate until it is stopped.
 
 Run as ``writer.py OPTIONS`` (JSON: bootstrap, topic, partitions, rate (records a second in all), trace, config). The
 only writer of its topic, idempotent: the value of a record is its number in its partition. Every line of its trace says

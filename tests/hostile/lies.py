@@ -1,4 +1,4 @@
-"""What a broker can say that is not so: another value in any field of any response, other bytes, another frame.
+"""False answers of a broker: another value in any field of any response, other bytes, another frame.
 
 Owns: the strategies that draw lies, and telling them. Threads: `Liar.__call__` runs on the broker's threads. Never:
 knows what the client makes of a lie.
@@ -147,7 +147,7 @@ class FieldLie:
 
 @dataclass(frozen=True)
 class BytesLie:
-    """The response's bytes with some of them changed, cut off, or more behind them."""
+    """The response's bytes with some of them changed, cut off, or more after them."""
 
     flips: tuple[tuple[float, int], ...]
     keep: float
@@ -192,7 +192,7 @@ class FrameLie:
 
 @dataclass(frozen=True)
 class Told:
-    """One lie, and which of the answers to an API it is told in."""
+    """One lie, and the answers to an API that contain it."""
 
     api: str
     version: int

@@ -1,4 +1,4 @@
-"""A consumer in a process of its own, so that what it takes at its peak can be told from what the test takes.
+"""A consumer in a separate process, so that its peak memory is measured apart from the test's.
 
 Owns: measure(). Threads: the test's. Never: talks to anything but the address it is given.
 """
@@ -37,7 +37,7 @@ print(json.dumps(found))
 
 @dataclass(frozen=True)
 class Measured:
-    """What a program took beyond what it had when its consumer had just been made, and what it put into ``found``."""
+    """A program's memory above its level just after the consumer was made, and its results in ``found``."""
 
     peak: int  # bytes of resident memory
     seconds: float

@@ -39,7 +39,7 @@ def block(kind: int, size: int, content: bytes, last: bool = False) -> bytes:
 
 
 def zstd_frame(head: bytes, zeros: int, tail: bytes, window_log: int) -> bytes:
-    """What zstd makes of it at best: four bytes for each 128 KiB of zeros."""
+    """A zstd frame at its best ratio: four bytes for each 128 KiB of zeros."""
     largest = 128 << 10
     out = [struct.pack("<IBB", 0xFD2FB528, 0, (window_log - 10) << 3), block(0, len(head), head)]
     out += [block(1, largest, b"\0")] * (zeros // largest)

@@ -194,7 +194,7 @@ def stage(authority: tuple[ssl.SSLContext, str]) -> Iterator[Stage]:
 
 
 def search(stage: Stage, seconds: float) -> None:
-    """Lies that nobody has thought of, for so long."""
+    """Tells randomly drawn lies for this many seconds."""
     until = time.monotonic() + seconds
 
     failures: list[AssertionError] = []
@@ -249,7 +249,7 @@ def test_lies_do_no_harm(stage: Stage) -> None:
 @pytest.mark.timeout(0)
 @pytest.mark.slow
 def test_every_value_of_every_field(stage: Stage) -> None:
-    """Each lie alone, told in every answer, in an order that differs from run to run."""
+    """Each lie alone, in every answer, in an order that differs from run to run."""
     everything = [(api, path, value) for api in COMMON + CLASSIC + MODERN[1:2] + SASL
                   for path, value in sayings(api, codecs.messages()[api + "Response"][1])]
     random.shuffle(everything)

@@ -1,7 +1,7 @@
 """A process whose consumers are lied to: it runs scenes, several at a time, and says what each of them cost.
 
 Owns: the program of the process; test_lies.py speaks to it in lines of JSON. Threads: one reads lines, one for each
-scene. Never: judges; knows which lies are told.
+scene. Never: judges; knows the lies.
 """
 
 from __future__ import annotations

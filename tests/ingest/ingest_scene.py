@@ -82,7 +82,7 @@ class World:
         return Process(self, next(self._runs), limit, interval, staged)
 
     def rows(self) -> Counter[tuple[int, int]]:
-        """What a reader of the table sees now."""
+        """The rows that a reader of the table sees now."""
         found: Counter[tuple[int, int]] = Counter()
         for path in self.visible():
             if path not in self._read:  # a file is never changed

@@ -133,7 +133,7 @@ def test_orphans_go_with_the_claim_and_nothing_else_does(world: World):
     assert len(list(staged.iterdir())) >= 1
     table = ParquetTable(Storage(str(world.folder)), "job")
     table.open()
-    assert table.orphans() == []  # they may be committed yet: nobody else has claimed the job
+    assert table.orphans() == []  # they may still be committed: no other process has claimed the job
     later = world.process()
     while later.driver.step() is not State.COMMIT:
         pass

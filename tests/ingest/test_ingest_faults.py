@@ -26,7 +26,7 @@ SCHEMA = "id BIGINT, text STRING"
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[KafkaCluster]:
-    """Of its own: its broker is killed."""
+    """A separate cluster, because its broker is killed."""
     with KafkaCluster(1) as found:
         yield found
 

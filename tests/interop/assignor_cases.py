@@ -116,7 +116,7 @@ def _replica_racks(rng: random.Random, racks: list[str], replicas: str) -> list[
 
 
 def _give_history(rng: random.Random, case: Case) -> None:
-    """Who had what: mostly everything in one generation, with members that missed some rebalances."""
+    """Draws earlier owners: mostly all partitions in one generation, with members that missed some rebalances."""
     members, partitions = case.members, sorted(case.partitions())
     stale, owned = rng.choice([0.0, 0.0, 0.3]), rng.choice([0.5, 0.9, 1.0])
     skew = rng.choice([1.0, 1.0, 3.0])
@@ -162,7 +162,7 @@ def _add_quirks(rng: random.Random, case: Case) -> None:
 # What can be said of an assignment {member id: set of partitions}.
 
 def problems(case: Case, result: dict[str, set[Partition]], withheld: bool = False) -> list[str]:
-    """Why it is not valid. With `withheld`, partitions that somebody else claims need not be given to anybody."""
+    """Why a result is invalid. With `withheld`, partitions that another member claims may stay unassigned."""
     found = []
     wants = {m.member_id: set(m.topics) for m in case.members}
     if set(result) != set(wants):
@@ -179,7 +179,7 @@ def problems(case: Case, result: dict[str, set[Partition]], withheld: bool = Fal
     if set(owners) - case.wanted():
         found.append(f"{set(owners) - case.wanted()} do not exist")
     if case.wanted() - set(owners) - claimed:
-        found.append(f"{case.wanted() - set(owners) - claimed} given to nobody")
+        found.append(f"{case.wanted() - set(owners) - claimed} given to no member")
     return found
 
 

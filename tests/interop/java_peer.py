@@ -1,4 +1,4 @@
-"""A Java program of this folder in a process of its own, with the Java client's jars on its class path.
+"""A Java program of this folder in a separate process, with the Java client's jars on its class path.
 
 Owns: which jars those are and where they lie. Threads: the test's. Never: skips: without Java nothing would be proved.
 """

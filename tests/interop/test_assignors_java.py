@@ -171,7 +171,7 @@ def test_groups_without_changes_come_to_rest(seeds, scale):
 
 
 def taken_from_others(case: Case, result: Result) -> set[Partition]:
-    """What is given to one while another claims it in the same generation or a later one."""
+    """Partitions given to one member while another claims them in the same generation or a later one."""
     claims: dict[Partition, list[Member]] = {}
     for member in case.members:
         for partition in member.owned:

@@ -36,7 +36,7 @@ def parse_schema(text: str) -> dict:
 
 
 class Peer(JavaPeer):
-    """ProtocolPeer.java in a process of its own."""
+    """ProtocolPeer.java in a separate process."""
 
     def __init__(self, jars: list[Path]) -> None:
         super().__init__("ProtocolPeer.java", jars, "-XX:TieredStopAtLevel=1")

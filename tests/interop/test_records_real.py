@@ -29,7 +29,7 @@ LARGE_TOPIC = {"max.message.bytes": 2 * LARGEST}
 
 
 def matrix():
-    """Every combination of headers, key and value that could be told apart, and values up to 8 MiB."""
+    """Every combination of headers, key and value that a reader could distinguish, and values up to 8 MiB."""
     noise = random.Random(7)
     headers = [None, [("h", b"1")], [("a", b"x"), ("a", None), ("ключ", b""), ("", noise.randbytes(300))]]
     keys = [None, b"", b"key", noise.randbytes(1000)]
@@ -87,7 +87,7 @@ def read_arrow(cluster, topic, count, **more):
 
 
 def check_all(cluster, topic, places, records, **more):
-    """What was read is what was written, by both ways."""
+    """Both ways of reading return the records as written."""
     by_offset = {offset: flat(r) for (_, offset), r in zip(places, records, strict=True)}
     written = sorted(by_offset.items())
     found, _, _ = read(cluster, topic, **more)

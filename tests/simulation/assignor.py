@@ -74,7 +74,7 @@ class OwnAssignor(Assignor):
         return not (history.ending or history.calm_callbacks) and self.member.chance.randrange(one_in) == 0
 
     def told(self, error: KafkaError) -> bool:
-        """Whether an error is one of its failures, which are told once each."""
+        """Whether an error is one of its failures, which are reported once each."""
         if error.code() != KafkaError._APPLICATION or not self.failures:
             return False
         self.failures -= 1

@@ -151,7 +151,7 @@ class History:
         self.applications.append(Member(self, number, settings))
 
     def replace(self, gone: Member) -> None:
-        """Another process takes the place of one that is gone, under its instance id if it had one."""
+        """Another process replaces one that is gone, under its instance id if there is one."""
         settings = {name: value for name, value in gone.settings.items() if name != "on_commit"}
         if gone.assignor is not None:
             settings["partition.assignment.strategy"] = gone.assignor.name
@@ -212,7 +212,7 @@ class History:
         heapq.heappush(self.planned, (self.simulation.now_ms + ms, next(self.plan_numbers), what))
 
     def pass_time(self, application: Application, ms: int | None, others: bool = True) -> None:
-        """A call of an application takes time (None: a moment): everybody else goes on.
+        """A call of an application takes time (None: a moment): all other parts go on.
 
         Without `others` only brokers and loops do. The whole group waits for an assignor; a call of another application
         that waits for the group would begin within the assignor's, and could not end before it.
@@ -248,14 +248,14 @@ class History:
         self.check()
 
     def settle(self) -> None:
-        """Faults end: within bounded time everybody has everything."""
+        """Faults end: within bounded time every application has every record."""
         self.ending = True
         self.cluster.settle()
         self.cluster.stop_appends()
         until = self.simulation.now_ms + LONGEST_SETTLING_MS
         if self.protocol == "classic" and self.static:
-            # A static leader that comes back is told to skip the assignment (KIP-814), or by older brokers not that it
-            # leads: what changed meanwhile waits for the next rebalance, as with the Java client.
+            # A returning static leader must skip the assignment (KIP-814); older brokers do not say that it leads.
+            # Changes made meanwhile wait for the next rebalance, as with the Java client.
             for ms in (LONGEST_SETTLING_MS // 4, LONGEST_SETTLING_MS // 2):
                 self.later(ms, self.join_if_unsettled)
         while not self.settled():
@@ -304,7 +304,7 @@ class History:
             raise Broken(f"{what}: backwards")
 
     def check_delivery(self) -> None:
-        """Whatever there is to be seen has been given to somebody."""
+        """Every visible record has been given to an application."""
         for where in self.partitions():
             offset = self.cluster.log_start(*where)
             seen = self.delivered.get(where, set())
@@ -314,5 +314,5 @@ class History:
                 if offset >= end:
                     break
                 if offset not in seen:
-                    raise Broken(f"{where} at {offset} was given to nobody")
+                    raise Broken(f"{where} at {offset} was given to no application")
                 offset += 1

@@ -1,7 +1,7 @@
 """Owns: Member, an application in a group: it subscribes, reads, commits, is slow, raises, crashes and comes back, and
-checks what its callbacks and its records tell it.
+checks its callbacks and its records.
 
-Threads: the simulation's one. Never: waits; where a call must, time passes for everybody (History.pass_time).
+Threads: the simulation's one. Never: waits; where a call must, simulated time passes (History.pass_time).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 CALM_CALLBACK_MS = 1000  # in a calm history no callback takes longer, so that no rebalance times out
 
-# What a member may be told without anything being wrong: it was slow, was fenced, or asks for what is not there (yet).
+# Errors a correct member may get: it was slow, was fenced, or asks for a partition that does not exist (yet).
 EXPECTED_ERRORS = frozenset((
     KafkaError._MAX_POLL_EXCEEDED, KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC,
     KafkaError._UNKNOWN_PARTITION, KafkaError.FENCED_INSTANCE_ID, KafkaError.UNRELEASED_INSTANCE_ID,
@@ -57,12 +57,12 @@ class Member(Application):
         self.paused: set[Where] = set()
         self.commits = 0           # async commits asked for
         self.told_commits = 0      # on_commit calls; those of automatic commits too
-        self.accepted: dict[tuple[tuple[Where, int], ...], list[Accepted]] = {}  # by offsets: not told of yet
-        self.unnamed_ms: list[int] = []  # when commits of whatever was given were asked for that are not told of yet
-        self.unproven: list[Accepted] = []  # told to be stored; the coordinator's side has not been looked at yet
+        self.accepted: dict[tuple[tuple[Where, int], ...], list[Accepted]] = {}  # by offsets: on_commit not called yet
+        self.unnamed_ms: list[int] = []  # request times of open commits without offsets
+        self.unproven: list[Accepted] = []  # reported as stored; not yet compared with the coordinator
         self.stored_at: dict[Where, list[tuple[int, int]]] = {}  # (ms, offset) that the coordinator has taken
         self.last_given: dict[Where, int] = {}
-        self.left_by_seek: dict[Where, tuple[int, int]] = {}  # when a seek left which last record behind
+        self.left_by_seek: dict[Where, tuple[int, int]] = {}  # when a seek left which last record
         self.subscription: list[str] = []
         self.due_error: CallbackError | None = None
         self.dead = False
@@ -293,7 +293,7 @@ class Member(Application):
     def is_assignors(self, error: KafkaError) -> bool:
         return self.assignor is not None and self.assignor.told(error)
 
-    # -- what it is told
+    # -- callbacks
 
     def on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self.say(f"on_assign {[(p.topic, p.partition) for p in partitions]} of {consumer.memberid()}")
@@ -396,11 +396,11 @@ class Member(Application):
                 # A newer commit may have taken its place; an older one proves nothing.
                 if where not in self.history.sought and not any(
                         when >= accepted.since_ms and found >= offset for when, found in self.stored_at.get(where, ())):
-                    raise self.broken(f"the commit of {where} at {offset} was told to be stored, and is not")
+                    raise self.broken(f"the commit of {where} at {offset} was reported as stored, and is not")
         self.unproven.clear()
 
     def on_error(self, error) -> None:
-        self.say(f"is told: {error}")
+        self.say(f"gets the error: {error}")
         if self.is_assignors(error):
             return
         self.expect(error, *EXPECTED_ERRORS)
@@ -408,7 +408,7 @@ class Member(Application):
             self.fatal()
 
     def fatal(self) -> None:
-        """The group cannot go on for it: begins anew, a little later."""
+        """The member cannot continue in its group: it begins again, a little later."""
         self.history.later(1, self.begin_anew)
 
     def begin_anew(self) -> None:

@@ -118,7 +118,7 @@ class Application:
         raise self.broken(f"error {error}")
 
     def caught_up(self) -> bool:
-        """Whether everything there is to be seen has been seen."""
+        """Whether every visible record has been seen."""
         for where, position in self.expected.items():
             if position is None:
                 return False

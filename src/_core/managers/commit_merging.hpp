@@ -1,5 +1,5 @@
-// Owns: CommitMerging, which lets a newer commit of the application take the place of an older one of the same partitions
-// that has not been sent, so that commits do not pile up while the coordinator is away. thread: N.
+// Owns: CommitMerging: a newer commit of the application replaces an older, unsent one of the same partitions. Commits
+// do not pile up while the coordinator is away. thread: N.
 // Never: merges a commit that has a waiting caller, is being sent, or is awaited by a revocation or a leave.
 #pragma once
 #include <algorithm>

@@ -1,6 +1,6 @@
-"""Owns: GroupLeader, the leader's part of a classic group: reading the members' subscriptions, having metadata of all
-their topics, calling the assignor (the core's, or through the application its own), noticing that what was assigned
-is no longer what there is.
+"""Owns: GroupLeader, the leader's part of a classic group. It reads the members' subscriptions, gets metadata of all
+their topics, calls the assignor (the core's, or through the application its own), and notices when the topics no
+longer match the assignment.
 
 thread: N. Never: sends a request (ClassicGroupManager does), knows how partitions are distributed (assignors.hpp),
 waits for the application (it is asked, and polled).
