@@ -1,4 +1,4 @@
-"""What the tests of kconsumer.aio share: running a coroutine on either loop, consumers, conditions."""
+"""Helpers shared by the tests of kconsumer.aio: running a coroutine on either loop, consumers, conditions."""
 
 import asyncio
 import time
@@ -31,7 +31,7 @@ def run_on(loop_name, main):
 
 
 def member(cluster, protocol="classic", group=None, **more):
-    """An AIOConsumer with a group of its own."""
+    """An AIOConsumer in a separate group."""
     config = settings(cluster, group_id=group or f"aio-{uuid.uuid4()}", group_protocol=protocol, **more)
     return AIOConsumer(config)
 

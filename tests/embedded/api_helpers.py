@@ -1,4 +1,4 @@
-"""What the tests of the consumer's API share: settings, and loops that collect until they have what they wait for."""
+"""Helpers shared by the tests of the consumer's API: settings, and loops that collect until a condition holds."""
 
 import time
 

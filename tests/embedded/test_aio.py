@@ -289,7 +289,7 @@ def test_other_tasks_get_turns_while_records_are_at_hand(embedded, numbers, run)
 
 
 def _work(times=1):
-    """What an application does between two records, without awaiting anything: some ten microseconds at least."""
+    """An application's work between two records, without an await: some ten microseconds at least."""
     for _ in range(times):
         sum(range(3000))
 

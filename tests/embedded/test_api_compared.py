@@ -35,7 +35,7 @@ def fill_topic(cluster, name):
 
 
 def plain(value, offsets_too=True):
-    """A value in a form that both libraries share: what a caller can tell of it."""
+    """A value in a form that both libraries share: its properties that a caller can observe."""
     kind = type(value).__name__
     if kind == "TopicPartition":
         return (kind, value.topic, value.partition, value.offset, plain(value.error), value.metadata)
@@ -56,7 +56,7 @@ def plain(value, offsets_too=True):
 
 
 def outcome(call, *args):
-    """What a call returned, or the exception and the code it carries."""
+    """The value that a call returned, or its exception with the code."""
     try:
         return ("returned", plain(call(*args)))
     except Exception as error:
@@ -195,7 +195,7 @@ def test_the_same_outcome(embedded, topic, name):
 
 @pytest.mark.kafka
 def test_the_same_outcomes_on_a_real_kafka(kafka, topic_name):
-    """Several at a time, each in a group of its own: most of them wait for a timeout."""
+    """Several at a time, each in a separate group: most of them wait for a timeout."""
     name = topic_name()
     fill_topic(kafka, name)
 

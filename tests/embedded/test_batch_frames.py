@@ -160,7 +160,7 @@ def test_parquet(batch: RecordBatch, tmp_path) -> None:
 
 
 class OnlyStream:
-    """What a library sees that knows no arrays."""
+    """A batch as seen by a library that does not know arrays."""
 
     def __init__(self, batch: RecordBatch) -> None:
         self.batch = batch

@@ -1,5 +1,5 @@
 """kconsumer, confluent-kafka and pyarrow in one process, imported in every order: each brings copies of lz4, zstd,
-snappy and zlib of its own, and all of them must go on working."""
+snappy and zlib, and all of them must go on working."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def run(embedded: EmbeddedCluster) -> Run:
 
 @pytest.fixture
 def topic(embedded: EmbeddedCluster, topic_name: Callable[[], str]) -> str:
-    """Eight records: tombstones at 3 and bad values at 2 and 6; keys that are no JSON."""
+    """Eight records: tombstones at 3 and bad values at 2 and 6; keys that are not JSON."""
     name = topic_name()
     embedded.create_topic(name, 1)
     values = [json.dumps({"id": n, "name": f"n\x1b{n}", "at": "2024-05-01T12:00:00Z"}).encode() for n in range(8)]

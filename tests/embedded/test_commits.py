@@ -40,7 +40,7 @@ def opened(cluster, module, group=None, **more):
 
 
 def compare(cluster, scenario, **more):
-    """Run `scenario(module, consumer)` on both, each in a group of its own, and compare the outcomes."""
+    """Run `scenario(module, consumer)` on both, each in a separate group, and compare the outcomes."""
     results = []
     for module in BOTH:
         consumer = opened(cluster, module, **more)
@@ -223,7 +223,7 @@ def test_a_coordinator_that_is_not_found_at_once(faulty, error):
 
 
 def test_no_right_to_the_group(faulty):
-    """The same error for whoever asks: commit, committed, error_cb, and a partition that would begin there."""
+    """Every caller gets the same error: commit, committed, error_cb, and a partition that would begin there."""
     errors = []
     faulty.push_request_errors(FIND_COORDINATOR, [GROUP_DENIED] * 50)
     consumer = opened(faulty, kconsumer, error_cb=errors.append)

@@ -96,7 +96,7 @@ def test_the_configuration_is_logged_without_secrets(lines):
 
 
 class Boom(Exception):
-    """What a callback raises."""
+    """The exception that a callback raises."""
 
 
 def boom(*_):

@@ -1,4 +1,4 @@
-"""Records of confluent_kafka's serializers on the embedded cluster, with a registry that nobody here wrote."""
+"""Records of confluent_kafka's serializers on the embedded cluster, with another project's registry."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def run(block, names, cluster):
     with Waker(names) as waker:
         with pytest.raises(WakeupError):
             exec(code, names)
-    assert waker.in_time, f"{block.place}: it was ended before it had read everything"
+    assert waker.in_time, f"{block.place}: it ended before it read everything"
 
 
 @pytest.mark.parametrize("page", RUN, ids=lambda page: page.name)

@@ -98,7 +98,7 @@ def test_lag_exporter_tells_what_a_group_has_left(cluster, tmp_path):
 
 
 def report(name, cluster, tmp_path, *arguments):
-    """What a program that ends by itself prints."""
+    """The output of a program that ends by itself."""
     with Program(name, cluster, tmp_path, "-t", "flights", *arguments) as program:
         assert program.process.wait(PATIENCE) == 0, program.output
         return program.output

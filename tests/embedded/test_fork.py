@@ -1,6 +1,6 @@
 """Consumers and fork(): a child can use its own consumers only, and may drop, close or leave any of them.
 
-Each case runs in a process of its own: a fault there is a signal, a hang ends by the alarm of the child.
+Each case runs in a separate process: a fault there is a signal, a hang ends by the alarm of the child.
 """
 
 import subprocess

@@ -117,7 +117,7 @@ class Party:
             assert time.monotonic() < deadline, f"{what}: {shown}"
 
     def settle(self):
-        """Until each partition has one owner and nobody has more than one partition above another."""
+        """Waits until each partition has one owner, and the members' counts differ by at most one."""
         wanted = sorted((self.topic, p) for p in range(self.partitions))
 
         def shared():
@@ -309,7 +309,7 @@ def test_the_coordinator_moves(party, cluster, protocol):
         group.until(lambda: len(member.owned) == 4, "the assignment to be there")
         place = TopicPartition(group.topic, 0, broker)
         deadline = time.monotonic() + PATIENCE
-        while True:  # the group on the mock's new coordinator begins anew: a member may have to join first
+        while True:  # the group begins again on the mock's new coordinator: a member may have to join first
             try:
                 member.consumer.commit(offsets=[place], asynchronous=False)
                 break
@@ -420,7 +420,7 @@ def test_close_in_a_with_block_hands_over(party):
 
 @pytest.mark.parametrize("how", ["unsubscribe", "raising"])
 def test_close_waits_for_the_leave(cluster, topic_name, how):
-    """A leave that nobody waited for yet: of an unsubscribe(), or of a close() whose on_revoke raised. Were it not
+    """A leave that no call has waited for yet: of an unsubscribe(), or of a close() whose on_revoke raised. Were it not
     sent, the coordinator would keep the partitions for the session timeout."""
     topic = topic_name()
     cluster.create_topic(topic, 2)

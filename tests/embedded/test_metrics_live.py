@@ -90,7 +90,7 @@ def test_the_lag_of_what_is_not_read_is_asked(cluster):
         assert asked(cluster) > 0
         cluster.broker_down()
         try:
-            assert consumer.lag(here[0], timeout=0.2) is not None  # as it was told
+            assert consumer.lag(here[0], timeout=0.2) is not None  # as last reported
         finally:
             cluster.broker_up()
 

@@ -1,6 +1,6 @@
-"""What a `with` block that an exception leaves has committed: all that was returned before the latest call, no more.
+"""A `with` block left by an exception commits all records returned before the latest call, and no more.
 
-The records of that call were returned, but nobody knows whether they were processed, so they come again.
+The application may not have processed the records of that call, so they come again.
 """
 
 import itertools
@@ -18,7 +18,7 @@ _groups = itertools.count(1)
 
 
 class Boom(Exception):
-    """What goes wrong in the middle of the processing."""
+    """An error in the middle of the processing."""
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +136,7 @@ def test_a_generator_that_is_not_exhausted(one):
 
 
 def test_an_exception_of_the_call_itself_leaves_nothing_in_hand(one):
-    """What was returned before the call that raised has been processed."""
+    """The records returned before the call that raised have been processed."""
     with pytest.raises(Boom), one.member() as consumer:
         drain(consumer, ALL)
         consumer.pause(consumer.assignment())

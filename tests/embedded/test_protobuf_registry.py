@@ -1,4 +1,4 @@
-"""Protobuf messages of confluent_kafka's serializer, with a registry that nobody here wrote."""
+"""Protobuf messages of confluent_kafka's serializer, with another project's registry."""
 
 from __future__ import annotations
 

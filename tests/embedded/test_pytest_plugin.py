@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-# A folder each, with a conftest.py of its own; pytest runs them in this order.
+# One folder each, with a separate conftest.py; pytest runs them in this order.
 SUITE = {
     "a_no_kafka/test_it.py": """
 import sys

@@ -1,4 +1,4 @@
-"""What a consumer does while something is wrong for a while, on the embedded cluster."""
+"""How a consumer behaves during temporary faults, on the embedded cluster."""
 
 import pytest
 from api_helpers import poll_until, reader, settings, until

@@ -182,7 +182,7 @@ def test_arguments_that_are_refused(options, text):
 
 @pytest.fixture
 def spans(monkeypatch) -> list[dict[int, tuple[int, int]]]:
-    """What scans resolved to."""
+    """The ranges that scans resolved to."""
     from kconsumer.scanning import topic_scan
 
     seen = []
