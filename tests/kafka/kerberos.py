@@ -1,4 +1,4 @@
-"""A KDC of MIT Kerberos for one test session, in a directory of its own, as an ordinary process."""
+"""A KDC of MIT Kerberos for one test session, in a separate directory, as an ordinary process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _program(name: str) -> str | None:
 
 
 def missing_programs() -> list[str]:
-    """What is not installed of what a KDC needs."""
+    """The programs that a KDC needs and that are not installed."""
     return [name for name in PROGRAMS if _program(name) is None]
 
 

@@ -92,8 +92,7 @@ class OidcProvider:
 
     @property
     def listener(self) -> dict[str, object]:
-        """What a SASL listener has besides, that takes this provider's tokens and nothing else. Its JVM needs
-        `java_options`."""
+        """More settings for a SASL listener that takes only this provider's tokens. Its JVM needs `java_options`."""
         return {
             "sasl.enabled.mechanisms": "OAUTHBEARER",
             "oauthbearer.sasl.server.callback.handler.class":

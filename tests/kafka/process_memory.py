@@ -1,4 +1,4 @@
-"""A consumer in a process of its own, whose memory a test searches: while it is open, and once it is closed.
+"""A consumer in a separate process, whose memory a test searches: while it is open, and once it is closed.
 
 What the core holds is UTF-8. Python holds a text that goes beyond Latin-1 in two bytes a character, and Latin-1's upper
 half in one byte each, so a text with such a character is found as UTF-8 only where the core, or its way there, left it.
@@ -65,7 +65,7 @@ class Reader:
         self.await_word("closed")
 
     def found(self, needles: dict[str, bytes]) -> list[str]:
-        """The names of those that lie anywhere in its memory."""
+        """The names of the needles found anywhere in the process's memory."""
         there: set[str] = set()
         for piece in self._memory():
             there |= {name for name, needle in needles.items() if needle in piece}

@@ -1,4 +1,4 @@
-"""What the tests against a real Kafka share: writing quickly, reading with a record of what came, and topic changes."""
+"""Helpers shared by the tests against a real Kafka: fast writing, reading with a ledger, and topic changes."""
 
 import threading
 import time
@@ -44,12 +44,12 @@ def open_reader(cluster, topic, partitions, offset=0, **more):
 
 def peers_first(consumers):
     """In the order to close them: confluent-kafka's may wait for ever when its group rebalances while it closes
-    (librdkafka's issue 4041), as it would behind one of ours."""
+    (librdkafka's issue 4041), as it would after one of kconsumer's."""
     return sorted(consumers, key=lambda consumer: isinstance(consumer, Consumer))
 
 
 class Ledger:
-    """What came of each partition: every record must be the one after the last."""
+    """The records read of each partition: every record must follow the last one."""
 
     def __init__(self, partitions, first=0):
         self.next = dict.fromkeys(partitions, first)

@@ -1,4 +1,4 @@
-"""The Python blocks of docs/security.md, for the tests that run them against brokers of their own."""
+"""The Python blocks of docs/security.md, for the tests that run them against separate brokers."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def test_partitions_go_to_a_second_member_when_the_coroutine_has_committed(kafka
 
 
 def blocked(kafka, topic, protocol, seconds, **more):
-    """Two members; the loop of the first is blocked meanwhile. What on_lost and on_revoke of either were told."""
+    """Blocks the first of two members' loops; returns the calls of on_lost and on_revoke of both."""
     group = f"aio-{uuid.uuid4()}"
     told = []
 
@@ -132,7 +132,7 @@ def test_a_loop_that_is_blocked_for_a_minute_keeps_its_membership(kafka, topic, 
 
 @pytest.mark.parametrize("protocol", [pytest.param("classic", marks=pytest.mark.slow), "consumer"])
 def test_a_loop_that_is_blocked_beyond_max_poll_interval_loses_its_partitions(kafka, topic, protocol):
-    """With records at hand for a call that waits: nobody takes them."""
+    """Records are ready for a waiting call, but no task takes them."""
     group = f"aio-{uuid.uuid4()}"
     lost = []
 

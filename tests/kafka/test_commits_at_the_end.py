@@ -40,7 +40,7 @@ def member(cluster, group, protocol, **more):
 
 
 def stored(cluster, group):
-    """What the group has committed, as librdkafka reads it."""
+    """The group's committed offsets, as librdkafka reads them."""
     asking = confluent_kafka.Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": group})
     try:
         found = asking.committed([confluent_kafka.TopicPartition(TOPIC, p) for p in range(4)], PATIENCE)

@@ -414,7 +414,7 @@ def test_commits_survive_the_coordinator(kafka3, topic_name):
             assert coordinator_of(kafka3, topic, group) != victim
             consumer.assign([TopicPartition(topic, 0)])
             assert read(consumer, 1)[0].offset() == 4
-            # Whatever came of the first two, each was told, and in order.
+            # Whatever the results of the first two, on_commit reported each, in order.
             until(lambda: len(told) == 2, consumer)
             assert [offset for _, offset in told] == [2, 3]
         finally:

@@ -143,7 +143,7 @@ def test_members_share_and_only_what_must_move_moves(scene):
     start = time.monotonic()
     scene.close("b")
     scene.shared(4)
-    # The leave was said: nobody waited for the session to time out.
+    # The member sent its leave: no member waited for the session timeout.
     assert time.monotonic() - start < SESSION_MS / 1000 / 2
     assert moved(scene, "a", "lost") == []
 
@@ -286,7 +286,7 @@ def test_a_member_that_stops_polling_leaves_and_comes_back(scene):
     scene.shared(2, 2)
     asleep = scene.members.pop("a")
     scene.shared(4)
-    assert moved(scene, "a", "lost") == []  # nobody has polled to hear of it
+    assert moved(scene, "a", "lost") == []  # no poll() has delivered it
     scene.members["a"] = asleep
     scene.until(lambda: scene.errors["a"])
     assert scene.errors["a"] == [KafkaError._MAX_POLL_EXCEEDED]

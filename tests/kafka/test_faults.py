@@ -241,7 +241,7 @@ def buffer_fills(consumer):
 
 
 def test_records_deleted_under_a_slow_reader(kafka, topic_name):
-    """What was fetched before is still returned, what was not is skipped to the new beginning."""
+    """Records fetched before are still returned; the position then skips to the new beginning."""
     topic, count = topic_name(), 20_000
     kafka.create_topic(topic)
     write(kafka, topic, [0], count)
@@ -423,7 +423,7 @@ def test_a_batch_kept_by_the_application_does_not_stop_the_reader(kafka, topic_n
 
 
 def test_a_consume_of_more_than_the_buffer_holds(kafka, topic_name):
-    """What one call has taken counts as held by the application until it returns, and must not stop the fetcher."""
+    """Records taken by a call count as held by the application until it returns, and must not stop the fetcher."""
     topic, count = topic_name(), 3000
     kafka.create_topic(topic, partitions=2)
     write(kafka, topic, [0, 1], count, size=5000)
@@ -497,8 +497,8 @@ def test_a_follower_that_is_read_from_dies(kafka3, topic_name):
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_an_unclean_leader_lost_the_end_of_the_log(kafka3, topic_name):
-    """KIP-320: what was read is gone, and other records stand there. With a policy the reader goes on where the logs
-    part; without one it is told."""
+    """KIP-320: the records read before are gone, and others replace them. With a policy the reader goes on where the
+    logs diverge; without one it gets an error."""
     topic = topic_name()
     kafka3.create_topic(topic, replication=2, config={"min.insync.replicas": 1, "unclean.leader.election.enable": True})
     write(kafka3, topic, [0], 100)
@@ -519,7 +519,7 @@ def test_an_unclean_leader_lost_the_end_of_the_log(kafka3, topic_name):
         while kafka3.leaders(topic)[0] != second:
             assert time.monotonic() < deadline, "no unclean election"
             time.sleep(0.2)
-        write(kafka3, topic, [0], 200, first=100)  # 100 … 299 anew
+        write(kafka3, topic, [0], 200, first=100)  # 100 … 299 again
         follower.next[0] = 100
         read_until(by_poll, goes_on, follower, lambda: follower.next[0] == 300)
         assert follower.errors == []

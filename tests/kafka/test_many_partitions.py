@@ -34,7 +34,7 @@ def test_every_record_comes_once(backlog, way):
 
 
 def test_all_partitions_advance_together(backlog):
-    """Whoever was served longest ago comes next: none is ahead by more than a few answers' worth."""
+    """The partition served longest ago comes next: none is ahead by more than a few answers' worth."""
     ledger = Ledger(range(PARTITIONS))
     with open_reader(backlog, "backlog", range(PARTITIONS), **FULL) as consumer:
         read_until(by_consume_batch, consumer, ledger, lambda: len(ledger) >= PARTITIONS * COUNT // 2)

@@ -42,7 +42,7 @@ class Weighted(Assignor):
 
 
 class Keeping(Weighted):
-    """Cooperative: who has more than its share gives up the rest; what nobody has goes to who has least."""
+    """Cooperative: a member above its share gives up the rest; free partitions go to the member with the fewest."""
 
     name = "keeping"
     supported_protocols = (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
@@ -106,7 +106,7 @@ def test_members_get_what_their_user_data_asks_for(made, settings, topic):
     assert [(heavy.told[-1][0], light.told[-1][0])] == [(6, 2)]
     assert heavy.told[-1][1] == light.told[-1][1] >= 1
     heavy.weight, light.weight = 1, 1
-    members.append(member(made, settings, topic, [Weighted(2)]))  # everybody joins again, and says its weight anew
+    members.append(member(made, settings, topic, [Weighted(2)]))  # all join again and send new weights
     assert poll_until(members, lambda: counts(members) == [2, 2, 4]) == []
 
 
@@ -179,7 +179,7 @@ def test_while_the_leader_thinks_heartbeats_go_out_and_others_read(kafka, made, 
     poll_until([leader], lambda: counts([leader]) == [PARTITIONS])
     reader = member(made, settings, topic, Keeping(1))
     poll_until(made, lambda: counts(made) == [4, 4])
-    kept = reader.assignment()[0].partition  # the first ones are those that a member keeps
+    kept = reader.assignment()[0].partition  # a member keeps its first partitions
     read, done = [], threading.Event()
 
     def keep_reading():

@@ -27,7 +27,7 @@ def secured() -> Iterator[KafkaCluster]:
 
 
 def outcome(module: Any, config: dict[str, Any]) -> tuple[list[bytes], set[int]]:
-    """The values read, and the codes that error_cb was told, connection noise aside."""
+    """The values read, and the codes that error_cb got, connection noise aside."""
     told: set[int] = set()
     noise = {kconsumer.KafkaError._TRANSPORT, kconsumer.KafkaError._ALL_BROKERS_DOWN}
     try:

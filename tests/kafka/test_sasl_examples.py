@@ -30,7 +30,7 @@ def provider() -> Iterator[OidcProvider]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the examples have in /etc/kafka (ca.pem), and the broker's certificate."""
+    """The examples' files of /etc/kafka (ca.pem), and the broker's certificate."""
     return broker_in(tmp_path_factory.mktemp("etc-kafka"))
 
 

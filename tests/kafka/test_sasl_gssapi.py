@@ -1,6 +1,6 @@
 """GSSAPI against a KDC of MIT Kerberos: keytab, credential cache, and what goes wrong.
 
-confluent-kafka's wheel has no GSSAPI, so there is nothing to compare with. The consumers run in processes of their own:
+confluent-kafka's wheel has no GSSAPI, so there is nothing to compare with. The consumers run in separate processes:
 the Kerberos library reads its environment once.
 """
 
@@ -74,7 +74,7 @@ def keytab(kdc: Kdc) -> Path:
 
 
 def run(kdc: Kdc, cluster: KafkaCluster, *words: str, listener: str = "KRB", **properties: Any) -> dict[str, Any]:
-    """What a consumer with these properties brings back; names with underscores."""
+    """The result of a consumer with these properties; names with underscores."""
     config = {"bootstrap.servers": cluster.bootstrap(listener), "security.protocol": "sasl_plaintext",
               "sasl.mechanism": "GSSAPI", **{name.replace("_", "."): value for name, value in properties.items()}}
     done = subprocess.run([sys.executable, "-c", _CHILD, json.dumps([config, "records"]), *words], check=False,

@@ -150,8 +150,8 @@ def test_certificates_change_while_it_reads(
 def test_one_broker_that_nobody_trusts(
     authorities: SimpleNamespace, topic_name: Callable[[], str], tmp_path: Path
 ) -> None:
-    """Its partition stands still and the application is told why, the others' go on; when it has a certificate of our
-    authority again, every record comes, in order."""
+    """That broker's partition stops and the application gets the reason; the others' go on. When the broker has a
+    certificate of our authority again, every record comes, in order."""
     topic, errors, count = topic_name(), [], 5000
     certificate = tmp_path / "broker.pem"
 
@@ -224,7 +224,7 @@ def test_a_child_says_no_goodbye_on_its_parents_connections(
 
 
 class Failing:
-    """What a consumer that cannot connect is told, and how often it tried."""
+    """The errors of a consumer that cannot connect, and how often it tried."""
 
     def __init__(self, cluster: KafkaCluster, name: str, authorities: SimpleNamespace, **more: Any) -> None:
         self.errors: list[KafkaError] = []
@@ -275,7 +275,7 @@ def test_why_it_does_not_connect(
 
 
 def attempt(library: ModuleType, config: dict[str, Any]) -> tuple[bool, bool]:
-    """(whether it connects, whether an error of TLS is told)."""
+    """(whether it connects, whether it reports an error of TLS)."""
     errors: list[Any] = []
     consumer = library.Consumer({**config, "error_cb": errors.append})
     try:

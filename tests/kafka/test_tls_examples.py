@@ -22,7 +22,7 @@ BLOCKS = [pytest.param(title, code, id=f"{title or 'first'} {number}")
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
-    """What the examples have in /etc/kafka, and the broker's."""
+    """The examples' files of /etc/kafka, and the broker's."""
     folder, broker = tmp_path_factory.mktemp("etc-kafka"), tmp_path_factory.mktemp("broker")
     authority = Authority()
     client = authority.issue("client", hosts=(), client=True)
@@ -74,6 +74,7 @@ def make(cluster: KafkaCluster, files: SimpleNamespace, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(("title", "code"), BLOCKS)
 def test_an_example_works(make: Callable[[str, str], Any], title: str, code: str) -> None:
     """Where it shows who the client is, the listener wants to know that."""
+    # prose: allow Who: a title of docs/security.md
     with make(code, "MUTUAL" if title == "Who the client is" else "SSL") as consumer:
         consumer.assign([TopicPartition("t", 0, 0)])
         message = consumer.poll(30)
