@@ -48,7 +48,7 @@ def partitions(document: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]
 
 
 def until(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
-    """What the condition gives, once it is true."""
+    """The condition's value, once it is true."""
     deadline = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < deadline, "it did not come to be"

@@ -1,4 +1,4 @@
-"""What tests/spark/test_connect.py runs as a process: a batch read and a stream over Spark Connect.
+"""The process that tests/spark/test_connect.py runs: a batch read and a stream over Spark Connect.
 
     python connect_job.py BOOTSTRAP_SERVERS TOPIC FOLDER
 

@@ -252,8 +252,8 @@ class Sequence:
         return failed is not None
 
     def _harm(self) -> tuple[list[str], list[str]]:
-        """What the query was to read and cannot; and what it perhaps was to: a batch that is its first, and was not
-        done, begins at the beginning that there is then."""
+        """Losses that the query must report; and losses that it may report: a first batch that did not finish begins
+        at the beginning that exists when it runs again."""
         found = [f"{name} is gone" for name in sorted(self._gone)]
         deleted = [f"{name} [{number}] from {part.read} to {part.low}" for name, topic in sorted(self._topics.items())
                    for number, part in enumerate(topic.parts) if part.low > part.read]

@@ -1,6 +1,6 @@
 """The Spark sessions of the tests and of the benchmarks.
 
-Owns: session(). Threads: the main one. Never: keeps one; who asks for a session stops it.
+Owns: session(). Threads: the main one. Never: keeps one; the caller of session() stops it.
 """
 
 from __future__ import annotations

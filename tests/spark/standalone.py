@@ -1,4 +1,4 @@
-"""A Spark master and its workers, each a process of its own, for tests that kill them.
+"""A Spark master and its workers, each a separate process, for tests that kill them.
 
 Owns: Standalone, processes(), kill_one(). Threads: the test's. Never: looks into Spark; its logs tell all.
 """
@@ -27,7 +27,7 @@ class Standalone:
         home: of Spark; None: that of the pyspark here.
         workers: how many.
         environment: variables of all processes, which have no others but the most common ones.
-        hosts: each worker has an address of its own, 127.0.0.2 and so on (Linux has them): Spark runs no task twice
+        hosts: each worker has a separate address, 127.0.0.2 and so on (Linux has them): Spark runs no task twice
             at once on one host.
     """
 
@@ -111,7 +111,7 @@ class Standalone:
                 process.kill()
 
     def _wait_for(self, name: str, text: str) -> str:
-        """What follows the text in a process's log, to the end of its line."""
+        """The rest of the line after the text in a process's log."""
         deadline = time.monotonic() + _START_S
         while True:
             _, found, rest = (self._folder / f"{name}.log").read_text(errors="replace").partition(text)
@@ -121,7 +121,7 @@ class Standalone:
             time.sleep(0.1)
 
     def log(self, name: str) -> str:
-        """What a process has said."""
+        """The log of a process."""
         return (self._folder / f"{name}.log").read_text(errors="replace")
 
 

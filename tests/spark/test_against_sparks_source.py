@@ -217,9 +217,9 @@ REFUSED: dict[str, dict[str, Any]] = {
     "offsets of other partitions": {"assign": {A: [0]}, "startingOffsets": {A: {"0": 1, "1": 1}}},
     "ends of other partitions": {"assign": {A: [0]}, "endingOffsets": {A: {"1": 1}}},
     "different partitions": {"assign": {A: [0]}, "startingOffsets": {A: {"0": 1}}, "endingOffsets": {A: {"1": 2}}},
-    "start behind end": {"assign": {A: [0]}, "startingOffsets": {A: {"0": 9}}, "endingOffsets": {A: {"0": 8}}},
-    "start time behind end time": {"assign": {A: [0]}, "startingOffsetsByTimestamp": {A: {"0": 9}},
-                                   "endingOffsetsByTimestamp": {A: {"0": 8}}},
+    "start after end": {"assign": {A: [0]}, "startingOffsets": {A: {"0": 9}}, "endingOffsets": {A: {"0": 8}}},
+    "start time after end time": {"assign": {A: [0]}, "startingOffsetsByTimestamp": {A: {"0": 9}},
+                                  "endingOffsetsByTimestamp": {A: {"0": 8}}},
     "times of some partitions": {"subscribe": A, "startingOffsetsByTimestamp": {A: {"0": at(0)}}},
     "time no number": {"subscribe": A, "startingTimestamp": "yesterday"},
     "end time no number": {"subscribe": A, "endingTimestamp": "today"},
@@ -235,7 +235,7 @@ REFUSED: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", each(REFUSED))
 def test_what_one_refuses_the_other_refuses(both: Both, topic: str, name: str):
     for source in ("kafka", "kconsumer"):
-        with pytest.raises(Exception):  # noqa: B017 (of either source, each with errors of its own)
+        with pytest.raises(Exception):  # noqa: B017 (the two sources raise different errors)
             both.rows(source, {**QUICK, **REFUSED[name]})
 
 

@@ -1,4 +1,4 @@
-"""Spark Connect: the source behind a server, which the client reaches over gRPC."""
+"""Spark Connect: the source on a server, which the client reaches over gRPC."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ LOSSY = {"failOnDataLoss": "false"}
 
 @pytest.fixture
 def lost(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
-    """What has been logged as lost."""
+    """The messages logged about lost records."""
     caplog.set_level(logging.WARNING, "kconsumer.ranges")
     return lambda: [record.getMessage() for record in caplog.records if "records are lost" in record.getMessage()]
 
@@ -270,7 +270,7 @@ def test_an_end_that_a_transaction_holds_back_is_not_a_loss(
     assert lost() == []
 
 
-# ---- topics and partitions that are gone, and those that are back
+# ---- topics and partitions that are deleted, or created again
 
 def test_a_subscribed_topic_that_is_deleted(
     kafka: KafkaCluster, filled: Filled, lost: Callable[[], list[str]]
@@ -289,7 +289,7 @@ def test_a_subscribed_topic_that_is_deleted(
     assert query.end() == {a: {"0": 5}}  # as Spark's source has it
     kafka.create_topic(b)
     add(kafka, b, 4)
-    assert [row[:3] for row in query.run()] == [(b, 0, n) for n in range(4)]  # a new topic, with no loss of its own
+    assert [row[:3] for row in query.run()] == [(b, 0, n) for n in range(4)]  # a new topic without losses
 
 
 def test_a_topic_that_is_deleted_between_planning_and_reading(

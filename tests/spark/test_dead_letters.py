@@ -214,7 +214,7 @@ def test_a_run_that_is_stopped_writes_the_dead_letters_of_what_it_wrote(job: Bot
 
 
 def test_after_runs_that_failed_a_dead_letter_has_its_place(job: Both):
-    """What such a run has written has no bad record: dead letters begin where it ended."""
+    """The output of such a run has no bad record: dead letters begin where it ended."""
     job.kafka.produce(job.topic, [b'{"n": 1}'] * 5)
     job.run(bad_records="fail", dead_letters=None)
     delete_before(job.kafka, job.topic, 3)

@@ -58,7 +58,7 @@ def test_what_spark_imports(installed: str):
 
 
 def test_the_look_up_does_not_fail_where_pyarrow_is_missing(installed: str):
-    """It would take all other sources with it. Who uses this one is told."""
+    """A failure would break all other sources too. Only a user of this source gets the error."""
     done = run("import sys; sys.modules['pyarrow'] = None; import pyspark_kconsumer as m\n"
                "print(m.DefaultSource.name()); m.DefaultSource({})", PYTHONPATH=installed)
     assert done.stdout == "kconsumer\n"

@@ -1,4 +1,4 @@
-"""What the collections between tasks look at."""
+"""Which objects the collections between tasks examine."""
 
 from __future__ import annotations
 

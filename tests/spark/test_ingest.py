@@ -33,7 +33,7 @@ BAD = {
 
 
 class Job:
-    """An ingestion into files of a topic of its own, which may be run again."""
+    """An ingestion of a separate topic into files, which may be run again."""
 
     def __init__(self, spark: Any, kafka: KafkaCluster, topic: str, folder: Path) -> None:
         self.spark = spark

@@ -191,7 +191,7 @@ def avro(carrier: bytes | None, miles: int) -> bytes:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_avro(spark: Any, kafka: KafkaCluster, topic_name: Names, tmp_path: Path):
-    """With a schema registry's header; a record of nulls alone is no bad one."""
+    """With a schema registry's header; a record of nulls alone is not a bad one."""
     name = topic_name()
     kafka.create_topic(name, 1)
     header = b"\x00\x00\x00\x00\x07"

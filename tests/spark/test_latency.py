@@ -46,7 +46,7 @@ def test_a_worker_hears_and_is_heard_at_once(as_daemon: AsDaemon, connection: so
     gc.collect()  # there may be nothing to tell any more
 
 
-@pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="this kernel cannot be told to acknowledge at once")
+@pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="this kernel has no option to acknowledge at once")
 def test_every_full_collection_asks_for_acknowledgements(as_daemon: AsDaemon, monkeypatch: pytest.MonkeyPatch):
     told = []
 

@@ -1,4 +1,4 @@
-"""What the driver asks brokers, how often, and what it makes of failures; on the embedded cluster."""
+"""The driver's requests to brokers, how often it sends them, and its handling of failures; on the embedded cluster."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LIST_OFFSETS, METADATA = 2, 3
 
 @pytest.fixture
 def cluster() -> Iterator[EmbeddedCluster]:
-    """Of one broker, so that it leads every partition; with faults of its own."""
+    """One broker, so that it leads every partition; its faults affect no other test."""
     with EmbeddedCluster(1) as cluster:
         cluster.create_topic("t", 3)
         cluster.create_topic("u", 1)

@@ -36,7 +36,7 @@ def cluster() -> Iterator[KafkaCluster]:
 def logs(
     cluster: KafkaCluster, java_produce: Callable[..., Any], request: pytest.FixtureRequest
 ) -> dict[str, dict[str, list[Row]]]:
-    """What is in each topic, by isolation level, as confluent_kafka reads it."""
+    """The records of each topic, by isolation level, as confluent_kafka reads them."""
     prefix = f"ranges{len(request.param)}"
     compacted = _to_be_compacted(cluster, prefix)  # meanwhile
     topics = [_transactions(cluster, java_produce, prefix, codec) for codec in request.param]

@@ -283,7 +283,7 @@ def test_no_broker_answers():
         plan(options)
 
 
-# ---- nothing is left behind
+# ---- no thread or socket remains
 
 def network_threads() -> set[Path]:
     """The network threads of every consumer of this process and its children."""
@@ -307,7 +307,7 @@ def _is_ours(process: int) -> bool:
 
 @pytest.fixture
 def no_consumer_here() -> Iterator[None]:
-    """What earlier tests read in this process has left a consumer to be used again."""
+    """Closes the idle consumers that earlier tests left in this process."""
     close_idle()
     yield
     close_idle()

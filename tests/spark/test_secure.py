@@ -1,5 +1,5 @@
 """Batch and stream from listeners that demand TLS and SASL, as users write the options; what is refused says why, and
-no secret is shown. The Python workers that read are processes of their own, as on a cluster."""
+no secret is shown. The Python workers that read are separate processes, as on a cluster."""
 
 from __future__ import annotations
 
@@ -333,7 +333,7 @@ def test_no_secret_in_the_event_log_or_the_ui(
     secured: KafkaCluster, provider: OidcProvider, files: SimpleNamespace, tmp_path: Path,
     assert_hidden: Callable[[str], None],
 ) -> None:
-    """What a query leaves behind for whoever looks at it later; one query succeeds, one is refused."""
+    """The traces of a query that remain for later readers; one query succeeds, one is refused."""
     options = {"kafka.bootstrap.servers": secured.bootstrap(WAYS[plain]), "subscribe": "t",
                "startingOffsets": "earliest", **plain(files, provider)}
     root = Path(__file__).parents[2]

@@ -1,6 +1,6 @@
 """Batch and stream through Kerberos: workers find the realm where the driver does, the keytab under the option's path.
 
-The job is a process of its own, since the Kerberos library reads its environment once and workers have that of the JVM.
+The job is a separate process, since the Kerberos library reads its environment once and workers have that of the JVM.
 """
 
 from __future__ import annotations

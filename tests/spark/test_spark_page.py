@@ -1,7 +1,7 @@
 """The examples of docs/spark.md, and the `kconsumer ingest` lines of the other pages, run as they stand.
 
-`localhost:9092` becomes the cluster's address, `/data` a temporary folder and the cluster's master `local[2]`. What the
-page says of shipping to a cluster is run by tests/cluster.
+`localhost:9092` becomes the cluster's address, `/data` a temporary folder and the cluster's master `local[2]`.
+tests/cluster runs the page's part about shipping to a cluster.
 """
 
 from __future__ import annotations

@@ -268,7 +268,7 @@ def test_a_start_in_time(files: Files, kafka: KafkaCluster, topic_name: Names):
     assert files.offsets() == [(0, 6), (0, 7), (0, 8)]
 
 
-# ---- the group that is told
+# ---- the group that gets the progress
 
 def test_progress_is_committed_to_a_group(files: Files, kafka: KafkaCluster, filled: Callable[..., str]):
     from kconsumer import Consumer, TopicPartition
@@ -384,7 +384,7 @@ def test_a_query_that_began_at_the_latest_and_was_killed_at_once(
 def test_a_partition_made_while_the_first_trigger_is_read_again(
     kafka: KafkaCluster, filled: Callable[..., str], grow: Callable[[str, int], None]
 ):
-    """The checkpoint has only the trigger's end; that the new partition is not in it is no loss."""
+    """The checkpoint has only the trigger's end; a new partition missing in it is not a loss."""
     name = filled(3)
     first = reader(kafka, name, startingOffsets="earliest")
     end = first.latestOffset(first.initialOffset(), first.getDefaultReadLimit())

@@ -1,4 +1,4 @@
-"""What goes wrong on an executor reaches the driver with its reason, partition and offset; and a second try works."""
+"""Errors on an executor reach the driver with reason, partition and offset; and a second try works."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def planned(spark: Any, frail: KafkaCluster, topic_name: Names) -> tuple[str, An
 
 
 def failure(rows: Any) -> str:
-    """What the driver's exception says."""
+    """The message of the driver's exception."""
     with pytest.raises(Exception) as raised:
         rows.collect()
     return str(raised.value)

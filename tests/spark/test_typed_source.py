@@ -195,7 +195,7 @@ def registry() -> Iterator[RegistryServer]:
 
 
 def registered(registry: RegistryServer, subject: str, *fields: str) -> Callable[[dict[str, Any]], bytes]:
-    """What writes rows of a new schema with these fields."""
+    """A function that encodes rows of a new schema with these fields."""
     schema = {"type": "record", "name": "R", "fields": [
         {"name": name, "type": ["null", "long"], "default": None} for name in fields]}
     number = SchemaRegistryClient({"url": registry.url}).register_schema(subject, Schema(json.dumps(schema), "AVRO"))

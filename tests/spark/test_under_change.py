@@ -1,4 +1,4 @@
-"""What brokers do while a query runs: transactions, compaction, an election that loses records; 10,000 partitions."""
+"""Broker changes while a query runs: transactions, compaction, an election that loses records; 10,000 partitions."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def compacting() -> Iterator[KafkaCluster]:
 
 
 def test_compaction_while_a_query_runs(compacting: KafkaCluster):
-    """What is read is what was written there; the last record of every key is among it, and nothing is a loss."""
+    """The rows were all written there; the last record of every key is among them, and no loss is reported."""
     name, keys = "compacted", 20
     compacting.create_topic(name, 1, config={
         "cleanup.policy": "compact", "segment.bytes": 1 << 20, "segment.ms": 100, "min.cleanable.dirty.ratio": 0.01,

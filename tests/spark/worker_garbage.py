@@ -1,4 +1,4 @@
-"""What tests/spark/test_garbage.py runs as a process: reads and other Python tasks in one worker, in turns.
+"""The process that tests/spark/test_garbage.py runs: reads and other Python tasks in one worker, in turns.
 
     python worker_garbage.py BOOTSTRAP_SERVERS TOPIC STEP...
 
