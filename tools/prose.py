@@ -31,6 +31,10 @@ CLEAN: Final = (
     "src/_core/librdkafka/*.[hp]*",
     "DESIGN.md", "benchmarks/**/*.py", "tests/*.py", "tests/cluster/*.py", "tests/groups/*.py", "tests/hostile/*.py",
     "tests/ingest/*.py", "tests/interop/*.py", "tests/simulation/*.py",
+    "tests/embedded/*.py", "tests/kafka/*.py", "tests/spark/*.py",
+    # Without tests/unit/python/test_message_words.py: its cases are the idioms.
+    "tests/unit/*.py", "tests/unit/[!p]*/*.py", "tests/unit/p[!y]*/*.py", "tests/unit/python/*/*.py",
+    "tests/unit/python/test_[!m]*.py",
 )
 MOST_WORDS: Final = 30  # of a sentence in a page; prose under 25 reads best, so this leaves room for names
 

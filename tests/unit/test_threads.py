@@ -1,4 +1,4 @@
-"""What may be called from several threads, called from several threads, against a cluster in a process of its own.
+"""Methods that several threads may call, called from several threads, against a cluster in a separate process.
 
 It is what tools/sanitize.sh runs under ThreadSanitizer: the brokers live in another process, so that all that is
 watched is the consumer. KCONSUMER_THREAD_SECONDS (default 1) says how long each part goes on.
@@ -72,7 +72,7 @@ class Quiet:
 
 
 def hammer(*calls: Callable[[int], object], seconds: float = SECONDS) -> None:
-    """Runs each call in a thread of its own, over and over, until the time is over; the first exception is raised."""
+    """Runs each call in a separate thread, over and over, until the time is over; the first exception is raised."""
     end = time.monotonic() + seconds
     failures: list[BaseException] = []
 

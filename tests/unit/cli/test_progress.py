@@ -1,4 +1,4 @@
-"""What the progress line counts as lag."""
+"""How the progress line counts lag."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kconsumer.data.topic_partition import OFFSET_INVALID, TopicPartition
 
 
 class Positions:
-    """What a consumer knows: positions and lags by partition."""
+    """A consumer's positions and lags by partition."""
 
     def __init__(self, positions: dict[int, int], lags: dict[int, int | None]) -> None:
         self.positions = positions

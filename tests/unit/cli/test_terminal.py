@@ -1,4 +1,4 @@
-"""What a command says on standard error while it runs, and how often."""
+"""The messages of a running command on standard error, and how often it prints them."""
 
 from __future__ import annotations
 

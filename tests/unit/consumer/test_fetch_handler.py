@@ -13,7 +13,7 @@ PARTITION_EOF, NOT_AUTHORIZED, BAD_COMPRESSION = -191, 29, -198
 
 
 class Boom(Exception):
-    """What a callback raises."""
+    """The exception that a callback raises."""
 
 
 def serve(loop, parts, times=3):
@@ -357,7 +357,7 @@ def test_an_error_taken_by_a_call_that_raises_comes_again(loop):
 
 
 def test_messages_that_are_kept_have_their_own_headers(loop):
-    """Headers of many messages lie side by side; long ones have an object of their own."""
+    """Headers of many messages lie side by side; a long one has a separate object."""
     sizes = [0, 1, 80, 300, 499, 500, 501, 700, 5000]
     headers = [[(b"n%d" % n, bytes([n % 251]) * sizes[(n + k) % len(sizes)]) for k in range(n % 4)]
                + [(b"none", None)] * (n % 3) for n in range(400)]
@@ -439,7 +439,7 @@ def serve_again(loop, offset):
                 loop.fetched(request, {0: {"records": batch(offset, LARGE[offset:])}})
                 return
             loop.fetched(request, {})
-    pytest.fail(f"nobody asked for offset {offset}")
+    pytest.fail(f"no request asked for offset {offset}")
 
 
 def test_a_call_lets_large_records_go_before_it_returns_and_fetches_them_again_if_it_raises(loop):
@@ -480,7 +480,7 @@ def test_records_let_go_do_not_come_back_after_a_seek(loop):
 
 
 def test_a_callback_that_pauses_and_raises_keeps_the_order(loop):
-    """What was taken goes back before what was parked behind it."""
+    """Records already taken go back before the parked records that follow them."""
     loop.assign(("t", 0, 0))
     serve(loop, {0: {"records": records(0, 5)}})
     serve(loop, {0: {"records": records(5, 9)}})
@@ -566,7 +566,7 @@ def test_many_partitions_are_served_in_turn(loop):
     settle(loop)
 
 
-# -- an application that waits decodes what has been received; here nobody else could: the loop stands still
+# -- a waiting application decodes the received records; here no other thread could: the loop stands still
 
 
 def received(loop, parts):

@@ -8,7 +8,7 @@ from kconsumer._core.consumer import group_core_testing as group
 
 
 class Boom(Exception):
-    """What a callback raises."""
+    """The exception that a callback raises."""
 
 
 @pytest.fixture
@@ -231,7 +231,7 @@ def test_a_callback_calls_back_into_the_consumer(member):
 
 
 def test_consume_returns_short_before_a_rebalance():
-    """What is in hand is returned first; the callback runs at the next entry."""
+    """Records in hand are returned first; the callback runs at the next entry."""
     loop = make(error_cb=lambda error: group.push(loop.consumer, "revoke", 2, [("t", 0)]))
     give(loop, 0)
     read(loop, 0, 0, 3)

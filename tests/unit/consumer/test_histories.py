@@ -1,7 +1,7 @@
 """Random histories, by seed, against brokers that keep fetch sessions and leader epochs as Kafka does.
 
 Whatever is paused, sought, taken away, moved and broken: between two seeks the offsets of a partition are consecutive,
-no error is told, every session is continued exactly where the broker has it, and once the faults end all is read.
+no error is reported, every session is continued exactly where the broker has it, and once the faults end all is read.
 """
 
 from __future__ import annotations

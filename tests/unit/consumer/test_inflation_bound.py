@@ -1,4 +1,4 @@
-"""A few kilobytes that inflate to more than anybody wants: the batch stops its partition, and names itself."""
+"""A few kilobytes that inflate beyond the bound: the batch stops its partition, and the error names the batch."""
 
 import gzip
 import struct

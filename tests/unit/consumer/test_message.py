@@ -85,7 +85,7 @@ def test_equality():
                                     "headers": [("a", b"")], "timestamp": (1, 4), "leader_epoch": 3, **other})
 
     assert message() == message()
-    assert message() == message(latency=4.0)  # as there: what latency says is no part of the record
+    assert message() == message(latency=4.0)  # as in confluent_kafka: latency does not belong to the record
     for other in ({"topic": "u"}, {"partition": 2}, {"offset": 3}, {"key": b""}, {"value": None}, {"headers": None},
                   {"timestamp": (1, 5)}, {"leader_epoch": 4}, {"error": 5}):
         assert message() != message(**other)

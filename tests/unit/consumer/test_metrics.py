@@ -166,7 +166,7 @@ def test_of_a_paused_partition_the_brokers_are_asked(told, brokers):
 
 
 def test_a_watermark_counts_although_its_records_are_no_longer_wanted(told, brokers):
-    """The broker does not tell it again."""
+    """The broker does not send it again."""
     told.consumer.seek(TopicPartition("t", 0, 1))
     fetch(told, at(0, 2, 4, high=55))
     told.turn()
@@ -224,7 +224,7 @@ def test_the_idle_ratio_forgets_what_is_a_minute_old(loop):
     loop.clock.advance(1)
     assert loop.consumer.metrics()["poll_idle_ratio"] == 0.0
     idle.begin()
-    loop.clock.advance(3_600_000)  # one long wait, in which nobody looked
+    loop.clock.advance(3_600_000)  # one long wait without a look at the metrics
     assert loop.consumer.metrics()["poll_idle_ratio"] == 1.0
     idle.end()
     loop.clock.advance(15_000)

@@ -1,7 +1,7 @@
 """With records at hand poll, consume and consume_batch touch nothing that the network thread touches: counted.
 
-The loop is stepped by hand and stands still while records are taken, so that every count is the application's. What the
-design allows is one lock of the fetch buffer for all that has been published since the last one: it is taken per call
+The loop is stepped by hand and stands still while records are taken, so that every count is the application's. The
+design allows one lock of the fetch buffer for all that has been published since the last one: it is taken per call
 that finds nothing in hand, never per record or per block.
 """
 
@@ -62,7 +62,7 @@ def touched(loop):
 
 
 def spent(loop, take):
-    """What is counted while `take` runs, without what stayed as it was."""
+    """The counters that change while `take` runs, and by how much."""
     before = touched(loop)
     take()
     return {name: after - before[name] for name, after in touched(loop).items() if after != before[name]}
@@ -131,7 +131,7 @@ def test_once_the_first_is_taken_nothing_is_touched(loop, way):
 
 
 def test_the_counters_count(loop, time_passes):
-    """What the others assert would hold for counters that stand still."""
+    """Without this test, the others would also pass with counters that never change."""
     consumer = loop.consumer
     poll_all(consumer)
     with time_passes(loop):

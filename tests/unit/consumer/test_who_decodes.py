@@ -1,4 +1,4 @@
-"""Who decodes what a Fetch brought while the application waits: it does, but for what came encrypted and is large.
+"""A waiting application decodes the Fetch responses itself, except large encrypted ones.
 
 The loop is stepped by hand; the application's wait is one that never sleeps.
 """

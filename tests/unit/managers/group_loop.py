@@ -241,7 +241,7 @@ class GroupLoop(Loop):
         assert self.state == "STABLE"
 
     def refresh(self) -> None:
-        """The topics' metadata is told anew."""
+        """The topics' metadata arrives again."""
         for _ in range(REFRESH_MS // HEARTBEAT_MS + 1):
             self.advance(HEARTBEAT_MS)
             if self.sent(HEARTBEAT):

@@ -43,7 +43,7 @@ class Group(OffsetsHarness):
     # -- requests
 
     def requests(self, api: int) -> list[dict[str, Any]]:
-        """What is sent and unanswered, its body decoded."""
+        """The requests sent and unanswered, their bodies decoded."""
         found = []
         for request in self.network.requests(api):
             body, left = wire.decode(f"{NAMES[api]}Request", request["version"], request["body"])

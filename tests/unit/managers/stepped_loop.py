@@ -22,7 +22,7 @@ REFRESH_MS = 20_000  # topic.metadata.refresh.interval.ms
 READY, CONNECTING, BACKOFF = 0, 1, 2  # what ready() says of a connection
 CONTROL_CHANNEL, FETCH_CHANNEL = 0, 1
 
-# Topic ids of the scripted cluster: T1 and T2 are of one topic, before and after it was made anew.
+# Topic ids of the scripted cluster: T1 and T2 are of one topic, before and after it was created again.
 T1, T2, U1 = (uuid.UUID(int=n).bytes for n in (0x11, 0x22, 0x33))
 NO_ID = bytes(16)
 
@@ -95,7 +95,7 @@ def from_wire(value: Any, name: str = "") -> Any:
 
 
 class Topic:
-    """What the scripted Metadata says of one topic: leaders by partition, as (leader, epoch)."""
+    """The scripted Metadata of one topic: leaders by partition, as (leader, epoch)."""
 
     def __init__(self, leaders: dict[int, tuple[int, int]], topic_id: bytes = T1, error: int = 0) -> None:
         self.leaders = leaders
@@ -135,7 +135,7 @@ class Loop:
         self.turn()
 
     def requests(self, api: int, node: int | None = None) -> list[dict[str, Any]]:
-        """What is sent and unanswered, its body decoded."""
+        """The requests sent and unanswered, their bodies decoded."""
         found = []
         for request in self.network.requests(api):
             if node is None or request["node"] == node:
@@ -264,6 +264,6 @@ class Loop:
         return [(m.partition(), m.offset()) for m in self.consumer.consume(most, 0)]
 
     def serve(self) -> list[int]:
-        """Runs callbacks; the codes of all errors told to error_cb so far."""
+        """Runs callbacks; the codes of all errors that error_cb got so far."""
         self.consumer._serve()
         return [e.code() for e in self.errors]

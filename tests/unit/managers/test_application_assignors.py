@@ -52,7 +52,7 @@ class Noted(Assignor):
 
 
 class Silent(Assignor):
-    """Has no user data, and gives nobody anything."""
+    """Has no user data, and assigns no partitions."""
 
     name = "silent"
 
@@ -387,7 +387,7 @@ def test_an_assignor_that_raises_is_named_and_asked_again(member, noted):
     assert member.sent(SYNC) == []
     assert member.sent(JOIN) == []
     noted.meanwhile = None
-    assert member.serve() == []  # it is told once
+    assert member.serve() == []  # it is reported once
     member.advance(1000)
     member.serve()
     request = member.the(JOIN)

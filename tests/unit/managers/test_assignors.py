@@ -108,7 +108,7 @@ class TestRange:
         assert assigned("range", members, [("a", 3, [["r2"], ["r2"], ["r1"]])]) == {"x": "a2", "y": "a1", "z": "a0"}
 
     @pytest.mark.parametrize("racks", [[["r1", "r2"]] * 3, [["r9"], ["r9"], ["r8"]], [], [[], [], []]],
-                             ids=["all the same", "of nobody", "unknown", "none"])
+                             ids=["all the same", "of no member", "unknown", "none"])
     def test_racks_that_make_no_difference(self, racks):
         members = [member("range", "x", "a", rack="r2"), member("range", "y", "a", rack="r1")]
         assert assigned("range", members, [("a", 3, racks)]) == {"x": "a0 a1", "y": "a2"}
@@ -226,7 +226,7 @@ class TestSticky:
         assert no_nearer == {"x": "a0", "y": "a1"}
 
     def test_the_hostile(self, assignor):
-        """Whatever members claim, everybody gets something valid."""
+        """Whatever the members claim, the assignment is valid for each of them."""
         rng = random.Random(7)
         for _ in range(300):
             topics = [(t, rng.choice([0, 1, 2, 5]), [[rng.choice(["r1", "r2", ""])] for _ in range(rng.randint(0, 6))])
@@ -253,7 +253,7 @@ class TestCooperative:
         assert assigned("cooperative-sticky", second, topics) == {"x": "a0 a1 a2", "y": "a3 a4 a5"}
 
     def test_a_claim_from_before_keeps_the_partition_from_others(self):
-        """x is behind but still claims a1, which nobody else does: y gets it only after x has joined without it."""
+        """x has an older generation but alone claims a1: y gets it only after x has joined without it."""
         members = [member("cooperative-sticky", "x", "a", {"a": [0, 1]}, 3),
                    member("cooperative-sticky", "y", "a", {"a": []}, 5)]
         result = assigned("cooperative-sticky", members, [("a", 2)])

@@ -28,7 +28,7 @@ def spoiled(first, count=2):
 
 
 def asks_again(loop, offset):
-    """The next Fetch of partition 0 from this offset. Others, as the one that went out before anybody had decoded, are
+    """The next Fetch of partition 0 from this offset. Others, such as one sent before the batch was decoded, are
     answered with nothing."""
     for _ in range(200):
         for request in loop.requests(FETCH):
@@ -96,7 +96,7 @@ def test_records_of_a_bad_batch_that_were_handed_out_do_not_come_again(loops):
 
 
 def test_data_that_was_fetched_after_a_bad_batch_is_dropped(loop):
-    """N asks for what follows before anybody has decoded: that answer is of no use."""
+    """N asks for the next records before the batch is decoded: that answer is of no use."""
     loop.assign(("t", 0, 0))
     loop.fetched(loop.one(FETCH), {0: {"records": spoiled(0, 3)}}, turns=2)
     after = loop.one(FETCH)
@@ -257,7 +257,7 @@ def test_a_batch_with_the_right_crc_stops_its_partition_at_once(loop):
     error = taken[3].error()
     assert (error.code(), taken[3].offset()) == (BAD_COMPRESSION, 3)
     assert "fetching it again would not help; seek to 4 to skip the batch" in error.str()
-    loop.fetched(loop.one(FETCH), {}, turns=4)  # went out before anybody had decoded
+    loop.fetched(loop.one(FETCH), {}, turns=4)  # was sent before the batch was decoded
     is_left_alone(loop, 3, 4)
 
 
@@ -298,7 +298,7 @@ def test_a_bad_batch_that_retention_removes_is_passed(loop):
 
 
 def test_the_leader_epoch_goes_back_with_the_offset(loop):
-    """What is validated after a change of leader is the last batch that was read, visible or not."""
+    """A change of leader validates the last batch that was read, visible or not."""
     loop.assign(("t", 0, 0))
     data = records(0, 2, epoch=3) + commit_marker(2, 9, epoch=4) + batch(3, [b"x"], epoch=5, spoil=True)
     loop.fetched(loop.one(FETCH), {0: {"records": data}}, turns=4)

@@ -42,7 +42,7 @@ PASSING = [LOADING, NOT_AVAILABLE, NOT_COORDINATOR, REQUEST_TIMED_OUT]
 
 @pytest.fixture
 def group():
-    """A consumer that is no member: assign() only."""
+    """A consumer without membership: assign() only."""
     return Group()
 
 
@@ -533,7 +533,7 @@ def test_every_event_ends_with_the_loop(group):
     group.end()
     assert (sent.code, waiting.code, question.code) == (TIMED_OUT, TIMED_OUT, DESTROY)
     assert not group.busy
-    # The answer finds nobody.
+    # No caller waits for the answer.
     group.answer_commit()
     assert sent.code == TIMED_OUT
 
@@ -544,10 +544,10 @@ def test_committed_sees_what_was_committed_before_it(group):
     group.commit(("t", 0, 6), sync=False)
     question = group.committed(("t", 0))
     group.turn()
-    assert group.requests(OFFSET_FETCH) == []  # 6 waits behind 5
+    assert group.requests(OFFSET_FETCH) == []  # 6 waits for 5
     group.answer_commit()
     assert group.asked() == {("t", 0): 6}
-    assert len(group.requests(OFFSET_FETCH)) == 1  # on one connection, behind it
+    assert len(group.requests(OFFSET_FETCH)) == 1  # on one connection, after it
     group.answer_commit()
     group.answer_fetch({0: 6})
     assert question.code == 0

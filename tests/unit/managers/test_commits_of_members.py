@@ -33,7 +33,7 @@ PASSING = [LOADING, NOT_AVAILABLE, NOT_COORDINATOR, REQUEST_TIMED_OUT]
 
 @pytest.fixture
 def group():
-    """A consumer that is no member: assign() only."""
+    """A consumer without membership: assign() only."""
     return Group()
 
 
@@ -241,7 +241,7 @@ def test_a_departing_commit_is_retried_until_its_deadline(member, error):
 
 
 def test_a_departing_commit_is_retried_under_a_newer_epoch_though_its_partitions_have_left():
-    """The coordinator is told of the revocation only after the commit."""
+    """The coordinator learns of the revocation only after the commit."""
     member = joined(consumer_protocol=True)
     member.unassign("t", 0)
     member.turn()

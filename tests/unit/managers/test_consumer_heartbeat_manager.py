@@ -632,7 +632,7 @@ def test_a_fenced_member_loses_its_partitions_and_joins_again(member, code):
     member.advance(INTERVAL_MS)
     member.refuse(member.beat(), code)
     member.advance(INTERVAL_MS)
-    # Not before the application has let go of what it had.
+    # Not before the application has released its partitions.
     assert member.beats() == []
     member.poll()
     assert member.calls[1:] == [("lost", [("t", 0)])]
@@ -737,7 +737,7 @@ def test_without_a_coordinator_for_good_the_group_ends(member):
     assert (error.code(), error.fatal()) == (GROUP_REFUSED, False)
     assert member.poll() is None
     assert member.beats() == []
-    member.subscribe("t")  # starts anew
+    member.subscribe("t")  # starts again
     member.turn()
     member.advance(1000)
     assert len(member.requests(FIND_COORDINATOR)) == 1

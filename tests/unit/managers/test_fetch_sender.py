@@ -204,8 +204,8 @@ def test_an_unassigned_partition_is_forgotten(loop):
 
 
 def test_an_answer_does_not_continue_a_session_that_was_given_up_meanwhile(loop):
-    """The topic is made anew and, before the loop has looked at that, sought: it never left the session. A request that
-    went on with the session's next epoch would ask for the new topic what the broker knows as the old one's."""
+    """The topic is created again, and sought before the loop notices: it never left the session. A request with the
+    session's next epoch would mean the new topic, while the broker still knows the old one."""
     loop.assign(("t", 0, 0), ("t", 1, 0))
     loop.fetched(loop.one(FETCH), {}, session=77)
     parked = loop.one(FETCH)
@@ -472,7 +472,7 @@ def test_records_decoded_before_a_seek_are_dropped(loop):
 
 
 def test_a_seek_to_where_it_already_fetches_drops_what_was_asked_before(loop):
-    """The epochs tell them apart, not the offsets."""
+    """The epochs distinguish them, not the offsets."""
     loop.assign(("t", 0, 0))
     parked = loop.one(FETCH)
     loop.consumer._seek("t", 0, 0, -1)
@@ -615,7 +615,7 @@ def test_brokers_that_wait_for_room_are_asked_in_turn(loops):
     many_brokers(loop, 12)
     loop.assign(*[("t", n, 0) for n in range(12)])
     for request in loop.requests(FETCH):
-        loop.fetched(request, {request["node"] - 1: {"records": batch(0, [b"z" * 9000])}})  # which nobody takes
+        loop.fetched(request, {request["node"] - 1: {"records": batch(0, [b"z" * 9000])}})  # never taken
     assert 0 < len(loop.requests(FETCH)) < 6
     asked = []
     for _ in range(36):

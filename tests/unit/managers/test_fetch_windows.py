@@ -107,7 +107,7 @@ def test_each_comes_to_its_turn(loops):
 
 
 def test_those_that_have_nothing_do_not_fill_the_windows(loops):
-    """Every other one is idle. Whoever comes behind the last that brought records may only have found no room."""
+    """Every other partition is idle. One after the last that brought records may only have found no room."""
     loop = windowed(loops, 1)
     served = Counter([1])
     for _ in range(150):
@@ -124,7 +124,7 @@ def test_those_that_have_nothing_do_not_fill_the_windows(loops):
 
 
 def test_a_window_names_twice_as_many_as_filled_the_last_answer(loops):
-    """Those that had nothing to bring count among them."""
+    """Partitions without records count among them."""
     loop = windowed(loops, 0, count=200)
     request = loop.one(FETCH)
     answer = {p: {} for p in order(request)} | of(request, order(request)[11])
@@ -179,7 +179,7 @@ def just(loop, number):
 
 
 def test_a_window_tells_nothing_of_the_others(loops):
-    """What a session answer told is not as new as a window's answer: lag() has to ask."""
+    """Watermarks of a session's answer are older than a window's answer: lag() has to ask."""
     loop = many(loops)
     request = loop.one(FETCH)
     loop.fetched(request, {n: {} for n in range(100)} | of(request, 0), session=SESSION)

@@ -1,4 +1,4 @@
-"""What a coordinator of the consumer protocol says of time and names, where it cannot be meant."""
+"""Impossible times and names from a coordinator of the consumer protocol."""
 
 import base64
 import logging

@@ -243,7 +243,7 @@ def test_a_topic_whose_leader_is_being_elected_is_asked_again_in_silence(loop):
     assert loop.asked(loop.one(FETCH, 2)) == {("t", 0): 0}
 
 
-# -- topics made anew
+# -- topics created again
 
 
 def read_some(loop, policy_end=3):

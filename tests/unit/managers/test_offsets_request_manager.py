@@ -408,7 +408,7 @@ def test_a_validation_that_a_seek_overtook_is_ignored(loop):
 
 
 def test_an_answer_of_a_former_leader_validates_nothing(loop):
-    """Only the log of the leader that is fetched from tells whether it was truncated."""
+    """Only the leader that is fetched from can report that its log was truncated."""
     assign(loop, ("t", 0, 50, 4))
     late = loop.one(OFFSET_FOR_LEADER_EPOCH)
     loop.topics["t"].leaders[0] = (2, 6)
@@ -619,7 +619,7 @@ def test_a_question_ends_where_its_leader_lets_nobody_in(loop, code):
     loop.turn()
     requests = loop.requests(LIST_OFFSETS, 1)
     assert len(requests) == 2  # the position's and the question's
-    loop.network.fail_connection(1, CONTROL_CHANNEL, code, "broker 1 lets nobody in")
+    loop.network.fail_connection(1, CONTROL_CHANNEL, code, "broker 1 refuses all clients")
     loop.turn()
     assert question.code == code
     for _ in range(2):  # the first time the script's connection fails once more

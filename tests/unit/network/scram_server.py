@@ -7,7 +7,7 @@ import os
 
 
 class ScramServer:
-    """One conversation with a client of whom the server knows user name and password."""
+    """One conversation with a client; the server knows its user name and password."""
 
     def __init__(self, digest, username, password, iterations=4096, salt=None):
         self.digest = digest

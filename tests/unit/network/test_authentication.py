@@ -1,4 +1,4 @@
-"""SASL on a connection: handshake, tokens, refusals, and authenticating anew before the session ends."""
+"""SASL on a connection: handshake, tokens, refusals, and authenticating again before the session ends."""
 
 import struct
 
@@ -36,7 +36,7 @@ def handshake_answer(error=0, mechanisms=("PLAIN",)):
 
 
 def authenticate_answer(auth=b"", error=0, message=None, lifetime_ms=0):
-    """Body of SaslAuthenticate v2, behind the tags of its header."""
+    """Body of SaslAuthenticate v2, after the tags of its header."""
     text = b"\0" if message is None else bytes([len(message) + 1]) + message.encode()
     body = struct.pack(">h", error) + text + bytes([len(auth) + 1]) + auth
     return b"\0" + body + struct.pack(">q", lifetime_ms) + b"\0"
@@ -117,7 +117,7 @@ def test_a_refused_password(broker, driver, clock):
 
 
 def test_nobody_waits_for_the_next_attempt_after_a_refusal(broker, driver, clock):
-    """Whoever asks this broker in the meantime is told what it said, and not when it is asked again."""
+    """A request to this broker in the meantime fails with the refusal, without waiting for the next attempt."""
     peer, request = shake(broker, driver)
     peer.answer(request, authenticate_answer(error=58, message="no"))
     driver.poll_until(lambda: driver.ready(-2) == BACKOFF)
@@ -322,7 +322,7 @@ def test_a_token_that_never_comes(broker, clock):
     assert "set_oauth_token()" in driver.take_failure(-2)[1]
 
 
-# Authenticating anew (KIP-368)
+# Authenticating again (KIP-368)
 
 
 def test_requests_wait_while_a_connection_authenticates_anew(broker, driver, clock):

@@ -689,7 +689,7 @@ def test_the_child_of_a_fork_closes_descriptors_and_says_nothing(broker, driver)
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        inherited = open_descriptors()  # without those that other tests left, and that a fork closes
+        inherited = open_descriptors()  # without other tests' descriptors, which a fork closes
         driver.abandon()
         os.write(writer, str(len(inherited - open_descriptors())).encode())
         del driver

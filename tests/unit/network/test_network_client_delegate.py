@@ -80,7 +80,7 @@ def test_a_failed_connection_fails_the_requests_bound_to_it(network, delegate):
         (2, TRANSPORT, "connection refused"),
     ]
     assert delegate.has_unsent
-    delegate.add(3, cookie=5, node=-2)  # the failure is told once; this one waits for the next attempt
+    delegate.add(3, cookie=5, node=-2)  # the failure is reported once; this one waits for the next attempt
     delegate.poll()
     assert len(delegate.ended) == 2
 

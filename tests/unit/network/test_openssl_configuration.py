@@ -40,7 +40,7 @@ Ciphersuites = TLS_CHACHA20_POLY1305_SHA256
 
 
 def negotiated(tmp_path: Path, environment: dict[str, str]) -> str:
-    """What a client in a process of its own agrees on with a server that takes anything."""
+    """The parameters that a client in a separate process negotiates with a server that accepts all."""
     authority = Authority()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*authority.issue().write(tmp_path, "server"))

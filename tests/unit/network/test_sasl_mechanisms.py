@@ -1,4 +1,4 @@
-"""What each SASL mechanism says, and which answers it believes."""
+"""The messages of each SASL mechanism, and which answers it accepts."""
 
 import base64
 import subprocess

@@ -38,7 +38,7 @@ if state == "failed":
 
 
 def _unshare() -> list[str]:
-    """The command before a command that runs it with mounts of its own: as root, or by a user namespace."""
+    """The command before a command that runs it with separate mounts: as root, or by a user namespace."""
     ways = [["unshare", "--mount"], ["unshare", "--mount", "--map-root-user"]]
     for way in ways if shutil.which("unshare") else []:
         if subprocess.call([*way, "mount", "-t", "tmpfs", "none", "/etc"], stderr=subprocess.DEVNULL) == 0:
@@ -55,7 +55,7 @@ def unshare() -> list[str]:
 
 
 def handshake(unshare: list[str], etc: dict[str, Path], tmp_path: Path) -> str:
-    """What the client says with this /etc; "" once it trusts the server."""
+    """The client's error with this /etc; "" once it trusts the server."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*AUTHORITY.issue().write(tmp_path, "server"))
     steps = ["mount -t tmpfs none /etc"]

@@ -62,7 +62,7 @@ class Wire:
         self.unsent = b""
 
     def carry(self) -> None:
-        """What lies at the server's side of the wire, in both directions."""
+        """Carries the bytes at the server's side of the wire, in both directions."""
         try:
             while data := self.theirs.recv(1 << 20):
                 self.into.write(data)
@@ -230,7 +230,7 @@ def test_closed_and_cut_off_are_told_apart(wire: Wires) -> None:
 
 
 def refused(one: Wire) -> str:
-    """The words of a handshake that fails, however late it is told."""
+    """The message of a handshake that fails, however late the failure arrives."""
     if one.shake() == "done":
         with pytest.raises(OSError):
             one.read()
@@ -314,7 +314,7 @@ def test_revoked_authorities(wire: Wires, server_context: Contexts, tmp_path: Pa
     """A CA between the root and the broker: its list must be there, the root's counts where it is."""
     root = Authority("Root CA")
     middle = Authority("Middle CA", root)
-    server = middle.issue("behind a CA")
+    server = middle.issue("below a CA")
     known = {"root": root.pem, "both": root.pem + middle.pem, "intermediate": middle.pem}[trusted]
     lists = tmp_path / "lists.pem"
 
@@ -326,7 +326,7 @@ def test_revoked_authorities(wire: Wires, server_context: Contexts, tmp_path: Pa
     assert meet(middle.revoke(), root.revoke()).shake() == "done"
     assert meet(middle.revoke(), root.revoke(SERVER)).shake() == "done"
     assert "'CN=Middle CA' has been revoked (ssl.crl.location)" in refused(meet(middle.revoke(), root.revoke(middle)))
-    assert "'CN=behind a CA' has been revoked" in refused(meet(middle.revoke(server), root.revoke()))
+    assert "'CN=below a CA' has been revoked" in refused(meet(middle.revoke(server), root.revoke()))
     assert "no list of revoked certificates by 'CN=Middle CA'" in refused(meet(root.revoke()))
 
 
@@ -423,7 +423,7 @@ def test_a_port_that_hangs_up(wire: Wires) -> None:
 def update_keys(server: ssl.SSLObject) -> None:
     """The server will change its keys before it sends again, and wants the client to change its own (RFC 8446 §4.6.3).
 
-    Python's ssl offers no way to: what it calls itself lies behind the head of its object and a reference.
+    Python's ssl offers no way to: the pointer lies after the head of its object and a reference.
     """
     import _ssl
 

@@ -1,4 +1,4 @@
-"""What the generated messages promise beside their bytes: defaults, and what a version cannot carry."""
+"""Guarantees of the generated messages beside their bytes: defaults, and fields that a version cannot carry."""
 
 from __future__ import annotations
 

@@ -182,7 +182,7 @@ except codecs.WireFormatError as error:
 
 
 def test_memory_is_not_taken_for_elements_that_never_come():
-    # In a process of its own: what it measures is a peak.
+    # In a separate process: the test measures a peak.
     grown = int(subprocess.run([sys.executable, "-c", MEMORY_PROBE], check=True, capture_output=True).stdout)
     assert grown // (1024 if sys.platform == "darwin" else 1) < 10 * 1024  # KiB; 2.4 million structs are 173 MB
 

@@ -1,4 +1,4 @@
-"""Extension modules export their PyInit function and nothing else: no C++ template of theirs is bound to another's."""
+"""Extension modules export their PyInit function and nothing else: no C++ template of one is bound to another's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is optional: the package works without it, and where it is needed the error names the extra that brings it.
+"""Optional dependencies: the package works without them, and the error where one is needed names its extra.
 
 The errors of [testing], [cli] and [spark] are shown beside what raises them: tests/embedded/test_embedded_cluster.py,
 tests/unit/cli/test_main.py and test_ingest_face.py.

@@ -1,4 +1,4 @@
-"""What mypy --strict says of a user's program."""
+"""The findings of mypy --strict in a user's program."""
 
 import os
 import subprocess

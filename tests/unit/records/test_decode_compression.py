@@ -132,7 +132,7 @@ def test_every_truncation_of_the_payload_is_an_error(codec):
 
 @pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4, ZSTD])
 def test_every_flipped_byte_of_the_payload_is_noticed_or_harmless(codec):
-    """The batch's CRC is right: somebody summed damaged bytes. Never a crash, never a partial record."""
+    """The batch's CRC is right: it was computed over damaged bytes. Never a crash, never a partial record."""
     records = RECORDS[:4]
     payload = compress(codec, b"".join(record(*r) for r in records))
     for at in range(len(payload)):

@@ -6,7 +6,7 @@ import pytest
 from record_encoders import CODECS, GZIP, batch, compress, decode, message
 
 RECORDS = [(0, 0, b"k", b"value", [(b"h", b"x"), (b"n", None)]), (1, 5, None, b"", []), (2, 7, b"", None, [])]
-NOT_SUMMED = range(16)  # base offset, length, leader epoch: the CRC begins behind them
+NOT_SUMMED = range(16)  # base offset, length, leader epoch: the CRC begins after them
 
 
 @pytest.mark.parametrize("codec", CODECS)

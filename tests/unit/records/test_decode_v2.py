@@ -99,7 +99,7 @@ def test_against_an_independent_encoder(codec):
 @pytest.mark.parametrize("length", range(16))
 @pytest.mark.parametrize("at_the_end", [False, True])
 def test_short_values_are_inlined_and_padded(length, at_the_end):
-    """The fast copy reads twelve bytes: what lies behind the value must not show, nor be read beyond the batch."""
+    """The fast copy reads twelve bytes: bytes after the value must not show, nor be read beyond the batch."""
     value = bytes(range(1, length + 1))
     records = [(0, 0, value, value, [])] + ([] if at_the_end else [(1, 0, b"x" * 30, b"y" * 30, [])])
     rows, _ = decode(batch(records))

@@ -1,4 +1,4 @@
-"""Batches that somebody else inflates before the decoder comes to them: it makes no difference but in time."""
+"""Batches that another thread inflates before the decoder reaches them: only the time differs."""
 
 import pytest
 from record_encoders import GZIP, LZ4, NONE, SNAPPY, ZSTD, batch, compress, control_batch, decode, record
@@ -31,7 +31,7 @@ def rows_of(job):
 
 
 def finish(job, budget=1 << 40):
-    """To the end, with somebody inflating before every slice."""
+    """Decodes to the end, with a batch inflated ahead before every slice."""
     steps = []
     while not steps or steps[-1] in ("more", "full"):
         job.inflate_ahead()
@@ -90,7 +90,7 @@ def test_a_job_that_ends_leaves_what_somebody_is_at():
     assert job.step(1 << 40) == "wait"
     before = pool.live_bytes
     job.release()
-    assert pool.live_bytes == before  # somebody reads what was fetched
+    assert pool.live_bytes == before  # the claim still reads the fetched bytes
     job.give_up()
     assert pool.live_bytes < before
     assert job.claim() is None and not job.inflate_ahead()
@@ -99,7 +99,7 @@ def test_a_job_that_ends_leaves_what_somebody_is_at():
 
 
 def test_a_claim_that_comes_to_nothing_leaves_the_batch_to_the_decoder():
-    """Damaged: the decoder finds it in its place, behind the records before it, and says what is wrong."""
+    """Damaged: the decoder reaches it in order, after the records before it, and reports the damage."""
     pool = Pool()
     bad = batch(payload=payload(ZSTD)[:-9], codec=ZSTD, base_offset=EACH, count=EACH, last_offset_delta=EACH - 1)
     data = one(ZSTD, 0) + bad + one(ZSTD, 2)

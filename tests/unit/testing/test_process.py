@@ -29,7 +29,7 @@ def wait_for_end(pid: int) -> None:
             return
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a port be held for somebody else")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a process hold a port for another")
 def test_a_held_port_is_given_to_nobody_but_can_be_listened_on() -> None:
     ports = Ports()
     port = ports.take()

@@ -1,4 +1,4 @@
-"""What a decoder makes of rows, checked for what holds of every decoder."""
+"""A decoder's columns for rows, checked for the properties of every decoder."""
 
 import pyarrow as pa
 

@@ -395,7 +395,7 @@ def test_names_and_namespaces():
 
 
 def arrow_form(schema, value, named):
-    """What a column of the schema has for a value as fastavro reads it."""
+    """The value in a column of the schema for a value as fastavro reads it."""
     if isinstance(schema, list):
         if value is None:
             return None

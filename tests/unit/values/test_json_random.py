@@ -60,7 +60,7 @@ class Misfit(Exception):
 
 
 def expected(kind, value):
-    """What a column has for a value of json.loads."""
+    """The value in a column for a value of json.loads."""
     if value is None:
         return None
     if isinstance(kind, list) and isinstance(value, list):

@@ -66,7 +66,7 @@ def test_settings_has_the_table_and_nothing_else() -> None:
     }
 
 
-# ConsumerConfig of Kafka 4.3, without those that begin with internal.
+# ConsumerConfig of Kafka 4.3, without the properties that begin with internal.
 JAVA = """
     allow.auto.create.topics auto.commit.interval.ms auto.offset.reset bootstrap.servers check.crcs client.dns.lookup
     client.id client.rack config.providers connections.max.idle.ms default.api.timeout.ms enable.auto.commit

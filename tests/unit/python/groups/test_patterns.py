@@ -1,4 +1,4 @@
-"""What is said of topic patterns that a broker's RE2 would refuse."""
+"""The errors for topic patterns that a broker's RE2 would refuse."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""OIDC against token endpoints that lie, hang, redirect or are somebody else's: the thread goes on, and tells of it."""
+"""OIDC against token endpoints that lie, hang, redirect or impersonate: the thread goes on, and reports it."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ def test_a_close_that_is_refused_leaves_the_tokens_alone(given: queue.Queue[tupl
         consumer.close()
 
 
-# Who is asked
+# Which endpoint is asked
 
 
 @pytest.fixture(scope="module")
@@ -377,7 +377,7 @@ def test_the_query_of_a_url_is_not_told(given: queue.Queue[tuple[str, int]]) -> 
         assert "hunter3" not in told_of(consumer, errors, "HTTP status 500")
 
 
-# What is told
+# Error messages
 
 
 def masked(said: str, tokens: oidc.OidcTokens) -> str:
@@ -386,7 +386,7 @@ def masked(said: str, tokens: oidc.OidcTokens) -> str:
 
 
 def test_no_part_of_the_secret_is_told_wherever_it_stands() -> None:
-    """What is told is cut off; the secret must be gone before."""
+    """The message is cut off; the secret must be removed before."""
     alphabet = random.Random(1).sample(string.ascii_letters + string.digits, 40)
     secret = "".join(alphabet)
     tokens = oidc.OidcTokens(config.parse(configuration("https://idp", **{"sasl.oauthbearer.client.secret": secret})))
