@@ -178,6 +178,7 @@ soak: build $(STAMPS)/extra-demo
 	$(PY) tools/soak.py --seconds $(SOAK_SECONDS) $(ARGS)
 	$(PY) tools/soak_simulation.py --seconds $(SOAK_SECONDS)
 	$(PY) tools/soak_spark.py
+	$(PY) -m tests.ingest.kills
 	$(PY) -m pytest tests/ingest -m slow
 	KCONSUMER_SOAK_SECONDS=$(SOAK_SECONDS) $(PY) -m pytest tests/groups -s -m slow -k for_minutes
 

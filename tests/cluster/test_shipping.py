@@ -102,7 +102,7 @@ def committed(folder: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("shipped", [installed, archived])
-def test_batch_and_streaming_with_a_worker_lost(
+def test_batch_streaming_and_ingestion_with_a_worker_lost(
     shipment: Shipment, kafka3: KafkaCluster, topic: str, tmp_path: Path,
     shipped: Callable[[Shipment, Path, Standalone], Way],
 ):
@@ -112,6 +112,8 @@ def test_batch_and_streaming_with_a_worker_lost(
         batch(scene)
         cluster.restart_worker(1)
         streaming(scene)
+        cluster.restart_worker(2)
+        direct(scene)
 
 
 def batch(scene: Scene) -> None:
@@ -151,3 +153,20 @@ def streaming(scene: Scene) -> None:
     told = [json.loads(line) for line in (scene.folder / "metrics").read_text().splitlines()]
     assert [line["rows"] for line in told] == [RECORDS // TRIGGERS] * TRIGGERS
     assert told[-1]["lag"] == 0
+
+
+def direct(scene: Scene) -> None:
+    """The direct engine, whose tasks run on the executors."""
+    metrics = scene.folder / "direct-metrics"
+
+    def triggers() -> list[str]:
+        return metrics.read_text().splitlines() if metrics.exists() else []
+
+    job = Path(__file__).with_name("direct_job.py")
+    with scene.driver("direct", job, scene.servers, scene.topic, scene.folder, str(RECORDS // TRIGGERS)) as driver:
+        driver.wait_until(lambda: len(triggers()) >= 2)
+        scene.cluster.kill_worker(1)
+        assert len(triggers()) < TRIGGERS
+        driver.end()
+    check(list((scene.folder / "table").glob("*.parquet")))
+    assert [json.loads(line)["rows"] for line in triggers()] == [RECORDS // TRIGGERS] * TRIGGERS

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -155,24 +154,3 @@ def test_sigterm_ends_after_the_commit(cluster: Any, topic: str, tmp_path: Path)
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 0
     assert count(tmp_path) == (3_000, 3_000)
-
-
-@pytest.mark.parametrize("kills", [4, pytest.param(50, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])])
-def test_a_driver_killed_at_any_moment_loses_and_doubles_nothing(cluster: Any, topic: str, tmp_path: Path, kills: int):
-    chance = random.Random(kills)
-    total = 0
-    for _ in range(kills):
-        fill(cluster, topic, 2_000, total)
-        total += 2_000
-        process = subprocess.Popen(command(cluster, topic, "-O", str(tmp_path), "--option", "maxOffsetsPerTrigger=300",
-                                           "--metrics", "-"), stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None
-        for _ in range(chance.randrange(1, 4)):
-            process.stdout.readline()  # a commit
-        time.sleep(chance.random() * 0.05)
-        process.kill()
-        process.wait()
-        assert len(set(count(tmp_path))) == 1
-    run(cluster, topic, "-O", str(tmp_path))
-    assert count(tmp_path) == (total, total)
-    assert not list(tmp_path.rglob("*.staged"))
