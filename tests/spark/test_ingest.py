@@ -8,27 +8,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.errors import AnalysisException, PySparkException, StreamingQueryException
+from pyspark.errors import AnalysisException, StreamingQueryException
 
 from kconsumer.errors import ConfigurationError
 from kconsumer.spark.ingest import Decoding, Ingestion, IngestOptions, TriggerMetrics
-from kconsumer.spark.ingest.decoding import decoded, parse_schema
-from kconsumer.spark.ingest.job import output, plan
+from kconsumer.spark.ingest.checkpoint import FILE
+from kconsumer.spark.ingest.job import plan, reads_raw
 from kconsumer.testing import EmbeddedCluster, KafkaCluster
 
 Names = Callable[[], str]
 JSON = Decoding("json", "n INT, text STRING")
 GOOD = [b'{"n": 1, "text": "one } {"}', b'{"n": 2}', b' {"text": "three", "n": null}\n']
 BAD = {
-    b"": "the value is not a JSON object",
-    b"\xff\xfe{}": "the value is not UTF-8",
-    b"[1, 2]": "the value is not a JSON object",
-    b'[{"n": 1}, {"n": 2}]': "the value is not a JSON object",
-    b'{"n": 1, "text"}': "the value is not well-formed JSON",
-    b'{"n": 1} {"n": 2}': "the value is not well-formed JSON",
-    b'{"n": 1},{"n": 2}': "the value is not well-formed JSON",
-    b'{"n": 1, "n": 2}': "the value has a key twice, or is too large to be checked",
-    b'{"n": "many", "text": "x"}': "the value does not fit the schema: n is not of type int",
+    b"": "the value is empty",
+    b"\xff\xfe{}": "not valid JSON",
+    b"[1, 2]": "a value of another type",
+    b'[{"n": 1}, {"n": 2}]': "a value of another type",
+    b'{"n": 1, "text"}': "field text: not valid JSON",
+    b'{"n": 1} {"n": 2}': "there are bytes after the value",
+    b'{"n": 1},{"n": 2}': "there are bytes after the value",
+    b'{"n": "many", "text": "x"}': "field n: a value of another type",
+    b'{"n": 1, "text": 2}': "field text: a value of another type",
 }
 
 
@@ -111,7 +111,7 @@ def test_json_whose_schema_is_inferred_from_every_partition(job: Job):
     assert job.rows().select("value").schema.simpleString() == (
         "struct<value:struct<a:double,b:struct<c:string>>>")
     assert [row.bad_record and row.bad_record.reason for row in job.rows().collect()] == [
-        None, None, None, "the value is not a JSON object"]
+        None, None, None, "not valid JSON"]
     # What was inferred holds for later runs, whatever comes.
     job.write(b'{"a": 3, "d": true}')
     job.run(decoding=Decoding("json"))
@@ -149,14 +149,33 @@ def test_a_pattern_and_a_topic_that_comes_later(job: Job):
     assert sorted(bytes(row.value) for row in job.rows().collect()) == [b"1", b"2"]
 
 
-@pytest.mark.parametrize(("decoding", "jar"), [
-    (Decoding("avro", '{"type": "record", "name": "R", "fields": [{"name": "n", "type": "int"}]}'), "spark-avro"),
-    (Decoding("protobuf", descriptors=b"x", message="M"), "spark-protobuf"),
-])
-def test_a_jar_that_is_missing_is_named(job: Job, decoding: Decoding, jar: str):
-    job.write(b"1")
-    with pytest.raises(ConfigurationError, match=f"{jar} is missing in the session: .*org.apache.spark:{jar}_2.13:"):
+def test_avro_and_protobuf_need_no_jar(job: Job):
+    """The descriptors go to the source as an option, not as a file."""
+    from google.protobuf import descriptor_pb2, timestamp_pb2
+
+    files = descriptor_pb2.FileDescriptorSet()
+    timestamp_pb2.DESCRIPTOR.CopyToProto(files.file.add())
+    job.write(timestamp_pb2.Timestamp(seconds=5, nanos=7).SerializeToString(), b"\xff", None)
+    job.run(decoding=Decoding("protobuf", descriptors=files.SerializeToString(), message="google.protobuf.Timestamp"))
+    rows = job.rows().collect()
+    assert [row.value and tuple(row.value) for row in rows] == [(5, 7), None, None]
+    assert [row.bad_record and bytes(row.bad_record.value) for row in rows] == [None, b"\xff", None]
+
+
+def test_a_duplicate_key_has_its_last_value(job: Job):
+    job.write(b'{"n": 1, "n": 2}')
+    job.run(decoding=JSON)
+    assert job.rows().select("value.n", "bad_record").collect() == [(2, None)]
+
+
+@pytest.mark.parametrize("decoding", [
+    Decoding("json", "n INTERVAL DAY TO SECOND"),
+    Decoding("avro", json.dumps({"type": "record", "name": "R", "fields": [
+        {"name": "n", "type": {"type": "fixed", "name": "D", "size": 12, "logicalType": "duration"}}]}))])
+def test_a_type_that_is_not_decoded_is_named_before_a_query_starts(job: Job, decoding: Decoding):
+    with pytest.raises(ConfigurationError, match=r"\bn (has|of the schema has) the type"):
         job.run(decoding=decoding)
+    assert not (job.folder / "state").exists()
 
 
 # ---- bad records
@@ -190,24 +209,19 @@ def test_a_bad_record_that_fails_the_run_is_named(job: Job):
     job.write(*GOOD, b"nonsense")
     with pytest.raises(StreamingQueryException) as caught:
         job.run(decoding=JSON, bad_records="fail")
-    assert f"bad record: {job.topic} [0] at offset 3: the value is not a JSON object" in str(caught.value)
+    assert f"bad record: {job.topic} [0] at offset 3: not valid JSON" in str(caught.value)
     # The same run goes on once they have somewhere to go.
     told = job.run(decoding=JSON, bad_records="dead-letter", dead_letters=str(job.folder / "dead"))
     assert [(one.rows, one.bad) for one in told] == [(4, 1)]
     assert job.rows().count() == len(GOOD)
-    assert job.dead() == [(3, b"nonsense", "the value is not a JSON object")]
+    assert job.dead() == [(3, b"nonsense", "not valid JSON")]
 
 
 @pytest.mark.parametrize("select", [("offset",), ("1 AS one",)])
-def test_a_bad_record_fails_the_run_whatever_is_selected(spark: Any, select: tuple[str, ...]):
-    values = [(bytearray(value), None, "t", 0, n) for n, value in enumerate([b'{"n": 1}', b"nonsense"])]
-    columns = "value BINARY, key BINARY, topic STRING, partition INT, offset LONG"
-    frame = spark.createDataFrame(values, columns).coalesce(1)
-    options = IngestOptions("localhost:1", "state", topics=("t",), path="rows", decoding=JSON, bad_records="fail",
-                            select=select)
-    written = output(decoded(frame, JSON, parse_schema(spark, "n INT, text STRING")), options)
-    with pytest.raises(PySparkException, match=r"bad record: t \[0\] at offset 1: the value is not a JSON object"):
-        written.write.format("noop").mode("overwrite").save()
+def test_a_bad_record_fails_the_run_whatever_is_selected(job: Job, select: tuple[str, ...]):
+    job.write(b'{"n": 1}', b"nonsense")
+    with pytest.raises(StreamingQueryException, match=r"bad record: .* \[0\] at offset 1: not valid JSON"):
+        job.run(decoding=JSON, bad_records="fail", select=select)
 
 
 @pytest.mark.slow
@@ -325,7 +339,86 @@ def test_the_checkpoint_of_a_query_that_was_not_this_job(job: Job):
     assert [bytes(row.value) for row in job.rows().collect()] == [b"1", b"2", b"3"]
 
 
+# ---- checkpoints of versions in which Spark decoded
+
+def older(job: Job) -> None:
+    """Make the checkpoint one of those."""
+    path = job.folder / "state" / FILE
+    document = json.loads(path.read_text())
+    document["options"]["version"] = 1
+    path.write_text(json.dumps(document))
+    for checksum in path.parent.glob(f".{FILE}.crc"):
+        checksum.unlink()
+
+
+def test_an_older_checkpoint_goes_on(job: Job, caplog: pytest.LogCaptureFixture):
+    job.write(*GOOD)
+    job.run(decoding=JSON)
+    older(job)
+    job.write(*GOOD, b'{"n": 4, "n": 5}')
+    job.run(decoding=JSON)
+    assert job.rows().where("bad_record is null").select("value.n").collect() == [(1,), (2,), (None,)] * 2 + [(5,)]
+    assert job.rows().schema["bad_record"].dataType.simpleString() == "struct<reason:string,value:binary>"
+    warned = [entry for entry in caplog.records if "was written by an older kconsumer" in entry.getMessage()]
+    assert len(warned) == 1
+    job.run(decoding=JSON)  # which is no longer an older one
+    assert len([entry for entry in caplog.records if "older kconsumer" in entry.getMessage()]) == 1
+
+
+def test_an_older_checkpoint_whose_dead_letters_are_behind(job: Job):
+    """A record whose outcome differs between the versions would be in neither output, or in both."""
+    given = {"decoding": JSON, "bad_records": "dead-letter", "dead_letters": str(job.folder / "dead")}
+    job.write(*GOOD, b"nonsense")
+    job.run(**given)
+    older(job)
+    job.run(**given)
+    assert [letter[0] for letter in job.dead()] == [len(GOOD)]
+    older(job)
+    commits = job.folder / "state" / "dead-letters" / "commits"
+    for path in (*commits.glob("[0-9]*"), *commits.glob(".*.crc")):
+        path.unlink()
+    with pytest.raises(ConfigurationError, match="has not written all dead letters: run the older version"):
+        job.run(**given)
+
+
+def test_an_older_checkpoint_in_another_time_zone(job: Job):
+    decoding = Decoding("json", "n INT, t ARRAY<TIMESTAMP>")
+    job.write(b'{"n": 1}')
+    job.spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    try:
+        job.run(decoding=decoding)
+        older(job)
+        with pytest.raises(ConfigurationError, match=r"times of value\.t\.element without a zone were taken as Europe"):
+            job.run(decoding=decoding)
+    finally:
+        job.spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
 # ---- metrics
+
+def test_the_bytes_of_decoded_records(job: Job):
+    """Of keys and values as they came: good, bad and null ones."""
+    records = [{"key": b"key", "value": b'{"n": 1}', "partition": 0}, {"key": None, "value": b"bad", "partition": 0},
+               {"key": b"k", "value": None, "partition": 0}, {"key": None, "value": b"", "partition": 0}]
+    job.kafka.produce(job.topic, records)
+    for folder, given in (("a", {}), ("b", {"select": ("raw",)}),
+                          ("c", {"bad_records": "dead-letter", "dead_letters": str(job.folder / "dead")})):
+        told = job.run(decoding=JSON, path=str(job.folder / folder), checkpoint=str(job.folder / f"{folder}-state"),
+                       **given)
+        assert [(one.rows, one.bytes, one.bad) for one in told] == [(4, 3 + 8 + 3 + 1, 2)]
+    assert sorted(bytes(row.raw) for row in job.spark.read.parquet(str(job.folder / "b")).collect() if row.raw) == [
+        b"bad", b'{"n": 1}']
+
+
+@pytest.mark.parametrize(("given", "needed"), [
+    ({}, False), ({"select": ("value.*", "offset")}, False), ({"select": ("value.n * 2 AS twice",)}, False),
+    ({"select": ("crc32(RAW) AS sum",)}, True), ({"select": ("`raw`",)}, True), ({"select": ("*",)}, True),
+    ({"select": ("* EXCEPT (key)",)}, True), ({"select": ("struct(*) AS all",)}, True),
+    ({"partition_by": ("day=length(raw)",)}, True), ({"partition_by": ("raw",)}, False),
+])
+def test_the_bytes_are_asked_for_where_an_expression_reads_them(given: dict[str, Any], needed: bool):
+    options = IngestOptions("localhost:1", "state", topics=("t",), path="rows", decoding=JSON, **given)
+    assert reads_raw(options) is needed
 
 def test_metrics(job: Job):
     job.write(*[b"x" * 100] * 50)

@@ -6,13 +6,14 @@ import json
 from typing import Any
 
 import pytest
-from pyspark.sql.types import IntegerType, StructField, StructType
+from pyspark.sql.types import IntegerType, StructField, StructType, TimestampType
 
 from kconsumer.errors import ConfigurationError
 from kconsumer.ranges.offsets import Progress
 from kconsumer.spark.ingest import Decoding, IngestOptions, checkpoint
 from kconsumer.spark.ingest.logs import QueryLog
 from kconsumer.spark.ingest.metrics import metrics_of
+from kconsumer.spark.ingest.older import check_types_kept
 
 AVRO = '{"type": "record", "name": "R", "fields": [{"name": "n", "type": "int"}]}'
 
@@ -42,6 +43,8 @@ def options(**given: Any) -> IngestOptions:
     ({"source": {"columns": "value"}}, "option columns cannot be set"),
     ({"source": {"endingOffsets": "latest"}}, "a streaming query has no end"),
     ({"source": {"maxOffsetPerTrigger": "1"}}, "did you mean maxOffsetsPerTrigger"),
+    ({"source": {"value.format": "json"}}, "option value.format cannot be set: the job decodes values"),
+    ({"source": {"badRecords": "drop"}}, "option badRecords cannot be set"),
     ({"sink": {"checkpointLocation": "x"}}, "option checkpointLocation cannot be set"),
     ({"kafka": {"auto.offset.reset": "latest"}}, "kafka.auto.offset.reset cannot be set"),
     ({"kafka": {"no.such": "1"}}, "no.such"),
@@ -174,6 +177,43 @@ def test_an_avro_schema_may_be_laid_out_otherwise():
 def test_a_record_of_another_version():
     with pytest.raises(ConfigurationError, match="another version of kconsumer"):
         checkpoint.check({**record(), "version": 99}, record(), "state")
+
+
+def test_a_record_of_a_version_in_which_spark_decoded():
+    raw, typed = record(), record(decoding=Decoding("json"), schema=SCHEMA)
+    assert (raw["version"], typed["version"]) == (1, 2)
+    older = {**typed, "version": 1}
+    checkpoint.check(older, typed, "state")
+    assert [checkpoint.was_decoded_by_spark(one) for one in (raw, typed, older)] == [False, False, True]
+
+
+def avro_of(kind: Any) -> Decoding:
+    return Decoding("avro", json.dumps({"type": "record", "name": "R", "fields": [{"name": "f", "type": kind}]}))
+
+
+TIMES = StructType([StructField("t", TimestampType())])
+
+
+@pytest.mark.parametrize(("decoding", "schema", "zone", "said"), [
+    (avro_of({"type": "long", "logicalType": "time-micros"}), None, "UTC", "value.f becomes another type"),
+    (avro_of(["null", {"type": "array", "items": ["int", "string"]}]), None, "UTC", "value.f.element becomes another"),
+    (avro_of({"type": "record", "name": "S", "fields": [
+        {"name": "g", "type": {"type": "map", "values": {"type": "long", "logicalType": "timestamp-nanos"}}}]}),
+     None, "UTC", "value.f.g.element becomes another type"),
+    (avro_of(["null", "int"]), None, "Europe/Berlin", None),
+    (avro_of({"type": "long", "logicalType": "timestamp-micros"}), None, "UTC", None),
+    (Decoding("json"), TIMES, "Europe/Berlin", "times of value.t without a zone were taken as Europe/Berlin"),
+    (Decoding("json"), TIMES, "UTC", None),
+    (Decoding("json"), SCHEMA, "Europe/Berlin", None),
+    (Decoding("protobuf", descriptors=b"x", message="M"), None, "UTC", "fields of M without a value were null"),
+])
+def test_outputs_that_would_become_a_mixture(decoding: Decoding, schema: Any, zone: str, said: str | None):
+    if said is None:
+        check_types_kept(decoding, schema, zone, "state")
+        return
+    with pytest.raises(ConfigurationError) as caught:
+        check_types_kept(decoding, schema, zone, "state")
+    assert said in str(caught.value)
 
 
 def test_the_log_of_another_query():

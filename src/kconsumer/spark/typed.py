@@ -6,6 +6,8 @@ executors. Never: reads a record.
 
 from __future__ import annotations
 
+import base64
+import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +29,11 @@ BAD_RECORDS: Final = ("column", "fail", "drop")
 BAD_COLUMNS: Final = {"value": "bad_record", "key": "bad_key"}
 _SIDES: Final = ("value", "key")
 _OPTIONS: Final = ("format", "schema", "message", "descriptors", "framing", "columns", "subject", "epoch")
+# That `kconsumer ingest` sets: columns beside the decoded value, and the rows of bad records alone.
+EXTRAS: Final = {"value.raw": "raw", "value.size": "value_size"}
+_EXTRA_TYPES: Final = {"raw": pa.binary(), "value_size": pa.int32()}
+ONLY_BAD: Final = "only"
+_BASE64: Final = "base64:"
 _REGISTRY: Final = "schema.registry."
 _BAD: Final = "badrecords"
 _WIDER: Final = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(),
@@ -47,14 +54,20 @@ class Typed:
 
     value: TypedColumn | None
     key: TypedColumn | None
-    bad: str  #: one of BAD_RECORDS
+    bad: str  #: one of BAD_RECORDS, or ONLY_BAD
+    extras: tuple[str, ...] = ()  #: names of EXTRAS
 
     def column(self, name: str) -> TypedColumn | None:
         return self.value if name == "value" else self.key if name == "key" else None
 
     def bad_columns(self, columns: tuple[str, ...]) -> list[str]:
         """Which of key and value have a column of bad records."""
-        return [name for name in _SIDES if self.bad == "column" and name in columns and self.column(name) is not None]
+        return [name for name in _SIDES if self.bad in ("column", ONLY_BAD) and name in columns
+                and self.column(name) is not None]
+
+    def extra_columns(self, columns: tuple[str, ...]) -> list[str]:
+        """The bytes of the value and their number, where they are wanted."""
+        return [name for name in self.extras if "value" in columns]
 
     def arrow_schema(self, columns: tuple[str, ...]) -> pa.Schema:
         """Of a frame with these columns of the source."""
@@ -62,7 +75,8 @@ class Typed:
         for field in arrow_schema(columns):
             typed = self.column(field.name)
             fields.append(field if typed is None else pa.field(field.name, typed.type))
-        return pa.schema([*fields, *(pa.field(BAD_COLUMNS[name], BAD_RECORD) for name in self.bad_columns(columns))])
+        fields += [pa.field(BAD_COLUMNS[name], BAD_RECORD) for name in self.bad_columns(columns)]
+        return pa.schema([*fields, *(pa.field(name, _EXTRA_TYPES[name]) for name in self.extra_columns(columns))])
 
     def spark_schema(self, columns: tuple[str, ...]) -> StructType:
         raw = {field.name: field for field in spark_schema(name for name in columns if self.column(name) is None)}
@@ -81,7 +95,7 @@ def sort_out(options: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]
     for given, value in options.items():
         name = given.lower()
         side, _, option = name.partition(".")
-        if side in _SIDES and option and option not in _OPTIONS:
+        if side in _SIDES and option and option not in _OPTIONS and name not in EXTRAS:
             raise configuration_error(f"unknown option {given}: expected {side}. and one of {', '.join(_OPTIONS)}")
         (typed if (side in _SIDES and option) or name.startswith(_REGISTRY) or name == _BAD else others)[name] = value
     return typed, others
@@ -119,13 +133,14 @@ def typed(found: Mapping[str, RegistryDecoder[Any]], options: Mapping[str, str],
         RegistryError: the registry does not answer, or does not have the schema.
     """
     bad = options.get(_BAD, "column").strip().lower()
-    if bad not in BAD_RECORDS:
+    if bad not in (*BAD_RECORDS, ONLY_BAD):
         raise configuration_error(f"invalid value {options[_BAD]!r} for badRecords: expected one of "
                                   f"{', '.join(BAD_RECORDS)}")
     if not found:
         return None
     sides = {side: _typed_column(side, decoder, topics) for side, decoder in found.items()}
-    return Typed(sides.get("value"), sides.get("key"), bad)
+    extras = tuple(column for option, column in EXTRAS.items() if options.get(option) == "true" and "value" in sides)
+    return Typed(sides.get("value"), sides.get("key"), bad, extras)
 
 
 def _typed_column(side: str, decoder: RegistryDecoder[Any], topics: tuple[str, ...]) -> TypedColumn:
@@ -158,7 +173,7 @@ def _decoder(side: str, options: Mapping[str, str], settings: Mapping[str, str])
 def _made(side: str, kind: str, given: Mapping[str, str], registry: SchemaRegistry | None) -> RegistryDecoder[Any]:
     schema: Any = _text(f"{side}.schema", given["schema"]) if "schema" in given else None
     if "descriptors" in given:
-        schema = _bytes(f"{side}.descriptors", given["descriptors"].removeprefix("@"))
+        schema = _descriptors(f"{side}.descriptors", given["descriptors"])
     if schema is None and registry is None:
         raise configuration_error(f"option {side}.{'descriptors' if kind == 'protobuf' else 'schema'} is missing: the "
                                   f"schema of {kind}, or set schema.registry.url")
@@ -178,6 +193,16 @@ def _made(side: str, kind: str, given: Mapping[str, str], registry: SchemaRegist
 def _text(option: str, given: str) -> str:
     """A text, or ``@`` and the file that has it."""
     return _bytes(option, given[1:]).decode("utf-8", "replace") if given.startswith("@") else given
+
+
+def _descriptors(option: str, given: str) -> bytes:
+    """``base64:`` and the FileDescriptorSet, or the file that has it."""
+    if not given.startswith(_BASE64):
+        return _bytes(option, given.removeprefix("@"))
+    try:
+        return base64.b64decode(given.removeprefix(_BASE64), validate=True)
+    except binascii.Error as error:
+        raise configuration_error(f"invalid value for {option}: expected base64 after {_BASE64}: {error}") from None
 
 
 def _bytes(option: str, path: str) -> bytes:

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 FILE: Final = "kconsumer-ingest.json"
-_VERSION: Final = 1
+# 1: Spark's functions decoded the values. An older kconsumer refuses 2, since it would decode by other rules.
+_BY_SPARK: Final = 1
+_BY_SOURCE: Final = 2
 _LABELS: Final = {
     "cluster": "Kafka cluster", "topics": "topics", "pattern": "pattern", "format": "format", "path": "path",
     "table": "table", "partition_by": "partitioning", "select": "selection", "headers": "includeHeaders",
@@ -68,7 +70,7 @@ def record_of(
     given = {name.lower(): value for name, value in options.source.items()}
     avro = json.dumps(json.loads(decoding.schema or ""), sort_keys=True) if decoding.kind == "avro" else None
     return {
-        "version": _VERSION,
+        "version": _BY_SPARK if decoding.kind == "raw" else _BY_SOURCE,
         "cluster": cluster,
         "topics": sorted(options.topics) or None,
         "pattern": options.pattern,
@@ -99,9 +101,9 @@ def check(recorded: Mapping[str, Any], wanted: Mapping[str, Any], where: str) ->
     Raises:
         ConfigurationError: the restart contradicts the checkpoint; names both.
     """
-    if recorded.get("version") != _VERSION:
+    if recorded.get("version") not in (_BY_SPARK, _BY_SOURCE):
         raise configuration_error(f"the checkpoint {where} belongs to another version of kconsumer: {FILE} has version "
-                                  f"{recorded.get('version')!r}, this one writes {_VERSION}")
+                                  f"{recorded.get('version')!r}, this one writes {wanted.get('version')}")
     open_now = ("bad_records", "dead_letters") if recorded.get("bad_records") == "fail" else ()
     wrong = [name for name in _LABELS if name not in open_now and not _fits(name, recorded.get(name), wanted.get(name))]
     if wrong:
@@ -109,6 +111,11 @@ def check(recorded: Mapping[str, Any], wanted: Mapping[str, Any], where: str) ->
                          for name in wrong)
         raise configuration_error(f"the checkpoint {where} was created with other options: {said}; use the old "
                                   "options, or start again with another checkpoint and another output")
+
+
+def was_decoded_by_spark(recorded: Mapping[str, Any]) -> bool:
+    """Whether a version of kconsumer wrote the record whose values Spark's functions decoded."""
+    return recorded.get("version") == _BY_SPARK and recorded.get("decoding") != "raw"
 
 
 def check_foreign(progress: Progress, topics: tuple[str, ...], where: str) -> None:

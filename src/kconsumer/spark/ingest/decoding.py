@@ -1,66 +1,94 @@
-"""Values as columns: bytes become JSON, Avro or Protobuf records; a bad value gets a reason.
+"""Values as columns: the options that the source decodes by, and its columns as the job uses them.
 
-Owns: decoded(), and the rules of what is a bad record. Threads: the driver's, which builds expressions only. Never:
-reads a record, drops one.
+Owns: which options of the source a Decoding means, decoded(), the schemas of JSON. Threads: the driver's, which builds
+expressions only. Never: reads a record, drops one.
 
 A null value (tombstone) is not a bad record: it decodes to null.
 """
 
 from __future__ import annotations
 
+import base64
 import json
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as f
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, MapType, StructType
 
 from kconsumer.config.values import configuration_error
-from kconsumer.spark.ingest.json_values import CORRUPT, with_json
+from kconsumer.errors import ConfigurationError
+from kconsumer.ingest.ddl import parse_schema as parse_ddl
 from kconsumer.spark.ingest.options import Decoding
+from kconsumer.spark.typed import BAD_COLUMNS, ONLY_BAD, Typed, decoders
+from kconsumer.spark.typed import typed as make_typed
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 RAW: Final = "raw"  #: the value's bytes, as they came
 REASON: Final = "reason"  #: why a value could not be decoded; null where it was
-_DECODED: Final = "_kconsumer_decoded"
-_MARK: Final = "_kconsumer_ok"
-_ANY: Final = {"mode": "PERMISSIVE"}
+SIZE: Final = "value_size"  #: the number of the value's bytes; null of a tombstone
+BAD_VALUE: Final = "_kconsumer_bad_value"  #: the bytes of a value that could not be decoded
 
 
-def decoded(frame: DataFrame, decoding: Decoding, schema: StructType | None) -> DataFrame:
-    """The frame with its `value` decoded, and besides it RAW and REASON; with raw values as it is, and RAW.
+def decoding_options(
+    decoding: Decoding, schema: StructType | None, *, raw: bool = False, only_bad: bool = False
+) -> dict[str, str]:
+    """The options with which the source decodes the values, and has the columns that decoded() needs.
 
     Args:
-        frame: with the columns of the source.
-        decoding: what the values are.
+        decoding: the format of the values.
         schema: of JSON.
+        raw: the bytes of every value are wanted too.
+        only_bad: no rows but those of bad records are wanted.
     """
-    raw = frame.withColumn(RAW, f.col("value"))
     if decoding.kind == "raw":
-        return raw
-    data = f.col("value") if not decoding.skip_bytes else f.expr(f"substring(value, {decoding.skip_bytes + 1})")
+        return {}
+    found = {"value.format": decoding.kind, "value.size": "true", "badRecords": ONLY_BAD if only_bad else "column"}
     if decoding.kind == "json":
         assert schema is not None
-        parsed, reason = with_json(raw, data.cast("string"), schema, _DECODED)
+        found.update({"value.schema": schema.json(), "value.epoch": "s"})  # from_json counts seconds too
+    elif decoding.kind == "avro":
+        found["value.schema"] = decoding.schema or ""
     else:
-        found, reason = _avro(data, decoding.schema or "") if decoding.kind == "avro" else _protobuf(data, decoding)
-        parsed = _with(raw, found, f"spark-{decoding.kind}")
-    names = [name for name in frame.columns if name != "value"]
-    judged = parsed.withColumn(REASON, f.when(f.col("value").isNull(), None).otherwise(reason))
-    value = f.when(f.col(REASON).isNull() & f.col("value").isNotNull(), _without_marks(judged))
-    order = ["value" if name == "value" else name for name in frame.columns]
-    return judged.select(*names, value.alias("value"), RAW, REASON).select(*order, RAW, REASON)
+        # Not as a file: another process of the driver reads the option.
+        found["value.descriptors"] = f"base64:{base64.b64encode(decoding.descriptors or b'').decode()}"
+        found["value.message"] = decoding.message or ""
+    if decoding.skip_bytes:
+        found["value.framing"] = f"skip={decoding.skip_bytes}"
+    if raw:
+        found["value.raw"] = "true"
+    return found
 
 
-def _without_marks(frame: DataFrame) -> Column:
-    return f.col(_DECODED).dropFields(*marks) if (marks := _marks(frame)) else f.col(_DECODED)
+def decoded(frame: DataFrame) -> DataFrame:
+    """The source's columns, then RAW if it is there, SIZE, and of decoded values REASON and BAD_VALUE.
+
+    Args:
+        frame: of the source, with decoding_options().
+    """
+    if SIZE not in frame.columns:
+        return frame.withColumn(RAW, f.col("value")).withColumn(SIZE, f.octet_length("value"))
+    bad = f.col(BAD_COLUMNS["value"])
+    place = f.when(bad["field"].isNotNull(), f.concat(f.lit("field "), bad["field"]))
+    reason = f.when(bad.isNotNull(), f.concat_ws(": ", place, bad["reason"]))
+    ours = (BAD_COLUMNS["value"], RAW, SIZE)
+    names = [name for name in frame.columns if name not in ours]
+    raw = [RAW] if RAW in frame.columns else []
+    return frame.select(*names, *raw, SIZE, reason.alias(REASON), bad["value"].alias(BAD_VALUE))
 
 
-def _marks(frame: DataFrame) -> list[str]:
-    """The fields of the decoded struct that are ours."""
-    names = frame.schema[_DECODED].dataType.names  # type: ignore[attr-defined]
-    return [name for name in (CORRUPT, _MARK) if name in names]
+def typed_columns(decoding: Decoding, schema: StructType | None) -> Typed | None:
+    """How the source decodes the values, made in this process, so that what is wrong is known before a query starts.
+
+    Raises:
+        ConfigurationError: the schema is not one, or a field has a type that cannot be decoded.
+    """
+    if decoding.kind == "json":
+        assert schema is not None
+        check_types(schema)
+    options = {name.lower(): value for name, value in decoding_options(decoding, schema).items()}
+    return make_typed(decoders(options), options, ())
 
 
 # ---- schemas
@@ -86,41 +114,36 @@ def parse_schema(spark: SparkSession, text: str) -> StructType:
     return found
 
 
-# ---- Avro, Protobuf
-
-def _avro(data: Column, schema: str) -> tuple[Column, Column]:
-    """Spark returns a bad record with all fields null, like a record whose fields are all null. To distinguish the two,
-    a field with a default is added, which only decoded records have."""
-    from pyspark.sql.avro.functions import from_avro
-
-    writer = json.loads(schema)
-    mark = {"name": _MARK, "type": ["boolean", "null"], "default": True}
-    reader = {**writer, "fields": [*writer["fields"], mark]}
-    found = from_avro(data, schema, {**_ANY, "avroSchema": json.dumps(reader)})
-    return found, f.when(f.col(_DECODED)[_MARK].isNull(), "the value does not fit the Avro schema")
-
-
-def _protobuf(data: Column, decoding: Decoding) -> tuple[Column, Column]:
-    from pyspark.sql.protobuf.functions import from_protobuf
-
-    found = from_protobuf(data, decoding.message or "", None, _ANY, decoding.descriptors)
-    return found, f.when(f.col(_DECODED).isNull(), f"the value is no {decoding.message}")
-
-
-def _with(frame: DataFrame, found: Column, jar: str) -> DataFrame:
-    """The frame and what was decoded.
+def check_types(schema: StructType) -> None:
+    """Check that JSON can be decoded into every field.
 
     Raises:
-        ConfigurationError: Spark lacks the jar that decodes.
+        ConfigurationError: a field has another type; names it.
     """
-    from pyspark.errors import AnalysisException
+    _check(schema, "")
 
-    try:
-        return frame.withColumn(_DECODED, found)
-    except AnalysisException as error:
-        if "NOT_LOADED_SQL_FUNCTIONS_UNUSABLE" not in (error.getCondition() or ""):
-            raise
-        import pyspark
 
-        raise configuration_error(f"{jar} is missing in the session: give it with spark.jars.packages="
-                                  f"org.apache.spark:{jar}_2.13:{pyspark.__version__}") from None
+def _check(kind: Any, path: str) -> None:
+    if isinstance(kind, StructType):
+        for item in kind.fields:
+            _check(item.dataType, f"{path}.{item.name}" if path else item.name)
+    elif isinstance(kind, ArrayType):
+        _check(kind.elementType, f"{path}.element")
+    elif isinstance(kind, MapType):
+        _check_key(kind, path)
+        _check(kind.valueType, f"{path}.value")
+    else:
+        try:
+            parse_ddl(StructType().add("field", kind).json())
+        except ConfigurationError:
+            raise _not_decoded(path, kind) from None
+
+
+def _check_key(kind: MapType, path: str) -> None:
+    if kind.keyType.typeName() != "string":
+        raise _not_decoded(f"{path}.key", kind.keyType)
+
+
+def _not_decoded(path: str, kind: Any) -> ConfigurationError:
+    return configuration_error(f"field {path} of the schema has the type {kind.simpleString()}, into which JSON is not "
+                               "decoded: give it another type, such as STRING")

@@ -7,6 +7,7 @@ Never: waits for a query.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,7 +18,16 @@ from kconsumer.config.values import configuration_error
 from kconsumer.ranges.offset_reader import OffsetReader
 from kconsumer.ranges.offsets import Progress, TopicIds, to_json
 from kconsumer.ranges.options import ReadOptions
-from kconsumer.spark.ingest.decoding import RAW, REASON, decoded, parse_schema
+from kconsumer.spark.ingest.decoding import (
+    BAD_VALUE,
+    RAW,
+    REASON,
+    SIZE,
+    decoded,
+    decoding_options,
+    parse_schema,
+    typed_columns,
+)
 from kconsumer.spark.ingest.options import IngestOptions
 from kconsumer.spark.stream import UnlimitedStreamReader
 
@@ -28,6 +38,8 @@ if TYPE_CHECKING:
 OBSERVED: Final = "kconsumer"  #: the name of what is counted on the way: bytes, bad
 BAD_RECORD: Final = "bad_record"  #: the column with the reason and the bytes of a value that could not be decoded
 DEAD_LETTER_CHECKPOINT: Final = "dead-letters"  #: below the checkpoint
+# Expressions that may mean the column RAW; bytes that are not needed cost their way into the JVM.
+_MAY_BE_RAW: Final = re.compile(r"\braw\b|(?:^|[(,])\s*\*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -54,7 +66,8 @@ def plan(spark: SparkSession, options: IngestOptions) -> Plan:
     """Look up what a new checkpoint begins with.
 
     Raises:
-        ConfigurationError: the schema is not one, or there is no record to infer one from.
+        ConfigurationError: the schema is not one, a field's type cannot be decoded, or there is no record to infer a
+            schema from.
         KafkaException: the brokers do not respond.
     """
     schema = None
@@ -62,6 +75,7 @@ def plan(spark: SparkSession, options: IngestOptions) -> Plan:
         schema = parse_schema(spark, options.decoding.schema)
     if options.decoding.kind == "json" and schema is None:
         schema = _infer(spark, options)
+    typed_columns(options.decoding, schema)
     if not is_resolved(options.bad):
         return Plan(options.start, schema)
     reader = UnlimitedStreamReader(options.read_options())
@@ -131,33 +145,43 @@ def _assignment(offsets: Any) -> dict[str, list[int]]:
     return {topic: [int(p) for p in partitions] for topic, partitions in to_json(offsets).items()}
 
 
-def rows(spark: SparkSession, options: IngestOptions, made: Plan, **more: str) -> DataFrame:
-    """The records as they stream in, decoded, with RAW and (but for raw values) REASON.
+def rows(spark: SparkSession, options: IngestOptions, made: Plan, only_bad: bool = False, **more: str) -> DataFrame:
+    """The records as they stream in, with the columns of decoded().
 
     Args:
         spark, options, made: of the ingestion.
+        only_bad: no rows but those of bad records.
         more: options of the source.
     """
     source = options.source_options(made.start, resolved=made.ids is not None)
+    decoding = decoding_options(options.decoding, made.schema, raw=not only_bad and reads_raw(options),
+                                only_bad=only_bad)
     frame = spark.readStream.format("kconsumer").options(
-        **{"checkpointLocation": options.checkpoint, **source, **more}).load()
-    return decoded(frame, options.decoding, made.schema)
+        **{"checkpointLocation": options.checkpoint, **source, **decoding, **more}).load()
+    return decoded(frame)
+
+
+def reads_raw(options: IngestOptions) -> bool:
+    """Whether an expression may read the values' bytes."""
+    added = [text for _, text in options.partitions if text is not None]
+    return any(_MAY_BE_RAW.search(text) for text in (*options.select, *added))
 
 
 def output(frame: DataFrame, options: IngestOptions) -> DataFrame:
     """Return the rows() of the target."""
-    length = f.coalesce(f.octet_length(RAW), f.lit(0)) + f.coalesce(f.octet_length("key"), f.lit(0))
+    length = f.coalesce(SIZE, f.lit(0)) + f.coalesce(f.octet_length("key"), f.lit(0))
     bad = f.count(REASON) if options.bad else f.lit(0).cast("long")
     found = frame.observe(OBSERVED, f.sum(length).alias("bytes"), bad.alias("bad"))
-    columns = [name for name in frame.columns if name not in (RAW, REASON)]
+    columns = [name for name in frame.columns if name not in (RAW, SIZE, REASON, BAD_VALUE)]
     if options.bad == "dead-letter":
         found = found.where(f.col(REASON).isNull())
     elif options.bad == "column":
-        bad_record = f.struct(f.col(REASON).alias("reason"), f.col(RAW).alias("value"))
+        bad_record = f.struct(f.col(REASON).alias("reason"), f.col(BAD_VALUE).alias("value"))
         found = found.withColumn(BAD_RECORD, f.when(f.col(REASON).isNotNull(), bad_record))
     elif options.bad == "fail":
         # As a filter, it is evaluated whatever the columns of the output are.
         found = found.where(f.when(f.col(REASON).isNull(), True).otherwise(_failure()))
+    found = found.drop(SIZE, BAD_VALUE)
     wanted = list(options.select) or columns
     added = [f.expr(text).alias(name) for name, text in options.partitions if text is not None]
     result = found.select(*map(f.expr, wanted), *added)
@@ -173,9 +197,9 @@ def _failure() -> Any:
 
 
 def dead_letters(frame: DataFrame) -> DataFrame:
-    """The bad ones of rows(): the source's columns with the value as it came, and the reason."""
-    columns = [f.col(RAW).alias("value") if name == "value" else f.col(name) for name in frame.columns if name != RAW]
-    return frame.where(f.col(REASON).isNotNull()).select(*columns)
+    """Of rows() that are all bad: the source's columns with the value as it came, and the reason."""
+    return frame.select(*(f.col(BAD_VALUE).alias("value") if name == "value" else f.col(name)
+                          for name in frame.columns if name not in (SIZE, BAD_VALUE)))
 
 
 def start_output(spark: SparkSession, options: IngestOptions, made: Plan) -> StreamingQuery:
@@ -210,7 +234,7 @@ def start_dead_letters(
     source = {name: value for name, value in options.source.items() if name.lower() != "commitoffsetstogroup"}
     own = IngestOptions(**{**vars(options), "source": source})
     checkpoint = dead_letter_checkpoint(options)
-    frame = rows(spark, own, made, checkpointLocation=checkpoint, endOffsetsFile=follow)
+    frame = rows(spark, own, made, only_bad=True, checkpointLocation=checkpoint, endOffsetsFile=follow)
     trigger = {"availableNow": True} if ends else options.trigger_arguments()
     return (dead_letters(frame).writeStream.format("parquet").outputMode("append")
             .option("checkpointLocation", checkpoint).queryName("kconsumer ingest, dead letters")

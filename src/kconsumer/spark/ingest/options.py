@@ -25,6 +25,7 @@ _OURS: Final = {
     "startingoffsets": "give the start", "columns": "choose with the selection", "path": "give the path",
     "checkpointlocation": "give the checkpoint",
 }
+_TYPED: Final = ("value.", "key.", "schema.registry.", "badrecords")  # the source's options of typed columns
 _NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
@@ -113,6 +114,9 @@ class IngestOptions:
         for key in (*self.source, *self.sink):
             if key.lower() in _OURS:
                 raise configuration_error(f"option {key} cannot be set: {_OURS[key.lower()]}")
+        for key in self.source:
+            if key.lower().startswith(_TYPED):
+                raise configuration_error(f"option {key} cannot be set: the job decodes values as its decoding says")
         self.trigger_arguments()
         self.read_options().stream_start()
 

@@ -28,10 +28,11 @@ from kconsumer.ranges.trigger_metrics import TriggerMetrics
 from kconsumer.spark import register
 from kconsumer.spark.followed import tell
 from kconsumer.spark.ingest import checkpoint, job
-from kconsumer.spark.ingest.decoding import parse_schema
+from kconsumer.spark.ingest.decoding import parse_schema, typed_columns
 from kconsumer.spark.ingest.folder import JAVA_ERRORS, Folder
 from kconsumer.spark.ingest.logs import QueryLog, check_written, table_folder
 from kconsumer.spark.ingest.metrics import metrics_of
+from kconsumer.spark.ingest.older import check_types_kept
 from kconsumer.spark.ingest.options import IngestOptions
 from kconsumer.spark.initial_offsets import initial_offsets
 
@@ -199,6 +200,9 @@ class Ingestion:
             made = self._recorded(document)
             record = self._record(made.schema)
             checkpoint.check(document["options"], record, str(folder))
+            typed_columns(self._options.decoding, made.schema)
+            if checkpoint.was_decoded_by_spark(document["options"]):
+                self._take_over_older(log, made)
             after = document.get("after")
         else:
             made = job.plan(self._spark, self._options)
@@ -227,6 +231,19 @@ class Ingestion:
             return job.Plan.at(done, schema)  # what has been written has no bad record
         ids = document.get("ids", {} if job.is_resolved(bad) else None)
         return job.Plan(document["start"], schema, ids)
+
+    def _take_over_older(self, log: QueryLog, made: job.Plan) -> None:
+        """Continue where Spark's functions have decoded the values; refuse what would give a mixture."""
+        where = str(log.checkpoint)
+        check_types_kept(self._options.decoding, made.schema, self._time_zone(), where)
+        if self._options.bad == "dead-letter":
+            dead = QueryLog(Folder(self._spark, job.dead_letter_checkpoint(self._options)))
+            # A record that was good then and is bad now, or the reverse, would be in both outputs or in none.
+            if log.planned != log.done or (log.progress() is not None and log.progress() != dead.progress()):
+                raise configuration_error(f"the checkpoint {where} was written by an older kconsumer, which has not "
+                                          "written all dead letters: run the older version until it ends by itself")
+        _log.warning("the checkpoint %s was written by an older kconsumer: from now on, values are decoded by the "
+                     "rules of docs/columns.md; docs/spark.md lists what changes", where)
 
     def _taken_over(self, log: QueryLog, made: job.Plan) -> job.Plan:
         """The plan of going on with a checkpoint that this job has not begun: where that ends, whatever the start."""
