@@ -247,7 +247,7 @@ def test_a_schema_of_one_field(spark: Any, embedded: EmbeddedCluster, topic_name
     embedded.create_topic(name, 1)
     embedded.produce(name, [b'{"i":1}', b'{"i":1}}'])
     rows = ingested(spark, embedded, name, "i INT").collect()
-    assert [(row.value and row.value.i, row.reason) for row in rows] == [(1, None), (None, FORM)]
+    assert [(row.value and row.value.i, row.reason) for row in rows] == [(1, None), (None, AFTER)]
 
 
 def test_settings_of_the_session_change_nothing(spark: Any, embedded: EmbeddedCluster, topic_name: Callable[[], str]):
