@@ -24,7 +24,7 @@ BAD = {
     b"\xff\xfe{}": "not valid JSON",
     b"[1, 2]": "a value of another type",
     b'[{"n": 1}, {"n": 2}]': "a value of another type",
-    b'{"n": 1, "text"}': "field text: not valid JSON",
+    b'{"n": 1, "text"}': "not valid JSON",
     b'{"n": 1} {"n": 2}': "there are bytes after the value",
     b'{"n": 1},{"n": 2}': "there are bytes after the value",
     b'{"n": "many", "text": "x"}': "field n: a value of another type",

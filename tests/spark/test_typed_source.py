@@ -336,6 +336,7 @@ def test_keys_and_values(read: Read, kafka: KafkaCluster, topic_name: Names):
 
 
 @pytest.mark.parametrize(("options", "text"), [
+    ({"value__format": "protobuf", "value__descriptors": "base64:?"}, "expected base64 after base64:"),
     ({"value__format": "xml"}, "expected one of raw, json, avro, protobuf"),
     ({"value__formt": "json"}, "unknown option value.formt"),
     ({"value__schema": "i INT"}, "option value.schema needs value.format"),
