@@ -10,6 +10,7 @@ import itertools
 import random
 from collections.abc import Callable
 
+from kconsumer import TopicPartition
 from kconsumer._core.simulation.simulated_cluster_testing import SimulatedCluster
 from kconsumer._core.simulation.simulation_testing import Simulation
 
@@ -46,6 +47,7 @@ class History:
         self.plan_numbers = itertools.count()
         self.depth = 0
         self.delivered: dict[Where, set[int]] = {}
+        self.held_up_at: dict[Where, int] = {}  # handovers without their commit, from `held_up`: up to these offsets
         self.sought: set[Where] = set()
         self.committed: dict[Where, list[int]] = {}   # every offset the group ever had, after 0
         self.topics: dict[str, int] = {}
@@ -177,9 +179,16 @@ class History:
     def handed_out(self, application: Application, where: Where, offset: int) -> None:
         self.records += 1
         delivered = self.delivered.setdefault(where, set())
-        if offset in delivered and self.protocol != "assign" and self.calm and self.hand_over:
+        if (offset in delivered and self.protocol != "assign" and self.calm and self.hand_over
+                and offset >= self.held_up_at.get(where, 0)):
             raise application.broken(f"{where} at {offset} is read again after a planned handover")
         delivered.add(offset)
+
+    def held_up(self, partitions: list[TopicPartition]) -> None:
+        """The commit of a handover has failed, as `Member.is_held_up` allows: what was read up to there is read again."""
+        for p in partitions:
+            where = (p.topic, p.partition)
+            self.held_up_at[where] = max(self.held_up_at.get(where, 0), p.offset)
 
     def taken(self, taker: Member, where: Where) -> None:
         """A member has been given a partition: no other living member may have it."""

@@ -369,6 +369,8 @@ class Member(Application):
         if error is not None and error.code() != KafkaError._NO_OFFSET and (
                 (self.history.calm and not self.is_held_up(error)) or error.code() == KafkaError._DESTROY):
             raise self.broken(f"a commit failed, and not for a reason of the brokers: {error}")
+        if error is not None and self.is_held_up(error):
+            self.history.held_up(partitions)
         owed = self.accepted.get(tuple(sorted(((p.topic, p.partition), p.offset) for p in partitions)))
         if owed:
             # Another commit of the same offsets may answer first, an automatic one or one without names: then only the
