@@ -18,6 +18,7 @@ import click
 
 from kconsumer.cli.exit_codes import SIGINT_EXIT
 from kconsumer.cli.ingest_progress import IngestProgress
+from kconsumer.cli.ingest_routes import Route, route_options, routed
 from kconsumer.cli.ingest_signals import signals
 from kconsumer.cli.ingest_target import target
 from kconsumer.cli.property_sources import read_pairs
@@ -37,7 +38,8 @@ _DIRECT: Final = {"runner": "--runner", "workers": "--workers", "job": "--job", 
                   "nested": "--nested", "framing": "--framing", "registry": "--schema-registry",
                   "sort_by": "--sort-by", "codec": "--codec",
                   "file_size": "--target-file-size", "evolve": "--evolve", "storage": "--storage-option",
-                  "catalog": "--catalog", "vacuum": "--vacuum", "compact": "--compact"}
+                  "catalog": "--catalog", "vacuum": "--vacuum", "compact": "--compact", "routes": "--route",
+                  "schemas": "--route-schema"}
 
 
 class _Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]
@@ -89,7 +91,7 @@ def direct_options(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--compact", is_flag=True, help="direct: only rewrite small files as larger ones."),
     )):
         command = option(command)
-    return command
+    return route_options(command)
 
 
 def without_direct(ctx: click.Context, given: dict[str, Any]) -> None:
@@ -123,15 +125,18 @@ def run_direct(
     if workers is not None and runner != "local":
         raise click.UsageError("--workers needs the local runner: give --runner local")
     try:
-        from kconsumer.ingest import Ingestion
+        from kconsumer.ingest import Ingestion, IngestOptions, Routes
         from kconsumer.ingest.errors import IngestError
     except ImportError as error:
         raise click.UsageError(f"kconsumer ingest needs pyarrow ({error}): pip install 'kconsumer[arrow]'") from error
-    options = _options(**given)
+    found = _options(**given)
+    job = found.job if isinstance(found, IngestOptions) else found[0].job
     shown = not quiet and sys.stderr.isatty()
     try:
         with ExitStack() as stack:
-            run = stack.enter_context(Ingestion(options, _runner(stack, runner, workers, conf, options.job)))
+            tasks = _runner(stack, runner, workers, conf, job)
+            run: Any = Routes(found, tasks) if isinstance(found, list) else Ingestion(found, tasks)
+            stack.enter_context(run)
             if vacuum or compact:
                 _maintain(run, vacuum, compact)
                 return
@@ -178,24 +183,31 @@ def _options(
     *, topics: tuple[str, ...], old_topics: tuple[str, ...], properties: Mapping[str, str], output: str | None,
     path: str | None, old_format: str | None, start: str, kind: str, skip_bytes: int, framing: str | None, sample: int,
     descriptors: Path | None, dead_letter: str | None, bad_records: str | None, metadata: str, nested: bool,
-    file_size: int, **more: Any,
-) -> IngestOptions:
+    file_size: int, routes: tuple[Route, ...], schemas: dict[str, str], **more: Any,
+) -> IngestOptions | list[IngestOptions]:
+    """The options of the run; a list with --route."""
     from kconsumer.ingest import IngestOptions
 
     if old_topics:
         warn("-t is deprecated: give the topics as arguments")
-    format_, path = target(output, path, None, old_format)
-    if path is None:
-        raise click.UsageError("give -O PATH: where the table is")
+    format_, path = target(output, path, None, old_format, needed=not routes)
+    if schemas and not routes:
+        raise click.UsageError("--route-schema needs --route; give --schema")
     if skip_bytes and framing is not None:
         raise click.UsageError("--skip-bytes and --framing both say what precedes a value")
     if dead_letter is not None and bad_records is None:
         bad_records = "dead-letter"
     brokers = next(properties[name] for name in _BROKERS if properties.get(name))
-    return IngestOptions(
-        bootstrap_servers=brokers, path=path, topics=topics + old_topics, format=format_,
-        start=_START.get(start, start), descriptors=None if descriptors is None else descriptors.read_bytes(),
+    shared: dict[str, Any] = dict(
+        bootstrap_servers=brokers, descriptors=None if descriptors is None else descriptors.read_bytes(),
         kafka={n: v for n, v in properties.items() if n not in _BROKERS}, value=kind,
-        framing=f"skip={skip_bytes}" if skip_bytes else framing, bad_records=bad_records, dead_letters=dead_letter,
+        framing=f"skip={skip_bytes}" if skip_bytes else framing, bad_records=bad_records,
         metadata=tuple(name.strip() for name in metadata.split(",") if name.strip()), flatten=not nested,
         target_file_bytes=file_size, **more)
+    topics, start = topics + old_topics, _START.get(start, start)
+    if routes:
+        return routed(routes, schemas, topics=topics, path=path, format_=format_, start=start,
+                      dead_letters=dead_letter, make=IngestOptions, **shared)
+    if path is None:
+        raise click.UsageError("give -O PATH: where the table is")
+    return IngestOptions(topics=topics, path=path, format=format_, start=start, dead_letters=dead_letter, **shared)

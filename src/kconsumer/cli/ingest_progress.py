@@ -38,6 +38,7 @@ class IngestProgress:
         self._lines: TextIO | None = None
         self._began = self._drawn = time.monotonic()
         self._last: TriggerMetrics | None = None
+        self._of_tables: dict[str | None, TriggerMetrics] = {}  # the last trigger of each
         self._triggers = self._bytes = self._bad = 0
         self._ending = False
 
@@ -56,13 +57,13 @@ class IngestProgress:
             self._live.update(Text(self.summary()), refresh=True)
             self._live.stop()
         elif self._bad and self._last is not None:
-            sys.stderr.write(f"kconsumer: warning: the values of {self._bad:,} of {self._last.total_rows:,} records "
+            sys.stderr.write(f"kconsumer: warning: the values of {self._bad:,} of {self._rows:,} records "
                              "could not be decoded: see --bad-records\n")
         self._stack.close()
 
     def trigger(self, metrics: TriggerMetrics) -> None:
         """Report a finished trigger."""
-        self._last = metrics
+        self._last = self._of_tables[metrics.table] = metrics
         self._triggers += 1
         self._bytes += metrics.bytes
         self._bad += metrics.bad
@@ -86,20 +87,29 @@ class IngestProgress:
         if last is None:
             text = f"waiting for the first trigger, {time.monotonic() - self._began:.0f} s"
         else:
-            text = (f"trigger {last.batch}: {last.rows:,} records, {last.rows_per_second:,.0f}/s, "
-                    f"{size(last.bytes_per_second)}/s; {last.total_rows:,} in all")
-            text += "" if last.lag is None else f", lag {last.lag:,}"
+            text = "" if last.table is None else f"{last.table} "
+            text += (f"trigger {last.batch}: {last.rows:,} records, {last.rows_per_second:,.0f}/s, "
+                     f"{size(last.bytes_per_second)}/s; {self._rows:,} in all")
+            text += "" if last.lag is None else f", lag {self._lag:,}"
             text += f", {self._bad:,} bad" if self._bad else ""
         return f"{text}; ends after this trigger" if self._ending else text
 
     def summary(self) -> str:
         """Return the totals."""
         took = time.monotonic() - self._began
-        rows = self._last.total_rows if self._last is not None else 0
+        rows = self._rows
         bad = f", {self._bad:,} bad" if self._bad else ""
-        lag = "" if self._last is None or self._last.lag is None else f", lag {self._last.lag:,}"
+        lag = "" if self._last is None or self._last.lag is None else f", lag {self._lag:,}"
         return (f"{rows:,} records, {size(self._bytes)} in {self._triggers:,} triggers and {took:.1f} s, "
                 f"{rows / took:,.0f}/s{lag}{bad}")
+
+    @property
+    def _rows(self) -> int:
+        return sum(last.total_rows for last in self._of_tables.values())
+
+    @property
+    def _lag(self) -> int:
+        return sum(last.lag or 0 for last in self._of_tables.values())
 
     def _draw(self) -> None:
         if self._live is not None:

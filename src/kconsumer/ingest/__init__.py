@@ -11,8 +11,9 @@ from __future__ import annotations
 from kconsumer.ingest.errors import BadRecordError, IngestError, OtherRunError
 from kconsumer.ingest.ingestion import Ingestion
 from kconsumer.ingest.options import IngestOptions
+from kconsumer.ingest.routes import Routes
 from kconsumer.ingest.runners.local import LocalRunner
 from kconsumer.ranges.trigger_metrics import TriggerMetrics
 
 __all__ = ["BadRecordError", "IngestError", "IngestOptions", "Ingestion", "LocalRunner", "OtherRunError",
-           "TriggerMetrics"]
+           "Routes", "TriggerMetrics"]

@@ -141,6 +141,13 @@ class Driver:
         self._stopping = True
 
     @property
+    def seconds_left(self) -> float:
+        """Return the seconds until the next step can do something: 0 unless the state is WAIT."""
+        if self.state is not State.WAIT or self._stopping:
+            return 0.0
+        return max(self._next - self._clock.now(), 0.0)
+
+    @property
     def progress(self) -> Progress:
         """Return the committed offsets."""
         return self._progress

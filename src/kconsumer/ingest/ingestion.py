@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 from kconsumer.ingest.driver import Driver, State
@@ -23,8 +24,8 @@ from kconsumer.ranges.group_progress import GroupProgress
 from kconsumer.ranges.trigger_metrics import TriggerMetrics
 
 
-class _SystemClock:
-    """The system's clock. wait() also returns when stop() is called."""
+class SystemClock:
+    """The system's clock. wait() also returns when `stopped` is set."""
 
     def __init__(self) -> None:
         self.stopped = threading.Event()
@@ -54,7 +55,7 @@ class Ingestion:
         self.options = options
         self._runner = runner
         self._table = table_of(options)
-        self._clock = _SystemClock()
+        self._clock = SystemClock()
         self._driver: Driver | None = None
         self._stopping = False
 
@@ -78,21 +79,13 @@ class Ingestion:
             KafkaException: brokers do not respond, or records are lost.
             OSError: files cannot be written.
         """
-        read = self.options.read_options()
-        topics, group = Topics(read), GroupProgress(read)
-        self._driver = driver = Driver(
-            name=self.options.job, table=self._table, runner=self._runner, topics=topics,
-            planner=Planner(self.options.limits()), clock=self._clock, read=read, output=self.options.output(""),
-            interval=self.options.interval(), staged=self.options.format == "parquet", on_trigger=on_trigger,
-            on_commit=group.commit)
-        if self._stopping:
-            driver.stop()
-        try:
+        with ExitStack() as stack:
+            self._driver = driver = driver_of(
+                self.options, self._table, self._runner, self._clock, stack, on_trigger=on_trigger)
+            if self._stopping:
+                driver.stop()
             while driver.step() is not State.DONE:
                 look()
-        finally:
-            group.close()
-            topics.close()
 
     def stop(self) -> None:
         """End after the commit of the current trigger. A signal handler may call it."""
@@ -112,6 +105,26 @@ class Ingestion:
         """Rewrite small files as larger ones, and return the number of replaced files."""
         self._table.open()
         return self._table.compact(self.options.target_file_bytes)
+
+
+def driver_of(
+    options: IngestOptions, table: Table, runner: Runner, clock: SystemClock, stack: ExitStack, *,
+    on_trigger: Callable[[TriggerMetrics], None] | None,
+) -> Driver:
+    """Return a driver over real topics.
+
+    Args:
+        stack: closes the driver's connections to the brokers.
+        on_trigger: called with the metrics after each commit.
+    """
+    read = options.read_options()
+    topics, group = Topics(read), GroupProgress(read)
+    stack.callback(topics.close)
+    stack.callback(group.close)
+    return Driver(
+        name=options.job, table=table, runner=runner, topics=topics, planner=Planner(options.limits()), clock=clock,
+        read=read, output=options.output(""), interval=options.interval(), staged=options.format == "parquet",
+        on_trigger=on_trigger, on_commit=group.commit)
 
 
 def table_of(options: IngestOptions) -> Table:

@@ -22,7 +22,9 @@ class TriggerMetrics:
     rows_per_second: float
     bytes_per_second: float
     lag: int | None  #: offsets that were there and not read when it ended; None: not known
-    total_rows: int  #: in this run
+    total_rows: int  #: in this run; with routes: into this table
+    table: str | None = None  #: path or name of the table, in a run with several tables
 
     def as_json(self) -> str:
-        return json.dumps(asdict(self))
+        """Return the line; it has no `table` if the run has only one."""
+        return json.dumps({name: value for name, value in asdict(self).items() if name != "table" or value is not None})

@@ -90,6 +90,7 @@ class Metrics:
     bytes_per_second = 100_000.0
     lag = 12_345
     total_rows = 4000
+    table = None
 
     def as_json(self) -> str:
         return '{"batch": 7}'

@@ -1,0 +1,143 @@
+"""Routes: several topics into several tables, in one process, with one runner.
+
+Owns: Routes, and the checks that concern more than one table. Threads: the caller's. Never: decides whose turn it is
+(turns.py does).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+from kconsumer.config.values import configuration_error
+from kconsumer.ingest.ingestion import SystemClock, driver_of, table_of
+from kconsumer.ingest.options import IngestOptions
+from kconsumer.ingest.runners.protocol import Runner
+from kconsumer.ingest.turns import Turns
+from kconsumer.ranges.trigger_metrics import TriggerMetrics
+
+
+class Routes:
+    """Write several topics into several tables, each record exactly once.
+
+        with Routes([IngestOptions(topics=("flights",), path="out/flights", …),
+                     IngestOptions(topics=("hotels",), path="out/hotels", …)], LocalRunner()) as run:
+            run.run(print)
+
+    Each table has its own claim, offsets and commits, as in a separate Ingestion. The tables take turns, one trigger
+    each. A run that is killed between the commits of two tables repeats no record in either.
+
+    Args:
+        routes: the options of each table. Values, schemas and formats may differ, the trigger must not.
+        runner: runs the tasks of all tables; closed with the routes.
+
+    Raises:
+        ConfigurationError: there is no route, two routes write to one table or one folder of dead letters, or their
+            triggers differ.
+    """
+
+    def __init__(self, routes: Sequence[IngestOptions], runner: Runner) -> None:
+        _check(routes)
+        self.routes = tuple(routes)
+        self._runner = runner
+        self._tables = [table_of(options) for options in routes]
+        self._clock = SystemClock()
+        self._turns: Turns | None = None
+        self._stopping = False
+
+    def __enter__(self) -> Routes:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._runner.close()
+
+    def run(
+        self, on_trigger: Callable[[TriggerMetrics], None] | None = None, look: Callable[[], Any] = lambda: None
+    ) -> None:
+        """Run to the end.
+
+        If a table fails, the other ones finish: with an interval their current triggers, otherwise all that was there
+        at their start. Then the failure is raised.
+
+        Args:
+            on_trigger: called with the metrics after each commit; their `table` names the table.
+            look: called several times per second.
+
+        Raises:
+            IngestError: tables or tasks have failed; the message names the tables. The cause is the first failure.
+        """
+        with ExitStack() as stack:
+            drivers = {name_of(options): driver_of(options, table, self._runner, self._clock, stack,
+                                                   on_trigger=_naming(name_of(options), on_trigger))
+                       for options, table in zip(self.routes, self._tables, strict=True)}
+            self._turns = Turns(drivers, self._clock, ends=self.routes[0].interval() is None)
+            if self._stopping:
+                self._turns.stop()
+            self._turns.run(look)
+
+    def stop(self) -> None:
+        """End after the commits of the current triggers. A signal handler may call it."""
+        self._stopping = True
+        if self._turns is not None:
+            self._turns.stop()
+        self._clock.stopped.set()
+
+    def vacuum(self) -> list[str]:
+        """Remove uncommitted files of earlier runs of the job from every table, and return `TABLE: NAME` for each."""
+        found = []
+        for options, table in zip(self.routes, self._tables, strict=True):
+            table.open()
+            orphans = table.orphans()
+            table.remove(orphans)
+            found += [f"{name_of(options)}: {name}" for name in orphans]
+        return found
+
+    def compact(self) -> int:
+        """Rewrite small files of every table as larger ones, and return the number of replaced files.
+
+        Raises:
+            IngestError: a table's format cannot be compacted.
+        """
+        count = 0
+        for options, table in zip(self.routes, self._tables, strict=True):
+            table.open()
+            count += table.compact(options.target_file_bytes)
+        return count
+
+
+def name_of(options: IngestOptions) -> str:
+    """Return the name of the table in messages and metrics."""
+    return options.table or options.path
+
+
+def _naming(
+    name: str, on_trigger: Callable[[TriggerMetrics], None] | None
+) -> Callable[[TriggerMetrics], None] | None:
+    return None if on_trigger is None else lambda metrics: on_trigger(replace(metrics, table=name))
+
+
+def _check(routes: Sequence[IngestOptions]) -> None:
+    if not routes:
+        raise configuration_error("give at least one route")
+    if len({options.trigger for options in routes}) > 1:
+        raise configuration_error("all routes of a run have one trigger: run those with another trigger by themselves")
+    tables: set[str] = set()
+    letters: set[str] = set()
+    for options in routes:
+        where = f"table {options.table}" if options.table is not None else _folder(options.path)
+        if where in tables:
+            raise configuration_error(f"two routes write to {name_of(options)}: give both topics to one route")
+        tables.add(where)
+        folder = None if options.dead_letters is None else _folder(options.dead_letters)
+        if folder in letters or folder in tables:
+            raise configuration_error(f"two routes write to {options.dead_letters}: give each its own folder of dead "
+                                      "letters")
+        if folder is not None:
+            letters.add(folder)
+
+
+def _folder(path: str) -> str:
+    return path.rstrip("/") if "://" in path else os.path.abspath(path)
