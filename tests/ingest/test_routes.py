@@ -316,6 +316,7 @@ def test_routes_that_do_not_go_together(routes: list[IngestOptions], message: st
     (["--route", "a"], "'a' is not TOPIC=PATH_OR_TABLE"),
     (["--route", "a=b", "-O", "c"], "--route sets the paths: remove -O"),
     (["--route", "a=b", "-o", "iceberg"], "--route with iceberg needs -O PATH"),
+    (["--route", "a=b", "--take-over", "c"], "--take-over needs a run with one table"),
     (["--route", "a=b", "--table", "c"], "--route sets the tables: remove --table"),
     (["--route", "a=b", "--route-schema", "c=x INT", "--value", "json"], "--route-schema c=… has no route"),
     (["t", "-O", "x", "--route-schema", "c=x INT"], "--route-schema needs --route"),

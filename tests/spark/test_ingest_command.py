@@ -206,6 +206,32 @@ def test_avro(spark: Any, kafka: KafkaCluster, topic_name: Names, tmp_path: Path
         ("the value is empty", b""), None]
 
 
+def test_the_direct_engine_takes_over_a_checkpoint(spark: Any, embedded: EmbeddedCluster, topic_name: Names,
+                                                   tmp_path: Path):
+    """From then on the checkpoint is closed for Structured Streaming."""
+    name = topic_name()
+    embedded.create_topic(name, 2)
+    embedded.produce(name, [{"value": b"%d" % n, "partition": n % 2} for n in range(50)])
+    done = ingest(embedded, tmp_path, name)
+    assert done.returncode == 0, done.stderr
+    embedded.produce(name, [{"value": b"%d" % n, "partition": n % 2} for n in range(50, 80)])
+    direct = [sys.executable, "-m", "kconsumer", "ingest", name, "-b", embedded.bootstrap_servers, "--runner", "local",
+              "--take-over", str(tmp_path / "state"), "-O"]
+    refused = subprocess.run([*direct, str(tmp_path / "rows")], capture_output=True, text=True, timeout=240,
+                             env=ENVIRONMENT, stdin=subprocess.DEVNULL, check=False)
+    assert refused.returncode == 1
+    assert "was written by Spark's stream" in refused.stderr
+    done = subprocess.run([*direct, str(tmp_path / "more/rows")], capture_output=True, text=True, timeout=240,
+                          env=ENVIRONMENT, stdin=subprocess.DEVNULL, check=False)
+    assert done.returncode == 0, done.stderr
+    assert numbers(spark, tmp_path) == list(range(50))
+    assert numbers(spark, tmp_path / "more") == list(range(50, 80))
+    refused = ingest(embedded, tmp_path, name)
+    assert refused.returncode == 2
+    assert f"job kconsumer of {tmp_path}/more/rows has taken over the checkpoint" in refused.stderr
+    assert numbers(spark, tmp_path) == list(range(50))
+
+
 def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():

@@ -39,7 +39,7 @@ _DIRECT: Final = {"runner": "--runner", "workers": "--workers", "job": "--job", 
                   "sort_by": "--sort-by", "codec": "--codec",
                   "file_size": "--target-file-size", "evolve": "--evolve", "storage": "--storage-option",
                   "catalog": "--catalog", "vacuum": "--vacuum", "compact": "--compact", "routes": "--route",
-                  "schemas": "--route-schema"}
+                  "schemas": "--route-schema", "take_over": "--take-over"}
 
 
 class _Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]
@@ -86,6 +86,8 @@ def direct_options(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--catalog", multiple=True, metavar="NAME=VALUE", callback=read_pairs,
                      help="direct: iceberg: a property of the catalog, such as type=sql; name=NAME takes one from "
                           "PyIceberg's configuration; may be repeated."),
+        click.option("--take-over", metavar="CHECKPOINT",
+                     help="direct: a new job continues where the Structured Streaming query of this checkpoint ended."),
         click.option("--vacuum", is_flag=True,
                      help="direct: only remove uncommitted files of earlier runs of the job."),
         click.option("--compact", is_flag=True, help="direct: only rewrite small files as larger ones."),

@@ -84,6 +84,8 @@ def routed(
         raise click.UsageError("--route sets the topics: remove TOPIC, -t and --pattern")
     if more.pop("table", None) is not None:
         raise click.UsageError("--route sets the tables: remove --table, and give TOPIC=NAMESPACE.NAME")
+    if more.get("take_over") is not None:
+        raise click.UsageError("--take-over needs a run with one table: remove --route")
     if (format_ == "iceberg") != (path is not None):
         raise click.UsageError("--route with iceberg needs -O PATH, the folder of all files" if path is None else
                                "--route sets the paths: remove -O")

@@ -22,7 +22,7 @@ from datetime import datetime, timezone
 from typing import Any, Protocol
 
 from kconsumer.ingest.errors import IngestError
-from kconsumer.ingest.manifest import Commit, JobState, TaskResult
+from kconsumer.ingest.manifest import Commit, TaskResult
 from kconsumer.ingest.output import Output
 from kconsumer.ingest.planner import Planner, pack
 from kconsumer.ingest.runners.protocol import Runner
@@ -60,6 +60,14 @@ class Clock(Protocol):
         """Return after this time, or earlier."""
 
 
+class Inheritance(Protocol):
+    """The offsets that a new job takes over; see takeover.TakeOver."""
+
+    def cluster(self) -> str | None: ...
+    def progress(self) -> Progress: ...
+    def finish(self, progress: Progress) -> None: ...
+
+
 class Source(Protocol):
     """The driver's view of the topics; see topics.Topics."""
 
@@ -91,6 +99,7 @@ class Driver:
         interval: seconds from the beginning of a trigger to that of the next; None: it ends when all that was there at
             its first look is read.
         staged: whether files are written under a name that readers do not find.
+        take_over: where a new job begins; None: where the options of the topics say.
     """
 
     def __init__(
@@ -98,6 +107,7 @@ class Driver:
         read: ReadOptions, output: Output, interval: float | None = None, staged: bool = False,
         on_trigger: Callable[[TriggerMetrics], None] | None = None,
         on_commit: Callable[[Offsets], None] | None = None, run: int | None = None,
+        take_over: Inheritance | None = None,
     ) -> None:
         self.state = State.OPEN
         self.run = random.SystemRandom().randrange(1, 1 << 62) if run is None else run
@@ -114,6 +124,7 @@ class Driver:
         self._staged = staged
         self._on_trigger = on_trigger
         self._on_commit = on_commit
+        self._take_over = take_over
         self._stopping = False
         self._claimed = False
         self._progress = Progress()
@@ -162,18 +173,21 @@ class Driver:
     def _open(self) -> State:
         found = self._table.open()
         self._cluster = self._topics.cluster_id()
-        self._check_cluster(found)
+        self._check_cluster(f"{self._table.name} has the offsets of job {self._name!r}", found.cluster)
         self._progress, self._number = found.progress, found.number
-        if found.is_new:
+        if not found.is_new:
+            self._take_over = None  # a run before this one did
+        elif self._take_over is not None:
+            self._check_cluster("the checkpoint has offsets", self._take_over.cluster())
+            self._progress, self._unwritten = self._take_over.progress(), True
+        else:
             self._progress, self._unwritten = self._topics.initial()
         return State.PLAN
 
-    def _check_cluster(self, found: JobState) -> None:
-        if found.cluster is not None and self._cluster is not None and found.cluster != self._cluster:
-            raise IngestError(
-                f"{self._table.name} has the offsets of job {self._name!r} in another Kafka cluster (its id is "
-                f"{found.cluster}, that of the brokers given is {self._cluster}): give the brokers of that cluster, or "
-                "another job")
+    def _check_cluster(self, what: str, known: str | None) -> None:
+        if known is not None and self._cluster is not None and known != self._cluster:
+            raise IngestError(f"{what} in another Kafka cluster (its id is {known}, that of the brokers given is "
+                              f"{self._cluster}): give the brokers of that cluster, or another job")
 
     def _look(self) -> State:
         """Look at the topics, and plan the trigger."""
@@ -212,6 +226,8 @@ class Driver:
         self._table.claim(self.run, self._cluster)
         self._claimed = True
         self._number += 1
+        if self._take_over is not None:
+            self._take_over.finish(self._progress)
         orphans = self._table.orphans()
         if orphans:
             _log.info("%s: %d files of earlier runs were never committed and are removed", self._table.name,

@@ -124,7 +124,7 @@ def driver_of(
     return Driver(
         name=options.job, table=table, runner=runner, topics=topics, planner=Planner(options.limits()), clock=clock,
         read=read, output=options.output(""), interval=options.interval(), staged=options.format == "parquet",
-        on_trigger=on_trigger, on_commit=group.commit)
+        on_trigger=on_trigger, on_commit=group.commit, take_over=options.inheritance())
 
 
 def table_of(options: IngestOptions) -> Table:

@@ -18,6 +18,7 @@ from kconsumer.ingest.ddl import parse_schema
 from kconsumer.ingest.output import FileOptions, Output, PartitionColumn, parse_metadata
 from kconsumer.ingest.planner import Limits
 from kconsumer.ingest.storage import Storage
+from kconsumer.ingest.takeover import TakeOver
 from kconsumer.ranges.option_values import duration_s
 from kconsumer.ranges.options import ReadOptions
 
@@ -49,6 +50,7 @@ class IngestOptions:
     format: str = "parquet"  #: one of FORMATS
     job: str = "kconsumer"  #: whose offsets the table keeps; jobs of other names read the topics for themselves
     start: str = "earliest"  #: of a new job: earliest, latest, or {"topic": {"0": 123}}
+    take_over: str | None = None  #: of a new job: the checkpoint of a Structured Streaming query, where that ended
     kafka: Mapping[str, str] = field(default_factory=dict)  #: properties of the consumers
     source: Mapping[str, str] = field(default_factory=dict)  #: further options of reading, as maxOffsetsPerTrigger
     value: str = "raw"  #: one of VALUES
@@ -76,6 +78,8 @@ class IngestOptions:
     def __post_init__(self) -> None:
         if bool(self.topics) == (self.pattern is not None):
             raise configuration_error("give either topics or a pattern")
+        if self.take_over is not None and self.start != "earliest":
+            raise configuration_error("a job that takes over a checkpoint starts at its offsets: remove the start")
         for topic in self.topics:
             if not topic.strip() or "," in topic:
                 raise configuration_error(f"invalid topic {topic!r}")
@@ -168,6 +172,13 @@ class IngestOptions:
     def letters(self) -> Storage | None:
         """The folder of dead letters."""
         return None if self.dead_letters is None else Storage(self.dead_letters, tuple(self.storage.items()))
+
+    def inheritance(self) -> TakeOver | None:
+        """Return the checkpoint to take over."""
+        if self.take_over is None:
+            return None
+        return TakeOver(Storage(self.take_over, tuple(self.storage.items())), self.topics, self.pattern,
+                        f"job {self.job} of {self.table or self.path}")
 
     def output(self, folder: str) -> Output:
         """Return the output of the tasks."""

@@ -184,7 +184,10 @@ class ParquetTable:
 
     def _refuse_foreign(self) -> None:
         """Files that no job has written would be read beside ours, and the same records perhaps with them."""
-        if self._evolve and any(name.endswith(".parquet") for name, _ in self._folder.files(recursive=False)) \
+        if next(self._folder.files("_spark_metadata"), None) is not None:
+            raise IngestError(f"{self.name} was written by Spark's stream, whose log hides the files of others from "
+                              "Spark: give another folder")
+        if any(name.endswith(".parquet") for name, _ in self._folder.files(recursive=False)) \
                 and not self._other_jobs():
             raise IngestError(f"{self.name} has Parquet files that were not written by an ingestion: give an empty "
                               "folder")

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from kconsumer.config.values import configuration_error
+from kconsumer.ingest.takeover import TAKEN_OVER
 from kconsumer.ranges.offsets import Progress
 from kconsumer.spark.ingest.folder import Folder
 from kconsumer.spark.ingest.options import IngestOptions
@@ -51,6 +52,19 @@ def load(folder: Folder) -> dict[str, Any] | None:
         raise configuration_error(f"the file {FILE} in the checkpoint {folder} is not JSON: restore it, or start with "
                                   "another checkpoint and another output")
     return found
+
+
+def refuse_taken_over(folder: Folder) -> None:
+    """Both jobs would write the same records.
+
+    Raises:
+        ConfigurationError: the direct engine has taken over the checkpoint.
+    """
+    text = folder.read(TAKEN_OVER)
+    if text is not None:
+        raise configuration_error(
+            f"{(_parsed(text) or {}).get('by', 'another job')} has taken over the checkpoint {folder} (--take-over): "
+            f"continue with that job. If it never ran, remove the file {TAKEN_OVER} from the checkpoint")
 
 
 def _parsed(text: str | None) -> dict[str, Any] | None:

@@ -191,6 +191,7 @@ class Ingestion:
     def _prepare(self) -> job.Plan:
         """Return the plan in the checkpoint, or make a new plan and store it there."""
         log = self._log
+        checkpoint.refuse_taken_over(log.checkpoint)
         folder, progress = log.checkpoint, [log.planned, log.done]
         document = checkpoint.load(folder) if progress[0] is not None else None
         if document is not None and document.get("after") == progress:
