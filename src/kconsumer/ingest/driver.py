@@ -26,7 +26,7 @@ from kconsumer.ingest.manifest import Commit, TaskResult
 from kconsumer.ingest.output import Output
 from kconsumer.ingest.planner import Planner, pack
 from kconsumer.ingest.runners.protocol import Runner
-from kconsumer.ingest.tables.protocol import Table
+from kconsumer.ingest.tables.protocol import Table, remove_orphans
 from kconsumer.ingest.task import Task
 from kconsumer.ranges.offsets import OffsetRange, Offsets, Progress
 from kconsumer.ranges.options import ReadOptions
@@ -228,11 +228,8 @@ class Driver:
         self._number += 1
         if self._take_over is not None:
             self._take_over.finish(self._progress)
-        orphans = self._table.orphans()
-        if orphans:
-            _log.info("%s: %d files of earlier runs were never committed and are removed", self._table.name,
-                      len(orphans))
-            self._table.remove(orphans)
+        if orphans := remove_orphans(self._table):
+            _log.info("%s: removed %d uncommitted files of earlier runs", self._table.name, len(orphans))
         return State.RUN
 
     def _leave_out(self, names: Sequence[str]) -> None:

@@ -18,7 +18,7 @@ from kconsumer.ingest.runners.protocol import Runner
 from kconsumer.ingest.tables.delta import DeltaTable
 from kconsumer.ingest.tables.iceberg import IcebergTable
 from kconsumer.ingest.tables.parquet import ParquetTable
-from kconsumer.ingest.tables.protocol import Table
+from kconsumer.ingest.tables.protocol import Table, remove_orphans
 from kconsumer.ingest.topics import Topics
 from kconsumer.ranges.group_progress import GroupProgress
 from kconsumer.ranges.trigger_metrics import TriggerMetrics
@@ -97,9 +97,7 @@ class Ingestion:
     def vacuum(self) -> list[str]:
         """Remove uncommitted files of earlier runs of the job, and return their names."""
         self._table.open()
-        found = self._table.orphans()
-        self._table.remove(found)
-        return found
+        return remove_orphans(self._table)
 
     def compact(self) -> int:
         """Rewrite small files as larger ones, and return the number of replaced files."""

@@ -62,7 +62,7 @@ class FileOptions:
     codec: str = "zstd"
     target_bytes: int = 128 << 20  #: a file is closed when it has so many
     group_rows: int = 1_000_000  #: of a row group at most
-    group_bytes: int = 32 << 20  #: of a row group in memory, at about which it is written
+    group_bytes: int = 24 << 20  #: of a row group in memory, at about which it is written
     sort_by: tuple[str, ...] = ()
 
 

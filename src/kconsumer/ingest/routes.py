@@ -16,6 +16,7 @@ from kconsumer.config.values import configuration_error
 from kconsumer.ingest.ingestion import SystemClock, driver_of, table_of
 from kconsumer.ingest.options import IngestOptions
 from kconsumer.ingest.runners.protocol import Runner
+from kconsumer.ingest.tables.protocol import remove_orphans
 from kconsumer.ingest.turns import Turns
 from kconsumer.ranges.trigger_metrics import TriggerMetrics
 
@@ -90,9 +91,7 @@ class Routes:
         found = []
         for options, table in zip(self.routes, self._tables, strict=True):
             table.open()
-            orphans = table.orphans()
-            table.remove(orphans)
-            found += [f"{name_of(options)}: {name}" for name in orphans]
+            found += [f"{name_of(options)}: {name}" for name in remove_orphans(table)]
         return found
 
     def compact(self) -> int:

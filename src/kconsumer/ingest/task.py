@@ -6,6 +6,7 @@ other files.
 
 from __future__ import annotations
 
+import ctypes
 import re
 import uuid
 from dataclasses import dataclass, replace
@@ -26,6 +27,9 @@ from kconsumer.ranges.reading import RangeReading
 
 _MAX_RECORDS: Final = 65_536  # of a batch: decoders are as fast with fewer, but calls are not free
 _SUFFIX: Final = re.compile(r"\W")
+_LARGE_BYTES: Final = 16 << 20  # of records: a task that has read so much gives memory back
+# glibc keeps what is freed in pieces, and a worker's memory would grow from one large task to the next. Others lack it.
+_trim: Final = getattr(ctypes.CDLL(None), "malloc_trim", None)
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,12 @@ def run_task(task: Task) -> TaskResult:
         KafkaException: a range cannot be read.
         OSError: a file cannot be written.
     """
-    return _TaskRun(task).run()
+    run = _TaskRun(task)
+    try:
+        return run.run()
+    finally:
+        if run.bytes >= _LARGE_BYTES and _trim is not None:
+            _trim(0)
 
 
 class _TaskRun:
@@ -66,14 +75,14 @@ class _TaskRun:
         if output.letters is not None:
             self._letters = FileWriter(output.letters, output.letters_folder, f"{attempt}-%d.parquet.staged",
                                        DEAD_LETTERS, replace(output.files, sort_by=()))
-        self._rows = self._bytes = self._bad = 0
+        self._rows = self.bytes = self._bad = 0
 
     def run(self) -> TaskResult:
         try:
             for wanted in self._task.ranges:
                 for batch in RangeReading(self._task.read, wanted, _MAX_RECORDS).batches():
                     self._rows += len(batch)
-                    self._bytes += batch.nbytes
+                    self.bytes += batch.nbytes
                     self._files.write(self._columns(batch))
             files = self._files.close()
             letters = () if self._letters is None else self._letters.close()
@@ -82,7 +91,7 @@ class _TaskRun:
             if self._letters is not None:
                 self._letters.abandon()
             raise
-        return TaskResult(self._task.ranges, files, letters, self._rows, self._bytes, self._bad)
+        return TaskResult(self._task.ranges, files, letters, self._rows, self.bytes, self._bad)
 
     def _columns(self, batch: Any) -> pa.RecordBatch:
         """The columns of the table, of a batch of records."""

@@ -1,6 +1,6 @@
 """Table: what the driver asks of a table.
 
-Owns: the protocol. Threads: the driver's. Never: is a table.
+Owns: the protocol, and remove_orphans(). Threads: the driver's. Never: is a table.
 
 A run reads the state, claims the job, and commits. The state has a number that each claim and commit raises by one. A
 claim and a commit succeed only where the state is still what this run read or wrote last. So of two runs of one job at
@@ -63,3 +63,10 @@ class Table(Protocol):
 
     def compact(self, target_bytes: int) -> int:
         """Write small files as larger ones; how many files are replaced."""
+
+
+def remove_orphans(table: Table) -> list[str]:
+    """Remove the orphans of an open table, and return their names."""
+    found = table.orphans()
+    table.remove(found)
+    return found
