@@ -1,10 +1,13 @@
-"""Owns: the section `aio`: the topic plain read on an event loop, beside the synchronous calls; latency to await.
+"""Owns: the section `aio`: the topic plain read on an event loop, beside the synchronous calls; latency to await; 1,000
+idle consumers on one loop.
 
 Threads: the main thread. Never: mixes its samples with those of the section `throughput`: its topic has another name.
 """
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from importlib.util import find_spec
@@ -12,11 +15,13 @@ from typing import Any
 
 from benchmarks import latency, topics
 from benchmarks.clients.registry import ON_LOOP
-from benchmarks.runner import in_turn
+from benchmarks.runner import ClientError, in_turn, run_program
 from kconsumer.testing import KafkaCluster
 
 RECORDS = 5_000_000
 QUICK_RECORDS = 500_000
+CROWD = 1_000  # idle consumers
+QUICK_CROWD = 100
 
 
 def run(  # noqa: PLR0917
@@ -38,3 +43,19 @@ def run(  # noqa: PLR0917
     available = [name for name in latency.ON_LOOP if find_spec(name)]
     result["latency_on_loop"], failed = latency.run(cluster, quick, say, "latency_on_loop", available)
     result["failed"].update({f"{what}, on an event loop": why for what, why in failed.items()})
+    try:
+        result["idle_on_loop"] = _idle(cluster, QUICK_CROWD if quick else CROWD, say)
+    except ClientError as error:
+        result["failed"]["idle consumers on an event loop"] = str(error)
+
+
+def _idle(cluster: KafkaCluster, consumers: int, say: Callable[[str], None]) -> list[dict[str, Any]]:
+    """CPU of consumers that get nothing, each in a task."""
+    cluster.create_topic("idle-on-loop", 1, replication=1)
+    found = json.loads(run_program([
+        sys.executable, "-m", "benchmarks.clients.idle_on_loop", "--bootstrap", cluster.bootstrap_servers, "--topic",
+        "idle-on-loop", "--consumers", str(consumers), "--settle", "15", "--seconds", "20"], "idle on a loop")[0])
+    cluster.delete_topic("idle-on-loop")
+    say(f"  {consumers} idle consumers on one loop: {found['loop_percent']:.2f} % of a core in the loop's thread, "
+        f"{found['cpu_percent']:.1f} % in all")
+    return [{"consumers": consumers, **found}]

@@ -249,23 +249,27 @@ def test_tasks_that_poll_are_served_in_turn(embedded, topic, run):
     run(main())
 
 
+class Turns:
+    """Counts the turns that the loop gets."""
+
+    seen = 0
+
+    async def count(self):
+        while True:
+            self.seen += 1
+            await asyncio.sleep(0)
+
+
 def test_other_tasks_get_turns_while_records_are_at_hand(embedded, numbers, run):
     async def main():
-        turns = 0
-
-        async def ticker():
-            nonlocal turns
-            while True:
-                turns += 1
-                await asyncio.sleep(0)
-
         for kind in ("poll", "for", "consume", "batch"):
             async with await reader(embedded, numbers) as consumer:
                 await take(consumer, 1)
                 await asyncio.sleep(0.05)  # the rest is at hand, as far as one response has it
-                beside = asyncio.ensure_future(ticker())
+                turns = Turns()
+                beside = asyncio.ensure_future(turns.count())
                 await asyncio.sleep(0)
-                before, seen = turns, 1
+                before, seen = turns.seen, 1
                 if kind == "for":
                     async for _ in consumer:
                         seen += 1
@@ -282,8 +286,29 @@ def test_other_tasks_get_turns_while_records_are_at_hand(embedded, numbers, run)
                     else:
                         seen += len(await consumer.consume_batch(100, PATIENCE))
                         _work(40)
-                assert turns - before > 10, kind
+                assert turns.seen - before > 10, kind
                 beside.cancel()
+
+    run(main())
+
+
+def test_other_tasks_get_turns_while_one_call_collects_large_values(embedded, topic_name, run):
+    partitions, count, size = 16, 320, 200_000  # the embedded cluster keeps 5 MB of a partition
+    name = topic_name()
+    embedded.create_topic(name, partitions)
+    embedded.produce(name, [{"value": b"x" * size, "partition": n % partitions} for n in range(count)])
+
+    async def main():
+        async with await reader(embedded, name, range(partitions), fetch_buffer_memory=1 << 28) as consumer:
+            while (await consumer.metrics())["fetch_buffer_bytes"] < count * size:
+                await asyncio.sleep(0.01)
+            turns = Turns()
+            beside = asyncio.ensure_future(turns.count())
+            await asyncio.sleep(0)
+            before = turns.seen
+            assert len(await consumer.consume(count, PATIENCE)) == count
+            assert turns.seen - before > 3
+            beside.cancel()
 
     run(main())
 
@@ -294,7 +319,7 @@ def _work(times=1):
         sum(range(3000))
 
 
-def test_calls_go_on_beside_a_waiting_poll(embedded, topic, run):
+def test_calls_continue_beside_a_waiting_poll(embedded, topic, run):
     async def main():
         async with member(embedded) as consumer:
             await consumer.assign([TopicPartition(topic, 0, 0)])
@@ -542,7 +567,7 @@ def test_no_descriptor_and_no_thread_is_left(embedded, numbers, run):
         assert (_descriptors(), threading.active_count(), len(os.listdir("/proc/self/task"))) == before
 
 
-def test_one_that_is_dropped_says_so_once_and_is_closed(embedded, numbers, run):
+def test_a_dropped_consumer_warns_once_and_is_closed(embedded, numbers, run):
     async def main():
         consumer = await reader(embedded, numbers)
         await take(consumer, 1)

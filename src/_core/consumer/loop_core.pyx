@@ -30,10 +30,19 @@ cdef extern from *:
     void inherit_anext "kc_inherit_anext"(object type, object base) noexcept
 
 cdef enum:
-    TURN_US = 1000        # how long the loop waits for its turn at most, but for what one record's work takes
+    TURN_US = 500         # how long the loop waits for its turn at most, but for what one record's work takes
     LOOK_OFTEN_US = 250   # two looks at the clock lie no further apart, as far as that can be foreseen
     MOST_STRIDE = 64
-    SLICE = 1000          # records that consume() takes between two looks at the clock
+    MOST_SLICE = 4096     # records that consume() takes between two looks at the clock
+
+
+cdef int32_t adapted(int32_t records, int64_t took_us, int32_t most) noexcept:
+    """How many records to take before the next look at the clock, if so many took so long."""
+    if took_us > LOOK_OFTEN_US:
+        return max(1, <int32_t>(records * LOOK_OFTEN_US // took_us))
+    if took_us * 2 < LOOK_OFTEN_US:
+        return min(most, records * 2)
+    return records
 
 
 @cython.no_gc_clear
@@ -42,6 +51,7 @@ cdef class LoopCore:
 
     def __cinit__(self, *args, **kwargs):
         self.stride = 1
+        self.slice = MOST_STRIDE
 
     def _attach(self, GroupCore core not None):
         self.core = core
@@ -70,10 +80,7 @@ cdef class LoopCore:
         """Look at the clock. True: the loop is due for a turn."""
         cdef int64_t now_us = self.core.clock.now_us()
         cdef int64_t passed = now_us - self.looked_us
-        if passed > LOOK_OFTEN_US:
-            self.stride = max(1, <int32_t>(self.stride * LOOK_OFTEN_US // passed))
-        elif passed * 2 < LOOK_OFTEN_US:
-            self.stride = min(MOST_STRIDE, self.stride * 2)
+        self.stride = adapted(self.stride, passed, MOST_STRIDE)
         self.looked_us = now_us
         self.left = self.stride
         return now_us - self.turn_us >= TURN_US
@@ -175,7 +182,13 @@ cdef class LoopCore:
 
     def _collect(self, list out, Py_ssize_t most):
         """One slice of what is at hand. False: that was all."""
-        return self.core.collect(out, min(most, len(out) + <Py_ssize_t>SLICE))
+        cdef Py_ssize_t before = len(out)
+        cdef int64_t began_us = self.core.clock.now_us()
+        cdef bint more = self.core.collect(out, min(most, before + self.slice))
+        cdef int64_t took_us = self.core.clock.now_us() - began_us
+        if took_us > LOOK_OFTEN_US or len(out) - before == self.slice:
+            self.slice = adapted(self.slice, took_us, MOST_SLICE)
+        return more
 
     def _take_rows(self, most):
         return self.core.take_rows(most)
