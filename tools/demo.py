@@ -39,7 +39,7 @@ from kconsumer.testing import EmbeddedCluster, KafkaCluster
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from tests.spark.connector import connector_jars
-from tests.spark.format_jars import delta_jars
+from tests.spark.format_jars import DELTA_SETTINGS, delta_jars
 
 PARTITIONS = 12
 ROWS = 336_776
@@ -150,8 +150,7 @@ def spark_session(directory: Path) -> Iterator[Any]:
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.warehouse.dir", str(directory / "warehouse"))
         .config("spark.jars", ",".join(map(str, [*connector_jars(), *delta_jars()])))
-        .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
-        .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
+        .config(map=DELTA_SETTINGS)
         .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log4j.as_uri()}")
         .getOrCreate()
     )

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
+from kconsumer.ingest import Ingestion, IngestOptions, LocalRunner
 from kconsumer.testing import KafkaCluster
 from tests.cluster.shipping import PLAIN, Shipment, environment
 from tests.spark.format_jars import iceberg_jars
@@ -16,6 +19,15 @@ from tests.spark.programs import Program, expected, ingest_twice, rows
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(900)]
 SCHEMA = ("struct<key:binary,value:binary,topic:string,partition:int,offset:bigint,timestamp:timestamp,"
           "timestampType:int,headers:array<struct<key:string,value:binary>>>")
+
+
+def output(python: Path, *arguments: str | Path) -> list[str]:
+    """The lines that a program of PySpark prints, with nothing of the environment that the tests run in."""
+    done = subprocess.run(
+        [python, *arguments], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+        env={**PLAIN, "PYSPARK_PYTHON": str(python), "SPARK_LOCAL_IP": "127.0.0.1"})
+    assert done.returncode == 0, done.stderr[-5000:]
+    return done.stdout.splitlines()
 
 
 @pytest.mark.parametrize(("version", "limited"), [
@@ -31,12 +43,8 @@ def test_each_pyspark(
     kafka3.create_topic(topic, 2)
     kafka3.produce(topic, [{"value": b"%d" % n, "partition": n % 2, "headers": [("h", b"1")]} for n in range(20)])
     python = environment(tmp_path / "environment", f"pyspark=={version}.*", f"{shipment.wheel}[spark]") / "bin/python"
-    done = subprocess.run(
-        [python, Path(__file__).with_name("versions_job.py"), kafka3.bootstrap_servers, topic, tmp_path],
-        capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
-        env={**PLAIN, "PYSPARK_PYTHON": str(python), "SPARK_LOCAL_IP": "127.0.0.1"})
-    assert done.returncode == 0, done.stderr[-5000:]
-    told = json.loads(done.stdout.splitlines()[-1])
+    job = Path(__file__).with_name("versions_job.py")
+    told = json.loads(output(python, job, kafka3.bootstrap_servers, topic, tmp_path)[-1])
     assert told["version"].startswith(f"{version}.")
     assert told["schema"] == SCHEMA
     assert told["batch"] == told["streamed"] == {"0": list(range(10)), "1": list(range(10))}
@@ -56,3 +64,46 @@ def test_iceberg(shipment: Shipment, kafka3: KafkaCluster, tmp_path: Path):
     program = Program(str(python), {**PLAIN, "PYSPARK_PYTHON": str(python)}, settings)
     ingest_twice(program, kafka3, "iceberg", tmp_path / "state", ["-o", "iceberg", "--table", "lake.db.rows"])
     assert rows(program, "lake.db.rows") == expected()
+
+
+# Prints the rows of a table as JSON. Arguments: the jars of Iceberg, and a file of the table's metadata.
+READ_ICEBERG = """
+import json, sys
+from pyspark.sql import SparkSession
+spark = (SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+         .config("spark.sql.session.timeZone", "UTC").config("spark.jars", sys.argv[1]).getOrCreate())
+table = spark.read.format("iceberg").load(sys.argv[2])
+print(table.schema.simpleString())
+print(json.dumps([json.loads(row) for row in table.orderBy("id").toJSON().collect()]))
+"""
+
+
+def test_spark_reads_an_iceberg_table_of_the_direct_engine(kafka3: KafkaCluster, tmp_path: Path):
+    from pyiceberg.catalog import load_catalog
+
+    kafka3.create_topic("iceberg-direct", 2)
+    values = [{"id": n, "price": n / 8, "at": f"2026-01-{n % 5 + 1:02d}T12:00:00+02:00",
+               "place": {"x": n, "tags": ["a", None]}} for n in range(100)]
+    kafka3.produce("iceberg-direct", [
+        {"value": json.dumps(value).encode(), "partition": n % 2} for n, value in enumerate(values)])
+    catalog = {"name": "lake", "type": "sql", "uri": f"sqlite:///{tmp_path}/catalog.db",
+               "warehouse": f"file://{tmp_path}/lake"}
+    options = IngestOptions(
+        bootstrap_servers=kafka3.bootstrap_servers, topics=("iceberg-direct",), path=str(tmp_path / "rows"),
+        format="iceberg", table="db.rows", catalog=catalog, value="json", metadata=("partition", "offset"),
+        schema="id BIGINT, price DECIMAL(10,3), at TIMESTAMP, place STRUCT<x: INT, tags: ARRAY<STRING>>",
+        partition_by=("day=to_date(at)",))
+    with Ingestion(options, LocalRunner(processes=2)) as ingestion:
+        ingestion.run()
+    metadata = load_catalog(**catalog).load_table("db.rows").metadata_location
+
+    python = environment(tmp_path / "environment", "pyspark==4.1.*") / "bin/python"
+    schema, text = output(python, "-c", READ_ICEBERG, ",".join(map(str, iceberg_jars())), metadata)[-2:]
+    found = json.loads(text)
+    assert "id:bigint,price:decimal(10,3),at:timestamp,place:struct<x:int,tags:array<string>>" in schema
+    for n, row in enumerate(found):
+        assert (row["id"], row["partition"], row["offset"]) == (n, n % 2, n // 2)
+        assert Decimal(str(row["price"])) == Decimal(n) / 8
+        assert datetime.fromisoformat(row["at"]) == datetime(2026, 1, n % 5 + 1, 10, tzinfo=UTC)
+        assert row["place"] == {"x": n, "tags": ["a", None]}
+    assert len(found) == len(values)

@@ -66,7 +66,7 @@ def test_poll_returns_every_record_in_order(consumer, topic):
 
 
 @pytest.mark.parametrize("timeout", [math.nan, "1", b"1"])
-def test_poll_refuses_what_is_no_time(consumer, timeout):
+def test_poll_refuses_values_that_are_not_times(consumer, timeout):
     with pytest.raises((ValueError, TypeError)):
         consumer.poll(timeout)
     assert take(consumer, 1)[0].offset() == 0
@@ -186,7 +186,7 @@ def test_offsets_to_start_at(embedded, topic, offset, first):
         assert take(consumer, 1)[0].offset() == first
 
 
-def test_the_end_is_behind_the_last_record(embedded, topic_name):
+def test_the_end_is_after_the_last_record(embedded, topic_name):
     name = topic_name()
     embedded.create_topic(name)
     embedded.produce(name, [b"old"])
@@ -435,7 +435,7 @@ def test_questions_from_several_threads(consumer, topic):
 # ---- the end of a partition, errors of partitions
 
 
-def test_the_end_of_a_partition_is_told_each_time_it_is_reached(embedded, topic_name):
+def test_the_end_of_a_partition_is_reported_each_time_it_is_reached(embedded, topic_name):
     name = topic_name()
     embedded.create_topic(name)
     embedded.produce(name, [b"a", b"b"])
@@ -490,7 +490,7 @@ def test_no_offset_without_a_policy_is_an_error(embedded, topic):
         assert take_error(consumer).error().code() in (KafkaError._NO_OFFSET, KafkaError._AUTO_OFFSET_RESET)
 
 
-def test_an_unknown_partition_is_told_once_and_disturbs_nobody(embedded, topic):
+def test_an_unknown_partition_is_reported_once_and_the_others_are_read(embedded, topic):
     with reader(embedded, topic, partitions=(0, 7)) as consumer:
         seen, errors = [], []
         while len(seen) < RECORDS or not errors:
@@ -505,7 +505,7 @@ def test_an_unknown_partition_is_told_once_and_disturbs_nobody(embedded, topic):
             consumer.consume_batch(timeout=PATIENCE)
 
 
-def test_a_partition_error_of_the_broker_is_told_and_got_over(topic_name):
+def test_a_partition_error_of_the_broker_is_reported_and_overcome(topic_name):
     with EmbeddedCluster(1) as cluster:
         cluster.create_topic("t")
         cluster.produce("t", [b"a", b"b"])
@@ -716,7 +716,7 @@ def test_the_logger_gets_what_has_no_callback(unused_port, caplog):
         assert {r.name for r in caplog.records} == {"test-api"}
 
 
-def test_throttle_cb_is_told(embedded):
+def test_throttle_cb_is_called(embedded):
     # The embedded cluster never throttles: what the core hands over is given in its place.
     events = []
     with Consumer(settings(embedded, throttle_cb=events.append)) as consumer:

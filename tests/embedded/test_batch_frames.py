@@ -190,7 +190,7 @@ def test_a_stream_ends_after_its_one_array(batch: RecordBatch) -> None:
             reader.read_next_batch()
 
 
-def test_an_error_in_the_middle_of_a_stream_is_told(batch: RecordBatch) -> None:
+def test_an_error_in_the_middle_of_a_stream_is_reported(batch: RecordBatch) -> None:
     """Whether a key is null is only known when the array is made, after the stream was handed over."""
     schema = pa.schema([pa.field("key", pa.binary(), nullable=False)])
     reader = pa.RecordBatchReader.from_stream(batch, schema)

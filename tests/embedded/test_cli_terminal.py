@@ -100,7 +100,7 @@ def test_errors(show: Show):
     assert "topic \\x1b]0;none\\x07[/nope]: " in out
 
 
-def test_bytes_are_as_they_are_where_there_is_no_terminal(address: str):
+def test_bytes_are_not_escaped_without_a_terminal(address: str):
     done = subprocess.run([sys.executable, "-m", "kconsumer", "consume", "[/nope]", "-b", address], capture_output=True,
                           timeout=60, check=True)
     assert done.stdout == VALUE + b"\n"

@@ -309,7 +309,7 @@ def test_close_waits_for_commits_on_their_way(faulty):
         consumer.close()
 
 
-def test_close_waits_no_longer_than_it_was_told(faulty):
+def test_close_waits_no_longer_than_its_timeout(faulty):
     consumer = opened(faulty, kconsumer)
     consumer.commit(offsets=of_one(kconsumer, "t", offset=5), asynchronous=False)
     faulty.set_rtt(60_000)

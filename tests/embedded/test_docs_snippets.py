@@ -157,7 +157,7 @@ def test_what_is_not_run():
     ]
 
 
-def test_every_mark_is_one_that_means_something():
+def test_every_mark_is_valid():
     for page in PAGES:
         for found in re.finditer(r"<!-- snippet: ([^\n]*?) -->\n(.*)", page.read_text(encoding="utf-8")):
             assert found[1] == "loops" or found[1].startswith("not run: "), (page.name, found[1])

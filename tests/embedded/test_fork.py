@@ -121,7 +121,7 @@ parents.close()
 
 @ENDS
 @MODES
-def test_a_child_is_refused_the_parents_consumer_and_the_parent_goes_on(run, mode, ends):
+def test_a_child_cannot_use_the_parents_consumer_and_the_parent_continues(run, mode, ends):
     run(REFUSED, mode, ENDS=ends)
 
 

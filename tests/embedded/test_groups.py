@@ -145,7 +145,7 @@ def party(cluster, topic_name):
 
 
 @both
-def test_a_group_of_one_reads_all_and_the_next_goes_on(party, protocol):
+def test_a_group_of_one_reads_all_and_the_next_continues(party, protocol):
     group = party(protocol)
     first = group.join()
     group.until(lambda: len(first.records) == 160, "all records")
@@ -319,7 +319,7 @@ def test_the_coordinator_moves(party, cluster, protocol):
         assert member.consumer.committed([place], PATIENCE)[0].offset == broker
 
 
-def test_a_committed_offset_that_cannot_be_read_is_no_reset(party, cluster):
+def test_a_committed_offset_that_cannot_be_read_does_not_reset_the_position(party, cluster):
     """OffsetFetch fails for a while: the reader waits for it, and begins neither at the start nor at the end."""
     group = party(CLASSIC)
     first = group.join(enable_auto_commit=False)
@@ -371,7 +371,7 @@ def requests(cluster, key):
 
 
 @both
-def test_heartbeats_go_on_while_the_gil_is_held(party, cluster, protocol):
+def test_heartbeats_continue_while_the_gil_is_held(party, cluster, protocol):
     """In time, but for ten times the 50 ms that an idle machine keeps to."""
     group = party(protocol)
     group.join()
@@ -385,7 +385,7 @@ def test_heartbeats_go_on_while_the_gil_is_held(party, cluster, protocol):
     assert max(gaps) <= HEARTBEAT_MS + 500, gaps
 
 
-def test_leaving_is_told_but_not_by_a_static_member(party, cluster):
+def test_a_member_sends_its_leave_but_a_static_member_does_not(party, cluster):
     group = party(CLASSIC)
     dynamic = group.join()
     group.settle()

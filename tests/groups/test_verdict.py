@@ -36,7 +36,7 @@ def test_a_clean_handover():
     assert found.handover[P] == [pytest.approx(3.0)]
 
 
-def test_the_tail_of_one_that_was_killed_may_come_again():
+def test_the_last_records_of_a_killed_member_may_repeat():
     found = verdict(owner("a", 0, read(1, 0, 4), commit(1.1, 5), read(2, 5, 9), killed=2.5),
                     owner("b", 3, read(4, 5, 19)))
     assert found.wrong == []
@@ -80,7 +80,7 @@ def test_the_reason_of_a_repetition():
         assert dict(found.repeated_for) == {reason: 5}
 
 
-def test_a_member_that_hung_in_close_owned_nothing_from_the_moment_it_was_told_to():
+def test_a_member_that_hung_in_close_owns_nothing_once_close_began():
     """Its process is killed long after; what it read before is committed or comes again with a reason."""
     hung = owner("a", 0, read(1, 0, 9), commit(2.1, 10), {"t": 2.2, "e": "closed"}, closing=2.0, killed=22.0)
     assert verdict(hung, owner("b", 3, read(4, 10, 19))).wrong == []
@@ -149,7 +149,7 @@ def test_what_a_member_should_not_have_said():
     assert Life("a", "confluent", events, deaf=True).complaints() == events[:1]
 
 
-def test_one_that_was_stopped_calls_revoked_what_it_has_lost():
+def test_a_stopped_member_reports_lost_partitions_as_revoked():
     """A revocation that commits, and one of a member that ran, are what they are called."""
     def group(ok: bool, **more) -> Verdict:
         revocation = [{"t": 6.1, "e": "revoking", "p": [P]}, {**commit(6.2, 10, ok), "where": "revoke"},

@@ -115,7 +115,7 @@ while time.monotonic() < until:
     assert known.peak <= 8 * len(body) + WARM_BLOCKS + BESIDES
 
 
-def test_topics_that_nobody_asked_for(flights):
+def test_topics_that_were_not_asked_for(flights):
     body = metadata([HERE], [topic_entry(b"flights", [partition_entry(0, 1)])] + [
         topic_entry(b"t%06x" % i, [partition_entry(0, 1)]) for i in range(100_000)])
     known = run(UNTIL_KNOWN, body, flights)

@@ -113,7 +113,7 @@ def test_two_jobs_write_to_one_table(world: DeltaWorld):
     assert DeltaTable(Storage(str(world.folder)), "other").open().progress == Progress({("u", 0): 3}, {"u": "x"})
 
 
-def test_the_commit_of_another_writer_is_no_conflict(world: DeltaWorld):
+def test_the_commit_of_another_writer_is_not_a_conflict(world: DeltaWorld):
     world.produce(0, 20)
     process = world.process()
     for state in process.steps():
@@ -140,7 +140,7 @@ def test_offsets_outlive_checkpoints_compaction_and_clean_up(world: DeltaWorld):
     world.finish()
 
 
-def test_files_of_old_versions_are_no_orphans(world: DeltaWorld):
+def test_files_of_old_versions_are_not_orphans(world: DeltaWorld):
     world.produce(1, 30)
     world.finish()
     names = {path.name for path in world.visible()}

@@ -68,7 +68,7 @@ def test_what_comes_during_an_available_now_run_is_left_for_the_next(world: Worl
     world.finish()
 
 
-def test_an_interval_run_waits_and_goes_on_until_it_is_stopped(world: World):
+def test_an_interval_run_waits_and_continues_until_it_is_stopped(world: World):
     world.produce(0, 4)
     process = world.process(interval=10.0)
     waited = 0

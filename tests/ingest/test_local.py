@@ -61,7 +61,7 @@ def run(*arguments: Any) -> str:
     return done.stdout
 
 
-def test_a_topic_becomes_typed_parquet_and_the_next_run_goes_on(cluster: Any, topic: str, tmp_path: Path):
+def test_a_topic_becomes_typed_parquet_and_the_next_run_continues(cluster: Any, topic: str, tmp_path: Path):
     out = str(tmp_path / "out")
     fill(cluster, topic, 5_000)
     line = json.loads(run(cluster, topic, "-O", out, "--metrics", "-"))

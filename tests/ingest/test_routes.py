@@ -72,7 +72,7 @@ def test_tables_take_turns_by_triggers(two: TwoWorlds):
     two.finish()
 
 
-def test_a_run_killed_between_the_commits_of_two_tables_goes_on(two: TwoWorlds):
+def test_a_run_killed_between_the_commits_of_two_tables_continues(two: TwoWorlds):
     for world in two.worlds.values():
         world.produce(0, 5)
     processes = two.processes()
@@ -244,7 +244,7 @@ def test_two_topics_become_two_tables(cluster: EmbeddedCluster, topics: dict[str
 
 
 @pytest.mark.embedded
-def test_a_killed_command_goes_on_in_both_tables(cluster: EmbeddedCluster, topics: dict[str, str], tmp_path: Path):
+def test_a_killed_command_continues_in_both_tables(cluster: EmbeddedCluster, topics: dict[str, str], tmp_path: Path):
     chance = random.Random(5)
     line = command(cluster, topics, tmp_path, "--metrics", "-", "--option", "maxOffsetsPerTrigger=100")
     for _ in range(4):

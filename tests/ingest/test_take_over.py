@@ -77,7 +77,7 @@ def test_the_offsets_are_read_once(checkpoint: Checkpoint, world: World):
     assert world.rows() == rest() + Counter([(0, 6)])
 
 
-def test_the_offsets_are_in_the_table_although_there_was_nothing_to_read(checkpoint: Checkpoint, world: World):
+def test_the_offsets_are_in_the_table_although_the_topics_were_empty(checkpoint: Checkpoint, world: World):
     world.ends = {0: 4, 1: 1, 2: 0}
     run_to_end(world.process(take_over=checkpoint.take_over()).driver)
     for partition in range(3):
@@ -135,7 +135,7 @@ def test_a_query_that_is_running_costs_no_record(checkpoint: Checkpoint, world: 
     assert not world.rows()  # the query has read everything
 
 
-def test_a_checkpoint_has_one_heir(checkpoint: Checkpoint):
+def test_only_one_job_takes_over_a_checkpoint(checkpoint: Checkpoint):
     first = checkpoint.take_over()
     first.finish(first.progress())
     assert checkpoint.take_over().progress() == first.progress()
@@ -161,7 +161,7 @@ def test_another_cluster(checkpoint: Checkpoint, world: World):
     run_to_end(world.process(take_over=checkpoint.take_over()).driver)
 
 
-def test_what_is_no_checkpoint_over_kafka(tmp_path: Path, checkpoint: Checkpoint):
+def test_a_checkpoint_that_is_not_of_a_kafka_query(tmp_path: Path, checkpoint: Checkpoint):
     with pytest.raises(IngestError, match="has no finished batch"):
         Checkpoint(tmp_path / "empty").take_over().progress()
     with pytest.raises(IngestError, match="has no finished batch"):

@@ -158,7 +158,7 @@ def settled(peer: JavaPeer, batch: list[tuple[str, Case, Result, Result | str]]
 
 
 @pytest.mark.parametrize(("seeds", "scale"), SIZES)
-def test_groups_without_changes_come_to_rest(seeds, scale):
+def test_groups_without_changes_settle(seeds, scale):
     """Rebalances for no reason move nothing any more, after some that bring partitions nearer."""
     for seed in seeds[:len(seeds) // 4]:
         case = make_case(random.Random(f"rest {seed}"), scale)

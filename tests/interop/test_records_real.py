@@ -222,7 +222,7 @@ def test_transactions_that_overlap(kafka, topic_name):
         b"1a", b"1b", b"2a", b"p1", b"1c", b"2b", b"1d", b"p2", b"2c", b"p3"]
 
 
-def test_an_open_transaction_holds_back_what_is_behind_it(kafka, topic_name):
+def test_an_open_transaction_holds_back_the_records_after_it(kafka, topic_name):
     topic = topic_name()
     kafka.create_topic(topic)
     kafka.produce(topic, [b"before"])

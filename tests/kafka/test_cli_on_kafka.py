@@ -38,7 +38,7 @@ def test_consume_between_times(kafka: KafkaCluster, topic: str, arguments: list[
     assert sorted(result.stdout.split(), key=lambda value: int(value[1:])) == [f"v{n}" for n in expected]
 
 
-def test_consume_ends_behind_a_transaction_marker(
+def test_consume_ends_after_a_transaction_marker(
     kafka: KafkaCluster, topic_name: Callable[[], str], java_produce: Callable[..., list[tuple[int, int]]]
 ):
     name = topic_name()

@@ -117,7 +117,7 @@ def moved(scene, name, kind):
 # -- kconsumer alone
 
 
-def test_one_member_reads_everything_and_goes_on_where_it_committed(scene):
+def test_one_member_reads_everything_and_continues_where_it_committed(scene):
     scene.cluster.produce(scene.topic, [{"value": b"%d" % n, "partition": n % 4} for n in range(400)])
     a = scene.add("a")
     scene.until(lambda: len(scene.read["a"]) == 400)
@@ -365,7 +365,7 @@ def test_patterns_are_matched_by_the_broker_and_match_whole_names(scene, topic_n
     scene.until(lambda: len(scene.held("b")) == 4)
 
 
-def test_a_pattern_that_is_none_is_an_error(scene):
+def test_an_invalid_pattern_is_an_error(scene):
     scene.add("a", topics=["^[z-a]"])
     scene.until(lambda: scene.errors["a"])
     assert scene.errors["a"] == [KafkaError.INVALID_REGULAR_EXPRESSION]

@@ -188,7 +188,7 @@ def test_partitions_are_added(kafka, topic_name):
         assert len(consumer.list_topics(topic, PATIENCE).topics[topic].partitions) == 3
 
 
-def test_an_unknown_topic_is_told_once_and_read_when_it_is_there(kafka, topic_name):
+def test_an_unknown_topic_is_reported_once_and_read_when_it_is_there(kafka, topic_name):
     topic = topic_name()
     ledger = Ledger([0])
     with open_reader(kafka, topic, [0]) as consumer:

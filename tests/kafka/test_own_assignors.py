@@ -120,7 +120,7 @@ def test_a_group_whose_members_do_not_all_have_it_uses_another(made, settings, t
     assert [count for count, _ in own.told] == [PARTITIONS]
 
 
-def test_an_assignor_that_raises_is_told_and_the_group_goes_on_when_it_is_mended(made, settings, topic):
+def test_an_assignor_that_raises_is_reported_and_the_group_recovers(made, settings, topic):
     failures = iter(range(3))
 
     def broken(group):

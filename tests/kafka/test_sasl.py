@@ -187,7 +187,7 @@ def test_consume_batch_and_iteration_raise_it(secured: KafkaCluster, topic: str)
             raised_soon(lambda take=take, consumer=consumer: take(consumer), kconsumer.AuthenticationError)
 
 
-def test_error_cb_is_told_and_no_storm_follows(secured: KafkaCluster, topic: str) -> None:
+def test_error_cb_is_called_without_a_storm_of_calls(secured: KafkaCluster, topic: str) -> None:
     errors: list[KafkaError] = []
     stats: list[dict[str, Any]] = []
     config = at(secured, client("SCRAM-SHA-256", password="wrong"), {

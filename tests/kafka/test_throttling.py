@@ -23,7 +23,7 @@ def throttling_kafka(kafka: KafkaCluster):
     kafka.run_java(QUOTA, [kafka.bootstrap_servers, CLIENT, "none"])
 
 
-def test_a_quota_slows_the_reader_and_is_told(throttling_kafka: KafkaCluster, topic_name: Callable[[], str]) -> None:
+def test_a_quota_is_reported(throttling_kafka: KafkaCluster, topic_name: Callable[[], str]) -> None:
     topic, count, size = topic_name(), 1800, 1000
     throttling_kafka.create_topic(topic)
     write(throttling_kafka, topic, [0], count, size=size)

@@ -147,7 +147,7 @@ def test_certificates_change_while_it_reads(
     assert [error for error in ledger.errors if error.code() == KafkaError._SSL] == []
 
 
-def test_one_broker_that_nobody_trusts(
+def test_one_broker_with_an_untrusted_certificate(
     authorities: SimpleNamespace, topic_name: Callable[[], str], tmp_path: Path
 ) -> None:
     """That broker's partition stops and the application gets the reason; the others' go on. When the broker has a
@@ -208,7 +208,7 @@ sys.exit(os.waitstatus_to_exitcode(status))
 """
 
 
-def test_a_child_says_no_goodbye_on_its_parents_connections(
+def test_a_child_does_not_close_its_parents_connections_gracefully(
     cluster: KafkaCluster, authorities: SimpleNamespace, topic_name: Callable[[], str]
 ) -> None:
     topic = topic_name()
@@ -329,7 +329,7 @@ def test_a_plaintext_client_on_a_tls_port(cluster: KafkaCluster) -> None:
     assert any("TLS" in error.str() for error in errors), errors
 
 
-def test_a_peer_that_says_nothing(authorities: SimpleNamespace) -> None:
+def test_a_peer_that_is_silent(authorities: SimpleNamespace) -> None:
     errors: list[KafkaError] = []
     with socket.create_server(("127.0.0.1", 0)) as mute:
         with kconsumer.Consumer({

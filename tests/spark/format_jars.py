@@ -1,11 +1,13 @@
 """The jars of what Spark reads and writes with more than it has itself: Avro, Delta, Iceberg.
 
-Owns: their versions. Threads: any; two processes take turns. Never: fetches one that a test did not ask for.
+Owns: their versions, and Delta's settings. Threads: any; two processes take turns. Never: fetches one that a test
+did not ask for.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 from tests.spark.maven import Artifact, jars
 
@@ -13,6 +15,9 @@ from tests.spark.maven import Artifact, jars
 AVRO_VERSION = "4.1.1"
 DELTA_VERSION = "4.4.0"
 ICEBERG_VERSION = "1.12.0"
+# What a session needs besides the jars to read and write Delta tables.
+DELTA_SETTINGS: Final = {"spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+                         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog"}
 
 
 def avro_jar() -> Path:

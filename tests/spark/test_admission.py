@@ -59,7 +59,7 @@ def test_a_minimum_and_a_maximum():
     assert decides.end_of({A: 20}, {A: 100}, None, True) == {A: 40}
 
 
-def test_who_is_not_patient_takes_what_there_is():
+def test_without_a_minimum_delay_all_records_are_taken():
     decides = admission(None, 10, Clock())
     assert decides.end_of({A: 0}, {A: 1}, None, False) == {A: 1}
     assert decides.end_of({A: 1}, {A: 2}, None, False) == {A: 2}

@@ -16,7 +16,7 @@ import pytest
 from kconsumer.ingest import IngestError, Ingestion, IngestOptions
 from kconsumer.ingest.runners.spark import SparkRunner
 from kconsumer.testing import KafkaCluster
-from tests.spark.format_jars import delta_jars
+from tests.spark.format_jars import DELTA_SETTINGS, delta_jars
 from tests.spark.programs import Program, rows
 
 pytest.importorskip("deltalake")
@@ -131,8 +131,7 @@ def test_spark_reads_the_delta_table(spark: Any, kafka: KafkaCluster, topic: str
                    SparkRunner(spark)) as ingestion:
         ingestion.run()
     settings = [f"spark.jars={','.join(map(str, delta_jars()))}",
-                "spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension",
-                "spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog"]
+                *(f"{name}={value}" for name, value in DELTA_SETTINGS.items())]
     program = Program(sys.executable, {**os.environ, "PYSPARK_PYTHON": sys.executable}, settings)
     found = rows(program, f"(select id as n, `offset` from delta.`{tmp_path}/out` where id is not null)")
     assert sorted(found) == sorted([n, n // 3] for n in range(3_000) if n % 100 != 50)

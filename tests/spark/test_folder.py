@@ -138,7 +138,7 @@ def test_a_file_system_that_cannot_replace(spark: Any, mounted: str, tmp_path: P
         conf.unset("fs.AbstractFileSystem.viewfs.impl")
 
 
-def test_the_beginning_of_a_first_file_is_none(spark: Any, tmp_path: Path):
+def test_an_unfinished_first_file_is_ignored(spark: Any, tmp_path: Path):
     (tmp_path / f".{checkpoint.FILE}.new").write_text('{"n":')
     assert checkpoint.load(Folder(spark, str(tmp_path))) is None
 

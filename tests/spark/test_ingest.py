@@ -235,7 +235,7 @@ def test_options_may_change_until_a_trigger_has_begun(job: Job):
 
 # ---- restarts
 
-def test_a_restart_goes_on_exactly(job: Job):
+def test_a_restart_continues_at_the_exact_offset(job: Job):
     values = [b"%d" % n for n in range(300)]
     for part in range(3):
         job.write(*values[part * 100:][:100], partitions=2)
@@ -351,7 +351,7 @@ def older(job: Job) -> None:
         checksum.unlink()
 
 
-def test_an_older_checkpoint_goes_on(job: Job, caplog: pytest.LogCaptureFixture):
+def test_an_older_checkpoint_continues(job: Job, caplog: pytest.LogCaptureFixture):
     job.write(*GOOD)
     job.run(decoding=JSON)
     older(job)
@@ -365,7 +365,7 @@ def test_an_older_checkpoint_goes_on(job: Job, caplog: pytest.LogCaptureFixture)
     assert len([entry for entry in caplog.records if "older kconsumer" in entry.getMessage()]) == 1
 
 
-def test_an_older_checkpoint_whose_dead_letters_are_behind(job: Job):
+def test_an_older_checkpoint_whose_dead_letters_lag(job: Job):
     """A record whose outcome differs between the versions would be in neither output, or in both."""
     given = {"decoding": JSON, "bad_records": "dead-letter", "dead_letters": str(job.folder / "dead")}
     job.write(*GOOD, b"nonsense")

@@ -82,7 +82,7 @@ def test_a_daemon_that_is_not_known_is_left_alone(as_daemon: AsDaemon, connectio
     assert len(gc.callbacks) == before
 
 
-def test_a_connection_that_has_failed_is_no_error(as_daemon: AsDaemon):
+def test_a_failed_connection_is_not_an_error_of_the_call(as_daemon: AsDaemon):
     class Failing(socket.socket):
         def setsockopt(self, *given: object) -> None:
             raise OSError("it is gone")
@@ -92,7 +92,7 @@ def test_a_connection_that_has_failed_is_no_error(as_daemon: AsDaemon):
         gc.collect()
 
 
-def test_a_socket_that_is_not_there_or_needs_nothing(as_daemon: AsDaemon):
+def test_a_socket_without_the_option_is_left_alone(as_daemon: AsDaemon):
     latency.hear_at_once()
     assert latency._done
     latency._done = False

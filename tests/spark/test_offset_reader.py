@@ -57,7 +57,7 @@ KNOWN = Progress(dict.fromkeys(T, 0))
     ({"subscribePattern": "x"}, []),
     ({"assign": '{"u": [0], "t": [2, 1]}'}, [("t", 1), ("t", 2), ("u", 0)]),
 ])
-def test_what_there_is(asking: Callable[..., OffsetReader], options: dict[str, str], places: list[tuple[str, int]]):
+def test_places(asking: Callable[..., OffsetReader], options: dict[str, str], places: list[tuple[str, int]]):
     assert list(asking(**options).topics().places) == places
 
 
@@ -121,7 +121,7 @@ def test_a_failure_is_asked_again_so_often(cluster: EmbeddedCluster, asking: Cal
         asking().latest(KNOWN)
 
 
-def test_a_task_gets_nothing_of_what_the_driver_knows(cluster: EmbeddedCluster):
+def test_a_task_gets_none_of_the_drivers_state(cluster: EmbeddedCluster):
     """Of a stream over many partitions that may be much."""
     stream = LimitedStreamReader(parsed(cluster, subscribe="t", startingOffsets="earliest"))
     before = len(pickle.dumps(stream))

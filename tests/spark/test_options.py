@@ -95,7 +95,7 @@ def test_group_ids():
     ({"path": "x"}, "unknown option path has no effect"),
     ({"groupIdPrefix": "p", "kafka.group.id": "g"}, "groupIdPrefix has no effect: kafka.group.id is set"),
 ])
-def test_what_has_no_effect_is_told(caplog: pytest.LogCaptureFixture, options: dict[str, str], text: str):
+def test_properties_without_effect_are_logged(caplog: pytest.LogCaptureFixture, options: dict[str, str], text: str):
     with caplog.at_level(logging.WARNING, "kconsumer.ranges"):
         parse(subscribe="t", **options)
     assert text in caplog.text

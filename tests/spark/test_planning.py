@@ -48,7 +48,7 @@ def test_split_keeps_every_offset_once(
         assert len(parts) >= min(min_partitions, sum(size for _, size in spans))
 
 
-def test_split_of_nothing():
+def test_split_of_an_empty_list():
     assert split([], 4, 4) == []
 
 
@@ -138,7 +138,7 @@ def test_a_topic_that_is_added_begins_where_its_records_do(caplog: pytest.LogCap
         "the query read it"]
 
 
-def test_a_partition_that_is_back_goes_on_where_it_was():
+def test_a_partition_that_is_back_continues_where_it_was():
     assert ranges({A: 5}, {A: 5, C: 9}, {}, FAIL, gone={C: 4}) == [OffsetRange("b", 0, 4, 9)]
 
 

@@ -29,7 +29,7 @@ def test_which_rack(monkeypatch: pytest.MonkeyPatch, options: dict[str, str], ra
     assert with_rack(parse(**options)).get("client.rack") == rack
 
 
-def test_no_rack_is_told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture):
+def test_no_rack_is_sent(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture):
     monkeypatch.delenv(VARIABLE, raising=False)
     with caplog.at_level(logging.WARNING, "kconsumer.ranges"):
         assert "client.rack" not in with_rack(parse(rackAware="true"))

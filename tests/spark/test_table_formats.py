@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kconsumer.testing import KafkaCluster
-from tests.spark.format_jars import delta_jars
+from tests.spark.format_jars import DELTA_SETTINGS, delta_jars
 from tests.spark.programs import Program, expected, ingest_twice, rows
 
 Names = Callable[[], str]
@@ -21,8 +21,7 @@ Names = Callable[[], str]
 def test_delta(kafka: KafkaCluster, topic_name: Names, tmp_path: Path):
     """Iceberg has no jar for this Spark yet: see tests/cluster."""
     settings = [f"spark.jars={','.join(map(str, delta_jars()))}",
-                "spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension",
-                "spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog",
+                *(f"{name}={value}" for name, value in DELTA_SETTINGS.items()),
                 "spark.databricks.delta.snapshotPartitions=1"]
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
     target = ["-o", "delta", "-O", f"{tmp_path}/rows", "--option", "maxOffsetsPerTrigger=20"]

@@ -227,7 +227,7 @@ def test_the_registry_says_the_schema(read: Read, kafka: KafkaCluster, topic_nam
         read(subscribe=topic, value__format="avro", schema__registry__url=registry.url, value__subject="no-such")
 
 
-def test_a_stream_goes_on_with_the_schema_it_began_with(
+def test_a_stream_continues_with_the_schema_it_began_with(
     spark: Any, kafka: KafkaCluster, topic_name: Names, registry: RegistryServer, tmp_path: Path
 ):
     """Pinned in the checkpoint: a schema that is registered between two runs does not change the frame."""

@@ -220,7 +220,7 @@ def test_wakeup_from_another_thread(consumer: Consumer) -> None:
         consumer.poll(0)  # the last one is sticky
 
 
-def test_two_readers_are_told_apart(consumer: Consumer) -> None:
+def test_two_readers_are_distinguished(consumer: Consumer) -> None:
     """One of them is refused, neither is harmed."""
     refused = []
 

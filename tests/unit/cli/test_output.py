@@ -24,7 +24,7 @@ def test_fields_stand_where_they_were_written():
 
 
 @pytest.mark.parametrize("template", ["%", "%x", "% k", "\\", r"\q", r"\x1", r"\xzz"])
-def test_what_means_nothing_is_refused(template: str):
+def test_meaningless_values_are_refused(template: str):
     with pytest.raises(click.UsageError, match="unknown escape"):
         parse_format(template, "utf-8", "utf-8")
 

@@ -56,7 +56,7 @@ def test_what_the_command_decides_is_not_taken_from_a_file_or_the_environment(tm
 
 @pytest.mark.parametrize("variable", ["KCONSUMER_DEBUG", "KCONSUMER_JOBS", "KCONSUMER_ERROR_CB", "KCONSUMER_NONSENSE",
                                       "SASL_PASSWORD", "KCONSUMER_LOGGER"])
-def test_variables_that_are_no_property(variable: str):
+def test_variables_that_do_not_name_a_property(variable: str):
     assert gathered([], {variable: "x"}, BROKERS) == BROKERS
 
 

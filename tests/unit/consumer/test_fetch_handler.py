@@ -99,7 +99,7 @@ def test_a_position_moves_as_records_are_returned(loop):
 
 
 @pytest.mark.parametrize("take", [lambda c: c.poll(0), lambda c: c.consume(10, 0), lambda c: c.consume_batch(10, 0)])
-def test_a_call_that_meets_only_invisible_records_ends_at_its_timeout_behind_them(loop, take):
+def test_a_call_that_meets_only_invisible_records_ends_at_its_timeout_after_them(loop, take):
     loop.assign(("t", 0, 0))
     for offset in range(100):
         serve(loop, {0: {"records": commit_marker(offset, 1)}})
@@ -108,7 +108,7 @@ def test_a_call_that_meets_only_invisible_records_ends_at_its_timeout_behind_the
     settle(loop)
 
 
-def test_a_reader_up_to_an_offset_is_told_that_invisible_records_reached_it(loop):
+def test_a_reader_up_to_an_offset_learns_that_invisible_records_reached_it(loop):
     loop.assign(("t", 0, 0))
     serve(loop, {0: {"records": records(0, 3)}})
     serve(loop, {0: {"records": commit_marker(3, 1)}})
@@ -514,7 +514,7 @@ def test_a_batch_call_that_raises_gives_back_too(loop):
     assert loop.offsets() == [3, 4]
 
 
-def test_a_consumer_error_raised_by_a_batch_call_is_told_once(loop):
+def test_a_consumer_error_raised_by_a_batch_call_is_reported_once(loop):
     loop.assign(("t", 0, 0))
     serve(loop, {0: {"records": records(0, 3) + unreadable(3)}}, times=6)
     assert len(loop.consumer.consume_batch(100, 0)) == 3
@@ -581,7 +581,7 @@ def received(loop, parts):
     lambda consumer: [m.offset() for m in consumer.consume(5, 10)],
     lambda consumer: [m.offset() for m in consumer.consume_batch(5, 10)],
 ])
-def test_who_waits_decodes(loop, take):
+def test_a_waiting_caller_decodes(loop, take):
     loop.assign(("t", 0, 0))
     received(loop, {0: {"records": records(0, 5)}})
     assert take(loop.consumer) == list(range(5))
@@ -589,14 +589,14 @@ def test_who_waits_decodes(loop, take):
     assert position(loop)[0] == 5
 
 
-def test_who_does_not_wait_decodes_nothing(loop):
+def test_a_caller_that_does_not_wait_does_not_decode(loop):
     loop.assign(("t", 0, 0))
     received(loop, {0: {"records": records(0, 5)}})
     assert loop.consumer.poll(0) is None
     assert inside.undecoded(loop.consumer) == 1
 
 
-def test_who_waits_drops_what_a_seek_has_overtaken(loop):
+def test_a_waiting_caller_drops_what_a_seek_has_overtaken(loop):
     loop.assign(("t", 0, 0))
     received(loop, {0: {"records": records(0, 5)}})
     loop.consumer._seek("t", 0, 2, -1)
@@ -633,7 +633,7 @@ def test_a_bad_batch_found_while_waiting_stops_its_partition(loop):
     assert loop.offsets() == [3, 4, 5]
 
 
-def test_the_network_thread_leaves_it_a_moment_to_who_has_just_waited(loop):
+def test_the_network_thread_leaves_decoding_briefly_to_a_caller_that_has_just_waited(loop):
     loop.assign(("t", 0, 0))
     received(loop, {0: {"records": records(0, 5)}})
     assert len(loop.consumer.consume(5, 10)) == 5

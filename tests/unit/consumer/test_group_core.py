@@ -183,7 +183,7 @@ def test_a_callback_that_raises(member, kind):
     assert member.poll() is None
 
 
-def test_events_behind_one_that_raises_come_at_the_next_call(member):
+def test_events_after_one_that_raises_come_at_the_next_call(member):
     def boom(consumer, partitions):
         raise Boom
     subscribe(member, assign=boom)

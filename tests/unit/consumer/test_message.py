@@ -72,7 +72,7 @@ def test_setters(setter):
         assert getattr(message, setter[len("set_"):])() is marker
 
 
-def test_methods_refuse_what_is_no_message():
+def test_methods_refuse_objects_that_are_not_messages():
     for name in (*GETTERS[:-1], ERROR):
         for wrong in (None, object(), confluent_kafka.Message()):
             with pytest.raises(TypeError):

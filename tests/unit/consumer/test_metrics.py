@@ -128,14 +128,14 @@ def brokers(told, monkeypatch):
     return made
 
 
-def test_nobody_is_asked_while_a_fetch_has_just_told(told, brokers):
+def test_no_request_is_sent_just_after_a_fetch_has_reported(told, brokers):
     assert told.consumer.lag() == {("t", 0): 10, ("t", 1): 10}
     told.clock.advance(WAIT_MS + 1000)
     assert told.consumer.lag() == {("t", 0): 10, ("t", 1): 10}
     assert brokers.asked == []
 
 
-def test_an_answer_that_names_nothing_tells_that_nothing_has_changed(told, brokers):
+def test_an_empty_answer_means_that_nothing_has_changed(told, brokers):
     for _ in range(5):
         told.clock.advance(WAIT_MS)
         fetch(told, {})
@@ -143,7 +143,7 @@ def test_an_answer_that_names_nothing_tells_that_nothing_has_changed(told, broke
     assert brokers.asked == []
 
 
-def test_the_brokers_are_asked_when_no_fetch_has_told_for_a_while(told, brokers):
+def test_the_brokers_are_asked_when_no_fetch_has_reported_for_a_while(told, brokers):
     told.clock.advance(WAIT_MS + 1001)
     assert told.consumer.lag() == {("t", 0): 100, ("t", 1): 100}
     assert brokers.asked == [("t", 0, -1, 1), ("t", 1, -1, 1)]
@@ -174,20 +174,20 @@ def test_a_watermark_counts_although_its_records_are_no_longer_wanted(told, brok
     assert brokers.asked == []
 
 
-def test_what_is_not_told_in_time_is_as_the_last_fetch_told(told, brokers):
+def test_without_an_answer_in_time_the_watermarks_of_the_last_fetch_count(told, brokers):
     told.clock.advance(10_000)
     brokers.answering = False
     assert told.consumer.lag(timeout=2) == {("t", 0): 10, ("t", 1): 10}
     assert told.clock.ms >= 12_000
 
 
-def test_an_error_of_one_partition_leaves_what_was_told(told, brokers):
+def test_a_failed_request_keeps_the_lag_of_before(told, brokers):
     told.clock.advance(10_000)
     brokers.fields = {"offset": -1, "error_code": 29}
     assert told.consumer.lag() == {("t", 0): 10, ("t", 1): 10}
 
 
-def test_where_nothing_begins_yet_nobody_is_asked(loops, monkeypatch):
+def test_where_no_position_is_needed_yet_no_request_is_sent(loops, monkeypatch):
     loop = loops()
     loop.assign(("t", 0, -1))
     monkeypatch.setattr(type(loop.consumer), "_stand_still", lambda _: pytest.fail("a broker is asked"))

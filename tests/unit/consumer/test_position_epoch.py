@@ -41,7 +41,7 @@ TAKES = {
 @pytest.mark.parametrize("tail", TAILS)
 @pytest.mark.parametrize("take", TAKES)
 @pytest.mark.parametrize("together", [True, False], ids=["one answer", "two answers"])
-def test_a_position_behind_invisible_batches_has_their_epoch(loops, tail, take, together):
+def test_a_position_after_invisible_batches_has_their_epoch(loops, tail, take, together):
     loop = loops(isolation_level="read_committed")
     data, fields = TAILS[tail]
     loop.assign(("t", 0, 0))
@@ -102,7 +102,7 @@ def test_what_goes_back_after_a_call_that_raised_has_its_own_epochs(loop):
     assert position(loop) == (5, 6)
 
 
-def test_the_next_owner_is_not_told_that_the_log_was_truncated(loop):
+def test_the_next_owner_does_not_hear_that_the_log_was_truncated(loop):
     """KIP-320: epoch VISIBLE ends at 3, where the next leader wrote markers only; the committed position is behind."""
     loop.assign(("t", 0, 0))
     serve(loop, records(0, 3, epoch=VISIBLE) + commit_marker(3, 1, epoch=INVISIBLE))

@@ -60,7 +60,7 @@ def test_what_was_encrypted_is_decoded_where_nothing_is_to_be_received(loop):
     assert loop.offsets() == list(range(ROWS))
 
 
-def test_both_are_at_it_where_the_network_leaves_no_time(loop):
+def test_both_threads_decode_where_the_network_leaves_no_time(loop):
     assert not inside.begin_wait(loop.consumer)
     loop.network.receives = True
     fetched(loop, 0, turns=2)

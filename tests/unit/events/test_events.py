@@ -28,7 +28,7 @@ def test_a_change_wakes_the_network(loop):
         assert loop.network.calls["wakeup"] > before
 
 
-def test_records_at_hand_wake_nobody(loop):
+def test_buffered_records_do_not_wake_the_application(loop):
     loop.assign(("t", 0, 0))
     loop.fetched(loop.one(FETCH), {0: {"records": records(0, 100)}})
     before = loop.network.calls["wakeup"]

@@ -191,7 +191,7 @@ def test_the_leader_asks_the_application(member, noted):
         "m1": ({"t"}, b"1", ()), "m2": ({"t"}, b"2", ())}
 
 
-def test_every_member_is_told_before_on_assign(member, noted):
+def test_every_assignor_hears_its_assignment_before_on_assign(member, noted):
     lead(member, "m2", data=b"0")
     member.serve()
     (mine,) = [a["assignment"] for a in member.the(SYNC)["body"]["assignments"] if a["member_id"] == "m1"]
@@ -205,7 +205,7 @@ def test_every_member_is_told_before_on_assign(member, noted):
     assert member.calls == [("assign", [("t", 0), ("t", 1), ("t", 2)])]
 
 
-def test_a_follower_is_told_of_all_it_has_after_what_it_gives_up():
+def test_a_follower_hears_its_whole_assignment_after_the_revocation():
     class Cooperative(Noted):
         supported_protocols = (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
 
@@ -282,7 +282,7 @@ def test_topics_that_only_others_want_are_known_first(member, noted):
 # -- while the application is at it
 
 
-def test_heartbeats_go_on_while_the_application_is_awaited(member):
+def test_heartbeats_continue_while_the_application_is_awaited(member):
     lead(member)
     for _ in range(3):
         member.advance(HEARTBEAT_MS)
@@ -292,7 +292,7 @@ def test_heartbeats_go_on_while_the_application_is_awaited(member):
     assert assignments(member) == {"m1": {"t": [0, 1, 2]}}
 
 
-def test_heartbeats_go_on_inside_the_assignor(member, noted):
+def test_heartbeats_continue_inside_the_assignor(member, noted):
     lead(member)
 
     def meanwhile():
@@ -305,7 +305,7 @@ def test_heartbeats_go_on_inside_the_assignor(member, noted):
     assert assignments(member) == {"m1": {"t": [0, 1, 2]}}
 
 
-def test_a_group_that_went_on_drops_the_answer(member, noted):
+def test_a_group_that_continued_drops_the_answer(member, noted):
     lead(member)
     noted.meanwhile = lambda: member.heartbeat(REBALANCE)
     member.serve()
@@ -318,7 +318,7 @@ def test_a_group_that_went_on_drops_the_answer(member, noted):
     assert len(noted.groups) == 2
 
 
-def test_a_group_that_goes_on_is_not_assigned_by_a_call_that_waited(member, noted):
+def test_a_call_that_waited_does_not_assign_to_a_group_that_continued(member, noted):
     lead(member)
     member.heartbeat(REBALANCE)
     member.serve()

@@ -41,7 +41,7 @@ def test_names():
 
 @pytest.mark.parametrize("assignor", ALL)
 class TestEveryAssignor:
-    def test_nobody(self, assignor):
+    def test_a_group_without_members(self, assignor):
         assert assigned(assignor, [], [("a", 3)]) == {}
 
     def test_no_partitions(self, assignor):
@@ -173,7 +173,7 @@ class TestSticky:
         assert assigned(assignor, members, [("a", 4)]) in (
             {"x": "a2 a3", "y": "a0 a1"},)
 
-    def test_of_two_in_the_same_generation_nobody_is(self, assignor):
+    def test_a_partition_with_two_owners_of_one_generation_has_no_owner(self, assignor):
         members = [member(assignor, "x", "a", {"a": [0, 1]}, 5), member(assignor, "y", "a", {"a": [1, 2]}, 5)]
         result = assigned(assignor, members, [("a", 3)])
         assert result["x"].startswith("a0")

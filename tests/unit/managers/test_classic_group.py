@@ -84,7 +84,7 @@ def test_the_coordinator_gives_the_member_its_id(member):
     assert body["reason"] == "need to re-join with the given member-id"
 
 
-def test_the_leader_assigns_and_the_application_is_told(member):
+def test_the_leader_assigns_and_on_assign_runs(member):
     member.begin()
     member.joined()
     request = member.the(SYNC)
@@ -112,7 +112,7 @@ def test_a_follower_sends_no_assignment_and_takes_what_it_gets(member):
     assert member.assigned == [("t", 1)]
 
 
-def test_an_empty_assignment_is_told_too(member):
+def test_an_empty_assignment_is_reported_too(member):
     member.begin()
     member.joined(leader="other")
     member.synced({})
@@ -177,7 +177,7 @@ def test_heartbeats_go_out_at_their_interval(stable):
     assert len(stable.sent(HEARTBEAT)) == 1
 
 
-def test_heartbeats_go_on_while_callbacks_are_awaited(member):
+def test_heartbeats_continue_while_callbacks_are_awaited(member):
     member.begin()
     member.joined()
     member.heartbeat()
@@ -267,7 +267,7 @@ def test_heartbeat_tells_that_the_instance_was_replaced():
     assert member.serve() == [FENCED_INSTANCE]
 
 
-def test_heartbeat_that_is_not_authorized_is_told_and_goes_on(stable):
+def test_heartbeat_that_is_not_authorized_is_reported_and_continues(stable):
     stable.heartbeat(NOT_AUTHORIZED)
     assert stable.serve() == [NOT_AUTHORIZED]
     assert stable.serve() == []
@@ -275,7 +275,7 @@ def test_heartbeat_that_is_not_authorized_is_told_and_goes_on(stable):
     assert stable.state == "STABLE"
 
 
-def test_a_heartbeats_answer_of_a_former_generation_means_nothing(stable):
+def test_a_heartbeats_answer_of_a_former_generation_is_ignored(stable):
     stable.advance(HEARTBEAT_MS)
     late = stable.the(HEARTBEAT)
     stable.consumer.subscribe(["t", "u"])
@@ -292,7 +292,7 @@ def test_a_heartbeats_answer_of_a_former_generation_means_nothing(stable):
 
 
 @pytest.mark.parametrize("error", [ILLEGAL_GENERATION, UNKNOWN_MEMBER])
-def test_a_heartbeat_that_a_join_overtook_means_nothing(stable, error):
+def test_a_heartbeat_that_a_join_overtook_is_ignored(stable, error):
     """They go over two connections: the coordinator may be a generation further when it reads the heartbeat."""
     stable.advance(HEARTBEAT_MS)
     late = stable.the(HEARTBEAT)
@@ -355,7 +355,7 @@ def test_join_of_an_unknown_member_begins_as_a_new_one(cooperative):
     assert read_subscription(body["protocols"][0]["metadata"])["owned"] == {}
 
 
-def test_join_of_an_unknown_member_with_nothing_begins_at_once(member):
+def test_join_of_an_unknown_member_without_partitions_begins_at_once(member):
     member.begin()
     member.refuse(JOIN, UNKNOWN_MEMBER)
     assert member.the(JOIN)["body"]["member_id"] == ""
@@ -364,7 +364,7 @@ def test_join_of_an_unknown_member_with_nothing_begins_at_once(member):
 
 @pytest.mark.parametrize(
     "error", [INCONSISTENT_PROTOCOL, INVALID_GROUP, INVALID_SESSION, NOT_AUTHORIZED, GROUP_FULL, -1])
-def test_join_that_is_refused_is_told_and_tried_again(member, error):
+def test_join_that_is_refused_is_reported_and_tried_again(member, error):
     member.begin()
     member.refuse(JOIN, error)
     told = member.consumer.poll(0).error()
@@ -454,7 +454,7 @@ def test_sync_finds_the_coordinator_again(member, error):
 
 
 @pytest.mark.parametrize(("error", "member_id"), [(UNKNOWN_MEMBER, ""), (ILLEGAL_GENERATION, "m1")])
-def test_sync_of_a_member_that_is_none(cooperative, error, member_id):
+def test_sync_of_an_unknown_member(cooperative, error, member_id):
     cooperative.heartbeat(REBALANCE)
     cooperative.joined()
     cooperative.refuse(SYNC, error)
@@ -465,7 +465,7 @@ def test_sync_of_a_member_that_is_none(cooperative, error, member_id):
 
 
 @pytest.mark.parametrize("error", [NOT_AUTHORIZED, -1])
-def test_sync_that_is_refused_is_told(member, error):
+def test_sync_that_is_refused_is_reported(member, error):
     member.begin()
     member.joined()
     member.refuse(SYNC, error)
@@ -483,7 +483,7 @@ def test_sync_of_another_protocol_is_refused(member, fields):
     assert member.assigned == []
 
 
-def test_an_assignment_that_cannot_be_read_is_told(member):
+def test_an_assignment_that_cannot_be_read_is_reported(member):
     member.begin()
     member.joined()
     member.synced({}, assignment=b"\0\0\0")
@@ -720,7 +720,7 @@ def test_a_leave_whose_connection_is_lost_has_ended(stable):
     assert stable.state == "UNSUBSCRIBED"
 
 
-def test_a_static_member_says_nothing():
+def test_a_static_member_sends_no_leave():
     member = GroupLoop(group_instance_id="i")
     member.stable()
     member.consumer.unsubscribe()

@@ -368,7 +368,7 @@ def test_a_topic_that_the_coordinator_does_not_know_is_tried_three_times(group, 
 
 
 @pytest.mark.parametrize("error", PASSING)
-def test_one_that_somebody_waits_for_is_retried_until_it_succeeds(group, error):
+def test_a_commit_with_a_waiting_caller_is_retried_until_it_succeeds(group, error):
     ticket = group.commit(("t", 0, 5), ("t", 1, 6), timeout_ms=60_000)
     group.turn()
     for _ in range(3):
@@ -382,7 +382,7 @@ def test_one_that_somebody_waits_for_is_retried_until_it_succeeds(group, error):
 
 
 @pytest.mark.parametrize("error", PASSING)
-def test_one_that_somebody_waits_for_ends_at_its_deadline(group, error):
+def test_a_commit_with_a_waiting_caller_ends_at_its_deadline(group, error):
     ticket = group.commit(("t", 0, 5), ("t", 1, 6), timeout_ms=3000)
     group.turn()
     group.answer_commit({0: error})
@@ -394,7 +394,7 @@ def test_one_that_somebody_waits_for_ends_at_its_deadline(group, error):
     assert not group.busy
 
 
-def test_the_deadline_also_ends_what_is_in_flight_and_the_late_answer_means_nothing(group):
+def test_the_deadline_also_ends_what_is_in_flight_and_the_late_answer_is_ignored(group):
     group.assign(("t", 0, 0))
     ticket = group.commit(("t", 0, 5), timeout_ms=1000)
     group.turn()
@@ -496,7 +496,7 @@ def test_a_partition_that_the_answer_leaves_out_has_failed(group):
     assert (ticket.code, ticket.errors) == (-1, [0, -1])
 
 
-def test_partitions_that_nobody_asked_for_mean_nothing(group):
+def test_partitions_that_were_not_asked_for_are_ignored(group):
     ticket = group.commit(("t", 0, 5))
     group.turn()
     request = group.one(OFFSET_COMMIT)

@@ -47,7 +47,7 @@ def member():
 
 
 @pytest.mark.parametrize("error", [ILLEGAL_GENERATION, UNKNOWN_MEMBER, FENCED_INSTANCE, STALE_EPOCH])
-def test_the_membership_is_told_of_a_fence(member, error):
+def test_the_membership_hears_of_a_fence(member, error):
     member.commit(("t", 0, 5))
     member.turn()
     assert member.take_fence() == 0
@@ -56,7 +56,7 @@ def test_the_membership_is_told_of_a_fence(member, error):
     assert member.take_fence() == 0
 
 
-def test_a_fence_of_a_former_membership_is_none(member):
+def test_a_fence_of_a_former_membership_is_ignored(member):
     ticket = member.commit(("t", 6, 5))  # owned by another member
     member.turn()
     member.be_member("m", 6)
@@ -114,7 +114,7 @@ def test_a_loss_leaves_alone_what_no_member_committed(group):
     assert ticket.code == 0
 
 
-def test_a_commit_that_waited_through_a_fence_that_nobody_told(member):
+def test_a_commit_that_waited_through_an_unreported_fence(member):
     ticket = member.commit(("t", 0, 5), timeout_ms=60_000)
     member.turn()
     member.answer_commit(LOADING)
@@ -155,7 +155,7 @@ def test_a_retry_under_a_newer_epoch_leaves_out_what_went_meanwhile(consumer_pro
     assert (ticket.code, ticket.errors) == (error, [error, 0])
 
 
-def test_a_commit_that_waited_behind_another_leaves_out_what_went_meanwhile(member):
+def test_a_commit_that_waited_for_another_leaves_out_partitions_that_were_revoked(member):
     member.commit(("t", 2, 5))
     member.turn()
     ticket = member.commit(("t", 0, 5))

@@ -136,7 +136,7 @@ def test_a_seek_wins_over_the_answer(group):
     assert group.waiting == 0
 
 
-def test_a_seek_to_the_stored_offset_asks_anew_and_the_first_answer_means_nothing(group):
+def test_a_seek_to_the_stored_offset_asks_again_and_the_first_answer_is_ignored(group):
     group.assign(("t", 0, INVALID))
     group.turn()
     first = group.one(OFFSET_FETCH)
@@ -223,7 +223,7 @@ def test_an_error_that_passes_resets_nothing(group, error, version):
 
 
 @pytest.mark.parametrize("error", FINAL)
-def test_an_error_that_stays_is_told_once_and_resets_nothing(group, error):
+def test_an_error_that_stays_is_reported_once_and_resets_nothing(group, error):
     group.assign(("t", 0, INVALID), ("t", 1, INVALID))
     group.turn()
     for _ in range(3):
@@ -236,7 +236,7 @@ def test_an_error_that_stays_is_told_once_and_resets_nothing(group, error):
 
 
 @pytest.mark.parametrize("error", [TOPIC_DENIED, UNKNOWN_TOPIC, -1])
-def test_an_error_of_a_partition_is_told_once_and_resets_nothing(group, error):
+def test_an_error_of_a_partition_is_reported_once_and_resets_nothing(group, error):
     group.assign(("t", 0, INVALID), ("t", 1, INVALID))
     group.turn()
     group.answer_fetch({0: {"error_code": error}, 1: 5})

@@ -16,7 +16,7 @@ def member():
 # -- late answers
 
 
-def test_an_answer_from_before_the_unsubscribe_means_nothing(member):
+def test_an_answer_from_before_the_unsubscribe_is_ignored(member):
     member.join(assignment={T: [0]})
     member.advance(INTERVAL_MS)
     late = member.beat()

@@ -53,7 +53,7 @@ def test_the_join_carries_every_field(member):
     assert body["topic_partitions"] == []
 
 
-def test_what_is_configured_is_told():
+def test_the_configured_properties_are_sent():
     member = Member(group_remote_assignor="range", client_rack="here", group_instance_id="me",
                     max_poll_interval_ms=7000)
     member.subscribe("t")
@@ -126,7 +126,7 @@ def test_the_interval_is_the_coordinators(member):
     assert carried(member.beat()) == set()
 
 
-def test_an_interval_of_nothing_is_no_interval(member):
+def test_an_interval_of_zero_is_ignored(member):
     member.join()
     member.advance(INTERVAL_MS)
     member.reply(member.beat(), heartbeat_interval_ms=0)
@@ -158,7 +158,7 @@ def test_a_new_epoch_is_used_from_the_next_heartbeat_on(member):
 # -- subscription
 
 
-def test_a_changed_subscription_is_told_at_once_and_alone(member):
+def test_a_changed_subscription_is_sent_at_once_and_alone(member):
     member.join("t")
     member.subscribe("t", "u")
     member.settle()
@@ -168,7 +168,7 @@ def test_a_changed_subscription_is_told_at_once_and_alone(member):
     assert request["body"]["member_epoch"] == 1
 
 
-def test_the_same_subscription_is_not_told_again(member):
+def test_the_same_subscription_is_not_sent_again(member):
     member.join("t")
     member.subscribe("t")
     member.settle()
@@ -262,7 +262,7 @@ def test_topics_that_may_not_be_seen_are_left_out(member):
     assert member.beat()["body"]["subscribed_topic_names"] == ["t", "u"]
 
 
-def test_a_subscribed_topic_that_is_not_there_yet_is_no_error(member):
+def test_a_subscribed_topic_that_does_not_exist_yet_is_not_an_error(member):
     member.subscribe("t", "later")
     member.settle()
     assert member.beat()["body"]["subscribed_topic_names"] == ["later", "t"]
@@ -270,7 +270,7 @@ def test_a_subscribed_topic_that_is_not_there_yet_is_no_error(member):
     assert member.errors_told() == []
 
 
-def test_a_refused_topic_is_told_once_and_the_member_stays(member):
+def test_a_refused_topic_is_reported_once_and_the_member_stays(member):
     member.join("t", assignment={T: [0]})
     for _ in range(3):
         for _ in range(60):
@@ -304,7 +304,7 @@ def test_an_assignment_reaches_the_application_and_is_acknowledged(member):
     assert request["body"]["member_epoch"] == 3
 
 
-def test_a_revocation_is_told_once_it_is_committed_and_before_the_rest(member):
+def test_a_revocation_is_acknowledged_after_its_commit_and_before_the_rest(member):
     member.join("t", "u", assignment={T: [0, 1]})
     member.advance(INTERVAL_MS)
     member.reply(member.beat(), epoch=2, assignment={T: [0], U: [1]})
@@ -354,7 +354,7 @@ def test_an_epoch_of_zero_carries_every_field_again(member):
     assert carried(member.beat()) == ALL_FIELDS
 
 
-def test_heartbeats_go_on_while_a_callback_is_awaited(member):
+def test_heartbeats_continue_while_a_callback_is_awaited(member):
     member.join(assignment={T: [0]})
     member.advance(INTERVAL_MS)
     member.reply(member.beat(), epoch=2, assignment={})
@@ -423,7 +423,7 @@ def unresolved(member, ids, error=100):
         {"error_code": error, "name": None, "topic_id": i, "partitions": []} for i in ids])
 
 
-def test_what_has_a_name_goes_on_and_the_rest_is_asked_again(member):
+def test_partitions_with_a_known_name_continue_and_the_rest_is_asked_again(member):
     member.subscribe("t")
     member.settle()
     member.reply(member.beat(), assignment={T: [0], V: [0]})
@@ -443,7 +443,7 @@ def test_what_has_a_name_goes_on_and_the_rest_is_asked_again(member):
     assert owned(member.beat()) == {T: [0], V: [0]}
 
 
-def test_a_topic_that_stays_unknown_is_asked_for_ever_more_seldom(member):
+def test_a_topic_that_stays_unknown_is_asked_for_less_and_less_often(member):
     member.subscribe("t")
     member.settle()
     member.reply(member.beat(), assignment={V: [0]})
@@ -544,7 +544,7 @@ def test_the_answer_to_an_older_lookup_opens_no_newer_target(member):
 # -- what goes wrong
 
 
-def test_after_a_lost_answer_everything_is_told_again(member):
+def test_after_a_lost_answer_everything_is_sent_again(member):
     member.join("t", assignment={T: [0]})
     member.advance(INTERVAL_MS)
     member.fail(member.beat())
@@ -592,7 +592,7 @@ def test_a_heartbeat_without_an_answer_is_given_up(member):
 
 
 @pytest.mark.parametrize("code", [NOT_COORDINATOR, NOT_AVAILABLE])
-def test_another_coordinator_is_told_everything_at_once(member, code):
+def test_another_coordinator_is_sent_everything_at_once(member, code):
     member.join(assignment={T: [0]})
     member.advance(INTERVAL_MS)
     member.coordinator = 2
@@ -715,7 +715,7 @@ def test_an_instance_id_in_use_is_named():
     assert "group.instance.id me" in error.str()
 
 
-def test_a_fatal_error_is_told_for_ever(member):
+def test_a_fatal_error_is_reported_forever(member):
     member.subscribe("^[z-a]")
     member.settle()
     member.refuse(member.beat(), INVALID_REGEX)

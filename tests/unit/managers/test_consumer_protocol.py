@@ -26,7 +26,7 @@ def test_subscription_is_version_3_and_sorted():
     assert core.decode_subscription("x", core.encode_subscription(MEMBER)) == READ
 
 
-def test_subscription_with_nothing():
+def test_subscription_without_owned_partitions():
     data = core.encode_subscription({"member_id": "x", "topics": []})
     assert data == struct.pack(">hiiiih", 3, 0, -1, 0, -1, -1)
     assert core.decode_subscription("x", data) == {
@@ -80,7 +80,7 @@ def test_assignments_of_every_version(version):
     assert core.decode_assignment(struct.pack(">h", version) + body + b"more") == ([("a", [1])], None)
 
 
-def test_no_bytes_are_an_assignment_of_nothing():
+def test_empty_bytes_are_an_empty_assignment():
     assert core.decode_assignment(b"") == ([], None)
 
 

@@ -113,7 +113,7 @@ def test_an_error_with_a_null_host_is_that_error(group):
     assert ticket.code == GROUP_DENIED
 
 
-def test_an_answer_about_another_group_is_none(group):
+def test_an_answer_about_another_group_is_ignored(group):
     group.commit(("t", 0, 5))
     group.turn()
     group.answer(group.one(FIND_COORDINATOR), {"coordinators": [
@@ -141,7 +141,7 @@ def test_a_coordinator_that_metadata_does_not_list_yet_joins_the_list(group):
     assert group.one(OFFSET_COMMIT)["node"] == 7
 
 
-def test_one_that_metadata_drops_again_is_looked_for(group):
+def test_a_coordinator_that_metadata_drops_is_searched_again(group):
     group.commit(("t", 0, 5))
     group.turn()
     group.find(node=7, host="seven", port=9097)
@@ -153,7 +153,7 @@ def test_one_that_metadata_drops_again_is_looked_for(group):
 
 
 @pytest.mark.parametrize("error", [NOT_COORDINATOR, NOT_AVAILABLE])
-def test_one_that_moved_is_found_anew_and_the_commit_goes_there(error):
+def test_a_moved_coordinator_is_found_and_gets_the_commit(error):
     group = Group()
     ticket = group.commit(("t", 0, 5))
     group.turn()
@@ -165,7 +165,7 @@ def test_one_that_moved_is_found_anew_and_the_commit_goes_there(error):
     assert ticket.code == 0
 
 
-def test_one_that_is_loading_stays():
+def test_a_coordinator_that_is_loading_stays_known():
     group = Group()
     ticket = group.commit(("t", 0, 5))
     group.turn()
@@ -203,7 +203,7 @@ def test_a_late_failure_of_the_former_one_leaves_the_new_one():
 
 
 @pytest.mark.parametrize("error", [GROUP_DENIED, INVALID_GROUP_ID])
-def test_a_final_answer_ends_those_who_wait_and_is_told_once(group, error):
+def test_a_final_answer_ends_those_who_wait_and_is_reported_once(group, error):
     commit = group.commit(("t", 0, 5))
     question = group.committed(("t", 1))
     group.assign(("t", 2, -1001), ("t", 3, -1001))
@@ -236,7 +236,7 @@ def test_a_final_answer_is_not_asked_again_without_need(group):
     assert group.requests(FIND_COORDINATOR) == []
 
 
-def test_after_a_success_a_final_answer_is_told_again(group):
+def test_after_a_success_a_final_answer_is_reported_again(group):
     for _ in range(2):
         group.commit(("t", 0, 5))
         group.turn()
@@ -267,7 +267,7 @@ def test_a_broker_too_old_is_a_final_answer(group):
     assert ticket.code == UNSUPPORTED
 
 
-def test_an_asynchronous_commit_does_not_wait_for_ever(group):
+def test_an_asynchronous_commit_does_not_wait_forever(group):
     ticket = group.commit(("t", 0, 5), sync=False)
     group.turn()
     assert group.deadline_ms == 45_000

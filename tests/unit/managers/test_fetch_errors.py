@@ -95,7 +95,7 @@ def test_errors_that_pass_are_repeated_with_backoff_in_silence(loop, code):
     assert loop.offsets() == []
 
 
-def test_a_partition_that_is_not_allowed_is_told_once(loop):
+def test_a_partition_that_is_not_allowed_is_reported_once(loop):
     loop.assign(("t", 0, 0), ("t", 1, 0))
     for _ in range(3):
         (request,) = [r for r in loop.requests(FETCH) if ("t", 0) in loop.asked(r)]
@@ -158,7 +158,7 @@ def test_a_fatal_error_is_given_again_without_haste(loop, call):
     timer.join()
 
 
-def test_a_broker_too_old_to_be_fetched_from_is_told_once(loop):
+def test_a_broker_too_old_to_be_fetched_from_is_reported_once(loop):
     loop.network.set_version(FETCH, 0, 3)
     loop.assign(("t", 0, 0))
     for _ in range(50):
@@ -200,7 +200,7 @@ def test_a_leader_hint_is_followed_at_once(loop):
 
 
 @pytest.mark.parametrize("epoch", [4, 5])
-def test_a_leader_hint_that_is_no_news_asks_metadata(loop, epoch):
+def test_a_leader_hint_that_is_already_known_asks_metadata(loop, epoch):
     loop.assign(("t", 0, 0))
     loop.advance(200)
     loop.fetched(loop.one(FETCH), {0: {"error_code": NOT_LEADER, **hint(2, epoch)}})

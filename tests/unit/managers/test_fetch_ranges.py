@@ -83,7 +83,7 @@ def test_no_guess_stalls(loops):
     assert again == {}
 
 
-def test_a_guess_is_not_too_low_where_there_is_nothing_more(loops):
+def test_a_guess_is_not_too_low_at_the_end(loops):
     loop = ranges(loops, (0, 10))
     first = asked(loop.one(FETCH))
     loop.fetched(loop.one(FETCH), {0: {"high_watermark": 0}}, session=77)

@@ -245,7 +245,7 @@ def test_a_partition_that_leaves_before_it_was_asked_for_is_not_asked_for(loop):
     assert loop.forgotten(request) == [1]
 
 
-def test_a_topic_that_leaves_takes_nothing_of_another_along(loop):
+def test_a_removed_topic_does_not_affect_the_others(loop):
     loop.topics["u"] = Topic({0: (1, 5)}, topic_id=U1)
     loop.assign(("t", 0, 0), ("u", 0, 0))
     loop.fetched(loop.one(FETCH), {})
@@ -653,7 +653,7 @@ def eof_loop(loops, **settings):
     return loop
 
 
-def test_the_end_of_a_partition_is_told_once(loops):
+def test_the_end_of_a_partition_is_reported_once(loops):
     loop = eof_loop(loops)
     loop.fetched(loop.one(FETCH), {0: {"records": records(0, 3), "high_watermark": 3, "last_stable_offset": 3}})
     loop.turn()
@@ -668,7 +668,7 @@ def test_the_end_of_a_partition_is_told_once(loops):
     assert loop.offsets() == [3, ("error", PARTITION_EOF)]
 
 
-def test_the_end_of_an_empty_partition_is_told(loops):
+def test_the_end_of_an_empty_partition_is_reported(loops):
     loop = eof_loop(loops)
     loop.fetched(loop.one(FETCH), {0: {"high_watermark": 0, "last_stable_offset": 0}}, turns=3)
     assert loop.offsets() == [("error", PARTITION_EOF)]
@@ -694,14 +694,14 @@ def test_the_end_is_that_of_the_isolation_level(loops, isolation, told):
     assert (("error", PARTITION_EOF) in loop.offsets()) is told
 
 
-def test_no_end_is_told_unless_asked_for(loop):
+def test_no_end_is_reported_unless_asked_for(loop):
     loop.assign(("t", 0, 0))
     loop.fetched(loop.one(FETCH), {0: {"records": records(0, 3), "high_watermark": 3, "last_stable_offset": 3}},
                  turns=3)
     assert loop.offsets() == [0, 1, 2]
 
 
-def test_the_end_behind_invisible_records_is_told(loops):
+def test_the_end_after_invisible_records_is_reported(loops):
     loop = eof_loop(loops)
     loop.fetched(loop.one(FETCH), {0: {"records": records(0, 3) + commit_marker(3, 1), "high_watermark": 4,
                                        "last_stable_offset": 4}}, turns=3)

@@ -92,7 +92,7 @@ def test_an_answer_that_is_not_full_ends_the_windows(loops):
     assert loop.asked(request) == {("t", n): 1 for n in (40, first, second)}
 
 
-def test_each_comes_to_its_turn(loops):
+def test_each_partition_gets_its_turn(loops):
     """All have a backlog, and an answer holds records of three, two or one."""
     loop = windowed(loops, 0)
     served = Counter([0])
@@ -178,7 +178,7 @@ def just(loop, number):
     return told
 
 
-def test_a_window_tells_nothing_of_the_others(loops):
+def test_a_window_says_nothing_about_the_partitions_outside_it(loops):
     """Watermarks of a session's answer are older than a window's answer: lag() has to ask."""
     loop = many(loops)
     request = loop.one(FETCH)
@@ -194,7 +194,7 @@ def test_a_window_tells_nothing_of_the_others(loops):
     assert ends(loop.consumer, [("t", order(request)[0])])[0][3] == 2000
 
 
-def test_what_only_a_window_told_is_not_kept_told(loops):
+def test_what_only_a_window_was_sent_is_not_remembered_as_sent(loops):
     """The partition is new, and the broker's session does not have it."""
     loop = windowed(loops, 0)
     loop.topics["t"].leaders[100] = (1, 5)

@@ -200,7 +200,7 @@ def test_unsubscribing_after_that_is_enough(stable):
 # -- subscribed topics
 
 
-def test_a_topic_that_is_not_there_is_told_once(member):
+def test_a_missing_topic_is_reported_once(member):
     member.subscribe("gone", "t")
     member.settle_metadata()
     found = member.consumer.poll(0)
@@ -217,7 +217,7 @@ def test_a_topic_that_is_not_there_is_told_once(member):
     assert member.serve() == [UNKNOWN_TOPIC]
 
 
-def test_a_topic_that_may_not_be_read_is_told(member):
+def test_a_topic_that_may_not_be_read_is_reported(member):
     member.topics["secret"] = Topic({}, error=NOT_AUTHORIZED)
     member.subscribe("secret")
     member.settle_metadata()

@@ -87,7 +87,7 @@ def test_the_loop_sleeps_between_two_questions(loop, state):
     assert loop.network.timeout_ms >= 300 or loop.requests(METADATA)
 
 
-def test_a_fetch_that_goes_on_failing_does_not_ask_more(loop):
+def test_a_fetch_that_keeps_failing_does_not_ask_more(loop):
     """Its leader in metadata denies to be one, for a long time."""
     def deny():
         for request in loop.requests(FETCH):

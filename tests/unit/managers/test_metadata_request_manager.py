@@ -84,7 +84,7 @@ def test_a_negative_age_never_refreshes(loops):
     assert loop.requests(METADATA) == []
 
 
-def test_an_unassigned_topic_is_no_longer_asked_for(loop):
+def test_an_unassigned_topic_is_not_asked_for_again(loop):
     loop.assign(("t", 0, 0))
     loop.consumer._assign([], True)
     loop.advance(REFRESH_MS)
@@ -192,7 +192,7 @@ def test_partitions_that_are_added_later_are_found(loop):
 # -- topics that are not there
 
 
-def test_a_missing_topic_is_told_once_per_partition_and_asked_again(loop):
+def test_a_missing_topic_is_reported_once_per_partition_and_asked_again(loop):
     loop.assign(("nope", 0, 0), ("nope", 1, 0))
     assert loop.offsets() == [("error", UNKNOWN_TOPIC)] * 2
     for _ in range(4):
@@ -205,7 +205,7 @@ def test_a_missing_topic_is_told_once_per_partition_and_asked_again(loop):
     assert loop.asked(loop.one(FETCH)) == {("nope", 0): 0, ("nope", 1): 0}
 
 
-def test_a_missing_topic_is_told_again_after_it_was_there(loop):
+def test_a_missing_topic_is_reported_again_after_it_was_there(loop):
     loop.assign(("t", 0, 0))
     for _ in range(2):
         known = loop.topics.pop("t")
@@ -220,7 +220,7 @@ def test_a_missing_topic_is_told_again_after_it_was_there(loop):
 
 
 @pytest.mark.parametrize("code", [NOT_AUTHORIZED, INVALID_TOPIC])
-def test_other_topic_errors_are_told_once(loop, code):
+def test_other_topic_errors_are_reported_once(loop, code):
     loop.topics["t"].error = code
     loop.assign(("t", 0, 0))
     assert loop.offsets() == [("error", code)]
@@ -309,7 +309,7 @@ def test_a_topic_made_anew_stops_without_a_policy(loops):
     assert loop.asked(loop.one(FETCH)) == {("t", 0): 0}
 
 
-def test_an_answer_without_topic_ids_is_no_new_topic(loop):
+def test_an_answer_without_topic_ids_does_not_mean_a_new_topic(loop):
     """A broker of an older version, in a cluster that is being upgraded, does not tell ids."""
     read_some(loop)
     loop.topics["t"].topic_id = NO_ID
@@ -381,7 +381,7 @@ def test_no_rebootstrap_when_it_is_switched_off(loops):
     assert loop.network.calls["rebootstrap"] == 0
 
 
-def test_that_no_broker_can_be_reached_is_told_once_and_soon(loop):
+def test_unreachable_brokers_are_reported_once_and_soon(loop):
     loop.turn()
     all_brokers_down(loop)
     for _ in range(30):
@@ -392,7 +392,7 @@ def test_that_no_broker_can_be_reached_is_told_once_and_soon(loop):
     assert loop.serve().count(ALL_BROKERS_DOWN) == 1
 
 
-def test_lost_connections_are_told_unless_they_repeat(loop):
+def test_lost_connections_are_reported_unless_they_repeat(loop):
     loop.assign(("t", 0, 0))
     loop.advance(200)
     loop.network.lose(1, -195, "connection reset", was_ready=True)
@@ -415,7 +415,7 @@ def test_an_unanswered_cluster_is_left_after_a_while(loops):
     assert loop.clock.ms - start >= 30_000 - 500
 
 
-def test_a_broker_too_old_for_metadata_is_told(loop):
+def test_a_broker_too_old_for_metadata_is_reported(loop):
     loop.network.set_version(METADATA, 0, 0)
     question = inside.ask_topics(loop.consumer)
     loop.turn(3)

@@ -163,7 +163,7 @@ def test_the_backoff_of_an_error_grows(loop):
         assert 0.8 * base - 1 <= wait <= 1.2 * base + 1
 
 
-def test_another_error_is_told_once_and_asked_again(loop):
+def test_another_error_is_reported_once_and_asked_again(loop):
     assign(loop, ("t", 0, END))
     for _ in range(3):
         loop.answer_offsets(loop.one(LIST_OFFSETS), lambda *_: {"error_code": NOT_AUTHORIZED, "offset": -1})
@@ -238,7 +238,7 @@ def test_an_unreadable_answer_ends_the_connection_and_is_asked_again(loop):
     assert queries(loop.one(LIST_OFFSETS)) == {("t", 0): LATEST}
 
 
-def test_a_broker_too_old_is_told_once(loop):
+def test_a_broker_too_old_is_reported_once(loop):
     loop.network.set_version(LIST_OFFSETS, 0, 0)
     assign(loop, ("t", 0, END))
     loop.turn(2)
@@ -334,7 +334,7 @@ def test_a_position_with_an_epoch_is_validated(loop):
 
 
 @pytest.mark.parametrize("policy", ["earliest", "latest"])
-def test_truncation_under_a_policy_goes_on_where_the_logs_part(loops, policy):
+def test_truncation_under_a_policy_continues_where_the_logs_part(loops, policy):
     loop = loops(auto_offset_reset=policy)
     assign(loop, ("t", 0, 50, 4))
     loop.answer_end_offsets(loop.one(OFFSET_FOR_LEADER_EPOCH), leader_epoch=3, end_offset=40)
@@ -588,7 +588,7 @@ def test_another_error_ends_the_question_with_it(loop):
     assert question.result()[0][0] == NOT_AUTHORIZED
 
 
-def test_a_question_of_a_time_to_a_log_without_times_finds_nothing(loop):
+def test_a_search_by_time_in_a_log_without_times_finds_nothing(loop):
     loop.assign(("t", 0, 0))
     question = inside.ask_offsets(loop.consumer, [("t", 0, 12345)])
     loop.turn()
@@ -611,7 +611,7 @@ def test_a_question_ends_at_its_deadline(loop):
 
 
 @pytest.mark.parametrize("code", [AUTHENTICATION, SSL])
-def test_a_question_ends_where_its_leader_lets_nobody_in(loop, code):
+def test_a_question_ends_where_its_leader_refuses_every_login(loop, code):
     """Other brokers may let us in, so nothing else would end it before its deadline. A position waits on."""
     loop.assign(("t", 0, BEGINNING))
     loop.turn()

@@ -228,7 +228,7 @@ def test_an_old_broker_hangs_up_on_wrong_credentials(broker, driver):
     assert "(brokers before 1.0 refuse like this)" in detail
 
 
-def test_a_hang_up_is_no_refusal(broker, driver):
+def test_a_connection_closed_during_authentication_is_not_a_refusal(broker, driver):
     peer, _ = shake(broker, driver)
     peer.close()
     driver.poll_until(lambda: driver.ready(-2) == BACKOFF)
@@ -300,7 +300,7 @@ def test_a_connection_waits_for_its_token(broker, clock):
     assert driver.take_token_request() and not driver.take_token_request()
 
 
-def test_who_waits_for_a_token_is_told_that_there_is_none(broker, clock):
+def test_a_caller_that_waits_for_a_token_hears_that_there_is_none(broker, clock):
     driver = NetworkDriver([broker.address], clock, sasl=("OAUTHBEARER",))
     driver.ask_for_tokens()
     peer = broker.meet(driver)

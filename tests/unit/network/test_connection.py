@@ -328,7 +328,7 @@ def test_a_reset_names_its_cause(broker, driver):
     assert "Connection reset by peer" in driver.ended[0]["detail"]
 
 
-def test_partial_writes_go_on_when_the_socket_takes_more(broker, clock):
+def test_partial_writes_continue_when_the_socket_takes_more(broker, clock):
     driver = NetworkDriver([broker.address], clock, socket_send_buffer_bytes=65536)
     peer = broker.negotiate(driver)
     body = bytes(i * 31 & 0xFF for i in range(4 << 20))

@@ -443,7 +443,7 @@ def test_a_node_that_hangs_is_asked_last(broker, other_broker, driver, clock):
     assert driver.least_loaded_node() == 1
 
 
-def test_least_loaded_node_is_none_while_all_are_in_backoff(clock):
+def test_no_node_is_least_loaded_while_all_are_in_backoff(clock):
     driver = refused(unused_port(), clock)
     assert driver.least_loaded_node() == -1
     clock.advance(1000)
@@ -574,7 +574,7 @@ def test_a_resolver_that_hangs_fails_the_attempt_at_the_set_up_timeout(clock):
         NetworkDriver.open_gate()
 
 
-def test_names_that_brokers_tell_are_not_remembered_for_ever(clock):
+def test_names_that_brokers_send_are_not_remembered_forever(clock):
     driver = NetworkDriver([("cluster.test", 9092)], clock)
     driver.use_dual_resolver()
     for number in range(30):

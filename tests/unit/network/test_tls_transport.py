@@ -216,7 +216,7 @@ def test_sessions_are_resumed_with_their_broker(wire: Wires, server_context: Con
     assert other.shake() == "done" and "resumed" not in other.client.description
 
 
-def test_closed_and_cut_off_are_told_apart(wire: Wires) -> None:
+def test_closed_and_cut_off_are_distinguished(wire: Wires) -> None:
     one = wire()
     assert one.shake() == "done"
     assert one.serve(one.server.unwrap) is None  # its close_notify
@@ -275,7 +275,7 @@ def test_what_is_not_to_be_checked_is_not(wire: Wires, server_context: Contexts)
     "localhost\x00.evil", "localhost\n", "\x00", " ", "127.0.0.1%lo",
 ])  # fmt: skip
 @pytest.mark.parametrize("checked", [True, False])
-def test_a_host_that_names_nothing_is_refused_before_the_handshake(wire: Wires, host: str, checked: bool) -> None:
+def test_an_empty_host_name_is_refused_before_the_handshake(wire: Wires, host: str, checked: bool) -> None:
     """OpenSSL takes such a name for none, or for one that it is not, and would accept any certificate."""
     one = wire(TlsFace(options(verify_host=checked)), host=host)
     assert one.client.handshake() == "failed"
@@ -330,7 +330,7 @@ def test_revoked_authorities(wire: Wires, server_context: Contexts, tmp_path: Pa
     assert "no list of revoked certificates by 'CN=Middle CA'" in refused(meet(root.revoke()))
 
 
-def test_a_list_that_another_has_signed_counts_for_nothing(
+def test_a_revocation_list_with_a_foreign_signature_is_ignored(
     wire: Wires, server_context: Contexts, tmp_path: Path
 ) -> None:
     """Of the same name, but with another key."""
@@ -357,7 +357,7 @@ def test_client_certificates(
     assert "the broker does not accept the client certificate 'CN=stranger' (alert: unknown CA)" in text
 
 
-def test_a_late_alert_behind_a_write_that_fails(wire: Wires, server_context: Contexts) -> None:
+def test_a_late_alert_after_a_failed_write(wire: Wires, server_context: Contexts) -> None:
     """With TLS 1.3 our first request crosses the broker's refusal, and the broker's kernel resets the connection."""
     one = wire(context=server_context(ask="required"))
     assert one.shake() == "done"
@@ -725,7 +725,7 @@ def test_sessions_do_not_outlive_the_credentials_they_were_made_with(
     assert "which is not among the trusted" in refused(wire(face, context))
 
 
-def test_a_closed_client_connects_no_more(wire: Wires) -> None:
+def test_a_closed_client_does_not_connect_again(wire: Wires) -> None:
     face = TlsFace(options())
     face.close()
     face.check()

@@ -16,7 +16,7 @@ def test_nothing_is_all_zeros():
     assert set(window_of([]).values()) == {0}
 
 
-def test_what_is_out_of_range_counts_for_nothing_else():
+def test_a_value_out_of_range_is_not_counted_elsewhere():
     window = window_of([5, -1, LIMIT, LIMIT - 1])
     assert (window["outofrange"], window["cnt"], window["min"], window["max"]) == (2, 2, 5, LIMIT - 1)
 

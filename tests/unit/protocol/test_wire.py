@@ -154,7 +154,7 @@ def test_unknown_tagged_fields_without_end():
     assert error_of("FetchResponse", 16, body).field == "tagged_fields"
 
 
-def test_bytes_behind_a_message_are_left_to_the_caller():
+def test_bytes_after_a_message_are_left_to_the_caller():
     assert codecs.decode("HeartbeatResponse", 4, codecs.sample("HeartbeatResponse", 4) + b"more")[1] == 4
 
 

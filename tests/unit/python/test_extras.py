@@ -31,7 +31,7 @@ def run_without(missing, code, *arguments):
                           capture_output=True, text=True, timeout=60, check=False)
 
 
-def test_a_consumer_and_its_batches_need_nothing():
+def test_a_consumer_and_its_batches_work_without_optional_packages():
     done = run_without(OPTIONAL, f"""
 import kconsumer
 from kconsumer import testing

@@ -29,7 +29,7 @@ def test_what_is_kept():
 
 
 @given(st.text())
-def test_nothing_that_steers_is_left(text: str):
+def test_no_control_character_is_left(text: str):
     for shown in (printable(text), json_text(text)):
         assert not [char for char in shown if unicodedata.category(char) in STEERS]
         assert not [char for char in shown if unicodedata.bidirectional(char) in

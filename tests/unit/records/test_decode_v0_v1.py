@@ -191,7 +191,7 @@ def test_a_bad_wrapper_begins_where_reading_was():
     assert (report["error_offset"], report["error_next_offset"]) == (52, 60)
 
 
-def test_reading_goes_on_past_a_bad_message():
+def test_reading_continues_past_a_bad_message():
     _, report = decode(message(5, 1, None, b"v", crc=7))
     assert report["error_next_offset"] == 6
 

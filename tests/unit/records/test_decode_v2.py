@@ -177,7 +177,7 @@ def test_compacted_and_empty_batches_move_the_position():
     assert report["next_offset"] == 100
 
 
-def test_position_in_the_middle_of_a_batch_is_behind_what_was_delivered():
+def test_position_in_the_middle_of_a_batch_is_after_what_was_delivered():
     job = Job(Pool(), batch([(i, 0, None, b"v", []) for i in range(100)], base_offset=1000), capacity=64)
     assert job.step(1 << 30) == "full"
     assert job.report["next_offset"] == 1064
@@ -283,7 +283,7 @@ def test_offsets_out_of_order_or_beyond_the_batch(deltas):
     assert "offset" in report["detail"]
 
 
-def test_records_before_a_bad_one_are_kept_and_the_position_is_behind_them():
+def test_records_before_a_bad_one_are_kept_and_the_position_is_after_them():
     payload = record(0, 0, None, b"good", []) + varint(100) + record_body(1, 0, None, b"bad", [])
     rows, report = decode(batch(payload=payload, count=2, last_offset_delta=9, base_offset=70))
     assert [r[3] for r in rows] == [b"good"]
@@ -316,7 +316,7 @@ def test_a_header_that_lies(changes, cause, resume):
     assert report["error_next_offset"] == resume
 
 
-def test_reading_goes_on_past_a_corrupt_batch():
+def test_reading_continues_past_a_corrupt_batch():
     good = batch([(0, 0, None, b"x", [])], base_offset=6)
     _, report = decode(batch([(0, 0, None, b"v", [])], base_offset=5, crc=1) + good, fetch_offset=5)
     rows, report = decode(good, fetch_offset=report["error_next_offset"])

@@ -43,7 +43,7 @@ def test_unassigning_what_is_not_assigned_says_which(loop):
     assert loop.consumer._assignment() == []
 
 
-def test_names_with_partition_numbers_in_them_are_told_apart(loop):
+def test_names_with_partition_numbers_in_them_are_distinguished(loop):
     """The key of a partition is its topic and four bytes."""
     names = ["t", "t\x00", "t\x00\x00\x00\x00", "\x01\x00\x00\x00t", "tt"]
     loop.consumer._assign([(name, p, 0, -1) for name in names for p in (0, 1, 0x74747474)], True)
@@ -148,7 +148,7 @@ def test_a_seek_keeps_the_pause(loop):
     assert loop.requests(FETCH) == []
 
 
-def test_a_seek_of_a_stopped_partition_goes_on(loops):
+def test_a_seek_of_a_stopped_partition_continues(loops):
     loop = loops(auto_offset_reset="error")
     loop.assign(("t", 0, INVALID))
     loop.turn(2)
@@ -159,7 +159,7 @@ def test_a_seek_of_a_stopped_partition_goes_on(loops):
     assert loop.offsets() == []  # the error went with the position it was about
 
 
-def test_a_seek_does_not_wait_behind_a_parked_fetch(loop):
+def test_a_seek_does_not_wait_for_a_parked_fetch(loop):
     """The Fetch in flight is given up when it has had the time of a quick answer."""
     loop.assign(("t", 0, 0))
     loop.clock.advance(2)

@@ -162,7 +162,7 @@ def test_a_killed_watchdog_is_reported(tmp_path: Path) -> None:
         (b"\x00\x00\x00\x08\x00", "closed the connection"),
     ],
 )
-def test_a_server_that_is_no_broker(answer: bytes, error: str) -> None:
+def test_a_server_that_is_not_a_kafka_broker(answer: bytes, error: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:

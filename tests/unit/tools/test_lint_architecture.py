@@ -102,7 +102,7 @@ def test_with_gil_is_found(tree: Tree) -> None:
     assert "clock.pyx:13: gil: 'with gil'" in tree.only()
 
 
-def test_with_gil_in_a_face_for_tests_or_off_the_network_thread_is_none_of_our_business(tree: Tree) -> None:
+def test_with_gil_outside_the_network_thread_is_allowed(tree: Tree) -> None:
     head = '"""Owns: x. thread: A. Never: y."""\n'
     for path in ("network/clock_testing.pyx", "consumer/fetch_handler.pyx", "librdkafka/mock.pyx"):
         tree.write(f"src/_core/{path}", head + "def f():\n    with gil:\n        pass\n")

@@ -157,7 +157,7 @@ def test_a_union_of_several_types_is_a_struct_of_them():
     [("long", 5), ("string", "x"), ({"type": "array", "items": "int"}, [1]), (["null", "long"], 5)],
     ids=str,
 )
-def test_rows_that_are_no_records(schema, value):
+def test_rows_that_are_not_records(schema, value):
     assert decoded(Avro(schema), encoded(schema, value)) == ([value], {})
 
 
@@ -670,7 +670,7 @@ def test_many_blocks_of_nothing_are_bounded():
     ],
     ids=str,
 )
-def test_bytes_that_are_no_datum(schema, data, reason):
+def test_bytes_that_are_not_a_datum(schema, data, reason):
     assert decoded(Avro(schema), [data])[1] == {0: reason}
 
 

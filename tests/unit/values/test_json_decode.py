@@ -154,7 +154,7 @@ def test_a_text_field_rejects_what_a_skipped_one_does(text):
     assert list(decoded({"x": "string"}, [text])[1]) == [0]
 
 
-def test_rows_that_are_no_objects():
+def test_rows_that_are_not_objects():
     assert decoded("int64", [b"12", b" -3 ", b"null", b"", b"1 2", b"12x", None])[0] == [
         12,
         -3,

@@ -375,7 +375,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("data", BAD.values(), ids=BAD)
-def test_bytes_that_are_no_message(data):
+def test_bytes_that_are_not_a_message(data):
     cls = one(field("a", 1, "int32"), field("b", 2, "string"))
     good = cls(a=5, b="x").SerializeToString()
     found, bad = decoded(Protobuf(cls), [good, data, good + data, good])

@@ -159,7 +159,7 @@ def test_the_newest_is_asked_for_each_time():
         registry.newest("t")
 
 
-def test_a_client_that_is_none():
+def test_a_client_that_is_not_one_of_a_registry():
     with pytest.raises(TypeError, match="not str"):
         SchemaRegistry("http://localhost:8081")
     with pytest.raises(RegistryError, match="get_schema_by_guid"):

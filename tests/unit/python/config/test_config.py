@@ -364,7 +364,7 @@ def test_durations(text: str, expected: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "P", "PT", "P1DT", "1H", "PT1", "PT-1H", "-PT1H", "P1H", "PT1D", "P1M", "PT1H1H"])
-def test_what_is_no_duration(text: str) -> None:
+def test_an_invalid_duration(text: str) -> None:
     with pytest.raises(ValueError):
         parse_duration_ms(text)
 

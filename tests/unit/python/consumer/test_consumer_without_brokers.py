@@ -83,7 +83,7 @@ def test_iterables_are_taken_where_lists_are(consumer):
     assert consumer.assignment() == [WHERE]
 
 
-def test_offset_stored_is_no_place_to_seek_to():
+def test_offset_stored_cannot_be_sought_to():
     with Consumer({"bootstrap.servers": "127.0.0.1:1"}) as consumer:
         consumer.assign([WHERE])
         stored = TopicPartition("t", 0, kconsumer.OFFSET_STORED)

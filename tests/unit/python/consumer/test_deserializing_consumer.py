@@ -152,7 +152,7 @@ def test_none_passes_through() -> None:
     assert consumer(None, value=StringDeserializer()).poll(0) is None
 
 
-def test_the_key_comes_first_and_both_are_told_where_they_are() -> None:
+def test_the_key_comes_first_and_both_receive_their_position() -> None:
     recorder = Recorder()
     message = consumer(Message(b"k", b"v"), key=recorder, value=recorder).poll()
     headers = [("h", b"1")]

@@ -12,7 +12,7 @@ from kconsumer.groups.patterns import re2_objection
     "^a*?b+?c??d{2}?", "^(?:a|b)", "^(?i)a", "^(?P<name>a)", "^a{", "^a{x}b", "^{,3}", r"^\Q(*\E$", r"^\Q(*",
     r"^\d\w\pL", "^a+b*c?", r"^[\]]x", "^a{1}b{2}", "^é+",
 ])
-def test_nothing_speaks_against(pattern):
+def test_a_pattern_that_re2_accepts_has_no_objection(pattern):
     assert re2_objection(pattern) is None
 
 

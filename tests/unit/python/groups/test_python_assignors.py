@@ -91,7 +91,7 @@ def test_a_cooperative_assignor_leaves_out_what_changes_hands():
     assert outcome(moved, x, both, protocol=cooperative)["y"].partitions == tuple(parts("a1"))
 
 
-def test_what_the_assignor_raises_goes_on():
+def test_an_exception_of_the_assignor_reaches_the_caller():
     class Broken(Given):
         def assign(self, topics, group):
             raise LookupError("mine")
@@ -137,7 +137,7 @@ def test_no_assignors():
 
 
 @pytest.mark.parametrize("given", [Given, type("Wanting", (Given,), {"__init__": lambda self, a, b: None})])
-def test_a_class_that_needs_arguments_is_no_assignor(given):
+def test_a_class_whose_constructor_needs_arguments_is_not_an_assignor(given):
     with pytest.raises(TypeError):
         as_assignor(given)
 

@@ -175,7 +175,7 @@ def test_a_life_beyond_all_clocks_is_a_long_life(expires_in: float, given: queue
     assert life_ms == 100 * 365 * 86400 * 1000
 
 
-def test_what_nobody_thought_of_is_told_and_tried_again(
+def test_an_unexpected_error_is_reported_and_retried(
     given: queue.Queue[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = oidc._token_in
@@ -364,13 +364,13 @@ def test_urls_have_one_form(text: str, read: str) -> None:
     "https://idp\\@evil/", "https://idp/#x", "https://idp:0/", "https://idp:99999/", "https://[x/", "https://ïdp/",
     "https://i%64p/", "java\nscript:x", "https://idp:x/",
 ])  # fmt: skip
-def test_what_is_no_such_url(text: str) -> None:
+def test_an_invalid_url(text: str) -> None:
     with pytest.raises(ValueError) as wrong:
         read_http_url(text)
     assert "hunter2" not in str(wrong.value)
 
 
-def test_the_query_of_a_url_is_not_told(given: queue.Queue[tuple[str, int]]) -> None:
+def test_the_query_of_a_url_is_not_shown(given: queue.Queue[tuple[str, int]]) -> None:
     errors: list[KafkaError] = []
     with provider(response(500, b"")) as one, kconsumer.Consumer({
             **configuration(f"http://127.0.0.1:{one.port}/token?key=hunter3"), "error_cb": errors.append}) as consumer:
@@ -385,7 +385,7 @@ def masked(said: str, tokens: oidc.OidcTokens) -> str:
     return oidc._in_one_line(tokens._without_secret(problem))
 
 
-def test_no_part_of_the_secret_is_told_wherever_it_stands() -> None:
+def test_no_part_of_the_secret_is_shown_wherever_it_stands() -> None:
     """The message is cut off; the secret must be removed before."""
     alphabet = random.Random(1).sample(string.ascii_letters + string.digits, 40)
     secret = "".join(alphabet)
