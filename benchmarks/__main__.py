@@ -152,7 +152,7 @@ def main() -> int:
     result: dict[str, Any] = {
         "began": time.strftime("%Y-%m-%d %H:%M:%S %z"), "machine": report.machine(), "quick": given.quick,
         "compressibility": topics.compressibility(topics.values(100)), "topics": {}, "samples": [], "failed": {},
-        "skipped": {}, "latency": [], "latency_on_loop": [], "idle": [], "handshakes": [],
+        "skipped": {}, "latency": [], "latency_on_loop": [], "idle": [], "idle_on_loop": [], "handshakes": [],
     }
     try:
         if set(given.sections) - {"tls"}:

@@ -177,6 +177,9 @@ def goals(result: dict[str, Any]) -> list[dict[str, Any]]:
     late = [s["details"]["late_p99_ms"] for s in samples if "late_p99_ms" in s["details"]]
     if late:
         add("aio for: a ticker beside it, p99 late in ms", 5.0, statistics.median(late), False)
+    for entry in result["idle_on_loop"]:
+        add(f"{entry['consumers']:,} idle consumers on a loop: % of a core in its thread", 2.0, entry["loop_percent"],
+            False)
     for partitions, most in _IDLE:
         for entry in result["idle"]:
             if entry["library"] == "kconsumer" and entry["partitions"] == partitions:
@@ -201,6 +204,7 @@ def markdown(result: dict[str, Any]) -> str:
     lines += _latency_table(result["latency"], "Latency, produce to poll, 500 records/s")
     lines += _latency_table(result["latency_on_loop"], "Latency on an event loop, produce to await, 500 records/s")
     lines += _ticker_table(result["samples"]) + _idle_table(result["idle"])
+    lines += _crowd_table(result["idle_on_loop"])
     lines += _handshake_table(result["handshakes"])
     if found := goals(result):
         lines += _goal_table(found)
@@ -255,6 +259,16 @@ def _idle_table(entries: list[dict[str, Any]]) -> list[str]:
     lines += [f"| {e['library']} | {e['partitions']:,} | {e['cpu_percent']:.3f} | {e['peak_rss_bytes'] / 1e6:.0f} |"
               for e in entries]
     return lines
+
+
+def _crowd_table(entries: list[dict[str, Any]]) -> list[str]:
+    if not entries:
+        return []
+    lines = ["", "### Idle consumers on one event loop", "",
+             "| consumers | % of a core, the loop's thread | % of a core, all threads | peak RSS, MB |",
+             "| --- | --- | --- | --- |"]
+    return lines + [f"| {e['consumers']:,} | {e['loop_percent']:.2f} | {e['cpu_percent']:.1f} | "
+                    f"{e['peak_rss_bytes'] / 1e6:.0f} |" for e in entries]
 
 
 def _handshake_table(entries: list[dict[str, Any]]) -> list[str]:

@@ -6,18 +6,20 @@ seconds are those of the measuring process and everything it has started, withou
 
 Threads: the main one; Spark and the broker are processes. Never: fails because a figure is low.
 
-Each part leaves its samples in build/bench/ingest/, and the report is made of what is there.
+Each part runs in a separate process, since a JVM keeps the jars and the settings that it was started with. It leaves
+its samples in build/bench/ingest/, and the report is made of what is there.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -28,7 +30,7 @@ import duckdb
 from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.report import machine
-from benchmarks.spark import ingest_report, typed
+from benchmarks.spark import commits, ingest_report, typed
 from benchmarks.spark.flights import AVRO, PARTITIONS, PREFIX, SCHEMA, VALUES, WRITING, json_values
 from benchmarks.spark.ingest_report import LOCAL, OWN, SPARK
 from benchmarks.spark.reads import STANDALONE
@@ -37,7 +39,7 @@ from kconsumer.ingest import Ingestion, IngestOptions, LocalRunner
 from kconsumer.ingest.runners.spark import SparkRunner
 from kconsumer.testing import KafkaCluster
 from tests.spark.connector import connector_jars
-from tests.spark.format_jars import avro_jar, delta_jars
+from tests.spark.format_jars import DELTA_SETTINGS, avro_jar, delta_jars
 from tests.spark.session import session
 from tests.spark.standalone import Standalone
 
@@ -136,12 +138,12 @@ class Bench:
     def __init__(self, where: str, delta: bool, scratch: Path) -> None:
         self.scratch = scratch
         self._standalone = Standalone(scratch) if where == STANDALONE else None
-        settings = {"spark_jars": ",".join(map(str, [*connector_jars(), avro_jar(), *delta_jars()])),
-                    "spark_sql_extensions": "io.delta.sql.DeltaSparkSessionExtension"} if delta else {}
+        conf = {"spark.jars": ",".join(map(str, [*connector_jars(), avro_jar(), *delta_jars()])),
+                **DELTA_SETTINGS} if delta else {}
         self.spark = session(
-            "kconsumer benchmark", self._standalone.__enter__().master if self._standalone else where,
+            "kconsumer benchmark", self._standalone.__enter__().master if self._standalone else where, conf,
             spark_driver_memory="2g", spark_executor_memory="900m", spark_log_level="ERROR",
-            spark_sql_streaming_numRecentProgressUpdates="1000", **settings)
+            spark_sql_streaming_numRecentProgressUpdates="1000")
         self.local = LocalRunner(2)
         self.ways: dict[str, Callable[[Job], list[float]]] = {
             OWN: lambda job: spark_pipeline(self.spark, job),
@@ -177,13 +179,13 @@ def bench(where: str = "local[2]", delta: bool = False) -> Iterator[Bench]:
             made.close()
 
 
-def in_turns(made: Bench, rounds: int, run: Callable[[str], dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """way → its rounds, after one that warms up.
+def in_turns(ways: Iterable[str], rounds: int, run: Callable[[str], dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """way → its rounds, after one that warms up; without rounds, the one.
 
     Raises:
         SystemExit: two tables have different rows.
     """
-    samples: dict[str, list[dict[str, Any]]] = {name: [] for name in made.ways}
+    samples: dict[str, list[dict[str, Any]]] = {name: [] for name in ways}
     for number in range(rounds + 1):
         for way, kept in samples.items():
             sample = run(way)
@@ -202,7 +204,7 @@ def compare(case: Case, records: int, rounds: int) -> dict[str, Any]:
     with KafkaCluster(1, quick_start=False) as cluster, bench(case.where, case.table == "delta") as made:
         cluster.create_topic("flights", PARTITIONS)
         cluster.produce("flights", VALUES[case.value](records), WRITING)
-        samples = in_turns(made, rounds, lambda way: made.run(way, cluster.bootstrap_servers, ("flights",), case))
+        samples = in_turns(made.ways, rounds, lambda way: made.run(way, cluster.bootstrap_servers, ("flights",), case))
         peaks = worker_peaks()
     about = f"{records:,} {case.value} records into {case.table}, {case.codec}"
     return {"about": about + (", a partition for each of 10 days" if case.days else "") + f", {case.where}",
@@ -215,13 +217,16 @@ def triggers(rows: int, count: int, rounds: int) -> dict[str, Any]:
     with KafkaCluster(1, quick_start=False) as cluster, bench() as made:
         cluster.create_topic("flights", partitions)
         cluster.produce("flights", json_values(rows * count, partitions), WRITING)
-        samples = in_turns(made, rounds, lambda way: made.run(
+        samples = in_turns(made.ways, rounds, lambda way: made.run(
             way, cluster.bootstrap_servers, ("flights",), Case(), rows))
     return {"about": f"{count} triggers of {rows:,} rows", "records": rows, "samples": samples}
 
 
-def partitions(count: int) -> dict[str, Any]:
-    """One record in each of many partitions, in one trigger."""
+def partitions(count: int, ways: tuple[str, ...], rounds: int) -> dict[str, Any]:
+    """One record in each of many partitions, in one trigger.
+
+    Spark's own pipeline writes a file for each partition, and takes minutes for a thousand of them.
+    """
     # Small indexes: otherwise a broker reserves 20 MiB for each partition.
     with KafkaCluster(1, config={"log.index.size.max.bytes": 65_536}, heap="1500m", quick_start=False) as cluster, \
             bench() as made:
@@ -229,7 +234,7 @@ def partitions(count: int) -> dict[str, Any]:
         for name in names:
             cluster.create_topic(name, count // TOPICS)
             cluster.produce(name, json_values(count // TOPICS, count // TOPICS), WRITING)
-        samples = in_turns(made, 1, lambda way: made.run(way, cluster.bootstrap_servers, names, Case()))
+        samples = in_turns(ways, rounds, lambda way: made.run(way, cluster.bootstrap_servers, names, Case()))
     return {"about": f"a record in each of {count:,} partitions", "records": count, "samples": samples}
 
 
@@ -240,11 +245,20 @@ def parts(records: int, rounds: int) -> dict[str, Callable[[], dict[str, Any]]]:
         "trigger-1": lambda: triggers(1, 25, rounds),
         "trigger-1000": lambda: triggers(1_000, 25, rounds),
         "trigger-1000000": lambda: triggers(small, 2, rounds),
-        "partitions-1000": lambda: partitions(1_000),
-        "partitions-10000": lambda: partitions(10_000),
+        "partitions-1000": lambda: partitions(1_000, (OWN, SPARK, LOCAL), 0),
+        "partitions-10000": lambda: partitions(10_000, (SPARK, LOCAL), 1),
+        "commits": lambda: commits.measure(rounds),
         "typed-json": lambda: typed.measure("json", records, rounds),
         "typed-avro": lambda: typed.measure("avro", records, rounds),
     }
+
+
+def measure(name: str, records: int, rounds: int) -> None:
+    """Measure one part and keep its samples."""
+    began = time.monotonic()
+    found = parts(records, rounds)[name]()
+    ingest_report.keep(name, {"machine": machine(), "began": time.strftime("%Y-%m-%d"), **found})
+    print(f"{name}: {time.monotonic() - began:.0f} s", flush=True)
 
 
 def main() -> None:
@@ -260,11 +274,13 @@ def main() -> None:
     given = parser.parse_args()
     if unknown := set(given.parts) - set(known):
         parser.error(f"there is no part {', '.join(sorted(unknown))}")
+    spawn = multiprocessing.get_context("spawn")
     for name in () if given.report else given.parts or known:
-        began = time.monotonic()
-        found = parts(given.records, given.rounds)[name]()
-        ingest_report.keep(name, {"machine": machine(), "began": time.strftime("%Y-%m-%d"), **found})
-        print(f"{name}: {time.monotonic() - began:.0f} s", flush=True)
+        part = spawn.Process(target=measure, args=(name, given.records, given.rounds), name=name)
+        part.start()
+        part.join()
+        if part.exitcode:
+            raise SystemExit(f"benchmark: {name} ended with {part.exitcode}")
     print(ingest_report.write(known, given.publish))
 
 

@@ -74,6 +74,16 @@ def _partitions_table(part: dict[str, Any]) -> list[str]:
     return lines
 
 
+def _commits_table(part: dict[str, Any]) -> list[str]:
+    lines = ["", "| table | a commit, ms | log of a commit, kB | opening the table, ms | memory of the process, MiB |",
+             "| --- | --- | --- | --- | --- |"]
+    for form, kept in part["samples"].items():
+        shown = [Spread.of(sample[name] * by for sample in kept).show(".0f")
+                 for name, by in (("seconds", 1000), ("log_bytes", 0.001), ("open", 1000), ("resident", 1 / _MIB))]
+        lines.append(f"| {form} | {' | '.join(shown)} |")
+    return lines
+
+
 def goals(parts: Parts) -> list[str]:
     """Return the targets that the stored samples can judge."""
     lines = []
@@ -106,7 +116,8 @@ def markdown(parts: Parts) -> str:
     for name, part in parts.items():
         lines += ["", f"### {name}: {part['about']}"]
         lines += _triggers_table(part) if name.startswith("trigger-") else \
-            _partitions_table(part) if name.startswith("partitions-") else _rates_table(part)
+            _partitions_table(part) if name.startswith("partitions-") else \
+            _commits_table(part) if name == "commits" else _rates_table(part)
     return "\n".join([*lines, *goals(parts)]) + "\n"
 
 
