@@ -459,8 +459,7 @@ cdef class GroupCore(ConsumerCore):
 
     def _check_group(self):
         if not self.config.has_group:
-            raise exception_for(<int>ERR_STATE, "group.id is not set: without a consumer group there is nothing to "
-                                "subscribe with, and nothing to commit to")
+            raise exception_for(<int>ERR_STATE, "group.id is not set: set it to subscribe or commit, or use assign()")
 
     # ---- offsets
 

@@ -1,6 +1,6 @@
 // Owns: ApplicationEvent and its kinds: the application's requests to the network thread.
-// Threads: made on A, served on N; shared: the reference count, `done` and what complete() publishes before it.
-// Never: completed twice (complete() returns false then), waited on without its own descriptor.
+// Threads: created on A, served on N. Shared: the reference count, `done`, and the fields that complete() publishes
+// before it. Never: completed twice (the second complete() returns false), waited on without its own descriptor.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -42,7 +42,7 @@ struct ApplicationEvent {
   }
   bool done() const { return done_.load(std::memory_order_acquire); }
   int fd() const { return own_ ? own_->fd() : -1; }
-  // Its end signals a descriptor that others use too and that outlives N. thread: A, before the event is posted.
+  // The end of the event signals a shared descriptor, which outlives N. thread: A, before the event is posted.
   void signal_to(WakeupFd* shared) {
     own_.reset();
     end_ = shared;
@@ -60,7 +60,7 @@ struct ApplicationEvent {
   std::atomic<int32_t> refs_{1};
   std::atomic<bool> done_{false};
   std::unique_ptr<WakeupFd> own_;
-  WakeupFd* end_;                       // what complete() signals; null: no thread waits
+  WakeupFd* end_;                       // the descriptor that complete() signals; null: no thread waits
 };
 
 // ListOffsets of the application: offsets_for_times, get_watermark_offsets.
@@ -80,15 +80,15 @@ struct OffsetQuery {
 struct ListOffsetsEvent : ApplicationEvent {
   std::vector<OffsetQuery> queries;
   bool read_committed = false;
-  int64_t asked_ms = -1;                // N: since when; older metadata does not answer it
-  std::string unsupported;              // result: which broker is too old for a query, and why; empty: none
+  int64_t asked_ms = -1;                // N: the start of the query; metadata older than this does not answer it
+  std::string unsupported;              // result: the broker that is too old for a query, and the reason; empty: none
   explicit ListOffsetsEvent(int64_t deadline) : ApplicationEvent(EVENT_LIST_OFFSETS, deadline, true) {}
 };
 
 struct TopicMetadataEvent : ApplicationEvent {
   bool all_topics = true;
   std::vector<std::string> topics;
-  // result: the response as it came, which has been checked
+  // result: the response of the broker, already checked
   Response response;
   std::string orig_broker_name;
   explicit TopicMetadataEvent(int64_t deadline) : ApplicationEvent(EVENT_TOPIC_METADATA, deadline, true) {}
@@ -104,16 +104,16 @@ struct TopicMetadataEvent : ApplicationEvent {
 // subscribe(): replaces the subscription. `epoch` counts subscribe and unsubscribe calls; rebalance events carry it back.
 struct SubscribeEvent : ApplicationEvent {
   std::vector<std::string> topics;
-  std::vector<std::string> patterns;    // as given, with their leading ^
+  std::vector<std::string> patterns;    // as the application gave them, with their leading ^
   uint64_t epoch = 0;
   SubscribeEvent() : ApplicationEvent(EVENT_SUBSCRIBE) {}
 };
 
-// unsubscribe(), and the group's part of close(): on_revoke has run; commit, leave, end. Completes when that is done.
+// unsubscribe(), and the group part of close(). on_revoke has run. Completes after the commit and the leave.
 struct LeaveGroupEvent : ApplicationEvent {
-  std::vector<PartitionOffset> offsets;  // to be committed first; empty: nothing
+  std::vector<PartitionOffset> offsets;  // commit these first; empty: nothing to commit
   uint64_t epoch = 0;
-  bool closing = false;                  // a static member stays in the group then (classic), or leaves for a while (-2)
+  bool closing = false;  // a static member then stays in the group (classic) or leaves temporarily (epoch -2)
   explicit LeaveGroupEvent(int64_t deadline) : ApplicationEvent(EVENT_LEAVE_GROUP, deadline, true) {}
 };
 
@@ -121,30 +121,30 @@ struct LeaveGroupEvent : ApplicationEvent {
 struct AckRebalanceEvent : ApplicationEvent {
   RebalanceKind kind;
   uint64_t rebalance_id = 0;
-  std::vector<PartitionOffset> offsets;      // REVOKE: what stood to be committed of the revoked (auto-commit)
-  std::vector<TopicPartition> assignment;    // ASSIGN: what the application now has of the group's partitions
+  std::vector<PartitionOffset> offsets;      // REVOKE: the offsets to commit of the revoked partitions (auto-commit)
+  std::vector<TopicPartition> assignment;    // ASSIGN: the partitions of the group that the application now owns
   explicit AckRebalanceEvent(RebalanceKind k) : ApplicationEvent(EVENT_ACK_REBALANCE), kind(k) {}
 };
 
-// What the application's assignors say to an AssignorCall.
+// The result of an AssignorCall, from the assignors of the application.
 struct AssignorAnswerEvent : ApplicationEvent {
   const uint64_t id;
-  bool failed = true;                        // it raised, and the application knows
-  std::vector<MemberAssignment> assignments;  // assign(): of every member
-  std::vector<AssignorData> user_data;        // user data: of every assignor of the application's
+  bool failed = true;                        // the assignor raised; the application has already reported it
+  std::vector<MemberAssignment> assignments;  // assign(): one for each member
+  std::vector<AssignorData> user_data;        // user data: one for each assignor of the application
   explicit AssignorAnswerEvent(uint64_t i) : ApplicationEvent(EVENT_ASSIGNOR_ANSWER), id(i) {}
 };
 
 struct CommitEvent : ApplicationEvent {
-  std::vector<PartitionOffset> offsets;  // result: `error` of each
-  bool sync = false;                     // a caller waits: retried until the deadline
-  bool notify = false;                   // BACKGROUND_COMMIT when it has ended (on_commit)
-  bool automatic = false;                // the interval's or a rebalance's
+  std::vector<PartitionOffset> offsets;  // result: the `error` of each
+  bool sync = false;                     // a caller waits: retry until the deadline
+  bool notify = false;                   // post BACKGROUND_COMMIT when the commit has ended (on_commit)
+  bool automatic = false;                // a commit of the interval or of a rebalance
   CommitEvent(int64_t deadline, bool waits) : ApplicationEvent(EVENT_COMMIT, deadline, waits), sync(waits) {}
 };
 
 struct FetchCommittedEvent : ApplicationEvent {
-  std::vector<PartitionOffset> partitions;   // result: offset, leader_epoch, metadata, error of each
+  std::vector<PartitionOffset> partitions;   // result: offset, leader_epoch, metadata and error of each
   explicit FetchCommittedEvent(int64_t deadline) : ApplicationEvent(EVENT_FETCH_COMMITTED, deadline, true) {}
 };
 

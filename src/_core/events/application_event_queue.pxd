@@ -1,4 +1,4 @@
-# The application's events on their way to the network thread. thread: add A, drain N; shared: lock.
+# Events from the application to the network thread. thread: add A, drain N; shared: lock.
 from kconsumer._core.base.cpp cimport atomic, deque, int64_t
 from kconsumer._core.base.counted_mutex cimport CountedMutex
 from kconsumer._core.events.application_event cimport ApplicationEvent
@@ -9,7 +9,7 @@ cdef class ApplicationEventQueue:
     cdef CountedMutex lock                 # shared: lock
     cdef deque[ApplicationEvent*] events   # shared: lock
     cdef bint closed                       # shared: lock
-    cdef atomic[int64_t] added             # shared: atomic (written under lock: events so far)
+    cdef atomic[int64_t] added             # shared: atomic (written under lock: number of events added)
     cdef Network network                   # thread: any (only wakeup() is called)
 
     cdef bint add(self, ApplicationEvent* event) noexcept nogil

@@ -1,7 +1,7 @@
-"""Owns: ApplicationEventQueue, application → network thread.
+"""Owns: ApplicationEventQueue, the queue from the application to the network thread.
 
-Threads: add on any application thread, drain on N; shared: lock. Never: waits, holds the lock across anything but a
-push or a swap. The network is woken once per idle → ready edge.
+Threads: add on any application thread, drain on N; shared: lock. Never: waits, holds the lock for anything except a
+push or a swap. The queue wakes the network once per change from idle to ready.
 """
 cimport cython
 
@@ -18,7 +18,10 @@ cdef class ApplicationEventQueue:
         self.close()
 
     cdef bint add(self, ApplicationEvent* event) noexcept nogil:
-        """Takes over one reference. False (the reference dropped, the event failed) when N has ended."""
+        """Add an event; takes over one reference.
+
+        Returns False when N has ended: the event then fails, and its reference is dropped.
+        """
         cdef bint was_empty
         self.lock.lock()
         if self.closed:
@@ -40,7 +43,7 @@ cdef class ApplicationEventQueue:
         self.lock.unlock()
 
     cdef void close(self) noexcept nogil:
-        """N has ended: what is queued, and what comes from now on, fails with ERR_DESTROY."""
+        """End the queue: queued and later events fail with ERR_DESTROY."""
         cdef deque[ApplicationEvent*] left
         cdef ApplicationEvent* event
         self.lock.lock()

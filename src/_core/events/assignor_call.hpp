@@ -1,6 +1,6 @@
-// Owns: AssignorCall, a question of the network thread to the application's own assignors, and the data of a group
-// assignment: the members as they joined, the topics as metadata knows them, the partitions of a member.
-// Threads: any (values; a call is made on N, read on A). Never: decides anything, knows bytes (consumer_protocol.hpp).
+// Owns: AssignorCall, a question of the network thread to the assignors of the application, and the data of a group
+// assignment: the members with their subscriptions, the topics from the metadata, the partitions of a member.
+// Threads: any (values; N makes a call, A reads it). Never: decides anything, knows bytes (consumer_protocol.hpp does).
 #pragma once
 #include <cstdint>
 #include <string>
@@ -15,14 +15,14 @@ struct TopicPartitions {
   std::vector<int32_t> partitions;
 };
 
-// A member as its JoinGroup said it is. Everything but member_id and group_instance_id is what its subscription
-// carries, unchecked: partitions may not exist, topics may come twice, two members may claim the same partition.
+// A member as described in its JoinGroup. All fields except member_id and group_instance_id come unchecked from its
+// subscription: partitions may not exist, topics may repeat, two members may claim the same partition.
 struct GroupMember {
   std::string member_id;
   NullableString group_instance_id;
   std::vector<std::string> topics;
   std::vector<TopicPartitions> owned;
-  int32_t generation = -1;  // in which it owned them; -1: none
+  int32_t generation = -1;  // the generation in which the member owned them; -1: none
   std::string rack;         // empty: none
   NullableString user_data;
 };
@@ -30,8 +30,9 @@ struct GroupMember {
 struct TopicInput {
   std::string topic;
   int32_t partition_count = 0;
-  // Per partition the racks of its replicas, offline ones included, without replicas that have no rack. May be shorter
-  // than the number of partitions, or empty: the racks of the rest are not known.
+  // For each partition, the racks of its replicas, including offline ones and without replicas that have no rack. May
+  // be
+  // shorter than the number of partitions, or empty: the racks of the other partitions are unknown.
   std::vector<std::vector<std::string>> replica_racks;
 };
 
@@ -41,18 +42,18 @@ struct MemberAssignment {
   NullableString user_data;
 };
 
-// What an assignor says along with a subscription.
+// The user data of one assignor, sent with a subscription.
 struct AssignorData {
   std::string assignor;
   NullableString user_data;
 };
 
 struct AssignorCall {
-  uint64_t id = 0;                      // its AssignorAnswerEvent carries it back
-  std::string assignor;                 // whose assign() is called; empty: user data is wanted of all of them
+  uint64_t id = 0;                      // AssignorAnswerEvent returns it
+  std::string assignor;  // call assign() of this assignor; empty: the call asks all assignors for user data
   std::vector<GroupMember> members;     // assign()
   std::vector<TopicInput> topics;       // assign()
-  std::vector<std::string> subscribed;  // user data: what this member is about to subscribe
+  std::vector<std::string> subscribed;  // user data: the topics that this member will subscribe to
 };
 
 }  // namespace kc

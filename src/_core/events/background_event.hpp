@@ -1,4 +1,4 @@
-// Owns: BackgroundEvent, the network thread's news to the application besides records, and their queue.
+// Owns: BackgroundEvent, everything except records that the network thread reports to the application, and the queue.
 // Threads: add N, take A; shared: the queue's mutex and the `attention` word. Never: carries a Python object.
 #pragma once
 #include <atomic>
@@ -19,22 +19,22 @@
 namespace kc {
 
 enum BackgroundEventType : int32_t {
-  BACKGROUND_ERROR,     // error_cb; fatal ones also reach poll()
+  BACKGROUND_ERROR,     // error_cb; poll() returns fatal ones too
   BACKGROUND_THROTTLE,  // throttle_cb
   BACKGROUND_STATS,     // stats_cb
   BACKGROUND_COMMIT,    // on_commit
-  BACKGROUND_ASSIGNOR,  // call an assignor of the application; answered by an AssignorAnswerEvent
+  BACKGROUND_ASSIGNOR,  // call an assignor of the application; AssignorAnswerEvent carries the result
   BACKGROUND_TOKEN,     // call oauth_cb
 };
 
 // Commits of the application without a waiting caller, superseded by a newer commit of the same partitions before they
 // were sent. on_commit is called for each with the result of the newer one. N fills it; A reads it once it is published.
 struct MergedCommits {
-  std::vector<int64_t> offsets;         // partition by partition as in the newer commit; the oldest commit first
+  std::vector<int64_t> offsets;         // in the partition order of the newer commit; the oldest commit first
   std::vector<int32_t> leader_epochs;
-  uint64_t beyond = 0;                  // commits whose own offsets were not kept: reported with those of the newer one
+  uint64_t beyond = 0;  // commits whose offsets were not kept: they are reported with the offsets of the newer commit
   size_t told = 0;                      // A: how many commits on_commit was called for
-  int64_t deadline_ms = INT64_MAX;      // N: of the oldest
+  int64_t deadline_ms = INT64_MAX;      // N: the deadline of the oldest commit
 };
 
 struct BackgroundEvent {
@@ -44,10 +44,10 @@ struct BackgroundEvent {
   std::string text;       // STATS: the JSON; THROTTLE: broker name
   int32_t broker_id = -1;
   int64_t number = 0;     // THROTTLE: ms
-  std::vector<PartitionOffset> offsets;  // COMMIT: with the error of each
+  std::vector<PartitionOffset> offsets;  // COMMIT: each with its error
   std::shared_ptr<MergedCommits> merged;  // COMMIT: older commits with the same result; null: none
   bool only_merged = false;               // COMMIT: the newer commit itself has not ended
-  // COMMIT: how many commits this is the result of, and what each of them named, the oldest first.
+  // COMMIT: the number of commits with this result, and the offsets of each, the oldest first.
   size_t commits() const { return merged_commits() + (only_merged ? 0 : 1); }
   std::vector<PartitionOffset> commit(size_t index) const {
     std::vector<PartitionOffset> named = offsets;
@@ -68,15 +68,15 @@ struct BackgroundEvent {
   }
 };
 
-// Why an exclusive call must leave its fast path. One word, read once per poll().
+// Why an exclusive call must leave its fast path. One word; poll() reads it once per call.
 enum Attention : uint32_t {
-  ATTENTION_CONTROL = 1,     // assignment, position or pause changed: re-validate what is in hand
-  ATTENTION_EVENTS = 2,      // background events or log lines wait
-  ATTENTION_WAKEUP = 4,      // wakeup() was called and has not been raised yet
+  ATTENTION_CONTROL = 1,     // assignment, position or pause changed: check the buffered records again
+  ATTENTION_EVENTS = 2,      // background events or log lines are in the queue
+  ATTENTION_WAKEUP = 4,      // wakeup() was called, and no call has raised it yet
   ATTENTION_CLOSED = 8,
   ATTENTION_FATAL = 16,      // a fatal error is set
-  ATTENTION_REBALANCE = 32,  // rebalance events wait; only an exclusive call takes them
-  ATTENTION_COMMIT = 64,     // the interval's commit is due: of what was returned before this entry
+  ATTENTION_REBALANCE = 32,  // rebalance events are in the queue; only an exclusive call takes them
+  ATTENTION_COMMIT = 64,     // the interval's commit is due, for records returned before this call
 };
 
 class AttentionWord {
@@ -97,15 +97,15 @@ class BackgroundEventQueue {
   AttentionWord attention;
   LogQueue log;
   WakeupFd wakeup;                       // readable: records, events or a wakeup() for the exclusive call
-  std::atomic<bool> waiting{false};      // an exclusive call is about to wait or waits on `wakeup`
-  WakeupFd events_ready;                 // readable while events wait: for the other waits, which serve them too
+  std::atomic<bool> waiting{false};      // an exclusive call waits on `wakeup` or will wait now
+  WakeupFd events_ready;  // readable while the queue has events: for all other waits, which also serve events
   std::atomic<int64_t> dropped{0};
   std::atomic<int64_t> wakes{0};         // writes to `wakeup`
 
   void add(BackgroundEvent e) {
     {
       std::lock_guard<CountedMutex> hold(mutex_);
-      // A group waits for its assignor, and every connection for a token.
+      // Never drop these: a group waits for its assignor, and every connection waits for a token.
       if (events_.size() >= kMax && e.type != BACKGROUND_ASSIGNOR && e.type != BACKGROUND_TOKEN) {
         dropped.fetch_add(1, std::memory_order_relaxed);
         return;
@@ -114,7 +114,7 @@ class BackgroundEventQueue {
     }
     announce();
   }
-  // Back to the front, for the next call: a callback raised and something of the event is left.
+  // Put the event back at the front for the next call: a callback raised before the event was finished.
   void put_back(BackgroundEvent e) {
     std::lock_guard<CountedMutex> hold(mutex_);
     events_.push_front(std::move(e));
@@ -145,13 +145,13 @@ class BackgroundEventQueue {
     std::lock_guard<CountedMutex> hold(mutex_);
     return events_.size();
   }
-  // Events or log lines are there.
+  // The queue has events or log lines.
   void announce() {
     attention.set(ATTENTION_EVENTS);
     events_ready.signal();
     wake();
   }
-  // Ends the wait of the exclusive call, if it waits: one write per idle → ready edge.
+  // Ends the wait of the exclusive call, if it waits: one write per change from idle to ready.
   void wake() {
     if (waiting.load(std::memory_order_seq_cst) && waiting.exchange(false)) signal();
   }

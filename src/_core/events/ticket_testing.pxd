@@ -1,4 +1,4 @@
-# Ticket: a completable event on its way, as tests hold it. thread: the test's own.
+# Ticket: a completable event that a test holds. thread: the test's thread.
 from kconsumer._core.base.cpp cimport string
 from kconsumer._core.events.application_event cimport ApplicationEvent
 

@@ -1,11 +1,11 @@
-"""Owns: Ticket, a completable event on its way, as tests hold it.
+"""Owns: Ticket, a completable event that a test holds.
 
-Threads: the test's own. Never: part of a consumer.
+Threads: the test's thread. Never: part of a consumer.
 """
 
 
 cdef class Ticket:
-    """A completable event on its way."""
+    """Hold a completable event."""
 
     def __dealloc__(self):
         if self.event != NULL:
@@ -17,7 +17,7 @@ cdef class Ticket:
 
     @property
     def code(self):
-        """How it ended (0: well); None while it has not."""
+        """The error code (0: success); None until the event ends."""
         return self.event.status.code if self.event.done() else None
 
     @property

@@ -1,4 +1,4 @@
-// Owns: TopicPartition and PartitionOffset, a partition by name, and what is committed or asked of one.
+// Owns: TopicPartition, a partition by name, and PartitionOffset, an offset to commit or a fetched committed offset.
 // Threads: any (values). Never: refers to an assignment; PartitionState does.
 #pragma once
 #include <algorithm>
@@ -26,7 +26,7 @@ struct PartitionOffset {
   int64_t offset = -1001;        // OFFSET_INVALID
   int32_t leader_epoch = -1;
   std::string metadata;
-  int32_t error = 0;        // result: Kafka's or a local code
+  int32_t error = 0;        // result: a code of Kafka or a local code
 };
 
 inline void sort_partitions(std::vector<TopicPartition>& p) { std::sort(p.begin(), p.end()); }
@@ -35,7 +35,7 @@ inline bool holds_partition(const std::vector<TopicPartition>& sorted, const std
   return std::binary_search(sorted.begin(), sorted.end(), TopicPartition(topic, partition));
 }
 
-// What is in `from` and not in `without`; both sorted.
+// The partitions of `from` that are not in `without`; both are sorted.
 inline std::vector<TopicPartition> partitions_without(const std::vector<TopicPartition>& from,
                                                       const std::vector<TopicPartition>& without) {
   std::vector<TopicPartition> left;

@@ -23,6 +23,7 @@ from kconsumer._core.base.error_codes cimport (
 from kconsumer._core.base.log cimport DBG_CGRP
 from kconsumer._core.base.status cimport ERR_UNSUPPORTED_FEATURE
 from kconsumer._core.events.background_event cimport BACKGROUND_ERROR, BackgroundEvent
+from kconsumer._core.managers.broker_reason cimport coordinator_reason
 from kconsumer._core.network.request cimport (
     ANY_NODE,
     CHANNEL_CONTROL,
@@ -125,17 +126,15 @@ cdef class CoordinatorRequestManager(RequestManager):
 
     cdef void _take(self, FindCoordinatorResponse_Coordinator& found, int64_t now_ms) noexcept nogil:
         cdef NodeAddress address
-        cdef string detail
+        cdef string said
         if found.error_code != 0 or found.node_id < 0:
             self.state.on_failure(now_ms, dereference(self.backoff), self.jitter)
             self.background.log.write(7, DBG_CGRP, b"COORDINATOR", b"group %s: no coordinator: error %d",
                                       self.config.group_id.c_str(), <int>found.error_code)
             if found.error_code != 0 and not is_retriable(found.error_code):
-                detail = string(b"group ")
-                detail.append(self.config.group_id).append(b" has no coordinator")
-                if not found.error_message.is_null and not found.error_message.value.empty():
-                    detail.append(b": ").append(found.error_message.value)
-                self._fail(Status(found.error_code, detail))
+                if not found.error_message.is_null:
+                    said = found.error_message.value
+                self._fail(Status(found.error_code, coordinator_reason(found.error_code, self.config.group_id, said)))
             return
         if not self.cluster.has_broker(found.node_id):
             # Newer than the broker list that metadata told.

@@ -36,6 +36,7 @@ from kconsumer._core.base.error_codes cimport (
 )
 from kconsumer._core.base.log cimport DBG_FETCH
 from kconsumer._core.base.status cimport Status
+from kconsumer._core.managers.broker_reason cimport fetch_reason
 from kconsumer._core.network.request cimport NodeAddress
 from kconsumer._core.state.metadata cimport PartitionEntry, Replicas
 from kconsumer._core.state.partition_state cimport FETCH_ACTIVE, FETCH_AWAIT_VALIDATION, FETCH_STOPPED, BadBatch
@@ -157,7 +158,7 @@ cdef class FetchErrors:
             p.last_error = code
             status.code = code
             status.detail = p.name()
-            status.detail.append(b": the broker refuses the fetch")
+            status.detail.append(b": ").append(fetch_reason(code, p.topic))
             self.positions.report(p, status, offset)
 
     cdef void _delay(self, PartitionState* p, int64_t now_ms) noexcept nogil:

@@ -13,8 +13,7 @@ from cython.operator cimport dereference, preincrement
 from libc.stdint cimport INT64_MAX
 
 from kconsumer._core.base.cpp cimport to_string
-from kconsumer._core.base.error_codes cimport (
-    LEADER_NOT_AVAILABLE, TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION)
+from kconsumer._core.base.error_codes cimport LEADER_NOT_AVAILABLE, UNKNOWN_TOPIC_OR_PARTITION
 from kconsumer._core.base.log cimport DBG_CGRP, DBG_CONSUMER
 from kconsumer._core.base.status cimport (
     ERR_DESTROY,
@@ -32,6 +31,7 @@ from kconsumer._core.events.rebalance_event cimport (
 )
 from kconsumer._core.events.topic_partition cimport holds_partition, partitions_without
 from kconsumer._core.managers.assignors cimport AssignorKind, find_assignor
+from kconsumer._core.managers.broker_reason cimport topic_reason
 from kconsumer._core.state.member_state cimport (
     MEMBER_ASSIGNING_PARTITIONS,
     MEMBER_FATAL,
@@ -195,9 +195,11 @@ cdef class MembershipManager:
             elif self.told[self.topics[i]] != error:
                 self.told[self.topics[i]] = error
                 detail = string(b"Subscribed topic not available: ")
-                detail.append(self.topics[i])
-                if error == <int>TOPIC_AUTHORIZATION_FAILED:
-                    detail.append(b": not authorized for the topic")
+                detail.append(self.topics[i]).append(b": ")
+                if error == <int>UNKNOWN_TOPIC_OR_PARTITION:
+                    detail.append(b"check the name, or create the topic")
+                else:
+                    detail.append(topic_reason(error, self.topics[i]))
                 self.report(Status(error, detail), self.topics[i])
 
     # ---- every turn
@@ -537,9 +539,17 @@ cdef class MembershipManager:
 
     cdef void _leave_late(self, int64_t now_ms) noexcept nogil:
         """The caller waits no longer. The leave still goes out, so that the group need not wait for its timeout."""
-        self.background.log.write(4, 0, b"LEAVEGROUP", b"group not left in time: %s",
-                                  b"offsets were not committed by then" if self.commits.held_busy()
-                                  else b"the coordinator has not answered")
+        cdef int32_t node = self.commits.coordinator.node
+        if self.commits.held_busy():
+            self.background.log.write(4, 0, b"LEAVEGROUP", b"group not left in time: the offsets were not committed "
+                                      b"before the deadline; their records may be read again")
+        elif node < 0:
+            self.background.log.write(4, 0, b"LEAVEGROUP", b"group not left in time: the coordinator of group %s was "
+                                      b"not found: check the connection to the brokers", self.config.group_id.c_str())
+        else:
+            self.background.log.write(4, 0, b"LEAVEGROUP", b"group not left in time: the coordinator of group %s has "
+                                      b"not answered: check the connection to broker %d",
+                                      self.config.group_id.c_str(), node)
         self.commits.give_up_held(now_ms)
         self._complete_leave(Status(<int>ERR_TIMED_OUT, string(b"the group was not left in time")))
 

@@ -46,6 +46,7 @@ cdef class MetadataRequestManager(RequestManager):
     cdef deque[TopicMetadataEvent*] waiting                    # thread: N (a reference each)
     cdef unordered_map[uint64_t, TopicMetadataEvent*] asked    # thread: N (by cookie; a reference each)
     cdef uint64_t next_cookie                                  # thread: N
+    cdef string last_cause                                     # thread: N (why the latest connection or request failed)
 
     cdef void want_update(self) noexcept nogil
     # Something has changed: the next request for news does not wait for the backoff of those before.

@@ -31,6 +31,7 @@ from kconsumer._core.base.status cimport (
     ERR_UNSUPPORTED_FEATURE,
 )
 from kconsumer._core.events.background_event cimport BACKGROUND_ERROR, BackgroundEvent
+from kconsumer._core.managers.broker_reason cimport topic_reason, unreachable_reason
 from kconsumer._core.network.request cimport (
     ANY_NODE,
     CHANNEL_CONTROL,
@@ -247,6 +248,7 @@ cdef class MetadataRequestManager(RequestManager):
         self.losses.clear()
         self.delegate.network.take_losses(self.losses)
         for i in range(self.losses.size()):
+            self.last_cause = self.losses[i].status.detail
             if not self.losses[i].repeated:
                 event.type = BACKGROUND_ERROR
                 event.status = self.losses[i].status
@@ -267,12 +269,13 @@ cdef class MetadataRequestManager(RequestManager):
         connected = self.delegate.network.any_connected()
         if connected:
             self.all_down_reported = False
+            self.last_cause.clear()
         elif self.state.in_flight or not self.asked.empty():
             gone = self.delegate.network.least_loaded_node(now_ms) == ANY_NODE
         if not connected and not self.all_down_reported and (gone or self.state.attempts > 1):
             self.all_down_reported = True
             event.type = BACKGROUND_ERROR
-            event.status = Status(<int>ERR_ALL_BROKERS_DOWN, string(b"no broker can be reached"))
+            event.status = Status(<int>ERR_ALL_BROKERS_DOWN, unreachable_reason(self.last_cause))
             self.background.add(event)
         if not self.positions.config.rebootstrap or self.positions.cluster.brokers.empty():
             return
@@ -292,6 +295,8 @@ cdef class MetadataRequestManager(RequestManager):
     cdef void on_failure(self, Request* request, const Status& status, int64_t now_ms) noexcept nogil:
         cdef TopicMetadataEvent* event
         self.background.log.write(7, DBG_METADATA, b"METADATA", b"request failed: %s", status.detail.c_str())
+        if not self.delegate.network.any_connected():
+            self.last_cause = status.detail
         if request.kind == KIND_UPDATE and self.failing_since_ms == 0:
             # Not after a list_topics, which has its own deadline: the brokers may be fine and the list long.
             self.failing_since_ms = now_ms
@@ -668,8 +673,13 @@ cdef class MetadataRequestManager(RequestManager):
             self.positions.mark_dirty(p)
             if p.last_error != error:
                 p.last_error = error
-                detail = p.name()
-                detail.append(b": the broker does not know it" if error == <int>UNKNOWN_TOPIC_OR_PARTITION
-                              else b": not available")
+                if error == <int>UNKNOWN_TOPIC_OR_PARTITION:
+                    detail = string(b"partition ")
+                    detail.append(p.name()).append(b" does not exist")
+                    if errors[p.topic] != 0:
+                        detail.append(b": check the topic's name, or create the topic")
+                else:
+                    detail = p.name()
+                    detail.append(b": ").append(topic_reason(error, p.topic))
                 self.positions.report(p, Status(error, detail), OFFSET_INVALID)
         return any_missing

@@ -39,6 +39,7 @@ from kconsumer._core.base.status cimport (
     Status,
 )
 from kconsumer._core.events.application_event cimport OffsetQuery
+from kconsumer._core.managers.broker_reason cimport topic_reason
 from kconsumer._core.network.request cimport CHANNEL_CONTROL, BodyOf, Request, RequestBody, Response
 from kconsumer._core.protocol.messages.list_offsets cimport (
     ListOffsetsRequest,
@@ -499,7 +500,7 @@ cdef class OffsetsRequestManager(RequestManager):
             self.metadata.want_update()
         else:
             detail = asked.partition.name()
-            detail.append(b": cannot look up its offset")
+            detail.append(b": cannot fetch the offset: ").append(topic_reason(code, asked.partition.topic))
             self._report_once(asked.partition, Status(code, detail))
 
     cdef void _on_query(self, ListOffsetsEvent* event, AskedPartition* asked,

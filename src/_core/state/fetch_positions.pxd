@@ -1,4 +1,4 @@
-# The network thread's side of the assignment: fetch positions, leaders, what waits for an offset. thread: N.
+# Fetch positions, leaders, and partitions that wait for an offset, as the network thread sees them. thread: N.
 from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint64_t, unordered_map, vector
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.state.fetch_config cimport FetchConfig
@@ -17,17 +17,17 @@ cdef extern from "state/partition_error.hpp" namespace "kc" nogil:
 
 
 cdef class FetchPositions:
-    cdef SubscriptionState subscription          # thread: N (its lock guards what is shared)
+    cdef SubscriptionState subscription          # thread: N (its lock guards the shared fields)
     cdef FetchConfig* config                     # thread: N (owned by the consumer)
     cdef ClusterCache cluster                    # thread: N
     cdef vector[PartitionState*] tracked         # thread: N (a reference each)
-    cdef vector[PartitionState*] pending         # thread: N (a reference each): wants an offset or a validation
-    cdef vector[PartitionState*] uncommitted     # thread: N (a reference each): wants the committed offset
-    cdef vector[PartitionState*] dirty           # thread: N (a reference each): FetchSender shall look at it
+    cdef vector[PartitionState*] pending         # thread: N (a reference each): waits for an offset or a validation
+    cdef vector[PartitionState*] uncommitted     # thread: N (a reference each): waits for the committed offset
+    cdef vector[PartitionState*] dirty           # thread: N (a reference each): FetchSender must check it
     cdef vector[PartitionState*] stopped         # thread: N (a reference each): stopped since FetchErrors last looked
     cdef vector[PartitionState*] changes         # thread: N (scratch of adopt)
-    cdef vector[PartitionError] errors           # thread: N (to be handed to the application in order)
-    cdef unordered_map[string, int32_t] interest  # thread: N (topic → how many want its metadata)
+    cdef vector[PartitionError] errors           # thread: N (the application receives them in order)
+    cdef unordered_map[string, int32_t] interest  # thread: N (topic → number of users of its metadata)
     cdef unordered_map[string, int64_t] interest_since_ms  # thread: N (topic → when its first partition was assigned)
     cdef bint interest_changed                   # thread: N
 
@@ -44,7 +44,7 @@ cdef class FetchPositions:
     cdef void report(self, PartitionState* p, const Status& status, int64_t offset) noexcept nogil
     cdef void take_interest(self, const string& topic) noexcept nogil
     cdef void drop_interest(self, const string& topic) noexcept nogil
-    # CommitRequestManager has read what the group committed (offset < 0: nothing): go on from there, or by the policy.
+    # CommitRequestManager has read the committed offset (< 0: none): continue from there, or apply the reset policy.
     cdef void on_committed(self, PartitionState* p, int64_t offset, int32_t leader_epoch) noexcept nogil
     cdef bint forgets_pending(self, PartitionState* p) noexcept nogil
     # private

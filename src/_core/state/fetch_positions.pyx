@@ -1,7 +1,7 @@
-"""Owns: FetchPositions, where each assigned partition is fetched next, and from which broker.
+"""Owns: FetchPositions, the next fetch offset and the broker of each assigned partition.
 
-thread: N. Never: sends a request (OffsetsRequestManager and FetchSender do), sets a position that a seek has overtaken:
-code that brings an offset has compared PartitionState.position_epoch first.
+thread: N. Never: sends a request (OffsetsRequestManager and FetchSender do), sets a position after a seek has replaced
+it: a caller with an offset compares PartitionState.position_epoch first.
 """
 cimport cython
 
@@ -31,7 +31,7 @@ from kconsumer._core.state.partition_state cimport (
 cdef extern from *:
     """
     #include <time.h>
-    // Wall clock, for by_duration only: record timestamps are of the wall clock.
+    Wall clock, only for by_duration: record timestamps use the wall clock.
     static inline int64_t kc_wall_clock_ms() { struct timespec t; clock_gettime(CLOCK_REALTIME, &t);
       return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000; }
     """
@@ -60,7 +60,7 @@ cdef class FetchPositions:
             self.errors[i].partition.release()
 
     cdef void adopt(self, int64_t now_ms) noexcept nogil:
-        """Take over what the application changed: assignments, seeks, pauses."""
+        """Apply the application's changes: assignments, seeks, pauses."""
         cdef PartitionState* p
         cdef bint assigned, paused
         cdef int64_t offset
@@ -129,7 +129,7 @@ cdef class FetchPositions:
         p.release()
 
     cdef void take_interest(self, const string& topic) noexcept nogil:
-        """One more partition, subscription or question wants the metadata of the topic."""
+        """Add one user of the topic's metadata: a partition, subscription or question."""
         if self.interest.count(topic) == 0:
             self.interest[topic] = 0
             self.interest_changed = True
@@ -156,7 +156,7 @@ cdef class FetchPositions:
         self.mark_dirty(p)
 
     cdef void start_at(self, PartitionState* p, int64_t offset, int32_t leader_epoch) noexcept nogil:
-        """A position given by the application: absolute, or one of the logical offsets."""
+        """Start at the application's position, an absolute or a logical offset."""
         cdef bint listed = p.state == FETCH_AWAIT_RESET or p.state == FETCH_AWAIT_VALIDATION
         p.fetch_leader_epoch = leader_epoch
         if offset >= 0:
@@ -185,7 +185,10 @@ cdef class FetchPositions:
             self.reset_by_policy(p, <int>ERR_NO_OFFSET, string(b"no offset was given"), OFFSET_INVALID, 0)
 
     cdef void on_committed(self, PartitionState* p, int64_t offset, int32_t leader_epoch) noexcept nogil:
-        """Take the group's committed offset of p. The caller has checked that p awaits it (FETCH_AWAIT_COMMITTED)."""
+        """Take the group's committed offset of p.
+
+        The caller has checked that p waits for it (FETCH_AWAIT_COMMITTED).
+        """
         p.request.on_success()
         p.committed_offset.store(offset if offset >= 0 else OFFSET_INVALID)
         if offset >= 0:
@@ -206,7 +209,7 @@ cdef class FetchPositions:
 
     cdef void reset_by_policy(self, PartitionState* p, int32_t cause, const string& why, int64_t offset,
                               int64_t now_ms) noexcept nogil:
-        """There is no valid offset: follow auto.offset.reset, or stop with an error that says why."""
+        """Follow auto.offset.reset without a valid offset, or stop with an error."""
         cdef string detail
         if self.config.reset_policy == RESET_EARLIEST:
             self.await_reset(p, -2, 0)
@@ -223,7 +226,7 @@ cdef class FetchPositions:
             self.stop(p, Status(<int>ERR_AUTO_OFFSET_RESET, detail), offset)
 
     cdef void activate(self, PartitionState* p, int64_t offset) noexcept nogil:
-        """An offset was found or confirmed: fetch from there."""
+        """Fetch from an offset that was found or confirmed."""
         p.fetch_offset.store(offset)
         if p.start_offset.load() < 0 or offset < p.start_offset.load():
             p.start_offset.store(offset)
@@ -233,7 +236,7 @@ cdef class FetchPositions:
         self.mark_dirty(p)
 
     cdef void stop(self, PartitionState* p, const Status& status, int64_t offset) noexcept nogil:
-        """Hand out an error in record order; only a seek goes on."""
+        """Report an error in record order; only a seek restarts the partition."""
         p.state = FETCH_STOPPED
         self._note_stop(p, status.detail)
         self.report(p, status, offset)
@@ -256,11 +259,11 @@ cdef class FetchPositions:
         self.errors.push_back(error)
 
     cdef bint forgets_pending(self, PartitionState* p) noexcept nogil:
-        """Whether p no longer belongs into `pending` (its waiting has ended)."""
+        """Whether p no longer belongs in `pending`, because its wait has ended."""
         return not p.tracked or (p.state != FETCH_AWAIT_RESET and p.state != FETCH_AWAIT_VALIDATION)
 
     cdef void on_metadata(self, int64_t now_ms) noexcept nogil:
-        """The cluster cache has changed: adopt leaders."""
+        """Adopt the leaders of the changed cluster cache."""
         cdef PartitionState* p
         cdef PartitionEntry* entry
         for p in self.tracked:
@@ -272,7 +275,10 @@ cdef class FetchPositions:
                 self.mark_dirty(p)
 
     cdef void set_leader(self, PartitionState* p, int32_t leader_id, int32_t leader_epoch) noexcept nogil:
-        """A leader from metadata or from a hint in a response (KIP-951); an older epoch is ignored."""
+        """Set a leader from metadata or from a hint in a response (KIP-951).
+
+        An older epoch is ignored.
+        """
         if leader_epoch >= 0 and leader_epoch < p.leader_epoch:
             return
         if leader_id == p.leader_id and leader_epoch == p.leader_epoch:
@@ -283,7 +289,7 @@ cdef class FetchPositions:
         p.preferred_replica = -1
         if leader_id >= 0:
             p.request.hurry()
-        # KIP-320: under a new leader the log may have been truncated below what was read.
+        # KIP-320: under a new leader the log may be truncated below the fetched offset.
         if epoch_moved and p.state == FETCH_ACTIVE and p.fetch_leader_epoch >= 0:
             p.state = FETCH_AWAIT_VALIDATION
             p.request.on_given_up()

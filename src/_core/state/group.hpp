@@ -1,5 +1,5 @@
-// Owns: GroupConfig, Membership, GroupShared and Liveness: what a consumer group's managers and the application know of
-// each other. Threads: said per struct. Never: decides anything.
+// Owns: GroupConfig, Membership, GroupShared and Liveness: the state that the managers of a consumer group and the
+// application share. Threads: each struct names its own. Never: decides anything.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -14,13 +14,13 @@ namespace kc {
 
 // Written on A before N starts.
 struct GroupConfig {
-  std::string group_id;                  // empty: no group; nothing of the group managers acts then
+  std::string group_id;                  // empty: no group; the group managers do nothing
   std::string group_instance_id;         // empty: dynamic member
   bool consumer_protocol = false;        // group.protocol=consumer (KIP-848)
   bool cooperative = false;              // classic: all strategies are cooperative
   std::string remote_assignor;           // empty: the broker's choice
-  std::vector<std::string> strategies;   // classic, by preference: the core's (assignors.hpp) and the application's own
-  bool assignors_have_user_data = false;  // one of the application's own has something to say with each subscription
+  std::vector<std::string> strategies;   // classic, by preference: of the core (assignors.hpp) and of the application
+  bool assignors_have_user_data = false;  // an assignor of the application sends user data with each subscription
   std::string client_id;
   std::string rack;
   int32_t session_timeout_ms = 45000;
@@ -32,22 +32,22 @@ struct GroupConfig {
   bool exclude_internal_topics = true;
 };
 
-// thread: N. Who this consumer is in its group at the moment; MembershipManager writes it, the others read it.
+// thread: N. The current membership of this consumer. MembershipManager writes it, the other managers read it.
 struct Membership {
-  bool subscribed = false;      // subscribe() is in force; otherwise commits are those of a consumer without group
+  bool subscribed = false;      // subscribe() is in force; otherwise commits are sent without a membership
   bool joined = false;          // a member with a valid epoch: commits may be sent
   std::string member_id;
   int32_t epoch = -1;           // generation (classic) or member epoch (consumer protocol)
-  bool joining = false;         // a JoinGroup has been sent: the coordinator may be a generation further (set by
+  bool joining = false;         // a JoinGroup was sent: the coordinator may be one generation ahead (set by
                                 // ClassicGroupManager)
-  const std::vector<TopicPartition>* owned = nullptr;  // MembershipManager.owned: a partition is ours until its
-                                                       // revocation has been acknowledged
+  const std::vector<TopicPartition>* owned = nullptr;  // MembershipManager.owned: this member owns a partition until
+                                                       // its revocation is acknowledged
   bool owns(const std::string& topic, int32_t partition) const {
     return owned != nullptr && holds_partition(*owned, topic, partition);
   }
 };
 
-// How long something that happens again and again takes. Written on N, read anywhere.
+// The duration of a repeated operation. Written on N, read anywhere.
 struct Timing {
   std::atomic<int64_t> count{0};
   std::atomic<int64_t> latest_us{-1};
@@ -64,12 +64,12 @@ struct Timing {
 // Written on N, read on A.
 struct GroupShared {
   std::atomic<int32_t> state{MEMBER_UNSUBSCRIBED};
-  std::atomic<uint64_t> lost_rebalance_id{0};   // REVOKE and ASSIGN events up to this id mean nothing any more
-  Timing rebalances;                            // reconciliations that ended
+  std::atomic<uint64_t> lost_rebalance_id{0};   // REVOKE and ASSIGN events up to this id are obsolete
+  Timing rebalances;                            // reconciliations that have ended
   std::atomic<int64_t> rebalanced_ms{-1};       // when the latest one ended
-  Timing heartbeats;                            // that were answered
-  Timing commits;                               // OffsetCommit requests that were answered
-  std::atomic<uint64_t> assignor_call{0};       // the one whose answer is awaited; any other means nothing any more
+  Timing heartbeats;                            // answered heartbeats
+  Timing commits;                               // answered OffsetCommit requests
+  std::atomic<uint64_t> assignor_call{0};  // the call that waits for an answer; answers to other calls are obsolete
 
   // For memberid() and consumer_group_metadata().
   void publish(const std::string& member_id, int32_t epoch) {
@@ -91,9 +91,9 @@ struct GroupShared {
 
 // Written on A, sampled on N: whether the application still takes records (max.poll.interval.ms).
 struct Liveness {
-  std::atomic<uint64_t> polls{0};       // entries into poll, consume or consume_batch; one writer at a time
-  std::atomic<bool> in_poll{false};     // such a call waits, outside of callbacks
-  std::atomic<bool> on_loop{false};     // it waits on an event loop, which may be blocked
+  std::atomic<uint64_t> polls{0};       // calls of poll, consume or consume_batch; one writer at a time
+  std::atomic<bool> in_poll{false};     // a call waits, outside of callbacks
+  std::atomic<bool> on_loop{false};     // the call waits on an event loop, which may be blocked
   void count() { polls.store(polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
 };
 

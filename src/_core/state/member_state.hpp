@@ -1,4 +1,4 @@
-// Owns: the states of a group member and the one table of the moves between them (DESIGN.md, "A group"), for both protocols.
+// Owns: the states of a group member and the table of allowed moves, for both protocols (DESIGN.md, "A group").
 // Threads: any (values). Never: acts; MembershipManager does.
 #pragma once
 #include <cstdint>
@@ -6,17 +6,17 @@
 namespace kc {
 
 enum MemberState : int32_t {
-  MEMBER_UNSUBSCRIBED = 0,        // no group wanted
-  MEMBER_JOINING,                 // a target is awaited (JoinGroup/SyncGroup, or the first heartbeat)
-  MEMBER_PREPARE_REVOCATION,      // partitions to go are no longer fetched; passed through at once
-  MEMBER_REVOKING_PARTITION,      // on_revoke is awaited
-  MEMBER_PARTITION_REVOKED,       // their offsets are being committed; then the coordinator learns of it
-  MEMBER_ASSIGNING_PARTITIONS,    // on_assign is awaited
+  MEMBER_UNSUBSCRIBED = 0,        // no group is wanted
+  MEMBER_JOINING,                 // waits for a target (JoinGroup/SyncGroup, or the first heartbeat)
+  MEMBER_PREPARE_REVOCATION,      // the partitions to revoke are no longer fetched; left immediately
+  MEMBER_REVOKING_PARTITION,      // waits for on_revoke
+  MEMBER_PARTITION_REVOKED,       // commits the offsets of the revoked partitions; then informs the coordinator
+  MEMBER_ASSIGNING_PARTITIONS,    // waits for on_assign
   MEMBER_STABLE,                  // reconciled
-  MEMBER_FENCED,                  // epoch or generation lost: on_lost is awaited, then JOINING
-  MEMBER_STALE,                   // max.poll.interval.ms exceeded: left; JOINING when the application polls again
-  MEMBER_LEAVING,                 // the leave is on its way
-  MEMBER_FATAL,                   // the group cannot go on
+  MEMBER_FENCED,                  // epoch or generation lost: waits for on_lost, then JOINING
+  MEMBER_STALE,  // max.poll.interval.ms exceeded: has left; JOINING at the next poll of the application
+  MEMBER_LEAVING,                 // the leave was sent or will be sent
+  MEMBER_FATAL,                   // the membership cannot continue
   MEMBER_STATES
 };
 
@@ -27,7 +27,7 @@ inline const char* member_state_name(MemberState s) {
   return s >= 0 && s < MEMBER_STATES ? names[s] : "?";
 }
 
-// Bit t of row s: the move s → t is allowed. Anything else is a bug, and MembershipManager says so.
+// Bit t of row s: the move s → t is allowed. Any other move is a bug, and MembershipManager reports it.
 constexpr uint32_t member_bit(MemberState s) { return 1u << s; }
 constexpr uint32_t MEMBER_EXITS = member_bit(MEMBER_FENCED) | member_bit(MEMBER_STALE) | member_bit(MEMBER_LEAVING) |
                                   member_bit(MEMBER_FATAL);

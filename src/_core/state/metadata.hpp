@@ -1,5 +1,5 @@
-// Owns: what is known of the cluster: topics, their ids, partitions and leaders. thread: N.
-// Never: asks for anything; MetadataRequestManager fills it.
+// Owns: the known state of the cluster: topics, topic ids, partitions and leaders. thread: N.
+// Never: sends a request; MetadataRequestManager fills it.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace kc {
 
-// 20 bytes, since a response may list two million.
+// 20 bytes, because a response may list two million partitions.
 struct PartitionEntry {
   int32_t id = 0;
   int32_t leader_id = -1;
   int32_t leader_epoch = -1;
-  uint32_t first_replica = 0;  // in the list of its topic
+  uint32_t first_replica = 0;  // index in the replica list of its topic
   uint16_t replica_count = 0;
   int16_t error = 0;
 };
@@ -28,11 +28,12 @@ struct Replicas {
   size_t count = 0;
 };
 
-// The partitions of a topic by their number. A vector, since a hash table takes three times the memory.
+// The partitions of a topic by number. A vector, because a hash table needs three times the memory.
 class PartitionList {
  public:
   void reserve(size_t count) { entries_.reserve(count); }
-  // After the last add: seal(). Of two with one number the later counts. Replicas beyond 65,535 are not kept.
+  // Call seal() after the last add. Of two entries with one number the later one counts. Replicas beyond 65,535 are
+  // lost.
   void add(PartitionEntry entry, const Int32Array& replicas) {
     entry.first_replica = static_cast<uint32_t>(replicas_.size());
     entry.replica_count = static_cast<uint16_t>(std::min<size_t>(replicas.size(), UINT16_MAX));
@@ -74,7 +75,7 @@ struct TopicEntry {
   Uuid id;
   int32_t error = 0;
   bool internal = false;
-  uint32_t update = 0;  // the response that named it last, by MetadataRequestManager's count
+  uint32_t update = 0;  // the latest response that named the topic (a count of MetadataRequestManager)
   int64_t updated_ms = 0;
   PartitionList partitions;
 };
@@ -103,7 +104,7 @@ class ClusterCache {
     auto it = names_.find(id);
     return it == names_.end() ? nullptr : it->second;
   }
-  // An empty entry in the place of what was known of the topic.
+  // Replace the entry of the topic by an empty one.
   TopicEntry* renew(const std::string& name, const Uuid& id) {
     forget(name);
     auto place = topics.emplace(name, TopicEntry()).first;
@@ -124,7 +125,7 @@ class ClusterCache {
     }
     return false;
   }
-  // False where there are too many: each answer of a coordinator or a leader may name one more.
+  // False if there are too many brokers: each answer of a coordinator or a leader may name one more.
   bool put_broker(const NodeAddress& node) {
     for (auto& b : brokers) {
       if (b.id == node.id) {

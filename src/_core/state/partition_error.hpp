@@ -1,4 +1,4 @@
-// Owns: PartitionError, an error of one partition on its way to the application. thread: N. Never: decides what the error means.
+// Owns: PartitionError, an error of one partition for the application. thread: N. Never: decides what an error means.
 #pragma once
 #include "base/status.hpp"
 #include "state/partition_state.hpp"

@@ -1,8 +1,8 @@
 // Owns: PartitionState, the data of one assigned partition.
-// Threads: each field says which; a field has a single side that writes it. Never: a lock on the record path.
+// Threads: each field names its thread; only one side writes a field. Never: takes a lock on the record path.
 //
-// The object outlives its assignment while fetched data, queues or requests refer to it: the holder of such a
-// reference compares epochs to see whether the reference is still current.
+// The object outlives its assignment while fetched data, queues or requests refer to it. The holder of such a reference
+// compares epochs to see whether the reference is still current.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace kc {
 
-// Logical offsets, librdkafka's numbers.
+// Logical offsets, with librdkafka's numbers.
 constexpr int64_t OFFSET_BEGINNING = -2;
 constexpr int64_t OFFSET_END = -1;
 constexpr int64_t OFFSET_STORED = -1000;
@@ -22,19 +22,19 @@ constexpr int64_t OFFSET_INVALID = -1001;
 constexpr int64_t OFFSET_TAIL_BASE = -2000;  // OFFSET_TAIL(n) = base - n
 
 enum FetchState : int32_t {
-  FETCH_NONE = 0,           // not assigned (any more)
-  FETCH_AWAIT_COMMITTED,    // wants the group's committed offset (OffsetFetch)
-  FETCH_AWAIT_RESET,        // wants an offset from ListOffsets: reset_timestamp
-  FETCH_AWAIT_VALIDATION,   // wants OffsetForLeaderEpoch (KIP-320)
+  FETCH_NONE = 0,           // not assigned, or no longer
+  FETCH_AWAIT_COMMITTED,    // waits for the group's committed offset (OffsetFetch)
+  FETCH_AWAIT_RESET,        // waits for an offset from ListOffsets: reset_timestamp
+  FETCH_AWAIT_VALIDATION,   // waits for OffsetForLeaderEpoch (KIP-320)
   FETCH_ACTIVE,
-  FETCH_STOPPED,            // an error was handed out; only a seek goes on
+  FETCH_STOPPED,            // an error was reported; only a seek restarts the partition
 };
 
-// A batch that could not be read, and what has been tried since.
+// A batch that could not be read, and the attempts since then.
 struct BadBatch {
-  int64_t offset = OFFSET_INVALID;     // where reading stands
-  int32_t attempts = 0;                // times that it came bad, in a row
-  std::vector<int32_t> nodes;          // brokers that it came from, in order
+  int64_t offset = OFFSET_INVALID;     // offset of the batch
+  int32_t attempts = 0;                // failed attempts in a row
+  std::vector<int32_t> nodes;          // brokers that sent the bad batch, in order
 };
 
 struct PartitionState {
@@ -43,81 +43,81 @@ struct PartitionState {
 
   // ---- shared: SubscriptionState.lock (written on A)
   bool assigned = false;
-  bool change_listed = false;          // stands in SubscriptionState.changed
-  int64_t given_offset = OFFSET_INVALID;  // by assign; assignment() returns it
+  bool change_listed = false;          // is in SubscriptionState.changed
+  int64_t given_offset = OFFSET_INVALID;  // set by assign; assignment() returns it
   int64_t posted_offset = OFFSET_INVALID;
   int32_t posted_leader_epoch = -1;
-  int64_t stored_offset = OFFSET_INVALID;   // by store_offsets; dropped by a seek
+  int64_t stored_offset = OFFSET_INVALID;   // set by store_offsets; cleared by a seek
   int32_t stored_leader_epoch = -1;
   std::string stored_metadata;
-  int64_t departed_offset = OFFSET_INVALID; // returned position when it left the assignment
+  int64_t departed_offset = OFFSET_INVALID; // returned position when the partition left the assignment
   int32_t departed_leader_epoch = -1;
-  int64_t named_offset = OFFSET_INVALID;    // by an explicit commit(), which says that all before it is processed; as above
+  int64_t named_offset = OFFSET_INVALID;  // set by an explicit commit(): all records before it are processed; as above
   int32_t named_leader_epoch = -1;
-  int64_t unprocessed_offset = OFFSET_INVALID;  // first record of the latest call, when it counts as not processed
-  int32_t unprocessed_leader_epoch = -1;    // of that record's batch
-  std::string stop_reason;                  // written on N: why it stands still until a seek; empty: it does not
+  int64_t unprocessed_offset = OFFSET_INVALID;  // first record of the latest call, if it counts as unprocessed
+  int32_t unprocessed_leader_epoch = -1;    // of the batch of that record
+  std::string stop_reason;  // written on N: reason why the partition is stopped until a seek; empty if it is not
 
   // ---- written on A under SubscriptionState.lock, read anywhere
-  std::atomic<uint64_t> position_epoch{0};   // moves with assign, seek and unassign; data of an older one is dropped
+  std::atomic<uint64_t> position_epoch{0};  // changes at assign, seek and unassign; data with an older epoch is dropped
   std::atomic<bool> paused{false};
-  std::atomic<int64_t> end_offset{INT64_MAX};  // from here on nothing is asked for
+  std::atomic<int64_t> end_offset{INT64_MAX};  // no records from this offset on are fetched
 
   // ---- returned position; written on A (exclusive call, or under SubscriptionState.lock by seek), read anywhere
   std::atomic<int64_t> position{OFFSET_INVALID};
   std::atomic<int32_t> position_leader_epoch{-1};
-  std::atomic<uint32_t> position_version{0};  // odd while offset and leader epoch are being changed together
+  std::atomic<uint32_t> position_version{0};  // odd while offset and leader epoch change together
 
   // ---- thread: A (the exclusive call)
-  int32_t parked = 0;                        // entries of it that FetchHandler has parked; later ones follow them
+  int32_t parked = 0;  // how many of its entries FetchHandler has parked; later entries follow them
 
   // ---- the decoding thread, inside the gate
-  uint64_t failed_generation = 0;            // under which N may ask for data after a bad batch before it knows of it
+  uint64_t failed_generation = 0;  // the generation in which N may fetch after a bad batch before N knows of that batch
   uint64_t failed_epoch = 0;                 // the position epoch of that batch
 
   // ---- written on N, read anywhere
   std::atomic<int64_t> low_watermark{OFFSET_INVALID};
   std::atomic<int64_t> high_watermark{OFFSET_INVALID};
   std::atomic<int64_t> last_stable_offset{OFFSET_INVALID};
-  std::atomic<int64_t> fetch_offset{OFFSET_INVALID};  // next to be asked for
-  std::atomic<int64_t> committed_offset{OFFSET_INVALID};  // as last committed or read by this consumer
-  std::atomic<const std::atomic<int64_t>*> told_by{nullptr};  // when the fetch session it stands in was last answered
-  std::atomic<int64_t> start_offset{OFFSET_INVALID};  // where fetching began, for the lag until a record is returned
-  // The topic id that it was last fetched by. Zero: by name, or not yet. Within an assignment only a reset changes it:
-  // a topic that is recreated stops the partition where auto.offset.reset is error.
+  std::atomic<int64_t> fetch_offset{OFFSET_INVALID};  // next offset to fetch
+  std::atomic<int64_t> committed_offset{OFFSET_INVALID};  // the latest offset that this consumer committed or read
+  std::atomic<const std::atomic<int64_t>*> told_by{nullptr};  // time of the latest answer of its fetch session
+  std::atomic<int64_t> start_offset{OFFSET_INVALID};  // first fetched offset, for the lag until a record is returned
+  // The topic id of the latest fetch. Zero: fetched by name, or not yet. Within an assignment only a reset changes it:
+  // a recreated topic stops the partition if auto.offset.reset is error.
   std::atomic<uint64_t> topic_id_high{0};
   std::atomic<uint64_t> topic_id_low{0};
 
   // ---- N adds, A subtracts
-  std::atomic<int64_t> undelivered_records{0};        // decoded and not yet taken
+  std::atomic<int64_t> undelivered_records{0};        // decoded, and not yet taken by the application
 
   // ---- written by the decoding thread, read anywhere
   std::atomic<int64_t> received_records{0};           // decoded since the assignment
 
-  // ---- written on N, read by the decoding thread: together they say whether fetched data is still current
-  std::atomic<bool> tracked{false};           // stands in the network thread's set of assigned partitions
-  std::atomic<uint64_t> adopted_epoch{0};     // position_epoch that fetch_offset belongs to
-  std::atomic<uint64_t> decode_generation{0};  // moves when fetched data must be thrown away; a decoder may move it too
+  // ---- written on N, read by the decoding thread: together they show whether fetched data is still current
+  std::atomic<bool> tracked{false};           // is in the network thread's set of assigned partitions
+  std::atomic<uint64_t> adopted_epoch{0};     // the position_epoch of fetch_offset
+  std::atomic<uint64_t> decode_generation{0};  // changes when fetched data must be dropped; decoders may change it too
 
   // ---- thread: N
-  int64_t received_bytes = 0;          // of their batches, as they came
-  int64_t received_offsets = 0;        // that those went on by
-  int32_t range_doublings = 0;         // times that what is left of its range was taken for less than it is
-  size_t tracked_place = 0;            // where in FetchPositions.tracked
+  int64_t received_bytes = 0;          // of their batches, as received
+  int64_t received_offsets = 0;        // offset distance that these bytes covered
+  int32_t range_doublings = 0;         // how often the estimate of the remaining range was too small
+  size_t tracked_place = 0;            // index in FetchPositions.tracked
   FetchState state = FETCH_NONE;
   int64_t reset_timestamp = 0;         // for FETCH_AWAIT_RESET: -1, -2 or a time in ms
-  int64_t reset_tail = 0;              // OFFSET_TAIL: so many below the latest
-  RequestState request;                // OffsetFetch, ListOffsets or OffsetForLeaderEpoch; while ACTIVE of fetching
-  int32_t fetch_leader_epoch = -1;     // epoch of the last record fetched, for validation and last_fetched_epoch
+  int64_t reset_tail = 0;              // OFFSET_TAIL: distance from the latest offset
+  RequestState request;                // OffsetFetch, ListOffsets or OffsetForLeaderEpoch; of fetching while ACTIVE
+  int32_t fetch_leader_epoch = -1;     // epoch of the last fetched record, for validation and last_fetched_epoch
   int32_t leader_id = -1;
   int32_t leader_epoch = -1;           // current, from metadata or a hint (KIP-951)
   int32_t preferred_replica = -1;      // KIP-392
   int64_t preferred_until_ms = 0;
-  int32_t session_node = -1;           // broker whose fetch session it stands in, -1 none
+  int32_t session_node = -1;           // broker whose fetch session contains the partition; -1: none
   bool user_paused_seen = false;
-  bool revoking = false;               // on its way out of the assignment: no longer fetched
-  bool listed_for_fetch = false;       // stands in FetchSender's list of partitions to look at
-  int64_t eof_reported_at = -1;        // high watermark for which _PARTITION_EOF was given
+  bool revoking = false;               // is leaving the assignment: no longer fetched
+  bool listed_for_fetch = false;       // is in FetchSender's list of partitions to check
+  int64_t eof_reported_at = -1;        // high watermark for which _PARTITION_EOF was reported
   int32_t last_error = 0;
   BadBatch bad_batch;
 
@@ -131,7 +131,8 @@ struct PartitionState {
   int32_t read_node(int64_t now_ms) const {
     return preferred_replica >= 0 && now_ms < preferred_until_ms ? preferred_replica : leader_id;
   }
-  // Since when the watermarks may be out of date; -1: no session updates them. Sessions live until FetchSender goes.
+  // The time since which the watermarks may be out of date; -1: no session updates them. Sessions live as long as
+  // FetchSender.
   int64_t told_ms() const {
     const std::atomic<int64_t>* answered = told_by.load(std::memory_order_acquire);
     return answered == nullptr ? -1 : answered->load(std::memory_order_relaxed);

@@ -1,5 +1,5 @@
-// Owns: RequestState: the in-flight flag, the failures in a row and the exponential backoff of one kind of request, for
-// every manager. thread: N. Never: reads a clock (`now_ms` is given), sends.
+// Owns: RequestState: the in-flight flag, the number of failures in a row and the exponential backoff of one kind of
+// request, for every manager. thread: N. Never: reads a clock (the caller passes `now_ms`), sends.
 #pragma once
 #include <cstdint>
 
@@ -11,7 +11,7 @@ struct BackoffConfig {
   int32_t request_timeout_ms = 30000;
 };
 
-// xorshift64*: jitter needs no better, and a test can seed it.
+// xorshift64*: good enough for jitter, and a test can seed it.
 struct Jitter {
   uint64_t state = 0x9e3779b97f4a7c15ull;
   double next() {  // [0, 1)
@@ -22,7 +22,7 @@ struct Jitter {
   }
 };
 
-// Backoff before attempt `attempts` + 1: base · 2^(attempts-1) capped, ±20 % (as KIP-580 has it).
+// Backoff before attempt `attempts` + 1: base · 2^(attempts-1) with a limit, ±20 % (as in KIP-580).
 inline int64_t backoff_ms(const BackoffConfig& c, int32_t attempts, Jitter& jitter) {
   if (attempts <= 0) return 0;
   double term = static_cast<double>(c.retry_backoff_ms);
@@ -34,21 +34,21 @@ inline int64_t backoff_ms(const BackoffConfig& c, int32_t attempts, Jitter& jitt
 
 struct RequestState {
   bool in_flight = false;
-  int32_t attempts = 0;         // failed in a row
+  int32_t attempts = 0;         // failures in a row
   int64_t not_before_ms = 0;    // the next attempt
 
   void on_send() { in_flight = true; }
-  // Answered, or a new purpose: nothing has failed.
+  // The request succeeded, or it has a new cause: no failure counts.
   void on_success() { *this = RequestState(); }
-  // The first `free` failures in a row cost no wait.
+  // The first `free` failures in a row cause no wait.
   void on_failure(int64_t now_ms, const BackoffConfig& c, Jitter& jitter, int32_t free = 0) {
     in_flight = false;
     attempts++;
     not_before_ms = attempts <= free ? 0 : now_ms + backoff_ms(c, attempts - free, jitter);
   }
-  // What is in flight means nothing any more, and says neither.
+  // The request in flight has become obsolete. It counts neither as a success nor as a failure.
   void on_given_up() { in_flight = false; }
-  // Something has changed: the next attempt need not wait, and later ones wait as before.
+  // Something has changed: the next attempt need not wait. Later attempts wait as before.
   void hurry() { not_before_ms = 0; }
   bool may_send(int64_t now_ms) const { return !in_flight && now_ms >= not_before_ms; }
   int64_t wait_ms(int64_t now_ms) const { return now_ms >= not_before_ms ? 0 : not_before_ms - now_ms; }

@@ -1,4 +1,4 @@
-# What is assigned, where it stands and what is paused. thread: A writes under lock, N adopts through take_changes.
+# Assigned partitions, their positions and pauses. thread: A writes under lock, N adopts changes through take_changes.
 from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, string, uint64_t, unordered_map, vector
 from kconsumer._core.base.counted_mutex cimport CountedMutex
 from kconsumer._core.state.partition_state cimport PartitionState
@@ -7,7 +7,7 @@ from kconsumer._core.state.partition_state cimport PartitionState
 cdef class SubscriptionState:
     cdef CountedMutex lock                                # shared: lock
     cdef unordered_map[string, PartitionState*] assigned  # shared: lock
-    cdef vector[PartitionState*] order                    # shared: lock (assignment in the order it was given)
+    cdef vector[PartitionState*] order                    # shared: lock (the assignment in its given order)
     cdef vector[PartitionState*] changed                  # shared: lock (each holds a reference)
     cdef uint64_t next_epoch                              # shared: lock
     cdef atomic[bint] has_changes                         # shared: atomic (set under lock, read on N without)

@@ -1,7 +1,7 @@
-"""Owns: SubscriptionState, the assignment and the control side of every position.
+"""Owns: SubscriptionState, the assignment, and the positions and pauses that the application sets.
 
-Threads: the application's threads write under ``lock``; N reads changes with take_changes(). Records are returned
-without it: the record path compares PartitionState.position_epoch. Never: calls out while it holds the lock.
+Threads: the application's threads write under ``lock``; N reads changes with take_changes(). The record path takes no
+lock: it compares PartitionState.position_epoch. Never: calls other code while it holds the lock.
 """
 cimport cython
 from cython.operator cimport dereference
@@ -22,7 +22,7 @@ cdef class SubscriptionState:
             p.release()
 
     cdef PartitionState* find(self, const string& topic, int32_t partition) noexcept nogil:
-        """The assigned partition with a reference for the caller, or NULL."""
+        """Return the assigned partition with a reference for the caller, or NULL."""
         cdef PartitionState* p = NULL
         cdef string key = partition_key(topic, partition)
         self.lock.lock()
@@ -34,7 +34,7 @@ cdef class SubscriptionState:
         return p
 
     cdef void note(self, PartitionState* p) noexcept nogil:
-        """Under lock: N shall look at p again."""
+        """Ask N to check p again. Call it under the lock."""
         if not p.change_listed:
             p.change_listed = True
             p.retain()
@@ -42,7 +42,7 @@ cdef class SubscriptionState:
         self.has_changes.store(True)
 
     cdef bint add(self, const string& topic, int32_t partition, int64_t offset, int32_t leader_epoch) noexcept nogil:
-        """Assign; False when it is assigned already (nothing changes then)."""
+        """Assign a partition; False when it is already assigned (no change then)."""
         cdef string key = partition_key(topic, partition)
         cdef PartitionState* p
         self.lock.lock()
@@ -63,7 +63,7 @@ cdef class SubscriptionState:
         return True
 
     cdef bint remove(self, const string& topic, int32_t partition) noexcept nogil:
-        """Unassign one; False when it was not assigned."""
+        """Unassign a partition; False when it was not assigned."""
         cdef string key = partition_key(topic, partition)
         cdef PartitionState* p
         cdef size_t i
@@ -83,7 +83,7 @@ cdef class SubscriptionState:
         return True
 
     cdef void _drop(self, PartitionState* p) noexcept nogil:
-        """Under lock: p has left the assignment; gives up the assignment's reference."""
+        """Give up the assignment's reference to p. Call it under the lock."""
         p.assigned = False
         p.position_epoch.store(self.next_epoch)
         self.next_epoch += 1
@@ -117,14 +117,17 @@ cdef class SubscriptionState:
         self.next_epoch += 1
         p.stored_offset = OFFSET_INVALID
         p.named_offset = OFFSET_INVALID
-        # As in confluent_kafka, position() is what was returned: none since the seek.
+        # As in confluent_kafka, position() is the position of the returned records: none since the seek.
         p.publish_position(OFFSET_INVALID, -1)
         self.note(p)
         self.lock.unlock()
         return True
 
     cdef void refetch(self, PartitionState* p, uint64_t position_epoch, int64_t offset) noexcept nogil:
-        """Fetched data of p was dropped: fetch again from offset, unless the position has moved meanwhile."""
+        """Fetch again from offset after fetched data of p was dropped.
+
+        No effect if the position has changed meanwhile.
+        """
         self.lock.lock()
         if p.assigned and p.position_epoch.load() == position_epoch:
             p.posted_offset = offset
@@ -135,7 +138,7 @@ cdef class SubscriptionState:
         self.lock.unlock()
 
     cdef bint set_paused(self, const string& topic, int32_t partition, bint paused) noexcept nogil:
-        """False when the partition is not assigned."""
+        """Pause or resume a partition; False when it is not assigned."""
         cdef string key = partition_key(topic, partition)
         cdef PartitionState* p
         self.lock.lock()
@@ -151,7 +154,7 @@ cdef class SubscriptionState:
         return True
 
     cdef void snapshot(self, vector[PartitionState*]& out) noexcept nogil:
-        """The assignment in the order it was given, each with a reference for the caller."""
+        """Return the assignment in its given order, each with a reference."""
         cdef PartitionState* p
         self.lock.lock()
         for p in self.order:
@@ -160,7 +163,10 @@ cdef class SubscriptionState:
         self.lock.unlock()
 
     cdef void take_changes(self, vector[PartitionState*]& out) noexcept nogil:
-        """thread: N. The partitions that changed since the last call; the caller takes over the references."""
+        """Take the partitions that changed since the last call.
+
+        thread: N. The caller takes over the references.
+        """
         cdef PartitionState* p
         self.lock.lock()
         self.has_changes.store(False)
