@@ -1,4 +1,4 @@
-# ApplicationAssignors: the questions to the application's own assignors, and their answers. thread: N.
+# ApplicationAssignors: calls of the application's own assignors, and their results. thread: N.
 from kconsumer._core.base.cpp cimport uint64_t
 from kconsumer._core.events.application_event cimport AssignorAnswerEvent
 from kconsumer._core.events.assignor_call cimport AssignorCall
@@ -7,10 +7,10 @@ from kconsumer._core.state.group cimport GroupShared
 
 
 cdef enum CallState:
-    CALL_NONE           # nothing is asked
-    CALL_ASKED          # the application has not answered
-    CALL_ANSWERED       # `answer` is there
-    CALL_FAILED         # the assignor raised, or its result was refused: the error was reported to the application
+    CALL_NONE           # no call is open
+    CALL_ASKED          # the application has not answered yet
+    CALL_ANSWERED       # `answer` is set
+    CALL_FAILED         # the assignor raised, or its result was rejected: the application knows the error
 
 
 cdef class ApplicationAssignors:
@@ -20,9 +20,9 @@ cdef class ApplicationAssignors:
     cdef uint64_t last_id                        # thread: N
     cdef AssignorAnswerEvent* answer             # thread: N (a reference; ANSWERED)
 
-    # Asks the application, whatever was asked before; takes over the call.
+    # Start a call, in place of an older one; takes over the call.
     cdef void ask(self, AssignorCall* call) noexcept nogil
     # From ApplicationEventProcessor; takes over one reference.
     cdef void on_answer(self, AssignorAnswerEvent* event) noexcept nogil
-    # What was asked or answered means nothing any more.
+    # Drop the open call or its answer: it is obsolete.
     cdef void drop(self) noexcept nogil

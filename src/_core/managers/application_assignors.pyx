@@ -1,7 +1,7 @@
-"""Owns: ApplicationAssignors: what the application's own assignors are asked, and have answered; one call at a time.
+"""Owns: ApplicationAssignors: calls of the application's own assignors, and their results; one call at a time.
 
-thread: N. Never: waits for an answer, which may come minutes later or not at all; knows what a call is about
-(GroupLeader asks for an assignment, ClassicGroupManager for the user data of subscriptions).
+thread: N. Never: waits for an answer, which may come minutes later or not at all; knows the purpose of a call
+(GroupLeader calls for an assignment, ClassicGroupManager for the user data of subscriptions).
 """
 cimport cython
 

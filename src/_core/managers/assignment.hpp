@@ -10,7 +10,7 @@
 
 namespace kc {
 
-// The client-side assignors, in the order of preference that a default configuration has.
+// The client-side assignors, in the order of preference of a default configuration.
 enum AssignorKind : int32_t {
   ASSIGNOR_RANGE,
   ASSIGNOR_ROUNDROBIN,
@@ -18,7 +18,8 @@ enum AssignorKind : int32_t {
   ASSIGNOR_COOPERATIVE_STICKY,
 };
 
-// By member id; every member is there, with no partitions if it gets none. Topics and partitions ascend.
+// By member id; contains every member, with no partitions if it gets none. Topics and partitions are in ascending
+// order.
 using GroupAssignment = std::unordered_map<std::string, std::vector<TopicPartitions>>;
 
 }  // namespace kc

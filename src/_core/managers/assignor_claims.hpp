@@ -1,10 +1,10 @@
-// Owns: Claims, the owners of the partitions before a rebalance as the sticky assignors see them: each member's own
-// statement, and a decision where two statements contradict each other.
-// Threads: any (values); in a consumer N. Never: believes a member about a partition that does not exist.
+// Owns: Claims, the owners of the partitions before a rebalance, for the sticky assignors: the claims of each member,
+// and a decision where two claims contradict each other.
+// Threads: any (values); in a consumer N. Never: accepts a claim of a partition that does not exist.
 //
-// A member that missed rebalances may claim a partition that another member has owned since. The claim of the highest
-// generation counts; two of the same generation are both ignored, and the partition is free. Claims that lost, and
-// claims of members with an older generation than the group's, are remembered as the former owner.
+// A member that missed rebalances may claim a partition that another member has owned since then. The claim of the
+// highest generation counts. Two claims of the same generation are both ignored, and the partition is free. Rejected
+// claims, and claims of members with an older generation than the group, are kept as the former owner.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -37,7 +37,7 @@ class Claims {
     }
   }
 
-  // For a group that has just joined again: every member claims what `owners` gives it, all in the same generation.
+  // For a group that has just joined again: every member claims its partitions in `owners`, all in the same generation.
   explicit Claims(const std::vector<int32_t>& owners) : partitions_(owners.size()) {
     for (size_t p = 0; p < owners.size(); ++p) {
       if (owners[p] != NOBODY) settle(partitions_[p], owners[p], 0);
@@ -50,9 +50,9 @@ class Claims {
   bool complete() const {
     return std::all_of(partitions_.begin(), partitions_.end(), [](const Partition& p) { return p.claimed; });
   }
-  // A subscriber that owned it in a generation before the newest one, or `NOBODY`.
+  // A subscriber that owned the partition in an earlier generation than the newest, or `NOBODY`.
   int32_t former_owner(size_t partition) const { return partitions_[partition].former; }
-  // Whether a member other than `next` may still be consuming it. `next` then gets it only after that member has
+  // Whether a member other than `next` may still consume the partition. `next` then gets it only after that member has
   // stated that it no longer owns it.
   bool held_by_another(size_t partition, int32_t next) const {
     const Partition& p = partitions_[partition];
@@ -68,14 +68,14 @@ class Claims {
     int32_t former_generation = -1;
   };
 
-  // The partitions that the member claims, each once, and the generation in which it does.
+  // The partitions that the member claims, without duplicates, and the generation of the claim.
   static int32_t read_claims(AssignorKind kind, const AssignorInput& in, const GroupMember& member,
                              std::vector<size_t>& out) {
     std::vector<TopicPartitions> previous;
     const std::vector<TopicPartitions>* owned = &member.owned;
     int32_t generation = member.generation;
     if (kind == ASSIGNOR_STICKY) {
-      // Eager members have given everything up before they join; what they had is in the user data.
+      // Eager members give up all partitions before they join; the user data contains their earlier partitions.
       read_sticky_user_data(member.user_data.value, previous, generation);
       owned = &previous;
     } else if (generation < 0) {

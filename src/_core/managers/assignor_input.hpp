@@ -1,5 +1,5 @@
-// Owns: AssignorInput, members and topics of an assignment as numbers, so that the algorithms compare and index
-// integers; and AssignorResult, the owner of each partition, in the same numbers.
+// Owns: AssignorInput, the members and topics of an assignment as numbers, so that the algorithms compare and index
+// integers; and AssignorResult, the owner of each partition, with the same numbers.
 // Threads: any (values); in a consumer N. Never: chooses an owner.
 #pragma once
 #include <algorithm>
@@ -18,8 +18,9 @@ namespace kc {
 constexpr int32_t NOBODY = -1;
 constexpr int32_t NO_TOPIC = -1;
 
-// The order of Java's strings, which is that of UTF-16: what UTF-8 starts with 0xEE or 0xEF (U+E000 to U+FFFF) comes
-// after what starts with 0xF0 to 0xF4 and needs a surrogate pair.
+// The order of Java's strings, which is the order of UTF-16: text whose UTF-8 starts with 0xEE or 0xEF (U+E000 to
+// U+FFFF)
+// comes after text that starts with 0xF0 to 0xF4, which needs a surrogate pair.
 inline bool java_less(const std::string& a, const std::string& b) {
   auto differ = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
   if (differ.second == b.end()) return false;
@@ -29,7 +30,7 @@ inline bool java_less(const std::string& a, const std::string& b) {
   return x < y;
 }
 
-// The order in which range and roundrobin serve members: static ones first, by their instance id.
+// The order in which range and roundrobin serve members: static members first, by their instance id.
 inline bool serves_before(const GroupMember& a, const GroupMember& b) {
   const NullableString &x = a.group_instance_id, &y = b.group_instance_id;
   if (x.is_null != y.is_null) return y.is_null;
@@ -37,9 +38,9 @@ inline bool serves_before(const GroupMember& a, const GroupMember& b) {
   return java_less(a.member_id, b.member_id);
 }
 
-// Members are numbered in the order of their ids, topics in that of their names; a partition is numbered
-// `first + partition`. Topics that no member wants, or without partitions, have no number. Members that want the same
-// topics share one list, and so do topics that all members want: a thousand members may want ten thousand topics each.
+// Members are numbered in the order of their ids, topics in the order of their names; a partition has the number
+// `first + partition`. Topics without subscribers or without partitions have no number. Members with the same topics
+// share one list, and so do topics that all members want: a thousand members may want ten thousand topics each.
 class AssignorInput {
  public:
   using Numbers = std::vector<int32_t>;  // ascending
@@ -91,7 +92,7 @@ class AssignorInput {
     std::stable_sort(members.begin(), members.end(), [](const Member& a, const Member& b) {
       return java_less(a.input->member_id, b.input->member_id);
     });
-    // Of a member id that comes twice the last one counts. No coordinator sends that.
+    // If a member id appears twice, the last entry counts. No coordinator sends that.
     size_t kept = 0;
     for (size_t i = 0; i < members.size(); ++i) {
       if (kept > 0 && members[kept - 1].input->member_id == members[i].input->member_id) --kept;
@@ -100,7 +101,7 @@ class AssignorInput {
     members.resize(kept);
     for (int32_t m = 0; m < member_count(); ++m) everybody_.push_back(m);
   }
-  // Topics that no member wants stay numbered until subscribe() has found them.
+  // Topics without subscribers keep a number until subscribe() has found them.
   void take_topics(const std::vector<TopicInput>& given) {
     for (const TopicInput& topic : given) {
       if (topic.partition_count <= 0 || !numbers_.emplace(topic.topic, 0).second) continue;
@@ -111,7 +112,7 @@ class AssignorInput {
     for (int32_t t = 0; t < topic_count(); ++t) numbers_[topics[static_cast<size_t>(t)].input->topic] = t;
   }
   void subscribe() {
-    // Every name gets a number; names that are not topics get the numbers after those of the topics.
+    // Every name gets a number; names without a topic get the numbers after the topics.
     for (size_t m = 0; m < members.size(); ++m) {
       const std::vector<std::string>& names = members[m].input->topics;
       if (m > 0 && names == members[m - 1].input->topics) {
@@ -171,11 +172,11 @@ class AssignorInput {
   }
 
   std::unordered_map<std::string, int32_t> numbers_;
-  std::deque<Numbers> lists_;  // what topics and members point into
+  std::deque<Numbers> lists_;  // topics and members point into these lists
   Numbers everybody_;
 };
 
-// The Java client's balance score: the differences of all pairs of members' counts, summed up. 0 is perfect.
+// The Java client's balance score: the sum of the differences between all pairs of members' counts. 0 is perfect.
 inline int64_t imbalance(std::vector<int64_t> counts) {
   std::sort(counts.begin(), counts.end());
   int64_t score = 0, before = 0;
@@ -187,7 +188,7 @@ inline int64_t imbalance(std::vector<int64_t> counts) {
 }
 
 struct AssignorResult {
-  // Per partition the number of the member that gets it, or `NOBODY`.
+  // For each partition, the number of its owner, or `NOBODY`.
   std::vector<int32_t> owners;
 
   explicit AssignorResult(const AssignorInput& in) : owners(in.partition_count, NOBODY) {}

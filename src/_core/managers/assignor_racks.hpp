@@ -1,5 +1,5 @@
 // Owns: RackIndex, the racks of members and of partitions' replicas as numbers (KIP-881).
-// Threads: any (values); in a consumer N. Never: decides who gets what.
+// Threads: any (values); in a consumer N. Never: chooses an owner.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace kc {
 
 constexpr int32_t NO_RACK = -1;
 
-// Nothing is kept of partitions if no member has a rack: ask any() first.
+// Stores nothing about partitions if no member has a rack: call any() first.
 class RackIndex {
  public:
   explicit RackIndex(const AssignorInput& in) : member_racks_(in.members.size(), NO_RACK) {
@@ -43,15 +43,15 @@ class RackIndex {
   int32_t of_member(int32_t member) const { return member_racks_[static_cast<size_t>(member)]; }
   const std::vector<int32_t>& of_partition(size_t partition) const { return partition_racks_[partition]; }
 
-  // Whether a member in that rack reads the partition from its own rack, or has none to be faithful to.
+  // Whether a member in that rack reads the partition from its own rack, or has no rack.
   bool matches(int32_t rack, size_t partition) const {
     if (rack == NO_RACK) return true;
     const std::vector<int32_t>& racks = partition_racks_[partition];
     return std::binary_search(racks.begin(), racks.end(), rack);
   }
 
-  // Whether racks can make a difference for these partitions (consecutive ones) and members: some replica is in the
-  // rack of a member, and not all partitions have replicas in all racks.
+  // Whether racks can change the result for these consecutive partitions and members: some replica is in the rack of a
+  // member, and not all partitions have replicas in all racks.
   bool useful(size_t first, size_t count, const std::vector<int32_t>& members) const {
     std::vector<int32_t> wanted, offered;
     for (int32_t member : members) {

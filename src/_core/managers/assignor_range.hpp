@@ -1,9 +1,10 @@
-// Owns: the range assignor: every topic's partitions cut into consecutive ranges, one a subscriber; with racks
-// (KIP-881) partitions first go to members that read them from their own rack, as far as the ranges' sizes allow.
-// Threads: any (a pure function); in a consumer N. Never: looks at what members had before.
+// Owns: the range assignor: it cuts the partitions of every topic into consecutive ranges, one per subscriber. With
+// racks
+// (KIP-881), members first get partitions that they read from their own rack, within the sizes of the ranges.
+// Threads: any (a pure function); in a consumer N. Never: uses the members' earlier partitions.
 //
-// Topics with the same subscribers and as many partitions stay co-partitioned: a member gets the same partition
-// numbers of all of them, and racks give way to that.
+// Topics with the same subscribers and the same number of partitions stay co-partitioned: a member gets the same
+// partition numbers of all of them. This has priority over racks.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -33,13 +34,13 @@ class RangeAssignor {
   }
 
  private:
-  // One topic while it is being given away.
+  // One topic during its assignment.
   struct Shares {
     const AssignorInput::Topic* topic = nullptr;
-    std::vector<int32_t> members;  // in the order they are served
-    std::vector<int32_t> given;    // to each of them
-    int32_t share = 0;             // what every member gets at least
-    int32_t larger_left = 0;       // how many may still get one more
+    std::vector<int32_t> members;  // in the order of service
+    std::vector<int32_t> given;    // number of partitions given to each
+    int32_t share = 0;             // minimum for every member
+    int32_t larger_left = 0;       // number of members that may still get one more
     bool racks_useful = false;
 
     int32_t room(size_t i) const { return std::max(0, share + (larger_left > 0 ? 1 : 0) - given[i]); }
@@ -120,9 +121,9 @@ class RangeAssignor {
     }
   }
 
-  // A partition number goes to the first member that has room and whose rack has that partition of every topic.
+  // A partition number goes to the first member with room whose rack has that partition of every topic.
   void match_racks_of_copartitioned(const std::vector<Shares*>& group) {
-    Shares& all = *group.front();  // they are given away alike, so that one speaks for all
+    Shares& all = *group.front();  // all topics of the group are assigned alike, so the first one represents all
     std::vector<size_t> remaining;
     for (size_t i = 0; i < all.members.size(); ++i) remaining.push_back(i);
     for (int32_t p = 0; p < all.topic->count && !remaining.empty(); ++p) {
@@ -148,8 +149,8 @@ class RangeAssignor {
   const AssignorInput& in_;
   const RackIndex racks_;
   AssignorResult& result_;
-  std::vector<int32_t> served_;  // member numbers in the order they are served
-  std::vector<int32_t> turn_;    // its inverse
+  std::vector<int32_t> served_;  // member numbers in the order of service
+  std::vector<int32_t> turn_;    // the inverse of served_
 };
 
 }  // namespace kc

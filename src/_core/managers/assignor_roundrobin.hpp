@@ -1,6 +1,7 @@
-// Owns: the roundrobin assignor: all partitions in order, dealt out to the members in turn, each skipping what it does
-// not want.
-// Threads: any (a pure function); in a consumer N. Never: looks at racks or at what members had before.
+// Owns: the roundrobin assignor: it gives all partitions in order to the members in turn. A member is skipped for
+// topics
+// that it has not subscribed.
+// Threads: any (a pure function); in a consumer N. Never: uses racks or the members' earlier partitions.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -11,7 +12,7 @@
 namespace kc {
 
 inline void assign_roundrobin(const AssignorInput& in, AssignorResult& result) {
-  std::vector<int32_t> served(in.members.size());  // member numbers in the order they are served
+  std::vector<int32_t> served(in.members.size());  // member numbers in the order of service
   for (size_t i = 0; i < served.size(); ++i) served[i] = static_cast<int32_t>(i);
   auto member = [&in](int32_t number) -> const GroupMember& { return *in.members[static_cast<size_t>(number)].input; };
   std::sort(served.begin(), served.end(),
@@ -19,7 +20,7 @@ inline void assign_roundrobin(const AssignorInput& in, AssignorResult& result) {
   std::vector<int32_t> turn(served.size());  // the inverse
   for (size_t i = 0; i < served.size(); ++i) turn[static_cast<size_t>(served[i])] = static_cast<int32_t>(i);
 
-  int32_t next = 0;  // whose turn it is
+  int32_t next = 0;  // the member to serve next
   std::vector<int32_t> some;
   for (const AssignorInput::Topic& topic : in.topics) {
     const std::vector<int32_t>* turns = &in.everybody();

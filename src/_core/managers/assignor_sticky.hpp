@@ -1,5 +1,5 @@
-// Owns: StickyAssignor, the sticky and cooperative-sticky assignors: which of the two algorithms runs, whether racks
-// are worth a move, and which partitions a cooperative group withholds.
+// Owns: StickyAssignor, the sticky and cooperative-sticky assignors: it selects one of the two algorithms, decides
+// whether racks justify a move, and withholds partitions in a cooperative group.
 // Threads: any (a pure function); in a consumer N. Never: keeps state between two rebalances.
 #pragma once
 #include <cstddef>
@@ -30,7 +30,7 @@ class StickyAssignor {
   }
 
  private:
-  // With `leave_far` members lose what they would read from another rack, and may get something nearer.
+  // With `leave_far` members lose partitions that they read from another rack, and may get nearer ones.
   void choose(const Claims& claims, bool leave_far, AssignorResult& result) const {
     const RackIndex* racks = racks_useful_ ? &racks_ : nullptr;
     if (in_.subscriptions_equal) {
@@ -40,8 +40,8 @@ class StickyAssignor {
     }
   }
 
-  // A partition that changes hands is withheld: its owner learns that it lost it, gives it up and joins again, and that
-  // second rebalance gives it away. True if there is any.
+  // A partition that changes its owner is withheld. Its owner learns that it lost the partition, gives it up and joins
+  // again; the second rebalance assigns the partition. True if there is any.
   static bool withhold(const Claims& claims, AssignorResult& result) {
     bool any = false;
     for (size_t p = 0; p < result.owners.size(); ++p) {
@@ -52,16 +52,19 @@ class StickyAssignor {
     return any;
   }
 
-  // Moves towards nearer racks are made only if they end in a better assignment. A cooperative group sees the result
-  // only after the next rebalances. Those begin with partitions without an owner, and make no such moves: a partition
-  // that balancing then puts into another rack would be taken away again the next time, and so on for ever. (The Java
-  // client's groups can be caught in that.)
+  // Moves towards nearer racks are made only if they lead to a better assignment. A cooperative group reaches the
+  // result
+  // only after the next rebalances. Those begin with partitions without an owner, and make no such moves: balancing
+  // could
+  // put a partition into another rack, the next rebalance would take it away again, and this would never end. (Groups
+  // of
+  // the Java client can enter such a loop.)
   void prefer_nearer() {
     AssignorResult nearer(in_);
     choose(claims_, true, nearer);
     if (badness(settled(nearer)) < badness(settled(result_))) result_ = std::move(nearer);
   }
-  // The final assignment of a group that begins with `result` and makes no further moves towards nearer racks.
+  // The final assignment of a group that starts with `result` and makes no further moves towards nearer racks.
   AssignorResult settled(AssignorResult result) const {
     if (!cooperative_ || !withhold(claims_, result)) return result;
     for (int round = 0; round < MAX_ROUNDS; ++round) {
@@ -73,7 +76,7 @@ class StickyAssignor {
     }
     return result;
   }
-  // Lower is better: the imbalance, then how many partitions have no replica in the rack of their member.
+  // Lower is better: first the imbalance, then the number of partitions without a replica in the rack of their member.
   std::pair<int64_t, size_t> badness(const AssignorResult& result) const {
     std::vector<int64_t> counts(in_.members.size(), 0);
     size_t far = 0;
@@ -85,7 +88,7 @@ class StickyAssignor {
     return {imbalance(std::move(counts)), far};
   }
 
-  static constexpr int MAX_ROUNDS = 8;  // two are rare
+  static constexpr int MAX_ROUNDS = 8;  // two are already rare
 
   const AssignorInput& in_;
   AssignorResult& result_;

@@ -1,9 +1,9 @@
-// Owns: the sticky choice where all members want the same topics: each keeps what it owned up to its share, the
-// rest is dealt out.
-// Threads: any (a pure function); in a consumer N. Never: gives a member more than one partition above another.
+// Owns: the sticky algorithm for members with equal subscriptions: each member keeps its owned partitions up to its
+// share; the other partitions are dealt out.
+// Threads: any (a pure function); in a consumer N. Never: makes the counts of two members differ by more than one.
 //
-// Shares differ by at most one, so the number of moves is the least possible. With racks (KIP-881) a member keeps only
-// what it reads from its own rack, and is first offered partitions of that rack.
+// Shares differ by at most one, so the number of moves is minimal. With racks (KIP-881) a member keeps only partitions
+// that it reads from its own rack, and is first offered partitions of that rack.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -19,7 +19,7 @@ namespace kc {
 
 class StickyEqualAssignor {
  public:
-  // `racks` is null where they make no difference. With `leave_far` no member keeps a partition of another rack.
+  // `racks` is null if racks make no difference. With `leave_far` no member keeps a partition of another rack.
   StickyEqualAssignor(const AssignorInput& in, const Claims& claims, const RackIndex* racks, bool leave_far,
                       AssignorResult& result)
       : in_(in), claims_(claims), racks_(racks), leave_far_(leave_far), result_(result),
@@ -40,8 +40,8 @@ class StickyEqualAssignor {
   }
 
  private:
-  // A member keeps its share of the partitions it owned, the lowest numbers first. Members left with too few wait
-  // in below_, members that may get one more in level_.
+  // A member keeps its share of the partitions it owned, the lowest numbers first. Members with too few partitions go
+  // into below_, members that may get one more into level_.
   void keep_owned() {
     std::vector<std::vector<std::pair<int32_t, size_t>>> owned(in_.members.size());
     for (const AssignorInput::Topic& topic : in_.topics) {
@@ -69,8 +69,9 @@ class StickyEqualAssignor {
     if (larger_left_ == 0) level_.clear();
   }
 
-  // To each partition the next member below its share that is in one of its racks, else one that may get one more.
-  // Partitions that few members are near come first.
+  // Each partition goes to the next member below its share that is in one of its racks, else to one that may get one
+  // more.
+  // Partitions with few near members come first.
   void deal_within_racks(std::vector<size_t>& free) {
     std::vector<int32_t> members_near = count_members_near();
     std::stable_sort(free.begin(), free.end(), [&](size_t a, size_t b) { return members_near[a] < members_near[b]; });
@@ -110,7 +111,8 @@ class StickyEqualAssignor {
     return near;
   }
 
-  // Deal out the rest, first to the members below their share, then one each to the members that may get one more.
+  // Deal out the remaining partitions: first to members below their share, then one to each member that may get one
+  // more.
   void deal(std::vector<size_t>& free) {
     if (leave_far_) give_back(free);
     size_t next = 0;
@@ -123,7 +125,7 @@ class StickyEqualAssignor {
       if (next >= below_.size()) next = 0;
     }
   }
-  // A member gets back a partition it lost only because of racks, if it still has room and no nearer member took it.
+  // A member gets back a partition that it lost only for racks, if it has room and no nearer member took the partition.
   void give_back(std::vector<size_t>& free) {
     free.erase(std::remove_if(free.begin(), free.end(), [this](size_t p) {
       int32_t owner = claims_.owner(p);
@@ -144,7 +146,7 @@ class StickyEqualAssignor {
     result_.owners[partition] = member;
     ++counts_[static_cast<size_t>(member)];
   }
-  // To below_[i]; true if that one now has its share and no longer stands there.
+  // Give the partition to below_[i]. True if that member has reached its share and has left below_.
   bool give_below(size_t partition, size_t i) {
     int32_t member = below_[i];
     give(partition, member);
@@ -165,11 +167,11 @@ class StickyEqualAssignor {
   const bool leave_far_;
   AssignorResult& result_;
   std::vector<size_t> counts_;   // by member
-  size_t least_ = 0;             // every member's share
+  size_t least_ = 0;             // the share of every member
   size_t most_ = 0;
-  size_t larger_left_ = 0;       // how many members may still get most_, where that is one more
-  std::vector<int32_t> below_;   // members with fewer than least_
-  std::vector<int32_t> level_;   // members with least_ that may get one more
+  size_t larger_left_ = 0;       // number of members that may still get most_, if that is one more
+  std::vector<int32_t> below_;   // members with fewer than least_ partitions
+  std::vector<int32_t> level_;   // members with least_ partitions that may get one more
 };
 
 }  // namespace kc

@@ -1,9 +1,11 @@
-// Owns: the sticky choice where members want different topics: owned partitions stay, free ones go to the member that
-// has the fewest, and then partitions move while that makes the assignment more balanced.
-// Threads: any (a pure function); in a consumer N. Never: gives a partition to a member that does not want its topic.
+// Owns: the sticky algorithm for members with different subscriptions. Owned partitions stay. Free partitions go to the
+// member with the fewest. Then partitions move while a move makes the assignment more balanced.
+// Threads: any (a pure function); in a consumer N. Never: gives a partition to a member that has not subscribed its
+// topic.
 //
-// Every move is from a member to one that has at least two partitions fewer, so that the sum of the squared counts
-// falls and the search ends, whatever members claim.
+// Every move goes from a member to one with at least two partitions fewer. So the sum of the squared counts falls and
+// the
+// search ends, whatever the members claim.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -19,8 +21,8 @@
 
 namespace kc {
 
-// The moves made so far. A topic must not have partitions going from one member to a second and others the opposite
-// way: where that would come about, a partition that moved before goes back instead.
+// The moves so far. A topic must not have partitions that move from one member to a second and others that move in the
+// opposite direction. To avoid that, a partition that moved earlier goes back instead.
 class PartitionMoves {
  public:
   explicit PartitionMoves(size_t partition_count) : from_(partition_count, NOBODY) {}
@@ -52,7 +54,7 @@ class PartitionMoves {
 
 class StickyGeneralAssignor {
  public:
-  // `racks` is null where they make no difference. With `leave_far` no member keeps a partition of another rack.
+  // `racks` is null if racks make no difference. With `leave_far` no member keeps a partition of another rack.
   StickyGeneralAssignor(const AssignorInput& in, const Claims& claims, const RackIndex* racks, bool leave_far,
                         AssignorResult& result)
       : in_(in), claims_(claims), racks_(racks), leave_far_(leave_far), owners_(result.owners),
@@ -80,7 +82,7 @@ class StickyGeneralAssignor {
   };
   struct LeastLoaded {
     int32_t member = NOBODY;
-    uint64_t version = 0;  // of counts_, when it was found
+    uint64_t version = 0;  // of counts_, at the time of the search
   };
 
   // True if a member loses a partition that it still owns, because of its subscription or its rack.
@@ -100,7 +102,7 @@ class StickyGeneralAssignor {
     }
     return lost;
   }
-  // Partitions that few members want come first.
+  // Partitions with few subscribers come first.
   void order_partitions() {
     std::vector<int32_t> topics;
     for (int32_t t = 0; t < in_.topic_count(); ++t) topics.push_back(t);
@@ -141,7 +143,7 @@ class StickyGeneralAssignor {
       counts_ = counts_before;
     }
   }
-  // Members that could have more than they have, or have something that others want too.
+  // Members that could have more partitions, or have a partition that other members also want.
   std::vector<int32_t> movable_members() const {
     std::vector<bool> shares(in_.members.size(), false);
     for (const Place& place : ordered_) shares[static_cast<size_t>(owners_[place.partition])] = true;
@@ -159,8 +161,8 @@ class StickyGeneralAssignor {
     return imbalance(std::move(theirs));
   }
 
-  // Goes through the partitions until none can move any more. A partition goes to its former owner if that one has
-  // too few, else to the member with the fewest among the subscribers of its topic.
+  // Repeats over the partitions until none can move. A partition goes to its former owner if that member has too few
+  // partitions, else to the subscriber of its topic with the fewest.
   bool move_to_least_loaded(const std::vector<Place>& places) {
     bool moved = false;
     for (bool again = true; again;) {
@@ -177,11 +179,10 @@ class StickyGeneralAssignor {
   }
   bool helps(size_t partition, int32_t next) const { return count(owners_[partition]) > count(next) + 1; }
 
-  // Moves that turned out to be needless are taken back: a partition goes to its owner again where the counts of the
-  // two only change places, or in exchange for another one that has no reason to be there. Racks are not given up for
-  // that. True if anything came home.
+  // Undoes needless moves: a partition returns to its owner if the counts of the two members only change places, or in
+  // exchange for another partition without a reason to stay. Racks have priority. True if any partition returned.
   bool bring_home() {
-    std::vector<std::vector<Place>> strangers(in_.members.size());  // by member: what it has and did not own
+    std::vector<std::vector<Place>> strangers(in_.members.size());  // by member: those it did not own
     for (const Place& place : ordered_) {
       int32_t owner = owners_[place.partition];
       if (home(place) != owner) strangers[static_cast<size_t>(owner)].push_back(place);
@@ -205,7 +206,7 @@ class StickyGeneralAssignor {
     }
     return moved;
   }
-  // The member that owned the partition and still wants its topic, or `NOBODY`.
+  // The member that owned the partition and still subscribes its topic, or `NOBODY`.
   int32_t home(const Place& place) const {
     int32_t owner = claims_.owner(place.partition);
     return owner != NOBODY && in_.is_subscribed(owner, place.topic) ? owner : NOBODY;
@@ -218,7 +219,7 @@ class StickyGeneralAssignor {
     give(place.partition, next);
   }
 
-  // Makes `next` one partition of this topic richer: with this partition or one that goes back to it.
+  // Give `next` one more partition of this topic: this partition, or one that goes back to it.
   void move(const Place& place, int32_t next) {
     int32_t owner = owners_[place.partition], origin = moves_.origin(place.partition);
     int32_t start = origin == NOBODY ? owner : origin;
@@ -226,7 +227,7 @@ class StickyGeneralAssignor {
     if (returning == place.partition) return transfer(place, next);
     bool start_can_spare = helps(returning, next);
     transfer({place.topic, returning}, next);
-    if (!start_can_spare) transfer(place, start);  // both go home: `start` keeps its number
+    if (!start_can_spare) transfer(place, start);  // both return to their owners: `start` keeps its count
   }
   void transfer(const Place& place, int32_t next) {
     int32_t owner = owners_[place.partition];
@@ -265,7 +266,7 @@ class StickyGeneralAssignor {
   uint64_t version_ = 1;          // of counts_
   PartitionMoves moves_;
   std::vector<LeastLoaded> least_loaded_;  // by topic
-  std::vector<Place> ordered_;    // all partitions; while balancing, only partitions that several members want
+  std::vector<Place> ordered_;    // all partitions; during balancing, only partitions that several members want
 };
 
 }  // namespace kc

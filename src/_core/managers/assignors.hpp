@@ -1,9 +1,8 @@
-// Owns: assign(), the leader's choice of who gets which partition, and what each assignor is called.
+// Owns: assign(), the assignment that the leader makes, and the names of the assignors.
 // Threads: any (a pure function); in a consumer N. Never: does I/O, keeps state between rebalances, trusts a member.
 //
-// Given the same input, range and roundrobin give the same result as the Java client's; the sticky ones give one as
-// balanced that moves as few partitions. Claims of members that contradict each other are settled in
-// assignor_claims.hpp.
+// With the same input, range and roundrobin give the same result as the Java client. The sticky assignors give a result
+// that is equally balanced and moves equally few partitions. assignor_claims.hpp decides between contradictory claims.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -40,7 +39,7 @@ inline bool find_assignor(const std::string& name, AssignorKind* out) {
 // Whether members may keep their partitions through a rebalance (KIP-429). All assignors support the eager protocol.
 inline bool supports_cooperative(AssignorKind kind) { return kind == ASSIGNOR_COOPERATIVE_STICKY; }
 
-// `topics` must have all topics that any member named and that exist; others are ignored.
+// `topics` must contain every existing topic that a member named; other topics are ignored.
 inline void assign(AssignorKind kind, const std::vector<GroupMember>& members, const std::vector<TopicInput>& topics,
                    GroupAssignment& out) {
   const AssignorInput in(members, topics);

@@ -1,8 +1,8 @@
-"""Owns: Python access to the assignors and the consumer protocol's bytes, for tests and benchmarks.
+"""Owns: Python access to the assignors and the bytes of the consumer protocol, for tests and benchmarks.
 
 Threads: the caller's. Never: part of the consumer.
 
-A member is a dict: member_id, topics, and where they matter group_instance_id, owned {topic: [partition]}, generation,
+A member is a dict: member_id, topics, and optionally group_instance_id, owned {topic: [partition]}, generation,
 rack, user_data (bytes). A topic is (name, partition count) or (name, partition count, [[rack]] per partition).
 """
 from cython.operator cimport dereference as deref, preincrement as inc
@@ -32,7 +32,7 @@ from kconsumer._core.managers.consumer_protocol cimport (
 from kconsumer._core.protocol.types cimport NullableString
 
 
-# Here and not by kconsumer._core.consumer.text: that one is above this layer.
+# Not kconsumer._core.consumer.text: that module belongs to a higher layer.
 cdef string to_string(text):
     cdef bytes raw = text if isinstance(text, bytes) else text.encode()
     return string(<const char*>raw, <size_t>len(raw))
@@ -58,7 +58,7 @@ cdef get_nullable(const NullableString& value):
 
 
 cdef void set_partitions(vector[TopicPartitions]& out, partitions) except *:
-    """From {topic: [partition]}, or from [(topic, [partition])] where a topic is to come twice."""
+    """Set partitions from {topic: [partition]}, or [(topic, [partition])] with duplicates."""
     cdef TopicPartitions entry
     out.clear()
     for topic, numbers in (partitions.items() if isinstance(partitions, dict) else partitions):
@@ -124,7 +124,7 @@ cdef void check(const Status& status) except *:
 
 
 cdef class Input:
-    """Members and topics in the core's form, so that a benchmark times nothing but assign()."""
+    """Holds members and topics in the core's form, so that a benchmark times only assign()."""
     cdef vector[GroupMember] members   # thread: the caller's, like the rest
     cdef vector[TopicInput] topics     # thread: the caller's
     cdef GroupAssignment out           # thread: the caller's
@@ -140,7 +140,7 @@ cdef class Input:
             self.topics.push_back(topic)
 
     def assign(self, str name):
-        """Returns the seconds it took."""
+        """Run the assignor; returns the seconds that it took."""
         cdef AssignorKind kind = kind_of(name)
         started = time.perf_counter()
         with nogil:
@@ -148,7 +148,7 @@ cdef class Input:
         return time.perf_counter() - started
 
     def result(self):
-        """{member_id: [(topic, [partition])]} of the last assign()."""
+        """Return the last assignment: {member_id: [(topic, [partition])]}."""
         cdef unordered_map[string, vector[TopicPartitions]].iterator it = self.out.begin()
         result = {}
         while it != self.out.end():
@@ -158,14 +158,14 @@ cdef class Input:
 
 
 def assign(str name, members, topics):
-    """{member_id: [(topic, [partition])]}."""
+    """Return the assignment: {member_id: [(topic, [partition])]}."""
     given = Input(members, topics)
     given.assign(name)
     return given.result()
 
 
 def names():
-    """{name: whether it supports cooperative rebalancing}."""
+    """Return {name: whether it supports cooperative rebalancing}."""
     return {assignor_name(<AssignorKind>kind).decode(): bool(supports_cooperative(<AssignorKind>kind))
             for kind in range(4)}
 
@@ -198,7 +198,7 @@ def encode_assignment(partitions, user_data=None):
 
 
 def decode_assignment(bytes data):
-    """([(topic, [partition])], user data)."""
+    """Decode an assignment: ([(topic, [partition])], user data)."""
     cdef vector[TopicPartitions] partitions
     cdef NullableString user_data
     check(core_decode_assignment(<const uint8_t*><const char*>data, <size_t>len(data), partitions, user_data))
@@ -206,7 +206,11 @@ def decode_assignment(bytes data):
 
 
 def user_data(str name, last=None, int32_t generation=-1):
-    """The user data that a member of that assignor sends; `last` is its last assignment, None before any."""
+    """Return the user data that a member of that assignor sends.
+
+    Args:
+        last: the member's last assignment; None before the first.
+    """
     cdef vector[TopicPartitions] partitions
     if last is None:
         return get_nullable(assignor_user_data(kind_of(name), NULL, generation))
@@ -215,7 +219,7 @@ def user_data(str name, last=None, int32_t generation=-1):
 
 
 def read_sticky_user_data(bytes data):
-    """([(topic, [partition])], generation)."""
+    """Decode the sticky user data: ([(topic, [partition])], generation)."""
     cdef vector[TopicPartitions] previous
     cdef int32_t generation = 0
     core_read_sticky(to_string(data), previous, generation)

@@ -22,10 +22,10 @@ from kconsumer._core.state.group cimport GroupConfig, GroupShared
 
 
 cdef enum JoinPhase:
-    PHASE_OUT           # no rebalance of ours is under way
-    PHASE_JOIN          # JoinGroup to be sent, or in flight
-    PHASE_ASSIGN        # leader: metadata of the group's topics is awaited, or the application's assignor
-    PHASE_SYNC          # SyncGroup to be sent, or in flight
+    PHASE_OUT           # no rebalance of this member is in progress
+    PHASE_JOIN          # JoinGroup must be sent, or is in flight
+    PHASE_ASSIGN        # leader: waits for metadata of the group's topics, or for the application's assignor
+    PHASE_SYNC          # SyncGroup must be sent, or is in flight
     PHASE_IN            # synced; MembershipManager reconciles
 
 
@@ -37,18 +37,18 @@ cdef class ClassicGroupManager(RequestManager):
     cdef MembershipManager membership            # thread: N
     cdef CoordinatorRequestManager coordinator   # thread: N
     cdef GroupLeader leader                      # thread: N
-    cdef ApplicationAssignors application        # thread: N (its assignors)
+    cdef ApplicationAssignors application        # thread: N (the application's assignors)
     cdef Jitter jitter                           # thread: N
     cdef JoinPhase phase                         # thread: N
-    cdef bint owes_assignment                    # thread: N (leads a generation that waits for its SyncGroup)
-    cdef bint joined_with_partitions             # thread: N (owned some when it sent the last JoinGroup)
+    cdef bint owes_assignment                    # thread: N (leads a generation that waits for the leader's SyncGroup)
+    cdef bint joined_with_partitions             # thread: N (it owned some when it sent the last JoinGroup)
     cdef RequestState joining                    # thread: N (JoinGroup or SyncGroup)
     cdef RequestState heartbeat                  # thread: N
-    cdef string member_id                        # thread: N (empty: to be given by the coordinator)
+    cdef string member_id                        # thread: N (empty: the coordinator must assign one)
     cdef int32_t generation                      # thread: N (-1: none)
     cdef string protocol_name                    # thread: N (the assignor of this generation)
-    cdef uint64_t round                          # thread: N (moves when a JoinGroup or SyncGroup in flight is given up)
-    cdef uint64_t identity                       # thread: N (moves with member id or generation)
+    cdef uint64_t round  # thread: N (changes when a JoinGroup or SyncGroup in flight is given up)
+    cdef uint64_t identity                       # thread: N (changes with member id or generation)
     cdef uint64_t joined_version                 # thread: N (MembershipManager.subscription_version sent by JoinGroup)
     cdef vector[SyncGroupRequest_SyncGroupRequestAssignment] made   # thread: N (leader: for SyncGroup)
     cdef vector[TopicPartitions] last            # thread: N (sticky: the latest assignment)
@@ -56,16 +56,16 @@ cdef class ClassicGroupManager(RequestManager):
     cdef bint has_last                           # thread: N
     cdef bint rejoin_wanted                      # thread: N
     cdef const char* rejoin_reason               # thread: N (a literal; KIP-800)
-    cdef bint rejoining                          # thread: N (the revocation that runs is for joining again)
-    cdef uint64_t fresh_from                     # thread: N (metadata updates that a join waits for; 0: not asked)
-    cdef uint64_t asked_version                  # thread: N (subscription_version whose user data was asked for)
-    cdef int32_t join_node                       # thread: N (the broker that JoinGroup or SyncGroup went to)
+    cdef bint rejoining                          # thread: N (the current revocation precedes a join)
+    cdef uint64_t fresh_from                     # thread: N (metadata updates that a join waits for; 0: none requested)
+    cdef uint64_t asked_version                  # thread: N (subscription_version of the latest request for user data)
+    cdef int32_t join_node                       # thread: N (the broker of the latest JoinGroup or SyncGroup)
     cdef bint leave_in_flight                    # thread: N
     cdef bint waits_for_coordinator              # thread: N
-    cdef uint64_t failures_seen                  # thread: N (CoordinatorRequestManager.failures when it began to wait)
+    cdef uint64_t failures_seen  # thread: N (CoordinatorRequestManager.failures at the start of the wait)
     cdef int64_t heartbeat_due_ms                # thread: N
-    cdef int64_t heartbeat_sent_us               # thread: N (of the one in flight, or the last)
-    cdef int64_t heard_ms                        # thread: N (the latest sign that the coordinator has us)
+    cdef int64_t heartbeat_sent_us               # thread: N (of the heartbeat in flight, or of the last one)
+    cdef int64_t heard_ms                        # thread: N (the latest sign that the coordinator knows this member)
     # private
     cdef void _rejoin_if_needed(self, int64_t now_ms) noexcept nogil
     cdef void _want_rejoin(self, const char* reason) noexcept nogil

@@ -1,11 +1,12 @@
 """Owns: ClassicGroupManager: JoinGroup, SyncGroup, Heartbeat, LeaveGroup of the classic protocol, eager and cooperative
 (KIP-429); the meaning of each response for MembershipManager.
 
-thread: N; polled every turn after MembershipManager. Never: assigns partitions (GroupLeader), runs or awaits a callback
-(MembershipManager), lets a heartbeat wait after a parked JoinGroup (it and SyncGroup have a separate connection).
+thread: N; polled every turn after MembershipManager. Never: assigns partitions (GroupLeader does), runs or awaits a
+callback (MembershipManager does), delays a heartbeat because of a parked JoinGroup (JoinGroup and SyncGroup have a
+separate connection).
 
 A response counts only if its request is still wanted: `round` for JoinGroup and SyncGroup, `identity` (member id and
-generation) for Heartbeat. Errors, as in the Java client (AbstractCoordinator, ConsumerCoordinator):
+generation) for Heartbeat. Errors, handled as in the Java client (AbstractCoordinator, ConsumerCoordinator):
 
   error                         JoinGroup          SyncGroup          Heartbeat
   COORDINATOR_LOAD_IN_PROGRESS  again, backoff     join, backoff      again, backoff
@@ -24,10 +25,11 @@ generation) for Heartbeat. Errors, as in the Java client (AbstractCoordinator, C
   GROUP_MAX_SIZE_REACHED,
   any other                     report, backoff    report, join,      report, again, backoff
                                                    backoff
-  LeaveGroup is sent once: whatever the answer, the member has left.
+  LeaveGroup is sent once: with any answer, the member has left.
 
-"report": a consumer error for poll(), each time, as the Java client's poll() throws each time. "fence": generation (and
-member id) are given up, partitions are lost.
+"report": a consumer error for poll(), each time, as the Java client's poll() throws each time. "fence": the member
+gives
+up its generation (and member id), and loses its partitions.
 """
 cimport cython
 from cython.operator cimport dereference
@@ -92,7 +94,7 @@ cdef enum:
     KIND_SYNC = 2
     KIND_HEARTBEAT = 3
     KIND_LEAVE = 4
-    JOIN_GRACE_MS = 5000                 # for the answer after the rebalance timeout, as the Java client has it
+    JOIN_GRACE_MS = 5000                 # for the answer after the rebalance timeout, as in the Java client
     STATIC_MEMBERS_SINCE_JOIN = 5        # versions from which requests carry group.instance.id
     STATIC_MEMBERS_SINCE = 3             # SyncGroup, Heartbeat
 
@@ -177,7 +179,7 @@ cdef class ClassicGroupManager(RequestManager):
             self._want_rejoin(b"subscription has changed")
         if not self.rejoin_wanted:
             return
-        # Eager members come back with nothing, cooperative ones with what they still subscribe.
+        # Eager members rejoin without partitions, cooperative members with their still subscribed partitions.
         if self.config.cooperative:
             self.rejoining = not self.membership.revoke_unsubscribed(now_ms)
         else:
@@ -187,14 +189,18 @@ cdef class ClassicGroupManager(RequestManager):
 
     cdef void _want_rejoin(self, const char* reason) noexcept nogil:
         if not self.rejoin_wanted:
-            self.background.log.write(6, DBG_CGRP, b"REJOIN", b"group %s: to be joined again: %s",
+            self.background.log.write(6, DBG_CGRP, b"REJOIN", b"group %s: will join again: %s",
                                       self.config.group_id.c_str(), reason)
             self.rejoin_wanted = True
             self.rejoin_reason = reason
 
     cdef void _on_revoked(self, int64_t now_ms) noexcept nogil:
-        """Revoked in order to join again, or because the target had less: then assign what it has more and join again,
-        so that others may get what was given up."""
+        """Assign the remaining difference to the target, and join again.
+
+        The revocation was for a join, or the target had fewer partitions. After the join, other members may get the
+        revoked
+        partitions.
+        """
         if self.rejoining:
             self.rejoining = False
             self.membership.after_revocation(True, now_ms)
@@ -230,8 +236,12 @@ cdef class ClassicGroupManager(RequestManager):
         return INT64_MAX
 
     cdef bint _patterns_fresh(self, int64_t now_ms) noexcept nogil:
-        """As the Java client, a member with patterns looks for new topics before each join: where one came, the members
-        would otherwise meet it one by one, each with a rebalance of all."""
+        """Whether metadata is recent enough for a join of a member with patterns.
+
+        As in the Java client, such a member looks for new topics before each join. Otherwise the members would discover
+        a new
+        topic one after another, each with a rebalance of the whole group.
+        """
         if self.membership.matcher.empty():
             return True
         if self.fresh_from == 0:
@@ -239,7 +249,7 @@ cdef class ClassicGroupManager(RequestManager):
         return self.membership.metadata.updates >= self.fresh_from
 
     cdef bint _user_data_known(self, int64_t now_ms) noexcept nogil:
-        """At every join the application's assignors are asked again for this member's user data."""
+        """Ask the application's assignors for user data again at every join."""
         if not self.config.assignors_have_user_data:
             return True
         if self.application.state == CALL_FAILED:
@@ -264,7 +274,10 @@ cdef class ClassicGroupManager(RequestManager):
         return NullableString()
 
     cdef int32_t _find_coordinator(self, int64_t now_ms) noexcept nogil:
-        """-1 while it is looked for. A failed search is reported, and starts again with backoff."""
+        """Return the coordinator, or -1 during the search.
+
+        A failed search is reported, and starts again with backoff.
+        """
         cdef int32_t node = self.coordinator.coordinator()
         if node >= 0:
             self.waits_for_coordinator = False
@@ -304,7 +317,7 @@ cdef class ClassicGroupManager(RequestManager):
             <int64_t>self.backoff.request_timeout_ms, <int64_t>self.config.max_poll_interval_ms + JOIN_GRACE_MS))
 
     cdef void _add_strategy(self, BodyOf[JoinGroupRequest]* body, const string& name) noexcept nogil:
-        """Add this member's subscription to the request, in the form that this assignor reads."""
+        """Add this member's subscription to the request, in the form of this assignor."""
         cdef JoinGroupRequest_JoinGroupRequestProtocol protocol
         cdef GroupMember member
         cdef AssignorKind kind
@@ -321,7 +334,7 @@ cdef class ClassicGroupManager(RequestManager):
             body.message.protocols.push_back(protocol)
 
     cdef void _assign(self, int64_t now_ms) noexcept nogil:
-        """The leader knows all it needs: decide, or (KIP-814) leave it as it was."""
+        """Decide the assignment as the leader, or keep the present one (KIP-814)."""
         cdef Status status
         self.made.clear()
         if self.leader.failed():
@@ -392,7 +405,7 @@ cdef class ClassicGroupManager(RequestManager):
 
     cdef bint _readable(self, Reader& reader, Request* request, Response* response, int32_t throttle_time_ms,
                         int64_t now_ms) noexcept nogil:
-        """Otherwise the connection is given up, and what was asked has failed."""
+        """Whether the response can be read; otherwise close the connection and fail the request."""
         if reader.ok():
             if throttle_time_ms > 0:
                 self.delegate.network.throttle(response.node_id, throttle_time_ms, now_ms)
@@ -436,9 +449,12 @@ cdef class ClassicGroupManager(RequestManager):
             self.phase = PHASE_OUT
 
     cdef void _finish_round(self, int64_t now_ms) noexcept nogil:
-        """Leave as the leader of a generation that waits for its assignment, and would take no commit until the
-        rebalance timeout: all members keep their partitions, even if the assignor has failed. The leave begins the next
-        generation."""
+        """Complete the generation that waits for the assignment of this leader, which leaves or has lost interest.
+
+        Without it the coordinator would accept no commit until the rebalance timeout. All members keep their
+        partitions,
+        even if the assignor has failed. The leave then starts the next generation.
+        """
         cdef int32_t node = self.coordinator.coordinator()
         if not self.owes_assignment or self.joining.in_flight or node < 0:
             return
@@ -449,11 +465,18 @@ cdef class ClassicGroupManager(RequestManager):
             self._send_sync(node, now_ms)
 
     cdef bint _missed_generations(self, JoinGroupResponse& message) noexcept nogil:
-        """A static member keeps its place beyond the rebalance timeout (KIP-345), while a leader may give its
-        partitions to others. A member of a cooperative group comes back with partitions in hand, and the coordinator
-        would take its commits of them: they are lost. Partitions that it has revoked since it sent the JoinGroup are
-        lost too, because their commits may still be open. A lost answer to a JoinGroup between the two generations
-        looks the same; reading again is better than overwriting another owner's offsets."""
+        """Whether a generation passed without this static member, so that it has lost its partitions.
+
+        1. A static member keeps its place beyond the rebalance timeout (KIP-345).
+        2. Meanwhile a leader may give its partitions to other members.
+        3. A member of a cooperative group comes back and still owns these partitions.
+        4. The coordinator would accept its commits and overwrite the offsets of the new owner. So the partitions are
+        lost.
+
+        Partitions that this member has revoked since it sent the JoinGroup are lost too: their commits may be in
+        flight. A
+        lost answer to a JoinGroup between the two generations looks the same; it is better to read records again.
+        """
         return (not self.config.group_instance_id.empty() and self.generation >= 0
                 and message.generation_id > self.generation + 1 and self.joined_with_partitions)
 
@@ -503,7 +526,8 @@ cdef class ClassicGroupManager(RequestManager):
         cdef SyncGroupResponse message
         cdef Reader reader = Reader(response.body, response.length)
         message.decode(reader, response.version)
-        # librdkafka's mock cluster ends an error with a null assignment, which no version allows: the error came first.
+        # In an error, librdkafka's mock cluster sends a null assignment, which no version allows. Handle the error
+        # first.
         if ((reader.ok() or message.error_code == 0)
                 and not self._readable(reader, request, response, message.throttle_time_ms, now_ms)):
             return
@@ -534,7 +558,7 @@ cdef class ClassicGroupManager(RequestManager):
             self._on_round_error(code, b"SyncGroup", node_id, now_ms)
 
     cdef void _on_round_error(self, int32_t code, const char* what, int32_t node_id, int64_t now_ms) noexcept nogil:
-        """What JoinGroup and SyncGroup have in common."""
+        """Handle the errors that JoinGroup and SyncGroup have in common."""
         cdef string detail = string(what)
         detail.append(b": ").append(error_text(code))
         if code == <int>COORDINATOR_NOT_AVAILABLE or code == <int>NOT_COORDINATOR:
@@ -588,7 +612,7 @@ cdef class ClassicGroupManager(RequestManager):
         self.phase = PHASE_JOIN
 
     cdef void _refused(self, const Status& status, int64_t now_ms) noexcept nogil:
-        """Report an error that only the user can fix, each time that it occurs, and join again."""
+        """Report an error that only the user can fix, each time, and join again."""
         self.membership.report(status, string())
         self._join_again(now_ms)
 
@@ -599,11 +623,11 @@ cdef class ClassicGroupManager(RequestManager):
 
     cdef void _fail(self, const Status& status, int64_t now_ms) noexcept nogil:
         self._reset(True, now_ms)
-        # As librdkafka: of this protocol only the member whose place another one has taken is fatal.
+        # As in librdkafka: only a member replaced by another one with its instance id is fatal.
         self.membership.fail(status, status.code == <int>FENCED_INSTANCE_ID, now_ms)
 
     cdef void _reset(self, bint forget_id, int64_t now_ms) noexcept nogil:
-        """No member of any generation; what is in flight means nothing any more."""
+        """Leave every generation; requests in flight are obsolete."""
         if self.joining.in_flight:
             self._abandon(now_ms)
         self.membership.membership.joining = False
@@ -623,8 +647,10 @@ cdef class ClassicGroupManager(RequestManager):
         self.leader.resign()
 
     cdef void _abandon(self, int64_t now_ms) noexcept nogil:
-        """Give up a JoinGroup: it may be parked for minutes, and the next one must not wait for it. One that waits for
-        its connection must not be sent any more, since it would make this consumer a member."""
+        """Give up a JoinGroup that may be parked for minutes; the next one must not wait.
+
+        A JoinGroup that still waits for its connection must not be sent: it would make this consumer a member.
+        """
         self.round += 1
         self.joining.on_given_up()
         self.delegate.fail_bound_to(self.join_node, CHANNEL_JOIN, Status(<int>ERR_INTR, string(b"no longer wanted")))
@@ -633,14 +659,17 @@ cdef class ClassicGroupManager(RequestManager):
     cdef void _lost_coordinator(self, int32_t node_id, const char* why, int64_t now_ms) noexcept nogil:
         self.coordinator.mark_unknown(node_id, why, now_ms)
         self.coordinator.coordinator()
-        # A heartbeat that is still in flight there answers nothing any more.
+        # The answer to a heartbeat in flight to that broker is obsolete.
         self.identity += 1
         self.heartbeat.on_given_up()
 
     # ---- heartbeats
 
     cdef int64_t _heartbeat(self, int64_t now_ms) noexcept nogil:
-        """As in the Java client, none while a JoinGroup is parked: the coordinator does not expire its sender."""
+        """Send heartbeats, except while a JoinGroup is parked, as in the Java client.
+
+        The coordinator does not expire a member with a parked JoinGroup.
+        """
         cdef int32_t node
         cdef int64_t due, expires
         if self.generation < 0 or self.phase == PHASE_JOIN and self.joining.in_flight:
@@ -656,7 +685,7 @@ cdef class ClassicGroupManager(RequestManager):
         if self.heartbeat.in_flight:
             return expires - now_ms
         if self.membership.commits.take_fence() != 0:
-            # A commit was refused: whether this is a member still is asked at once.
+            # A commit was refused: ask immediately whether this consumer is still a member.
             self.heartbeat_due_ms = now_ms
         due = max(self.heartbeat_due_ms, self.heartbeat.not_before_ms)
         if now_ms < due:
@@ -675,7 +704,7 @@ cdef class ClassicGroupManager(RequestManager):
         self.heartbeat.on_send()
         self.heartbeat_sent_us = self.delegate.clock.now_us()
         self.heartbeat_due_ms = now_ms + self.config.heartbeat_interval_ms
-        # A coordinator that hangs is noticed while there is time to find the one that takes over.
+        # Notice a coordinator that does not answer while there is time to find its successor.
         self._send(body, node, CHANNEL_COORDINATOR, KIND_HEARTBEAT, self.identity, now_ms, now_ms + min(
             self.backoff.request_timeout_ms, 2 * self.config.session_timeout_ms // 3))
 
@@ -694,8 +723,9 @@ cdef class ClassicGroupManager(RequestManager):
             if message.error_code != 0:
                 self._on_rebalance_in_progress(now_ms)
         elif self.phase == PHASE_JOIN and self.joining.in_flight:
-            # Sent before the JoinGroup and overtaken by it, on a separate connection: the coordinator knows the next
-            # generation already. The JoinGroup response reports any fault of this member too.
+            # The heartbeat was sent before the JoinGroup on a separate connection, and the JoinGroup overtook it: the
+            # coordinator
+            # already knows the next generation. The JoinGroup response reports any error of this member too.
             self.heartbeat.on_success()
         else:
             self._on_heartbeat_error(message.error_code, response.node_id, now_ms)
@@ -704,7 +734,7 @@ cdef class ClassicGroupManager(RequestManager):
         if self.phase == PHASE_IN:
             self._want_rejoin(b"group is already rebalancing")
         elif self.phase == PHASE_ASSIGN:
-            # Metadata or the application's assignor took too long: the group goes on without this assignment.
+            # Metadata or the application's assignor took too long: the group continues without this assignment.
             self.round += 1
             self.application.drop()
             self.phase = PHASE_JOIN
@@ -726,14 +756,17 @@ cdef class ClassicGroupManager(RequestManager):
             self._heartbeat_failed(now_ms)
 
     cdef void _heartbeat_failed(self, int64_t now_ms) noexcept nogil:
-        """The next one waits for the backoff, not for the interval."""
+        """Send the next heartbeat after the backoff, not after the interval."""
         self.heartbeat.on_failure(now_ms, dereference(self.backoff), self.jitter)
         self.heartbeat_due_ms = now_ms
 
     # ---- leaving
 
     cdef void _leave(self, int64_t now_ms) noexcept nogil:
-        """A static member stays, for its next incarnation; without a coordinator the session timeout ends it."""
+        """Leave the group. A static member keeps its place for its next start.
+
+        Without a coordinator the member ends at its session timeout.
+        """
         cdef BodyOf[LeaveGroupRequest]* body
         cdef LeaveGroupRequest_MemberIdentity member
         cdef int64_t deadline = now_ms + self.backoff.request_timeout_ms
@@ -742,7 +775,7 @@ cdef class ClassicGroupManager(RequestManager):
         if self.leave_in_flight:
             return
         if not to_be_told and self.coordinator.node < 0 and not self.member_id.empty():
-            self.background.log.write(5, 0, b"LEAVEGROUP", b"group %s: no coordinator is known to leave it at: it "
+            self.background.log.write(5, 0, b"LEAVEGROUP", b"group %s: left without a coordinator: the group "
                                       b"drops this member when its session times out", self.config.group_id.c_str())
         if to_be_told:
             body = new BodyOf[LeaveGroupRequest]()

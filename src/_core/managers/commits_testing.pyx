@@ -1,7 +1,7 @@
-"""Owns: OffsetsHarness, the managers of the group's offsets over a scripted network, stepped by hand: its methods play
+"""Owns: OffsetsHarness, the managers of the group's offsets on a scripted network, stepped by hand. Its methods play
 the application, the metadata and the membership.
 
-Threads: the test's own. Never: part of a consumer.
+Threads: the test's thread. Never: part of a consumer.
 """
 from libc.stdint cimport INT64_MAX
 
@@ -35,7 +35,7 @@ STATES = ("NONE", "AWAIT_COMMITTED", "AWAIT_RESET", "AWAIT_VALIDATION", "ACTIVE"
 
 
 cdef vector[PartitionOffset] offsets_of(given):
-    """(topic, partition[, offset[, leader epoch[, metadata]]])"""
+    """Make offsets from (topic, partition[, offset[, leader epoch[, metadata]]])."""
     cdef vector[PartitionOffset] out
     cdef PartitionOffset entry
     for topic, partition, *more in given:
@@ -59,12 +59,12 @@ cdef list tuples_of(const vector[PartitionOffset]& offsets):
 
 
 cdef class OffsetsTicket(Ticket):
-    """A commit() or committed() on its way."""
+    """A commit() or committed() in progress."""
     cdef bint is_commit
 
     @property
     def offsets(self):
-        """[(topic, partition, offset, leader epoch, metadata, error)]"""
+        """Return [(topic, partition, offset, leader epoch, metadata, error)]."""
         if self.is_commit:
             return tuples_of((<CommitEvent*>self.event).offsets)
         return tuples_of((<FetchCommittedEvent*>self.event).partitions)
@@ -77,7 +77,7 @@ cdef class OffsetsTicket(Ticket):
 cdef class OffsetsHarness:
     cdef readonly ManualClock clock
     cdef readonly ScriptedNetwork network
-    cdef readonly object wait_ms          # until when the managers want to be left alone, after a turn
+    cdef readonly object wait_ms          # how long the managers can wait, after a turn
     cdef GroupConfig config
     cdef FetchConfig fetch_config
     cdef Membership membership
@@ -133,7 +133,7 @@ cdef class OffsetsHarness:
     # -- metadata
 
     def know_brokers(self, brokers):
-        """What Metadata told: {id: (host, port)}."""
+        """Set the brokers of the metadata: {id: (host, port)}."""
         cdef NodeAddress address
         self.positions.cluster.brokers.clear()
         for number, (host, port) in brokers.items():
@@ -176,11 +176,11 @@ cdef class OffsetsHarness:
 
     @property
     def held(self):
-        """A revocation, a rejoin or a leave still waits for a commit."""
+        """Return whether a revocation, a rejoin or a leave still waits for a commit."""
         return self.commits.held_busy()
 
     def hold(self, *owned):
-        """(topic, partition) that this member owned until now."""
+        """Hold commits; owned: (topic, partition) that this member owned until now."""
         cdef vector[TopicPartition] partitions
         for topic, partition in sorted(owned):
             partitions.push_back(TopicPartition(utf8(topic), partition))
@@ -190,7 +190,7 @@ cdef class OffsetsHarness:
         self.commits.give_up_held(self.clock.now_ms())
 
     def send_join(self, bint sent=True):
-        """A JoinGroup is on its way."""
+        """Mark a JoinGroup as sent."""
         self.membership.joining = sent
 
     @property
@@ -204,7 +204,7 @@ cdef class OffsetsHarness:
         return self.commits.take_fence()
 
     def revoke(self, str topic, int32_t partition):
-        """On its way out of the assignment."""
+        """Mark a partition as leaving the assignment."""
         cdef PartitionState* p = self.subscription.find(utf8(topic), partition)
         p.revoking = True
         p.release()
@@ -212,7 +212,7 @@ cdef class OffsetsHarness:
     # -- the application
 
     def assign(self, *partitions):
-        """(topic, partition, offset)"""
+        """Assign (topic, partition, offset)."""
         for topic, partition, offset in partitions:
             assert self.subscription.add(utf8(topic), partition, offset, -1)
 
@@ -243,7 +243,7 @@ cdef class OffsetsHarness:
         return ticket
 
     def commit_and_forget(self, str topic, int32_t partition, int64_t offset):
-        """An asynchronous commit with on_commit, by a caller in a hurry."""
+        """Commit asynchronously with on_commit, without waiting."""
         cdef CommitEvent* event = new CommitEvent(INT64_MAX, False)
         cdef PartitionOffset entry
         entry.topic = utf8(topic)
@@ -254,7 +254,7 @@ cdef class OffsetsHarness:
         self.commits.commit(event, self.clock.now_ms())
 
     def count_events(self):
-        """How often on_commit is called for what waits."""
+        """Return how often on_commit will be called for the queued events."""
         cdef BackgroundEvent event
         cdef size_t count = 0
         while self.background.take(event):
@@ -271,14 +271,14 @@ cdef class OffsetsHarness:
         return ticket
 
     def take_attention(self):
-        """Whether the interval's commit is asked for; the asking ends with that."""
+        """Return whether the interval's commit was requested, and clear the request."""
         return self.background.attention.clear(<uint32_t>ATTENTION_COMMIT) != 0
 
     def end(self):
-        """The loop is over."""
+        """End the loop."""
         self.commits.poll_on_close(self.clock.now_ms())
 
-    # -- what came of it
+    # -- results
 
     @property
     def node(self):
@@ -295,7 +295,7 @@ cdef class OffsetsHarness:
 
     @property
     def waiting(self):
-        """How long FetchPositions.uncommitted is."""
+        """Return the length of FetchPositions.uncommitted."""
         return self.positions.uncommitted.size()
 
     def partition(self, str topic, int32_t number):
@@ -309,7 +309,7 @@ cdef class OffsetsHarness:
         return found
 
     def take_events(self):
-        """Background events: ("commit", code, offsets) or ("error", code)."""
+        """Take background events: ("commit", code, offsets) or ("error", code)."""
         cdef BackgroundEvent event
         found = []
         while self.background.take(event):
@@ -321,7 +321,7 @@ cdef class OffsetsHarness:
         return found
 
     def take_errors(self):
-        """The errors reported for partitions: [(topic, partition, code)]."""
+        """Take the errors reported for partitions: [(topic, partition, code)]."""
         cdef size_t i
         found = []
         for i in range(self.positions.errors.size()):

@@ -1,4 +1,4 @@
-# CommittedRequestManager: OffsetFetch. thread: N. CommitRequestManager owns it, wires it and polls it.
+# CommittedRequestManager: OffsetFetch. thread: N. CommitRequestManager owns, connects and polls it.
 from kconsumer._core.base.cpp cimport int32_t, int64_t, map, string, uint8_t, uint64_t, unordered_map, vector
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.events.application_event cimport FetchCommittedEvent
@@ -19,7 +19,7 @@ from kconsumer._core.state.group cimport GroupConfig, Membership
 from kconsumer._core.state.partition_state cimport PartitionState
 
 
-# What a response says of one partition, whatever the version that said it.
+# The answer for one partition, in any version of the response.
 cdef struct CommittedAnswer:
     int64_t offset
     int32_t leader_epoch
@@ -34,20 +34,20 @@ cdef class CommittedRequestManager(RequestManager):
     cdef FetchPositions positions                     # thread: N
     cdef CoordinatorRequestManager coordinator        # thread: N
     cdef Jitter jitter                                # thread: N
-    cdef map[uint64_t, QueuedQuestion] questions      # thread: N (by number: in the order they were asked)
+    cdef map[uint64_t, QueuedQuestion] questions      # thread: N (by number: in the order of the calls)
     cdef uint64_t next_question                       # thread: N
     cdef unordered_map[uint64_t, SentFetch] sent      # thread: N (by cookie)
     cdef uint64_t next_cookie                         # thread: N
     cdef uint64_t failures_seen                       # thread: N (of the coordinator)
-    cdef int64_t names_until_ms                       # thread: N (the broker did not know a topic id: names until then)
+    cdef int64_t names_until_ms  # thread: N (the broker did not know a topic id: use names until then)
     cdef vector[PartitionState*] due                  # thread: N (scratch of poll)
 
     # committed(); takes over one reference.
     cdef void ask(self, FetchCommittedEvent* event) noexcept nogil
-    # Nothing waits to be asked.
+    # No question waits to be sent.
     cdef bint idle(self) noexcept nogil
     cdef void expire(self, int64_t now_ms) noexcept nogil
-    # No broker lets us in: the calls of the application that wait fail by that.
+    # Every broker refuses this client: fail the waiting calls of the application.
     cdef void refuse(self, const Status& why, int64_t now_ms) noexcept nogil
     cdef int64_t next_deadline_ms(self) noexcept nogil
     # private

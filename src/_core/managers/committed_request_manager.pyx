@@ -1,15 +1,16 @@
-"""Owns: CommittedRequestManager: what the group has committed (OffsetFetch), for partitions that begin there and for
-committed().
+"""Owns: CommittedRequestManager: fetches the group's committed offsets (OffsetFetch), for partitions that start there
+and for committed().
 
-thread: N. Never: sets a position that a seek or a new assignment has overtaken (position_epoch is compared), takes a
-failure for "nothing committed": without an answer a position waits, and no policy resets it.
+thread: N. Never: sets a position after a seek or a new assignment (it compares position_epoch), treats a failure as
+"nothing committed": without an answer a position waits, and no policy resets it.
 
 Errors of the group or of a partition of an OffsetFetch response:
-  NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, REQUEST_TIMED_OUT, a lost connection   asked again where it is found
+  NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, REQUEST_TIMED_OUT, a lost connection   asked again at the coordinator
+  found
   COORDINATOR_LOAD_IN_PROGRESS    asked again
-  UNSTABLE_OFFSET_COMMIT          asked again: a transaction has still to end (read_committed, KIP-447)
-  STALE_MEMBER_EPOCH, UNKNOWN_MEMBER_ID, GROUP_ID_NOT_FOUND (as a member)   asked again as who this consumer is by then
-  UNKNOWN_TOPIC_ID                asked again by name, as the coordinator may know the topic by that only
+  UNSTABLE_OFFSET_COMMIT          asked again: a transaction is still open (read_committed, KIP-447)
+  STALE_MEMBER_EPOCH, UNKNOWN_MEMBER_ID, GROUP_ID_NOT_FOUND (as a member)   asked again with the new member identity
+  UNKNOWN_TOPIC_ID                asked again by name, as the coordinator may know only the name
   GROUP_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION and every other   committed() ends
                                   with it; a position is asked for again, and the application gets the error once
 All with backoff; committed() until its deadline.
@@ -53,11 +54,11 @@ from kconsumer._core.state.partition_state cimport (
 )
 
 cdef enum:
-    GROUPS_VERSION = 8           # the first that asks for groups
+    GROUPS_VERSION = 8           # the first version that asks for groups
 
 
 cdef bint is_retriable(int32_t code) noexcept nogil:
-    """Asked again without a word. Local codes are those of a request that got no answer."""
+    """Whether to ask again without a report. Local codes: a request without an answer."""
     return (is_lost_request(code) or code == <int>NOT_COORDINATOR or code == <int>COORDINATOR_NOT_AVAILABLE
             or code == <int>REQUEST_TIMED_OUT or code == <int>COORDINATOR_LOAD_IN_PROGRESS
             or code == <int>UNSTABLE_OFFSET_COMMIT or code == <int>STALE_MEMBER_EPOCH
@@ -120,7 +121,7 @@ cdef class CommittedRequestManager(RequestManager):
         return wait
 
     cdef int64_t _find_due(self, int64_t now_ms) noexcept nogil:
-        """Fill `due`; what waits no more leaves FetchPositions.uncommitted."""
+        """Fill `due`; partitions that no longer wait leave FetchPositions.uncommitted."""
         cdef int64_t wait = INT64_MAX
         cdef PartitionState* p
         cdef size_t i = 0
@@ -134,7 +135,7 @@ cdef class CommittedRequestManager(RequestManager):
             self.positions.uncommitted[kept] = p
             kept += 1
             if p.request.in_flight or (self.membership.subscribed and not self.membership.joined):
-                # Without a membership the partition is about to be lost.
+                # Without a membership, this member will lose the partition.
                 continue
             if now_ms < p.request.not_before_ms:
                 wait = min(wait, p.request.wait_ms(now_ms))
@@ -191,7 +192,7 @@ cdef class CommittedRequestManager(RequestManager):
         self.delegate.add(request)
 
     cdef void _fill(self, BodyOf[OffsetFetchRequest]* body, SentFetch& sent, int64_t now_ms) noexcept nogil:
-        """Both forms: versions up to 7 ask for one group, later ones for a list of groups."""
+        """Fill both forms: versions up to 7 ask for one group, later ones for a list."""
         cdef OffsetFetchRequest_OffsetFetchRequestGroup group
         cdef unordered_map[string, size_t] topics
         cdef OffsetFetchRequest_OffsetFetchRequestTopic topic
@@ -214,7 +215,7 @@ cdef class CommittedRequestManager(RequestManager):
         for i in range(sent.asked.size()):
             self._name(sent, i, &name, &partition)
             if sent.places[partition_key(name, partition)] != i:
-                # A twin: asked for once.
+                # A duplicate: asked once.
                 continue
             if topics.count(name) == 0:
                 topics[name] = body.message.topics.value.size()
@@ -331,7 +332,7 @@ cdef class CommittedRequestManager(RequestManager):
 
     cdef void _note_error(self, int32_t code, int32_t node_id, int64_t now_ms) noexcept nogil:
         if code == <int>NOT_COORDINATOR or code == <int>COORDINATOR_NOT_AVAILABLE or code == <int>REQUEST_TIMED_OUT:
-            self.coordinator.mark_unknown(node_id, b"it refused an OffsetFetch", now_ms)
+            self.coordinator.mark_unknown(node_id, b"the broker refused an OffsetFetch", now_ms)
         elif code == <int>UNKNOWN_TOPIC_ID:
             self.names_until_ms = now_ms + NAMES_MS
 
@@ -360,7 +361,7 @@ cdef class CommittedRequestManager(RequestManager):
         question.left -= 1
 
     cdef void _end(self, uint64_t cookie, const Status& status, int32_t node_id, int64_t now_ms) noexcept nogil:
-        """The request has ended, with an error of all of it or none; what is not answered by now is asked again."""
+        """End the request with an error for all of it, or none; ask again for the rest."""
         cdef size_t i
         cdef AskedCommitted* asked
         cdef int32_t code = status.code
@@ -382,7 +383,7 @@ cdef class CommittedRequestManager(RequestManager):
                     continue
                 self._retry_position(asked, now_ms)
                 if final and not told:
-                    # One error for all: it is of the group.
+                    # Report one error: it concerns the whole group.
                     told = True
                     self._report_once(asked.partition, code, status.detail)
                 elif final:
@@ -414,13 +415,13 @@ cdef class CommittedRequestManager(RequestManager):
             return
         p.last_error = code
         detail = p.name()
-        detail.append(b": cannot read its committed offset")
+        detail.append(b": cannot fetch the committed offset")
         if not why.empty():
             detail.append(b": ").append(why)
         self.positions.report(p, Status(code, detail), OFFSET_INVALID)
 
     cdef void _fail_without_coordinator(self) noexcept nogil:
-        """There is no coordinator, for a reason that waiting does not change."""
+        """Fail the waiting calls: the coordinator is unavailable for a permanent reason."""
         cdef vector[uint64_t] over
         cdef uint64_t number
         cdef PartitionState* p
@@ -435,7 +436,7 @@ cdef class CommittedRequestManager(RequestManager):
         for p in self.positions.uncommitted:
             if waits(p) and p.last_error != self.coordinator.fatal.code:
                 if not told:
-                    # One error for all: it is of the group.
+                    # Report one error: it concerns the whole group.
                     told = True
                     self._report_once(p, self.coordinator.fatal.code, self.coordinator.fatal.detail)
                 p.last_error = self.coordinator.fatal.code
@@ -458,7 +459,7 @@ cdef class CommittedRequestManager(RequestManager):
                 over.push_back(dereference(it).first)
             preincrement(it)
         for number in over:
-            detail = string(b"committed offsets were not read in time")
+            detail = string(b"the committed offsets were not fetched in time")
             if self.questions[number].last_error != 0:
                 detail.append(b" (error ").append(to_string(self.questions[number].last_error)).append(b")")
             self._finish(number, Status(<int>ERR_TIMED_OUT, detail))
@@ -485,7 +486,7 @@ cdef bint waits(PartitionState* p) noexcept nogil:
 
 
 cdef bint still_waits(AskedCommitted* asked) noexcept nogil:
-    """Whether an answer still means something to the position that asked."""
+    """Whether the position that asked still needs an answer."""
     return asked.partition != NULL and waits(asked.partition) and (
         asked.partition.adopted_epoch == asked.position_epoch)
 

@@ -31,44 +31,44 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     cdef CoordinatorRequestManager coordinator   # thread: N
     cdef MembershipManager member                # thread: N
 
-    cdef string member_id                        # thread: N (our own, for the life of the consumer)
-    cdef RequestState state                      # thread: N (of heartbeats but the leave)
+    cdef string member_id                        # thread: N (made by this consumer, for its lifetime)
+    cdef RequestState state                      # thread: N (of all heartbeats except the leave)
     cdef uint64_t session                        # thread: N (from join to end; answers of an older one are dropped)
-    cdef bint in_group                           # thread: N (a session is on)
-    cdef bint joining                            # thread: N (the join, epoch 0, has not been answered well)
+    cdef bint in_group                           # thread: N (a session is open)
+    cdef bint joining                            # thread: N (the join, epoch 0, has not succeeded yet)
     cdef bint join_sent                          # thread: N (the coordinator may know this member)
-    cdef int64_t interval_ms                     # thread: N (as the coordinator last said)
-    cdef int64_t next_ms                         # thread: N (when the interval is over)
-    cdef uint64_t failures_seen                  # thread: N (of the coordinator manager, when it was needed first)
+    cdef int64_t interval_ms                     # thread: N (the latest value from the coordinator)
+    cdef int64_t next_ms                         # thread: N (end of the interval)
+    cdef uint64_t failures_seen                  # thread: N (of the coordinator manager, at the start of the wait)
 
-    cdef bint full                               # thread: N (the next heartbeat carries every field)
-    cdef bint tell_owned                         # thread: N (the next heartbeat carries what is owned)
+    cdef bint full                               # thread: N (the next heartbeat contains every field)
+    cdef bint tell_owned                         # thread: N (the next heartbeat contains the owned partitions)
     cdef int64_t reconciled_seen                 # thread: N (GroupShared.rebalances)
-    cdef int32_t sent_node                       # thread: N (the broker that the latest heartbeat went to)
-    cdef int64_t sent_us                         # thread: N (when)
+    cdef int32_t sent_node                       # thread: N (the broker of the latest heartbeat)
+    cdef int64_t sent_us                         # thread: N (time of the latest heartbeat)
     cdef uint64_t sent_version                   # thread: N (MembershipManager.subscription_version when it was sent)
     cdef vector[string] sent_names               # thread: N (sorted)
     cdef string sent_pattern                     # thread: N
     cdef uint64_t names_seen                     # thread: N (MetadataRequestManager.updates when sent_names was made)
     cdef bint refused_told                       # thread: N (TOPIC_AUTHORIZATION_FAILED was reported)
 
-    cdef bint leave_sent                         # thread: N (LEAVING: its answer is awaited)
+    cdef bint leave_sent                         # thread: N (LEAVING: waits for the answer)
     cdef uint64_t leave_cookie                   # thread: N
-    cdef int64_t leave_until_ms                  # thread: N (until when a coordinator is looked for; 0: not begun)
+    cdef int64_t leave_until_ms                  # thread: N (end of the coordinator search; 0: not begun)
 
     cdef map[Uuid, vector[int32_t]] assigned     # thread: N (the newest target of the coordinator)
-    cdef bint target_open                        # thread: N (not all of it has been handed to MembershipManager)
+    cdef bint target_open                        # thread: N (MembershipManager does not have all of it yet)
     cdef bint target_known                       # thread: N (`assigned` is of this session)
-    cdef bint target_shown                       # thread: N (a part of it has been handed over)
-    cdef size_t resolved                         # thread: N (its topics with a name, when it was last handed over)
-    cdef bint lookup_answered                    # thread: N (the topics without one were asked for, and that answered)
+    cdef bint target_shown                       # thread: N (MembershipManager has a part of it)
+    cdef size_t resolved  # thread: N (number of topics with a name at the last update of MembershipManager)
+    cdef bint lookup_answered  # thread: N (the names of unknown ids were requested, and the answer came)
     cdef uint64_t lookup_cookie                  # thread: N
     cdef RequestState lookup                     # thread: N
     cdef BackoffConfig lookup_backoff            # thread: N
     cdef uint64_t metadata_seen                  # thread: N (MetadataRequestManager.updates)
     cdef unordered_map[Uuid, string] names       # thread: N (of assigned topics)
-    cdef unordered_map[string, Uuid] ids         # thread: N (under which the coordinator last gave a topic)
-    cdef unordered_map[Uuid, int32_t] told       # thread: N (topic ids that brokers do not resolve → the error logged)
+    cdef unordered_map[string, Uuid] ids         # thread: N (the latest id of a topic from the coordinator)
+    cdef unordered_map[Uuid, int32_t] told       # thread: N (topic ids that brokers do not resolve → the logged error)
 
     # private
     cdef void _begin_session(self, int64_t now_ms) noexcept nogil

@@ -1,15 +1,15 @@
 """Owns: ConsumerHeartbeatManager, this member of a group under group.protocol=consumer (KIP-848):
-ConsumerGroupHeartbeat v0 and v1, the member's id and the fields that the coordinator knows, topic ids of assignments.
+ConsumerGroupHeartbeat v0 and v1, the member id, the fields that the coordinator knows, topic ids of assignments.
 
-thread: N. Never: reconciles (MembershipManager does), acts on an answer of an earlier session, keeps two heartbeats in
-flight (the leave apart).
+thread: N. Never: reconciles (MembershipManager does), uses an answer of an earlier session, has two heartbeats in
+flight (except for the leave).
 
-The join (epoch 0), and the heartbeat after any failure or change of the coordinator, carries every field; others only
-what has changed. A heartbeat goes out at once to report a change: a subscription, a revocation that is
-committed, an assignment that was acknowledged; else when the coordinator's interval is over.
+The join (epoch 0), and the heartbeat after any failure or change of the coordinator, contains every field; other
+heartbeats contain only changes. A heartbeat is sent immediately to report a change: a subscription, a committed
+revocation, an acknowledged assignment. Otherwise it is sent at the end of the coordinator's interval.
 
-Errors of a ConsumerGroupHeartbeat response, as the Java client (4.3) acts on them:
-  NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE    another coordinator is looked for; every field goes to it at once
+Errors of a ConsumerGroupHeartbeat response, handled as in the Java client (4.3):
+  NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE    search for the coordinator; every field goes to it immediately
   COORDINATOR_LOAD_IN_PROGRESS                  again with backoff
   FENCED_MEMBER_EPOCH, UNKNOWN_MEMBER_ID        fenced: partitions are lost, joins again with epoch 0 and the same id
   TOPIC_AUTHORIZATION_FAILED                    reported once; topics that metadata refuses are left out, again
@@ -17,12 +17,12 @@ Errors of a ConsumerGroupHeartbeat response, as the Java client (4.3) acts on th
   UNSUPPORTED_VERSION (or no common version)    fatal: the cluster has no KIP-848; the message names the remedy
   GROUP_AUTHORIZATION_FAILED, INVALID_REQUEST, GROUP_MAX_SIZE_REACHED, UNSUPPORTED_ASSIGNOR, UNRELEASED_INSTANCE_ID,
   FENCED_INSTANCE_ID, INVALID_REGULAR_EXPRESSION, GROUP_ID_NOT_FOUND, every other   fatal
-"fatal": for this consumer, as with the Java client and librdkafka. It is not fatal that no coordinator can be found for
-good (not authorized): subscribe() starts again.
-A lost connection or a time out: the coordinator is looked for again, and every field is sent with backoff, because the
-lost answer may have held an assignment. Any answer to a leave ends it.
+"fatal" means: for this consumer, as in the Java client and librdkafka. A permanent failure to find a coordinator (not
+authorized) is not fatal: subscribe() starts again.
+After a lost connection or a timeout, the member searches for the coordinator again and sends every field with backoff,
+because the lost answer may have contained an assignment. Any answer to a leave ends it.
 
-Patterns go to the broker (v1), which matches whole names with RE2; a coordinator that speaks only v0 gets the names
+Patterns go to the broker (v1), which matches whole names with RE2. A coordinator that only supports v0 gets the names
 that MembershipManager matches (POSIX, unanchored at the end).
 """
 cimport cython
@@ -81,23 +81,24 @@ cdef enum:
     KIND_LOOKUP = 3                 # names of topic ids
 
     LEAVE_EPOCH = -1
-    STATIC_LEAVE_EPOCH = -2         # leaves for a while: its partitions wait until the session times out
-    DEFAULT_INTERVAL_MS = 5000      # the broker's default, until it has said its own
-    # What is believed of an interval: a member that hardly beats is dropped, one that beats all the time is a load. The
-    # broker's own configuration allows 5 to 15 seconds by default.
+    STATIC_LEAVE_EPOCH = -2         # leaves temporarily: its partitions wait until the session times out
+    DEFAULT_INTERVAL_MS = 5000      # the broker's default, until the broker sends its interval
+    # Limits for the interval: with a longer one the broker could drop the member, with a shorter one heartbeats would
+    # be a
+    # load. The broker's configuration allows 5 to 15 seconds by default.
     LEAST_INTERVAL_MS = 50
     LARGEST_INTERVAL_MS = 60000
-    SPARE_NAMES = 1000              # names of topics that are kept beside those of the assignment
-    # How long a heartbeat may go unanswered: the session timeout is the broker's secret, nine intervals by default.
+    SPARE_NAMES = 1000              # cached topic names beyond the names of the assignment
+    # Intervals without an answer before a heartbeat fails. Brokers do not send the session timeout: nine by default.
     UNANSWERED_INTERVALS = 6
     UNANSWERED_LEAST_MS = 3000
-    LEAVE_SEARCH_MS = 1000          # how long a leave waits for a coordinator to be found
-    LOOKUP_LOWEST_VERSION = 12      # the first Metadata that answers by topic id
+    LEAVE_SEARCH_MS = 1000          # how long a leave waits for the coordinator search
+    LOOKUP_LOWEST_VERSION = 12      # the first Metadata version that answers by topic id
     LOOKUP_BACKOFF_MAX_MS = 10000
 
 
 cdef bint is_active(MemberState state) noexcept nogil:
-    """States in which the member heartbeats."""
+    """Whether the member sends heartbeats in this state."""
     return state >= MEMBER_JOINING and state <= MEMBER_STABLE
 
 
@@ -113,7 +114,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self.sent_node = -1
         self.member_id = make_member_id()
         if self.member_id.empty():
-            raise OSError("cannot get random bytes for a member id from the system")
+            raise OSError("cannot get random bytes from the system for a member id")
 
     # ---- every turn
 
@@ -151,7 +152,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self.failures_seen = self.coordinator.failures
 
     cdef void _end_session(self) noexcept nogil:
-        """Whatever is in flight means nothing any more."""
+        """End the session; requests in flight are obsolete."""
         if not self.in_group:
             return
         self.session += 1
@@ -161,7 +162,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self.target_open = False
         self.target_known = False
         self.assigned.clear()
-        # Nothing is owned any more, and the next session does not trust a wrong name of this one.
+        # The member owns nothing, and a wrong name must not survive into the next session.
         self.names.clear()
         self.ids.clear()
         self.told.clear()
@@ -184,10 +185,10 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         if node != self.sent_node:
             self.full = True
         if self.joining and not self.member.subscribed_known:
-            # Patterns are matched here, and have not met metadata yet.
+            # The client matches the patterns itself, and metadata has not arrived yet.
             return INT64_MAX
         if self.member.commits.take_fence() != 0:
-            # A commit was refused: whether this is a member still, and of which epoch, is asked at once.
+            # A commit was refused: ask immediately whether this consumer is still a member, and for its epoch.
             self.next_ms = now_ms
         if not self._has_news() and now_ms < self.next_ms:
             return self.next_ms - now_ms
@@ -195,8 +196,11 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         return INT64_MAX
 
     cdef int64_t _heartbeat_until_left(self, int64_t now_ms) noexcept nogil:
-        """Commits that were accepted before the leave go first: until they have ended, the membership is kept and its
-        epoch known. Owned partitions are not reported: reported as none, they would go to others before the commits."""
+        """Keep the membership and its epoch until the commits before the leave have ended.
+
+        The heartbeat does not report owned partitions: reported as none, they would go to other members before the
+        commits.
+        """
         cdef int32_t node
         if self.state.in_flight:
             return INT64_MAX
@@ -219,12 +223,12 @@ cdef class ConsumerHeartbeatManager(RequestManager):
             return
         self._retry(now_ms)
         if message.error_code == <int>NOT_COORDINATOR or message.error_code == <int>COORDINATOR_NOT_AVAILABLE:
-            self.coordinator.mark_unknown(request.node_id, b"it refused a heartbeat", now_ms)
+            self.coordinator.mark_unknown(request.node_id, b"the broker refused a heartbeat", now_ms)
         elif message.error_code == <int>FENCED_MEMBER_EPOCH or message.error_code == <int>UNKNOWN_MEMBER_ID:
             self.member.commits.on_lost(now_ms)
 
     cdef bint _has_news(self) noexcept nogil:
-        """Whether the coordinator is to hear something that does not wait for the interval."""
+        """Whether the coordinator must learn a change before the interval ends."""
         cdef vector[string] names
         if self.full or self.joining:
             return True
@@ -245,7 +249,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         cdef bint leaving = self.member.state == MEMBER_LEAVING
         body.message.member_epoch = 0 if self.joining else self.membership.epoch
         if body.message.member_epoch == 0:
-            self.full = True  # a coordinator may answer a join with epoch 0; what has it again is a join again
+            self.full = True  # a coordinator may answer a join with epoch 0; the next heartbeat is then a join again
         self._identify(body.message)
         if leaving:
             self.full = self.tell_owned = False
@@ -266,7 +270,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self.next_ms = now_ms + self.interval_ms
         self.state.on_send()
         self.sent_us = self.delegate.clock.now_us()
-        # A coordinator that hangs is noticed while there is time to find the one that takes over.
+        # Notice a coordinator that does not answer while there is time to find its successor.
         self._send(body, node, CHANNEL_COORDINATOR, KIND_HEARTBEAT, self.session, now_ms, now_ms + max(
             <int64_t>UNANSWERED_INTERVALS * self.interval_ms, <int64_t>UNANSWERED_LEAST_MS))
 
@@ -286,7 +290,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self.sent_version = self.member.subscription_version
         if not self.full and equal(names, self.sent_names) and equal(pattern, self.sent_pattern):
             return False
-        # Always both, as librdkafka does (its mock cluster insists); "" takes a pattern back.
+        # Always send both, as librdkafka does (its mock cluster requires it); "" removes a pattern.
         message.subscribed_topic_names.set(names)
         message.subscribed_topic_regex.set(pattern)
         self.sent_names.swap(names)
@@ -294,7 +298,10 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         return not pattern.empty()
 
     cdef void _names(self, vector[string]& names) noexcept nogil:
-        """Subscribed names that this client may see: one forbidden name would make the coordinator refuse all."""
+        """Collect the subscribed names that this client may see.
+
+        One forbidden name would make the coordinator refuse all.
+        """
         cdef TopicEntry* entry
         cdef size_t i
         for i in range(self.member.subscribed.size()):
@@ -303,7 +310,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
                 names.push_back(self.member.subscribed[i])
 
     cdef void _pattern(self, string& pattern) noexcept nogil:
-        """All patterns as one expression; one alone as it was given."""
+        """Join all patterns to one expression; a single pattern stays unchanged."""
         cdef size_t i
         if self.member.matches_here:
             return
@@ -314,8 +321,12 @@ cdef class ConsumerHeartbeatManager(RequestManager):
             pattern.append(b"(" if i == 0 else b"|(").append(self.member.patterns[i]).append(b")")
 
     cdef void _add_owned(self, ConsumerGroupHeartbeatRequest& message) noexcept nogil:
-        """The partitions that the application holds or may hold. Partitions being assigned count, as on_assign may have
-        begun. Partitions being revoked count until their offsets are committed: the next owner begins there."""
+        """Add the partitions that the application owns or may own.
+
+        Partitions being assigned count, because on_assign may have begun. Partitions being revoked count until their
+        offsets
+        are committed: the next owner starts there.
+        """
         cdef ConsumerGroupHeartbeatRequest_TopicPartitions topic
         cdef vector[TopicPartition] owned
         cdef size_t i
@@ -357,7 +368,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     # ---- leaving
 
     cdef int64_t _leave(self, int64_t now_ms) noexcept nogil:
-        """LEAVING, or STALE (max.poll.interval.ms exceeded)."""
+        """Send the leave in LEAVING or STALE (max.poll.interval.ms exceeded)."""
         cdef int32_t node
         if self.leave_sent:
             return INT64_MAX
@@ -370,8 +381,9 @@ cdef class ConsumerHeartbeatManager(RequestManager):
                 self.leave_until_ms = now_ms + LEAVE_SEARCH_MS
             if now_ms < self.leave_until_ms:
                 return self.leave_until_ms - now_ms
-            self.background.log.write(5, 0, b"LEAVEGROUP", b"group %s: no coordinator is known to leave it at: "
-                                      b"it drops this member when its session times out", self.config.group_id.c_str())
+            self.background.log.write(5, 0, b"LEAVEGROUP", b"group %s: left without a coordinator: the "
+                                      b"group drops this member when its session times out",
+                                      self.config.group_id.c_str())
             self._left(now_ms)
             return 0
         self._send_leave(node, now_ms)
@@ -419,15 +431,15 @@ cdef class ConsumerHeartbeatManager(RequestManager):
                 self.coordinator.mark_unknown(request.node_id, status.detail.c_str(), now_ms)
 
     cdef void _retry(self, int64_t now_ms) noexcept nogil:
-        """With backoff, and with every field: what this request told may not have arrived."""
+        """Retry with backoff and with every field: the coordinator may have missed some."""
         self.full = True
         self.state.on_failure(now_ms, dereference(self.backoff), self.jitter)
 
     cdef void _on_unsupported(self, const Status& status, int64_t now_ms) noexcept nogil:
-        """The coordinator does not speak v1, or not this API at all."""
+        """Handle a coordinator without v1, or without this API."""
         if not self.sent_pattern.empty():
-            self.background.log.write(5, 0, b"SUBSCRIPTION", b"the group's coordinator does not match patterns: they "
-                                      b"are matched here, as POSIX extended regular expressions")
+            self.background.log.write(5, 0, b"SUBSCRIPTION", b"the group's coordinator does not match patterns: the "
+                                      b"client matches them as POSIX extended regular expressions")
             self.state.on_success()
             self.full = True
             self.sent_pattern.clear()
@@ -520,7 +532,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         return detail
 
     cdef void _on_fenced(self, const string& why, int64_t now_ms) noexcept nogil:
-        """Joins again at once; where the join itself was answered so, with backoff."""
+        """Join again immediately; with backoff if the join itself was fenced."""
         cdef int32_t attempts = self.state.attempts
         cdef bint join_refused = self.joining
         self._end_session()
@@ -530,7 +542,10 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self.member.fence(why.c_str(), now_ms)
 
     cdef void _on_refused(self, const Status& status, int64_t now_ms) noexcept nogil:
-        """Some subscribed topic may not be seen. Metadata says which; they are left out from then on."""
+        """Leave out the subscribed topics that this client may not see.
+
+        Metadata shows which topics these are.
+        """
         self._retry(now_ms)
         self.metadata.want_update()
         if not self.refused_told:
@@ -551,7 +566,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
                 target[message.assignment.value.topic_partitions[t].topic_id].push_back(
                     message.assignment.value.topic_partitions[t].partitions[i])
         if self.target_known and equal(target, self.assigned):
-            # An answer to a full heartbeat says it again.
+            # The answer to a full heartbeat repeats the assignment.
             return
         self.assigned.swap(target)
         self.target_known = True
@@ -568,7 +583,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self._show_target(now_ms)
 
     cdef void _forget_names(self) noexcept nogil:
-        """Keeps what the assignment, and what this member still owns, are called."""
+        """Keep the names of assigned topics and of topics that this member still owns."""
         cdef unordered_map[Uuid, string] kept
         self._keep_names(self.member.owned, kept)
         self._keep_names(self.member.revoking, kept)
@@ -594,8 +609,12 @@ cdef class ConsumerHeartbeatManager(RequestManager):
                 kept[dereference(it).second] = held[i].topic
 
     cdef int64_t _resolve(self, int64_t now_ms) noexcept nogil:
-        """Names for the topic ids of the target. It is held until they were asked for; then what has a name goes on,
-        and the rest is asked again: a topic that is deleted leaves the target by itself."""
+        """Find names for the topic ids of the target.
+
+        1. The target waits until the names were requested.
+        2. Then MembershipManager gets the part with names.
+        3. The other names are requested again: a deleted topic leaves the target automatically.
+        """
         if not self.target_open and self.target_known and self.metadata.updates != self.metadata_seen:
             self.metadata_seen = self.metadata.updates
             if self._was_named_wrongly():
@@ -615,7 +634,10 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         return INT64_MAX
 
     cdef bint _was_named_wrongly(self) noexcept nogil:
-        """Whether Metadata has another name for a topic of the target. Kafka renames none: some broker has lied."""
+        """Whether Metadata has another name for a topic of the target.
+
+        Kafka never renames a topic, so a broker has sent a wrong name.
+        """
         cdef const string* name
         it = self.assigned.begin()
         while it != self.assigned.end():
@@ -626,7 +648,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         return False
 
     cdef void _show_target(self, int64_t now_ms) noexcept nogil:
-        """Hands the target to MembershipManager as far as its topics have names."""
+        """Pass the part of the target that has topic names to MembershipManager."""
         cdef vector[TopicPartition] target
         cdef size_t topics = 0
         cdef size_t i
@@ -702,6 +724,6 @@ cdef class ConsumerHeartbeatManager(RequestManager):
             return
         self.told[id] = code
         text = uuid_text(id)
-        self.background.log.write(5, 0, b"ASSIGNMENT", b"topic id %s was assigned, but %s: skipped until that changes",
-                                  text.c_str(), b"brokers do not know it" if code == <int>UNKNOWN_TOPIC_ID
+        self.background.log.write(5, 0, b"ASSIGNMENT", b"topic id %s was assigned, but %s: skipped until it changes",
+                                  text.c_str(), b"the brokers do not know it" if code == <int>UNKNOWN_TOPIC_ID
                                   else b"this client may not see the topic")

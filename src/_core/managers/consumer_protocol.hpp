@@ -1,9 +1,9 @@
 // Owns: the bytes that members of a classic group exchange through the coordinator: subscription (KIP-429, KIP-792,
 // KIP-881), assignment, and the user data of the sticky assignors.
-// Threads: any (pure functions); in a consumer N. Never: trusts a length, or reads an assignor's choice into the bytes.
+// Threads: any (pure functions); in a consumer N. Never: trusts a length, interprets the bytes as an assignor's choice.
 //
-// We write the newest version, as the Java client does. We read every version that other members write, newer versions
-// up to the fields of the newest known one: new fields are only ever added at the end.
+// It writes the newest version, as the Java client does. It reads every version that other members write, and of newer
+// versions the fields of the newest known one: new fields are only added at the end.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -41,7 +41,7 @@ inline Status decode_versioned(const uint8_t* data, size_t length, Message& out)
   return r.status();
 }
 
-// Sorted by topic and partition, one entry a topic, each partition once.
+// Sorted by topic and partition, one entry per topic, no duplicate partitions.
 inline std::vector<TopicPartitions> merged(const std::vector<TopicPartitions>& partitions) {
   std::vector<TopicPartitions> sorted(partitions);
   std::stable_sort(sorted.begin(), sorted.end(),
@@ -78,8 +78,9 @@ inline void from_wire(std::vector<Entry>& entries, std::vector<TopicPartitions>&
   for (Entry& entry : entries) out.push_back({std::move(entry.topic), std::move(entry.partitions)});
 }
 
-// The metadata of a JoinGroup protocol, from all of `member` but its ids. False if a topic name, the rack or the user
-// data is longer than the wire can say.
+// The metadata of a JoinGroup protocol, from all of `member` except its ids. False if a topic name, the rack or the
+// user
+// data is too long for the wire format.
 inline bool encode_subscription(const GroupMember& member, std::string& out) {
   ConsumerProtocolSubscription message;
   message.topics = member.topics;
@@ -91,7 +92,8 @@ inline bool encode_subscription(const GroupMember& member, std::string& out) {
   return encode_versioned(message, out);
 }
 
-// Fills all of `member` but its ids. An error names the member: it fails the whole assignment, as in the Java client.
+// Fills all of `member` except its ids. An error names the member: it fails the whole assignment, as in the Java
+// client.
 inline Status decode_subscription(const uint8_t* data, size_t length, GroupMember& member) {
   ConsumerProtocolSubscription message;
   Status status = decode_versioned(data, length, message);
@@ -106,7 +108,7 @@ inline Status decode_subscription(const uint8_t* data, size_t length, GroupMembe
   return Status();
 }
 
-// The assignment of one member in a SyncGroup. False if a topic name or the user data is too long for the wire.
+// The assignment of one member in a SyncGroup. False if a topic name or the user data is too long for the wire format.
 inline bool encode_assignment(const std::vector<TopicPartitions>& partitions, const NullableString& user_data,
                               std::string& out) {
   ConsumerProtocolAssignment message;
@@ -115,7 +117,7 @@ inline bool encode_assignment(const std::vector<TopicPartitions>& partitions, co
   return encode_versioned(message, out);
 }
 
-// Sorted, each partition once. No bytes at all is an assignment of nothing: a leader that skips a member sends that.
+// Sorted, without duplicates. Zero bytes are an empty assignment: a leader that skips a member sends that.
 inline Status decode_assignment(const uint8_t* data, size_t length, std::vector<TopicPartitions>& partitions,
                                 NullableString& user_data) {
   partitions.clear();
@@ -131,9 +133,10 @@ inline Status decode_assignment(const uint8_t* data, size_t length, std::vector<
   return Status();
 }
 
-// A member's statement to the next leader, as user data: sticky, its last assignment and when (version 1 of the
-// Java client's form; null before its first assignment); cooperative-sticky, only when. `last` is the last
-// assignment, null if there was none.
+// The user data that a member sends to the next leader. sticky: its last assignment and the generation (version 1 of
+// the
+// Java client's form; null before the first assignment). cooperative-sticky: only the generation. `last` is the last
+// assignment, or null.
 inline NullableString assignor_user_data(AssignorKind kind, const std::vector<TopicPartitions>* last,
                                          int32_t generation) {
   Writer w;
@@ -149,7 +152,7 @@ inline NullableString assignor_user_data(AssignorKind kind, const std::vector<To
   return NullableString(std::string(reinterpret_cast<const char*>(w.data()), w.size()));
 }
 
-// Reads the sticky form, with a generation or (version 0) without. Bytes that cannot be read count as no memory.
+// Reads the sticky form, with a generation or (version 0) without. Unreadable bytes count as no earlier assignment.
 inline void read_sticky_user_data(const std::string& bytes, std::vector<TopicPartitions>& previous,
                                   int32_t& generation) {
   previous.clear();
@@ -162,7 +165,7 @@ inline void read_sticky_user_data(const std::string& bytes, std::vector<TopicPar
   if (r.remaining() >= sizeof(int32_t)) generation = std::max(r.read_int32("generation"), -1);
 }
 
-// Members whose subscription has no generation yet say it in their user data: the Java client as one number,
+// Members whose subscription has no generation field send it in their user data: the Java client as one number,
 // librdkafka in the sticky form.
 inline int32_t read_cooperative_user_data(const std::string& bytes) {
   if (bytes.size() == sizeof(int32_t)) {

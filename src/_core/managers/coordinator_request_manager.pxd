@@ -1,4 +1,4 @@
-# CoordinatorRequestManager: which broker coordinates the group. thread: N.
+# CoordinatorRequestManager: finds the broker that coordinates the group. thread: N.
 from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint64_t
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.events.background_event cimport BackgroundEventQueue
@@ -12,22 +12,22 @@ from kconsumer._core.state.metadata cimport ClusterCache
 
 cdef class CoordinatorRequestManager(RequestManager):
     cdef GroupConfig* config                     # thread: N (written before it starts)
-    cdef ClusterCache* cluster                   # thread: N (FetchPositions.cluster; the node is put there if unknown)
+    cdef ClusterCache* cluster                   # thread: N (FetchPositions.cluster; an unknown node is added)
     cdef BackgroundEventQueue* background        # thread: N (shared inside)
     cdef BackoffConfig* backoff                  # thread: N
     cdef Jitter jitter                           # thread: N
     cdef RequestState state                      # thread: N
     cdef int32_t node                            # thread: N (-1: not known)
-    cdef bint wanted                             # thread: N (a manager needs it: FindCoordinator goes out)
-    # Why there is none: GROUP_AUTHORIZATION_FAILED, … A manager notes `failures` when it begins to wait, and gives up
-    # with `fatal` once `failures` has grown; a later need asks again.
-    cdef Status fatal                            # thread: N (ok() again once one was found)
+    cdef bint wanted                             # thread: N (a manager needs the coordinator: send FindCoordinator)
+    # The reason why there is no coordinator: GROUP_AUTHORIZATION_FAILED, … A manager notes `failures` when it starts to
+    # wait, and fails with `fatal` when `failures` has grown; a later need asks again.
+    cdef Status fatal                            # thread: N (ok() again after a coordinator was found)
     cdef uint64_t failures                       # thread: N (how often `fatal` was set)
     cdef bint reported                           # thread: N (`fatal` was reported to error_cb)
 
-    # The coordinator's node; -1 if it is not known, and the call starts a search.
+    # Return the coordinator's node; -1 if it is unknown: the call then starts a search.
     cdef int32_t coordinator(self) noexcept nogil
-    # The broker answered that it is not (any more), or cannot be reached; ignored if another is known by now.
+    # Note that a broker is not the coordinator (any more) or cannot be reached; ignored if another one is known.
     cdef void mark_unknown(self, int32_t node_id, const char* why, int64_t now_ms) noexcept nogil
     # private
     cdef void _send(self, int64_t now_ms) noexcept nogil

@@ -1,7 +1,7 @@
-"""Owns: CoordinatorRequestManager: which broker coordinates the group (FindCoordinator).
+"""Owns: CoordinatorRequestManager: finds the broker that coordinates the group (FindCoordinator).
 
-thread: N. Never: asks while no manager needs the coordinator, asks twice at once, asks again after a final error before
-a manager needs the coordinator again.
+thread: N. Never: asks while no manager needs the coordinator, has two requests in flight, asks again after a final
+error before a manager needs the coordinator again.
 
 Errors of a FindCoordinator response:
   COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR, UNKNOWN_SERVER_ERROR, REQUEST_TIMED_OUT, a
@@ -58,7 +58,7 @@ cdef class CoordinatorRequestManager(RequestManager):
     cdef void mark_unknown(self, int32_t node_id, const char* why, int64_t now_ms) noexcept nogil:
         if self.node < 0 or node_id != self.node:
             return
-        self.background.log.write(6, 0, b"COORDINATOR", b"group %s: coordinator %d is given up: %s",
+        self.background.log.write(6, 0, b"COORDINATOR", b"group %s: coordinator %d was dropped: %s",
                                   self.config.group_id.c_str(), node_id, why)
         self.node = -1
 
@@ -66,7 +66,8 @@ cdef class CoordinatorRequestManager(RequestManager):
         if self.node >= 0 or not self.wanted or self.state.in_flight:
             return INT64_MAX
         if self.cluster.brokers.empty():
-            # Metadata comes first: the coordinator's address is added to a broker list, not put in the place of one.
+            # Metadata comes first: the coordinator's address is added to the broker list, and must not be its only
+            # entry.
             return INT64_MAX
         if now_ms < self.state.not_before_ms:
             return self.state.wait_ms(now_ms)
@@ -76,7 +77,7 @@ cdef class CoordinatorRequestManager(RequestManager):
     cdef void _send(self, int64_t now_ms) noexcept nogil:
         cdef BodyOf[FindCoordinatorRequest]* body = new BodyOf[FindCoordinatorRequest]()
         cdef Request* request = new Request()
-        # Both forms: versions 0 to 3 carry the key, later ones a list of keys.
+        # Fill both forms: versions 0 to 3 carry the key, later ones a list of keys.
         body.message.key = self.config.group_id
         body.message.key_type = 0
         body.message.coordinator_keys.push_back(self.config.group_id)
@@ -92,7 +93,7 @@ cdef class CoordinatorRequestManager(RequestManager):
     cdef void on_failure(self, Request* request, const Status& status, int64_t now_ms) noexcept nogil:
         self.background.log.write(7, DBG_CGRP, b"COORDINATOR", b"FindCoordinator failed: %s", status.detail.c_str())
         self.state.on_failure(now_ms, dereference(self.backoff), self.jitter)
-        # Not ERR_AUTHENTICATION: credentials may be replaced, and a member need not end for that.
+        # Not for ERR_AUTHENTICATION: the application may replace the credentials, so a member need not end.
         if status.code == <int>ERR_UNSUPPORTED_FEATURE:
             self._fail(status)
 
@@ -102,7 +103,7 @@ cdef class CoordinatorRequestManager(RequestManager):
         cdef Reader reader = Reader(response.body, response.length)
         cdef size_t i
         message.decode(reader, response.version)
-        # librdkafka's mock cluster ends an error with a null host, which no version allows: the error came before it.
+        # In an error, librdkafka's mock cluster sends a null host, which no version allows. Handle the error first.
         if not reader.ok() and (response.version >= 4 or message.error_code == 0):
             self.background.log.push(3, b"COORDINATOR", reader.status().detail)
             self.delegate.network.disconnect(response.node_id, request.channel, now_ms)
@@ -137,7 +138,7 @@ cdef class CoordinatorRequestManager(RequestManager):
                 self._fail(Status(found.error_code, coordinator_reason(found.error_code, self.config.group_id, said)))
             return
         if not self.cluster.has_broker(found.node_id):
-            # Newer than the broker list that metadata told.
+            # The broker list of the metadata is older than this broker.
             address.id = found.node_id
             address.host = found.host
             address.port = found.port
@@ -154,7 +155,10 @@ cdef class CoordinatorRequestManager(RequestManager):
                                   self.config.group_id.c_str(), found.node_id)
 
     cdef void _fail(self, const Status& status) noexcept nogil:
-        """A final error: waiting requests fail with it; nothing is asked until the coordinator is needed again."""
+        """Fail waiting requests with a final error.
+
+        No request is sent until a manager needs the coordinator again.
+        """
         cdef BackgroundEvent event
         self.fatal = status
         self.failures += 1

@@ -1,4 +1,4 @@
-// Owns: TimedPartition, and the words of an error about a bad batch. thread: N. Never: decides anything.
+// Owns: TimedPartition, and the texts of errors about a bad batch. thread: N. Never: decides anything.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,7 +10,7 @@ namespace kc {
 
 struct TimedPartition {
   PartitionState* partition = nullptr;  // holds a reference
-  uint64_t position_epoch = 0;          // another one: the entry is obsolete
+  uint64_t position_epoch = 0;          // if it differs, the entry is obsolete
   int64_t due_ms = 0;
   TimedPartition() = default;
   TimedPartition(PartitionState* p, uint64_t epoch, int64_t due) : partition(p), position_epoch(epoch), due_ms(due) {

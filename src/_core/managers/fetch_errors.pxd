@@ -1,4 +1,4 @@
-# FetchErrors: what happens to a partition whose Fetch failed or whose batch cannot be read. thread: N.
+# FetchErrors: handles partitions whose Fetch failed or whose batch cannot be read. thread: N.
 from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint64_t, vector
 from kconsumer._core.events.background_event cimport BackgroundEventQueue
 from kconsumer._core.managers.fetch_session cimport BatchFailure
@@ -12,7 +12,7 @@ from kconsumer._core.state.request_state cimport BackoffConfig, Jitter
 
 
 cdef extern from "managers/fetch_errors.hpp" namespace "kc" nogil:
-    # A partition whose error must be said again, or that reads from another replica for a while.
+    # A partition whose error must be logged again, or that reads temporarily from another replica.
     cdef cppclass TimedPartition:
         TimedPartition()
         TimedPartition(PartitionState* partition, uint64_t position_epoch, int64_t due_ms)
@@ -32,7 +32,7 @@ cdef class FetchErrors:
     cdef vector[TimedPartition] stopped         # thread: N (a reference each): when to log them again
     cdef vector[TimedPartition] elsewhere       # thread: N (a reference each): when to go back to the leader
 
-    # How long until it wants to be called again, in ms.
+    # Returns the time until the next call, in ms.
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil
     cdef void on_partition_error(self, int32_t node_id, FetchResponse& message, PartitionState* p,
                                  FetchResponse_PartitionData* data, int64_t now_ms) noexcept nogil

@@ -1,9 +1,9 @@
-"""Owns: FetchErrors, what happens to a partition whose Fetch failed or whose batch cannot be read.
+"""Owns: FetchErrors, which handles partitions whose Fetch failed or whose batch cannot be read.
 
 thread: N. Never: sends a request, reads records.
 
 Errors of one partition in a Fetch response:
-  OFFSET_OUT_OF_RANGE   from a follower: ask the leader; still current: auto.offset.reset
+  OFFSET_OUT_OF_RANGE   from a follower: ask the leader; from the leader: auto.offset.reset
   NOT_LEADER_OR_FOLLOWER, LEADER_NOT_AVAILABLE, FENCED_LEADER_EPOCH, REPLICA_NOT_AVAILABLE, KAFKA_STORAGE_ERROR,
   UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID   the leader hint or metadata, with backoff
   OFFSET_NOT_AVAILABLE, UNKNOWN_LEADER_EPOCH, UNKNOWN_SERVER_ERROR   again with backoff
@@ -11,8 +11,8 @@ Errors of one partition in a Fetch response:
   TOPIC_AUTHORIZATION_FAILED and others   reported to the application once, asked again with backoff
 
 A bad batch (CORRUPT_MESSAGE, a wrong CRC, bytes that cannot be decoded, no memory for it) is fetched again with
-backoff, from each replica in turn. The partition stops when the same batch was bad MOST_ATTEMPTS times. Where the CRC
-is right it stops at once: every replica has the same bytes. A stopped partition is logged each minute until a seek.
+backoff, from each replica in turn. The partition stops when the same batch was bad MOST_ATTEMPTS times. With a right
+CRC it stops immediately: every replica has the same bytes. A stopped partition is logged each minute until a seek.
 """
 cimport cython
 from cython.operator cimport dereference
@@ -48,7 +48,7 @@ cdef extern from "managers/fetch_errors.hpp" namespace "kc" nogil:
 cdef enum:
     MOST_ATTEMPTS = 5
     LOG_AGAIN_MS = 60000
-    # How long a partition reads from the replica that it was sent to for a bad batch.
+    # How long a partition reads from another replica because of a bad batch.
     ELSEWHERE_MS = 10000
 
 
@@ -88,7 +88,7 @@ cdef class FetchErrors:
                 self.stopped.pop_back()
                 continue
             if now_ms >= entry.due_ms:
-                # stop_reason is written on this thread only: no lock to read it.
+                # stop_reason is written only on this thread, so it can be read without a lock.
                 self.background.log.push(3, b"FETCHSTOP", string(b"stopped until a seek: ").append(p.stop_reason))
                 entry.due_ms = now_ms + LOG_AGAIN_MS
             wait = min(wait, entry.due_ms - now_ms)
@@ -105,7 +105,7 @@ cdef class FetchErrors:
                 wait = min(wait, entry.due_ms - now_ms)
                 i += 1
                 continue
-            # Its preferred replica has expired (read_node()): FetchSender puts it into its leader's session.
+            # The preferred replica has expired (read_node()): FetchSender moves the partition to its leader's session.
             self.positions.mark_dirty(entry.partition)
             entry.partition.release()
             self.elsewhere[i] = self.elsewhere.back()
@@ -124,7 +124,7 @@ cdef class FetchErrors:
                                   p.name().c_str(), <int>code, node_id, <long long>offset)
         if code == <int>OFFSET_OUT_OF_RANGE:
             if node_id != p.leader_id:
-                # Only a leader's word counts; a follower may be behind.
+                # Only the leader's answer counts; the log of a follower may be shorter.
                 p.preferred_replica = -1
                 self.positions.mark_dirty(p)
             else:
@@ -162,13 +162,19 @@ cdef class FetchErrors:
             self.positions.report(p, status, offset)
 
     cdef void _delay(self, PartitionState* p, int64_t now_ms) noexcept nogil:
-        """Out of the session until its backoff ends: a session answers an error at once, again and again."""
+        """Remove the partition from the session until its backoff ends.
+
+        A session answers an error immediately, each time.
+        """
         p.request.on_failure(now_ms, dereference(self.backoff), self.jitter)
         self.positions.mark_dirty(p)
 
     cdef bint _take_leader_hint(self, FetchResponse& message, PartitionState* p, FetchResponse_PartitionData* data,
                                 int64_t now_ms) noexcept nogil:
-        """KIP-951: the response names the new leader and its address. False when it does not."""
+        """Take the new leader and its address from the response (KIP-951).
+
+        Returns False when the response names no new leader.
+        """
         cdef NodeAddress node
         cdef PartitionEntry* known
         cdef size_t i
@@ -200,7 +206,7 @@ cdef class FetchErrors:
         cdef Status status
         if not p.tracked or p.adopted_epoch != failure.position_epoch:
             return
-        # What N has asked for since begins after the batch.
+        # Everything that N has fetched since then starts after the batch.
         p.drop_fetched()
         if p.state != FETCH_ACTIVE and p.state != FETCH_AWAIT_VALIDATION:
             return
@@ -226,7 +232,7 @@ cdef class FetchErrors:
     cdef void _retry(self, PartitionState* p, const string& what, int64_t now_ms) noexcept nogil:
         cdef int32_t node = self._next_replica(p)
         cdef string text = what
-        # An answer has come in between, which counts as success there.
+        # A response has arrived meanwhile, which counts as success and resets the attempts.
         p.request.attempts = p.bad_batch.attempts - 1
         self._delay(p, now_ms)
         self._read_from(p, node, now_ms)
@@ -238,10 +244,11 @@ cdef class FetchErrors:
         self.metadata.want_update()
 
     cdef int32_t _next_replica(self, PartitionState* p) noexcept nogil:
-        """The replica after the one that sent the bad batch, in the order of the partition's replicas.
+        """Return the replica after the one that sent the bad batch, in replica order.
 
-        The leader where no other is known. Replicas may serve consumers since Kafka 2.4 (KIP-392); an older one
-        answers NOT_LEADER_OR_FOLLOWER, which leads back to the leader.
+        Returns the leader if no other replica is known. Replicas may serve consumers since Kafka 2.4 (KIP-392); an
+        older one
+        answers NOT_LEADER_OR_FOLLOWER, and the leader is used again.
         """
         cdef Replicas replicas = self.positions.cluster.replicas(p.topic, p.partition)
         cdef int32_t latest = p.bad_batch.nodes.back()

@@ -1,5 +1,5 @@
-// Owns: how the partitions of a fetch session are written into a Fetch request, and how much is asked of each.
-// thread: N. Never: decides which partitions are named.
+// Owns: writes the partitions of a fetch session into a Fetch request, with the number of bytes for each.
+// thread: N. Never: decides which partitions to name.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -12,14 +12,15 @@
 
 namespace kc {
 
-// What a record of a range is taken to need while none has been seen.
+// Assumed size of a record of a range before the first record was received.
 constexpr int64_t UNSEEN_RECORD_BYTES = 1024;
-// A batch comes as a whole or not at all, and both ends of a range may lie inside of one.
+// A batch is sent completely or not at all, and both ends of a range may be inside a batch.
 constexpr int64_t WHOLE_BATCH_BYTES = 131072;
 constexpr int32_t MOST_RANGE_DOUBLINGS = 16;
 
-// What to ask of a partition: `most`, or what is left until its end where that is less, by the bytes that an offset has
-// taken so far. An answer that stops short of the end doubles it, so that no guess is too low for long.
+// Bytes to ask for a partition: `most`, or the estimate for the remaining range if that is less, from the bytes per
+// offset
+// so far. A response that ends before the range end doubles the estimate, so it is not too low for long.
 inline int32_t bytes_to_ask(const PartitionState& p, int32_t most) {
   const int64_t end = p.end_offset.load(std::memory_order_relaxed);
   if (end == INT64_MAX || p.range_doublings >= MOST_RANGE_DOUBLINGS) return most;
@@ -30,7 +31,7 @@ inline int32_t bytes_to_ask(const PartitionState& p, int32_t most) {
   return static_cast<int32_t>(std::min<int64_t>(likely << p.range_doublings, most));
 }
 
-// Partitions of a topic stand together, where the first of them comes: the topic is named once.
+// Partitions of a topic are grouped at the first of them, so that the request names the topic once.
 inline void name_partitions(FetchRequest& message, const std::vector<SessionPartition*>& wanted, int32_t most_bytes) {
   std::unordered_map<std::string, size_t> places;
   for (SessionPartition* entry : wanted) {
@@ -55,7 +56,7 @@ inline void name_partitions(FetchRequest& message, const std::vector<SessionPart
   }
 }
 
-// What has left since the last request of the session, and has not come back. A full request has nothing to forget.
+// Partitions that left the session since its last request and have not returned. A full request forgets none.
 inline void name_forgotten(FetchRequest& message, FetchSession& session) {
   for (const ForgottenPartition& gone : session.to_forget) {
     if (session.epoch == 0) break;

@@ -1,4 +1,4 @@
-# FetchSender: which partitions are fetched from which broker, in incremental fetch sessions. thread: N.
+# FetchSender: fetches partitions from their brokers, in incremental fetch sessions. thread: N.
 from kconsumer._core.base.cpp cimport deque, int16_t, int32_t, int64_t, string, uint64_t, unordered_map, vector
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.events.background_event cimport BackgroundEventQueue
@@ -32,10 +32,10 @@ cdef class FetchSender(RequestManager):
     cdef BackoffConfig* backoff                          # thread: N
     cdef Jitter jitter                                   # thread: N
     cdef unordered_map[int32_t, FetchSession*] sessions  # thread: N (owned)
-    cdef deque[int32_t] waiting                          # thread: N: nodes that were refused room, the longest first
-    cdef int64_t active_sessions                         # thread: N: with partitions
+    cdef deque[int32_t] waiting                          # thread: N: nodes that wait for room, the longest wait first
+    cdef int64_t active_sessions                         # thread: N: sessions with partitions
     cdef deque[FetchedItem*] fetched                     # thread: N (owned; FetchDecoder takes from the front)
-    cdef vector[PartitionState*] delayed                 # thread: N (a reference each): backing off
+    cdef vector[PartitionState*] delayed                 # thread: N (a reference each): in backoff
     cdef vector[SessionPartition*] wanted                # thread: N (scratch of _send_fetch)
     cdef bint closing                                    # thread: N
     cdef int32_t closes_in_flight                        # thread: N

@@ -1,15 +1,16 @@
-"""Owns: FetchSender: incremental fetch sessions (KIP-227), one Fetch in flight per broker, the next one sent before
-the last is decoded.
+"""Owns: FetchSender: incremental fetch sessions (KIP-227). One Fetch is in flight per broker; the next one is sent
+before
+the last response is decoded.
 
-thread: N. Never: decodes records (FetchDecoder does, from `fetched`), asks for more than there is room for.
+thread: N. Never: decodes records (FetchDecoder does, from `fetched`), asks for more bytes than there is room for.
 
-Room: free = fetch.buffer.memory − live blocks − bytes reserved by Fetches in flight. A Fetch goes out when there is
-room for a worthwhile answer, or when nothing at all waits for the application, so that progress never depends on memory
-that the application keeps pinned.
+Room: free = fetch.buffer.memory − live blocks − bytes reserved by Fetches in flight. A Fetch is sent when there is room
+for a large enough response, or when no data waits for the application. So progress never depends on memory that the
+application keeps pinned.
 
 Errors of a Fetch response as a whole:
   FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR, INCONSISTENT_TOPIC_ID,
-  and anything that failed or could not be read: the session starts again with a full request
+  and any failed request or unreadable response: the session starts again with a full request
 FetchErrors handles the errors of one partition.
 """
 cimport cython
@@ -51,22 +52,25 @@ cdef enum:
     KIND_FETCH = 1
     KIND_CLOSE_SESSION = 2
     LAST_VERSION_WITHOUT_IDS = 12
-    FINAL_EPOCH = -1  # ends the session that it names; without one, makes none
-    # What one response may bring at most: its block is pinned as a whole, so it should not grow with fetch.max.bytes.
-    # With what surrounds the records it is 8 MiB, and fits a block of that size.
+    FINAL_EPOCH = -1  # ends the named session; without a session, creates none
+    # Upper bound of one response: its block is pinned as a whole, so it should not grow with fetch.max.bytes. With the
+    # data
+    # around the records it is 8 MiB, and fits into a block of that size.
     RESPONSE_TARGET_BYTES = 8384512
-    # While a backlog is read in windows the whole session is asked as often as this, so that its watermarks stay known
-    # (lag() relies on those of the last second).
+    # While a backlog is read in windows, the whole session is fetched at this interval, so that its watermarks stay
+    # known
+    # (lag() uses watermarks of the last second).
     WHOLE_SESSION_MS = 800
     WORTHWHILE_BYTES = 1048576
     SMALLEST_FETCH_BYTES = 65536
     SMALLEST_SHARE_BYTES = 1048576
-    # A batch is inflated as a whole: without a bound a few kilobytes would become two gigabytes. No batch that a
-    # producer makes by its defaults comes near; fetch.buffer.memory and fetch.max.inflated.batch.bytes allow for more.
+    # A batch is decompressed as a whole: without a bound, a few kilobytes could become two gigabytes. Batches of
+    # producers
+    # with default settings are far smaller; fetch.buffer.memory and fetch.max.inflated.batch.bytes allow more.
     LARGEST_INFLATED_BYTES = 100000000
     CLOSE_TIMEOUT_MS = 500
     PARKED_GRACE_MS = 5
-    # After a pause, a seek or an assignment more of them are likely: for so long a Fetch is parked only this long.
+    # After a pause, a seek or an assignment, more of them are likely: during this time a Fetch is parked only briefly.
     BRISK_MS = 10000
     BRISK_WAIT_MS = 25
     RENEWAL_MS = 10000
@@ -89,7 +93,7 @@ cdef class FetchSender(RequestManager):
         for p in self.delayed:
             p.release()
 
-    # ---- which partition is fetched from which broker
+    # ---- the broker of each partition
 
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
         cdef FetchSession* session
@@ -119,8 +123,11 @@ cdef class FetchSender(RequestManager):
             preincrement(it)
 
     cdef int64_t _poll_waiting(self, int64_t now_ms) noexcept nogil:
-        """Sessions that found no room come first, the longest refused before the others. Else a broker whose Fetch has
-        just ended would take the room again at every turn, and some brokers would never be asked."""
+        """Serve sessions that wait for room first, the longest wait before the others.
+
+        Otherwise a broker whose Fetch has just ended would take the room at every turn, and some brokers would get
+        none.
+        """
         cdef int64_t wait = INT64_MAX
         cdef FetchSession* session
         while not self.waiting.empty():
@@ -151,9 +158,9 @@ cdef class FetchSender(RequestManager):
         return wait
 
     cdef int64_t _place_partitions(self, int64_t now_ms) noexcept nogil:
-        """Put every partition that changed into the session of the broker it is read from, or into none.
+        """Put every changed partition into the session of its broker, or into none.
 
-        Returns the time until the first partition that backs off is due.
+        Returns the time until the backoff of the first partition ends.
         """
         cdef int64_t wait = INT64_MAX
         cdef vector[PartitionState*] dirty
@@ -241,7 +248,7 @@ cdef class FetchSender(RequestManager):
         if session.partition_count == 0 and session.epoch == 0:
             session.to_forget.clear()
             return INT64_MAX
-        # ready() starts the connection when there is none; only then is the version known.
+        # ready() starts the connection if there is none; the version is known only after that.
         readiness = self.delegate.network.ready(session.node_id, CHANNEL_FETCH, now_ms)
         if readiness != NODE_READY:
             self._note_connection(session, readiness)
@@ -250,15 +257,17 @@ cdef class FetchSender(RequestManager):
         return INT64_MAX
 
     cdef int64_t _interrupt_parked(self, FetchSession* session, int64_t now_ms) noexcept nogil:
-        """A partition that was just assigned, sought or resumed does not wait for a Fetch parked at the broker.
+        """Do not let a newly assigned, sought or resumed partition wait for a parked Fetch.
 
-        The broker answers a connection in order and may hold the Fetch for fetch.wait.max.ms. The first time, a new
-        connection replaces it, unless that costs more than a round trip or two; later Fetches are parked briefly.
-        A Fetch is given up only after the time of a quick answer, and only if no answer has begun.
+        The broker answers a connection in order and may hold the Fetch for fetch.wait.max.ms.
+
+        1. The first time, a new connection replaces the old one, unless that costs more than one or two round trips.
+        2. Later Fetches are parked only briefly.
+        3. A Fetch is given up only after the time of a quick answer, and only if no answer has begun.
         """
         cdef int64_t due
         if session.urgent_ms == 0 or session.named > 0:
-            # A window is not parked; a partition that arrived meanwhile stands first in the next.
+            # The broker does not park a window; a partition that arrived meanwhile is first in the next window.
             return INT64_MAX
         if self.config.connections_are_costly or now_ms < session.no_renewal_until_ms:
             return INT64_MAX
@@ -273,7 +282,10 @@ cdef class FetchSender(RequestManager):
         return INT64_MAX
 
     cdef void _note_connection(self, FetchSession* session, Readiness readiness) noexcept nogil:
-        """A broker that cannot be reached may not be the leader any more, and its session is not worth ending."""
+        """Handle a broker that cannot be reached.
+
+        It may not be the leader any more, and its session is not worth ending.
+        """
         cdef Status status
         if readiness == NODE_UNKNOWN:
             if session.epoch != 0:
@@ -288,7 +300,7 @@ cdef class FetchSender(RequestManager):
             self._avoid_follower(session)
 
     cdef void _avoid_follower(self, FetchSession* session) noexcept nogil:
-        """Partitions read here as from a preferred replica (KIP-392) go back to their leaders."""
+        """Move partitions that read from this preferred replica (KIP-392) to their leaders."""
         cdef PartitionState* p
         it = session.topics.begin()
         while it != session.topics.end():
@@ -302,21 +314,24 @@ cdef class FetchSender(RequestManager):
             preincrement(it)
 
     cdef int64_t _share(self, int64_t memory) noexcept nogil:
-        """The bytes that one broker's Fetch may reserve. All of them may be parked at once, each with its share. Where
-        that is worth while, half of the memory stays free for received records."""
+        """Return the bytes that one broker's Fetch may reserve.
+
+        All Fetches may be parked at the same time, each with its share. If possible, half of the memory stays free for
+        received records.
+        """
         cdef int64_t brokers = max(self.active_sessions, 1)
         return max(min(memory // brokers, max(memory // (2 * brokers), <int64_t>WORTHWHILE_BYTES)),
                    <int64_t>SMALLEST_FETCH_BYTES)
 
     cdef int64_t _room(self, FetchSession* session) noexcept nogil:
-        """Bytes the next Fetch may ask for; 0 when it must wait."""
+        """Return the bytes that the next Fetch may ask for; 0 when it must wait."""
         cdef int64_t memory = self.config.buffer_memory.load()
         cdef int64_t share = self._share(memory)
         cdef int64_t worthwhile = min(min(<int64_t>WORTHWHILE_BYTES, memory // 4), share)
         cdef int64_t room = memory - self.pool.live_bytes() - self.counters.reserved_bytes.load()
         if room < worthwhile:
             self.pool.starved.store(True)
-            # Once more after raising the flag: a release in between has not seen it.
+            # Check again after setting the flag: a release before that has not seen the flag.
             room = memory - self.pool.live_bytes() - self.counters.reserved_bytes.load()
             if room < worthwhile and not self.nothing_undelivered():
                 self.counters.stalls.fetch_add(1)
@@ -342,14 +357,15 @@ cdef class FetchSender(RequestManager):
             body.message.max_wait_ms = min(body.message.max_wait_ms, <int32_t>BRISK_WAIT_MS)
         body.message.min_bytes = self.config.min_bytes.load()
         if session.partition_count == 0:
-            # Only to forget: nothing to wait for, and a partition that comes back would wait as long.
+            # Only removes partitions: there is nothing to wait for, and a partition that returns would have to wait.
             body.message.max_wait_ms = 0
         body.message.max_bytes = <int32_t>room
         body.message.isolation_level = 1 if self.config.read_committed else 0
         body.message.rack_id = self.config.client_rack
         session.named = self._window(session, now_ms)
         if session.named > 0:
-            # Beside the session, which stays as it is. The others may have records: nothing is waited for.
+            # Outside of the session, which does not change. Other partitions may have records, so the broker must not
+            # wait.
             body.message.max_wait_ms = 0
             body.message.session_epoch = FINAL_EPOCH
             session.take_window(self.wanted)
@@ -370,7 +386,10 @@ cdef class FetchSender(RequestManager):
                    now_ms + self.backoff.request_timeout_ms + body.message.max_wait_ms, <size_t>room)
 
     cdef size_t _window(self, FetchSession* session, int64_t now_ms) noexcept nogil:
-        """How many partitions the next Fetch names, beside the session; 0: it is one of the session."""
+        """Return how many partitions the next Fetch names outside the session.
+
+        Returns 0 if the Fetch belongs to the session.
+        """
         if now_ms - session.answered_ms.load() >= WHOLE_SESSION_MS:
             return 0
         return session.turns.window(self.config.window_from)
@@ -395,8 +414,11 @@ cdef class FetchSender(RequestManager):
         return version > LAST_VERSION_WITHOUT_IDS and session.partitions_without_id == 0
 
     cdef int32_t _partition_bytes(self, FetchSession* session) noexcept nogil:
-        """The bytes asked for one partition. A broker spends as long on a request as on sending most of a MiB, so a
-        response should be full even if few partitions fill it."""
+        """Return the bytes to ask for one partition.
+
+        A broker needs as long for a request as to send most of a MiB, so a response should be full even if only few
+        partitions have records.
+        """
         cdef int32_t given = self.config.max_partition_bytes.load()
         if given > 0:
             return given
@@ -414,7 +436,8 @@ cdef class FetchSender(RequestManager):
             preincrement(it)
             if session.session_id == 0:
                 continue
-            # A session is the broker's, not the connection's: while a Fetch is parked, another connection ends it.
+            # A session belongs to the broker, not to the connection: while a Fetch is parked, another connection ends
+            # it.
             channel = CHANNEL_CONTROL if session.request.in_flight else CHANNEL_FETCH
             if self.delegate.network.ready(session.node_id, channel, now_ms) != NODE_READY:
                 continue
@@ -503,13 +526,13 @@ cdef class FetchSender(RequestManager):
 
     cdef void _session_failed(self, FetchSession* session, int64_t now_ms) noexcept nogil:
         session.start_again()
-        # The first time is what sessions are for; only a repeated failure is a reason to wait.
+        # The first failure is normal for sessions; only a repeated failure is a reason to wait.
         session.request.on_failure(now_ms, dereference(self.backoff), self.jitter, 1)
 
     cdef void _advance_session(self, FetchSession* session, int32_t session_id) noexcept nogil:
         session.session_id = session_id
         if session_id == 0 or session.restart:
-            # The broker has no slot, and every request is a full one; or the session was given up meanwhile.
+            # The broker has no free slot, and every request is a full one; or the session was given up meanwhile.
             session.epoch = 0
         elif session.epoch == 0x7fffffff:
             session.epoch = 1
@@ -548,11 +571,11 @@ cdef class FetchSender(RequestManager):
         cdef PartitionState* p
         p = entry.partition
         if data.error_code == 0:
-            # Even where the records are no longer wanted: the broker tells a watermark once.
+            # Even if the records are no longer wanted: the broker sends a watermark only once.
             self._take_watermarks(session, p, data)
         if (entry.position_epoch != p.adopted_epoch or entry.generation != p.decode_generation
                 or p.state != FETCH_ACTIVE or entry.fetch_offset != p.fetch_offset.load()):
-            # A seek, a reset or a pause came between: what was asked is no longer wanted.
+            # A seek, a reset or a pause came between: the fetched data is obsolete.
             session.want(dereference(entry))
             return
         if data.error_code != 0:
@@ -608,7 +631,7 @@ cdef class FetchSender(RequestManager):
 
     cdef void _queue_records(self, SessionPartition* entry, PartitionState* p, FetchResponse_PartitionData* data,
                              Response* response, int32_t leader_epoch) noexcept nogil:
-        """`leader_epoch`: of the batch before."""
+        """Add a batch; `leader_epoch` is that of the previous batch."""
         cdef FetchedItem* item = new FetchedItem()
         cdef AbortedTransaction aborted
         cdef size_t i
@@ -654,7 +677,7 @@ cdef class FetchSender(RequestManager):
         self.fetched.push_back(item)
 
     cdef void _queue_reported_errors(self) noexcept nogil:
-        """Errors that the other managers found come after the data that was fetched before them."""
+        """Queue errors of other managers after the data that was fetched before them."""
         cdef FetchedItem* item
         cdef size_t i
         for i in range(self.positions.errors.size()):

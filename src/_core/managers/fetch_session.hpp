@@ -1,4 +1,4 @@
-// Owns: FetchSession (KIP-227: what one broker has been asked and remembers) and FetchedItem, one part of a response.
+// Owns: FetchSession (KIP-227: the partitions that one broker knows) and FetchedItem, one part of a response.
 // thread: N. Never: decides anything; fetch_sender.pyx does.
 #pragma once
 #include <algorithm>
@@ -22,15 +22,15 @@ namespace kc {
 struct SessionPartition {
   PartitionState* partition = nullptr;  // holds a reference
   Uuid topic_id;
-  bool known_to_broker = false;         // stands in the broker's session
-  ptrdiff_t place = -1;                 // where in FetchSession.to_send; -1: not there
+  bool known_to_broker = false;         // is in the broker's session
+  ptrdiff_t place = -1;                 // index in FetchSession.to_send; -1: not in it
   FetchTurns::Turn turn;                // its place in FetchSession.turns
-  // as last asked
+  // as in the latest request
   int64_t fetch_offset = -1;
   int32_t leader_epoch = -1;
   uint64_t position_epoch = 0;
   uint64_t generation = 0;
-  bool bounded = false;                 // by what was left of its range
+  bool bounded = false;                 // the request was limited to the remaining range
 };
 
 struct ForgottenPartition {
@@ -41,7 +41,7 @@ struct ForgottenPartition {
 
 struct SessionTopic {
   std::string name;
-  std::vector<Uuid> ids;                // keys in FetchSession.by_id: a topic that is created again has another id
+  std::vector<Uuid> ids;                // keys in FetchSession.by_id: a recreated topic has another id
   std::unordered_map<int32_t, SessionPartition> partitions;
 };
 
@@ -50,26 +50,26 @@ struct FetchSession {
   int32_t session_id = 0;
   int32_t epoch = 0;                    // 0: the next request is a full one
   RequestState request;                 // Fetch
-  bool waits_for_room = false;          // stands among the sessions that were refused room
-  bool restart = false;                 // given up while a Fetch is in flight: its response does not continue it
+  bool waits_for_room = false;          // is in the queue of sessions that wait for room
+  bool restart = false;  // given up while a Fetch is in flight: its response does not continue the session
   bool uses_topic_ids = false;
   int64_t reserved_bytes = 0;
-  size_t named = 0;                     // by the Fetch in flight, beside the session (a window); 0: it is the session's
+  size_t named = 0;  // partitions of the Fetch in flight if it is a window, outside the session; 0: it is the session's
   int64_t sent_ms = 0;
-  std::atomic<int64_t> answered_ms{-1}; // shared: atomic; what is known of its partitions held at least until then:
-                                        // windows do not move it
-  int64_t fastest_ms = 100;             // shortest time from request to response seen
-  int64_t urgent_ms = 0;                // since when a new partition waits for the Fetch in flight to end; 0: none
-  int64_t brisk_until_ms = 0;           // partitions come and go: until then a Fetch is parked for a moment only
-  int64_t no_renewal_until_ms = 0;      // its connection is not given up again before
-  bool interrupted = false;             // the Fetch in flight was given up for it
-  int64_t partial_batches = 0;          // that responses were cut off in
-  bool unsupported_reported = false;        // the application knows that this broker's Fetch cannot be spoken
-  int32_t partitions_without_id = 0;    // while any is, the session asks by name
+  std::atomic<int64_t> answered_ms{-1}; // shared: atomic; the known state of its partitions was valid at least until
+                                        // then; windows do not change it
+  int64_t fastest_ms = 100;             // shortest time seen from request to response
+  int64_t urgent_ms = 0;                // time since which a new partition waits for the Fetch in flight; 0: none
+  int64_t brisk_until_ms = 0;           // partitions change often: until then a Fetch is parked only briefly
+  int64_t no_renewal_until_ms = 0;      // until then its connection is not replaced again
+  bool interrupted = false;             // the Fetch in flight was given up for a new partition
+  int64_t partial_batches = 0;          // how many responses were cut off in a batch
+  bool unsupported_reported = false;        // the application knows that no Fetch version matches
+  int32_t partitions_without_id = 0;    // if not 0, the session uses topic names
   size_t partition_count = 0;
   std::unordered_map<std::string, SessionTopic> topics;
   std::unordered_map<Uuid, SessionTopic*> by_id;
-  std::vector<SessionPartition*> to_send;  // parameters moved; null where one has left
+  std::vector<SessionPartition*> to_send;  // partitions with changed parameters; null for one that has left
   std::vector<ForgottenPartition> to_forget;
   FetchTurns turns;
 
@@ -94,7 +94,7 @@ struct FetchSession {
     return it == by_id.end() ? nullptr : it->second;
   }
 
-  // The entry of p, made where there is none. Another PartitionState in its place (assigned again) makes way.
+  // The entry of p, created if needed. It replaces the entry of another PartitionState (assigned again).
   SessionPartition& join(PartitionState* p) {
     SessionTopic& topic = topics[p->topic];
     if (topic.name.empty()) topic.name = p->topic;
@@ -125,7 +125,7 @@ struct FetchSession {
     named = &topics[entry.partition->topic];
     named->ids.push_back(id);
   }
-  // The broker told the watermarks of p; from now on it tells when they change, unless it was asked beside the session.
+  // The broker sent the watermarks of p. From now on it sends changes, unless the request was outside the session.
   void keeps_told(PartitionState* p) {
     if (named == 0) p->told_by.store(&answered_ms, std::memory_order_release);
   }
@@ -150,7 +150,7 @@ struct FetchSession {
     entry.place = static_cast<ptrdiff_t>(to_send.size());
     to_send.push_back(&entry);
   }
-  // The broker's session is lost or in doubt: the next request is a full one.
+  // The broker's session is lost or uncertain: the next request is a full one.
   void start_again() {
     epoch = 0;
     restart = request.in_flight;
@@ -159,8 +159,8 @@ struct FetchSession {
     for (auto& topic : topics)
       for (auto& entry : topic.second.partitions) entry.second.known_to_broker = false;
   }
-  // What to ask for, in order. A full request (epoch 0) has everything, what has waited longest first: a broker fills
-  // the response in the order of the request.
+  // The partitions to request, in order. A full request (epoch 0) has all partitions, the longest wait first: a broker
+  // fills the response in the order of the request.
   void take_wanted(std::vector<SessionPartition*>& wanted) {
     wanted.clear();
     wanted.swap(to_send);
@@ -174,7 +174,7 @@ struct FetchSession {
       entry->known_to_broker = true;
     }
   }
-  // The first `named` in line, asked beside the session: it still has to hear what of them has moved.
+  // The first `named` partitions in line, outside the session, which still needs their changes.
   void take_window(std::vector<SessionPartition*>& wanted) {
     wanted.assign(turns.line().begin(), std::next(turns.line().begin(), static_cast<ptrdiff_t>(named)));
   }
@@ -187,28 +187,28 @@ struct FetchedItem {
   PartitionState* partition = nullptr;  // holds a reference
   uint64_t position_epoch = 0;
   uint64_t generation = 0;
-  int32_t node_id = -1;                 // the broker that sent it
+  int32_t node_id = -1;                 // the broker that sent the data
   int64_t offset = OFFSET_INVALID;      // END_OF_PARTITION, ERROR
   Status status;                        // ERROR
   DecodeJob job;                        // RECORDS
 };
 
-// A batch that could not be read: found by the decoding thread or by the broker, acted on by N.
+// A batch that could not be read. The decoding thread or the broker finds it; N handles it.
 struct BatchFailure {
   PartitionState* partition = nullptr;  // holds a reference while it waits for N
   uint64_t position_epoch = 0;
   int32_t node_id = -1;                 // the broker that sent or refused it
   Status status;                        // without topic, partition and offset
-  int64_t offset = OFFSET_INVALID;      // first offset of the batch; OFFSET_INVALID: the header is not known
-  int64_t next_offset = -1;             // the offset after the batch; -1: not known
-  int64_t resume_offset = 0;            // where reading stands
+  int64_t offset = OFFSET_INVALID;      // first offset of the batch; OFFSET_INVALID: unknown header
+  int64_t next_offset = -1;             // the offset after the batch; -1: unknown
+  int64_t resume_offset = 0;            // offset to continue from
   int32_t resume_leader_epoch = -1;
-  bool permanent = false;               // fetching it again changes nothing
+  bool permanent = false;               // fetching it again would not help
 };
 
-// Where the next fetch of a partition begins, and the leader epoch of the last batch (left alone where there is none),
-// read from batch headers only, so that the next request goes out before this response is decoded. Never believed
-// further than that: the decoder checks every batch.
+// The start of the next fetch of a partition, and the leader epoch of the last batch (unchanged without a batch). It
+// reads only batch headers, so that the next request is sent before this response is decoded. The values are used for
+// nothing else: the decoder checks every batch.
 inline int64_t next_fetch_offset(const uint8_t* p, size_t length, int64_t fetch_offset, int32_t* leader_epoch,
                                  int64_t* partial_batches) {
   auto i64 = [](const uint8_t* q) {

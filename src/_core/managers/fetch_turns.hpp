@@ -1,10 +1,12 @@
-// Owns: FetchTurns: whose turn it is among a broker's partitions, and how many of them the next Fetch names.
-// thread: N. Never: knows what a request or a response looks like.
+// Owns: FetchTurns: the order of a broker's partitions, and the number of partitions that the next Fetch names.
+// thread: N. Never: knows the format of a request or a response.
 //
-// For every request a broker looks at every partition of the fetch session, about 10 µs each, even if its records no
-// longer fit into the response: with a thousand partitions that takes longer than sending the records. While there is
-// a backlog, a Fetch therefore names only a window of them: the first in line, where the partition served longest ago
-// stands first. Every full response moves at least the first one to the end, so each partition gets its turn.
+// For every request a broker checks every partition of the fetch session, about 10 µs each, even if its records no
+// longer
+// fit into the response: with a thousand partitions that takes longer than sending the records. During a backlog a
+// Fetch
+// therefore names only a window of them: the first in line, where the partition with the longest wait is first. Every
+// full response moves at least the first one to the end, so each partition gets its turn.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -20,21 +22,22 @@ class FetchTurns {
  public:
   using Turn = std::list<SessionPartition*>::iterator;
 
-  // A new partition counts as having waited longest.
+  // A new partition counts as the one with the longest wait.
   Turn join(SessionPartition* entry) { return line_.insert(line_.begin(), entry); }
   void leave(Turn turn) { line_.erase(turn); }
   void goes_first(Turn turn) { line_.splice(line_.begin(), line_, turn); }
 
   const std::list<SessionPartition*>& line() const { return line_; }
 
-  // How many the next Fetch names; 0: all. It is not worth while with less than `many`.
+  // The number of partitions of the next Fetch; 0: all. A window is not useful with fewer than `many`.
   size_t window(size_t many) const {
     const size_t size = std::max({window_, many / 4, size_t{1}});
     return backlog_ && line_.size() >= many && size < line_.size() ? size : 0;
   }
 
-  // A response, in its order: received() for all its bytes, answered() for each partition that is still wanted; then
-  // answer_ended().
+  // Call for a response, in its order: received() for all its bytes, answered() for each partition that is still
+  // wanted,
+  // then answer_ended().
   void received(int64_t bytes) { bytes_ += bytes; }
   void answered(Turn turn, bool with_records) {
     passed_.push_back(turn);
@@ -43,12 +46,12 @@ class FetchTurns {
     reached_ += passed_.size();
     have_had_their_turn();
   }
-  // `named` is what window() had said of this Fetch, `most_bytes` what it asked for.
+  // `named` is the result of window() for this Fetch, `most_bytes` the bytes it asked for.
   void answer_ended(size_t named, int64_t most_bytes) {
     backlog_ = bytes_ >= (most_bytes + 1) / 2;
     if (!backlog_) {
       have_had_their_turn();
-      // Too few of them had anything. Where all were asked, there is nothing more to learn from.
+      // Too few of them had records. If all partitions were asked, there is nothing to learn.
       window_ = 2 * named;
     } else if (named > 0) {
       window_ = 2 * reached_;
@@ -59,14 +62,14 @@ class FetchTurns {
     bytes_ = 0;
     brought_ = reached_ = 0;
   }
-  // Whatever the broker was known to have.
+  // Forget the known backlog of the broker.
   void start_again() {
     backlog_ = false;
     window_ = 0;
   }
 
  private:
-  // Moves them to the end of the line, up to the last one with records: the response may have had no room for more.
+  // Moves partitions to the end of the line, up to the last one with records: later ones may have found no room.
   void have_had_their_turn() {
     for (Turn turn : passed_) line_.splice(line_.end(), line_, turn);
     passed_.clear();
@@ -74,12 +77,12 @@ class FetchTurns {
 
   std::list<SessionPartition*> line_;
   bool backlog_ = false;       // the last answer was at least half full
-  size_t window_ = 0;          // learned: as many as fill an answer, with a margin
-  // of the answer that is being read
-  std::vector<Turn> passed_;   // without records, and so far none after them has any
+  size_t window_ = 0;          // learned: the number of partitions that fills a response, with a margin
+  // of the current response
+  std::vector<Turn> passed_;   // without records, and so far no later partition has records either
   int64_t bytes_ = 0;
   size_t brought_ = 0;
-  size_t reached_ = 0;         // place of the last that brought records
+  size_t reached_ = 0;         // place of the last partition with records
 };
 
 }  // namespace kc

@@ -16,29 +16,31 @@ cdef class GroupLeader:
     cdef FetchPositions positions                # thread: N (cluster cache)
     cdef ApplicationAssignors application        # thread: N
     cdef bint leading                            # thread: N
-    cdef vector[GroupMember] members             # thread: N (of the rebalance that is being completed)
+    cdef vector[GroupMember] members             # thread: N (of the current rebalance)
     cdef string assignor_name                    # thread: N
-    cdef bint by_application                     # thread: N (it is one of the application's own)
-    cdef AssignorKind assignor                   # thread: N (else)
+    cdef bint by_application                     # thread: N (the application's own assignor)
+    cdef AssignorKind assignor                   # thread: N (otherwise)
     cdef bint skip_assignment                    # thread: N (KIP-814: every member keeps its partitions)
-    cdef vector[string] topics                   # thread: N (sorted; what the group's members subscribe)
+    cdef vector[string] topics                   # thread: N (sorted; subscribed by the group's members)
     cdef uint64_t fresh_from                     # thread: N (MetadataRequestManager.updates that `ready` waits for)
     cdef uint64_t metadata_seen                  # thread: N (MetadataRequestManager.updates)
-    cdef unordered_map[string, int32_t] counts   # thread: N (partitions of each topic when they were assigned)
-    cdef unordered_map[string, uint64_t] places  # thread: N (and, where this client has a rack, the racks they were in)
+    cdef unordered_map[string, int32_t] counts   # thread: N (partitions of each topic at the assignment)
+    cdef unordered_map[string, uint64_t] places  # thread: N (hash of their racks, if this client has a rack)
 
-    # Elected: reads the members. An error fails the rebalance.
+    # After the election: reads the members. An error fails the rebalance.
     cdef Status elect(self, JoinGroupResponse& message) noexcept nogil
-    # Whether metadata knows, or knows not to exist, every topic of the group, and the application's assignor, which is
-    # called then, has answered.
+    # Whether metadata knows every topic of the group (or knows that it does not exist), and the application's assignor
+    # has
+    # answered. The assignor is called when the metadata is complete.
     cdef bint ready(self) noexcept nogil
-    # When ready: the application's assignor gave no assignment, and the application has had the error.
+    # When ready: the application's assignor gave no assignment; the application knows the error.
     cdef bint failed(self) noexcept nogil
-    # Instead of assign(): every member keeps what it says it owns. False: that is not known (any more).
+    # In place of assign(): every member keeps the partitions that it claims. False: the claims are not known (any
+    # more).
     cdef bint keep(self, vector[SyncGroupRequest_SyncGroupRequestAssignment]& out) noexcept nogil
     # The assignment of each member, encoded; nothing if every member keeps its partitions.
     cdef Status assign(self, vector[SyncGroupRequest_SyncGroupRequestAssignment]& out) noexcept nogil
-    # Whether topics appeared, disappeared or grew since they were assigned; asked every turn.
+    # Whether topics appeared, disappeared or grew since the assignment; called every turn.
     cdef bint changed(self) noexcept nogil
     cdef void resign(self) noexcept nogil
     # private

@@ -1,9 +1,10 @@
-"""Owns: GroupLeader, the leader's part of a classic group. It reads the members' subscriptions, gets metadata of all
-their topics, calls the assignor (the core's, or through the application its own), and notices when the topics no
+"""Owns: GroupLeader, the tasks of the leader of a classic group. It reads the members' subscriptions, gets metadata of
+all
+their topics, calls the assignor (of the core, or through the application its own), and detects when the topics no
 longer match the assignment.
 
-thread: N. Never: sends a request (ClassicGroupManager does), knows how partitions are distributed (assignors.hpp),
-waits for the application (it is asked, and polled).
+thread: N. Never: sends a request (ClassicGroupManager does), knows how partitions are distributed (assignors.hpp
+does), blocks for the application (it polls for the answer).
 """
 cimport cython
 
@@ -28,7 +29,7 @@ cdef extern from * nogil:
     static inline bool kc_offers(const std::vector<std::string>& names, const std::string& name) {
       return std::find(names.begin(), names.end(), name) != names.end();
     }
-    // Per partition the racks of its replicas.
+    For each partition, the racks of its replicas.
     static inline void kc_racks_of(kc::ClusterCache& cluster, const std::string& topic,
                                    std::vector<std::vector<std::string>>& out) {
       const kc::TopicEntry* entry = cluster.topic(topic);
@@ -58,7 +59,7 @@ cdef extern from * nogil:
       }
       return hash;
     }
-    // What each member says it owns; where two name a partition, the one of the newer generation has it.
+    The partitions that each member claims; if two members claim a partition, the newer generation counts.
     static inline void kc_keep_claims(const std::vector<kc::GroupMember>& members,
                                       std::vector<std::vector<kc::TopicPartitions>>& out) {
       std::map<kc::TopicPartition, size_t> owners;
@@ -109,7 +110,7 @@ cdef class GroupLeader:
         self.by_application = not find_assignor(self.assignor_name, &self.assignor)
         if not offers(self.membership.config.strategies, self.assignor_name):
             status.code = <int>INCONSISTENT_GROUP_PROTOCOL
-            status.detail.assign(b"the coordinator chose an assignor that was not offered: ")
+            status.detail.assign(b"the coordinator chose an assignor that this member did not offer: ")
             status.detail.append(self.assignor_name)
             return status
         for i in range(message.members.size()):
@@ -126,7 +127,7 @@ cdef class GroupLeader:
         sort_unique(wanted)
         self.leading = True
         self.membership.hold_topics(self.topics, wanted)
-        # What is known of topics that were of no interest until now is old.
+        # The metadata of topics that were of no interest before may be out of date.
         self.fresh_from = self.membership.metadata.updates + (1 if self.positions.interest_changed else 0)
         return Status()
 
@@ -146,7 +147,7 @@ cdef class GroupLeader:
     cdef void _ask(self) noexcept nogil:
         cdef AssignorCall* call = new AssignorCall()
         call.assignor = self.assignor_name
-        # A copy: keep() needs them while the application is at it.
+        # A copy: keep() needs them while the application works on the assignment.
         call.members = self.members
         self._watch()
         self._inputs(call.topics)
@@ -162,7 +163,7 @@ cdef class GroupLeader:
         cdef bint fits = True
         cdef size_t i
         if self.skip_assignment:
-            # Assigned by an earlier leader: only to be watched.
+            # Assigned by an earlier leader: only watch it.
             self._watch()
         elif self.by_application:
             for i in range(self.application.answer.assignments.size()):
@@ -233,7 +234,10 @@ cdef class GroupLeader:
         return <int32_t>entry.partitions.size()
 
     cdef uint64_t _place(self, const string& topic) noexcept nogil:
-        """Stands for the racks of a topic's partitions. As in the Java client they matter only to a client with one."""
+        """Return a hash of the racks of a topic's partitions.
+
+        As in the Java client, racks matter only if this client has one.
+        """
         if self.membership.config.rack.empty() or not self.membership.metadata.racks:
             return 0
         return hash_of_racks(self.positions.cluster, topic)

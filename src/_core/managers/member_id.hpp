@@ -11,7 +11,7 @@
 
 namespace kc {
 
-// Sixteen bytes in the base64 of URLs, without padding: 22 characters, as Kafka writes uuids.
+// Sixteen bytes in URL-safe base64 without padding: 22 characters, Kafka's text form of uuids.
 inline std::string uuid_text(const Uuid& id) {
   static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   uint8_t bytes[18] = {0};
@@ -28,8 +28,8 @@ inline std::string uuid_text(const Uuid& id) {
   return text;
 }
 
-// A random uuid (version 4). Like Kafka's own: none of the reserved ones, which are tiny, and none that begins with a
-// dash, which command lines take for an option. Empty when the system has no randomness to give.
+// A random uuid (version 4). As in Kafka: not one of the reserved ids, which are small numbers, and not one that begins
+// with a dash, which command lines take for an option. Empty if the system has no random bytes.
 inline std::string make_member_id() {
   for (;;) {
     Uuid id;

@@ -1,12 +1,12 @@
-"""Owns: MembershipManager, the state of this member (state/member_state.hpp), the reconciliation of what it owns with
-its target, for both group protocols; which topics are subscribed; max.poll.interval.ms.
+"""Owns: MembershipManager: the state of this member (state/member_state.hpp), the reconciliation of its partitions with
+its target for both group protocols, the subscribed topics, max.poll.interval.ms.
 
-thread: N. Never: sends a request (the manager of the protocol does, looking at `state`), runs a callback, commits (it
-hands offsets to CommitRequestManager).
+thread: N. Never: sends a request (the manager of the protocol does, from `state`), runs a callback, commits (it passes
+offsets to CommitRequestManager).
 
-Every RebalanceEvent but an error is answered by an ACK that carries its id. At most one is outstanding, except that a
-LOST follows a REVOKE or ASSIGN which the application may be running at that moment; GroupShared.lost_rebalance_id makes
-it skip those it has not begun.
+The application answers every RebalanceEvent, except for an error, with an ACK that carries its id. At most one ACK is
+outstanding. Exception: a LOST may follow a REVOKE or ASSIGN that the application is running at that moment.
+GroupShared.lost_rebalance_id makes it skip events that it has not begun.
 """
 cimport cython
 from cython.operator cimport dereference, preincrement
@@ -72,8 +72,8 @@ cdef const char* rebalance_name(RebalanceKind kind) noexcept nogil:
 
 
 cdef enum:
-    LIVENESS_SAMPLE_MS = 1000       # at most: how late max.poll.interval.ms may be noticed
-    STALE_SAMPLE_MS = 100           # how late a poll after it may be noticed
+    LIVENESS_SAMPLE_MS = 1000       # upper bound: how late a missed max.poll.interval.ms may be noticed
+    STALE_SAMPLE_MS = 100           # how late the next poll may be noticed
 
 
 @cython.no_gc
@@ -93,7 +93,7 @@ cdef class MembershipManager:
     # ---- the subscription
 
     cdef void on_subscribe(self, SubscribeEvent* event, int64_t now_ms) noexcept nogil:
-        """Replaces the subscription; takes over one reference."""
+        """Replace the subscription; takes over one reference."""
         cdef vector[string] topics = event.topics
         cdef vector[string] patterns = event.patterns
         self.epoch = event.epoch
@@ -147,7 +147,10 @@ cdef class MembershipManager:
             self.positions.drop_interest(before[i])
 
     cdef void _take_metadata(self) noexcept nogil:
-        """The cluster cache has changed: match the patterns again, report subscribed topics that do not exist."""
+        """Match the patterns again with the changed cluster cache.
+
+        Reports subscribed topics that do not exist.
+        """
         if self.metadata_seen == self.metadata.updates or self.topics.empty() and self.patterns.empty():
             return
         self.metadata_seen = self.metadata.updates
@@ -177,7 +180,7 @@ cdef class MembershipManager:
         self.hold_topics(self.held, self.subscribed)
 
     cdef void _tell_missing(self) noexcept nogil:
-        """As confluent_kafka: once per topic and error, until the topic is there."""
+        """Report a missing topic once per topic and error, as confluent_kafka does."""
         cdef TopicEntry* entry
         cdef size_t i
         cdef int32_t error
@@ -188,7 +191,7 @@ cdef class MembershipManager:
                 continue
             error = entry.error
             if self.config.consumer_protocol and error == <int>UNKNOWN_TOPIC_OR_PARTITION:
-                # As confluent_kafka: the coordinator assigns it when it is there.
+                # As in confluent_kafka: the coordinator assigns the topic when it exists.
                 continue
             if error == 0:
                 self.told.erase(self.topics[i])
@@ -213,8 +216,12 @@ cdef class MembershipManager:
         return min(wait, self._poll_leave(now_ms))
 
     cdef int64_t _check_liveness(self, int64_t now_ms) noexcept nogil:
-        """max.poll.interval.ms. A wait that has ended since the last sample counts as alive until now, so samples are
-        taken often enough that this makes little difference."""
+        """Check max.poll.interval.ms.
+
+        A wait that has ended since the last sample counts as alive until now. The samples are frequent enough to make
+        this
+        difference small.
+        """
         cdef uint64_t polls = self.liveness.polls.load()
         cdef bint in_poll = self._in_poll()
         if (self.state == MEMBER_UNSUBSCRIBED or self.state == MEMBER_STALE or self.state == MEMBER_LEAVING
@@ -230,7 +237,10 @@ cdef class MembershipManager:
         return 0
 
     cdef bint _in_poll(self) noexcept nogil:
-        """Whether the application waits. On an event loop a wait that N has ended may last: the loop may be blocked."""
+        """Whether the application waits.
+
+        On an event loop a wait that N has ended may last: the loop may be blocked.
+        """
         return self.liveness.in_poll.load() and (self.background.waiting.load() or not self.liveness.on_loop.load())
 
     cdef void _exceeded(self, int64_t now_ms) noexcept nogil:
@@ -251,7 +261,10 @@ cdef class MembershipManager:
             self._lose()
 
     cdef int64_t _await_return(self, int64_t now_ms) noexcept nogil:
-        """Left for want of polls: join again once the application polls, and has taken what it lost."""
+        """Join again after a leave for missing polls.
+
+        The application must have polled again, and must have acknowledged the lost partitions.
+        """
         cdef uint64_t polls = self.liveness.polls.load()
         if self.awaiting_lost:
             self.polls_seen = polls
@@ -343,7 +356,7 @@ cdef class MembershipManager:
                 self.positions.mark_dirty(p)
 
     cdef void _assign(self, int64_t now_ms) noexcept nogil:
-        """As confluent_kafka: the classic protocol's rebalance always ends in on_assign, be it of nothing."""
+        """Run on_assign; as in confluent_kafka, in the classic protocol also without partitions."""
         if self.config.consumer_protocol and self.assigning.empty():
             self._reconciled(now_ms)
             return
@@ -352,7 +365,7 @@ cdef class MembershipManager:
 
     cdef void _reconciled(self, int64_t now_ms) noexcept nogil:
         if self.state != MEMBER_STABLE:
-            # Already so where a new target gives what is owned.
+            # The state is already STABLE if a new target equals the owned partitions.
             self.move(MEMBER_STABLE)
         self.revoking.clear()
         self.assigning.clear()
@@ -376,7 +389,7 @@ cdef class MembershipManager:
             self.revoking.clear()
             self.move(MEMBER_JOINING)
         elif self.config.consumer_protocol and self.assigning.empty():
-            # The table has no way past ASSIGNING_PARTITIONS; nothing is awaited in it.
+            # The table has no move past ASSIGNING_PARTITIONS; this state waits for nothing.
             self.move(MEMBER_ASSIGNING_PARTITIONS)
             self._reconciled(now_ms)
         else:
@@ -389,7 +402,7 @@ cdef class MembershipManager:
         self.move(MEMBER_JOINING)
 
     cdef void on_ack(self, AckRebalanceEvent* event, int64_t now_ms) noexcept nogil:
-        """The application has run a callback; takes over one reference."""
+        """Handle the end of a callback; takes over one reference."""
         if self.awaiting and event.kind == self.awaited_kind and event.rebalance_id == self.awaited_id:
             self.awaiting = False
             if event.kind == REBALANCE_REVOKE:
@@ -403,7 +416,7 @@ cdef class MembershipManager:
         event.release()
 
     cdef void _on_revoked(self, AckRebalanceEvent* event, int64_t now_ms) noexcept nogil:
-        # 1. The application has committed what it wants of them. 2. Those commits end. 3. The coordinator hears of it.
+        # 1. The application has committed its offsets. 2. The commits end. 3. The coordinator is informed.
         self.commits.hold(self.owned)
         self.owned = partitions_without(self.owned, self.revoking)
         self.move(MEMBER_PARTITION_REVOKED)
@@ -443,7 +456,7 @@ cdef class MembershipManager:
         if self.state == MEMBER_LEAVING:
             self.left(now_ms)
             return
-        self.background.log.write(3, 0, b"CGRPFATAL", b"the group cannot go on: %s", status.detail.c_str())
+        self.background.log.write(3, 0, b"CGRPFATAL", b"the membership cannot continue: %s", status.detail.c_str())
         self.move(MEMBER_FATAL)
         self._no_member(now_ms)
         self.leave_wanted = False
@@ -464,7 +477,10 @@ cdef class MembershipManager:
         self.commits.on_lost(now_ms)
 
     cdef void _lose(self) noexcept nogil:
-        """Everything held is lost. A callback that runs goes on; events it has not taken mean nothing any more."""
+        """Lose all partitions.
+
+        A running callback continues; events that the application has not taken are obsolete.
+        """
         cdef vector[TopicPartition] lost = self.owned
         cdef size_t i
         if self.awaiting and self.awaited_kind == REBALANCE_ASSIGN:
@@ -483,7 +499,10 @@ cdef class MembershipManager:
     # ---- leaving
 
     cdef void on_leave(self, LeaveGroupEvent* event, int64_t now_ms) noexcept nogil:
-        """unsubscribe() or close(): the application holds nothing any more; takes over one reference."""
+        """Leave for unsubscribe() or close(); takes over one reference.
+
+        The application owns no partitions any more.
+        """
         cdef vector[string] nothing
         cdef bint member = self.membership.joined or self.state == MEMBER_UNSUBSCRIBED
         if self.leaving != NULL:
@@ -509,7 +528,7 @@ cdef class MembershipManager:
             self.move(MEMBER_LEAVING)
 
     cdef void _hold_commits(self) noexcept nogil:
-        """Of the partitions that an on_assign under way has been given, too: it may have committed."""
+        """Hold the commits, including partitions of a running on_assign, which may commit."""
         cdef vector[TopicPartition] ours = self.owned
         cdef size_t i
         for i in range(self.assigning.size()):
@@ -538,7 +557,10 @@ cdef class MembershipManager:
         return self.leaving.deadline_ms - now_ms
 
     cdef void _leave_late(self, int64_t now_ms) noexcept nogil:
-        """The caller waits no longer. The leave still goes out, so that the group need not wait for its timeout."""
+        """End the caller's wait.
+
+        The leave is still sent, so that the group need not wait for the session timeout.
+        """
         cdef int32_t node = self.commits.coordinator.node
         if self.commits.held_busy():
             self.background.log.write(4, 0, b"LEAVEGROUP", b"group not left in time: the offsets were not committed "
@@ -623,7 +645,7 @@ cdef class MembershipManager:
         self.shared.state.store(<int32_t>to)
 
     cdef void _bug(self, MemberState to) noexcept nogil:
-        """A move that the table does not allow: say so, and go no further."""
+        """Report a move that the table does not allow, and ignore it."""
         cdef BackgroundEvent event
         event.type = BACKGROUND_ERROR
         event.status.code = <int>ERR_FATAL

@@ -1,4 +1,4 @@
-# Keeps FetchPositions.cluster fresh and answers list_topics. thread: N.
+# Updates FetchPositions.cluster and answers list_topics. thread: N.
 from kconsumer._core.base.cpp cimport deque, int32_t, int64_t, string, uint32_t, uint64_t, unordered_map, vector
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.events.application_event cimport TopicMetadataEvent
@@ -23,19 +23,19 @@ cdef class MetadataRequestManager(RequestManager):
     cdef BackoffConfig* backoff                                # thread: N
     cdef Jitter jitter                                         # thread: N
     cdef RequestState state                                    # thread: N (of the assignment's topics)
-    cdef RequestState news                                     # thread: N (backoff of answers without the news wanted)
+    cdef RequestState news  # thread: N (backoff of responses without the wanted change)
     cdef RequestState lists                                    # thread: N (backoff of list_topics)
     cdef bint update_wanted                                    # thread: N
-    cdef bint topics_wanted                                    # thread: N (of topics not known yet: at once)
+    cdef bint topics_wanted                                    # thread: N (for topics not known yet: immediately)
     cdef bint news_asked                                       # thread: N (the request in flight is for update_wanted)
-    cdef bint large_response                                   # thread: N (the latest one)
-    cdef bint brokers_changed                                  # thread: N (by the answer being read)
+    cdef bint large_response                                   # thread: N (of the latest response)
+    cdef bint brokers_changed                                  # thread: N (by the current response)
     cdef bint has_metadata                                     # thread: N
-    cdef bint all_topics_wanted                                # thread: N (patterns are matched here: ask for all)
-    cdef bint all_topics_known                                 # thread: N (a response has listed all since then)
+    cdef bint all_topics_wanted  # thread: N (the client matches patterns: ask for all topics)
+    cdef bint all_topics_known                                 # thread: N (a response has listed all topics since then)
     cdef bint racks                                            # thread: N (brokers have racks)
     cdef uint64_t wanted_since                                 # thread: N (counts want_all_topics; a cookie)
-    cdef uint64_t updates                                      # thread: N (responses that FetchPositions.cluster took)
+    cdef uint64_t updates                                      # thread: N (responses applied to FetchPositions.cluster)
     cdef int64_t updated_ms                                    # thread: N
     cdef vector[NodeLoss] losses                               # thread: N (scratch)
     cdef int64_t failing_since_ms                              # thread: N (0: the last request succeeded)
@@ -49,16 +49,16 @@ cdef class MetadataRequestManager(RequestManager):
     cdef string last_cause                                     # thread: N (why the latest connection or request failed)
 
     cdef void want_update(self) noexcept nogil
-    # Something has changed: the next request for news does not wait for the backoff of those before.
+    # After a change: the next update does not wait for the backoff of earlier ones.
     cdef void hurry(self) noexcept nogil
-    # Asks for news unless there were some within retry.backoff.ms; the value of `updates` that brings them.
+    # Ask for an update unless there was one within retry.backoff.ms; returns the value of `updates` that contains it.
     cdef uint64_t want_news(self, int64_t now_ms) noexcept nogil
-    # Ask for all topics from now on (at once), or only for those of interest again.
+    # Ask for all topics from now on (immediately), or only for the topics of interest again.
     cdef void want_all_topics(self, bint wanted) noexcept nogil
     cdef void on_losses(self, int64_t now_ms) noexcept nogil
     cdef void ask(self, TopicMetadataEvent* event) noexcept nogil
     cdef void expire(self, int64_t now_ms) noexcept nogil
-    # No broker lets us in: the calls of the application that wait fail by that.
+    # Every broker refuses this client: fail the waiting calls of the application.
     cdef void refuse(self, const Status& why, int64_t now_ms) noexcept nogil
     cdef int64_t next_deadline_ms(self) noexcept nogil
     # private

@@ -1,15 +1,15 @@
 """Owns: MetadataRequestManager: the broker list and the topics of the assignment, and list_topics.
 
-thread: N. Never: more than one request for the assignment's topics in flight; a response that names no broker never
-empties the broker list.
+thread: N. Never: has more than one request for the assignment's topics in flight, empties the broker list because a
+response names no broker.
 
 Per-topic errors of a Metadata response:
   UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID  reported once per partition, asked again with backoff
   LEADER_NOT_AVAILABLE                          asked again with backoff
   INVALID_TOPIC_EXCEPTION, TOPIC_AUTHORIZATION_FAILED, others   reported once, asked again with backoff
-A topic that was not asked for is ignored. A response that cannot be read, or lists more than types.hpp allows, is
-reported once and asked for again, from another broker where there is one. "reported": to the application.
-Top level: REBOOTSTRAP_REQUIRED (KIP-1102) forgets all brokers and goes back to the bootstrap list.
+Topics that were not requested are ignored. A response that cannot be read, or lists more than types.hpp allows, is
+reported once and requested again, from another broker if there is one. "reported": to the application.
+Top level: REBOOTSTRAP_REQUIRED (KIP-1102) drops all brokers and returns to the bootstrap list.
 """
 cimport cython
 from cython.operator cimport dereference, preincrement
@@ -58,7 +58,7 @@ from kconsumer._core.state.partition_state cimport (
 cdef extern from * nogil:
     """
     #include <malloc.h>
-    // glibc keeps freed memory: a next response of the same size would not fit into its pieces.
+    glibc keeps freed memory: the next response of the same size would not fit into its pieces.
     static inline void kc_return_memory() {
     #ifdef __GLIBC__
       malloc_trim(0);
@@ -78,7 +78,7 @@ cdef extern from * nogil:
     void free_partitions "kc_free_partitions"(MetadataResponse_MetadataResponseTopic& topic)
 
 cdef enum:
-    # A response from this size on takes memory that is worth giving back.
+    # For a response of at least this size, return the memory to the system.
     LARGE_RESPONSE = 1 << 20
     KIND_UPDATE = 1      # the assignment's topics
     KIND_LIST = 2        # list_topics
@@ -108,7 +108,10 @@ cdef class MetadataRequestManager(RequestManager):
             preincrement(it)
 
     cdef void want_update(self) noexcept nogil:
-        """Ask for metadata after a sign that leaders have moved. A request in flight answers that, too."""
+        """Ask for metadata after a sign that leaders have moved.
+
+        The answer to a request in flight counts too.
+        """
         if not self.state.in_flight:
             self.update_wanted = True
 
@@ -123,7 +126,10 @@ cdef class MetadataRequestManager(RequestManager):
         return self.updates + 1
 
     cdef void want_all_topics(self, bint wanted) noexcept nogil:
-        """For patterns that are matched here. A request that is on its way does not count: it may be older."""
+        """Ask for all topics, because the client matches patterns.
+
+        A request in flight does not count: it may be older.
+        """
         self.all_topics_wanted = wanted
         self.all_topics_known = False
         self.wanted_since += 1
@@ -139,7 +145,7 @@ cdef class MetadataRequestManager(RequestManager):
         cdef int64_t wait = self._poll_lists(now_ms)
         cdef int64_t due
         if self.large_response:
-            # It was freed after on_response().
+            # The response was freed after on_response().
             self.large_response = False
             return_memory()
         if self.positions.interest_changed:
@@ -169,13 +175,17 @@ cdef class MetadataRequestManager(RequestManager):
         return INT64_MAX
 
     cdef int64_t _due_ms(self, int64_t now_ms) noexcept nogil:
-        """New topics at once; other news once in a retry backoff however many want them, and less often while there are
-        none; else at the maximum age."""
+        """Return the time of the next update.
+
+        New topics: immediately. Other updates: once per retry backoff for all callers together, and less often while
+        they
+        bring no change. Otherwise: at the maximum age.
+        """
         if not self.has_metadata or self.topics_wanted:
             return 0
         if self.update_wanted:
             if now_ms - self.news.not_before_ms > self.backoff.retry_backoff_max_ms:
-                # Nothing was wanted for a while: this is about something else.
+                # No update was needed for a while, so this one has a new cause: reset the backoff.
                 self.news.on_success()
             return max(self.updated_ms + self.backoff.retry_backoff_ms, self.news.not_before_ms)
         return self.updated_ms + self.positions.config.metadata_max_age_ms
@@ -242,7 +252,10 @@ cdef class MetadataRequestManager(RequestManager):
         self.delegate.add(request)
 
     cdef void on_losses(self, int64_t now_ms) noexcept nogil:
-        """Connections were lost or could not be made: tell error_cb; what a lost broker led may have moved."""
+        """Report lost and failed connections to error_cb.
+
+        After a lost connection, ask for metadata: the leaders on that broker may have moved.
+        """
         cdef BackgroundEvent event
         cdef size_t i
         self.losses.clear()
@@ -259,8 +272,11 @@ cdef class MetadataRequestManager(RequestManager):
                 self.want_update()
 
     cdef void _check_reachable(self, int64_t now_ms) noexcept nogil:
-        """While something is asked: no broker answers. Say so once, and start again from the bootstrap list (KIP-899),
-        at once when every known broker has refused, else after metadata.recovery.rebootstrap.trigger.ms (KIP-1102)."""
+        """Report once that no broker answers, and return to the bootstrap list (KIP-899).
+
+        Only while a request is needed. Immediately when every known broker has refused, else after
+        metadata.recovery.rebootstrap.trigger.ms (KIP-1102).
+        """
         cdef BackgroundEvent event
         cdef bint connected
         cdef bint gone = False
@@ -285,7 +301,7 @@ cdef class MetadataRequestManager(RequestManager):
             self._rebootstrap(now_ms, b"no known broker answers")
 
     cdef void _rebootstrap(self, int64_t now_ms, const char* why) noexcept nogil:
-        self.background.log.write(5, 0, b"REBOOTSTRAP", b"back to the bootstrap list: %s", why)
+        self.background.log.write(5, 0, b"REBOOTSTRAP", b"returning to the bootstrap list: %s", why)
         self.positions.cluster.brokers.clear()
         self.delegate.network.rebootstrap(now_ms)
         self.failing_since_ms = now_ms
@@ -298,7 +314,7 @@ cdef class MetadataRequestManager(RequestManager):
         if not self.delegate.network.any_connected():
             self.last_cause = status.detail
         if request.kind == KIND_UPDATE and self.failing_since_ms == 0:
-            # Not after a list_topics, which has its own deadline: the brokers may be fine and the list long.
+            # Not after a list_topics, which has a separate deadline: the brokers may work and the list may be long.
             self.failing_since_ms = now_ms
         if status.code == <int>ERR_UNSUPPORTED_FEATURE:
             self._report_unsupported(status)
@@ -319,7 +335,7 @@ cdef class MetadataRequestManager(RequestManager):
             self.background.add(event)
 
     cdef void _failed(self, Request* request, int64_t now_ms) noexcept nogil:
-        """Ask again with backoff: the assignment's topics for ever, a list_topics while its deadline lasts."""
+        """Ask again with backoff: for the assignment without limit, for a list_topics until its deadline."""
         cdef TopicMetadataEvent* event
         if request.kind == KIND_UPDATE:
             self.state.on_failure(now_ms, dereference(self.backoff), self.jitter)
@@ -344,7 +360,7 @@ cdef class MetadataRequestManager(RequestManager):
         return event
 
     cdef void expire(self, int64_t now_ms) noexcept nogil:
-        """End what is past its deadline."""
+        """End calls after their deadline."""
         cdef TopicMetadataEvent* event
         cdef size_t n = self.waiting.size()
         for _ in range(n):
@@ -415,11 +431,11 @@ cdef class MetadataRequestManager(RequestManager):
         if message.throttle_time_ms > 0:
             self.delegate.network.throttle(response.node_id, message.throttle_time_ms, now_ms)
         if message.error_code == <int>REBOOTSTRAP_REQUIRED:
-            self._rebootstrap(now_ms, b"the broker asked for it")
+            self._rebootstrap(now_ms, b"a broker asked for it")
             self._failed(request, now_ms)
             return
         if message.brokers.empty():
-            # A broker that is only starting knows no cluster yet.
+            # A broker that is starting does not know the cluster yet.
             self._failed(request, now_ms)
             return
         self.failing_since_ms = 0
@@ -506,7 +522,7 @@ cdef class MetadataRequestManager(RequestManager):
             if wanted or (of_all and (message.topics[i].partitions.size() != 0 or message.topics[i].error_code != 0)):
                 if not self._take_topic(message.topics[i], now_ms) and wanted:
                     again = True
-            # The cache now holds its partitions: free those of the response, so that memory does not hold them twice.
+            # The cache now holds the partitions: free those of the response, so that memory holds them only once.
             free_partitions(message.topics[i])
         if of_all:
             self._forget_unnamed()
@@ -532,7 +548,7 @@ cdef class MetadataRequestManager(RequestManager):
             self.news.on_failure(now_ms, dereference(self.backoff), self.jitter)
 
     cdef bint _is_news(self, MetadataResponse_MetadataResponseTopic& found) noexcept nogil:
-        """Whether the answer says of a topic what was not known: another error, partition or leader."""
+        """Whether the answer changes a topic: another error, partition or leader."""
         cdef TopicEntry* known = self.positions.cluster.topic(found.name.value)
         cdef PartitionEntry* before
         cdef size_t i
@@ -547,7 +563,7 @@ cdef class MetadataRequestManager(RequestManager):
             if before == NULL or before.error != found.partitions[i].error_code:
                 return True
             if found.partitions[i].leader_epoch >= 0 and found.partitions[i].leader_epoch < before.leader_epoch:
-                # Older than what is known.
+                # Older than the cache.
                 continue
             if (before.leader_id != found.partitions[i].leader_id
                     or before.leader_epoch != found.partitions[i].leader_epoch):
@@ -555,7 +571,7 @@ cdef class MetadataRequestManager(RequestManager):
         return False
 
     cdef void _forget_unnamed(self) noexcept nogil:
-        """A response with all topics: what is known and not among them does not exist."""
+        """Mark topics that a response with all topics does not name: they do not exist."""
         cdef vector[string] gone
         cdef size_t i
         it = self.positions.cluster.topics.begin()
@@ -568,7 +584,7 @@ cdef class MetadataRequestManager(RequestManager):
             self.positions.cluster.forget(gone[i])
 
     cdef bint _take_topic(self, MetadataResponse_MetadataResponseTopic& found, int64_t now_ms) noexcept nogil:
-        """False when the topic must be asked for again soon."""
+        """Take a topic of the response; False when it must be requested again soon."""
         cdef TopicEntry* entry
         cdef PartitionEntry p
         cdef Uuid id = found.topic_id
@@ -581,7 +597,7 @@ cdef class MetadataRequestManager(RequestManager):
             return False
         entry = self.positions.cluster.topic(found.name.value)
         if entry != NULL and id.is_zero():
-            # A broker too old to tell ids, in a cluster that is being upgraded.
+            # In a cluster upgrade, an old broker does not send ids.
             id = entry.id
         if entry != NULL and not (entry.id == id) and not entry.id.is_zero():
             self._recreated(found.name.value)
@@ -605,7 +621,7 @@ cdef class MetadataRequestManager(RequestManager):
 
     cdef void _keep_newer_leaders(self, MetadataResponse_MetadataResponseTopic& found,
                                   TopicEntry* known) noexcept nogil:
-        """An answer may be older than what a newer one or a leader hint said."""
+        """Keep newer leaders: a newer response or a leader hint may be in the cache."""
         cdef PartitionEntry* before
         cdef size_t i
         for i in range(found.partitions.size()):
@@ -617,7 +633,7 @@ cdef class MetadataRequestManager(RequestManager):
                 found.partitions[i].leader_epoch = before.leader_epoch
 
     cdef void _take_topic_error(self, MetadataResponse_MetadataResponseTopic& found, int64_t now_ms) noexcept nogil:
-        """Keep the known facts of the topic, above all its id, which shows whether the topic was created again."""
+        """Keep the known topic, above all its id, which shows whether it was recreated."""
         cdef TopicEntry* known = self.positions.cluster.topic(found.name.value)
         if known == NULL:
             known = self.positions.cluster.renew(found.name.value, Uuid())
@@ -628,7 +644,7 @@ cdef class MetadataRequestManager(RequestManager):
             known.partitions.clear()
 
     cdef void _recreated(self, const string& topic) noexcept nogil:
-        """The topic was deleted and created again: epochs and offsets of the old one mean nothing."""
+        """Reset partitions of a recreated topic: old epochs and offsets are invalid."""
         cdef PartitionState* p
         self.background.log.write(5, 0, b"TOPICID", b"topic %s was recreated: its id changed", topic.c_str())
         for p in self.positions.tracked:
@@ -646,7 +662,7 @@ cdef class MetadataRequestManager(RequestManager):
                                                p.fetch_offset.load(), 0)
 
     cdef bint _report_missing(self, MetadataResponse& message, int64_t now_ms) noexcept nogil:
-        """Tell the application once of assigned partitions that do not exist. True when there are any."""
+        """Report assigned partitions that do not exist, once; True when there are any."""
         cdef PartitionState* p
         cdef unordered_map[string, int32_t] errors
         cdef size_t i

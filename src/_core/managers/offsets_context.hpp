@@ -1,4 +1,4 @@
-// Owns: OffsetsContext, what a ListOffsets or OffsetForLeaderEpoch in flight is for. thread: N.
+// Owns: OffsetsContext, the purpose of a ListOffsets or OffsetForLeaderEpoch in flight. thread: N.
 // Never: sends or decides anything; offsets_request_manager.pyx does.
 #pragma once
 #include <string>
@@ -14,7 +14,7 @@ struct AskedPartition {
   PartitionState* partition = nullptr;  // holds a reference; null for a query of the application
   uint64_t position_epoch = 0;
   uint64_t generation = 0;
-  int32_t leader_epoch = -1;            // asked of a leader of this epoch
+  int32_t leader_epoch = -1;            // leader epoch of the request
   int32_t query = -1;                   // index into ListOffsetsEvent.queries
 };
 

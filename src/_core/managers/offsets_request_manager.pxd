@@ -1,4 +1,4 @@
-# ListOffsets and OffsetForLeaderEpoch: resets, validations, and what the application asks. thread: N.
+# ListOffsets and OffsetForLeaderEpoch: resets, validations, and questions of the application. thread: N.
 from kconsumer._core.base.cpp cimport deque, int32_t, int64_t, string, uint64_t, unordered_map, vector
 from kconsumer._core.events.application_event cimport ListOffsetsEvent
 from kconsumer._core.events.background_event cimport BackgroundEventQueue
@@ -50,7 +50,7 @@ cdef class OffsetsRequestManager(RequestManager):
 
     cdef void ask(self, ListOffsetsEvent* event) noexcept nogil
     cdef void expire(self, int64_t now_ms) noexcept nogil
-    # No broker lets us in: the calls of the application that wait fail by that.
+    # Every broker refuses this client: fail the waiting calls of the application.
     cdef void refuse(self, const Status& why, int64_t now_ms) noexcept nogil
     cdef int64_t next_deadline_ms(self) noexcept nogil
     # private

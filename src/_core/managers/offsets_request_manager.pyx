@@ -1,15 +1,15 @@
-"""Owns: OffsetsRequestManager: positions to find (ListOffsets) or to confirm (OffsetForLeaderEpoch), and the
-application's own questions (offsets_for_times, get_watermark_offsets).
+"""Owns: OffsetsRequestManager: finds positions (ListOffsets), validates them (OffsetForLeaderEpoch), and answers the
+application's questions (offsets_for_times, get_watermark_offsets).
 
-thread: N. Never: sets a position that a seek or a new assignment has overtaken (position_epoch is compared), asks
-any broker but the leader.
+thread: N. Never: sets a position after a seek or a new assignment (it compares position_epoch), asks a broker that is
+not the leader.
 
 Errors per partition, of both requests:
   NOT_LEADER_OR_FOLLOWER, LEADER_NOT_AVAILABLE, REPLICA_NOT_AVAILABLE, KAFKA_STORAGE_ERROR, OFFSET_NOT_AVAILABLE,
   FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, UNKNOWN_TOPIC_OR_PARTITION   metadata is refreshed, then again with backoff
   UNSUPPORTED_FOR_MESSAGE_FORMAT (time look-up in a v0 log)   no offset for that time
   everything else   the application is notified once; a position is asked again with backoff, a question ends with it
-A leader that refuses our login, or whose certificate we refuse, ends a question; a position is asked for again.
+If a leader refuses this client's login, or its certificate is rejected, a question ends; a position is retried.
 """
 cimport cython
 from cython.operator cimport dereference, preincrement
@@ -82,7 +82,10 @@ cdef bint is_retriable(int32_t code) noexcept nogil:
 
 
 cdef int16_t lowest_version_for(int64_t timestamp) noexcept nogil:
-    """Special timestamps came with later versions (KIP-734, KIP-405, KIP-1005, KIP-1023)."""
+    """Return the lowest version for a timestamp; special ones came with later versions.
+
+    See KIP-734, KIP-405, KIP-1005, KIP-1023.
+    """
     if timestamp == -3:
         return 7
     if timestamp == -4:
@@ -260,13 +263,13 @@ cdef class OffsetsRequestManager(RequestManager):
                     query.answered = True
                     again = True
                 elif self.positions.interest.count(query.topic) == 0:
-                    # Stays of interest: a caller often asks again, and the entry is one name in a request.
+                    # Keep the interest: a caller often asks again, and the entry is only one name in a request.
                     self.positions.take_interest(query.topic)
                 else:
                     self.metadata.want_update()
                 continue
             if contexts[entry.leader_id].places.count(partition_key(query.topic, query.partition)):
-                # A broker refuses a request that names a partition twice: this one goes in the next turn.
+                # A broker refuses a request that names a partition twice: send this query in the next turn.
                 again = True
                 continue
             if bodies.count(entry.leader_id) == 0:
@@ -284,7 +287,10 @@ cdef class OffsetsRequestManager(RequestManager):
         return 50 if unknown else INT64_MAX
 
     cdef bint _is_unknown(self, TopicEntry* topic, PartitionEntry* entry) noexcept nogil:
-        """Whether what metadata says of the topic is an answer, and not only the time before a leader is elected."""
+        """Whether the metadata of the topic is final.
+
+        It is not final before a leader is elected.
+        """
         if topic.error == <int>UNKNOWN_TOPIC_OR_PARTITION:
             return not self.positions.config.allow_auto_create_topics
         if topic.error != 0:
@@ -315,7 +321,8 @@ cdef class OffsetsRequestManager(RequestManager):
             event = self.events.front()
             self.events.pop_front()
             if not event.done() and now_ms >= event.deadline_ms:
-                event.complete(Status(<int>ERR_TIMED_OUT, string(b"no leader answered ListOffsets in time")))
+                event.complete(Status(<int>ERR_TIMED_OUT, string(
+                    b"no leader answered ListOffsets in time: check the connection to the brokers")))
             if event.done():
                 event.release()
             else:
@@ -349,7 +356,7 @@ cdef class OffsetsRequestManager(RequestManager):
         if it == self.contexts.end():
             return
         if request.kind == KIND_VALIDATE and status.code == <int>ERR_UNSUPPORTED_FEATURE:
-            # A broker older than KIP-320 cannot tell: go on as clients did before it.
+            # A broker older than KIP-320 cannot validate: continue without validation, as older clients do.
             self._skip_validation(dereference(it).second)
         else:
             self.metadata.want_update()
@@ -383,7 +390,7 @@ cdef class OffsetsRequestManager(RequestManager):
                 continue
             query.in_flight = False
             if status.code == <int>ERR_AUTHENTICATION or status.code == <int>ERR_SSL:
-                # The leader refuses this client, and there is no other broker to ask. A later call may succeed.
+                # The leader refuses this client, and no other broker can answer. A later call may succeed.
                 context.event.complete(status)
             elif status.code == <int>ERR_UNSUPPORTED_FEATURE:
                 query.error = status.code
@@ -418,7 +425,7 @@ cdef class OffsetsRequestManager(RequestManager):
         if not understood:
             self.background.log.push(3, b"OFFSET", reader.status().detail)
             self.delegate.network.disconnect(response.node_id, request.channel, now_ms)
-        # What the response did not name is asked for again.
+        # Ask again for partitions that the response did not name.
         self._retry_unanswered(dereference(it).second, now_ms)
         release_context(dereference(it).second)
         self.contexts.erase(it)
@@ -477,11 +484,11 @@ cdef class OffsetsRequestManager(RequestManager):
             return
         offset = found.offset
         if offset < 0 and p.reset_timestamp < 0:
-            # Every log has a beginning and an end; this answer has neither.
+            # Every log has a start and an end; this answer has neither.
             self._retry(asked, now_ms)
             return
         if offset < 0 or found.error_code != 0:
-            # Nothing is as young as that time: the end.
+            # No record is that new: start at the end.
             p.request.on_given_up()
             p.reset_timestamp = -1
             return
@@ -545,7 +552,7 @@ cdef class OffsetsRequestManager(RequestManager):
         if not still_waits(asked, FETCH_AWAIT_VALIDATION):
             return
         if asked.leader_epoch != p.leader_epoch:
-            # Another leader by now, whose log may end elsewhere: asked again at once.
+            # The leader has changed, and its log may end elsewhere: ask again immediately.
             p.request.on_given_up()
             return
         if found.error_code != 0:
@@ -555,7 +562,7 @@ cdef class OffsetsRequestManager(RequestManager):
         if found.end_offset >= offset:
             self.positions.activate(p, offset)
             return
-        # The log was truncated below what was read (unclean leader election).
+        # The log was truncated below the fetched offset (unclean leader election).
         detail = p.name()
         detail.append(b": log truncation: fetch offset ").append(to_string(<long long>offset))
         detail.append(b" (leader epoch ").append(to_string(<long long>p.fetch_leader_epoch))
@@ -568,14 +575,14 @@ cdef class OffsetsRequestManager(RequestManager):
             self.positions.stop(p, Status(<int>ERR_LOG_TRUNCATION, detail), offset)
             return
         self.background.log.push(4, b"TRUNCATE", detail)
-        # What was fetched before and waits to be decoded comes still: dropping it would skip what lies below.
+        # Data fetched before stays in the queue: dropping it would skip records below the truncation.
         p.eof_reported_at = -1
         p.fetch_leader_epoch = found.leader_epoch
         self.positions.activate(p, found.end_offset)
 
 
 cdef bint still_waits(AskedPartition* asked, int32_t state) noexcept nogil:
-    """Whether an answer still means something to the partition that asked."""
+    """Whether the partition that asked still needs an answer."""
     cdef PartitionState* p = asked.partition
     return (p != NULL and p.tracked and p.adopted_epoch == asked.position_epoch
             and p.decode_generation == asked.generation and <int32_t>p.state == state)

@@ -1,4 +1,4 @@
-# RequestManager: the base of everything that decides what to ask brokers. thread: N.
+# RequestManager: the base of all managers that send requests to brokers. thread: N.
 from kconsumer._core.base.cpp cimport int64_t
 from kconsumer._core.network.network cimport ResponseHandler
 from kconsumer._core.network.network_client_delegate cimport NetworkClientDelegate
@@ -7,8 +7,7 @@ from kconsumer._core.network.network_client_delegate cimport NetworkClientDelega
 cdef class RequestManager(ResponseHandler):
     cdef NetworkClientDelegate delegate   # thread: N
 
-    # Adds what is due to the delegate; returns how long until it wants to be called again, in ms (INT64_MAX: never,
-    # unless something happens).
+    # Adds due requests to the delegate. Returns the time until the next call, in ms (INT64_MAX: only after an event).
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil
-    # Once, when the consumer closes: adds the last requests. Returns like poll().
+    # Called once when the consumer closes: adds the last requests. Returns like poll().
     cdef int64_t poll_on_close(self, int64_t now_ms) noexcept nogil

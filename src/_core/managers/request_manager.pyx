@@ -1,7 +1,7 @@
-"""Owns: RequestManager, the contract of everything that decides what to ask brokers.
+"""Owns: RequestManager, the contract of all managers that send requests to brokers.
 
-thread: N only, therefore no locks. Never: does I/O or blocks; requests go to the NetworkClientDelegate's queue and
-come back through on_response / on_failure.
+thread: only N, so there are no locks. Never: does I/O, blocks. Requests go to the NetworkClientDelegate's queue; the
+results come back through on_response / on_failure.
 """
 cimport cython
 from libc.stdint cimport INT64_MAX

@@ -1,4 +1,4 @@
-// Owns: TopicPatterns, the subscribed patterns that are matched here (classic groups): POSIX extended regular
+// Owns: TopicPatterns, the subscribed patterns that the client matches (classic groups): POSIX extended regular
 // expressions through libc, as in librdkafka. Threads: one at a time. Never: matched on the broker.
 #pragma once
 #include <regex.h>
@@ -17,7 +17,7 @@ class TopicPatterns {
   TopicPatterns& operator=(const TopicPatterns&) = delete;
   ~TopicPatterns() { clear(); }
 
-  // Replaces all of them. After an invalid expression the set is empty, and the status names expression and reason.
+  // Replaces all patterns. After an invalid expression the set is empty, and the status names expression and reason.
   Status set(const std::vector<std::string>& patterns) {
     clear();
     compiled_.reserve(patterns.size());
