@@ -1,4 +1,4 @@
-# Completed events as plain tuples. thread: A.
+# Results of completed events as plain tuples. thread: A.
 from kconsumer._core.base.cpp cimport vector
 from kconsumer._core.events.application_event cimport ApplicationEvent, ListOffsetsEvent, TopicMetadataEvent
 from kconsumer._core.events.background_event cimport BackgroundEvent, BackgroundEventQueue

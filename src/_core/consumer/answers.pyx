@@ -1,6 +1,6 @@
 """Owns: the results of completed events, and the known data of a partition, as plain tuples for the Python layer.
 
-Threads: A. Never: looks at an event that has not ended.
+Threads: A. Never: reads an event that has not ended.
 """
 from kconsumer._core.base.cpp cimport int32_t, int64_t
 from kconsumer._core.base.status cimport ERR_UNSUPPORTED_FEATURE
@@ -28,14 +28,14 @@ from kconsumer.errors import exception_for
 
 
 cdef list offset_tuples(const vector[PartitionOffset]& offsets):
-    """[(topic, partition, offset, leader epoch, metadata, error)]"""
+    """Return [(topic, partition, offset, leader epoch, metadata, error)]."""
     cdef size_t i
     return [(text_of(offsets[i].topic), offsets[i].partition, offsets[i].offset, offsets[i].leader_epoch,
              text_of(offsets[i].metadata), offsets[i].error) for i in range(offsets.size())]
 
 
 cdef object metadata_tuple(TopicMetadataEvent* event):
-    """Decodes the response, which MetadataRequestManager has found to be whole."""
+    """Decode the response; MetadataRequestManager has checked that it is complete."""
     cdef MetadataResponse message
     cdef Reader reader = Reader(event.response.body, event.response.length)
     cdef size_t i
@@ -65,7 +65,7 @@ cdef list numbers(Int32Array& array):
 
 
 cdef int put_queries(ListOffsetsEvent* event, queries) except -1:
-    """[(topic, partition, timestamp)]"""
+    """Add the queries of [(topic, partition, timestamp)] to the event."""
     cdef OffsetQuery query
     for topic, partition, timestamp in queries:
         query.topic = utf8(topic)
@@ -76,7 +76,10 @@ cdef int put_queries(ListOffsetsEvent* event, queries) except -1:
 
 
 cdef list query_tuples(ListOffsetsEvent* event):
-    """[(error, offset, timestamp, leader epoch)]; raises where a broker is too old for a query."""
+    """Return [(error, offset, timestamp, leader epoch)].
+
+    Raises KafkaException if a broker is too old for a query.
+    """
     cdef size_t i
     if not event.unsupported.empty():
         raise exception_for(<int>ERR_UNSUPPORTED_FEATURE, message_of(event.unsupported))
@@ -85,8 +88,10 @@ cdef list query_tuples(ListOffsetsEvent* event):
 
 
 cdef object tell_commit(on_commit, BackgroundEvent& event, BackgroundEventQueue* background):
-    """Calls on_commit for the first commit that this is the result of and that it was not called for; the others go
-    back to the queue. Returns what on_commit returns."""
+    """Call on_commit for the oldest commit with this result that has not been reported.
+
+    The other commits go back to the queue. Returns the return value of on_commit.
+    """
     cdef size_t i = event.merged.get().told if event.merged.get() != NULL else 0
     if i + 1 < event.commits():
         event.merged.get().told = i + 1
@@ -95,7 +100,7 @@ cdef object tell_commit(on_commit, BackgroundEvent& event, BackgroundEventQueue*
 
 
 cdef object answer_of(ApplicationEvent* event):
-    """The result of an event that has ended well; None for a kind of event without a result."""
+    """Return the result of an event that has succeeded; None for an event without one."""
     if event.type == EVENT_TOPIC_METADATA:
         return metadata_tuple(<TopicMetadataEvent*>event)
     if event.type == EVENT_LIST_OFFSETS:
@@ -108,13 +113,15 @@ cdef object answer_of(ApplicationEvent* event):
 
 
 cdef object topic_id_text(const Uuid& id):
-    """A topic id as Kafka writes it; None for the zero id."""
+    """Return a topic id in Kafka's text form; None for the zero id."""
     return None if id.is_zero() else text_of(uuid_text(id))
 
 
 cdef object position_tuple(PartitionState* p):
-    """(position, leader epoch, low, high, last stable offset, start offset, topic id). The id is that of the topic to
-    which the fetched records belong; None: nothing was fetched yet, or the broker is asked by name."""
+    """Return (position, leader epoch, low, high, last stable offset, start offset, topic id).
+
+    The id belongs to the topic of the fetched records; None: nothing was fetched yet, or the fetch is by name.
+    """
     cdef int64_t offset = 0
     cdef int32_t leader_epoch = 0
     p.read_position(offset, leader_epoch)

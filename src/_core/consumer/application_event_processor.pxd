@@ -1,4 +1,4 @@
-# ApplicationEventProcessor: one branch per kind of application event. thread: N.
+# ApplicationEventProcessor: one branch for each kind of application event. thread: N.
 from kconsumer._core.base.cpp cimport int64_t
 from kconsumer._core.events.application_event cimport ApplicationEvent, CloseEvent
 from kconsumer._core.managers.application_assignors cimport ApplicationAssignors
@@ -11,9 +11,9 @@ from kconsumer._core.managers.offsets_request_manager cimport OffsetsRequestMana
 cdef class ApplicationEventProcessor:
     cdef MetadataRequestManager metadata     # thread: N
     cdef OffsetsRequestManager offsets       # thread: N
-    cdef MembershipManager membership        # thread: N (None without group.id; no such event comes then)
+    cdef MembershipManager membership        # thread: N (None without group.id, where no such event is posted)
     cdef CommitRequestManager commits        # thread: N (None without group.id)
-    cdef ApplicationAssignors assignors      # thread: N (None but under group.protocol=classic)
+    cdef ApplicationAssignors assignors      # thread: N (None except under group.protocol=classic)
     cdef CloseEvent* closing                 # thread: N (a reference; set by CLOSE)
 
     cdef void process(self, ApplicationEvent* event, int64_t now_ms) noexcept nogil

@@ -1,6 +1,6 @@
-"""Owns: ApplicationEventProcessor, which hands each application event to the manager that serves it.
+"""Owns: ApplicationEventProcessor, which passes each application event to its manager.
 
-thread: N. Never: waits for anything; an event that needs an answer is completed later by its manager.
+thread: N. Never: waits. The manager later completes an event that needs an answer.
 """
 cimport cython
 
@@ -36,7 +36,7 @@ cdef class ApplicationEventProcessor:
             self.closing.release()
 
     cdef void process(self, ApplicationEvent* event, int64_t now_ms) noexcept nogil:
-        """Takes over one reference on the event."""
+        """Process an event; takes over one reference."""
         if event.type == EVENT_TOPIC_METADATA:
             self.metadata.ask(<TopicMetadataEvent*>event)
         elif event.type == EVENT_LIST_OFFSETS:

@@ -1,4 +1,5 @@
-# Arrow streams over arrays that Python code makes. thread: the taker's; the callbacks take the GIL.
+# Arrow streams of arrays that Python code makes. thread: the reader's; the callbacks take the GIL.
 
-# A capsule of a stream. `schema()` returns a new schema capsule each time; `arrays` yields (schema, array) capsules.
+# Return the capsule of a stream. `schema()` returns a new schema capsule each time; `arrays` yields (schema, array)
+# pairs.
 cdef object stream_of(object schema, object arrays)

@@ -1,7 +1,7 @@
-"""Owns: an Arrow stream over arrays that Python code makes, one at a time, each when it is asked for.
+"""Owns: an Arrow stream of arrays that Python code makes, one at a time, each on request.
 
-thread: the taker's, which may be one that Python does not know: the callbacks take the GIL. Never: makes an array
-before it is asked for; keeps one that was handed over.
+thread: the reader's, which may be unknown to Python: the callbacks take the GIL. Never: makes an array before the
+reader requests it, keeps an array that the reader has taken.
 """
 from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
 from libc.errno cimport EIO
@@ -18,7 +18,7 @@ cdef extern from "Python.h":
 cdef struct StreamState:
     PyObject* schema
     PyObject* arrays
-    char* error          # of the last call that failed
+    char* error          # of the last failed call
 
 
 cdef object stream_of(object schema, object arrays):
@@ -62,7 +62,7 @@ cdef int make_schema(StreamState* state, ArrowSchema* out) noexcept with gil:
 
 
 cdef int make_array(StreamState* state, ArrowArray* out) noexcept with gil:
-    """The next array, or one that is released already: the end."""
+    """Make the next array, or a released one at the end of the stream."""
     cdef ArrowArray* made
     memset(out, 0, sizeof(ArrowArray))
     try:
@@ -82,7 +82,7 @@ cdef int keep_error(StreamState* state, object error) noexcept:
     try:
         text = f"{type(error).__name__}: {error}".encode("utf-8", "replace").replace(b"\0", b"")
         state.error = strdup(<const char*>text)
-    except BaseException:  # of str(error): the taker gets an error without a text
+    except BaseException:  # raised by str(error): the reader gets an error without a text
         pass
     return EIO
 
@@ -107,7 +107,7 @@ cdef void drop_references(StreamState* state) noexcept with gil:
 
 
 def array_stream(schema, arrays):
-    """A capsule of an Arrow stream.
+    """Return the capsule of an Arrow stream.
 
     Args:
         schema: called for each new schema capsule.

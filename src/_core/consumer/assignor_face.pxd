@@ -1,4 +1,4 @@
-# What an AssignorCall asks and is answered, as plain tuples. thread: A.
+# Converts the questions and answers of an AssignorCall to plain tuples. thread: A.
 from kconsumer._core.base.cpp cimport int32_t, string, vector
 from kconsumer._core.events.application_event cimport AssignorAnswerEvent
 from kconsumer._core.events.assignor_call cimport AssignorCall

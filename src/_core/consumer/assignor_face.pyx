@@ -1,6 +1,6 @@
-"""Owns: the way of an AssignorCall to the application's assignors and back, as plain tuples for the Python layer.
+"""Owns: the conversion of AssignorCalls, and of the assignors' answers, to and from plain tuples for the Python layer.
 
-thread: A (whichever serves callbacks). Never: judges an assignment (kconsumer/assignors.py does).
+thread: A (the thread that serves callbacks). Never: checks an assignment (kconsumer/assignors.py does).
 """
 from kconsumer._core.consumer.text cimport text_of, utf8
 from kconsumer._core.events.assignor_call cimport (
@@ -17,7 +17,10 @@ cdef list texts(const vector[string]& raw):
 
 
 cdef list member_tuples(const AssignorCall* call):
-    """[(member id, instance id or None, topics, [(topic, partition)] owned, generation, rack, user data or None)]"""
+    """Return the members as tuples.
+
+    Each is (member id, instance id or None, topics, owned [(topic, partition)], generation, rack, user data or None).
+    """
     cdef size_t i
     return [member_tuple(call.members.at(i)) for i in range(call.members.size())]
 
@@ -36,7 +39,7 @@ cdef object member_tuple(const GroupMember& member):
 
 
 cdef list topic_tuples(const AssignorCall* call):
-    """[(topic, how many partitions, racks of each one's replicas)]"""
+    """Return [(topic, partition count, racks of the replicas of each partition)]."""
     cdef size_t i, p
     return [(text_of(call.topics.at(i).topic), call.topics.at(i).partition_count,
              [texts(call.topics.at(i).replica_racks.at(p)) for p in range(call.topics.at(i).replica_racks.size())])
@@ -56,7 +59,7 @@ cdef int put_bytes(NullableString& out, data) except -1:
 
 
 cdef int put_assignments(AssignorAnswerEvent* answer, found) except -1:
-    """Of [(member id, [(topic, partition numbers)], user data or None)]."""
+    """Set the assignments from [(member id, [(topic, partition numbers)], user data or None)]."""
     cdef MemberAssignment member
     cdef TopicPartitions topic
     for member_id, topics, user_data in found:
@@ -74,7 +77,7 @@ cdef int put_assignments(AssignorAnswerEvent* answer, found) except -1:
 
 
 cdef int put_user_data(AssignorAnswerEvent* answer, found) except -1:
-    """Of [(assignor, user data or None)]."""
+    """Set the user data from [(assignor, user data or None)]."""
     cdef AssignorData entry
     for name, user_data in found:
         entry = AssignorData()

@@ -1,4 +1,4 @@
-"""Types of Question; see call.pyx. For the package's own modules."""
+"""Types of Question; see call.pyx. For internal use."""
 
 from typing import Any
 

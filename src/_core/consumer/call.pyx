@@ -1,6 +1,6 @@
-"""Owns: Question, which a call (kconsumer/data/call.py) yields while it waits for an answer of the brokers.
+"""Owns: Question, which a call (kconsumer/data/call.py) yields to wait for an answer of the brokers.
 
-Threads: A; N completes the event. Never: waits itself (ConsumerCore.run does with poll(2), kconsumer.aio on the loop).
+Threads: A; N completes the event. Never: waits (ConsumerCore.run does with poll(2), kconsumer.aio on the event loop).
 """
 from kconsumer._core.consumer.answers cimport answer_of
 from kconsumer._core.consumer.text cimport message_of
@@ -9,7 +9,7 @@ from kconsumer.errors import exception_for
 
 
 cdef class Question:
-    """A question to the brokers, as the event that N completes."""
+    """A question to the brokers, as an event that N completes."""
 
     def __dealloc__(self):
         if self.event != NULL:
@@ -17,19 +17,22 @@ cdef class Question:
 
     @property
     def done(self):
-        """Whether it has been answered, or has failed."""
+        """Return whether the question was answered, or has failed."""
         return self.event.done()
 
     @property
     def until_us(self):
-        """When the wait ends without an answer, on the consumer's clock; None: N ends the question in time."""
+        """Return when the wait ends without an answer, on the consumer's clock.
+
+        None: N ends the question in time.
+        """
         return None if self.until_us == INT64_MAX else self.until_us
 
     def take(self):
-        """The answer.
+        """Return the answer.
 
         Raises:
-            KafkaException: what it failed with.
+            KafkaException: the error of the question.
         """
         return self.result()
 

@@ -1,4 +1,4 @@
-# ConsumerCore: the one class of the core that Python sees. thread: A.
+# ConsumerCore: the only class of the core that Python uses. thread: A.
 from libc.stdint cimport INT64_MAX
 
 from kconsumer._core.base.cpp cimport atomic, int32_t, int64_t, uint32_t
@@ -10,7 +10,7 @@ from kconsumer._core.events.background_event cimport BackgroundEvent
 
 
 cdef inline int64_t in_ms(int64_t deadline_us) noexcept nogil:
-    """A deadline of the application's calls as the network thread has it; INT64_MAX: none."""
+    """Convert a deadline of an application call to the network thread's form; INT64_MAX: none."""
     return deadline_us if deadline_us == INT64_MAX else deadline_us // 1000
 
 
@@ -18,12 +18,12 @@ cdef class ConsumerCore(ConsumerParts):
     cdef atomic[int32_t] busy                  # shared: atomic (an exclusive call is running)
     cdef bint closed                           # thread: A
     cdef object callback_lock                  # thread: A
-    cdef list told                             # thread: A (consumer errors that poll hands out before records)
-    cdef list told_taken                       # thread: A (the errors that a running consume has taken)
-    cdef set topics_seen                       # thread: A (topics with a partition that was ever assigned)
+    cdef list told                             # thread: A (consumer errors that poll returns before records)
+    cdef list told_taken                       # thread: A (errors that the running consume has taken)
+    cdef set topics_seen                       # thread: A (topics that ever had an assigned partition)
     cdef object fatal                          # thread: A (the KafkaError that ended this consumer)
-    cdef bint fatal_told                       # thread: A (a call has given it)
-    cdef public bint on_loop                   # thread: A (an event loop watches `wakeup`: questions end there too)
+    cdef bint fatal_told                       # thread: A (a call has returned it)
+    cdef public bint on_loop                   # thread: A (an event loop watches `wakeup`: questions also end there)
 
     cdef int enter(self) except -1
     cdef int check_process(self) except -1

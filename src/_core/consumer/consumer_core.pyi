@@ -1,4 +1,4 @@
-"""Types of ConsumerCore; see consumer_core.pyx. The underscored methods are for the package's own modules."""
+"""Types of ConsumerCore; see consumer_core.pyx. Underscored methods are for internal use."""
 
 from collections.abc import Iterable
 from typing import Any, TypeVar

@@ -1,8 +1,8 @@
-"""Owns: ConsumerCore, the edge between Python and everything below: it takes records, waits, closes.
+"""Owns: ConsumerCore, the interface between Python and the core: it takes records, waits, closes.
 
-thread: A. `poll`, `consume`, `consume_batch`, iteration and `close` are exclusive; others may come from any thread.
-Never: blocks with the GIL held, waits for N while records are at hand. The public face with its callbacks and types is
-kconsumer/consumer, a subclass.
+thread: A. `poll`, `consume`, `consume_batch`, iteration and `close` are exclusive; any thread may make the other calls.
+Never: blocks while it holds the GIL, waits for N while records are available. kconsumer/consumer has the public
+subclass with callbacks and types.
 """
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals
@@ -49,14 +49,14 @@ cdef enum:
     GRACE_US = 100000
     WITH_CALLBACKS = ATTENTION_EVENTS | ATTENTION_REBALANCE | ATTENTION_COMMIT
 
-# As in confluent_kafka, whose questions about the cluster are methods of every client and not of the consumer.
+# As in confluent_kafka, where queries about the cluster are methods of every client, not only of the consumer.
 _CLOSED = "Consumer closed"
 _HANDLE_CLOSED = "Handle has been closed"
 
 
 @cython.no_gc
 cdef class ConsumerCore(ConsumerParts):
-    """Everything of a consumer but its callbacks; see kconsumer.Consumer."""
+    """A consumer without its callbacks; see kconsumer.Consumer."""
 
     def __cinit__(self, *args, **kwargs):
         self.callback_lock = threading.Lock()
@@ -67,8 +67,8 @@ cdef class ConsumerCore(ConsumerParts):
     # ---- entering, waiting, attending
 
     cdef int check_process(self) except -1:
-        """After whatever may run code of the application's, which may fork: a child goes no further. Its locks may be
-        held for ever by threads that do not exist there."""
+        """Raise in the child of a fork. Called after any code of the application, which may fork. In the child, threads
+        that do not exist there may hold locks."""
         if self.in_child():
             raise RuntimeError("this consumer belongs to the parent process: a consumer cannot be used after fork()")
         return 0
@@ -89,12 +89,12 @@ cdef class ConsumerCore(ConsumerParts):
         self.liveness.count()
         if self.busy.exchange(1) != 0:
             raise exception_for(<int>ERR_STATE, "poll, consume, consume_batch, unsubscribe and close are exclusive: "
-                                "another one of this consumer is running in another thread, or this is a call from "
+                                "another one of this consumer is running in another thread, or this call comes from "
                                 "its callback or from a signal handler")
         return 0
 
     cdef int64_t deadline_us(self, object timeout) except -1:
-        """Seconds (None or negative: for ever) → a point on the monotonic clock (INT64_MAX: none)."""
+        """Convert seconds to a time on the monotonic clock. None or negative: no limit (INT64_MAX)."""
         cdef double seconds
         if timeout is None:
             return INT64_MAX
@@ -106,11 +106,9 @@ cdef class ConsumerCore(ConsumerParts):
         return self.clock.now_us() + <int64_t>(seconds * 1e6)
 
     cdef int attend(self, bint in_hand=False) except -1:
-        """Work that must come before records: wakeup(), callbacks, changes of position.
-
-        Returns 1, and does nothing, where a rebalance waits and the call has records in hand: it returns them first,
-        since on_revoke may give their partitions up.
-        """
+        """Do the work that precedes records: wakeup(), callbacks, changed positions. Returns 1, and does nothing, if a
+        rebalance waits and the call already has records: it returns them first, because on_revoke may give up their
+        partitions."""
         cdef uint32_t bits = self.background.attention.get()
         if bits == 0:
             return 0
@@ -128,14 +126,14 @@ cdef class ConsumerCore(ConsumerParts):
         return 0
 
     def _callbacks(self, uint32_t bits):
-        """A call: run every callback that the bits of the attention word ask for."""
+        """A call: run every callback that the bits of the attention word request."""
         if bits & <uint32_t>ATTENTION_EVENTS:
             yield from self._serving()
         if bits & (<uint32_t>ATTENTION_REBALANCE | <uint32_t>ATTENTION_COMMIT):
             yield from self._attending_group(bits)
 
     cdef int settle(self, uint32_t bits) except -1:
-        """After the callbacks, which may have changed positions or the assignment."""
+        """Apply the changes of the callbacks to positions and the assignment."""
         if self.background.attention.clear(<uint32_t>ATTENTION_CONTROL):
             self.handler.revalidate()
         if bits & <uint32_t>ATTENTION_FATAL and self.fatal is None:
@@ -147,19 +145,19 @@ cdef class ConsumerCore(ConsumerParts):
         return ()
 
     def _leaving_group(self, int64_t timeout_us):
-        """A call: GroupCore's part of close(): callbacks; then it posts the last commit and the leave."""
+        """A call: GroupCore runs the callbacks of close(), then posts the last commit and leave."""
         return ()
 
     cdef int64_t end_deadline(self, int64_t timeout_us) noexcept:
-        """When what close() asks of brokers must have ended."""
+        """Return the deadline for close()'s requests to brokers."""
         return INT64_MAX if timeout_us == INT64_MAX else self.clock.now_us() + timeout_us
 
     cdef object ask_application(self, BackgroundEvent& event):
-        """A call: GroupCore calls an assignor or the oauth_cb of the application's."""
+        """A call: GroupCore calls an assignor or the oauth_cb of the application."""
         return ()
 
     def _serve(self):
-        """Run the callbacks of waiting background events and log lines, unless another thread is at it."""
+        """Run the callbacks of waiting events and log lines, unless another thread does."""
         self.run(self._serving())
 
     def _serving(self):
@@ -178,7 +176,7 @@ cdef class ConsumerCore(ConsumerParts):
                 self.check_process()
         except BaseException:
             if not self.in_child():
-                # What is left is served by the next call.
+                # The next call serves the remaining events.
                 self.background.announce()
             raise
         finally:
@@ -199,7 +197,7 @@ cdef class ConsumerCore(ConsumerParts):
         return 0
 
     cdef object _tell_next(self):
-        """The next background event as a call, whose callback has begun; None: there is none."""
+        """Return the next background event as a call; None if there is none. The callback of the event has begun."""
         cdef BackgroundEvent event
         if not self.background.take(event):
             return None
@@ -218,7 +216,7 @@ cdef class ConsumerCore(ConsumerParts):
         return self.ask_application(event)
 
     cdef int wait(self, int64_t deadline_us) except -1:
-        """Without the GIL, until records, events, a wakeup or a signal come, or the deadline. 0: it has passed."""
+        """Wait for records, events, a wakeup or a signal, without the GIL. Returns 0 when the deadline has passed."""
         cdef int64_t left_ms = -1
         cdef uint32_t others = <uint32_t>ATTENTION_FATAL
         cdef WaitResult result
@@ -226,10 +224,10 @@ cdef class ConsumerCore(ConsumerParts):
             left_ms = (deadline_us - self.clock.now_us() + 999) // 1000
             if left_ms <= 0:
                 return 0
-        # What came since the interpreter last looked, or the wait would outlast it.
+        # Check signals that arrived since the interpreter last checked; otherwise the wait would delay them.
         self.check_signals()
         if self.callback_lock.locked():
-            # Another thread runs callbacks, and wakes this one should it leave any.
+            # Another thread runs callbacks, and wakes this thread if it leaves any.
             others |= <uint32_t>ATTENTION_EVENTS
         self.liveness.in_poll.store(True)
         with nogil:
@@ -241,7 +239,8 @@ cdef class ConsumerCore(ConsumerParts):
         return 1
 
     cdef object fatal_error(self, int64_t deadline_us):
-        """The error that ended this consumer. A repeated report waits up to 100 ms, so that no loop spins over it."""
+        """Return the error that ended this consumer. A repeated report waits up to 100 ms, so that a loop does not
+        spin."""
         cdef int64_t rest_ms = min(<int64_t>100, max(0, deadline_us - self.clock.now_us()) // 1000)
         if self.fatal_told and rest_ms > 0:
             with nogil:
@@ -254,7 +253,7 @@ cdef class ConsumerCore(ConsumerParts):
     # ---- calls
 
     def _run(self, call):
-        """Drive a call to its end on this thread (see call.pyx)."""
+        """Run a call to its end on this thread (see call.pyx)."""
         return self.run(call)
 
     cdef object run(self, call):
@@ -277,7 +276,7 @@ cdef class ConsumerCore(ConsumerParts):
                     failure = raised
 
     cdef Question post(self, Question asked):
-        """Give a question to N. On an event loop all of them end on the descriptor that the loop watches."""
+        """Post a question to N. On an event loop all questions end on the descriptor that the loop watches."""
         if self.on_loop and asked.event.fd() >= 0:
             asked.event.signal_to(&self.background.wakeup)
         asked.event.retain()
@@ -285,7 +284,7 @@ cdef class ConsumerCore(ConsumerParts):
         return asked
 
     cdef object answer(self, Question asked):
-        """Wait for the answer, serving callbacks meanwhile."""
+        """Wait for the answer; serve callbacks meanwhile."""
         if asked.until_us == INT64_MAX:
             self.await_event(asked.event)
         else:
@@ -293,7 +292,7 @@ cdef class ConsumerCore(ConsumerParts):
         return asked.result()
 
     cdef int await_event(self, ApplicationEvent* event) except -1:
-        """Of a call that is not exclusive. N completes every event by its deadline."""
+        """Wait in a call that is not exclusive. N completes every event by its deadline."""
         cdef WaitResult result
         while not event.done():
             if self.threaded:
@@ -308,7 +307,7 @@ cdef class ConsumerCore(ConsumerParts):
         return 0
 
     cdef int await_until(self, ApplicationEvent* event, int64_t deadline) except -1:
-        """Wait for an event of the end, serving callbacks, until it is done or the deadline has passed."""
+        """Wait for an event of close(), and serve callbacks, until its end or the deadline."""
         cdef int64_t left_ms
         cdef WaitResult result
         while not event.done():
@@ -329,7 +328,8 @@ cdef class ConsumerCore(ConsumerParts):
         return 0
 
     cdef object _serve_or_yield(self, ApplicationEvent* event):
-        """Another thread may be serving: then wait a little on the event alone, not to spin on its descriptor."""
+        """Serve callbacks. If another thread serves them, wait briefly on the event alone: its descriptor would make
+        this thread spin."""
         if self.callback_lock.locked():
             with nogil:
                 wait_readable(event.fd(), -1, 10)
@@ -341,10 +341,10 @@ cdef class ConsumerCore(ConsumerParts):
     @cython.binding(False)  # CPython calls a plain method descriptor faster
     @cython.embedsignature.format("clinic")  # which inspect.signature() reads
     def poll(self, timeout=None):
-        """The next record or consumer error.
+        """Return the next record or consumer error.
 
         Args:
-            timeout: seconds to wait for one (float); None or negative: for ever.
+            timeout: seconds to wait for one (float); None or negative: no limit.
 
         Returns:
             Message, whose error() is set for a consumer error (_PARTITION_EOF among them), or None at the timeout.
@@ -353,7 +353,7 @@ cdef class ConsumerCore(ConsumerParts):
             RuntimeError: the consumer is closed, or belongs to the parent of a fork.
             IllegalStateError: another exclusive call is running.
             WakeupError: wakeup() was called.
-            Exception: whatever a callback or a signal handler raises.
+            Exception: an exception of a callback or a signal handler.
         """
         if (not GIL_DISABLED and self.handler is not None and self.handler.row < self.handler.row_end
                 and self.background.attention.quiet() and self.busy.load() == 0
@@ -379,7 +379,7 @@ cdef class ConsumerCore(ConsumerParts):
             self.busy.store(0)
 
     cdef object take_message(self):
-        """The next record or consumer error that is at hand, or None."""
+        """Return the next available record or consumer error, or None."""
         cdef Message message
         if self.told:
             return error_message(self.told.pop(0), None, -1, -1)
@@ -392,7 +392,7 @@ cdef class ConsumerCore(ConsumerParts):
         return None
 
     cdef object take_event(self):
-        """The partition event at the front as a Message with an error."""
+        """Return the partition event at the front as a Message with an error."""
         cdef FetchEntry* entry = self.handler.front_event()
         cdef object topic = self.handler.topic_name(entry.partition)
         cdef int32_t partition = entry.partition.partition
@@ -407,17 +407,17 @@ cdef class ConsumerCore(ConsumerParts):
         return error_message(error, topic, partition, offset)
 
     def consume(self, num_messages=1, timeout=None):
-        """Up to `num_messages` records and consumer errors.
+        """Return up to `num_messages` records and consumer errors.
 
         Args:
             num_messages: int, 0 … 1,000,000.
-            timeout: seconds to go on collecting (float); None or negative: until there are `num_messages`.
+            timeout: seconds to collect records (float); None or negative: until there are `num_messages`.
 
         Returns:
             list of Message, in order; empty at the timeout.
 
         Raises:
-            ValueError: num_messages is out of range. Else as poll(); records taken by then come again.
+            ValueError: num_messages is out of range. Else as poll(); the next call returns records taken until then.
         """
         cdef int64_t deadline = self.deadline_us(timeout)
         cdef Py_ssize_t most = checked_count(num_messages)
@@ -445,10 +445,8 @@ cdef class ConsumerCore(ConsumerParts):
         return 0
 
     cdef bint collect(self, list out, Py_ssize_t most) except -1:
-        """Append what is at hand. False: that was all, and there are fewer than `most`.
-
-        Values become bytes at once: a list may be larger than fetch.buffer.memory, which it would pin instead.
-        """
+        """Append the available records. False: no more are available, and fewer than `most`. Values become bytes
+        immediately: a list may be larger than fetch.buffer.memory, which it would pin otherwise."""
         cdef Message message
         while self.told and len(out) < most:
             self.told_taken.append(self.told[0])
@@ -469,7 +467,7 @@ cdef class ConsumerCore(ConsumerParts):
         return self.handler.is_open
 
     cdef int end_taking(self, bint taken) except -1:
-        """The end of a call that began with handler.begin(): it returns what it took, or that comes again."""
+        """End a call that began with handler.begin(): keep its records, or give them back."""
         if taken:
             self.handler.commit()
         else:
@@ -480,23 +478,24 @@ cdef class ConsumerCore(ConsumerParts):
         return 0
 
     def consume_batch(self, max_records=65536, timeout=None):
-        """Records as columns, as they were fetched.
+        """Return fetched records as columns.
 
         Args:
-            max_records: int > 0; at most so many rows.
-            timeout: seconds to wait while there are none (float); None or negative: for ever.
+            max_records: int > 0; maximum number of rows.
+            timeout: seconds to wait for the first record (float); None or negative: no limit.
 
         Returns:
-            RecordBatch; of length 0 at the timeout. It may span partitions.
+            RecordBatch; of length 0 at the timeout. It may contain several partitions.
 
         Raises:
-            KafkaException: a consumer error (except _PARTITION_EOF, which is passed over). Else as poll().
+            KafkaException: a consumer error (except _PARTITION_EOF, which is skipped). Else as poll().
         """
         return self.batch_or_moved(max_records, timeout, False)
 
     def _consume_batch_or_moved(self, max_records, timeout):
-        """consume_batch() that also returns, with no row, once the position has moved over records that are not shown
-        (transaction markers, aborted ones): a caller that reads up to an offset learns that it is reached."""
+        """Run consume_batch(), and return zero rows if the position moved over hidden records. Hidden records are
+        transaction markers and aborted records. A caller that reads up to an offset learns that the offset is
+        reached."""
         return self.batch_or_moved(max_records, timeout, True)
 
     cdef RecordBatch batch_or_moved(self, object max_records, object timeout, bint or_moved):
@@ -527,7 +526,7 @@ cdef class ConsumerCore(ConsumerParts):
                 return make_batch(NULL, 0, 0)
 
     cdef RecordBatch take_rows(self, int32_t most):
-        """Up to `most` rows that are at hand, or None."""
+        """Return up to `most` available rows, or None."""
         cdef Columns* columns
         cdef int32_t start
         if self.told:
@@ -536,7 +535,7 @@ cdef class ConsumerCore(ConsumerParts):
             if self.handler.row < self.handler.row_end or self.handler.open_next():
                 columns = self.handler.columns
                 start = self.handler.row
-                # The arena stays while the batch is made: the handler's used entries hold it until commit().
+                # The arena exists while the batch is made: the handler's used entries hold it until commit().
                 return make_batch(columns, start, start + self.handler.take_rows(most))
             if not self.handler.has_error():
                 return None
@@ -545,7 +544,7 @@ cdef class ConsumerCore(ConsumerParts):
             self.handler.drop_front()
 
     cdef int _raise_event(self) except -1:
-        """An error at the front leaves the queue although its call raises: it is reported once."""
+        """Raise the error at the front, and remove it: it is reported once."""
         cdef Message message
         self.handler.commit()
         message = self.take_event()
@@ -565,7 +564,7 @@ cdef class ConsumerCore(ConsumerParts):
                 raise exception_from(message._error)
 
     def wakeup(self):
-        """Make the exclusive call that waits, or else the next one, raise WakeupError. From any thread."""
+        """Raise WakeupError in the waiting exclusive call, or in the next one. From any thread."""
         self.check_usable()
         self.background.attention.set(<uint32_t>ATTENTION_WAKEUP)
         self.background.force_wake()
@@ -573,15 +572,15 @@ cdef class ConsumerCore(ConsumerParts):
     # ---- assignment and positions (any thread)
 
     cdef int changed(self) except -1:
-        """The assignment, a position or a pause changed: N adopts it, and the exclusive call looks again."""
+        """Let N and the exclusive call check the changed assignment, position or pause."""
         self.background.attention.set(<uint32_t>ATTENTION_CONTROL)
         self.background.wake()
         self.network.wakeup()
         return 0
 
     def _assign(self, partitions, bint clear):
-        """Add partitions given as (topic, partition, offset, leader_epoch). Returns the index of one already there,
-        or -1."""
+        """Add partitions given as (topic, partition, offset, leader_epoch). Returns the index of one that is already
+        assigned, or -1."""
         cdef int found = -1
         self.check_usable()
         if clear:
@@ -604,7 +603,7 @@ cdef class ConsumerCore(ConsumerParts):
         return found
 
     def _assignment(self):
-        """list of (topic, partition, offset given to assign)."""
+        """Return a list of (topic, partition, offset given to assign)."""
         cdef vector[PartitionState*] found
         cdef PartitionState* p
         cdef list out = []
@@ -616,7 +615,7 @@ cdef class ConsumerCore(ConsumerParts):
         return out
 
     def _seek(self, topic, int32_t partition, int64_t offset, int32_t leader_epoch):
-        """False: not assigned."""
+        """Set the position; False: the partition is not assigned."""
         self.check_usable()
         cdef bint done = self.subscription.seek(utf8(topic), partition, offset, leader_epoch)
         if done:
@@ -624,7 +623,7 @@ cdef class ConsumerCore(ConsumerParts):
         return done
 
     def _set_paused(self, topic, int32_t partition, bint paused):
-        """False: not assigned."""
+        """Pause or resume a partition; False: it is not assigned."""
         self.check_usable()
         cdef bint done = self.subscription.set_paused(utf8(topic), partition, paused)
         if done:
@@ -632,7 +631,7 @@ cdef class ConsumerCore(ConsumerParts):
         return done
 
     def _paused(self):
-        """list of (topic, partition) that are paused, in the order of the assignment."""
+        """Return a list of (topic, partition) that are paused, in assignment order."""
         cdef vector[PartitionState*] found
         cdef PartitionState* p
         cdef list out = []
@@ -645,12 +644,12 @@ cdef class ConsumerCore(ConsumerParts):
         return out
 
     def _was_assigned(self, topic):
-        """Whether a partition of the topic is assigned, or once was."""
+        """Return whether a partition of the topic is or was assigned."""
         return topic in self.topics_seen
 
     def _stop_at(self, topic, int32_t partition, int64_t offset):
-        """Ask for nothing from this offset on, until the partition is assigned again; what a broker sends beyond it is
-        returned all the same. False: not assigned."""
+        """Fetch nothing from this offset on, until the partition is assigned again. Records that a broker sends beyond
+        the offset are still returned. False: the partition is not assigned."""
         self.check_usable()
         cdef PartitionState* p = self.subscription.find(utf8(topic), partition)
         if p == NULL:
@@ -660,7 +659,7 @@ cdef class ConsumerCore(ConsumerParts):
         return True
 
     def _position(self, topic, int32_t partition):
-        """None: not assigned; else what position_tuple() says."""
+        """Return position_tuple(); None: the partition is not assigned."""
         self.check_usable()
         cdef PartitionState* p = self.subscription.find(utf8(topic), partition)
         if p == NULL:
@@ -678,19 +677,19 @@ cdef class ConsumerCore(ConsumerParts):
     # ---- questions to brokers (any thread)
 
     def _list_topics(self, topic, timeout):
-        """(cluster_id, controller_id, orig_broker_id, orig_broker_name, brokers, topics) as plain tuples; of one topic,
-        a list of them (not an empty one), or all (None)."""
+        """Return (cluster_id, controller_id, orig_broker_id, orig_broker_name, brokers, topics) as plain tuples.
+        `topic` is one topic, a list of topics (not empty), or None for all."""
         self.check_process()
         if not self._is_open():
             raise RuntimeError(_HANDLE_CLOSED)
         return self.answer(self._ask_topics(topic, timeout))
 
     def _list_offsets(self, queries, timeout):
-        """[(topic, partition, timestamp)] → [(error, offset, timestamp, leader_epoch)], as isolation.level has it."""
+        """Return [(error, offset, timestamp, leader_epoch)] for [(topic, partition, timestamp)] (isolation.level)."""
         return self.answer(self._ask_offsets(queries, timeout))
 
     def _ask_topics(self, topic, timeout):
-        """The Question of _list_topics()."""
+        """Return the Question of _list_topics()."""
         self.check_process()
         if not self._is_open():
             raise RuntimeError(_HANDLE_CLOSED)
@@ -703,7 +702,7 @@ cdef class ConsumerCore(ConsumerParts):
         return self.post(asked)
 
     def _ask_offsets(self, queries, timeout):
-        """The Question of _list_offsets()."""
+        """Return the Question of _list_offsets()."""
         self.check_usable()
         cdef ListOffsetsEvent* event = new ListOffsetsEvent(self._deadline_ms(timeout))
         cdef Question asked = question(event)
@@ -717,11 +716,11 @@ cdef class ConsumerCore(ConsumerParts):
     # ---- the end
 
     def close(self, timeout=None):
-        """Stop fetching, close connections, end the network thread. Again: nothing happens.
+        """Stop fetching, close connections, end the network thread; the second time a no-op.
 
         Args:
-            timeout: seconds that brokers may take at most (float), counted from the end of the rebalance callback that
-                it runs; None: 5; negative: no limit. With a ``group.id`` at least 1 for the last commits and the leave.
+            timeout: seconds that brokers may take (float), counted from the end of the rebalance callback of close();
+                None: 5; negative: no limit. With a ``group.id`` at least 1 for the last commits and the leave.
         """
         self.run(self._closing_call(timeout))
 
@@ -743,7 +742,7 @@ cdef class ConsumerCore(ConsumerParts):
                 if self.in_child():
                     raise
                 failure = raised
-            # After the leave's deadline: what has not ended by then is reported, and the leave still goes out.
+            # After the leave's deadline: unfinished requests are reported, and the leave is still sent.
             deadline = min(self.end_deadline(timeout_us), INT64_MAX - GRACE_US) + GRACE_US
             end = question(new CloseEvent(in_ms(deadline)))
             end.until_us = min(deadline, INT64_MAX - 1)
@@ -753,7 +752,8 @@ cdef class ConsumerCore(ConsumerParts):
             finally:
                 if not self.in_child():
                     if not self.threaded and not end.event.done():
-                        # Who turns the loop itself has not come to CLOSE in time: what the thread does at its end.
+                        # The thread that runs the loop did not process CLOSE in time: do here what the network thread
+                        # does at its end.
                         self.network_thread.end()
                     self.closed = True
                     self.background.attention.set(<uint32_t>ATTENTION_CLOSED)
@@ -767,11 +767,11 @@ cdef class ConsumerCore(ConsumerParts):
             raise failure
 
     def _stand_still(self):
-        """For a test that turns the loop itself: let time pass while a call waits. False: it cannot."""
+        """Let time pass while a call waits, in a test that runs the loop. False: it cannot."""
         return False
 
     def _run_once(self):
-        """One turn of the loop, for tests that gave their own network."""
+        """Run one turn of the loop, for tests with their own network."""
         if self.threaded:
             raise RuntimeError("the network thread is running")
         with nogil:

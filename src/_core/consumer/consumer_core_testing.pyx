@@ -1,7 +1,7 @@
-"""Owns: access to a ConsumerCore whose loop a test steps by hand: questions that do not wait, the end of the loop, and
-what the network thread knows of a partition.
+"""Owns: access to a ConsumerCore whose loop a test steps by hand: questions without a wait, the end of the loop, and
+the network thread's state of a partition.
 
-Threads: the test's own, which plays both A and N. Never: part of the consumer, used on one whose thread runs.
+Threads: the test's thread, which plays both A and N. Never: part of the consumer, used on one whose thread runs.
 """
 from libc.stdint cimport INT64_MAX
 
@@ -21,11 +21,14 @@ STATES = ("NONE", "AWAIT_COMMITTED", "AWAIT_RESET", "AWAIT_VALIDATION", "ACTIVE"
 
 
 cdef class Question(Ticket):
-    """A question to brokers on its way; ``result()`` once it is done."""
+    """A question to brokers in progress; ``result()`` after it is done."""
     cdef bint about_topics
 
     def result(self):
-        """Topics: {name: (error, {partition: leader})}; offsets: [(error, offset, timestamp, leader_epoch)]."""
+        """Return the result.
+
+        Topics: {name: (error, {partition: leader})}; offsets: [(error, offset, timestamp, leader_epoch)].
+        """
         cdef ListOffsetsEvent* offsets
         cdef size_t i
         if self.about_topics:
@@ -72,7 +75,10 @@ def ask_offsets(ConsumerCore core not None, queries, timeout_ms=None):
 
 
 def share_memory(ConsumerCore core not None, ScriptedNetwork network not None):
-    """Put the script's responses into the consumer's own pool, as with sockets; they count against its bound."""
+    """Put the script's responses into the consumer's pool, as with sockets.
+
+    They count against its bound.
+    """
     network.use_pool(core.pool)
 
 
@@ -90,13 +96,13 @@ def set_session_epoch(ConsumerCore core not None, int32_t node, int32_t epoch):
 
 
 def starve(ConsumerCore core not None):
-    """Make the fetcher stop for lack of room, as far as the application can see."""
+    """Make the fetcher stop for lack of room, as seen by the application."""
     core.config.buffer_memory.store(1)
     core.pool.starved.store(True)
 
 
 def tell_error(ConsumerCore core not None, int32_t code):
-    """An error for error_cb."""
+    """Post an error for error_cb."""
     cdef BackgroundEvent event
     event.type = BACKGROUND_ERROR
     event.status.code = code
@@ -114,7 +120,7 @@ def run_out_of_memory(ConsumerCore core not None):
 
 
 def partition(ConsumerCore core not None, str topic, int32_t number):
-    """The network thread's side of an assigned partition; None where it has none."""
+    """Return the network thread's state of an assigned partition, or None."""
     cdef PartitionState* p
     for p in core.positions.tracked:
         if p.topic == utf8(topic) and p.partition == number:
@@ -127,18 +133,21 @@ def partition(ConsumerCore core not None, str topic, int32_t number):
 
 
 def leader(ConsumerCore core not None, str topic, int32_t number):
-    """(leader, epoch) in the cluster cache; None where the partition is not known."""
+    """Return (leader, epoch) of the cluster cache, or None for an unknown partition."""
     cdef PartitionEntry* entry = core.positions.cluster.partition(utf8(topic), number)
     return None if entry == NULL else (entry.leader_id, entry.leader_epoch)
 
 
 def undecoded(ConsumerCore core not None):
-    """How many things that a Fetch brought wait to be decoded."""
+    """Return how many fetched items wait to be decoded."""
     return core.fetch_sender.fetched.size() + core.counters.undecoded.load()
 
 
 def begin_wait(ConsumerCore core not None):
-    """As decode_or_sleep() does, up to its sleep: whether the application has found something to do."""
+    """Do what decode_or_sleep() does before its sleep.
+
+    Returns whether the application has found something to do.
+    """
     core.decoder.gate.waits.store(True)
     core.background.waiting.store(True)
     return core.decoder.assist() != ASSIST_NOTHING
@@ -150,7 +159,10 @@ def end_wait(ConsumerCore core not None):
 
 
 def turn_without_settling(ConsumerCore core not None):
-    """The part of a turn that follows FetchDecoder.settle(): what N does where a bad batch is found right after it."""
+    """Run the part of a turn after FetchDecoder.settle().
+
+    This is what N does if a bad batch is found right after settle().
+    """
     cdef int64_t now_ms = core.clock.now_ms()
     core.fetch_sender.poll(now_ms)
     core.decoder.take_over()
@@ -159,17 +171,17 @@ def turn_without_settling(ConsumerCore core not None):
 
 
 def attend_with_records_in_hand(ConsumerCore core not None):
-    """Whether consume() must return before its next take, as it checks between two takes."""
+    """Return whether consume() must return before its next take; it checks between takes."""
     return core.attend(True) != 0
 
 
 def inflated_ahead(ConsumerCore core not None):
-    """How often the network thread has inflated something for an application that decodes."""
+    """Return how often N has decompressed data for an application that decodes."""
     return core.counters.inflated_ahead.load()
 
 
 def sizes(ConsumerCore core not None):
-    """How long the network thread's lists are, which must not grow for ever."""
+    """Return the lengths of the network thread's lists, which must not grow without limit."""
     return {"tracked": core.positions.tracked.size(), "pending": core.positions.pending.size(),
             "dirty": core.positions.dirty.size(), "delayed": core.fetch_sender.delayed.size(),
             "interest": core.positions.interest.size(), "contexts": core.offsets.contexts.size(),
@@ -177,8 +189,10 @@ def sizes(ConsumerCore core not None):
 
 
 def touched(ConsumerCore core not None):
-    """How often each thing was done that a poll() with records at hand must not do. With a loop that is stepped by
-    hand and not stepped meanwhile, what is added is the application's alone."""
+    """Return how often the things happened that a poll() with available records must not do.
+
+    If the test does not step the loop meanwhile, the application causes the whole increase.
+    """
     return {
         "events for the network thread": core.application.added.load(),
         "locks of their queue": core.application.lock.taken(),
@@ -205,10 +219,10 @@ cdef class Idle:
 
 
 def network_thread_of(ConsumerCore core not None):
-    """For a test that looks at the thread after the consumer has gone."""
+    """Return the thread, for a test that checks it after the end of the consumer."""
     return core.network_thread
 
 
 def stop_asked(ConsumerNetworkThread thread not None):
-    """Whether the thread has been asked to stop, which comes before the join."""
+    """Return whether the thread was asked to stop, which happens before the join."""
     return thread.stop_now.load()

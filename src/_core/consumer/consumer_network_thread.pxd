@@ -25,7 +25,7 @@ cdef class ConsumerNetworkThread:
     cdef ApplicationEventProcessor processor      # thread: N
     cdef MetadataRequestManager metadata          # thread: N
     cdef OffsetsRequestManager offsets            # thread: N
-    cdef bint has_group                           # thread: N (the four below are there)
+    cdef bint has_group                           # thread: N (the four members below are set)
     cdef CoordinatorRequestManager coordinator    # thread: N
     cdef MembershipManager membership             # thread: N
     cdef RequestManager protocol                  # thread: N (classic or consumer)
@@ -39,7 +39,7 @@ cdef class ConsumerNetworkThread:
     cdef int64_t statistics_interval_ms           # thread: N
     cdef int64_t statistics_due_ms                # thread: N
     cdef deque[ApplicationEvent*] drained         # thread: N (scratch)
-    cdef int64_t flush_until_ms                   # thread: N (dropped without close(): commits end by then; 0: not yet)
+    cdef int64_t flush_until_ms  # thread: N (dropped without close(): end of the wait for commits; 0: not yet)
     cdef atomic[bint] stop_now                    # thread: any (set on A, read on N)
     cdef NativeThread thread                      # thread: A
 

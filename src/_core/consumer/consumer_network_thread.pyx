@@ -1,6 +1,6 @@
-"""Owns: ConsumerNetworkThread, the loop that does everything a consumer does in the background.
+"""Owns: ConsumerNetworkThread, the loop that does all background work of a consumer.
 
-thread: N runs run(); start and join are called on the application's thread. Never: takes the GIL, waits outside the
+thread: N runs run(); start and join are called on the application's thread. Never: takes the GIL, waits except in the
 network's poll, decodes more than a slice between two turns.
 """
 cimport cython
@@ -24,7 +24,7 @@ cdef enum:
 @cython.no_gc
 cdef class ConsumerNetworkThread:
     cdef void run_once(self, int64_t now_ms) noexcept nogil:
-        """One turn: application events, managers, network, one decode slice, deadlines."""
+        """Run one turn: application events, managers, network, one decode slice, deadlines."""
         cdef int64_t wait
         cdef bint decodes, inflates
         self.decoder.settle(now_ms)
@@ -33,17 +33,17 @@ cdef class ConsumerNetworkThread:
             return
         if self.fetch_sender.positions.subscription.has_changes.load():
             self.fetch_sender.positions.adopt(now_ms)
-        # The group first: the fetcher sees in this turn what the group revokes or starts.
+        # The group first: in this turn the fetcher learns which partitions the group revokes or starts.
         wait = self._poll_group(now_ms) if self.has_group else INT64_MAX
         wait = min(wait, min(self.offsets.poll(now_ms), self.fetch_sender.poll(now_ms)))
-        # After every manager that asks it for news, so that it sends the request in this turn.
+        # After every manager that may need an update, so that the request is sent in this turn.
         wait = min(wait, self.metadata.poll(now_ms))
         self.decoder.take_over()
         decodes = self.decoder.network_decodes(&wait)
         inflates = not decodes and self.decoder.network_inflates(&wait)
         wait = min(wait, self._until_deadline(now_ms))
         self.delegate.poll(max(wait, <int64_t>0), now_ms)
-        # What has just arrived waits a turn here: the next Fetch goes out first.
+        # Decode data that has just arrived one turn later: the next Fetch is sent first.
         if decodes:
             self.decoder.decode_on_network()
         elif inflates:
@@ -70,7 +70,11 @@ cdef class ConsumerNetworkThread:
             self.processor.process(event, now_ms)
 
     cdef int64_t _poll_group(self, int64_t now_ms) noexcept nogil:
-        """Membership before its protocol's manager, which acts on its state; the coordinator last: all ask for it."""
+        """Poll the managers of the group.
+
+        The membership comes before the manager of its protocol, which reads its state. The coordinator is last: all
+        need it.
+        """
         # Separate statements: Cython evaluates the second argument of min() first.
         cdef int64_t wait = self.membership.poll(now_ms)
         wait = min(wait, self.protocol.poll(now_ms))
@@ -78,7 +82,7 @@ cdef class ConsumerNetworkThread:
         return min(wait, self.coordinator.poll(now_ms))
 
     cdef bint may_close(self) noexcept nogil:
-        """CLOSE waits for the commits and the leave before it."""
+        """Return whether CLOSE may end: the commits and the leave before it have ended."""
         if self.processor.closing == NULL:
             return False
         return (not self.has_group or not (self.commits.busy() or self.membership.leaving != NULL)
@@ -99,7 +103,7 @@ cdef class ConsumerNetworkThread:
         return min(max(earliest - now_ms, <int64_t>0), <int64_t>MAX_WAIT_MS)
 
     cdef void _attend_identity(self, int64_t now_ms) noexcept nogil:
-        """Ask the application for a token; where no broker lets us in, fail what its calls wait for."""
+        """Ask the application for a token; fail waiting calls if every broker refuses us."""
         cdef BackgroundEvent event
         cdef Status why
         if self.delegate.network.take_token_request(now_ms):
@@ -115,7 +119,7 @@ cdef class ConsumerNetworkThread:
         cdef BackgroundEvent event
         if self.statistics_interval_ms <= 0 or now_ms < self.statistics_due_ms:
             return
-        # After a suspend one publication is due, not one per interval missed.
+        # After a suspend, one publication is due, not one for each missed interval.
         self.statistics_due_ms = now_ms + self.statistics_interval_ms
         event.type = BACKGROUND_STATS
         event.text = self.statistics(now_ms)
@@ -137,14 +141,14 @@ cdef class ConsumerNetworkThread:
         self.end()
 
     cdef void _flush_commits(self) noexcept nogil:
-        """The consumer was dropped without close(): commits that were accepted get a moment."""
+        """Give accepted commits a moment after the consumer was dropped without close()."""
         self.flush_until_ms = self.clock.now_ms() + DROPPED_COMMITS_MS
         self._process_events(self.clock.now_ms())
         while self.commits.busy() and self.clock.now_ms() < self.flush_until_ms:
             self.run_once(self.clock.now_ms())
 
     cdef void end(self) noexcept nogil:
-        """Every request and every event that has not ended fails; CLOSE ends last."""
+        """Fail every request and event that has not ended; CLOSE ends last."""
         self.delegate.network.close_all()
         self.delegate.fail_unsent(<int>ERR_DESTROY, self.clock.now_ms())
         self.metadata.poll_on_close(self.clock.now_ms())
@@ -155,7 +159,7 @@ cdef class ConsumerNetworkThread:
             self.processor.closing.complete(Status())
 
     cdef void out_of_memory(self) noexcept nogil:
-        """std::bad_alloc on N: tell A without allocating. The loop is over; no thread waits for it."""
+        """Report std::bad_alloc on N to A without allocating; the loop has ended."""
         self.background.attention.set(ATTENTION_FATAL)
         self.background.force_wake()
         self.application.close()
@@ -173,7 +177,7 @@ cdef class ConsumerNetworkThread:
             self.coordinator.poll_on_close(now_ms)
 
     cdef void _close(self) noexcept nogil:
-        """Tell brokers that the fetch sessions end, as far as that takes no longer than a moment."""
+        """Tell brokers that the fetch sessions end, within a short time."""
         cdef int64_t now_ms = self.clock.now_ms()
         cdef int64_t deadline = min(self.processor.closing.deadline_ms, now_ms + CLOSE_GRACE_MS)
         self.fetch_sender.poll_on_close(now_ms)

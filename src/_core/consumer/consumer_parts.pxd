@@ -1,4 +1,4 @@
-# ConsumerParts: everything that N works on, and the thread itself. thread: A makes and ends it.
+# ConsumerParts: all objects that N works on, and the thread itself. thread: A makes and ends it.
 from kconsumer._core.base.clock cimport Clock
 from kconsumer._core.consumer.application_event_processor cimport ApplicationEventProcessor
 from kconsumer._core.consumer.consumer_network_thread cimport ConsumerNetworkThread
@@ -45,7 +45,7 @@ cdef class ConsumerParts:
     cdef BlockPool* pool                       # shared: inside
     cdef bint opened                           # thread: A (set by __init__)
     cdef bint threaded                         # thread: A (False: a test steps the loop)
-    cdef unsigned long fork_generation         # thread: A (fork_count of the process that it was made in)
+    cdef unsigned long fork_generation         # thread: A (fork_count of the process that created it)
     cdef Liveness liveness                     # shared: atomics
     cdef PollIdle idle                         # shared: inside
 

@@ -1,8 +1,8 @@
-"""Owns: ConsumerParts, the parts of a consumer: it builds and wires them, starts the network thread and ends it.
+"""Owns: ConsumerParts, the parts of a consumer: it builds and connects them, starts the network thread and ends it.
 
-thread: A, when a consumer is made and when it goes; each part states which thread runs it. Never: takes part in a
-call, drops a part while the thread runs, drops anything in the child of a fork that another thread may have been
-changing in the parent.
+thread: A, at the start and the end of a consumer; each part states its thread. Never: takes part in a call, drops a
+part while the thread runs, drops anything in the child of a fork that another thread may have been changing in the
+parent.
 """
 cimport cython
 
@@ -50,11 +50,11 @@ cdef class ConsumerParts:
         cdef NetworkConfig network_config
         cdef int rc
         if self.opened:
-            raise RuntimeError("already initialised")
+            raise RuntimeError("this consumer is already initialised")
         if clock is not None:
             self.clock = clock
         if not self.background.wakeup.ok() or not self.background.events_ready.ok():
-            raise OSError("no file descriptor left for the consumer")
+            raise OSError("no file descriptor left for the consumer: raise ulimit -n")
         configure_fetch(&self.config, settings)
         configure_running_fetch(&self.config, settings)
         configure_backoff(&self.backoff, settings)
@@ -66,7 +66,7 @@ cdef class ConsumerParts:
             configure_network(network_config, settings, version)
             rc = client.open(network_config, self.pool, &self.background.log, self.clock)
             if rc != 0:
-                raise OSError(rc, "the consumer's selector cannot be opened")
+                raise OSError(rc, "cannot open the consumer's selector")
             network = client
         self.network = network
         self._build(settings)
@@ -75,10 +75,10 @@ cdef class ConsumerParts:
         if self.threaded:
             rc = self.network_thread.start()
             if rc != 0:
-                raise OSError(rc, "the network thread cannot be started")
+                raise OSError(rc, "cannot start the network thread")
 
     def _log_start(self, settings, version):
-        """Under any `debug` context INIT is the first line, as in librdkafka."""
+        """Log the start; under any `debug` context INIT is the first line, as in librdkafka."""
         cdef LogQueue* log = &self.background.log
         if log.debug.load() == 0:
             return
@@ -90,7 +90,7 @@ cdef class ConsumerParts:
         self.background.announce()
 
     def _set_fetch_config(self, settings):
-        """The fetcher's settings, which may also change while it runs."""
+        """Set the fetcher's settings, which may also change while it runs."""
         configure_running_fetch(&self.config, settings)
         if self.network is not None:
             self.network.wakeup()
@@ -163,7 +163,7 @@ cdef class ConsumerParts:
             return
         self.stop_thread()
         self.pool.set_on_room(NULL, NULL)
-        # What N worked on points into this object's members: it goes first.
+        # N's objects point into this object's members, so they are dropped first.
         self.network_thread = None
         self.handler = None
         self.decoder = None
@@ -179,9 +179,11 @@ cdef class ConsumerParts:
         self.pool.unref()
 
     cdef void _leave_to_parent(self) noexcept:
-        """In the child of a fork: close descriptors only; whatever another thread may have been changing is left alone.
+        """Close only descriptors, in the child of a fork.
 
-        N has no counterpart here, nor has a thread that was in a call.
+        Other threads may have been changing everything else in the parent.
+
+        N does not exist in the child, nor does any other thread that was in a call.
         """
         if isinstance(self.network, NetworkClient):
             (<NetworkClient>self.network).abandon()
@@ -197,7 +199,7 @@ cdef class ConsumerParts:
         leak(self.buffer)
 
     cdef void stop_thread(self) noexcept:
-        """End N, and wait until it has. In the child of a fork there is none to wait for."""
+        """End N, and wait for its end; the child of a fork has no N to wait for."""
         if self.opened and self.threaded and self.network_thread is not None and not self.in_child():
             self.network_thread.stop_now.store(True)
             self.network.wakeup()
@@ -205,7 +207,7 @@ cdef class ConsumerParts:
                 self.network_thread.join()
 
     cdef bint in_child(self) noexcept nogil:
-        """Whether this is a process that was forked after the consumer was made."""
+        """Whether this process was forked after the consumer was made."""
         return self.fork_generation != fork_count
 
 

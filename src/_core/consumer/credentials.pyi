@@ -1,4 +1,4 @@
-"""Types of credentials.pyx. For the package's own modules."""
+"""Types of credentials.pyx. For internal use."""
 
 from collections.abc import Mapping
 

@@ -1,7 +1,7 @@
 """Owns: passing user names, passwords and tokens from the application into the core.
 
-thread: A, any. Never: keeps a secret: the bytes go straight into a SaslCredentials, which wipes them; checks or obtains
-one (kconsumer/config/sasl.py does).
+thread: A, any. Never: keeps a secret: the bytes go directly into a SaslCredentials, which wipes them; checks or gets
+a secret (kconsumer/config/sasl.py does).
 """
 from kconsumer._core.base.cpp cimport int64_t, pair, string, vector
 from kconsumer._core.base.secret cimport Secret, put_secret
@@ -20,14 +20,14 @@ cdef NetworkClient client_of(ConsumerCore core):
 
 
 def give_password(ConsumerCore core not None, str username not None, str password not None):
-    """Set user name and password of the connections that are made, or authenticate again, from now on."""
+    """Set user name and password for connections that are made or authenticate from now on."""
     cdef NetworkClient client = client_of(core)
     put_password(credentials_of(client.config.security.sasl), username, password)
     client.wakeup()
 
 
 def give_token(ConsumerCore core not None, str token not None, dict extensions not None, int64_t life_ms):
-    """A token that lives for `life_ms` from now on."""
+    """Set a token that is valid for `life_ms` from now on."""
     cdef NetworkClient client = client_of(core)
     cdef Secret secret
     cdef vector[pair[string, string]] pairs
@@ -42,8 +42,10 @@ def give_token(ConsumerCore core not None, str token not None, dict extensions n
 
 
 def token_failed(ConsumerCore core not None, str why not None):
-    """No token is available: connections fail with `why` until one is given, oauth_cb is called again after a while,
-    and error_cb is called wherever callbacks are served."""
+    """Report that no token is available: connections fail with `why` until there is one.
+
+    oauth_cb is called again after a while, and error_cb is called wherever callbacks are served.
+    """
     cdef NetworkClient client = client_of(core)
     cdef BackgroundEvent event
     event.type = BACKGROUND_ERROR
@@ -55,6 +57,8 @@ def token_failed(ConsumerCore core not None, str why not None):
 
 
 def tell(ConsumerCore core not None, error):
-    """poll, consume and consume_batch hand out `error` (KafkaError) next. For callbacks of the core, which hold the
-    callback lock."""
+    """Let poll, consume and consume_batch return `error` (KafkaError) next.
+
+    For callbacks of the core, which hold the callback lock.
+    """
     core.told.append(error)

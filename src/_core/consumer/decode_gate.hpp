@@ -1,7 +1,7 @@
 // Owns: DecodeGate, which lets either the network thread or a waiting application decode, one at a time.
 // Threads: shared: the decoding side holds `decoding_`, `mutex_` guards queue and failures; the rest is atomics.
-// Never: chooses which side decodes (ConsumerNetworkThread and FetchDecoder do), makes one side wait for the other: a
-// side that finds the gate taken does something else.
+// Never: chooses which side decodes (ConsumerNetworkThread and FetchDecoder do), makes one side wait for the other: if
+// the other side has the gate, a side does other work.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -24,14 +24,14 @@ class DecodeGate {
     for (auto& f : failures_) f.partition->release();
   }
 
-  // Runs the body unless the other side decodes. std::bad_alloc unwinds on N, whose thread has an edge for it.
+  // Runs the body unless the other side decodes. std::bad_alloc unwinds on N, whose thread handles it.
   GateResult pass(Body body, void* arg) {
     std::unique_lock<std::mutex> hold(decoding_, std::try_to_lock);
     if (!hold.owns_lock()) return GATE_TAKEN;
     body(arg);
     return GATE_PASSED;
   }
-  // As pass(), for the application: its thread has no such edge.
+  // As pass(), for the application, whose thread does not handle std::bad_alloc.
   GateResult pass_caught(Body body, void* arg) {
     try {
       return pass(body, arg);
@@ -63,9 +63,9 @@ class DecodeGate {
   }
   bool has_failures() const { return failed_.load(); }
 
-  std::atomic<bool> waits{false};                 // written on A: it is in its wait, and decodes what there is
-  std::atomic<int64_t> left_us{INT64_MIN / 2};    // written on A: when it last left its wait
-  std::atomic<bool> left_to_application{false};   // written on N: it may sleep although something is undecoded
+  std::atomic<bool> waits{false};                 // written on A: A is in its wait, and decodes received data
+  std::atomic<int64_t> left_us{INT64_MIN / 2};    // written on A: time of the last end of its wait
+  std::atomic<bool> left_to_application{false};   // written on N: it may sleep although data is undecoded
 
  private:
   std::mutex decoding_;

@@ -1,4 +1,4 @@
-"""Owns: DecodedBatch, a batch's keys and values as typed columns, with columns of the records themselves beside them.
+"""Owns: DecodedBatch, the keys and values of a batch as typed columns, and columns of the records themselves.
 
 Threads: any; it is immutable. Never: decodes (values/value_decoder), copies a column.
 """
@@ -53,7 +53,7 @@ cdef bint same_type(const ArrowField* field, const ArrowSchema* wanted) noexcept
 
 @cython.final
 cdef class Chosen:
-    """Columns that a taker has asked for."""
+    """The columns that an Arrow reader requested."""
     cdef vector[ArrowField] fields  # thread: any (immutable)
 
     def __arrow_c_schema__(self):
@@ -62,12 +62,12 @@ cdef class Chosen:
 
 @cython.final
 cdef class DecodedBatch:
-    """Columns of records whose keys or values are decoded, made by ``RecordBatch.decode``.
+    """Columns of records with decoded keys or values, made by ``RecordBatch.decode``.
 
     Arrow data for every library that reads the PyCapsule interface: ``pyarrow.table(decoded)``,
     ``polars.DataFrame(decoded)``, ``duckdb.sql("from decoded")``, ``pandas.DataFrame.from_arrow(decoded)``.
     """
-    cdef RecordBatch batch           # whose records' own columns are exported
+    cdef RecordBatch batch           # the batch whose own columns are exported
     cdef vector[ArrowField] metadata
     cdef vector[ArrowField] _fields  # of all columns; `column` of a decoded one: COLUMN_COUNT + its index in `made_of`
     cdef list made_of                # (DecodedValues, node) of decoded columns
@@ -80,23 +80,29 @@ cdef class DecodedBatch:
 
     @property
     def errors(self):
-        """Records whose value could not be decoded, in order: list of RowError. Their values are null."""
+        """Return the records with an undecodable value, in order: list of RowError.
+
+        Their values are null.
+        """
         return [] if self._value is None else self._value.errors
 
     @property
     def key_errors(self):
-        """Records whose key could not be decoded, in order: list of RowError. Their keys are null."""
+        """Return the records with an undecodable key, in order: list of RowError.
+
+        Their keys are null.
+        """
         return [] if self._key is None else self._key.errors
 
     # ---- columns
 
     cdef bint flattens(self, DecodedValues values):
-        """Whether the fields of the struct stand in its place: the value's, or the key's where it is alone."""
+        """Whether the struct's fields replace it: of the value, or of the key if it is alone."""
         cdef const Plan* plan = values.decoded.get().plan_pointer()
         return self.flatten and plan.nodes[0].type == VALUE_STRUCT and (values is self._value or self._value is None)
 
     cdef int take_columns(self, names) except -1:
-        """Columns of the records themselves."""
+        """Add columns of the records themselves."""
         cdef int column
         for text in names:
             name = text.encode()
@@ -114,10 +120,10 @@ cdef class DecodedBatch:
         return 0
 
     cdef int lay_out(self) except -1:
-        """Which columns there are.
+        """Lay out the columns.
 
         Raises:
-            ValueError: two have one name.
+            ValueError: two columns have the same name.
         """
         cdef ArrowField field, child
         cdef const Plan* plan
@@ -142,12 +148,12 @@ cdef class DecodedBatch:
         for i in range(self._fields.size()):
             name = text_of(self._fields[i].name)
             if name in seen:
-                raise ValueError(f"two columns are called {name!r}: leave one out, or do not flatten")
+                raise ValueError(f"two columns have the name {name!r}: leave one out, or do not flatten")
             seen.add(name)
         return 0
 
     cdef vector[ArrowField] chosen(self, const ArrowSchema* requested) except *:
-        """The columns that a taker asks for, all where it does not say; records' own ones as it asks."""
+        """Return the requested columns, by default all; records' own columns as requested."""
         cdef vector[ArrowField] out
         cdef ArrowField field
         cdef const ArrowSchema* wanted
@@ -157,7 +163,7 @@ cdef class DecodedBatch:
         if requested == NULL:
             return self._fields
         if strcmp(requested.format, b"+s") != 0:
-            raise exception_for(ERR_INVALID_ARG, f"records can be exported as a struct only, not as Arrow type "
+            raise exception_for(ERR_INVALID_ARG, f"records can only be exported as a struct, not as Arrow type "
                                 f"{requested.format.decode()!r}")
         for i in range(requested.n_children):
             wanted = requested.children[i]
@@ -171,8 +177,8 @@ cdef class DecodedBatch:
             if field.column < COLUMN_COUNT:
                 check(requested_field(field.column, wanted, &field))
             elif not same_type(&field, wanted):
-                raise exception_for(ERR_INVALID_ARG, f"column {text_of(field.name)}: it was decoded as Arrow type "
-                                    f"{text_of(field.format)!r}, and is not exported as {wanted.format.decode()!r}: "
+                raise exception_for(ERR_INVALID_ARG, f"column {text_of(field.name)}: it has the Arrow type "
+                                    f"{text_of(field.format)!r}, and cannot be exported as {wanted.format.decode()!r}: "
                                     "declare the type to the decoder, or cast the column")
             out.push_back(field)
         return out
@@ -183,26 +189,29 @@ cdef class DecodedBatch:
         return schema_of(self._fields)
 
     def __arrow_c_array__(self, requested_schema=None):
-        """Arrow's PyCapsule interface: (schema, array) capsules.
+        """Implement Arrow's PyCapsule interface: (schema, array) capsules.
 
         Args:
-            requested_schema: capsule of an ArrowSchema: columns by name, in its order; those of the records themselves
-                as RecordBatch makes them, decoded ones as they are.
+            requested_schema: capsule of an ArrowSchema: columns by name, in its order; columns of the records
+            themselves as
+                RecordBatch makes them, decoded columns unchanged.
 
         Raises:
-            KafkaException: the schema names a column or a type that is not there.
+            KafkaException: the schema names a column or a type that does not exist.
         """
         cdef vector[ArrowField] fields = self.chosen(schema_in(requested_schema))
         return schema_of(fields), self.array_of(fields)
 
     def __arrow_c_stream__(self, requested_schema=None):
-        """Arrow's PyCapsule interface: capsule of a stream of one array. Each call makes a new stream.
+        """Implement Arrow's PyCapsule interface: a capsule of a stream of one array.
+
+        Each call makes a new stream.
 
         Args:
             requested_schema: as for :meth:`__arrow_c_array__`.
 
         Raises:
-            KafkaException: the schema names a column or a type that is not there.
+            KafkaException: the schema names a column or a type that does not exist.
         """
         cdef Chosen chosen = Chosen.__new__(Chosen)
         chosen.fields = self.chosen(schema_in(requested_schema))
@@ -227,7 +236,7 @@ cdef class DecodedBatch:
         check(export_values(values.decoded, node, out))
         if (node != 0 and row.nulls > 0 and out.n_buffers > 0
                 and not values.decoded.get().plan_pointer().nodes[node].nullable):
-            out.buffers[0] = row.validity  # the field has no nulls itself: they are those of the struct
+            out.buffers[0] = row.validity  # the field itself has no nulls: the struct has them
             out.null_count = row.nulls
         return 0
 
@@ -250,7 +259,7 @@ cdef class DecodedBatch:
 
         Raises:
             ImportError: pyarrow is not installed.
-            KafkaException: `schema` names a column or a type that is not there.
+            KafkaException: `schema` names a column or a type that does not exist.
         """
         return needed("pyarrow", "DecodedBatch.to_arrow()", "'kconsumer[arrow]'").table(self, schema=schema)
 
@@ -293,7 +302,7 @@ cdef ArrowArray* child_of(ArrowArray* array) except NULL:
 
 
 def raise_first(batch, str part, errors):
-    """Raise SerializationError for the first of the errors, if there is one."""
+    """Raise SerializationError for the first of the errors, if any."""
     if not errors:
         return
     bad = errors[0]
@@ -305,7 +314,7 @@ def raise_first(batch, str part, errors):
 
 
 def decode_batch(RecordBatch batch not None, value, key, on_error, flatten, columns, metadata):
-    """RecordBatch.decode."""
+    """Implement RecordBatch.decode."""
     cdef DecodedBatch out = DecodedBatch.__new__(DecodedBatch)
     if on_error not in ("null", "raise"):
         raise ValueError(f"invalid on_error {on_error!r}: expected null or raise")
@@ -336,7 +345,7 @@ def decode_batch(RecordBatch batch not None, value, key, on_error, flatten, colu
 
 
 def columns_of(RecordBatch batch not None, names):
-    """Columns of the records themselves, nothing decoded: DecodedBatch.
+    """Return columns of the records themselves without decoding: DecodedBatch.
 
     Raises:
         ValueError: records have no such column, or one is named twice.

@@ -1,6 +1,6 @@
 // Owns: FetchBuffer, decoded records and partition events between the network thread and the application.
 // Threads: put N, take A; shared: the mutex, taken once per publication, never per record.
-// Never: decides what is still valid; FetchHandler compares epochs.
+// Never: decides which entries are valid; FetchHandler compares epochs.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -20,11 +20,11 @@ enum FetchEntryKind : int32_t { ENTRY_RECORDS, ENTRY_END_OF_PARTITION, ENTRY_ERR
 struct FetchEntry {
   FetchEntryKind kind = ENTRY_RECORDS;
   PartitionState* partition = nullptr;  // holds a reference
-  uint64_t position_epoch = 0;          // under which it was asked
+  uint64_t position_epoch = 0;          // position epoch of the fetch
   Columns* columns = nullptr;           // holds a reference; null without rows
-  int32_t row = 0;                      // next row to hand out
+  int32_t row = 0;                      // next row to return
   int32_t row_end = 0;
-  int64_t next_offset = 0;              // the position once the last row is returned: past what is invisible
+  int64_t next_offset = 0;              // the position after the last row was returned: after invisible records
   int32_t next_leader_epoch = -1;       // of the last batch before next_offset, visible or not
   int64_t offset = OFFSET_INVALID;      // END_OF_PARTITION, ERROR
   Status status;                        // ERROR
@@ -49,7 +49,7 @@ class FetchBuffer {
     filled_.store(true, std::memory_order_release);
   }
   bool empty() const { return !filled_.load(std::memory_order_acquire); }
-  // Appends everything to `out`.
+  // Moves all entries to the end of `out`.
   void take(std::deque<FetchEntry>& out) {
     std::lock_guard<CountedMutex> hold(mutex_);
     if (out.empty()) {

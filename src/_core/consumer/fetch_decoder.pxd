@@ -1,5 +1,5 @@
-# FetchDecoder: fetched bytes → columns → FetchBuffer, in bounded slices. thread: N, or A while it waits; D is the one
-# of the two that has passed the gate.
+# FetchDecoder: fetched bytes → columns → FetchBuffer, in bounded slices. thread: N, or A while it waits; D is the
+# thread of the two that has passed the gate.
 from kconsumer._core.base.clock cimport Clock
 from kconsumer._core.base.cpp cimport atomic, deque, int32_t, int64_t, uint32_t, vector
 from kconsumer._core.base.status cimport Status
@@ -17,8 +17,8 @@ from kconsumer._core.state.fetch_positions cimport FetchPositions
 
 
 cdef enum AssistResult:
-    ASSIST_NOTHING        # nothing to do here, or the network thread is at it
-    ASSIST_DONE           # look at the buffer again
+    ASSIST_NOTHING        # no work here, or the network thread does it
+    ASSIST_DONE           # check the buffer again
     ASSIST_OUT_OF_MEMORY
 
 
@@ -33,19 +33,19 @@ cdef class FetchDecoder:
     cdef PollIdle* idle                       # shared: inside (A's sleeps)
     cdef FetchConfig* config                  # shared: atomics
     cdef FetchCounters* counters              # shared: atomics
-    cdef deque[FetchedItem*] items            # shared: gate (in order; the front is being decoded)
-    cdef Columns* columns                     # shared: gate (the arena being filled, or NULL)
+    cdef deque[FetchedItem*] items            # shared: gate (in order; the front item is being decoded)
+    cdef Columns* columns                     # shared: gate (the arena to fill, or NULL)
     cdef vector[FetchEntry] entries           # shared: gate (not yet published)
-    cdef deque[InflateAhead*] ahead           # thread: N (references; what may be inflated ahead, in order)
-    cdef atomic[int64_t] inflated_ahead       # written by D and N: bytes that lie inflated ahead
-    cdef atomic[bint] ahead_paused            # written by D and N: N stopped because there are enough of them
-    cdef bint awaits                          # shared: gate (the last step met a batch that N is inflating)
-    cdef atomic[bint] progressed              # written by D: the last step did something
-    cdef atomic[bint] blocked                 # written by D: the last step ended for want of room
-    cdef atomic[bint] network_first           # N sets it, D ends it: N decodes its latest responses, even if A waits
-    cdef atomic[bint] few                     # written by N: what it received last is decoded in microseconds
-    cdef AssistResult assisted                # thread: A (what the wait that runs has decoded)
-    cdef bint armed                           # thread: A (the wait that runs has asked N for a wakeup)
+    cdef deque[InflateAhead*] ahead           # thread: N (references; candidates for decompression ahead, in order)
+    cdef atomic[int64_t] inflated_ahead       # written by D and N: bytes that are decompressed ahead
+    cdef atomic[bint] ahead_paused            # written by D and N: N has paused because enough bytes are ready
+    cdef bint awaits                          # shared: gate (the last step reached a batch that N is decompressing)
+    cdef atomic[bint] progressed              # written by D: the last step made progress
+    cdef atomic[bint] blocked                 # written by D: the last step ended for lack of room
+    cdef atomic[bint] network_first           # N sets it, D clears it: N decodes its latest responses, even if A waits
+    cdef atomic[bint] few                     # written by N: its latest data is decoded in microseconds
+    cdef AssistResult assisted                # thread: A (result of decoding in the current wait)
+    cdef bint armed                           # thread: A (the current wait has asked N for a wakeup)
 
     cdef void take_over(self) noexcept nogil
     cdef bint network_decodes(self, int64_t* wait_ms) noexcept nogil

@@ -1,19 +1,19 @@
 """Owns: FetchDecoder: decodes the responses that FetchSender received into columns, and publishes them to FetchBuffer.
 
 thread: N, or A while it waits for records; the thread that passes the DecodeGate decodes. Never: decodes more than its
-budget in one step, decodes while memory is over its bound and the application has something to take, hands out data of
-a partition whose position has moved, changes N's data while A decodes (it notes a failure, and N acts on it).
+budget in one step; decodes while memory is over its bound and the application has records to take; returns data of a
+partition whose position has changed; changes N's data while A decodes (it notes a failure, and N handles it).
 
-Which thread decodes: an application that waits in an exclusive call has nothing else to do, and N goes on receiving.
-While the application processes its records, N decodes ahead of it. Most responses take several steps to decode, and
-an application that takes whole batches comes back within microseconds: N waits that long before it decodes.
+Which thread decodes: an application that waits in an exclusive call has nothing else to do, and N continues to
+receive. While the application processes its records, N decodes ahead of it. Most responses take several steps to
+decode. An application that takes whole batches calls again within microseconds, so N waits that long before it decodes.
 
-N decodes encrypted responses first while there is nothing to receive. They come in records of 16 KiB, at the pace of
-one thread of a broker, and N would sleep between them. Waking the application instead would put it onto a core that
-another process may need. If the next response arrives before N has decoded them, there is work for both threads.
+N decodes encrypted responses first while there is nothing to receive. They arrive in records of 16 KiB, at the speed of
+one broker thread, and N would sleep between them. Waking the application instead would move it to a core that another
+process may need. If the next response arrives before N has decoded them, there is work for both threads.
 
-Compressed responses keep both threads busy: while the application decodes, N inflates the batches that come next
-(InflateAhead). Where the application reaches the batch that N is inflating, it inflates the next one itself.
+Compressed responses keep both threads busy: while the application decodes, N decompresses the next batches
+(InflateAhead). When the application reaches the batch that N is decompressing, it decompresses the next one itself.
 """
 cimport cython
 
@@ -44,11 +44,11 @@ from kconsumer._core.state.partition_state cimport PartitionState
 cdef enum:
     MAX_ROWS = 32768
     SLICE_BYTES = 1048576
-    # For this time after its wait the application is expected back.
+    # For this time after its wait, the application is expected to call again.
     BACK_SOON_US = 200
-    # At most this much in one turn is decoded in microseconds.
+    # This many bytes in one turn, or fewer, are decoded in microseconds.
     FEW_BYTES = 65536
-    # At most this much is inflated ahead of the decoding thread, so that the CPU's cache still holds it then.
+    # Upper bound of bytes decompressed ahead of the decoding thread, so that they are still in the CPU's cache.
     MOST_AHEAD_BYTES = 2 << 20
 
 
@@ -78,7 +78,10 @@ cdef class FetchDecoder:
     # ---- N: which thread decodes
 
     cdef void take_over(self) noexcept nogil:
-        """Hand the received responses to the decoder; wake a waiting application unless N decodes them first."""
+        """Pass the received responses to the decoder.
+
+        Wakes a waiting application unless N decodes the responses first.
+        """
         cdef size_t i
         cdef size_t length = 0
         cdef bint few
@@ -98,12 +101,12 @@ cdef class FetchDecoder:
             self.background.wake()
 
     cdef bint network_decodes(self, int64_t* wait_ms) noexcept nogil:
-        """Whether N decodes in this turn. Sets *wait_ms to 0 where it must look again soon."""
+        """Return whether N decodes in this turn; *wait_ms = 0 if it must check again soon."""
         self.gate.left_to_application.store(False)
         if self.counters.undecoded.load() <= 0:
             return False
         if self.gate.waits.load() and not self.network_first.load():
-            # Before looking again: an application that leaves its wait meanwhile sees that N may sleep.
+            # Set before the second check: an application that leaves its wait meanwhile sees that N may sleep.
             self.gate.left_to_application.store(True)
             self.background.wake()
             if self.gate.waits.load():
@@ -113,7 +116,7 @@ cdef class FetchDecoder:
         return self.network_first.load() or self.clock.now_us() - self.gate.left_us.load() >= BACK_SOON_US
 
     cdef void decode_on_network(self) noexcept nogil:
-        """One slice, unless the application is at it, or the turn was needed to receive."""
+        """Decode one slice, unless the application decodes or the turn was needed to receive."""
         if self.network_first.load() and self.gate.waits.load() and not self.sender.delegate.network.quiet():
             return
         self.gate.passing(step_of, <void*>self)
@@ -121,7 +124,7 @@ cdef class FetchDecoder:
     # ---- N: while the application decodes
 
     cdef void _offer(self, FetchedItem* item) noexcept nogil:
-        """Let either thread inflate the item's compressed batches."""
+        """Let either thread decompress the item's compressed batches."""
         cdef InflateAhead* ahead
         if item.kind != FETCHED_RECORDS or not InflateAhead.is_wanted(item.job.data, item.job.length):
             return
@@ -137,7 +140,7 @@ cdef class FetchDecoder:
             self.ahead.pop_front()
 
     cdef bint network_inflates(self, int64_t* wait_ms) noexcept nogil:
-        """Whether N inflates in this turn. Sets *wait_ms to 0 where it does."""
+        """Return whether N decompresses in this turn; sets *wait_ms to 0 if so."""
         if self.ahead.empty() or not self.gate.waits.load():
             return False
         self._drop_claimed()
@@ -145,7 +148,7 @@ cdef class FetchDecoder:
             return False
         if self._is_far_ahead():
             self.ahead_paused.store(True)
-            # Look again: a decoder that took some of it just now did not see the flag.
+            # Check again: a decoding thread that took a batch just now did not see the flag.
             if self._is_far_ahead():
                 return False
         wait_ms[0] = 0
@@ -155,14 +158,14 @@ cdef class FetchDecoder:
         return self.inflated_ahead.load() >= MOST_AHEAD_BYTES
 
     cdef void inflate_on_network(self) noexcept nogil:
-        """About half a MiB."""
+        """Decompress about half a MiB."""
         if inflate_ahead(self.ahead.front(), self.pool):
             self.counters.inflated_ahead.fetch_add(1)
             if self.gate.waits.load():
                 self.background.wake()
 
     cdef void settle(self, int64_t now_ms) noexcept nogil:
-        """Act on batches that could not be read: before FetchSender looks at their partitions in this turn."""
+        """Handle unreadable batches, before FetchSender checks their partitions in this turn."""
         cdef vector[BatchFailure] failures
         cdef size_t i
         self.gate.take_failures(failures)
@@ -173,8 +176,10 @@ cdef class FetchDecoder:
     # ---- A: while it waits
 
     cdef WaitResult decode_or_sleep(self, uint32_t others, int64_t left_ms) noexcept nogil:
-        """Decode what has been received; where nothing has, sleep until records, events but for `others`, a wakeup or
-        a signal come, or the time is up (negative: never)."""
+        """Decode received data; without any, sleep.
+
+        The sleep ends with records, events except `others`, a wakeup, a signal or the timeout (negative: none).
+        """
         cdef WaitResult result = WAIT_READY
         cdef bint sleeps = self.begin_wait(others)
         if sleeps:
@@ -183,8 +188,10 @@ cdef class FetchDecoder:
         return result
 
     cdef bint begin_wait(self, uint32_t others) noexcept nogil:
-        """Decode what has been received. True: nothing has, and the application sleeps until the wakeup descriptor is
-        readable. end_wait() must follow in either case."""
+        """Decode received data. True: there is none; sleep until the wakeup is readable.
+
+        end_wait() must follow in either case.
+        """
         self.gate.waits.store(True)
         self.armed = False
         self.assisted = self.assist() if self.buffer.empty() else ASSIST_DONE
@@ -192,7 +199,7 @@ cdef class FetchDecoder:
             return False
         self.armed = True
         self.background.waiting.store(True)
-        # Look again: data that came before the flag was set has not woken A.
+        # Check again: data that arrived before the flag was set has not woken A.
         self.assisted = self.assist()
         if (self.assisted != ASSIST_NOTHING or not self.buffer.empty()
                 or not self.background.attention.quiet_but(others)):
@@ -201,13 +208,13 @@ cdef class FetchDecoder:
         return True
 
     cdef void end_wait(self, uint32_t others, bint slept, bint woken) noexcept nogil:
-        """The application is awake; `woken`: not by a timeout or a signal."""
+        """Note that the application is awake; `woken`: not by a timeout or a signal."""
         if slept:
             self.idle.end(self.clock.now_us())
         if self.armed:
             self.background.waiting.store(False)
             self.background.wakeup.drain()
-            # A few records are decoded sooner than N, which would be woken to look after them, has been.
+            # Decoding a few records is faster than waking N to check whether it must decode.
             if (self.assisted == ASSIST_NOTHING and woken and self.few.load() and self.buffer.empty()
                     and self.background.attention.quiet_but(others)):
                 self.assisted = self.assist()
@@ -216,7 +223,7 @@ cdef class FetchDecoder:
             self.background.attention.set(<uint32_t>ATTENTION_FATAL)
 
     cdef AssistResult assist(self) noexcept nogil:
-        """One slice on the waiting thread, if there is something and N is not at it."""
+        """Decode one slice on the waiting thread, if there is data and N does not decode."""
         cdef GateResult result
         if self.counters.undecoded.load() <= 0 or self.network_first.load():
             return ASSIST_NOTHING
@@ -228,7 +235,7 @@ cdef class FetchDecoder:
         return ASSIST_DONE if result == GATE_PASSED and self.progressed.load() else ASSIST_NOTHING
 
     cdef void leave_wait(self) noexcept nogil:
-        """The application goes; what it has not decoded is N's again."""
+        """End the application's wait; N decodes the remaining data."""
         self.gate.left_us.store(self.clock.now_us())
         self.gate.waits.store(False)
         if self.counters.undecoded.load() > 0 and self.gate.left_to_application.exchange(False):
@@ -237,7 +244,7 @@ cdef class FetchDecoder:
     # ---- D: the thread that has passed the gate
 
     cdef void step(self, int64_t budget_bytes) noexcept nogil:
-        """One slice: at most about budget_bytes of (inflated) records, then publish."""
+        """Run one slice: decode about budget_bytes of decompressed records, then publish."""
         cdef FetchedItem* item
         cdef int64_t before
         cdef bint blocked = False
@@ -257,7 +264,7 @@ cdef class FetchDecoder:
                 continue
             if self._must_wait():
                 blocked = True
-                # N does not learn that the application has taken its records: the application decodes the rest.
+                # N cannot see that the application has taken its records, so the application decodes the rest.
                 self.network_first.store(False)
                 break
             self.progressed.store(True)
@@ -277,12 +284,15 @@ cdef class FetchDecoder:
         cdef PartitionState* p = item.partition
         if not p.tracked or p.adopted_epoch != item.position_epoch or p.decode_generation != item.generation:
             return True
-        # N asked for this after a bad batch was found, and before it knew: the offset lies after that batch.
+        # N fetched this after a bad batch was found, but before N knew of it: the offset is after that batch.
         return (item.generation == p.failed_generation and item.position_epoch == p.failed_epoch
                 and item.kind != FETCHED_ERROR)
 
     cdef bint _must_wait(self) noexcept nogil:
-        """Over the bound, and the application has something to take: inflating more would only pile it up."""
+        """Whether memory is over its bound while the application has records to take.
+
+        More decompressed data would only accumulate.
+        """
         if self.pool.live_bytes() < self.config.buffer_memory.load():
             return False
         if self.counters.undelivered_records.load() <= 0 and self.entries.empty():
@@ -300,7 +310,7 @@ cdef class FetchDecoder:
         del item
 
     cdef bint _decode(self, FetchedItem* item, int64_t budget_bytes) noexcept nogil:
-        """One decode_step of the front item; True when it is finished."""
+        """Run one decode_step of the front item; True when the item is finished."""
         cdef DecodeResult result
         cdef int32_t first_row
         if self.columns == NULL:
@@ -376,10 +386,13 @@ cdef class FetchDecoder:
         self.entries.push_back(entry)
 
     cdef void _fail(self, FetchedItem* item, const Status& status, int64_t offset, bint permanent) noexcept nogil:
-        """A batch that cannot be read: nothing after it is handed out; N asks for it again, or stops the partition."""
+        """Drop everything after an unreadable batch.
+
+        N fetches the batch again, or stops the partition.
+        """
         cdef BatchFailure failure
         cdef PartitionState* p = item.partition
-        # What else was fetched under this generation is stale at once.
+        # All other data fetched under this generation is stale from now on.
         p.failed_generation = p.drop_fetched()
         p.failed_epoch = item.position_epoch
         failure.partition = p

@@ -1,4 +1,4 @@
-# FetchHandler: what poll, consume and consume_batch take records from. thread: A (the exclusive call).
+# FetchHandler: the source of records for poll, consume and consume_batch. thread: A (the exclusive call).
 from kconsumer._core.base.cpp cimport deque, int8_t, int32_t, int64_t, uint64_t, vector
 from kconsumer._core.consumer.fetch_buffer cimport FetchBuffer, FetchEntry
 from kconsumer._core.consumer.message cimport Message
@@ -17,7 +17,7 @@ cdef struct Returned:
 
 
 cdef class FetchHandler:
-    cdef SubscriptionState subscription       # thread: A (its lock guards what is shared)
+    cdef SubscriptionState subscription       # thread: A (its lock guards the shared fields)
     cdef FetchBuffer* buffer                  # thread: A (shared inside)
     cdef BackgroundEventQueue* background     # thread: A (shared inside)
     cdef BlockPool* pool                      # thread: A (shared inside)
@@ -25,7 +25,7 @@ cdef class FetchHandler:
     cdef FetchCounters* counters              # thread: A (atomics)
     cdef Network network                      # thread: A (only wakeup() is called)
     cdef dict topics                          # thread: A (bytes → str, one object per topic)
-    cdef deque[FetchEntry] ready              # thread: A (taken, in order; the front one is current while is_open)
+    cdef deque[FetchEntry] ready              # thread: A (taken, in order; the front entry is current while is_open)
     cdef deque[FetchEntry] parked             # thread: A (of paused partitions, in order)
     cdef int64_t parked_records               # thread: A
 
@@ -43,22 +43,22 @@ cdef class FetchHandler:
     cdef size_t run                           # thread: A (index into columns.runs)
     cdef int32_t run_end                      # thread: A
     cdef int32_t leader_epoch                 # thread: A (of the run)
-    cdef bint crowded                         # thread: A (half of the memory is in use: messages do not pin it)
+    cdef bint crowded                         # thread: A (half of the memory is in use: messages must not pin it)
     cdef bint epoch_moved                     # thread: A (no record of the run was returned yet)
     cdef int8_t timestamp_type                # thread: A
 
-    # entries used up by a call that may still fail, with the row each began at and that row's record
+    # used entries of a call that may still fail, with the first used row of each and the record of that row
     cdef bint transactional                   # thread: A
-    cdef bint copies                          # thread: A; the call keeps nothing of the arenas that it has used up
-    cdef int64_t copied_bytes                 # thread: A; of large values, since arenas were last let go
-    cdef size_t let_go                        # thread: A; so many of `used` are without their arena
-    cdef bint moved                           # thread: A; since begin() over records that are not shown
+    cdef bint copies                          # thread: A; the call keeps no references to the arenas that it has used
+    cdef int64_t copied_bytes                 # thread: A; bytes of large values since the last release of arenas
+    cdef size_t let_go                        # thread: A; number of `used` entries without their arena
+    cdef bint moved                           # thread: A; the position moved over hidden records since begin()
     cdef vector[FetchEntry] used              # thread: A
     cdef vector[int32_t] used_from            # thread: A
     cdef vector[Returned] used_first          # thread: A (without references)
     cdef int32_t opened_at                    # thread: A
 
-    # what the latest call returned: it is not known to be processed before the next call begins
+    # results of the latest call: the application has not necessarily processed them before its next call
     cdef bint polled                          # thread: A (one record: the row before `row`)
     cdef vector[Returned] returned            # thread: A (of a list or a batch, in order)
 

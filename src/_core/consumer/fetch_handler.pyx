@@ -1,13 +1,13 @@
-"""Owns: FetchHandler, which serves fetched records in order per partition and moves the returned position.
+"""Owns: FetchHandler, which returns fetched records in order per partition and moves the returned position.
 
-thread: A, inside the exclusive call. Never: takes a lock or makes an event while records are at hand, hands out data
-that a seek, an unassignment or a revocation has overtaken.
+thread: A, inside the exclusive call. Never: takes a lock or creates an event while records are available, returns data
+after a seek, an unassignment or a revocation of its partition.
 
-A call that copies what it takes (consume) lets go of arenas before it returns: it may collect more than
+A call that copies its records (consume) releases arenas before it returns: it may collect more than
 fetch.buffer.memory holds. If it raises then, their records are fetched again.
 
-Entries are validated when they are opened and again whenever ATTENTION_CONTROL was raised; between the two nothing can
-have changed. Entries of paused partitions are parked, keep their order, and come back first when the pause ends.
+Entries are checked when they are opened, and again whenever ATTENTION_CONTROL was set; between the two they cannot
+become invalid. Entries of paused partitions are parked. They keep their order, and come first when the pause ends.
 """
 cimport cython
 
@@ -17,8 +17,8 @@ from kconsumer._core.consumer.fetch_buffer cimport ENTRY_RECORDS
 from kconsumer._core.consumer.message cimport LAZY_VALUE, copy_value, make_message
 
 cdef enum:
-    # So many bytes of large values are copied before their arenas are let go. It is about what one arena refers to: the
-    # block of a response goes back to the network thread while it still lies in the CPU's cache.
+    # Arenas are released after this many bytes of large values were copied. It is about the data of one arena: the
+    # block of a response returns to the network thread while it is still in the CPU's cache.
     LET_GO_BYTES = 1048576
 
 
@@ -33,7 +33,7 @@ cdef class FetchHandler:
         self.drop_all()
 
     cdef void drop_all(self) noexcept nogil:
-        """The end: nothing is handed out any more."""
+        """Drop all entries at the end of the consumer."""
         if self.buffer == NULL:
             return
         self.commit()
@@ -50,7 +50,7 @@ cdef class FetchHandler:
     # ---- fast path
 
     cdef Message next_message(self):
-        """The next record of the open entry; the caller has checked row < row_end."""
+        """Return the next record of the open entry; the caller has checked row < row_end."""
         cdef int32_t row = self.row
         cdef Message message
         if row >= self.run_end:
@@ -69,7 +69,7 @@ cdef class FetchHandler:
         return message
 
     cdef void _publish_row(self) noexcept nogil:
-        """The position after the last row returned, where its leader epoch may differ from the one published."""
+        """Publish the position after the last returned row, if its leader epoch may differ."""
         self.epoch_moved = False
         if self.row == self.row_end:
             self._publish_position(self.partition, self.position_epoch, self.next_offset, self.next_leader_epoch)
@@ -78,7 +78,10 @@ cdef class FetchHandler:
                                    self.leader_epoch)
 
     cdef void _store_position(self, int64_t offset) noexcept nogil:
-        """A seek on another thread may have come since the entry was validated: its position stands."""
+        """Store the position, unless a seek on another thread has replaced it.
+
+        The seek may have come since the entry was checked.
+        """
         if GIL_DISABLED:
             self.subscription.lock.lock()
             if self.position_epoch == self.partition.position_epoch.load():
@@ -89,7 +92,10 @@ cdef class FetchHandler:
 
     cdef void _publish_position(self, PartitionState* p, uint64_t position_epoch, int64_t offset,
                                 int32_t leader_epoch) noexcept nogil:
-        """Unless a seek has come since. Without a GIL a seek could do so halfway, and is kept out meanwhile."""
+        """Publish the position, unless a seek has replaced it.
+
+        Without a GIL a seek could interfere halfway; the lock prevents that.
+        """
         if GIL_DISABLED:
             self.subscription.lock.lock()
         if position_epoch == p.position_epoch.load():
@@ -98,12 +104,15 @@ cdef class FetchHandler:
             self.subscription.lock.unlock()
 
     cdef void _next_run(self) noexcept nogil:
-        """Leader epoch and timestamp type of the current row. The position takes the epoch with the row's offset."""
+        """Read leader epoch and timestamp type of the current row.
+
+        The position takes the epoch with the row's offset.
+        """
         while self.columns.runs[self.run].row_end <= self.row:
             self.run += 1
         self.run_end = self.columns.runs[self.run].row_end
         self.leader_epoch = self.columns.runs[self.run].leader_epoch
-        # The wire says 0 create, 1 log append, -1 none; confluent_kafka 1, 2 and 0.
+        # The wire format has 0 create, 1 log append, -1 none; confluent_kafka has 1, 2 and 0.
         self.timestamp_type = self.columns.runs[self.run].timestamp_type + 1
         self.epoch_moved = True
 
@@ -118,7 +127,7 @@ cdef class FetchHandler:
         return name
 
     cdef bint open_next(self):
-        """Open the next entry with rows to hand out. False: there is none, or an event stands first."""
+        """Open the next entry with rows. False: there is none, or an event is first."""
         cdef FetchEntry* entry
         if self.is_open:
             self._close_entry()
@@ -134,13 +143,13 @@ cdef class FetchHandler:
                 self.ready.pop_front()
                 continue
             if entry.partition.paused.load() or entry.partition.parked > 0:
-                # After its parked entries, even if the pause has just ended: revalidate() brings all of them back.
+                # After its parked entries, even if the pause has just ended: revalidate() returns all of them.
                 self._park()
                 continue
             if entry.kind != ENTRY_RECORDS:
                 return False
             if entry.row == entry.row_end:
-                # Only invisible records: the position moves past them.
+                # Only invisible records: the position moves over them.
                 self.moved = True
                 if self.transactional:
                     self._use(entry[0], entry.row)
@@ -174,7 +183,7 @@ cdef class FetchHandler:
         return self.pool.live_bytes() > self.config.buffer_memory.load() // 2
 
     cdef void _close_entry(self) noexcept nogil:
-        """Write back how far the open entry was used, publish the position, and drop it when it is used up."""
+        """Save the progress of the open entry, publish the position, drop a used-up entry."""
         cdef FetchEntry* entry = &self.ready.front()
         cdef int32_t taken = self.row - entry.row
         self.is_open = False
@@ -199,7 +208,10 @@ cdef class FetchHandler:
         self.ready.pop_front()
 
     cdef void _publish(self, FetchEntry* entry, int32_t row) noexcept nogil:
-        """The returned position after the rows before `row`: offset and leader epoch of the last batch passed."""
+        """Set the position after the rows before `row`: offset and leader epoch.
+
+        The epoch is that of the last passed batch.
+        """
         if row == entry.row_end:
             self._publish_position(entry.partition, entry.position_epoch, entry.next_offset, entry.next_leader_epoch)
         else:
@@ -214,7 +226,7 @@ cdef class FetchHandler:
         self._use(copy, self.opened_at)
 
     cdef void _use(self, const FetchEntry& entry, int32_t first_row) noexcept nogil:
-        """Note what commit() and rollback() need to know of an entry from first_row to its row."""
+        """Note the data of an entry, from first_row to its row, for commit() and rollback()."""
         cdef Returned first
         first.partition = entry.partition
         first.offset = -1
@@ -227,7 +239,7 @@ cdef class FetchHandler:
         self.used_first.push_back(first)
 
     cdef void _let_go(self) noexcept nogil:
-        """Release the arenas of entries that are used up, once they hold much."""
+        """Release the arenas of used-up entries when they hold much memory."""
         if self.copied_bytes < LET_GO_BYTES and not self._is_crowded():
             return
         self.copied_bytes = 0
@@ -241,7 +253,7 @@ cdef class FetchHandler:
         return entry.position_epoch != entry.partition.position_epoch.load()
 
     cdef void _drop(self, FetchEntry* entry) noexcept nogil:
-        """An entry that will not be handed out (any more)."""
+        """Drop an entry that must not be returned (any more)."""
         self.counters.undelivered_records.fetch_sub(entry.row_end - entry.row)
         entry.partition.undelivered_records.fetch_sub(entry.row_end - entry.row)
         entry.release()
@@ -255,7 +267,7 @@ cdef class FetchHandler:
         self.parked.push_back(entry)
 
     cdef void _ran_dry(self) noexcept nogil:
-        """Nothing is left to hand out: the fetcher may go on even if memory stays pinned."""
+        """Let the fetcher continue when no records are left, even if memory stays pinned."""
         if self.pool.starved.load():
             if (not self.parked.empty() and self.used.empty()
                     and self.pool.live_bytes() > self.config.buffer_memory.load() // 2):
@@ -264,9 +276,11 @@ cdef class FetchHandler:
             self.network.wakeup()
 
     cdef void drop_parked(self) noexcept nogil:
-        """Drop the records of paused partitions, which would starve the others; they are fetched again after the pause.
+        """Drop the records of paused partitions, so that other partitions are not blocked.
 
-        An event with no records before it stays: it would not come again.
+        They are fetched again after the pause.
+
+        An event without records before it stays: it would not be repeated.
         """
         cdef deque[FetchEntry] still
         cdef FetchEntry* entry
@@ -293,14 +307,17 @@ cdef class FetchHandler:
         self.parked_records -= entry.row_end - entry.row
 
     cdef void revalidate(self) noexcept nogil:
-        """Assignment, positions or pauses changed: close the open entry, bring back what is no longer paused."""
+        """Close the open entry and restore unpaused entries, after a change.
+
+        The assignment, positions or pauses have changed.
+        """
         cdef FetchEntry* entry
         if self.is_open:
             self._close_entry()
         if self.parked.empty():
             return
-        # Before everything that was taken after them, so that each partition stays in order; open_next() parks again
-        # what is still paused.
+        # Before all entries that were taken after them, so that each partition stays in order; open_next() parks
+        # entries again that are still paused.
         while not self.parked.empty():
             entry = &self.parked.back()
             self._unpark(entry)
@@ -312,21 +329,21 @@ cdef class FetchHandler:
         return not self.is_open and not self.ready.empty() and self.ready.front().kind != ENTRY_RECORDS
 
     cdef FetchEntry* front_event(self) noexcept nogil:
-        """The event that open_next() stopped at, or NULL."""
+        """Return the event at which open_next() stopped, or NULL."""
         return &self.ready.front() if self.has_error() else NULL
 
     cdef void drop_front(self) noexcept nogil:
-        """The event at the front is handed out."""
+        """Drop the event at the front, which was returned."""
         if self.transactional:
             self._use(self.ready.front(), 0)
         else:
             self._drop(&self.ready.front())
         self.ready.pop_front()
 
-    # ---- what the latest call returned
+    # ---- results of the latest call
 
     cdef void begin_call(self) noexcept nogil:
-        """poll, consume or consume_batch begins: whatever was returned has been processed."""
+        """Begin poll, consume or consume_batch: all returned records count as processed."""
         cdef size_t i
         self.polled = False
         for i in range(self.returned.size()):
@@ -334,9 +351,11 @@ cdef class FetchHandler:
         self.returned.clear()
 
     cdef void mark_unprocessed(self) noexcept nogil:
-        """Set `unprocessed_offset` of the partitions whose records the latest call returned: they may not be processed.
+        """Set `unprocessed_offset` for the partitions of the latest call's records.
 
-        After a poll its entry is still open: the fast path has nothing to note.
+        The application may not have processed them.
+
+        After a poll the entry is still open: the fast path notes nothing.
         """
         cdef size_t i = self.returned.size()
         self.subscription.lock.lock()
@@ -344,18 +363,18 @@ cdef class FetchHandler:
             self.partition.unprocessed_offset = self.columns.offsets[self.row - 1]
             self.partition.unprocessed_leader_epoch = epoch_of(self.columns, self.row - 1)
         while i > 0:
-            # Backwards, so that the first offset of a partition is the one that stays.
+            # Backwards, so that the first offset of a partition remains.
             i -= 1
             self.returned[i].partition.unprocessed_offset = self.returned[i].offset
             self.returned[i].partition.unprocessed_leader_epoch = self.returned[i].leader_epoch
         self.subscription.lock.unlock()
 
-    # ---- calls that may fail after they took records
+    # ---- calls that may fail after they have taken records
 
     cdef void begin(self, bint copies=False) noexcept nogil:
-        """From here to commit() or rollback() no position moves.
+        """Keep all positions from here to commit() or rollback().
 
-        `copies`: the returned objects do not refer to arenas, so arenas that are used up may be released.
+        `copies`: the returned objects do not refer to arenas, so used-up arenas may be released.
         """
         self.begin_call()
         if self.is_open:
@@ -367,7 +386,7 @@ cdef class FetchHandler:
         self.moved = False
 
     cdef void commit(self) noexcept nogil:
-        """The call returns its records: positions move."""
+        """Move the positions: the call returns its records."""
         cdef size_t i
         if self.is_open:
             self._close_entry()
@@ -388,7 +407,10 @@ cdef class FetchHandler:
         self.copies = False
 
     cdef void _fetch_again(self) noexcept nogil:
-        """Fetch records again whose arena was released. Later records become stale then; events before them stay."""
+        """Fetch records again whose arena was released.
+
+        Later records become stale then; events before them stay.
+        """
         cdef FetchEntry* entry
         cdef uint64_t epoch
         cdef size_t i, j
@@ -405,13 +427,13 @@ cdef class FetchHandler:
             self.network.wakeup()
 
     cdef void rollback(self) noexcept nogil:
-        """The call raises: what it took goes back, in order, and comes again."""
+        """Give back the records in order, because the call raises; the next call takes them."""
         cdef size_t i
         cdef FetchEntry entry
         if self.is_open:
             self._close_entry()
         self._fetch_again()
-        # What was parked meanwhile comes after what goes back.
+        # Entries that were parked meanwhile come after the returned ones.
         self.revalidate()
         i = self.used.size()
         while i > 0:
@@ -426,7 +448,7 @@ cdef class FetchHandler:
             entry.row_end = entry.row
             entry.row = self.used_from[i]
             if self.used[i].row < self.used[i].row_end:
-                # The rest of the entry stayed where it was.
+                # The rest of the entry did not move.
                 entry.next_offset = entry.columns.offsets[entry.row_end - 1] + 1
                 entry.next_leader_epoch = epoch_of(entry.columns, entry.row_end - 1)
             self.counters.undelivered_records.fetch_add(entry.row_end - entry.row)
@@ -435,9 +457,11 @@ cdef class FetchHandler:
         self._forget_used()
 
     cdef int32_t take_rows(self, int32_t most) noexcept nogil:
-        """Take up to `most` consecutive rows of the arena that is open, across partitions. Returns how many.
+        """Take up to `most` consecutive rows of the open arena, across partitions.
 
-        Only within begin() … commit(): the rows are those from the open entry's row on.
+        Returns the number of rows.
+
+        Only between begin() and commit(): the rows start at the open entry's row.
         """
         cdef int32_t taken = min(most, self.row_end - self.row)
         cdef Columns* columns = self.columns
@@ -457,7 +481,7 @@ cdef class FetchHandler:
         return taken
 
     cdef void _open_rows(self, FetchEntry* entry) noexcept nogil:
-        """As _open, for take_rows, which needs neither topic nor run."""
+        """Open an entry like _open, but without topic and run, for take_rows."""
         self.is_open = True
         self.partition = entry.partition
         self.position_epoch = entry.position_epoch
@@ -468,7 +492,10 @@ cdef class FetchHandler:
 
 
 cdef int32_t epoch_of(Columns* columns, int32_t row) noexcept nogil:
-    """Leader epoch of a row: its run is looked for from the end, where a position usually is."""
+    """Return the leader epoch of a row.
+
+    The search for its run starts at the end, where a position usually is.
+    """
     cdef size_t i = columns.runs.size()
     while i > 0:
         i -= 1

@@ -1,4 +1,4 @@
-# GroupCore: ConsumerCore with a consumer group: subscription, rebalances on the application's side, commits. thread: A.
+# GroupCore: ConsumerCore with a consumer group: subscription, callbacks of rebalances, commits. thread: A.
 from kconsumer._core.base.cpp cimport int32_t, int64_t, uint32_t, uint64_t, vector
 from kconsumer._core.consumer.consumer_core cimport ConsumerCore
 from kconsumer._core.events.background_event cimport AssignorCallHold, BackgroundEvent
@@ -30,12 +30,12 @@ cdef class GroupCore(ConsumerCore):
     cdef CommitRequestManager commits            # thread: N
     cdef MembershipManager membership            # thread: N
     cdef RequestManager protocol                 # thread: N
-    cdef int64_t commit_ms                       # thread: A (default.api.timeout.ms: when a commit() gives up)
+    cdef int64_t commit_ms                       # thread: A (default.api.timeout.ms: time limit of a commit())
     cdef bint subscribed                         # thread: A
-    cdef uint64_t subscription_epoch             # thread: A (moves with unsubscribe)
-    cdef vector[TopicPartition] held             # thread: A (the exclusive call; sorted: what the group has given)
+    cdef uint64_t subscription_epoch             # thread: A (changes with unsubscribe)
+    cdef vector[TopicPartition] held             # thread: A (the exclusive call; sorted: assigned by the group)
     cdef bint in_rebalance                       # thread: A (a rebalance callback is running)
-    cdef public bint _processed_only             # thread: A (close() commits nothing that the latest call returned)
+    cdef public bint _processed_only             # thread: A (close() does not commit the records of the latest call)
     # private
     cdef object _serving_rebalance(self, Rebalance taken)
     cdef int _begin_assign(self, Rebalance taken) except -1

@@ -1,8 +1,8 @@
 """Owns: GroupCore, the application's side of a consumer group: subscription, rebalances, stored offsets, commits.
 
 thread: A. Rebalances are served only by exclusive calls (poll, consume, consume_batch, close) and by unsubscribe();
-any thread may make every other call. Never: waits for a rebalance; the network thread goes on with it when the callback
-has been acknowledged. The callbacks themselves are called by kconsumer/consumer/group_consumer.py (`_on_rebalance`).
+any thread may make every other call. Never: waits for a rebalance; the network thread continues it when the callback
+was acknowledged. kconsumer/consumer/group_consumer.py calls the callbacks (`_on_rebalance`).
 """
 cimport cython
 from libc.stdint cimport INT64_MAX
@@ -46,7 +46,7 @@ from kconsumer._core.managers.topic_patterns cimport TopicPatterns
 from kconsumer.errors import error_for, exception_for
 
 cdef enum:
-    LEAVE_LEAST_MS = 1000  # close() allows this for the last commits and the leave, even if its timeout is shorter
+    LEAVE_LEAST_MS = 1000  # minimum time of close() for the last commits and the leave, even with a shorter timeout
 
 
 cdef class Rebalance:
@@ -62,7 +62,7 @@ cdef class AssignorQuestion:
 
 @cython.no_gc
 cdef class GroupCore(ConsumerCore):
-    """Everything of a group member but its callbacks; see kconsumer.Consumer."""
+    """A group member without its callbacks; see kconsumer.Consumer."""
 
     def _build_thread(self, settings):
         configure_group(&self.group, settings)
@@ -116,11 +116,11 @@ cdef class GroupCore(ConsumerCore):
         manager.background = &self.background
         manager.backoff = &self.backoff
         manager.membership = &self.member
-        self.shared.publish(manager.member_id, -1)  # made here (KIP-1082), and known before the group is joined
+        self.shared.publish(manager.member_id, -1)  # created here (KIP-1082), and known before the member joins
         return manager
 
     def __dealloc__(self):
-        # This object's own structs go before ConsumerCore's part is torn down: N must have ended by then.
+        # Must precede the end of ConsumerCore's part, which drops this object's structs: N must have ended by then.
         self.stop_thread()
         if self.in_child():
             leak(self.member)
@@ -145,16 +145,16 @@ cdef class GroupCore(ConsumerCore):
                     break
                 yield from self._serving_rebalance(taken)
                 if taken.event.kind == REBALANCE_ERROR and self.told:
-                    # As in confluent_kafka, the application hears of the error before callbacks that follow it run.
+                    # As in confluent_kafka, the application gets the error before later callbacks run.
                     self.background.attention.set(<uint32_t>ATTENTION_REBALANCE)
                     break
         except BaseException:
-            # What is left is served by the next call.
+            # The next call serves the remaining rebalances.
             self.background.attention.set(<uint32_t>ATTENTION_REBALANCE)
             raise
 
     cdef object _serving_rebalance(self, Rebalance taken):
-        """A call, or nothing to do."""
+        """Return a call, or nothing to do."""
         if taken.event.epoch != self.subscription_epoch:
             return ()
         if taken.event.kind == REBALANCE_ERROR:
@@ -163,12 +163,12 @@ cdef class GroupCore(ConsumerCore):
         if taken.event.kind == REBALANCE_LOST:
             return self._giving_up(taken)
         if taken.event.id <= self.shared.lost_rebalance_id.load():
-            # The member was fenced meanwhile: a LOST is on its way, and covers this.
+            # The member was fenced meanwhile: a LOST will follow, and includes this.
             return ()
         return self._giving_up(taken) if taken.event.kind == REBALANCE_REVOKE else self._taking_over(taken)
 
     def _taking_over(self, Rebalance taken):
-        """on_assign; what the application then has of the group's partitions is acknowledged."""
+        """Run on_assign, and acknowledge the partitions that the application then owns."""
         self._begin_assign(taken)
         try:
             try:
@@ -205,7 +205,7 @@ cdef class GroupCore(ConsumerCore):
         return 0
 
     cdef object _telling_assignor(self, Rebalance taken):
-        """A call."""
+        """Return a call of the assignor."""
         return self._on_assignment(text_of(taken.event.assignor), partition_tuples(taken.event.target),
                                    bytes_of(taken.event.user_data), taken.event.generation)
 
@@ -218,7 +218,7 @@ cdef class GroupCore(ConsumerCore):
         return self._asking_assignor(asked)
 
     def _asking_assignor(self, AssignorQuestion asked):
-        """Whatever comes of it, the network thread is answered: the whole group waits for that."""
+        """Answer the network thread in any case: the whole group waits for the answer."""
         cdef const AssignorCall* call = asked.hold.get()
         cdef AssignorAnswerEvent* answer
         if not self.subscribed or call.id != self.shared.assignor_call.load():
@@ -237,7 +237,7 @@ cdef class GroupCore(ConsumerCore):
                 self.application.add(answer)
 
     def _giving_up(self, Rebalance taken):
-        """on_revoke or on_lost; what stood to be committed goes with the acknowledgement."""
+        """Run on_revoke or on_lost, and acknowledge with the offsets to commit."""
         taken.partitions = self.held if taken.event.kind == REBALANCE_LOST else taken.event.partitions
         self._find_states(taken.partitions, taken.states)
         try:
@@ -279,7 +279,10 @@ cdef class GroupCore(ConsumerCore):
         return 0
 
     cdef int _standing(self, vector[PartitionState*]& states, vector[PartitionOffset]& out) except -1:
-        """The offsets to commit, where they moved: the position after the returned records, or the stored offset."""
+        """Collect the changed offsets to commit.
+
+        Each is the position after the returned records, or the stored offset.
+        """
         cdef PartitionState* p
         cdef PartitionOffset found
         cdef int64_t offset = 0
@@ -300,7 +303,7 @@ cdef class GroupCore(ConsumerCore):
                 epoch = p.departed_leader_epoch
                 found.metadata.clear()
             if self._processed_only and 0 <= p.unprocessed_offset < offset and not stored:
-                # But not less than the application has committed itself since.
+                # Not below the offset that the application itself has committed since then.
                 if p.named_offset <= p.unprocessed_offset:
                     offset = p.unprocessed_offset
                     epoch = p.unprocessed_leader_epoch
@@ -317,7 +320,7 @@ cdef class GroupCore(ConsumerCore):
         return 0
 
     cdef int _commit_returned(self) except -1:
-        """The interval's commit: all that was returned before this entry has been processed."""
+        """Commit at the interval: records returned before this call are processed."""
         cdef CommitEvent* event = new CommitEvent(self.clock.now_ms() + self.commit_ms, False)
         event.automatic = True
         event.notify = True
@@ -344,7 +347,7 @@ cdef class GroupCore(ConsumerCore):
         for pattern in patterns:
             expressions.push_back(utf8(pattern))
         if not self.group.consumer_protocol:
-            # The network thread matches them, and has no caller to report an error to.
+            # The network thread matches the patterns later, and could not report an error to a caller.
             status = matcher.set(expressions)
             if not status.ok():
                 raise exception_for(status.code, message_of(status.detail))
@@ -357,12 +360,12 @@ cdef class GroupCore(ConsumerCore):
         self.application.add(event)
 
     def _unsubscribe_call(self):
-        """A call: callbacks, then the commit and the leave, for which the caller does not wait."""
+        """A call: run callbacks, then commit and leave without waiting for them."""
         self.check_usable()
         if not self.subscribed:
             return
         if self.in_rebalance:
-            # From a callback: what it is about goes, and no other callback runs.
+            # Called from a callback: end its subject, and run no other callback.
             yield from self._leaving(False, self.group.session_timeout_ms * 1000, False)
             return
         self.enter()
@@ -372,8 +375,10 @@ cdef class GroupCore(ConsumerCore):
             self.busy.store(0)
 
     def _leaving(self, bint closing, int64_t timeout_us, bint call_back):
-        """Ends the subscription: on_revoke (on_lost if the member was fenced), then the event that commits and leaves,
-        posted even when a callback raises. The timeout counts from the callback's end."""
+        """End the subscription: run on_revoke (on_lost if fenced), then post commit and leave.
+
+        The event is posted even if a callback raises. The timeout counts from the callback's end.
+        """
         cdef Rebalance leaving = Rebalance()
         cdef bint lost = self._drop_rebalances()
         leaving.partitions = self.held
@@ -401,7 +406,7 @@ cdef class GroupCore(ConsumerCore):
         return 0
 
     cdef bint _drop_rebalances(self) except -1:
-        """Rebalances that were not served any more. True: the member had been fenced."""
+        """Drop rebalances that were not served. True: the member was fenced."""
         cdef RebalanceEvent event
         cdef bint lost = False
         while self.background.take_rebalance(event):
@@ -411,7 +416,7 @@ cdef class GroupCore(ConsumerCore):
         return lost
 
     def _leaving_group(self, int64_t timeout_us):
-        """Part of close(): the CLOSE that follows waits for what is posted here."""
+        """Run this part of close(): the following CLOSE waits for the event posted here."""
         cdef CommitEvent* commit
         cdef LeaveGroupEvent* leave
         if not self.config.has_group:
@@ -427,7 +432,7 @@ cdef class GroupCore(ConsumerCore):
             commit.notify = True
             self._standing_of_all(commit.offsets)
             self.application.add(commit)
-        # The leave of an unsubscribe() may be under way, with more time than there is now.
+        # The leave of an unsubscribe() may be in progress, with more time than close() allows.
         leave = new LeaveGroupEvent(in_ms(self.end_deadline(timeout_us)))
         leave.closing = True
         leave.epoch = self.subscription_epoch
@@ -442,9 +447,9 @@ cdef class GroupCore(ConsumerCore):
         return self.subscribed
 
     def _commit_before_change(self):
-        """Partitions are about to leave the assignment by a call of the application's: commit what stands of them.
+        """Commit the offsets of partitions before a call removes them from the assignment.
 
-        In a rebalance that is done with its acknowledgement.
+        In a rebalance, the acknowledgement carries these offsets.
         """
         self.check_usable()
         if self.config.has_group and self.group.auto_commit and not self.in_rebalance:
@@ -464,7 +469,10 @@ cdef class GroupCore(ConsumerCore):
     # ---- offsets
 
     def _store_offsets(self, offsets):
-        """[(topic, partition, offset, leader epoch, metadata)] → how many were of assigned partitions."""
+        """Store offsets; returns how many belong to assigned partitions.
+
+        offsets: [(topic, partition, offset, leader epoch, metadata)].
+        """
         cdef PartitionState* p
         cdef int stored = 0
         self.check_usable()
@@ -484,9 +492,9 @@ cdef class GroupCore(ConsumerCore):
         return stored
 
     def _ask_commit(self, offsets, bint wait, bint notify):
-        """Commit [(topic, partition, offset, leader epoch, metadata)], or what is stored (None).
+        """Commit [(topic, partition, offset, leader epoch, metadata)], or the stored (None).
 
-        Returns the Question whose answer is offset_tuples() of the result; None if no caller waits for it.
+        Returns the Question, whose answer is offset_tuples() of the result; None if no caller waits for it.
         """
         cdef CommitEvent* event
         cdef PartitionOffset given
@@ -511,7 +519,7 @@ cdef class GroupCore(ConsumerCore):
         return asked if wait else None
 
     cdef int _note_named(self, const vector[PartitionOffset]& offsets) except -1:
-        """The application says that all before these offsets is processed."""
+        """Note that all records before these offsets are processed."""
         cdef PartitionState* p
         cdef size_t i
         for i in range(offsets.size()):
@@ -521,7 +529,7 @@ cdef class GroupCore(ConsumerCore):
                 p.named_offset = offsets[i].offset
                 p.named_leader_epoch = offsets[i].leader_epoch
                 if 0 <= p.stored_offset < p.named_offset:
-                    # Or the next automatic commit would go back to what was stored before.
+                    # Otherwise the next automatic commit would go back to the stored offset.
                     p.stored_offset = p.named_offset
                     p.stored_leader_epoch = offsets[i].leader_epoch
                     p.stored_metadata = offsets[i].metadata
@@ -530,7 +538,7 @@ cdef class GroupCore(ConsumerCore):
         return 0
 
     def _ask_committed(self, partitions, timeout):
-        """The Question about [(topic, partition)] whose answer is offset_tuples()."""
+        """Return the Question about [(topic, partition)]; its answer is offset_tuples()."""
         cdef FetchCommittedEvent* event
         cdef PartitionOffset wanted
         cdef Question asked
@@ -546,7 +554,7 @@ cdef class GroupCore(ConsumerCore):
 
 
 cdef list partition_tuples(const vector[TopicPartition]& partitions):
-    """[(topic, partition)]"""
+    """Return [(topic, partition)]."""
     cdef size_t i
     return [(text_of(partitions[i].topic), partitions[i].partition) for i in range(partitions.size())]
 

@@ -1,7 +1,7 @@
 """Owns: access to a GroupCore whose network thread does not run: rebalance events for the application, and the events
-that the application posts in answer.
+that the application posts as answers.
 
-Threads: the test's own, which plays both A and N. Never: part of the consumer, used on one whose thread runs.
+Threads: the test's thread, which plays both A and N. Never: part of the consumer, used on one whose thread runs.
 """
 from kconsumer._core.base.cpp cimport deque
 from kconsumer._core.base.status cimport Status
@@ -37,7 +37,7 @@ NAMES = {number: name for name, number in KINDS.items()}
 
 
 def push(GroupCore core not None, kind, id=0, partitions=(), epoch=0, eager=False, code=0, detail=""):
-    """What MembershipManager tells the application."""
+    """Post an event that MembershipManager would post to the application."""
     cdef RebalanceEvent event
     event.kind = KINDS[kind]
     event.id = id
@@ -50,7 +50,7 @@ def push(GroupCore core not None, kind, id=0, partitions=(), epoch=0, eager=Fals
 
 
 def lose(GroupCore core not None, id):
-    """The member was fenced: events up to this id mean nothing any more."""
+    """Fence the member: events up to this id are obsolete."""
     core.shared.lost_rebalance_id.store(id)
 
 
@@ -59,19 +59,19 @@ def identify(GroupCore core not None, member_id, epoch):
 
 
 def commit_due(GroupCore core not None):
-    """The interval of the automatic commit has passed."""
+    """End the interval of the automatic commit."""
     core.background.attention.set(ATTENTION_COMMIT)
 
 
 def committed(GroupCore core not None, topic, partition, offset):
-    """What N notes when a commit has succeeded."""
+    """Note a successful commit, as N does."""
     p = core.subscription.find(utf8(topic), partition)
     p.committed_offset.store(offset)
     p.release()
 
 
 def posted(GroupCore core not None, complete=True):
-    """The events posted by the application since the last call, as tuples; completable events end well."""
+    """Return the events posted since the last call, as tuples; completable ones succeed."""
     cdef deque[ApplicationEvent*] events
     cdef ApplicationEvent* event
     core.application.drain(events)
@@ -113,5 +113,8 @@ cdef object describe(ApplicationEvent* event):
 
 
 def mark_end(GroupCore core not None, RequestManager marker not None):
-    """`marker` goes when the consumer's own structs have gone; the network thread keeps the manager it has."""
+    """Attach `marker`, which is dropped after the consumer's own structs.
+
+    The network thread keeps its manager.
+    """
     core.protocol = marker

@@ -1,6 +1,6 @@
-"""Owns: faces on the membership of a GroupCore whose loop is stepped by hand.
+"""Owns: access to the membership of a GroupCore whose loop is stepped by hand.
 
-Threads: the test's own, which plays both A and N. Never: part of the consumer, used on one whose thread runs.
+Threads: the test's thread, which plays both A and N. Never: part of the consumer, used on one whose thread runs.
 """
 from kconsumer._core.base.cpp cimport deque
 from kconsumer._core.base.log cimport LogLine
@@ -15,25 +15,25 @@ STATES = [member_state_name(<MemberState>s).decode() for s in range(MEMBER_STATE
 
 
 def state(GroupCore core not None):
-    """The member's state; what other threads read must be the same."""
+    """Return the member's state; other threads must read the same."""
     assert core.shared.state.load() == <int>core.membership.state
     return STATES[<int>core.membership.state]
 
 
 def may(str origin, str to):
-    """Whether the table allows the move."""
+    """Return whether the table allows the move."""
     return bool(member_may(<MemberState><int>STATES.index(origin), <MemberState><int>STATES.index(to)))
 
 
 def place(GroupCore core not None, str name):
-    """Puts the member into a state, whatever the table says."""
+    """Put the member into a state, without a check of the table."""
     cdef int number = STATES.index(name)
     core.membership.state = <MemberState>number
     core.shared.state.store(number)
 
 
 def move(GroupCore core not None, str name):
-    """A move as managers make it."""
+    """Move the member as managers do."""
     cdef int number = STATES.index(name)
     core.membership.move(<MemberState>number)
 
@@ -43,22 +43,22 @@ def owned(GroupCore core not None):
 
 
 def revoking(GroupCore core not None):
-    """Partitions that are no longer fetched because they are to go."""
+    """Return partitions that are no longer fetched because they will be revoked."""
     return sorted((text_of(p.topic), p.partition) for p in core.positions.tracked if p.revoking)
 
 
 def interest(GroupCore core not None):
-    """Topics that metadata is asked for."""
+    """Return the topics whose metadata is requested."""
     return sorted(text_of(item.first) for item in core.positions.interest)
 
 
 def in_poll(GroupCore core not None, bint value):
-    """The application waits in a call (or no longer)."""
+    """Set whether the application waits in a call."""
     core.liveness.in_poll.store(value)
 
 
 def log_lines(GroupCore core not None):
-    """(level, text) of what was logged since the last call."""
+    """Return (level, text) of the lines logged since the last call."""
     cdef deque[LogLine] lines
     cdef size_t i
     core.background.log.drain(lines)
@@ -66,7 +66,7 @@ def log_lines(GroupCore core not None):
 
 
 def matching(patterns, topics):
-    """Which topics the patterns match; ValueError where one cannot be read."""
+    """Return the topics that the patterns match; ValueError for an invalid pattern."""
     cdef TopicPatterns matcher
     cdef vector[string] given
     for pattern in patterns:

@@ -1,4 +1,4 @@
-"""Types of Message; see message.pyx. K and V: of what key() and value() return."""
+"""Types of Message; see message.pyx. K and V: the types of key() and value()."""
 
 from typing import Any, Generic
 

@@ -1,11 +1,11 @@
 # cython: binding=False, embedsignature.format=clinic
-"""Owns: Message, one record (or one consumer error) as confluent_kafka hands it out.
+"""Owns: Message, one record (or one consumer error) in confluent_kafka's form.
 
-thread: A. Never: keeps fetched memory for a small record: key, headers and a value of up to COPIED_VALUE_BYTES are
-copied, so that a cache of old messages does not hold the fetcher's blocks; a larger value pins its arena until value()
+thread: A. Never: keeps fetched memory for a small record. Key, headers and a value of up to COPIED_VALUE_BYTES are
+copied, so that a cache of old messages does not hold the fetcher's blocks. A larger value pins its arena until value()
 is called, unless FetchHandler has it copied.
 
-The bytes object of a small value is made at once: nearly every application asks for it. To make it later, the value
+The bytes object of a small value is made immediately: nearly every application asks for it. To make it later, the value
 would have to be copied twice.
 """
 cimport cython
@@ -23,7 +23,7 @@ cdef enum:
     LAZY_HEADERS = 4
     FETCHED = 8          # not made by Message(): inline_key holds a key, or nothing
     PREFETCHED_ROWS = 8
-    # Longer headers have a separate object. A message that is kept holds the shelf of its neighbours' headers.
+    # Longer headers get a separate object. A kept message also keeps the shelf with its neighbours' headers.
     SHELVED_HEADERS_BYTES = 500
 
 # thread: A (under the GIL); the bytes after shelved_bytes are free.
@@ -31,14 +31,14 @@ cdef HeadersShelf shelf = None
 cdef int32_t shelved_bytes = 0
 
 
-cdef struct MadeByHand:  # what only Message() can set
+cdef struct MadeByHand:  # fields that only Message() can set
     double latency
     int16_t delivery_count
 
 
-# A Message holds no cycle unless set_value() and its like are given one; no_gc keeps poll() off the collector.
+# A Message contains no cycle unless set_value() and similar methods create one; no_gc keeps poll() off the collector.
 # binding=False: CPython calls a plain method descriptor faster than a function object of Cython's.
-# What Message.__new__() leaves is all zeros, and must be a Message too: so a bit that is set asks for work.
+# Message.__new__() sets all fields to zero, and the result must be a valid Message: so a set bit requests work.
 @cython.no_gc
 @cython.freelist(4096)
 cdef class Message:
@@ -84,20 +84,20 @@ latency=-1.0, leader_epoch=-1, delivery_count=-1)
         """The record's value.
 
         Returns:
-            bytes, or None where the record has none; what ``set_value`` gave; for an error its text as bytes.
+            bytes, or None if the record has none; the object set by ``set_value``; for an error its text as bytes.
         """
         if self.lazy & LAZY_VALUE:
             make_value(self)
         return self._value
 
     def key(self):
-        """The record's key: bytes, or None where it has none."""
+        """The record's key: bytes, or None if it has none."""
         if self.lazy & LAZY_KEY:
             make_key(self)
         return self._key
 
     def headers(self):
-        """The record's headers: list of (str, bytes or None) in the record's order, or None where it has none."""
+        """The record's headers: list of (str, bytes or None) in their order, or None."""
         if self.lazy & LAZY_HEADERS:
             make_headers(self)
         return self._headers
@@ -111,28 +111,31 @@ latency=-1.0, leader_epoch=-1, delivery_count=-1)
         return self.key()
 
     def delivery_count(self):
-        """How often a share consumer was given the record: int; None in any other consumer."""
+        """The number of deliveries to a share consumer: int; None in any other consumer."""
         cdef MadeByHand made = made_by_hand(self)
         return None if made.delivery_count <= 0 else made.delivery_count
 
     def topic(self):
-        """The topic's name: str, or None for an error that belongs to none."""
+        """The topic's name: str, or None for an error without a topic."""
         return self._topic
 
     def partition(self):
-        """The partition: int, or None for an error that belongs to none."""
+        """The partition: int, or None for an error without a partition."""
         return None if self._partition < 0 else self._partition
 
     def offset(self):
-        """The record's offset: int; for an error where it happened, or None."""
+        """The record's offset: int; for an error the offset of the error, or None."""
         return None if self._offset < 0 else self._offset
 
     def leader_epoch(self):
-        """The leader epoch the record's batch was written under (KIP-320): int, or None where it is unknown."""
+        """The leader epoch of the record's batch (KIP-320): int, or None if unknown."""
         return None if self._leader_epoch < 0 else self._leader_epoch
 
     def timestamp(self):
-        """(type, milliseconds since the epoch); type is TIMESTAMP_NOT_AVAILABLE, _CREATE_TIME or _LOG_APPEND_TIME."""
+        """The timestamp: (type, milliseconds since the epoch).
+
+        type is TIMESTAMP_NOT_AVAILABLE, TIMESTAMP_CREATE_TIME or TIMESTAMP_LOG_APPEND_TIME.
+        """
         return (self._timestamp_type, self._timestamp)
 
     def error(self):
@@ -140,7 +143,10 @@ latency=-1.0, leader_epoch=-1, delivery_count=-1)
         return self._error
 
     def latency(self):
-        """Seconds from produce() to the broker's answer: float, or None: a message that was consumed has none."""
+        """Seconds from produce() to the broker's answer: float.
+
+        None for a consumed message.
+        """
         cdef MadeByHand made = made_by_hand(self)
         return None if made.latency < 0 else made.latency
 
@@ -168,7 +174,7 @@ latency=-1.0, leader_epoch=-1, delivery_count=-1)
         self._error = error
 
     def __len__(self):
-        """Length of the value in bytes; 0 where there is none."""
+        """Return the length of the value in bytes; 0 without a value."""
         cdef object value = self._value
         if isinstance(value, PinnedValue):
             return (<PinnedValue>value).columns.values[(<PinnedValue>value).row].length
@@ -269,11 +275,14 @@ cdef PinnedValue pin_value(Columns* columns, int32_t row):
 @cython.freelist(64)
 @cython.final
 cdef class HeadersShelf:
-    """A separate object for each record's headers would cost more than a copy of them."""
+    """The headers of many records. A separate object per record costs more than a copy."""
 
 
 cdef int keep_headers(Message message, Columns* columns, HeadersRef* headers) except -1:
-    """Copy them as they are; without a GIL into a separate object, since threads would share the shelf."""
+    """Copy the headers in wire format.
+
+    Without a GIL they get a separate object, because threads would share the shelf.
+    """
     global shelf, shelved_bytes
     cdef const uint8_t* data = columns.buffers[headers.buffer_index].data + headers.offset
     if GIL_DISABLED or headers.length > SHELVED_HEADERS_BYTES:
@@ -290,7 +299,7 @@ cdef int keep_headers(Message message, Columns* columns, HeadersRef* headers) ex
     return 0
 
 
-# The three below may be called by several threads at once where there is no GIL.
+# Without a GIL, several threads may call the three functions below at the same time.
 
 cdef int make_value(Message message) except -1:
     cdef PinnedValue pinned
@@ -331,7 +340,7 @@ cdef int make_headers(Message message) except -1:
 
 
 cdef object error_message(object error, object topic, int32_t partition, int64_t offset):
-    """The Message that hands a consumer error to poll() and consume()."""
+    """Make the Message with which poll() and consume() return a consumer error."""
     return Message(topic=topic, value=error.str().encode(), error=error, partition=partition, offset=offset,
                    timestamp=(0, -1))
 
@@ -347,7 +356,10 @@ cdef list headers_of(Message message):
 
 
 cdef list parse_headers(const uint8_t* p, const uint8_t* end):
-    """Headers of a v2 record; the decoder has checked their lengths, and every read stays within them again."""
+    """Parse the headers of a v2 record.
+
+    The decoder has checked their lengths; every read checks them again.
+    """
     cdef int64_t n
     cdef list found = []
     cdef str name
@@ -366,7 +378,7 @@ cdef list parse_headers(const uint8_t* p, const uint8_t* end):
 
 
 cdef int64_t read_varint(const uint8_t** p, const uint8_t* end) noexcept:
-    """A zigzag varint; stops at the end."""
+    """Read a zigzag varint; stops at the end."""
     cdef unsigned long long value = 0
     cdef int shift = 0
     cdef uint8_t byte = 0x80

@@ -1,6 +1,6 @@
-"""Owns: the numbers of Consumer.metrics() and Consumer.lag(), read from the parts that keep them.
+"""Owns: the values of Consumer.metrics() and Consumer.lag(), read from the objects that hold them.
 
-thread: A, any; nothing is asked of the network thread. Never: writes anything, uses a name that is not in
+thread: A, any; the network thread is not asked. Never: writes anything, uses a name that is not in
 kconsumer/telemetry/metrics.py.
 """
 from kconsumer._core.base.cpp cimport int32_t, int64_t, string, vector
@@ -11,13 +11,13 @@ from kconsumer._core.state.group cimport Timing
 from kconsumer._core.state.partition_state cimport PartitionState
 
 cdef enum:
-    # A broker answers a Fetch within fetch.wait.max.ms, and when a watermark moves. If this much more time passes, the
+    # A broker answers a Fetch within fetch.wait.max.ms, or when a watermark changes. If this much more time passes, the
     # end offset is out of date.
     JUST_MS = 1000
 
 
 def core_metrics(ConsumerCore core not None):
-    """The metrics of any consumer, by name."""
+    """Return the metrics of any consumer, by name."""
     cdef int64_t now_us = core.clock.now_us()
     return {
         "fetch_buffer_bytes": core.pool.live_bytes(),
@@ -38,7 +38,7 @@ def core_metrics(ConsumerCore core not None):
 
 
 cdef dict stopped_partitions(ConsumerCore core):
-    """{(topic, partition): why it stands still until a seek}"""
+    """Return {(topic, partition): reason of the stop until a seek}."""
     cdef vector[PartitionState*] assigned
     cdef PartitionState* p
     cdef string reason
@@ -55,7 +55,7 @@ cdef dict stopped_partitions(ConsumerCore core):
 
 
 def group_metrics(GroupCore core not None):
-    """The metrics of a member of a group, by name."""
+    """Return the metrics of a member of a group, by name."""
     cdef int64_t rebalanced = core.shared.rebalanced_ms.load()
     return {
         **timing("rebalance", &core.shared.rebalances),
@@ -75,10 +75,13 @@ cdef dict timing(str what, Timing* found):
 
 
 def ends(ConsumerCore core not None, partitions=None):
-    """[(topic, partition)] (None: the assignment) → [(topic, partition, at, end, just)] of the assigned ones.
+    """Return the end offsets: [(topic, partition, at, end, just)] of assigned partitions.
 
-    `at` is the position, or where fetching begins; `end` the high watermark or, under read_committed, the last stable
-    offset, from the latest Fetch; each negative if it is not known. `just`: whether `end` is up to date.
+    Args:
+        partitions: [(topic, partition)]; None: the assignment.
+
+    `at` is the position, or the first offset to fetch. `end` is the high watermark or, under read_committed, the last
+    stable offset, from the latest Fetch. Both are negative if unknown. `just`: whether `end` is up to date.
     """
     cdef vector[PartitionState*] found
     cdef PartitionState* p

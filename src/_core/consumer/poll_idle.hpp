@@ -1,9 +1,9 @@
-// Owns: PollIdle, which share of its time the application spends waiting for records (poll-idle-ratio of KIP-517).
-// Threads: begin, end A (the exclusive call, which sleeps anyway); ratio, waits, total any; shared: the mutex.
-// Never: touched while records are at hand, sampled by a timer.
+// Owns: PollIdle, the share of time that the application waits for records (poll-idle-ratio of KIP-517).
+// Threads: begin, end A (the exclusive call, before and after its sleep); ratio, waits, total any; shared: the mutex.
+// Never: used while records are available, sampled by a timer.
 //
-// Between two calls nothing changes but time, so that how long had been waited at any moment since the last call is
-// known exactly: the marks that the ratio looks back to are set afterwards.
+// Between two calls only time passes. So the time waited up to any moment since the last call is known exactly: the
+// marks for the ratio are set afterwards.
 #pragma once
 #include <cstdint>
 #include <mutex>
@@ -12,7 +12,7 @@ namespace kc {
 
 class PollIdle {
  public:
-  static constexpr int64_t kWindowUs = 30'000'000;  // as metrics.sample.window.ms; the ratio is of one or two windows
+  static constexpr int64_t kWindowUs = 30'000'000;  // as metrics.sample.window.ms; the ratio covers one or two windows
 
   void start(int64_t now_us) {
     std::lock_guard<std::mutex> hold(mutex_);
@@ -30,7 +30,7 @@ class PollIdle {
     idle_us_ = idle_at(now_us);
     since_us_ = -1;
   }
-  // Of the time since the start, or of the last 30 to 60 seconds.
+  // For the time since the start, or the last 30 to 60 seconds.
   double ratio(int64_t now_us) {
     std::lock_guard<std::mutex> hold(mutex_);
     roll(now_us);
@@ -51,9 +51,9 @@ class PollIdle {
     int64_t at_us = 0, idle_us = 0;
   };
   std::mutex mutex_;
-  Mark older_, newer_;     // shared: mutex_; what had been waited by then
-  int64_t idle_us_ = 0;    // shared: mutex_; waits that have ended
-  int64_t since_us_ = -1;  // shared: mutex_; when the running wait began, -1: none
+  Mark older_, newer_;     // shared: mutex_; time waited until then
+  int64_t idle_us_ = 0;    // shared: mutex_; of ended waits
+  int64_t since_us_ = -1;  // shared: mutex_; start of the current wait, -1: none
   int64_t waits_ = 0;      // shared: mutex_
 
   // For a moment since the last begin() or end().

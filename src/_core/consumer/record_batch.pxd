@@ -1,4 +1,4 @@
-# RecordBatch: rows of one arena as Python and Arrow see them. thread: any (immutable).
+# RecordBatch: rows of one arena for Python and Arrow. thread: any (immutable).
 from kconsumer._core.base.cpp cimport int32_t, int64_t, vector
 from kconsumer._core.consumer.message cimport Message
 from kconsumer._core.records.arrow_export cimport ArrowSource
@@ -20,6 +20,6 @@ cdef class RecordBatch:
     cdef RecordBatch slice(self, int32_t start, int32_t end)
 
 
-# An optional package, or ImportError with what to install for a method.
+# Return an optional package; ImportError states how to install it for a method.
 cdef object needed(str name, str method, str remedy)
 cdef RecordBatch make_batch(Columns* columns, int32_t start, int32_t end)

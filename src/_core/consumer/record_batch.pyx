@@ -1,7 +1,7 @@
 """Owns: RecordBatch, consecutive rows of one arena, as a sequence of Messages and as Arrow (PyCapsule interface).
 
 Threads: any; a batch is immutable, and pins its arena and the fetched blocks until it and all Arrow data made from it
-are gone. Never: copies keys or values unless the taker's schema asks for a layout that needs it.
+are freed. Never: copies keys or values unless the requested schema needs another layout.
 """
 cimport cython
 
@@ -20,7 +20,7 @@ from importlib import import_module
 from kconsumer.errors import exception_for
 
 cdef enum:
-    MADE_AT_ONCE = 64  # messages that iteration makes ahead
+    MADE_AT_ONCE = 64  # messages that iteration creates ahead
 
 
 cdef int check(Status status) except -1:
@@ -30,7 +30,7 @@ cdef int check(Status status) except -1:
 
 
 cdef object needed(str name, str method, str remedy):
-    """An optional package, imported when a method (such as RecordBatch.schema) needs it."""
+    """Import an optional package when a method (such as RecordBatch.schema) needs it."""
     try:
         return import_module(name)
     except ImportError as error:
@@ -52,7 +52,7 @@ cdef class RecordBatch:
     (binary_view, nullable), and with :meth:`with_headers` headers (list<struct<key, value>>). A requested schema may
     pick columns, and ask for ``binary`` or ``large_binary`` (key, value), ``utf8`` (topic), ``timestamp[us, UTC]``.
 
-    The batch keeps the fetched memory it looks into alive; it counts against ``fetch.buffer.memory``.
+    The batch keeps its fetched memory alive; it counts against ``fetch.buffer.memory``.
     """
 
     def __cinit__(self):
@@ -64,7 +64,7 @@ cdef class RecordBatch:
         self.columns.release()
 
     cdef void look_into(self, Columns* columns) noexcept:
-        """Look into the columns, with a new reference to them."""
+        """Refer to the columns, with a new reference to them."""
         columns.retain()
         self.columns.release()
         self.columns = columns
@@ -99,7 +99,7 @@ cdef class RecordBatch:
             row = end
 
     def _by_partition(self):
-        """dict of (topic, partition) → list of Message, in order."""
+        """Return a dict of (topic, partition) → list of Message, in order."""
         cdef int32_t row = self.start
         cdef int32_t end
         found = {}
@@ -111,7 +111,7 @@ cdef class RecordBatch:
         return found
 
     cdef list messages(self, int32_t row, int32_t end):
-        """Of rows of one run, at least one."""
+        """Return the messages of rows of one run, at least one."""
         cdef size_t run = self.run_of(row)
         cdef string* topic = &self.source.topics[self.source.run_topics[run]]
         cdef object name = topic.data()[:topic.size()].decode("utf-8", "surrogateescape")
@@ -132,7 +132,7 @@ cdef class RecordBatch:
         return part
 
     cdef size_t run_of(self, int32_t row) noexcept nogil:
-        """Index of the run that holds the row: runs are in order of rows."""
+        """Return the index of the run that holds the row; runs are in row order."""
         cdef size_t low = 0
         cdef size_t high = self.columns.runs.size() - 1
         cdef size_t middle
@@ -149,7 +149,7 @@ cdef class RecordBatch:
 
     @property
     def nbytes(self):
-        """Bytes of keys and values: int."""
+        """The bytes of keys and values: int."""
         cdef int64_t total = 0
         cdef int32_t row
         with nogil:
@@ -159,7 +159,7 @@ cdef class RecordBatch:
 
     @property
     def next_offsets(self):
-        """dict of (topic, partition) → offset after the last row of that partition."""
+        """Return a dict of (topic, partition) → offset after the last row of that partition."""
         found = {}
         cdef size_t run
         cdef string* topic
@@ -173,7 +173,7 @@ cdef class RecordBatch:
         return found
 
     def with_headers(self):
-        """The same rows, whose Arrow form has the column headers."""
+        """Return the same rows, whose Arrow form has the column headers."""
         cdef RecordBatch part = self.slice(self.start, self.end)
         part.source.with_headers = True
         part._headers = True
@@ -194,12 +194,12 @@ cdef class RecordBatch:
         """Return the batch as a pyarrow.Table; keys and values are not copied unless `schema` asks for it.
 
         Args:
-            schema: pyarrow.Schema: columns to make, by name, in this order, each as its own type asks. Default:
+            schema: pyarrow.Schema: columns to make, by name, in this order, each with the requested type. Default:
                 :attr:`schema`. ``binary`` or ``large_binary`` copies keys and values out of the fetched memory.
 
         Raises:
             ImportError: pyarrow is not installed.
-            KafkaException: `schema` names a column or a type that a batch cannot be exported as.
+            KafkaException: `schema` names a column or a type that a batch cannot export.
         """
         return needed("pyarrow", "RecordBatch.to_arrow()", "'kconsumer[arrow]'").table(self, schema=schema)
 
@@ -234,28 +234,28 @@ cdef class RecordBatch:
         Args:
             value: decoder of values (kconsumer.decoding): they become the column value.
             key: decoder of keys: they become the column key.
-            on_error: "null": what cannot be decoded is null, and in ``errors`` (or ``key_errors``) of the result;
-                "raise": it is an error.
-            flatten: put the fields of the value (of the key, where it is alone) in place of the struct.
+            on_error: "null": undecodable keys and values are null, and in ``errors`` (or ``key_errors``) of the result;
+                "raise": they are an error.
+            flatten: replace the struct by the fields of the value (or of the key, if only the key is decoded).
             columns: names of the value's fields to decode, in this order; default: all.
-            metadata: names of the records' own columns to put before, such as ``("topic", "partition", "offset")``.
+            metadata: names of the records' own columns to put first, such as ``("topic", "partition", "offset")``.
 
         Returns:
             DecodedBatch, Arrow data through the PyCapsule interface: ``pyarrow.table(decoded)``,
             ``polars.DataFrame(decoded)``, ``duckdb.sql("from decoded")``. It holds the memory of its own columns; with
-            key, value or headers in `metadata`, the batch's too.
+                key, value or headers in `metadata`, also the memory of the batch.
 
         Raises:
             SerializationError: a key or value cannot be decoded, and `on_error` is "raise".
             TypeError: there is no decoder.
-            ValueError: there is no such column, or two columns have one name.
+            ValueError: there is no such column, or two columns have the same name.
         """
         from kconsumer._core.consumer.decoded_batch import decode_batch
 
         return decode_batch(self, value, key, on_error, flatten, columns, metadata)
 
     def value_source(self, bint keys):
-        """Keys or values of the batch as decoders read them; for this package only."""
+        """Return keys or values of the batch in the form for decoders; for internal use."""
         cdef ValueSource source = ValueSource.__new__(ValueSource)
         cdef Columns* c = self.columns
         cdef size_t i
@@ -286,13 +286,13 @@ cdef class RecordBatch:
         return capsule
 
     def __arrow_c_array__(self, requested_schema=None):
-        """Arrow's PyCapsule interface: (schema, array) capsules.
+        """Implement Arrow's PyCapsule interface: (schema, array) capsules.
 
         Args:
-            requested_schema: capsule of an ArrowSchema: columns by name, each as its own type asks.
+            requested_schema: capsule of an ArrowSchema: columns by name, each with the requested type.
 
         Raises:
-            KafkaException: the schema names a column or a type that a batch cannot be exported as.
+            KafkaException: the schema names a column or a type that a batch cannot export.
         """
         cdef ArrowSchema* schema = NULL
         cdef ArrowArray* array = NULL
@@ -307,13 +307,15 @@ cdef class RecordBatch:
         return capsules
 
     def __arrow_c_stream__(self, requested_schema=None):
-        """Arrow's PyCapsule interface: capsule of a stream of one array. Each call makes a new stream.
+        """Implement Arrow's PyCapsule interface: a capsule of a stream of one array.
+
+        Each call makes a new stream.
 
         Args:
             requested_schema: as for :meth:`__arrow_c_array__`.
 
         Raises:
-            KafkaException: the schema names a column or a type that a batch cannot be exported as.
+            KafkaException: the schema names a column or a type that a batch cannot export.
         """
         cdef ArrowArrayStream* stream = NULL
         capsule = stream_capsule(&stream)
@@ -329,7 +331,10 @@ cdef class RecordBatch:
 
 
 cdef RecordBatch make_batch(Columns* columns, int32_t start, int32_t end):
-    """Rows [start, end), all of whose runs' partitions are held by the caller; NULL: none."""
+    """Make a batch of rows [start, end); the caller holds the partitions of their runs.
+
+    Returns NULL if there are no rows.
+    """
     cdef RecordBatch batch = RecordBatch.__new__(RecordBatch)
     cdef PartitionState* p
     cdef size_t i
@@ -343,7 +348,7 @@ cdef RecordBatch make_batch(Columns* columns, int32_t start, int32_t end):
     batch.source.row_end = end
     for i in range(columns.runs.size()):
         if columns.runs[i].row_end <= start or columns.runs[i].row_start >= end:
-            # Not in the batch, and its partition may be gone.
+            # Not in the batch, and its partition may no longer exist.
             batch.source.run_topics.push_back(0)
             batch.source.run_partitions.push_back(0)
             continue

@@ -1,4 +1,4 @@
-# What a consumer authenticates with, on its way into the core. thread: A.
+# Copies the SASL settings into the core. thread: A.
 from kconsumer._core.network.sasl_session cimport SaslCredentials
 from kconsumer._core.network.security cimport SecurityConfig
 

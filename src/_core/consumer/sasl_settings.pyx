@@ -1,4 +1,4 @@
-"""Owns: the way of the SASL settings from kconsumer.config.Settings, which has checked them, to the core.
+"""Owns: copying the SASL settings from kconsumer.config.Settings, which has checked them, into the core.
 
 thread: A, before N starts (put_password: any). Never: knows a default, keeps a secret.
 """
@@ -25,7 +25,7 @@ cdef int configure_sasl(SecurityConfig& config, settings) except -1:
     made.kerberos.service = utf8(settings.sasl_kerberos_service_name)
     made.kerberos.principal = utf8(settings.sasl_kerberos_principal or "")
     made.kerberos.keytab = utf8(settings.sasl_kerberos_keytab or "")
-    # One for all connections of this consumer: the library renews its tickets by the keytab.
+    # One cache for all connections of this consumer: the library renews its tickets with the keytab.
     made.kerberos.cache = utf8(f"MEMORY:kconsumer-{os.urandom(8).hex()}")
     if settings.sasl_password is not None:
         put_password(made, settings.sasl_username, settings.sasl_password)

@@ -1,4 +1,4 @@
-# From kconsumer.config.Settings to the structs of the core. thread: A.
+# Copies kconsumer.config.Settings to the structs of the core. thread: A.
 from kconsumer._core.base.log cimport LogQueue
 from kconsumer._core.state.request_state cimport BackoffConfig
 from kconsumer._core.network.request cimport NetworkConfig
@@ -6,7 +6,7 @@ from kconsumer._core.state.fetch_config cimport FetchConfig
 from kconsumer._core.state.group cimport GroupConfig
 
 cdef int configure_fetch(FetchConfig* config, settings) except -1
-# The part that may change while the fetcher runs.
+# Copies the settings that may change while the fetcher runs.
 cdef int configure_running_fetch(FetchConfig* config, settings) except -1
 cdef int configure_backoff(BackoffConfig* config, settings) except -1
 cdef int configure_group(GroupConfig* config, settings) except -1

@@ -1,4 +1,4 @@
-"""Owns: the way from kconsumer.config.Settings, which has checked every value, to the structs of the core.
+"""Owns: copying kconsumer.config.Settings, which has checked every value, to the structs of the core.
 
 thread: A, before N starts (configure_running_fetch: also later, the fields are atomics). Never: knows a default.
 """

@@ -1,13 +1,13 @@
 """Owns: write_statistics, the JSON of stats_cb under librdkafka's field names (STATISTICS.md).
 
-thread: N. Never: asks anything of a broker.
+thread: N. Never: asks a broker.
 
-Fields that count a producer's work are 0 here, as in librdkafka's consumer. Windows (`rtt`, `throttle`,
-`outbuf_latency`) hold the values since the last document. Left out, because nothing here corresponds to it:
-  zbuf_grow      decompression grows its block by design, so that growth means nothing
+Fields about a producer's work are 0 here, as in librdkafka's consumer. Windows (`rtt`, `throttle`, `outbuf_latency`)
+contain the values since the last document. Some fields are left out, because nothing here corresponds to them:
+  zbuf_grow      decompression grows its block by design, so growth means nothing
   fetchq_size    a block holds the records of several partitions: fetch_buffer_bytes is the size of all of them
-  committed_leader_epoch   the broker stores it, and the consumer does not need it afterwards
-  rx_ver_drops   data that a seek makes stale is mostly dropped before it is decoded, so its records are not counted
+  committed_leader_epoch   the broker stores it, and the consumer does not need it later
+  rx_ver_drops   data that a seek makes stale is mostly dropped before decoding, so its records are not counted
 """
 from cython.operator cimport dereference, preincrement
 
@@ -34,7 +34,7 @@ cdef extern from *:
     #include <time.h>
     #include <map>
     static inline int64_t kc_wall_seconds() { return (int64_t)time(nullptr); }
-    // JSON string: what JSON cannot hold as it is becomes \\u escapes.
+    // JSON string: characters that JSON does not allow become \\u escapes.
     static inline void kc_json_string(std::string& out, const std::string& text) {
       out += '"';
       char escaped[8];
@@ -120,7 +120,7 @@ cdef void write_broker(string& out, NodeStats& node, FetchSession* session, int3
     number(out, b"tx", node.tx)
     number(out, b"txbytes", node.tx_bytes)
     number(out, b"txerrs", node.tx_errors)
-    # A request that failed is not sent again: its manager makes a new one from its state at that time.
+    # A failed request is not sent again: its manager makes a new one from its state at that time.
     number(out, b"txretries", 0)
     number(out, b"txidle", now_us - node.last_tx_us if node.last_tx_us >= 0 else -1)
     number(out, b"req_timeouts", node.req_timeouts)
@@ -153,7 +153,7 @@ cdef void write_requests(string& out, map[int16_t, int64_t]& requests) noexcept 
 
 
 cdef void write_toppars(string& out, FetchSession* session) noexcept nogil:
-    """The partitions that are fetched from this broker."""
+    """Write the partitions that are fetched from this broker."""
     cdef unordered_map[string, SessionTopic].iterator it
     cdef unordered_map[int32_t, SessionPartition].iterator jt
     cdef string name
@@ -190,7 +190,7 @@ cdef const char* fetch_state(PartitionState* p) noexcept nogil:
 
 
 cdef int64_t query_offset(PartitionState* p) noexcept nogil:
-    """The last logical offset, or the time, that was asked for."""
+    """Return the latest requested logical offset or time."""
     if p.reset_tail > 0:
         return OFFSET_TAIL_BASE - p.reset_tail
     return p.reset_timestamp if p.reset_timestamp != 0 else <int64_t>OFFSET_INVALID
@@ -229,7 +229,7 @@ cdef void write_partition(string& out, FetchPositions positions, PartitionState*
     number(out, b"stored_offset", stored)
     number(out, b"stored_leader_epoch", stored_epoch)
     number(out, b"committed_offset", committed)
-    # librdkafka has it under both spellings.
+    # librdkafka has the field with both spellings.
     number(out, b"commited_offset", committed)
     number(out, b"eof_offset", p.eof_reported_at if p.eof_reported_at >= 0 else <int64_t>OFFSET_INVALID)
     number(out, b"lo_offset", p.low_watermark.load())
@@ -265,7 +265,7 @@ cdef void open_topic(string& out, FetchPositions positions, const string& name, 
 
 
 cdef void write_topics(string& out, FetchPositions positions, int64_t now_ms) noexcept nogil:
-    """Partitions grouped by topic, both in order."""
+    """Write partitions grouped by topic, both in order."""
     cdef vector[PartitionState*] sorted_partitions = positions.tracked
     cdef PartitionState* p
     cdef string topic
@@ -297,7 +297,7 @@ cdef extern from *:
     void sort_partitions "kc_sort_partitions"(vector[PartitionState*]&) nogil
 
 
-# ---- the whole
+# ---- the whole document
 
 
 cdef string write_statistics(FetchSender sender, BackgroundEventQueue* background, const string& client_id,

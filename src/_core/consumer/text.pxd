@@ -1,4 +1,4 @@
-# Between C++ strings and Python's: UTF-8; bytes that are not UTF-8 survive as surrogates. thread: A.
+# Converts C++ strings and Python strings: UTF-8; bytes that are not UTF-8 become surrogates. thread: A.
 from kconsumer._core.base.cpp cimport string
 from kconsumer._core.base.printable cimport printable
 
@@ -13,6 +13,6 @@ cdef inline str text_of(const string& raw):
 
 
 cdef inline str message_of(const string& detail):
-    """The text of an error or a log line: it may hold a broker's words, so control characters in it are escaped."""
+    """Return an error or log text with escaped control characters; a broker may have sent it."""
     cdef string text = printable(detail)
     return text.data()[:text.size()].decode()

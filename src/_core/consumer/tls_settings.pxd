@@ -1,4 +1,4 @@
-# What a consumer's connections are secured with, on its way into the core. thread: A.
+# Copies the TLS settings into the core. thread: A.
 from kconsumer._core.network.security cimport SecurityConfig
 
 

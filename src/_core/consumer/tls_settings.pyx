@@ -1,4 +1,4 @@
-"""Owns: the way of the TLS settings from kconsumer.config.Settings, which has checked them, to the core.
+"""Owns: copying the TLS settings from kconsumer.config.Settings, which has checked them, into the core.
 
 thread: A, before N starts. Never: knows a default, keeps a secret, loads OpenSSL for a consumer without TLS.
 """

@@ -31,8 +31,7 @@ struct TopicInput {
   std::string topic;
   int32_t partition_count = 0;
   // For each partition, the racks of its replicas, including offline ones and without replicas that have no rack. May
-  // be
-  // shorter than the number of partitions, or empty: the racks of the other partitions are unknown.
+  // be shorter than the number of partitions, or empty: the racks of the other partitions are unknown.
   std::vector<std::vector<std::string>> replica_racks;
 };
 

@@ -19,8 +19,7 @@ constexpr int32_t NOBODY = -1;
 constexpr int32_t NO_TOPIC = -1;
 
 // The order of Java's strings, which is the order of UTF-16: text whose UTF-8 starts with 0xEE or 0xEF (U+E000 to
-// U+FFFF)
-// comes after text that starts with 0xF0 to 0xF4, which needs a surrogate pair.
+// U+FFFF) comes after text that starts with 0xF0 to 0xF4, which needs a surrogate pair.
 inline bool java_less(const std::string& a, const std::string& b) {
   auto differ = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
   if (differ.second == b.end()) return false;

@@ -1,6 +1,5 @@
 // Owns: the range assignor: it cuts the partitions of every topic into consecutive ranges, one per subscriber. With
-// racks
-// (KIP-881), members first get partitions that they read from their own rack, within the sizes of the ranges.
+// racks (KIP-881), members first get partitions that they read from their own rack, within the sizes of the ranges.
 // Threads: any (a pure function); in a consumer N. Never: uses the members' earlier partitions.
 //
 // Topics with the same subscribers and the same number of partitions stay co-partitioned: a member gets the same

@@ -1,6 +1,5 @@
 // Owns: the roundrobin assignor: it gives all partitions in order to the members in turn. A member is skipped for
-// topics
-// that it has not subscribed.
+// topics that it has not subscribed.
 // Threads: any (a pure function); in a consumer N. Never: uses racks or the members' earlier partitions.
 #pragma once
 #include <algorithm>

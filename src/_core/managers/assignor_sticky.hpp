@@ -53,12 +53,9 @@ class StickyAssignor {
   }
 
   // Moves towards nearer racks are made only if they lead to a better assignment. A cooperative group reaches the
-  // result
-  // only after the next rebalances. Those begin with partitions without an owner, and make no such moves: balancing
-  // could
-  // put a partition into another rack, the next rebalance would take it away again, and this would never end. (Groups
-  // of
-  // the Java client can enter such a loop.)
+  // result only after the next rebalances. Those begin with partitions without an owner, and make no such moves:
+  // balancing could put a partition into another rack, the next rebalance would take it away again, and this would
+  // never end. (Groups of the Java client can enter such a loop.)
   void prefer_nearer() {
     AssignorResult nearer(in_);
     choose(claims_, true, nearer);

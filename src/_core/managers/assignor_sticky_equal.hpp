@@ -70,8 +70,7 @@ class StickyEqualAssignor {
   }
 
   // Each partition goes to the next member below its share that is in one of its racks, else to one that may get one
-  // more.
-  // Partitions with few near members come first.
+  // more. Partitions with few near members come first.
   void deal_within_racks(std::vector<size_t>& free) {
     std::vector<int32_t> members_near = count_members_near();
     std::stable_sort(free.begin(), free.end(), [&](size_t a, size_t b) { return members_near[a] < members_near[b]; });

@@ -4,8 +4,7 @@
 // topic.
 //
 // Every move goes from a member to one with at least two partitions fewer. So the sum of the squared counts falls and
-// the
-// search ends, whatever the members claim.
+// the search ends, whatever the members claim.
 #pragma once
 #include <algorithm>
 #include <cstdint>

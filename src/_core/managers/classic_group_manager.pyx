@@ -28,8 +28,7 @@ generation) for Heartbeat. Errors, handled as in the Java client (AbstractCoordi
   LeaveGroup is sent once: with any answer, the member has left.
 
 "report": a consumer error for poll(), each time, as the Java client's poll() throws each time. "fence": the member
-gives
-up its generation (and member id), and loses its partitions.
+gives up its generation (and member id), and loses its partitions.
 """
 cimport cython
 from cython.operator cimport dereference
@@ -195,12 +194,8 @@ cdef class ClassicGroupManager(RequestManager):
             self.rejoin_reason = reason
 
     cdef void _on_revoked(self, int64_t now_ms) noexcept nogil:
-        """Assign the remaining difference to the target, and join again.
-
-        The revocation was for a join, or the target had fewer partitions. After the join, other members may get the
-        revoked
-        partitions.
-        """
+        """Assign the remaining difference to the target, and join again. The revocation was for a join, or the target
+        had fewer partitions. After the join, other members may get the revoked partitions."""
         if self.rejoining:
             self.rejoining = False
             self.membership.after_revocation(True, now_ms)
@@ -236,12 +231,9 @@ cdef class ClassicGroupManager(RequestManager):
         return INT64_MAX
 
     cdef bint _patterns_fresh(self, int64_t now_ms) noexcept nogil:
-        """Whether metadata is recent enough for a join of a member with patterns.
-
-        As in the Java client, such a member looks for new topics before each join. Otherwise the members would discover
-        a new
-        topic one after another, each with a rebalance of the whole group.
-        """
+        """Whether metadata is recent enough for a join of a member with patterns. As in the Java client, such a member
+        looks for new topics before each join. Otherwise the members would discover a new topic one after another, each
+        with a rebalance of the whole group."""
         if self.membership.matcher.empty():
             return True
         if self.fresh_from == 0:
@@ -274,10 +266,8 @@ cdef class ClassicGroupManager(RequestManager):
         return NullableString()
 
     cdef int32_t _find_coordinator(self, int64_t now_ms) noexcept nogil:
-        """Return the coordinator, or -1 during the search.
-
-        A failed search is reported, and starts again with backoff.
-        """
+        """Return the coordinator, or -1 during the search. A failed search is reported, and starts again with
+        backoff."""
         cdef int32_t node = self.coordinator.coordinator()
         if node >= 0:
             self.waits_for_coordinator = False
@@ -450,11 +440,8 @@ cdef class ClassicGroupManager(RequestManager):
 
     cdef void _finish_round(self, int64_t now_ms) noexcept nogil:
         """Complete the generation that waits for the assignment of this leader, which leaves or has lost interest.
-
         Without it the coordinator would accept no commit until the rebalance timeout. All members keep their
-        partitions,
-        even if the assignor has failed. The leave then starts the next generation.
-        """
+        partitions, even if the assignor has failed. The leave then starts the next generation."""
         cdef int32_t node = self.coordinator.coordinator()
         if not self.owes_assignment or self.joining.in_flight or node < 0:
             return
@@ -470,12 +457,11 @@ cdef class ClassicGroupManager(RequestManager):
         1. A static member keeps its place beyond the rebalance timeout (KIP-345).
         2. Meanwhile a leader may give its partitions to other members.
         3. A member of a cooperative group comes back and still owns these partitions.
-        4. The coordinator would accept its commits and overwrite the offsets of the new owner. So the partitions are
-        lost.
+        4. Its commits would overwrite the offsets of the new owner. So the partitions are lost.
 
         Partitions that this member has revoked since it sent the JoinGroup are lost too: their commits may be in
-        flight. A
-        lost answer to a JoinGroup between the two generations looks the same; it is better to read records again.
+        flight. A lost answer to a JoinGroup between the two generations looks the same; it is better to read records
+        again.
         """
         return (not self.config.group_instance_id.empty() and self.generation >= 0
                 and message.generation_id > self.generation + 1 and self.joined_with_partitions)
@@ -647,10 +633,8 @@ cdef class ClassicGroupManager(RequestManager):
         self.leader.resign()
 
     cdef void _abandon(self, int64_t now_ms) noexcept nogil:
-        """Give up a JoinGroup that may be parked for minutes; the next one must not wait.
-
-        A JoinGroup that still waits for its connection must not be sent: it would make this consumer a member.
-        """
+        """Give up a JoinGroup that may be parked for minutes; the next one must not wait. A JoinGroup that still waits
+        for its connection must not be sent: it would make this consumer a member."""
         self.round += 1
         self.joining.on_given_up()
         self.delegate.fail_bound_to(self.join_node, CHANNEL_JOIN, Status(<int>ERR_INTR, string(b"no longer wanted")))
@@ -666,10 +650,8 @@ cdef class ClassicGroupManager(RequestManager):
     # ---- heartbeats
 
     cdef int64_t _heartbeat(self, int64_t now_ms) noexcept nogil:
-        """Send heartbeats, except while a JoinGroup is parked, as in the Java client.
-
-        The coordinator does not expire a member with a parked JoinGroup.
-        """
+        """Send heartbeats, except while a JoinGroup is parked, as in the Java client. The coordinator does not expire a
+        member with a parked JoinGroup."""
         cdef int32_t node
         cdef int64_t due, expires
         if self.generation < 0 or self.phase == PHASE_JOIN and self.joining.in_flight:
@@ -724,8 +706,8 @@ cdef class ClassicGroupManager(RequestManager):
                 self._on_rebalance_in_progress(now_ms)
         elif self.phase == PHASE_JOIN and self.joining.in_flight:
             # The heartbeat was sent before the JoinGroup on a separate connection, and the JoinGroup overtook it: the
-            # coordinator
-            # already knows the next generation. The JoinGroup response reports any error of this member too.
+            # coordinator already knows the next generation. The JoinGroup response reports any error of this member
+            # too.
             self.heartbeat.on_success()
         else:
             self._on_heartbeat_error(message.error_code, response.node_id, now_ms)
@@ -763,10 +745,8 @@ cdef class ClassicGroupManager(RequestManager):
     # ---- leaving
 
     cdef void _leave(self, int64_t now_ms) noexcept nogil:
-        """Leave the group. A static member keeps its place for its next start.
-
-        Without a coordinator the member ends at its session timeout.
-        """
+        """Leave the group. A static member keeps its place for its next start. Without a coordinator the member ends at
+        its session timeout."""
         cdef BodyOf[LeaveGroupRequest]* body
         cdef LeaveGroupRequest_MemberIdentity member
         cdef int64_t deadline = now_ms + self.backoff.request_timeout_ms

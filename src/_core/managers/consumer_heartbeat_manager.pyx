@@ -84,8 +84,7 @@ cdef enum:
     STATIC_LEAVE_EPOCH = -2         # leaves temporarily: its partitions wait until the session times out
     DEFAULT_INTERVAL_MS = 5000      # the broker's default, until the broker sends its interval
     # Limits for the interval: with a longer one the broker could drop the member, with a shorter one heartbeats would
-    # be a
-    # load. The broker's configuration allows 5 to 15 seconds by default.
+    # be a load. The broker's configuration allows 5 to 15 seconds by default.
     LEAST_INTERVAL_MS = 50
     LARGEST_INTERVAL_MS = 60000
     SPARE_NAMES = 1000              # cached topic names beyond the names of the assignment
@@ -324,8 +323,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         """Add the partitions that the application owns or may own.
 
         Partitions being assigned count, because on_assign may have begun. Partitions being revoked count until their
-        offsets
-        are committed: the next owner starts there.
+        offsets are committed: the next owner starts there.
         """
         cdef ConsumerGroupHeartbeatRequest_TopicPartitions topic
         cdef vector[TopicPartition] owned

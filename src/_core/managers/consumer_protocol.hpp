@@ -79,8 +79,7 @@ inline void from_wire(std::vector<Entry>& entries, std::vector<TopicPartitions>&
 }
 
 // The metadata of a JoinGroup protocol, from all of `member` except its ids. False if a topic name, the rack or the
-// user
-// data is too long for the wire format.
+// user data is too long for the wire format.
 inline bool encode_subscription(const GroupMember& member, std::string& out) {
   ConsumerProtocolSubscription message;
   message.topics = member.topics;
@@ -134,9 +133,8 @@ inline Status decode_assignment(const uint8_t* data, size_t length, std::vector<
 }
 
 // The user data that a member sends to the next leader. sticky: its last assignment and the generation (version 1 of
-// the
-// Java client's form; null before the first assignment). cooperative-sticky: only the generation. `last` is the last
-// assignment, or null.
+// the Java client's form; null before the first assignment). cooperative-sticky: only the generation. `last` is the
+// last assignment, or null.
 inline NullableString assignor_user_data(AssignorKind kind, const std::vector<TopicPartitions>* last,
                                          int32_t generation) {
   Writer w;

@@ -247,8 +247,7 @@ cdef class FetchErrors:
         """Return the replica after the one that sent the bad batch, in replica order.
 
         Returns the leader if no other replica is known. Replicas may serve consumers since Kafka 2.4 (KIP-392); an
-        older one
-        answers NOT_LEADER_OR_FOLLOWER, and the leader is used again.
+        older one answers NOT_LEADER_OR_FOLLOWER, and the leader is used again.
         """
         cdef Replicas replicas = self.positions.cluster.replicas(p.topic, p.partition)
         cdef int32_t latest = p.bad_batch.nodes.back()

@@ -19,8 +19,7 @@ constexpr int64_t WHOLE_BATCH_BYTES = 131072;
 constexpr int32_t MOST_RANGE_DOUBLINGS = 16;
 
 // Bytes to ask for a partition: `most`, or the estimate for the remaining range if that is less, from the bytes per
-// offset
-// so far. A response that ends before the range end doubles the estimate, so it is not too low for long.
+// offset so far. A response that ends before the range end doubles the estimate, so it is not too low for long.
 inline int32_t bytes_to_ask(const PartitionState& p, int32_t most) {
   const int64_t end = p.end_offset.load(std::memory_order_relaxed);
   if (end == INT64_MAX || p.range_doublings >= MOST_RANGE_DOUBLINGS) return most;

@@ -1,6 +1,5 @@
 """Owns: FetchSender: incremental fetch sessions (KIP-227). One Fetch is in flight per broker; the next one is sent
-before
-the last response is decoded.
+before the last response is decoded.
 
 thread: N. Never: decodes records (FetchDecoder does, from `fetched`), asks for more bytes than there is room for.
 
@@ -54,19 +53,17 @@ cdef enum:
     LAST_VERSION_WITHOUT_IDS = 12
     FINAL_EPOCH = -1  # ends the named session; without a session, creates none
     # Upper bound of one response: its block is pinned as a whole, so it should not grow with fetch.max.bytes. With the
-    # data
-    # around the records it is 8 MiB, and fits into a block of that size.
+    # data around the records it is 8 MiB, and fits into a block of that size.
     RESPONSE_TARGET_BYTES = 8384512
     # While a backlog is read in windows, the whole session is fetched at this interval, so that its watermarks stay
-    # known
-    # (lag() uses watermarks of the last second).
+    # known (lag() uses watermarks of the last second).
     WHOLE_SESSION_MS = 800
     WORTHWHILE_BYTES = 1048576
     SMALLEST_FETCH_BYTES = 65536
     SMALLEST_SHARE_BYTES = 1048576
     # A batch is decompressed as a whole: without a bound, a few kilobytes could become two gigabytes. Batches of
-    # producers
-    # with default settings are far smaller; fetch.buffer.memory and fetch.max.inflated.batch.bytes allow more.
+    # producers with default settings are far smaller; fetch.buffer.memory and fetch.max.inflated.batch.bytes allow
+    # more.
     LARGEST_INFLATED_BYTES = 100000000
     CLOSE_TIMEOUT_MS = 500
     PARKED_GRACE_MS = 5

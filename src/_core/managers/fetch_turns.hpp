@@ -2,11 +2,9 @@
 // thread: N. Never: knows the format of a request or a response.
 //
 // For every request a broker checks every partition of the fetch session, about 10 µs each, even if its records no
-// longer
-// fit into the response: with a thousand partitions that takes longer than sending the records. During a backlog a
-// Fetch
-// therefore names only a window of them: the first in line, where the partition with the longest wait is first. Every
-// full response moves at least the first one to the end, so each partition gets its turn.
+// longer fit into the response: with a thousand partitions that takes longer than sending the records. During a backlog
+// a Fetch therefore names only a window of them: the first in line, where the partition with the longest wait is first.
+// Every full response moves at least the first one to the end, so each partition gets its turn.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -36,8 +34,7 @@ class FetchTurns {
   }
 
   // Call for a response, in its order: received() for all its bytes, answered() for each partition that is still
-  // wanted,
-  // then answer_ended().
+  // wanted, then answer_ended().
   void received(int64_t bytes) { bytes_ += bytes; }
   void answered(Turn turn, bool with_records) {
     passed_.push_back(turn);

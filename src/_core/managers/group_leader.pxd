@@ -30,8 +30,7 @@ cdef class GroupLeader:
     # After the election: reads the members. An error fails the rebalance.
     cdef Status elect(self, JoinGroupResponse& message) noexcept nogil
     # Whether metadata knows every topic of the group (or knows that it does not exist), and the application's assignor
-    # has
-    # answered. The assignor is called when the metadata is complete.
+    # has answered. The assignor is called when the metadata is complete.
     cdef bint ready(self) noexcept nogil
     # When ready: the application's assignor gave no assignment; the application knows the error.
     cdef bint failed(self) noexcept nogil

@@ -1,6 +1,5 @@
 """Owns: GroupLeader, the tasks of the leader of a classic group. It reads the members' subscriptions, gets metadata of
-all
-their topics, calls the assignor (of the core, or through the application its own), and detects when the topics no
+all their topics, calls the assignor (of the core, or through the application its own), and detects when the topics no
 longer match the assignment.
 
 thread: N. Never: sends a request (ClassicGroupManager does), knows how partitions are distributed (assignors.hpp
@@ -29,7 +28,7 @@ cdef extern from * nogil:
     static inline bool kc_offers(const std::vector<std::string>& names, const std::string& name) {
       return std::find(names.begin(), names.end(), name) != names.end();
     }
-    For each partition, the racks of its replicas.
+    // For each partition, the racks of its replicas.
     static inline void kc_racks_of(kc::ClusterCache& cluster, const std::string& topic,
                                    std::vector<std::vector<std::string>>& out) {
       const kc::TopicEntry* entry = cluster.topic(topic);
@@ -59,7 +58,7 @@ cdef extern from * nogil:
       }
       return hash;
     }
-    The partitions that each member claims; if two members claim a partition, the newer generation counts.
+    // The partitions that each member claims; if two members claim a partition, the newer generation counts.
     static inline void kc_keep_claims(const std::vector<kc::GroupMember>& members,
                                       std::vector<std::vector<kc::TopicPartitions>>& out) {
       std::map<kc::TopicPartition, size_t> owners;

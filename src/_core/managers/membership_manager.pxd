@@ -72,8 +72,7 @@ cdef class MembershipManager:
     # Classic, before on_target: the assignor of the target, and its user data for the assignor of that name.
     cdef void made_by(self, const string& assignor, const NullableString& user_data) noexcept nogil
     # Set a new target (sorted); it waits during a reconciliation. Starts with PREPARE_REVOCATION or
-    # ASSIGNING_PARTITIONS.
-    # Consumer protocol: an unchanged target leads to STABLE without a callback.
+    # ASSIGNING_PARTITIONS. Consumer protocol: an unchanged target leads to STABLE without a callback.
     cdef void on_target(self, vector[TopicPartition]& target, int64_t now_ms) noexcept nogil
     # Eager: all owned partitions must be revoked before JoinGroup. True if there are none (call rejoin() immediately).
     cdef bint revoke_all(self, int64_t now_ms) noexcept nogil

@@ -219,8 +219,7 @@ cdef class MembershipManager:
         """Check max.poll.interval.ms.
 
         A wait that has ended since the last sample counts as alive until now. The samples are frequent enough to make
-        this
-        difference small.
+        this difference small.
         """
         cdef uint64_t polls = self.liveness.polls.load()
         cdef bint in_poll = self._in_poll()

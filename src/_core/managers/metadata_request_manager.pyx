@@ -58,7 +58,7 @@ from kconsumer._core.state.partition_state cimport (
 cdef extern from * nogil:
     """
     #include <malloc.h>
-    glibc keeps freed memory: the next response of the same size would not fit into its pieces.
+    // glibc keeps freed memory: the next response of the same size would not fit into its pieces.
     static inline void kc_return_memory() {
     #ifdef __GLIBC__
       malloc_trim(0);
@@ -178,8 +178,7 @@ cdef class MetadataRequestManager(RequestManager):
         """Return the time of the next update.
 
         New topics: immediately. Other updates: once per retry backoff for all callers together, and less often while
-        they
-        bring no change. Otherwise: at the maximum age.
+        they bring no change. Otherwise: at the maximum age.
         """
         if not self.has_metadata or self.topics_wanted:
             return 0

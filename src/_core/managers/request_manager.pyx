@@ -1,6 +1,6 @@
 """Owns: RequestManager, the contract of all managers that send requests to brokers.
 
-thread: only N, so there are no locks. Never: does I/O, blocks. Requests go to the NetworkClientDelegate's queue; the
+thread: N only, so there are no locks. Never: does I/O, blocks. Requests go to the NetworkClientDelegate's queue; the
 results come back through on_response / on_failure.
 """
 cimport cython

@@ -31,7 +31,7 @@ from kconsumer._core.state.partition_state cimport (
 cdef extern from *:
     """
     #include <time.h>
-    Wall clock, only for by_duration: record timestamps use the wall clock.
+    // Wall clock, only for by_duration: record timestamps use the wall clock.
     static inline int64_t kc_wall_clock_ms() { struct timespec t; clock_gettime(CLOCK_REALTIME, &t);
       return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000; }
     """
