@@ -101,7 +101,7 @@ struct TopicMetadataEvent : ApplicationEvent {
   }
 };
 
-// subscribe(): replaces the subscription. `epoch` counts subscribe and unsubscribe calls; rebalance events carry it back.
+// subscribe(): replaces the subscription. `epoch` counts subscribe and unsubscribe calls; rebalance events return it.
 struct SubscribeEvent : ApplicationEvent {
   std::vector<std::string> topics;
   std::vector<std::string> patterns;    // as the application gave them, with their leading ^

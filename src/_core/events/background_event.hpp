@@ -27,8 +27,8 @@ enum BackgroundEventType : int32_t {
   BACKGROUND_TOKEN,     // call oauth_cb
 };
 
-// Commits of the application without a waiting caller, superseded by a newer commit of the same partitions before they
-// were sent. on_commit is called for each with the result of the newer one. N fills it; A reads it once it is published.
+// Commits without a waiting caller that a newer commit of the same partitions replaced before they were sent. on_commit
+// is called for each, with the result of the newer commit. N fills it; A reads it after it is published.
 struct MergedCommits {
   std::vector<int64_t> offsets;         // in the partition order of the newer commit; the oldest commit first
   std::vector<int32_t> leader_epochs;

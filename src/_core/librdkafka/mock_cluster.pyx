@@ -1,8 +1,8 @@
-"""Owns: a binding to the mock cluster inside librdkafka, for EmbeddedCluster.
+"""Owns: a binding to the mock cluster in librdkafka, for EmbeddedCluster.
 
-thread: A (any one at a time; librdkafka hands each call to the cluster's own thread, so the GIL is released meanwhile).
-Never: linked into a consumer, used by the network thread, needs librdkafka's headers: prototypes are declared here from
-librdkafka 2.16's documentation and looked up at run time in the library that the confluent-kafka wheel bundles.
+thread: A (one at a time; librdkafka passes each call to the cluster's thread, so the GIL is released meanwhile). Never:
+linked into a consumer, used by the network thread, needs librdkafka's headers: the prototypes are declared here from
+librdkafka 2.16's documentation, and looked up at run time in the library of the confluent-kafka wheel.
 """
 from libc.stdint cimport int16_t, int32_t, int64_t
 from libc.stdlib cimport free
@@ -89,18 +89,19 @@ cdef struct Library:
 cdef void* symbol(void* library, bytes name) except NULL:
     cdef void* found = dlsym(library, name)
     if found == NULL:
-        raise ImportError(f"librdkafka has no {name.decode()}: pip install 'kconsumer[testing]' installs one that has")
+        raise ImportError(f"librdkafka has no {name.decode()}: run pip install 'kconsumer[testing]' for a newer version")
     return found
 
 
 cdef class MockCluster:
-    """librdkafka's mock cluster: brokers 1 … ``brokers`` on loopback, served by threads of this process.
+    """librdkafka's mock cluster: brokers 1 … ``brokers`` on loopback, run by threads of this process.
 
-    Methods return librdkafka's error code (0: done) unless said otherwise; ``error_text`` puts it in words.
-    Raises ImportError when ``library`` cannot be loaded or is too old, RuntimeError when the cluster cannot be made.
+    Methods return librdkafka's error code (0: success) unless their docstring says otherwise; ``error_text`` explains a
+    code. Raises ImportError when ``library`` cannot be loaded or is too old, RuntimeError when the cluster cannot be
+    started.
     """
     cdef void* handle   # thread: A; the dynamic library
-    cdef void* client   # thread: A; the rd_kafka_t that the cluster hangs on
+    cdef void* client   # thread: A; the rd_kafka_t of the cluster
     cdef void* cluster  # thread: A
     cdef Library lib    # thread: A; written once
     cdef pid_t owner    # thread: A; librdkafka's threads exist in this process only
@@ -114,7 +115,7 @@ cdef class MockCluster:
             raise ImportError(f"cannot load librdkafka: {dlerror().decode(errors='replace')}")
         self.resolve()
         conf = self.lib.conf_new()
-        # Its client half has no broker to talk to; only what is worse than a warning is worth a line on stderr.
+        # Its client has no broker to connect to; log only errors worse than a warning to stderr.
         self.lib.conf_set(conf, b"log_level", b"3", reason, sizeof(reason))
         with nogil:
             self.client = self.lib.new_handle(RD_KAFKA_PRODUCER, conf, reason, sizeof(reason))
@@ -123,7 +124,7 @@ cdef class MockCluster:
         with nogil:
             self.cluster = self.lib.cluster_new(self.client, brokers)
         if self.cluster == NULL:
-            raise RuntimeError(f"librdkafka could not make a mock cluster of {brokers} broker(s)")
+            raise RuntimeError(f"librdkafka cannot create a mock cluster of {brokers} broker(s)")
 
     cdef int resolve(self) except -1:
         cdef Library* lib = &self.lib
@@ -176,14 +177,14 @@ cdef class MockCluster:
         return 0
 
     def __dealloc__(self):
-        self.destroy()  # the library stays loaded: its threads' exit handlers may still be about to run
+        self.destroy()  # the library stays loaded: exit handlers of its threads may not have run yet
 
     def close(self):
         """Stop the brokers and free everything; later calls raise RuntimeError."""
         self.destroy()
 
     cdef void destroy(self) noexcept:
-        if self.owner == getpid():  # in a forked child the threads to wait for do not exist
+        if self.owner == getpid():  # a forked child does not have the threads to wait for
             with nogil:
                 if self.cluster != NULL:
                     self.lib.cluster_destroy(self.cluster)
@@ -200,11 +201,11 @@ cdef class MockCluster:
         return self.cluster
 
     def error_text(self, int code):
-        """librdkafka's words for an error code."""
+        """Return librdkafka's text of an error code."""
         return self.lib.err2str(code).decode()
 
     def bootstrap_servers(self):
-        """``host:port`` of all brokers, separated by commas."""
+        """Return ``host:port`` of all brokers, separated by commas."""
         return self.lib.bootstraps(self.alive()).decode()
 
     def topic_create(self, str topic, int partitions, int replication):
@@ -226,7 +227,7 @@ cdef class MockCluster:
         return code
 
     def topic_set_error(self, str topic, int error):
-        """Answer Metadata requests for the topic with this error (0: no longer). Returns nothing."""
+        """Answer Metadata requests for the topic with this error; 0: no error. Returns nothing."""
         cdef bytes name = topic.encode()
         cdef const char* c_name = name
         cdef void* cluster = self.alive()
@@ -252,7 +253,7 @@ cdef class MockCluster:
         return code
 
     def set_follower(self, str topic, int32_t partition, int32_t broker):
-        """Name a partition's preferred read replica; -1: none."""
+        """Set a partition's preferred read replica; -1: none."""
         cdef bytes name = topic.encode()
         cdef const char* c_name = name
         cdef void* cluster = self.alive()
@@ -261,7 +262,7 @@ cdef class MockCluster:
         return code
 
     def set_follower_watermarks(self, str topic, int32_t partition, int64_t low, int64_t high):
-        """The watermarks that the preferred read replica has; -1: the leader's."""
+        """Set the watermarks of the preferred read replica; -1: as the leader."""
         cdef bytes name = topic.encode()
         cdef const char* c_name = name
         cdef void* cluster = self.alive()
@@ -279,20 +280,23 @@ cdef class MockCluster:
         return code
 
     def push_request_error(self, int16_t api_key, int error):
-        """Answer the next request of a kind, on any broker, with an error. Returns nothing."""
+        """Answer the next request of an API, on any broker, with an error. Returns nothing."""
         cdef void* cluster = self.alive()
         with nogil:
             self.lib.push_request_errors(cluster, api_key, 1, &error)
 
     def push_broker_error(self, int32_t broker, int16_t api_key, int error, int rtt_ms):
-        """Answer the next request of a kind on one broker with an error (0: none), ``rtt_ms`` late."""
+        """Answer the next request of an API on one broker with an error, ``rtt_ms`` late.
+
+        Error 0: only the delay.
+        """
         cdef void* cluster = self.alive()
         with nogil:
             code = self.lib.broker_push_errors(cluster, broker, api_key, <size_t>1, error, rtt_ms)
         return code
 
     def push_partition_error(self, str topic, int32_t partition, int16_t api_key, int error):
-        """Answer for a partition in the next request of a kind with an error."""
+        """Answer for a partition in the next request of an API with an error."""
         cdef bytes name = topic.encode()
         cdef const char* c_name = name
         cdef void* cluster = self.alive()
@@ -301,13 +305,13 @@ cdef class MockCluster:
         return code
 
     def clear_request_errors(self, int16_t api_key):
-        """Forget pushed request errors that have not been used. Returns nothing."""
+        """Drop pushed request errors that were not used. Returns nothing."""
         cdef void* cluster = self.alive()
         with nogil:
             self.lib.clear_request_errors(cluster, api_key)
 
     def broker_down(self, int32_t broker):
-        """Close a broker's connections and refuse new ones; -1: every broker's."""
+        """Close a broker's connections and refuse new ones; -1: all brokers."""
         cdef void* cluster = self.alive()
         with nogil:
             code = self.lib.broker_down(cluster, broker)
@@ -328,21 +332,21 @@ cdef class MockCluster:
         return code
 
     def broker_decommission(self, int32_t broker):
-        """Remove a broker for good."""
+        """Remove a broker permanently."""
         cdef void* cluster = self.alive()
         with nogil:
             code = self.lib.broker_decommission(cluster, broker)
         return code
 
     def broker_rtt(self, int32_t broker, int rtt_ms):
-        """Delay every response of a broker; -1: of all."""
+        """Delay every response of a broker; -1: all brokers."""
         cdef void* cluster = self.alive()
         with nogil:
             code = self.lib.broker_rtt(cluster, broker, rtt_ms)
         return code
 
     def broker_rack(self, int32_t broker, str rack):
-        """Name a broker's rack."""
+        """Set a broker's rack."""
         cdef bytes name = rack.encode()
         cdef const char* c_name = name
         cdef void* cluster = self.alive()
@@ -362,7 +366,7 @@ cdef class MockCluster:
         return code
 
     def set_api_version(self, int16_t api_key, int16_t lowest, int16_t highest):
-        """Offer only these versions of an API; -1, -1: not at all."""
+        """Offer only these versions of an API; -1, -1: remove the API."""
         cdef void* cluster = self.alive()
         with nogil:
             code = self.lib.set_api_version(cluster, api_key, lowest, highest)
@@ -370,7 +374,10 @@ cdef class MockCluster:
 
     def group_timing(self, int32_t initial_rebalance_delay_ms, int32_t session_timeout_ms,
                      int32_t heartbeat_interval_ms):
-        """The classic protocol's initial delay and the consumer protocol's timing; -1: unchanged. Returns nothing."""
+        """Set the classic initial delay and the consumer protocol's timing; -1: unchanged.
+
+        Returns nothing.
+        """
         cdef void* cluster = self.alive()
         with nogil:
             if initial_rebalance_delay_ms >= 0:
@@ -381,7 +388,7 @@ cdef class MockCluster:
                 self.lib.heartbeat_interval(cluster, heartbeat_interval_ms)
 
     def track_requests(self, bint on):
-        """Begin (forgetting earlier ones) or end to remember requests. Returns nothing."""
+        """Start (and forget earlier requests) or stop recording requests. Returns nothing."""
         cdef void* cluster = self.alive()
         with nogil:
             if on:
@@ -391,7 +398,7 @@ cdef class MockCluster:
                 self.lib.stop_tracking(cluster)
 
     def requests(self):
-        """The remembered requests: a list of (broker, api key, monotonic µs)."""
+        """Return the recorded requests: a list of (broker, api key, monotonic µs)."""
         cdef size_t count = 0
         cdef size_t i
         cdef void** found

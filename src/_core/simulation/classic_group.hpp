@@ -1,8 +1,8 @@
 // Owns: ClassicGroup: a group of the classic protocol at its coordinator: Join, Sync, Heartbeat, Leave, generations.
-// Threads: the simulation's one. Never: chooses an assignment (a member does), speaks for another coordinator.
+// Threads: the simulation's thread. Never: chooses an assignment (a member does), acts for another coordinator.
 //
-// State that lives only in memory is lost when the coordinator moves: a group that had not become stable goes back to
-// the state in its log, as ClassicGroup does in Kafka.
+// State that is only in memory is lost when the coordinator moves: a group that was not stable goes back to the state
+// in its log, as ClassicGroup does in Kafka.
 #pragma once
 #include <map>
 #include <memory>
@@ -135,7 +135,7 @@ class ClassicGroup : public Group {
     auto it = owners_.find(p);
     return it == owners_.end() ? std::string() : it->second;
   }
-  // A static member that has not rejoined keeps its place, but its partitions may be given to others.
+  // A static member that has not rejoined keeps its place, but its partitions may go to other members.
   int32_t incarnation(const std::string& member_id) const override {
     auto it = members_.find(member_id);
     return it != members_.end() && it->second->generation == generation_ ? 1 : 0;
@@ -165,7 +165,7 @@ class ClassicGroup : public Group {
     fail(it->first);
     return true;
   }
-  // Answers parked requests with an error: this broker is not the coordinator any more.
+  // Answers parked requests with an error: this broker is no longer the coordinator.
   void dismiss(Error error) {
     for (auto& entry : members_) {
       Member& m = *entry.second;
@@ -184,7 +184,7 @@ class ClassicGroup : public Group {
     int32_t rebalance_timeout_ms = 0;
     std::vector<std::pair<std::string, std::string>> protocols;
     std::string assignment;
-    int32_t generation = 0;          // the newest that it has joined
+    int32_t generation = 0;          // its newest generation
     bool is_new = true;
     uint64_t timer = 0;
     Exchange join;
@@ -332,7 +332,7 @@ class ClassicGroup : public Group {
       log();
       m->join = Exchange();
       if (x.version < 9 && led) {
-        // An old member does not understand "skip the assignment"; so it does not learn that it leads either.
+        // An old member does not support "skip the assignment"; so it does not learn either that it is the leader.
         leader_ = old_id;
         answer_join(x, *m);
         leader_ = id;
@@ -425,7 +425,7 @@ class ClassicGroup : public Group {
     protocol_ = select_protocol();
     state_ = COMPLETING_REBALANCE;
     world_.trace("group: generation %d with %zu members, leader %s", generation_, members_.size(), leader_.c_str());
-    // Answering may bring the next request of a member at once.
+    // An answer may cause the next request of a member immediately.
     const Members everybody = members_;
     for (auto& entry : everybody) {
       const Exchange x = std::exchange(entry.second->join, Exchange());
@@ -450,7 +450,7 @@ class ClassicGroup : public Group {
     }
     return false;
   }
-  // The protocol that all members speak and most prefer.
+  // The protocol that all members support and most prefer.
   std::string select_protocol() const {
     std::map<std::string, int> votes;
     for (const auto& entry : members_) {
@@ -520,7 +520,7 @@ class ClassicGroup : public Group {
       fail(id);
     });
   }
-  // By value: what they are given may be part of what they remove.
+  // By value: the argument may refer to a member that the function removes.
   void fail(const std::string id) {
     remove(id);
     if (state_ == STABLE || state_ == COMPLETING_REBALANCE) {

@@ -1,8 +1,8 @@
-// Owns: ClientNetwork: one consumer's connections to the simulated brokers: connecting, sending, losing, timing out.
-// Threads: the simulation's one. Never: knows what a request means, waits.
+// Owns: ClientNetwork: one consumer's connections to the simulated brokers: connects, sends, loses, times out.
+// Threads: the simulation's thread. Never: knows the meaning of a request, waits.
 //
-// TCP's promises are kept: a connection's requests arrive in order and at most once, its answers too. Only connections
-// break; the broker may or may not have served a request then.
+// It keeps TCP's guarantees: the requests of a connection arrive in order and at most once, and so do the answers. Only
+// connections break; the broker may or may not have served a request then.
 #pragma once
 #include <deque>
 #include <map>
@@ -19,13 +19,13 @@ namespace kc::sim {
 
 class ClientNetwork {
  public:
-  // Readiness, as network.pxd numbers it.
+  // Readiness, with the numbers of network.pxd.
   enum { READY = 0, CONNECTING = 1, BACKOFF = 2, BUSY = 3, UNKNOWN = 4 };
 
   const int32_t client;
-  bool stopped = false;      // its process hangs: nothing is read until it goes on
-  bool needs_turn = true;    // something has happened since its loop last looked
-  int64_t due_ms = 0;        // when its loop wants to run again for its own sake
+  bool stopped = false;      // its process hangs: nothing is read until it continues
+  bool needs_turn = true;    // something happened since the last turn of its loop
+  int64_t due_ms = 0;        // when its loop wants to run again without an event
 
   ClientNetwork(World& world, Exchanges& exchanges, int32_t number, const std::map<int32_t, int16_t>& versions,
                 const std::vector<NodeAddress>& bootstrap)
@@ -199,7 +199,7 @@ class ClientNetwork {
     out.swap(losses_);
     losses_.clear();
   }
-  // A broker stops, or the process of this network does: every connection (to it) breaks.
+  // A broker stops, or the process of this network: every connection to it breaks.
   void broker_stopped(int32_t broker) {
     for (auto& entry : links_) {
       if (entry.second.connection && entry.second.connection->node == broker && entry.second.state != DOWN) {
@@ -220,7 +220,7 @@ class ClientNetwork {
     ConnectionPtr connection;
     std::deque<InFlight> in_flight;
     int64_t next_attempt_ms = 0;
-    int64_t last_arrival_ms = 0;   // across its connections: what was sent on an older one does not arrive after
+    int64_t last_arrival_ms = 0;   // across its connections: data sent on an older one does not arrive later
     int32_t attempts = 0;
     Status failure;
   };
@@ -309,7 +309,7 @@ class ClientNetwork {
       if (links_.count({node, channel})) lose(node, channel, ERR_TRANSPORT, why, false);
     }
   }
-  // Answers come in order, so a missing one holds up all later ones: only a new connection helps.
+  // Answers come in order, so a missing one delays all later ones: only a new connection helps.
   void expire() {
     for (auto& entry : links_) {
       for (const InFlight& f : entry.second.in_flight) {

@@ -1,5 +1,5 @@
-// Owns: Cluster: the simulated brokers as one thing: writes to them, faults of them, which of them serves a request.
-// Threads: the simulation's one. Never: looks into a consumer.
+// Owns: Cluster: all simulated brokers: writes to them, their faults, and the choice of the broker for a request.
+// Threads: the simulation's thread. Never: reads the state of a consumer.
 #pragma once
 #include <map>
 #include <memory>
@@ -12,15 +12,15 @@
 
 namespace kc::sim {
 
-// How often something happens by itself, per second of virtual time.
+// How often an event happens, per second of virtual time.
 struct Rates {
   double appends = 0;
   double transactions = 0;      // share of the appends
-  double gaps = 0;              // share of the appends that compaction has thinned out
+  double gaps = 0;              // share of the appends with gaps from compaction
   double leader_moves = 0;
   double coordinator_moves = 0;
   double outages = 0;
-  double fences = 0;            // a living member's session ends
+  double fences = 0;            // the session of a living member ends
   double trims = 0;
 };
 
@@ -32,7 +32,7 @@ class Cluster {
   Fetches fetches;
   Coordinator coordinator;
   Rates rates;
-  std::map<int32_t, int16_t> versions;   // the highest the brokers speak, by API; others are spoken in all versions
+  std::map<int32_t, int16_t> versions;   // the highest version that brokers support, by API; all versions if not listed
   std::vector<ClientNetwork*> clients;
 
   explicit Cluster(uint64_t seed)
@@ -55,7 +55,7 @@ class Cluster {
     return out;
   }
 
-  // Records are written and things befall the brokers from now on.
+  // From now on records are written and faults happen.
   void live() {
     world.after(kTickMs, [this] {
       tick();

@@ -1,6 +1,6 @@
 // Owns: ConsumerGroup: a group of the consumer protocol (KIP-848) at its coordinator: epochs, a uniform target
-// assignment, reconciliation that gives a partition to its next owner only when the last one has let go.
-// Threads: the simulation's one. Never: loses state when the coordinator moves (all of it is in the log).
+// assignment, and a reconciliation that gives a partition to its next owner only after the last owner has released it.
+// Threads: the simulation's thread. Never: loses state when the coordinator moves (the log has all of it).
 #pragma once
 #include <map>
 #include <memory>
@@ -61,7 +61,7 @@ class ConsumerGroup : public Group {
   }
   int32_t incarnation(const std::string& member_id) const override {
     auto it = members_.find(member_id);
-    // A static member that has left for a while holds its place, not its partitions.
+    // A static member that has left temporarily keeps its place, not its partitions.
     return it == members_.end() || it->second->epoch == -2 ? 0 : it->second->incarnation;
   }
   bool stable() const override {
@@ -180,7 +180,7 @@ class ConsumerGroup : public Group {
     world_.trace("group: client %d joins as %s", client, id.c_str());
     return m;
   }
-  // A static member that had left for a moment comes back under another id.
+  // A static member that had left temporarily returns with another id.
   void replace(const MemberPtr& old, const std::string& id, int32_t client, MemberPtr& m) {
     m = std::make_shared<Member>(*old);
     members_.erase(old->id);
@@ -243,7 +243,7 @@ class ConsumerGroup : public Group {
     return out;
   }
 
-  // -- reconciliation: what the member has, what it must give up, what it may get
+  // -- reconciliation: partitions that the member has, must release and may get
 
   void reconcile(Member& m, const ConsumerGroupHeartbeatRequest& asked) {
     if (m.state == STABLE && m.epoch == target_epoch_) return;
@@ -263,7 +263,7 @@ class ConsumerGroup : public Group {
     for (const TopicPartition& p : m.assigned) (target.count(p) ? keep : revoke).insert(p);
     for (const TopicPartition& p : target) {
       if (keep.count(p)) continue;
-      // What it gives up itself counts as taken too: it asks for it again in the next round.
+      // A partition that it releases itself counts as taken too: it asks for it again in the next round.
       if (owners_.count(p)) {
         unreleased = true;
       } else {
@@ -335,7 +335,7 @@ class ConsumerGroup : public Group {
     std::sort(out.begin(), out.end(), [](const MemberPtr& a, const MemberPtr& b) { return a->number < b->number; });
     return out;
   }
-  // As even as subscriptions allow, moving no more than that takes.
+  // As even as the subscriptions allow, with as few moves as possible.
   void assign() {
     const std::map<std::string, Partitions> before = std::exchange(target_, {});
     const std::vector<MemberPtr> everybody = in_order();

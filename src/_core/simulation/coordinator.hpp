@@ -1,5 +1,5 @@
-// Owns: Coordinator: which broker coordinates the group, that group, and its offsets on the wire.
-// Threads: the simulation's one. Never: knows more than one group.
+// Owns: Coordinator: the broker that coordinates the group, the group, and its offsets in wire format.
+// Threads: the simulation's thread. Never: knows more than one group.
 #pragma once
 #include <memory>
 #include <string>
@@ -58,7 +58,7 @@ class Coordinator {
     exchanges_.answer(x, out);
   }
 
-  // NONE, or what a broker that cannot serve the group now answers.
+  // NONE, or the error of a broker that cannot serve the group now.
   Error refusal(int32_t broker) {
     if (broker != node) return NOT_COORDINATOR;
     if (world_.now_ms < loading_until_ms_) return COORDINATOR_LOAD_IN_PROGRESS;
@@ -74,7 +74,7 @@ class Coordinator {
       error = group().may_commit(asked.member_id, asked.group_instance_id, asked.generation_id_or_member_epoch,
                                  x.version);
     }
-    // Written, and yet the answer says that it may not have been.
+    // Written, although the answer says that it may not have been.
     const bool doubtful = error == NONE && world_.goes_wrong(world_.faults.refuse / 2);
     for (const auto& topic : asked.topics) {
       Topic* known = x.version >= 10 ? topics_.by_id(topic.topic_id) : topics_.by_name(topic.name);

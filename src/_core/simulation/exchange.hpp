@@ -1,5 +1,5 @@
-// Owns: the brokers' side of a connection: requests served one after another in the order they came, each answered once.
-// Threads: the simulation's one. Never: decides what a request means.
+// Owns: the brokers' side of a connection: it serves requests one after another in order, and answers each once.
+// Threads: the simulation's thread. Never: interprets a request.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -21,17 +21,17 @@ struct Arrived {
   int16_t version = 0;
   std::string body;
   bool lose_response = false;  // the connection breaks instead
-  bool swallow = false;        // no answer at all
+  bool swallow = false;        // no answer
 };
 
-// One connection, seen from both ends. It dies on the client's side; what the broker has begun it still finishes.
+// A connection with both ends. It ends on the client's side; the broker still finishes the request that it has begun.
 struct Connection {
   int32_t client = 0;
   int32_t node = 0;
   int32_t channel = 0;
   bool alive = true;
   bool busy = false;           // a request is being served (or is parked)
-  bool swallowed = false;      // from here on the client hears nothing
+  bool swallowed = false;      // from here on the client receives nothing
   Arrived serving;
   std::deque<Arrived> waiting;
   int64_t last_arrival_ms = 0;
@@ -41,7 +41,7 @@ struct Connection {
 };
 using ConnectionPtr = std::shared_ptr<Connection>;
 
-// A request being served. Copied freely: a parked JoinGroup keeps it until it can be answered.
+// A request being served. It is copied often: a parked JoinGroup keeps it until it can be answered.
 struct Exchange {
   ConnectionPtr connection;
   uint64_t number = 0;
@@ -63,7 +63,7 @@ class Exchanges {
 
   void arrive(const ConnectionPtr& c, Arrived request) {
     if (!is_up(c->node)) return;
-    // What a dead connection still carries may be read by the broker or not.
+    // The broker may or may not read the remaining data of a dead connection.
     if (!c->alive && !world_.chance.happens(0.5)) return;
     c->waiting.push_back(std::move(request));
     if (!c->busy) next(c);

@@ -1,5 +1,5 @@
-// Owns: Fetches: how brokers serve Fetch: sessions (KIP-227), waiting for data, transactions, leader hints.
-// Threads: the simulation's one. Never: changes a log.
+// Owns: Fetches: the brokers' handling of Fetch: sessions (KIP-227), waits for data, transactions, leader hints.
+// Threads: the simulation's thread. Never: changes a log.
 #pragma once
 #include <deque>
 #include <map>
@@ -41,7 +41,7 @@ class Fetches {
       sweep();
     });
   }
-  // A partition's log or leader changed.
+  // The log or the leader of a partition changed.
   void look_again(const Topic& topic, int32_t index) {
     for (size_t i = 0; i < parked_.size(); ++i) {
       Parked& p = *parked_[i];
@@ -65,7 +65,7 @@ class Fetches {
     int64_t offset = 0;
     int32_t epoch = -1;
     int32_t max_bytes = 0;
-    int64_t told_high = -1;  // high watermark and start that the client knows; others make it worth a mention
+    int64_t told_high = -1;  // high watermark and start that the client knows; other values are sent to it
     int64_t told_start = -1;
   };
   struct Session {
@@ -152,7 +152,7 @@ class Fetches {
     parked_.erase(std::remove_if(parked_.begin(), parked_.end(), [](const auto& p) { return p->done; }), parked_.end());
   }
 
-  // Whether it was answered: enough bytes, something to tell, or no more time.
+  // Whether it was answered: there were enough bytes, news or no more time.
   bool try_answer(Parked& parked, bool now) {
     if (!parked.x.open()) {
       parked.done = true;
@@ -196,7 +196,7 @@ class Fetches {
         if (p.records.length > 0) ++served;
       }
     }
-    // Partitions that were served go to the end of the session, so that the others get their turn.
+    // Partitions that were served go to the end of the session, so that the others are served next.
     while (served > 0 && parked.session->wanted.size() > 1) {
       parked.session->wanted.push_back(parked.session->wanted.front());
       parked.session->wanted.pop_front();
@@ -243,7 +243,7 @@ class Fetches {
       const int64_t have = static_cast<int64_t>(records.size());
       const bool first = records.empty() && bytes == 0;
       if (!first && (have + size > w.max_bytes || bytes + have + size > parked.max_bytes)) {
-        // A broker cuts at the bound, in the middle of a batch.
+        // A broker cuts at the limit, inside a batch.
         if (!records.empty() && world_.chance.happens(0.3)) records += b.bytes.substr(0, b.bytes.size() / 2);
         break;
       }
@@ -251,7 +251,7 @@ class Fetches {
       records += b.bytes;
       reached = b.last + 1;
       if (world_.goes_wrong(world_.faults.spoil / 2) && may_spoil(w, log, b.base)) {
-        // Within what the CRC covers; the header before it is not protected.
+        // Only bytes under the CRC; the header before them is not protected.
         const auto at = static_cast<size_t>(world_.chance.between(17, static_cast<int64_t>(b.bytes.size()) - 1));
         records[begin + at] = static_cast<char>(records[begin + at] ^ (1 << world_.chance.below(8)));
         world_.trace("broker %d: %s [%d] is damaged at %lld", parked.x.connection->node, w.name.c_str(), w.partition,
@@ -271,7 +271,7 @@ class Fetches {
       data.aborted_transactions.value.push_back(range);
     }
   }
-  // A batch is damaged less often than a partition can bear before it stops.
+  // A batch is damaged fewer times than a partition tolerates before it stops.
   bool may_spoil(const Wanted& w, const PartitionLog& log, int64_t offset) {
     const size_t i = log.first_batch(offset);
     if (i >= log.batches.size()) return false;
@@ -297,7 +297,7 @@ class Fetches {
   Exchanges& exchanges_;
   std::map<int32_t, std::shared_ptr<Session>> sessions_;
   std::vector<std::shared_ptr<Parked>> parked_;
-  std::deque<std::string> storage_;  // what the views of the response being made look into
+  std::deque<std::string> storage_;  // the views of the current response point into this
   std::map<std::tuple<std::string, int32_t, int64_t>, int> spoiled_;
   int32_t last_session_ = 0;
   const uint8_t nothing_[1] = {0};

@@ -1,5 +1,5 @@
-// Owns: Group: the common part of the coordinator's two kinds of group: owners of partitions, offsets, who may commit.
-// Threads: the simulation's one. Never: speaks the wire.
+// Owns: Group: the common part of the coordinator's two kinds of group: owners of partitions, offsets, commit checks.
+// Threads: the simulation's thread. Never: uses the wire format.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -37,18 +37,18 @@ class Group {
   std::map<TopicPartition, CommittedOffset> offsets;
   std::vector<AcceptedCommit> accepted;
 
-  // NONE, or why this member may not commit.
+  // NONE, or the reason why this member may not commit.
   virtual Error may_commit(const std::string& member_id, const NullableString& instance_id, int32_t generation,
                            int16_t version) = 0;
-  // The member that the coordinator has given a partition to, as of the newest assignment that is complete; or empty.
+  // The member to which the coordinator assigned a partition in the newest complete assignment; or empty.
   virtual std::string owner(const TopicPartition& p) const = 0;
-  // How often a member id has been a new member; 0 when it is none now.
+  // How often a member id was a new member; 0 when it is not a member now.
   virtual int32_t incarnation(const std::string& member_id) const = 0;
   virtual bool stable() const = 0;
   virtual std::string describe() const = 0;
   // Another broker has loaded the group from its log.
   virtual void loaded() = 0;
-  // A member's session ends although it is alive. False: there is no member to fence.
+  // The session of a living member ends. False: there is no member to fence.
   virtual bool expire_somebody() = 0;
 
   void commit(int32_t client, const std::string& member_id, const TopicPartition& p, const CommittedOffset& offset) {

@@ -1,6 +1,6 @@
-// Owns: PartitionLog: one partition's batches as a broker keeps them (transactions, markers, compacted gaps, epochs),
-// and the truth of which of its offsets an application may see.
-// Threads: the simulation's one. Never: knows its readers.
+// Owns: PartitionLog: one partition's batches in a broker (transactions, markers, compacted gaps, epochs), and the
+// exact set of offsets that an application may see.
+// Threads: the simulation's thread. Never: knows its readers.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -35,7 +35,7 @@ class PartitionLog {
   std::vector<std::pair<int32_t, int64_t>> epochs;     // epoch, its first offset
   std::vector<AbortedRange> aborted;
 
-  // Records of offsets [end, end + count); those in `missing` (bit i: the i-th) were compacted away.
+  // Records of offsets [end, end + count); records in `missing` (bit i: the i-th) were removed by compaction.
   void append(int32_t epoch, int64_t count, uint64_t missing, int64_t producer_id, int64_t time_ms,
               const std::string& prefix) {
     std::string records;
@@ -71,7 +71,7 @@ class PartitionLog {
     }
     open_.erase(it);
   }
-  // Retention: nothing below `offset` is there any more.
+  // Retention: removes all records below `offset`.
   void trim(int64_t offset) {
     start = std::max(start, std::min(offset, end));
     while (!batches.empty() && batches.front().last < start) batches.erase(batches.begin());
@@ -82,7 +82,7 @@ class PartitionLog {
     for (const auto& entry : open_) lowest = std::min(lowest, entry.second.first);
     return lowest;
   }
-  // (largest epoch ≤ the one asked for, where its records end)
+  // (largest epoch ≤ the given one, end offset of its records)
   std::pair<int32_t, int64_t> epoch_end(int32_t epoch) const {
     std::pair<int32_t, int64_t> found(-1, -1);
     for (size_t i = 0; i < epochs.size(); ++i) {
@@ -91,14 +91,14 @@ class PartitionLog {
     }
     return found;
   }
-  // The first offset ≥ `offset` that an application sees (or could, before retention); `end` where there is none yet.
+  // The first offset ≥ `offset` that an application sees (or could see before retention); `end` if there is none yet.
   int64_t next_visible(int64_t offset, bool read_committed) const {
     const auto& offsets = read_committed ? seen_committed_ : seen_;
     auto it = std::lower_bound(offsets.begin(), offsets.end(), offset);
     return it == offsets.end() ? end : *it;
   }
-  // Whether a reader whose position is `position` may be given `offset` next: the one that follows, or, where retention
-  // has taken what it would have read, one that a reset to the start may have brought it to.
+  // Whether a reader at `position` may get `offset` next. It is the next visible offset or, if retention has removed
+  // that one, an offset that a reset to the start may have reached.
   bool may_follow(int64_t position, int64_t offset, bool read_committed) const {
     const int64_t exact = next_visible(position, read_committed);
     if (offset == exact) return exact < end;
@@ -166,7 +166,7 @@ class PartitionLog {
   }
 
   std::map<int64_t, Transaction> open_;
-  std::vector<int64_t> seen_;            // offsets with a record, as read_uncommitted sees them
+  std::vector<int64_t> seen_;            // offsets with a record, for read_uncommitted
   std::vector<int64_t> seen_committed_;
 };
 

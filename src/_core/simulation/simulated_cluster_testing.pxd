@@ -1,4 +1,4 @@
-# Simulated brokers and one consumer's connections to them. thread: the simulation's one.
+# Simulated brokers and one consumer's connections to them. thread: the simulation's thread.
 from kconsumer._core.base.cpp cimport int16_t, int32_t, int64_t, map, pair, string, uint8_t, uint64_t, vector
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.network.network cimport Completion, Network, NodeLoss

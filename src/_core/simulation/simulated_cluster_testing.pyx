@@ -1,7 +1,7 @@
-"""Owns: SimulatedCluster, the simulated brokers as Python sees them, and SimulatedNetwork, the Network of one consumer
-that talks to them.
+"""Owns: SimulatedCluster, the simulated brokers for Python, and SimulatedNetwork, the Network of one consumer of these
+brokers.
 
-Threads: the simulation's one. Never: part of the consumer, waits, looks at a clock (time is what the simulation says).
+Threads: the simulation's thread. Never: part of the consumer, waits, reads a clock (the simulation sets the time).
 """
 cimport cython
 from cython.operator cimport dereference as deref, preincrement as inc
@@ -20,7 +20,7 @@ cdef str text_of(const string& raw):
 
 
 cdef class SimulatedCluster:
-    """Three brokers whose every deed follows from ``seed`` and from what consumers ask them."""
+    """Three brokers whose behaviour follows only from ``seed`` and the consumers' requests."""
 
     def __cinit__(self, uint64_t seed, int64_t start_ms=1_000_000):
         self.brokers = new Cluster(seed)
@@ -29,11 +29,11 @@ cdef class SimulatedCluster:
     def __dealloc__(self):
         del self.brokers
 
-    # -- how it is
+    # -- settings
 
     def set_faults(self, double lose_request=0, double lose_response=0, double hang=0, double slow=0, double refuse=0,
                    double throttle=0, double evict_session=0, double spoil=0):
-        """Probabilities per request (see world.hpp); they hold until settle()."""
+        """Set probabilities per request (see world.hpp); they apply until settle()."""
         cdef Faults* f = &self.brokers.world.faults
         f.active = True
         f.lose_request = lose_request
@@ -47,7 +47,7 @@ cdef class SimulatedCluster:
 
     def set_rates(self, double appends=0, double transactions=0, double gaps=0, double leader_moves=0,
                   double coordinator_moves=0, double outages=0, double fences=0, double trims=0):
-        """How often things happen by themselves (see cluster.hpp)."""
+        """Set how often events happen by themselves (see cluster.hpp)."""
         cdef Rates* r = &self.brokers.rates
         r.appends = appends
         r.transactions = transactions
@@ -73,10 +73,10 @@ cdef class SimulatedCluster:
     def set_tracing(self, bint on):
         self.brokers.world.tracing = on
 
-    # -- what happens
+    # -- events
 
     def live(self):
-        """From now on records are written, and the rates count."""
+        """Write records and apply the rates from now on."""
         self.brokers.live()
 
     def stop_appends(self):
@@ -84,7 +84,7 @@ cdef class SimulatedCluster:
         self.brokers.finish_transactions()
 
     def settle(self):
-        """Faults end."""
+        """End all faults."""
         self.brokers.settle()
 
     def create_topic(self, str name, int partitions):
@@ -97,7 +97,7 @@ cdef class SimulatedCluster:
         self.brokers.coordinator.move_to(broker)
 
     def expire_somebody(self):
-        """A living member's session ends; False where there is none."""
+        """End the session of a living member; False if there is none."""
         return self.brokers.coordinator.group().expire_somebody()
 
     def trace(self, str line):
@@ -106,7 +106,7 @@ cdef class SimulatedCluster:
             raw = line.encode()
             self.brokers.world.trace(b"%s", <const char*>raw)
 
-    # -- the truth
+    # -- the exact state
 
     cdef PartitionLog* log(self, str topic, int partition) except NULL:
         cdef Partition* p = Topics.part(self.brokers.topics.by_name(utf8(topic)), partition)
@@ -115,11 +115,11 @@ cdef class SimulatedCluster:
         return &p.log
 
     def next_visible(self, str topic, int partition, int64_t offset, bint read_committed):
-        """The first offset from ``offset`` on that an application sees; the end where there is none."""
+        """Return the first offset ≥ ``offset`` that an application sees, or the end."""
         return self.log(topic, partition).next_visible(offset, read_committed)
 
     def may_follow(self, str topic, int partition, int64_t position, int64_t offset, bint read_committed):
-        """Whether a reader that stands at ``position`` may be given ``offset`` next."""
+        """Return whether a reader at ``position`` may get ``offset`` next."""
         return self.log(topic, partition).may_follow(position, offset, read_committed)
 
     def last_stable_offset(self, str topic, int partition):
@@ -132,7 +132,7 @@ cdef class SimulatedCluster:
         return self.log(topic, partition).end
 
     def committed(self, str topic, int partition):
-        """The group's offset, or None."""
+        """Return the group's committed offset, or None."""
         cdef map[TopicPartition, CommittedOffset].iterator it = self.brokers.coordinator.group().offsets.find(
             TopicPartition(utf8(topic), partition))
         if it == self.brokers.coordinator.group().offsets.end():
@@ -140,11 +140,11 @@ cdef class SimulatedCluster:
         return deref(it).second.offset
 
     def owner(self, str topic, int partition):
-        """The member that the coordinator has given a partition to, or an empty string."""
+        """Return the member to which the coordinator assigned a partition, or ""."""
         return text_of(self.brokers.coordinator.group().owner(TopicPartition(utf8(topic), partition)))
 
     def incarnation(self, str member_id):
-        """0: no member of that name."""
+        """Return how often the id was a new member; 0: it is not a member."""
         return self.brokers.coordinator.group().incarnation(utf8(member_id))
 
     @property
@@ -153,11 +153,14 @@ cdef class SimulatedCluster:
 
     @property
     def group(self):
-        """The coordinator's view in a line."""
+        """Return the coordinator's view of the group in one line."""
         return text_of(self.brokers.coordinator.group().describe())
 
     def take_commits(self):
-        """Commits accepted since the last call: (time_ms, client, member_id, topic, partition, offset, before)."""
+        """Return commits accepted since the last call.
+
+        Each is (time_ms, client, member_id, topic, partition, offset, before).
+        """
         cdef vector[AcceptedCommit] taken
         cdef AcceptedCommit* c
         cdef size_t i
@@ -176,18 +179,18 @@ cdef class SimulatedCluster:
 
     @property
     def violations(self):
-        """Events that must never happen, and that the brokers saw."""
+        """Return events that must never happen but that the brokers saw."""
         return [text_of(self.brokers.world.violations[i]) for i in range(self.brokers.world.violations.size())]
 
     @property
     def lines(self):
-        """The trace so far."""
+        """Return the trace so far."""
         return [text_of(self.brokers.world.lines[i]) for i in range(self.brokers.world.lines.size())]
 
 
 @cython.no_gc
 cdef class SimulatedNetwork(Network):
-    """``client``: its number in traces."""
+    """The network of one consumer; ``client`` is its number in traces."""
 
     def __cinit__(self, SimulatedCluster cluster not None, int client):
         cdef Cluster* brokers = cluster.brokers
@@ -206,7 +209,7 @@ cdef class SimulatedNetwork(Network):
         del self.client
 
     def kill(self):
-        """The process has died: the system closes its connections."""
+        """End the process: the system closes its connections."""
         self.client.close_all()
 
     cdef Readiness ready(self, int32_t node_id, Channel channel, int64_t now_ms) noexcept nogil:

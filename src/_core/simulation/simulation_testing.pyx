@@ -1,7 +1,7 @@
-"""Owns: Simulation, which lets virtual time pass: what befalls brokers and connections, and the turns of every
-consumer's loop, in the one order that their times give.
+"""Owns: Simulation, which runs virtual time: events of brokers and connections, and the turns of every consumer's loop,
+in the order of their times.
 
-Threads: the simulation's one, which plays every consumer's A and N. Never: decides what applications do.
+Threads: the simulation's thread, which plays every consumer's A and N. Never: decides what applications do.
 """
 from kconsumer._core.base.clock cimport ManualClock
 from kconsumer._core.base.cpp cimport int64_t
@@ -17,16 +17,16 @@ cdef class _Member:
     cdef SimulatedNetwork network
     cdef bint running
     cdef int64_t turns_at_ms
-    cdef int64_t turns             # at that time, since records came last
+    cdef int64_t turns             # turns at that time, since the last records
     cdef int64_t records
 
 
 class Spinning(AssertionError):
-    """A loop asks for turn after turn and gets nowhere."""
+    """A loop takes turn after turn without progress."""
 
 
 cdef class Simulation:
-    """Time of a SimulatedCluster and of the consumers that were opened on its networks."""
+    """The time of a SimulatedCluster and of the consumers on its networks."""
     cdef readonly SimulatedCluster cluster
     cdef readonly ManualClock clock
     cdef list members
@@ -42,7 +42,7 @@ cdef class Simulation:
         return self.cluster.brokers.world.now_ms
 
     def add(self, ConsumerCore core not None):
-        """Take turns with a consumer opened on a SimulatedNetwork of this cluster; returns its place."""
+        """Run the turns of a consumer on a SimulatedNetwork of this cluster; returns its place."""
         cdef _Member member = _Member()
         member.core = core
         member.network = core.network
@@ -52,26 +52,26 @@ cdef class Simulation:
         return len(self.members) - 1
 
     def set_window_from(self, int place, size_t partitions):
-        """From so many partitions of one broker on a backlog is read in windows."""
+        """Set the number of a broker's partitions from which a backlog is read in windows."""
         cdef _Member member = self.members[place]
         member.core.config.window_from = partitions
 
     def set_running(self, int place, bint running):
-        """False: its process stands still (or is gone); the brokers do not know."""
+        """Start or stop a process; brokers do not notice. False: it hangs (or has ended)."""
         cdef _Member member = self.members[place]
         member.running = running
         if running:
             member.network.client.needs_turn = True
 
     def forget(self, int place):
-        """The consumer is closed."""
+        """Forget a closed consumer."""
         cdef _Member member = self.members[place]
         member.running = False
         member.core = None
         member.network = None
 
     def run_until(self, int64_t until_ms):
-        """Everything up to a point in time, or up to now for what is due already."""
+        """Run everything up to a point in time; up to now: everything that is due."""
         cdef World* world = &self.cluster.brokers.world
         cdef int64_t next_ms
         while True:
@@ -106,7 +106,7 @@ cdef class Simulation:
         for member in self.members:
             if not member.running or not (member.network.client.needs_turn or member.network.client.due_ms <= now_ms):
                 continue
-            # Without latency a backlog is read in no time, with fetch.max.bytes=1 record by record.
+            # Without latency a backlog takes no time to read, with fetch.max.bytes=1 record by record.
             if member.turns_at_ms != now_ms or member.records != member.core.counters.records.load():
                 member.turns_at_ms = now_ms
                 member.records = member.core.counters.records.load()
@@ -118,7 +118,7 @@ cdef class Simulation:
             with nogil:
                 member.core.network_thread.run_once(now_ms)
             if member.core.network_thread.may_close():
-                # What the thread does last, but for the moment it grants to open fetch sessions.
+                # The last actions of the thread, except for the time that it gives to open fetch sessions.
                 member.core.network_thread.end()
                 member.running = False
         return 0

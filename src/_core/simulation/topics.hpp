@@ -1,6 +1,6 @@
 // Owns: Topics: the simulated cluster's brokers, topics, leaders and logs, and the answers about them (Metadata,
 // ListOffsets, OffsetForLeaderEpoch).
-// Threads: the simulation's one. Never: knows a group, keeps a fetch session.
+// Threads: the simulation's thread. Never: knows a group, keeps a fetch session.
 #pragma once
 #include <functional>
 #include <map>
@@ -20,7 +20,7 @@ namespace kc::sim {
 struct Broker {
   int32_t id = 0;
   bool up = true;
-  int64_t news_delay_ms = 0;  // how late it hears of leaders
+  int64_t news_delay_ms = 0;  // delay until it learns of new leaders
 };
 
 struct Partition {
@@ -43,7 +43,7 @@ class Topics {
   explicit Topics(World& world) : world_(world) {}
   std::vector<Broker> brokers;
   std::vector<std::unique_ptr<Topic>> topics;
-  // Something of a partition changed that a parked Fetch may wait for.
+  // A change of a partition that a parked Fetch may wait for.
   std::function<void(const Topic&, int32_t partition)> changed;
 
   Broker* broker(int32_t id) {
@@ -105,7 +105,7 @@ class Topics {
     }
     return up.empty() ? brokers[0].id : up[static_cast<size_t>(world_.chance.below(static_cast<int64_t>(up.size())))];
   }
-  // NONE where `node` may serve the partition to a client that knows `epoch` (-1: not given).
+  // NONE if `node` may serve the partition to a client that knows `epoch` (-1: not given).
   Error leadership(const Partition& p, int32_t node, int32_t epoch) const {
     if (p.leader != node) return NOT_LEADER_OR_FOLLOWER;
     if (epoch >= 0 && epoch < p.epoch) return FENCED_LEADER_EPOCH;

@@ -1,5 +1,5 @@
-// Owns: World, virtual time: the queue of what happens when, the chance that a seed decides, the trace of a history.
-// Threads: the simulation's one. Never: reads a clock, is part of a consumer.
+// Owns: World, the virtual time: the queue of events, random numbers from a seed, the trace of a history.
+// Threads: the simulation's thread. Never: reads a clock, is part of a consumer.
 #pragma once
 #include <algorithm>
 #include <cstdarg>
@@ -11,7 +11,7 @@
 
 namespace kc::sim {
 
-// Kafka's error codes that the simulated brokers answer with.
+// Kafka's error codes in answers of the simulated brokers.
 enum Error : int16_t {
   UNKNOWN_SERVER_ERROR = -1,
   NONE = 0,
@@ -43,7 +43,7 @@ enum Error : int16_t {
   STALE_MEMBER_EPOCH = 113,
 };
 
-// splitmix64: every number of a history follows from its seed.
+// splitmix64: every random number of a history follows from its seed.
 struct Chance {
   uint64_t state = 0;
   uint64_t next() {
@@ -57,17 +57,17 @@ struct Chance {
   bool happens(double probability) { return static_cast<double>(next() >> 11) / 9007199254740992.0 < probability; }
 };
 
-// How often things go wrong, per request unless it says otherwise; nothing does while inactive.
+// How often faults happen, per request unless the line says otherwise; none while inactive.
 struct Faults {
   bool active = false;
   double lose_request = 0;      // the connection breaks before the broker has read the request
-  double lose_response = 0;     // the broker has done it; the connection breaks before the answer is read
+  double lose_response = 0;     // the broker has served it; the connection breaks before the answer is read
   double hang = 0;              // no answer until the client gives up
-  double slow = 0;              // a second or two instead of milliseconds
+  double slow = 0;              // one or two seconds instead of milliseconds
   double refuse = 0;            // a retriable error
   double throttle = 0;
   double evict_session = 0;     // per Fetch
-  double spoil = 0;             // a batch is served damaged, or refused as corrupt
+  double spoil = 0;             // a batch is served damaged, or rejected as corrupt
 };
 
 class World {
@@ -75,10 +75,10 @@ class World {
   int64_t now_ms = 0;
   Chance chance;
   Faults faults;
-  int64_t latency_ms = 1;       // one way, at most; drawn again each time
+  int64_t latency_ms = 1;       // one way, upper bound; chosen again each time
   bool tracing = false;
   std::vector<std::string> lines;
-  std::vector<std::string> violations;  // what brokers saw that must never happen
+  std::vector<std::string> violations;  // events that must never happen but that brokers saw
 
   void at(int64_t when_ms, std::function<void()> what) {
     queue_.push_back(Happening{std::max(when_ms, now_ms), next_number_++, std::move(what)});
@@ -118,7 +118,7 @@ class World {
  private:
   struct Happening {
     int64_t when_ms;
-    uint64_t number;  // what was planned first happens first
+    uint64_t number;  // of equal times, the event planned first happens first
     std::function<void()> what;
   };
   static bool later(const Happening& a, const Happening& b) {
