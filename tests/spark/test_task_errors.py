@@ -108,7 +108,7 @@ def test_a_topic_that_is_gone(planned: tuple[str, Any], frail: KafkaCluster):
     frail.delete_topic(name)
     said = failure(rows)
     assert "UnknownTopicOrPartitionError" in said
-    assert f"{name} [1] offsets 0 to 30, at offset 0: {name} [1]: the broker does not know it" in said
+    assert f"{name} [1] offsets 0 to 30, at offset 0: partition {name} [1] does not exist" in said
 
 
 def test_a_batch_that_is_corrupt(planned: tuple[str, Any], frail: KafkaCluster):

@@ -89,7 +89,7 @@ cdef struct Library:
 cdef void* symbol(void* library, bytes name) except NULL:
     cdef void* found = dlsym(library, name)
     if found == NULL:
-        raise ImportError(f"librdkafka has no {name.decode()}: run pip install 'kconsumer[testing]' for a newer version")
+        raise ImportError(f"librdkafka has no {name.decode()}: run pip install 'kconsumer[testing]' for a newer one")
     return found
 
 

@@ -310,7 +310,7 @@ cdef class MetadataRequestManager(RequestManager):
     cdef void on_failure(self, Request* request, const Status& status, int64_t now_ms) noexcept nogil:
         cdef TopicMetadataEvent* event
         self.background.log.write(7, DBG_METADATA, b"METADATA", b"request failed: %s", status.detail.c_str())
-        if not self.delegate.network.any_connected():
+        if not status.detail.empty() and status.code != <int>ERR_TIMED_OUT:
             self.last_cause = status.detail
         if request.kind == KIND_UPDATE and self.failing_since_ms == 0:
             # Not after a list_topics, which has a separate deadline: the brokers may work and the list may be long.

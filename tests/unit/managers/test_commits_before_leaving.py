@@ -173,7 +173,9 @@ def test_a_leave_without_an_answer_is_logged(stable, caplog):
     with caplog.at_level(logging.INFO):
         stable.advance(SESSION_MS)
         stable.serve()
-    assert "group not left in time: the coordinator has not answered" in caplog.text
+    assert (
+        "group not left in time: the coordinator of group g has not answered: check the connection to broker 2"
+        in caplog.text)
 
 
 def test_a_static_member_that_missed_a_generation_has_lost_what_it_owned(settings):

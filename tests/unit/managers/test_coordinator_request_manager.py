@@ -113,6 +113,18 @@ def test_an_error_with_a_null_host_is_that_error(group):
     assert ticket.code == GROUP_DENIED
 
 
+@pytest.mark.parametrize(("error", "text"), [
+    (GROUP_DENIED, "not authorized for group g: grant READ on the group"),
+    (INVALID_GROUP_ID, "group g has no coordinator: the group id is invalid"),
+])
+def test_a_final_error_states_the_reason(group, error, text):
+    ticket = group.commit(("t", 0, 5))
+    group.turn()
+    group.find(node=-1, error=error)
+    group.turn()
+    assert (ticket.code, ticket.detail) == (error, text)
+
+
 def test_an_answer_about_another_group_is_ignored(group):
     group.commit(("t", 0, 5))
     group.turn()

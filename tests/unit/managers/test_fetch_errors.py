@@ -111,6 +111,18 @@ def test_a_partition_that_is_not_allowed_is_reported_once(loop):
     assert loop.offsets() == [("error", NOT_AUTHORIZED)]
 
 
+@pytest.mark.parametrize(("code", "text"), [
+    (NOT_AUTHORIZED, "t [0]: not authorized to read the topic: grant READ on topic t"),
+    (42, "t [0]: the broker found the request invalid"),
+    (1234, "t [0]: the broker answered with error 1234"),
+])
+def test_a_refused_fetch_states_the_reason(loop, code, text):
+    loop.assign(("t", 0, 0))
+    loop.fetched(loop.one(FETCH), {0: {"error_code": code}}, turns=4)
+    error = loop.poll().error()
+    assert (error.code(), error.str()) == (code, text)
+
+
 def test_a_partition_that_fails_does_not_hold_up_the_others(loop):
     loop.assign(("t", 0, 0), ("t", 1, 0))
     loop.fetched(loop.one(FETCH), {0: {"error_code": NOT_AUTHORIZED}, 1: {"records": records(0, 2)}}, turns=4)

@@ -205,6 +205,19 @@ def test_a_missing_topic_is_reported_once_per_partition_and_asked_again(loop):
     assert loop.asked(loop.one(FETCH)) == {("nope", 0): 0, ("nope", 1): 0}
 
 
+@pytest.mark.parametrize(("partition", "error", "text"), [
+    (("nope", 0, 0), 0, "partition nope [0] does not exist: check the topic's name, or create the topic"),
+    (("t", 99, 0), 0, "partition t [99] does not exist"),
+    (("t", 0, 0), NOT_AUTHORIZED, "t [0]: not authorized for the topic: grant READ (or DESCRIBE) on topic t"),
+    (("t", 0, 0), INVALID_TOPIC, "t [0]: the topic name is invalid"),
+])
+def test_a_missing_partition_is_reported_with_the_remedy(loop, partition, error, text):
+    loop.topics["t"].error = error
+    loop.assign(partition)
+    loop.turn()
+    assert loop.consumer.poll(0).error().str() == text
+
+
 def test_a_missing_topic_is_reported_again_after_it_was_there(loop):
     loop.assign(("t", 0, 0))
     for _ in range(2):
@@ -390,6 +403,18 @@ def test_unreachable_brokers_are_reported_once_and_soon(loop):
     for _ in range(300):
         loop.advance(1000)
     assert loop.serve().count(ALL_BROKERS_DOWN) == 1
+
+
+def test_unreachable_brokers_are_reported_with_the_latest_cause(loop):
+    loop.network.lose(1, -195, "127.0.0.1:46225: closed by the broker", repeated=True)
+    loop.turn()
+    all_brokers_down(loop)
+    for _ in range(30):
+        loop.advance(1000)
+    loop.serve()
+    (text,) = [error.str() for error in loop.errors if error.code() == ALL_BROKERS_DOWN]
+    assert text == ("no broker can be reached (127.0.0.1:46225: closed by the broker): check bootstrap.servers, "
+                    "and set security.protocol if the listener uses TLS or SASL")
 
 
 def test_lost_connections_are_reported_unless_they_repeat(loop):

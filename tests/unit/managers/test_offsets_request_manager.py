@@ -174,6 +174,17 @@ def test_another_error_is_reported_once_and_asked_again(loop):
     assert loop.asked(loop.one(FETCH)) == {("t", 0): 3}
 
 
+@pytest.mark.parametrize(("code", "text"), [
+    (NOT_AUTHORIZED, "not authorized for the topic: grant READ (or DESCRIBE) on topic t"),
+    (42, "the broker found the request invalid"),
+])
+def test_a_failed_reset_states_the_reason(loop, code, text):
+    assign(loop, ("t", 0, END))
+    loop.answer_offsets(loop.one(LIST_OFFSETS), lambda *_: {"error_code": code, "offset": -1})
+    loop.turn()
+    assert loop.consumer.poll(0).error().str() == f"t [0]: cannot fetch the offset: {text}"
+
+
 def test_a_partition_that_the_answer_leaves_out_is_asked_again(loop):
     assign(loop, ("t", 0, END), ("t", 1, END))
     request = loop.one(LIST_OFFSETS)
