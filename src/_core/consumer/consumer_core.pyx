@@ -239,8 +239,7 @@ cdef class ConsumerCore(ConsumerParts):
         return 1
 
     cdef object fatal_error(self, int64_t deadline_us):
-        """Return the error that ended this consumer. A repeated report waits up to 100 ms, so that a loop does not
-        spin."""
+        """Return the error that ended this consumer. A repeated report waits up to 100 ms: a loop must not spin."""
         cdef int64_t rest_ms = min(<int64_t>100, max(0, deadline_us - self.clock.now_us()) // 1000)
         if self.fatal_told and rest_ms > 0:
             with nogil:
@@ -494,8 +493,7 @@ cdef class ConsumerCore(ConsumerParts):
 
     def _consume_batch_or_moved(self, max_records, timeout):
         """Run consume_batch(), and return zero rows if the position moved over hidden records. Hidden records are
-        transaction markers and aborted records. A caller that reads up to an offset learns that the offset is
-        reached."""
+        transaction markers and aborted records. A caller that reads up to an offset sees that it is reached."""
         return self.batch_or_moved(max_records, timeout, True)
 
     cdef RecordBatch batch_or_moved(self, object max_records, object timeout, bint or_moved):

@@ -72,8 +72,8 @@ cdef class ConsumerNetworkThread:
     cdef int64_t _poll_group(self, int64_t now_ms) noexcept nogil:
         """Poll the managers of the group.
 
-        The membership comes before the manager of its protocol, which reads its state. The coordinator is last: all
-        need it.
+        The membership comes before the manager of its protocol, which reads its state. All need the
+        coordinator, so it is last.
         """
         # Separate statements: Cython evaluates the second argument of min() first.
         cdef int64_t wait = self.membership.poll(now_ms)
@@ -103,7 +103,7 @@ cdef class ConsumerNetworkThread:
         return min(max(earliest - now_ms, <int64_t>0), <int64_t>MAX_WAIT_MS)
 
     cdef void _attend_identity(self, int64_t now_ms) noexcept nogil:
-        """Ask the application for a token; fail waiting calls if every broker refuses us."""
+        """Ask the application for a token; fail waiting calls if every broker refuses this client."""
         cdef BackgroundEvent event
         cdef Status why
         if self.delegate.network.take_token_request(now_ms):

@@ -192,8 +192,7 @@ cdef class DecodedBatch:
         """Implement Arrow's PyCapsule interface: (schema, array) capsules.
 
         Args:
-            requested_schema: capsule of an ArrowSchema: columns by name, in its order; columns of the records
-            themselves as
+            requested_schema: capsule of an ArrowSchema: columns by name, in its order; columns of the records as
                 RecordBatch makes them, decoded columns unchanged.
 
         Raises:

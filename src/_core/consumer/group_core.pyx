@@ -120,7 +120,7 @@ cdef class GroupCore(ConsumerCore):
         return manager
 
     def __dealloc__(self):
-        # Must precede the end of ConsumerCore's part, which drops this object's structs: N must have ended by then.
+        # N uses the structs of this object, which are dropped before the part of ConsumerCore: end N first.
         self.stop_thread()
         if self.in_child():
             leak(self.member)

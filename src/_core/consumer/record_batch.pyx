@@ -243,7 +243,7 @@ cdef class RecordBatch:
         Returns:
             DecodedBatch, Arrow data through the PyCapsule interface: ``pyarrow.table(decoded)``,
             ``polars.DataFrame(decoded)``, ``duckdb.sql("from decoded")``. It holds the memory of its own columns; with
-                key, value or headers in `metadata`, also the memory of the batch.
+            key, value or headers in `metadata`, also the memory of the batch.
 
         Raises:
             SerializationError: a key or value cannot be decoded, and `on_error` is "raise".

@@ -96,9 +96,8 @@ cdef void* symbol(void* library, bytes name) except NULL:
 cdef class MockCluster:
     """librdkafka's mock cluster: brokers 1 … ``brokers`` on loopback, run by threads of this process.
 
-    Methods return librdkafka's error code (0: success) unless their docstring says otherwise; ``error_text`` explains a
-    code. Raises ImportError when ``library`` cannot be loaded or is too old, RuntimeError when the cluster cannot be
-    started.
+    Methods return librdkafka's error code (0: success) unless their docstring says otherwise. ``error_text`` explains
+    a code. Raises ImportError if ``library`` cannot be loaded or is too old, RuntimeError if the cluster cannot start.
     """
     cdef void* handle   # thread: A; the dynamic library
     cdef void* client   # thread: A; the rd_kafka_t of the cluster

@@ -18,8 +18,7 @@ enum AssignorKind : int32_t {
   ASSIGNOR_COOPERATIVE_STICKY,
 };
 
-// By member id; contains every member, with no partitions if it gets none. Topics and partitions are in ascending
-// order.
+// By member id; contains every member, with no partitions if it gets none. Topics and partitions are sorted.
 using GroupAssignment = std::unordered_map<std::string, std::vector<TopicPartitions>>;
 
 }  // namespace kc

@@ -110,8 +110,7 @@ class StickyEqualAssignor {
     return near;
   }
 
-  // Deal out the remaining partitions: first to members below their share, then one to each member that may get one
-  // more.
+  // Deal out the remaining partitions: first to members below their share, then one each to members that may get more.
   void deal(std::vector<size_t>& free) {
     if (leave_far_) give_back(free);
     size_t next = 0;

@@ -125,7 +125,7 @@ cdef void check(const Status& status) except *:
 
 cdef class Input:
     """Holds members and topics in the core's form, so that a benchmark times only assign()."""
-    cdef vector[GroupMember] members   # thread: the caller's, like the rest
+    cdef vector[GroupMember] members   # thread: the caller's
     cdef vector[TopicInput] topics     # thread: the caller's
     cdef GroupAssignment out           # thread: the caller's
 

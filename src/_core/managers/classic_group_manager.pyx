@@ -108,10 +108,10 @@ cdef extern from * nogil:
         case 23: return "the members have no assignor or protocol type in common";
         case 24: return "the group id is not valid";
         case 25: return "the coordinator does not know this member";
-        case 26: return "the session timeout is outside of what the broker allows";
+        case 26: return "the session timeout is outside the limits of the broker: adjust session.timeout.ms";
         case 27: return "a rebalance is in progress";
-        case 30: return "not authorized to access the group";
-        case 35: return "the broker is too old for this group's settings";
+        case 30: return "not authorized for the group: grant READ on the group";
+        case 35: return "the broker is too old for the settings of this group";
         case 79: return "a member id is required";
         case 81: return "the group has its maximum number of members";
         case 82: return "another member with this group.instance.id has taken its place";
@@ -266,8 +266,7 @@ cdef class ClassicGroupManager(RequestManager):
         return NullableString()
 
     cdef int32_t _find_coordinator(self, int64_t now_ms) noexcept nogil:
-        """Return the coordinator, or -1 during the search. A failed search is reported, and starts again with
-        backoff."""
+        """Return the coordinator, or -1 during the search. A failed search is reported, and repeated with backoff."""
         cdef int32_t node = self.coordinator.coordinator()
         if node >= 0:
             self.waits_for_coordinator = False
@@ -439,9 +438,9 @@ cdef class ClassicGroupManager(RequestManager):
             self.phase = PHASE_OUT
 
     cdef void _finish_round(self, int64_t now_ms) noexcept nogil:
-        """Complete the generation that waits for the assignment of this leader, which leaves or has lost interest.
-        Without it the coordinator would accept no commit until the rebalance timeout. All members keep their
-        partitions, even if the assignor has failed. The leave then starts the next generation."""
+        """Complete the generation that waits for this leader's assignment, before the leader leaves. Otherwise the
+        coordinator would accept no commit until the rebalance timeout. All members keep their partitions, even if the
+        assignor has failed. The leave then starts the next generation."""
         cdef int32_t node = self.coordinator.coordinator()
         if not self.owes_assignment or self.joining.in_flight or node < 0:
             return
@@ -460,8 +459,8 @@ cdef class ClassicGroupManager(RequestManager):
         4. Its commits would overwrite the offsets of the new owner. So the partitions are lost.
 
         Partitions that this member has revoked since it sent the JoinGroup are lost too: their commits may be in
-        flight. A lost answer to a JoinGroup between the two generations looks the same; it is better to read records
-        again.
+        flight. A lost answer to a JoinGroup between the two generations looks the same; reading records again is
+        better.
         """
         return (not self.config.group_instance_id.empty() and self.generation >= 0
                 and message.generation_id > self.generation + 1 and self.joined_with_partitions)
@@ -512,8 +511,7 @@ cdef class ClassicGroupManager(RequestManager):
         cdef SyncGroupResponse message
         cdef Reader reader = Reader(response.body, response.length)
         message.decode(reader, response.version)
-        # In an error, librdkafka's mock cluster sends a null assignment, which no version allows. Handle the error
-        # first.
+        # In an error, librdkafka's mock cluster sends a null assignment, which no version allows. The error counts.
         if ((reader.ok() or message.error_code == 0)
                 and not self._readable(reader, request, response, message.throttle_time_ms, now_ms)):
             return
@@ -706,8 +704,7 @@ cdef class ClassicGroupManager(RequestManager):
                 self._on_rebalance_in_progress(now_ms)
         elif self.phase == PHASE_JOIN and self.joining.in_flight:
             # The heartbeat was sent before the JoinGroup on a separate connection, and the JoinGroup overtook it: the
-            # coordinator already knows the next generation. The JoinGroup response reports any error of this member
-            # too.
+            # coordinator already knows the next generation. The JoinGroup response reports errors of this member too.
             self.heartbeat.on_success()
         else:
             self._on_heartbeat_error(message.error_code, response.node_id, now_ms)

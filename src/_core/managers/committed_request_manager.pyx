@@ -5,8 +5,7 @@ thread: N. Never: sets a position after a seek or a new assignment (it compares 
 "nothing committed": without an answer a position waits, and no policy resets it.
 
 Errors of the group or of a partition of an OffsetFetch response:
-  NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, REQUEST_TIMED_OUT, a lost connection   asked again at the coordinator
-  found
+  NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, REQUEST_TIMED_OUT, a lost connection   a new search, then again
   COORDINATOR_LOAD_IN_PROGRESS    asked again
   UNSTABLE_OFFSET_COMMIT          asked again: a transaction is still open (read_committed, KIP-447)
   STALE_MEMBER_EPOCH, UNKNOWN_MEMBER_ID, GROUP_ID_NOT_FOUND (as a member)   asked again with the new member identity
@@ -361,7 +360,7 @@ cdef class CommittedRequestManager(RequestManager):
         question.left -= 1
 
     cdef void _end(self, uint64_t cookie, const Status& status, int32_t node_id, int64_t now_ms) noexcept nogil:
-        """End the request with an error for all of it, or none; ask again for the rest."""
+        """End the request, with one error for all partitions or none; ask again for unanswered partitions."""
         cdef size_t i
         cdef AskedCommitted* asked
         cdef int32_t code = status.code

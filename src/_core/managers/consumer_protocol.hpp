@@ -91,8 +91,7 @@ inline bool encode_subscription(const GroupMember& member, std::string& out) {
   return encode_versioned(message, out);
 }
 
-// Fills all of `member` except its ids. An error names the member: it fails the whole assignment, as in the Java
-// client.
+// Fills all of `member` except its ids. An error names the member: it fails the whole assignment, as in Java.
 inline Status decode_subscription(const uint8_t* data, size_t length, GroupMember& member) {
   ConsumerProtocolSubscription message;
   Status status = decode_versioned(data, length, message);

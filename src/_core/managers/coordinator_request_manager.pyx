@@ -66,8 +66,7 @@ cdef class CoordinatorRequestManager(RequestManager):
         if self.node >= 0 or not self.wanted or self.state.in_flight:
             return INT64_MAX
         if self.cluster.brokers.empty():
-            # Metadata comes first: the coordinator's address is added to the broker list, and must not be its only
-            # entry.
+            # Metadata comes first: the coordinator's address must not be the only broker in the list.
             return INT64_MAX
         if now_ms < self.state.not_before_ms:
             return self.state.wait_ms(now_ms)

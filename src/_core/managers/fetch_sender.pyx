@@ -361,8 +361,7 @@ cdef class FetchSender(RequestManager):
         body.message.rack_id = self.config.client_rack
         session.named = self._window(session, now_ms)
         if session.named > 0:
-            # Outside of the session, which does not change. Other partitions may have records, so the broker must not
-            # wait.
+            # Outside of the session, which does not change. Other partitions may have records, so do not wait.
             body.message.max_wait_ms = 0
             body.message.session_epoch = FINAL_EPOCH
             session.take_window(self.wanted)
@@ -433,8 +432,7 @@ cdef class FetchSender(RequestManager):
             preincrement(it)
             if session.session_id == 0:
                 continue
-            # A session belongs to the broker, not to the connection: while a Fetch is parked, another connection ends
-            # it.
+            # A session belongs to the broker, not to the connection: while a Fetch is parked, use another one.
             channel = CHANNEL_CONTROL if session.request.in_flight else CHANNEL_FETCH
             if self.delegate.network.ready(session.node_id, channel, now_ms) != NODE_READY:
                 continue
@@ -572,7 +570,7 @@ cdef class FetchSender(RequestManager):
             self._take_watermarks(session, p, data)
         if (entry.position_epoch != p.adopted_epoch or entry.generation != p.decode_generation
                 or p.state != FETCH_ACTIVE or entry.fetch_offset != p.fetch_offset.load()):
-            # A seek, a reset or a pause came between: the fetched data is obsolete.
+            # A seek, a reset or a pause happened meanwhile: the fetched data is obsolete.
             session.want(dereference(entry))
             return
         if data.error_code != 0:

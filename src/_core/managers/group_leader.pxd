@@ -34,8 +34,7 @@ cdef class GroupLeader:
     cdef bint ready(self) noexcept nogil
     # When ready: the application's assignor gave no assignment; the application knows the error.
     cdef bint failed(self) noexcept nogil
-    # In place of assign(): every member keeps the partitions that it claims. False: the claims are not known (any
-    # more).
+    # In place of assign(): every member keeps the partitions that it claims. False: the claims are unknown.
     cdef bint keep(self, vector[SyncGroupRequest_SyncGroupRequestAssignment]& out) noexcept nogil
     # The assignment of each member, encoded; nothing if every member keeps its partitions.
     cdef Status assign(self, vector[SyncGroupRequest_SyncGroupRequestAssignment]& out) noexcept nogil

@@ -33,8 +33,7 @@ struct FetchConfig {
   int64_t rebootstrap_trigger_ms = 300000;
 };
 
-// Counters of the fetch path. N writes them unless the line says otherwise; any thread reads them (metrics,
-// statistics).
+// Counters of the fetch path. N writes them unless the line says otherwise; any thread reads them.
 struct FetchCounters {
   std::atomic<int64_t> reserved_bytes{0};      // reserved for requests in flight
   std::atomic<int64_t> undelivered_bytes{0};   // received and not yet taken by the application; A subtracts

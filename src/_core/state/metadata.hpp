@@ -32,8 +32,7 @@ struct Replicas {
 class PartitionList {
  public:
   void reserve(size_t count) { entries_.reserve(count); }
-  // Call seal() after the last add. Of two entries with one number the later one counts. Replicas beyond 65,535 are
-  // lost.
+  // Call seal() after the last add. Of two entries with one number the later one counts. Drops replicas beyond 65,535.
   void add(PartitionEntry entry, const Int32Array& replicas) {
     entry.first_replica = static_cast<uint32_t>(replicas_.size());
     entry.replica_count = static_cast<uint16_t>(std::min<size_t>(replicas.size(), UINT16_MAX));
