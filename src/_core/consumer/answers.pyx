@@ -118,7 +118,9 @@ cdef object topic_id_text(const Uuid& id):
 
 
 cdef object position_tuple(PartitionState* p):
-    """Return (position, leader epoch, low, high, last stable offset, start offset, topic id).
+    """Return the known data of a partition.
+
+    (position, leader epoch, low, high, last stable offset, start offset, topic id).
 
     The id belongs to the topic of the fetched records; None: nothing was fetched yet, or the fetch is by name.
     """

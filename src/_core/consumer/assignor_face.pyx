@@ -59,7 +59,7 @@ cdef int put_bytes(NullableString& out, data) except -1:
 
 
 cdef int put_assignments(AssignorAnswerEvent* answer, found) except -1:
-    """Set the assignments from [(member id, [(topic, partition numbers)], user data or None)]."""
+    """Set assignments of [(member id, [(topic, partition numbers)], user data or None)]."""
     cdef MemberAssignment member
     cdef TopicPartitions topic
     for member_id, topics, user_data in found:

@@ -145,7 +145,7 @@ cdef class ConsumerCore(ConsumerParts):
         return ()
 
     def _leaving_group(self, int64_t timeout_us):
-        """A call: GroupCore runs the callbacks of close(), then posts the last commit and leave."""
+        """A call: GroupCore runs callbacks for close(), then posts the commit and the leave."""
         return ()
 
     cdef int64_t end_deadline(self, int64_t timeout_us) noexcept:
@@ -492,7 +492,7 @@ cdef class ConsumerCore(ConsumerParts):
         return self.batch_or_moved(max_records, timeout, False)
 
     def _consume_batch_or_moved(self, max_records, timeout):
-        """Run consume_batch(), and return zero rows if the position moved over hidden records. Hidden records are
+        """Run consume_batch(); return zero rows if the position moved over hidden records. Hidden records are
         transaction markers and aborted records. A caller that reads up to an offset sees that it is reached."""
         return self.batch_or_moved(max_records, timeout, True)
 
@@ -675,15 +675,15 @@ cdef class ConsumerCore(ConsumerParts):
     # ---- questions to brokers (any thread)
 
     def _list_topics(self, topic, timeout):
-        """Return (cluster_id, controller_id, orig_broker_id, orig_broker_name, brokers, topics) as plain tuples.
-        `topic` is one topic, a list of topics (not empty), or None for all."""
+        """Return the cluster metadata. `topic` is one topic, a list of topics (not empty), or None for all. The result
+        is (cluster_id, controller_id, orig_broker_id, orig_broker_name, brokers, topics), as plain tuples."""
         self.check_process()
         if not self._is_open():
             raise RuntimeError(_HANDLE_CLOSED)
         return self.answer(self._ask_topics(topic, timeout))
 
     def _list_offsets(self, queries, timeout):
-        """Return [(error, offset, timestamp, leader_epoch)] for [(topic, partition, timestamp)] (isolation.level)."""
+        """Find offsets: [(topic, partition, timestamp)] → [(error, offset, timestamp, leader_epoch)]."""
         return self.answer(self._ask_offsets(queries, timeout))
 
     def _ask_topics(self, topic, timeout):

@@ -59,7 +59,7 @@ def ask_topics(ConsumerCore core not None, topics=None, timeout_ms=None):
 
 
 def ask_offsets(ConsumerCore core not None, queries, timeout_ms=None):
-    """Post the event of get_watermark_offsets and offsets_for_times: queries are (topic, partition, timestamp)."""
+    """Post the event of offsets_for_times. Queries are (topic, partition, timestamp)."""
     cdef ListOffsetsEvent* event = new ListOffsetsEvent(deadline(core, timeout_ms))
     cdef Question question = Question()
     cdef OffsetQuery query
@@ -171,7 +171,7 @@ def turn_without_settling(ConsumerCore core not None):
 
 
 def attend_with_records_in_hand(ConsumerCore core not None):
-    """Return whether consume() must return before its next take; it checks between takes."""
+    """Return whether consume() must return before it takes more records."""
     return core.attend(True) != 0
 
 
@@ -181,7 +181,7 @@ def inflated_ahead(ConsumerCore core not None):
 
 
 def sizes(ConsumerCore core not None):
-    """Return the lengths of the network thread's lists, which must not grow without limit."""
+    """Return the lengths of the network thread's lists; they must stay bounded."""
     return {"tracked": core.positions.tracked.size(), "pending": core.positions.pending.size(),
             "dirty": core.positions.dirty.size(), "delayed": core.fetch_sender.delayed.size(),
             "interest": core.positions.interest.size(), "contexts": core.offsets.contexts.size(),
@@ -189,7 +189,7 @@ def sizes(ConsumerCore core not None):
 
 
 def touched(ConsumerCore core not None):
-    """Return how often the things happened that a poll() with available records must not do.
+    """Count the actions that a poll() with available records must not do.
 
     If the test does not step the loop meanwhile, the application causes the whole increase.
     """

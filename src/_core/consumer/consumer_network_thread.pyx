@@ -103,7 +103,7 @@ cdef class ConsumerNetworkThread:
         return min(max(earliest - now_ms, <int64_t>0), <int64_t>MAX_WAIT_MS)
 
     cdef void _attend_identity(self, int64_t now_ms) noexcept nogil:
-        """Ask the application for a token; fail waiting calls if every broker refuses this client."""
+        """Ask for a token; fail waiting calls if every broker refuses this client."""
         cdef BackgroundEvent event
         cdef Status why
         if self.delegate.network.take_token_request(now_ms):

@@ -42,7 +42,7 @@ cdef class ConsumerParts:
             raise MemoryError("no memory for the fetch buffer")
 
     def _open(self, settings, version, Network network=None, Clock clock=None):
-        """Build the parts from `settings` (kconsumer.config.Settings) and start the network thread.
+        """Build the parts from kconsumer.config.Settings, and start the network thread.
 
         With `network` given nothing is started: a test drives the loop with _run_once().
         """

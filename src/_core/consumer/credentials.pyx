@@ -20,7 +20,7 @@ cdef NetworkClient client_of(ConsumerCore core):
 
 
 def give_password(ConsumerCore core not None, str username not None, str password not None):
-    """Set user name and password for connections that are made or authenticate from now on."""
+    """Set user name and password for later authentications."""
     cdef NetworkClient client = client_of(core)
     put_password(credentials_of(client.config.security.sasl), username, password)
     client.wakeup()

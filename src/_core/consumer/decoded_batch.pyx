@@ -97,7 +97,7 @@ cdef class DecodedBatch:
     # ---- columns
 
     cdef bint flattens(self, DecodedValues values):
-        """Whether the struct's fields replace it: of the value, or of the key if it is alone."""
+        """Whether the fields replace the struct: of the value, or of the key if alone."""
         cdef const Plan* plan = values.decoded.get().plan_pointer()
         return self.flatten and plan.nodes[0].type == VALUE_STRUCT and (values is self._value or self._value is None)
 

@@ -116,7 +116,7 @@ cdef class FetchDecoder:
         return self.network_first.load() or self.clock.now_us() - self.gate.left_us.load() >= BACK_SOON_US
 
     cdef void decode_on_network(self) noexcept nogil:
-        """Decode one slice, unless the application decodes or the turn was needed to receive."""
+        """Decode one slice, unless A decodes or the turn was needed to receive."""
         if self.network_first.load() and self.gate.waits.load() and not self.sender.delegate.network.quiet():
             return
         self.gate.passing(step_of, <void*>self)
@@ -165,7 +165,7 @@ cdef class FetchDecoder:
                 self.background.wake()
 
     cdef void settle(self, int64_t now_ms) noexcept nogil:
-        """Handle unreadable batches, before FetchSender checks their partitions in this turn."""
+        """Handle unreadable batches before FetchSender checks their partitions."""
         cdef vector[BatchFailure] failures
         cdef size_t i
         self.gate.take_failures(failures)

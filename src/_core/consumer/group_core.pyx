@@ -375,7 +375,7 @@ cdef class GroupCore(ConsumerCore):
             self.busy.store(0)
 
     def _leaving(self, bint closing, int64_t timeout_us, bint call_back):
-        """End the subscription: run on_revoke (on_lost if fenced), then post commit and leave.
+        """End the subscription: run on_revoke (on_lost if fenced), post commit and leave.
 
         The event is posted even if a callback raises. The timeout counts from the callback's end.
         """

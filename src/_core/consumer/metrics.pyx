@@ -75,7 +75,7 @@ cdef dict timing(str what, Timing* found):
 
 
 def ends(ConsumerCore core not None, partitions=None):
-    """Return the end offsets: [(topic, partition, at, end, just)] of assigned partitions.
+    """Return the end offsets [(topic, partition, at, end, just)] of the assignment.
 
     Args:
         partitions: [(topic, partition)]; None: the assignment.

@@ -191,7 +191,7 @@ cdef class RecordBatch:
         return needed("pyarrow", "RecordBatch.schema", "'kconsumer[arrow]'").schema(self)
 
     def to_arrow(self, schema=None):
-        """Return the batch as a pyarrow.Table; keys and values are not copied unless `schema` asks for it.
+        """Return a pyarrow.Table; keys and values are only copied if `schema` requires it.
 
         Args:
             schema: pyarrow.Schema: columns to make, by name, in this order, each with the requested type. Default:
@@ -204,9 +204,9 @@ cdef class RecordBatch:
         return needed("pyarrow", "RecordBatch.to_arrow()", "'kconsumer[arrow]'").table(self, schema=schema)
 
     def to_pandas(self):
-        """Return a pandas.DataFrame with one column per Arrow column: topic as a categorical, key and value as bytes.
+        """Return a pandas.DataFrame with one column per Arrow column.
 
-        ``pandas.DataFrame(batch)`` raises TypeError instead, because pandas would make one column of messages.
+        The topic is a categorical; key and value are bytes. ``pandas.DataFrame(batch)`` raises TypeError instead, because pandas would make one column of messages.
 
         Raises:
             ImportError: pandas or pyarrow is not installed.
@@ -215,7 +215,9 @@ cdef class RecordBatch:
         return needed("pyarrow", "RecordBatch.to_pandas()", "pandas 'kconsumer[arrow]'").table(self).to_pandas()
 
     def to_polars(self):
-        """Return a polars.DataFrame, the same as ``polars.DataFrame(batch)``; keys and values are not copied.
+        """Return a polars.DataFrame without copying keys and values.
+
+        The same as ``polars.DataFrame(batch)``.
 
         Raises:
             ImportError: polars is not installed. pyarrow is not needed.

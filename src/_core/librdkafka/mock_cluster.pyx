@@ -94,7 +94,7 @@ cdef void* symbol(void* library, bytes name) except NULL:
 
 
 cdef class MockCluster:
-    """librdkafka's mock cluster: brokers 1 … ``brokers`` on loopback, run by threads of this process.
+    """librdkafka's mock cluster: brokers 1 … ``brokers`` on loopback, in this process.
 
     Methods return librdkafka's error code (0: success) unless their docstring says otherwise. ``error_text`` explains
     a code. Raises ImportError if ``library`` cannot be loaded or is too old, RuntimeError if the cluster cannot start.

@@ -58,7 +58,7 @@ cdef get_nullable(const NullableString& value):
 
 
 cdef void set_partitions(vector[TopicPartitions]& out, partitions) except *:
-    """Set partitions from {topic: [partition]}, or [(topic, [partition])] with duplicates."""
+    """Set partitions from {topic: [partition]} or [(topic, [partition])]."""
     cdef TopicPartitions entry
     out.clear()
     for topic, numbers in (partitions.items() if isinstance(partitions, dict) else partitions):
@@ -124,7 +124,7 @@ cdef void check(const Status& status) except *:
 
 
 cdef class Input:
-    """Holds members and topics in the core's form, so that a benchmark times only assign()."""
+    """Holds members and topics in the core's form: benchmarks time only assign()."""
     cdef vector[GroupMember] members   # thread: the caller's
     cdef vector[TopicInput] topics     # thread: the caller's
     cdef GroupAssignment out           # thread: the caller's

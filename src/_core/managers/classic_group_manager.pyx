@@ -394,7 +394,7 @@ cdef class ClassicGroupManager(RequestManager):
 
     cdef bint _readable(self, Reader& reader, Request* request, Response* response, int32_t throttle_time_ms,
                         int64_t now_ms) noexcept nogil:
-        """Whether the response can be read; otherwise close the connection and fail the request."""
+        """Whether the response is readable; if not, end the connection and the request."""
         if reader.ok():
             if throttle_time_ms > 0:
                 self.delegate.network.throttle(response.node_id, throttle_time_ms, now_ms)
@@ -438,9 +438,9 @@ cdef class ClassicGroupManager(RequestManager):
             self.phase = PHASE_OUT
 
     cdef void _finish_round(self, int64_t now_ms) noexcept nogil:
-        """Complete the generation that waits for this leader's assignment, before the leader leaves. Otherwise the
-        coordinator would accept no commit until the rebalance timeout. All members keep their partitions, even if the
-        assignor has failed. The leave then starts the next generation."""
+        """Complete the generation that waits for this leader, which then leaves. Otherwise the coordinator would accept
+        no commit until the rebalance timeout. All members keep their partitions, even if the assignor has failed. The
+        leave then starts the next generation."""
         cdef int32_t node = self.coordinator.coordinator()
         if not self.owes_assignment or self.joining.in_flight or node < 0:
             return
@@ -451,7 +451,7 @@ cdef class ClassicGroupManager(RequestManager):
             self._send_sync(node, now_ms)
 
     cdef bint _missed_generations(self, JoinGroupResponse& message) noexcept nogil:
-        """Whether a generation passed without this static member, so that it has lost its partitions.
+        """Whether this static member missed a generation, and has lost its partitions.
 
         1. A static member keeps its place beyond the rebalance timeout (KIP-345).
         2. Meanwhile a leader may give its partitions to other members.

@@ -360,7 +360,7 @@ cdef class CommittedRequestManager(RequestManager):
         question.left -= 1
 
     cdef void _end(self, uint64_t cookie, const Status& status, int32_t node_id, int64_t now_ms) noexcept nogil:
-        """End the request, with one error for all partitions or none; ask again for unanswered partitions."""
+        """End the request, and ask again for partitions without an answer."""
         cdef size_t i
         cdef AskedCommitted* asked
         cdef int32_t code = status.code

@@ -355,7 +355,7 @@ cdef class MembershipManager:
                 self.positions.mark_dirty(p)
 
     cdef void _assign(self, int64_t now_ms) noexcept nogil:
-        """Run on_assign; as in confluent_kafka, in the classic protocol also without partitions."""
+        """Run on_assign; in the classic protocol also without partitions (as librdkafka)."""
         if self.config.consumer_protocol and self.assigning.empty():
             self._reconciled(now_ms)
             return

@@ -334,7 +334,7 @@ cdef class MetadataRequestManager(RequestManager):
             self.background.add(event)
 
     cdef void _failed(self, Request* request, int64_t now_ms) noexcept nogil:
-        """Ask again with backoff: for the assignment without limit, for a list_topics until its deadline."""
+        """Ask again with backoff; for a list_topics only until its deadline."""
         cdef TopicMetadataEvent* event
         if request.kind == KIND_UPDATE:
             self.state.on_failure(now_ms, dereference(self.backoff), self.jitter)

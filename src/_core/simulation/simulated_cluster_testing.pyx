@@ -20,7 +20,7 @@ cdef str text_of(const string& raw):
 
 
 cdef class SimulatedCluster:
-    """Three brokers whose behaviour follows only from ``seed`` and the consumers' requests."""
+    """Three brokers; their behaviour follows from ``seed`` and the requests."""
 
     def __cinit__(self, uint64_t seed, int64_t start_ms=1_000_000):
         self.brokers = new Cluster(seed)

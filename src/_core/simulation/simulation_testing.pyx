@@ -42,7 +42,7 @@ cdef class Simulation:
         return self.cluster.brokers.world.now_ms
 
     def add(self, ConsumerCore core not None):
-        """Run the turns of a consumer on a SimulatedNetwork of this cluster; returns its place."""
+        """Add a consumer on a SimulatedNetwork of this cluster; returns its place."""
         cdef _Member member = _Member()
         member.core = core
         member.network = core.network
