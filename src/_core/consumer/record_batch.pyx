@@ -206,7 +206,8 @@ cdef class RecordBatch:
     def to_pandas(self):
         """Return a pandas.DataFrame with one column per Arrow column.
 
-        The topic is a categorical; key and value are bytes. ``pandas.DataFrame(batch)`` raises TypeError instead, because pandas would make one column of messages.
+        The topic is a categorical; key and value are bytes. ``pandas.DataFrame(batch)`` raises TypeError instead,
+        because pandas would make one column of messages.
 
         Raises:
             ImportError: pandas or pyarrow is not installed.
