@@ -74,10 +74,10 @@ NOTEBOOK: Final = ".ipynb"
 STRING: Final = re.compile(r'"""(.*?)"""|"((?:[^"\\\n]|\\.)*)"|/\*(.*?)\*/', re.S)
 TAG: Final = re.compile(r"<style>.*?</style>|<[^>]*>|\{%.*?%\}", re.S)
 # Not a sentence in a page: code, measured results, text that a tool takes from the source (and which is checked there),
-# HTML comments, pictures, the targets of links.
+# entries of the API reference, HTML comments, pictures, the targets of links.
 NOT_PROSE: Final = re.compile(r"^ *```.*?^ *```$|^<!-- generated -->$.*?^<!-- end of generated -->$|"
                               r"^<!-- [a-z ]*results -->$.*?^<!-- end of [a-z ]*results -->$|"
-                              r"<!--.*?-->|^\s*!\[.*?$|(?<=\])\([^()\s]*(?:\([^()\s]*\))?[^()\s]*\)", re.M | re.S)
+                              r"^::: [\w.]+$(?:\n    .*$)*|<!--.*?-->|^\s*!\[.*?$|(?<=\])\([^()\s]*(?:\([^()\s]*\))?[^()\s]*\)", re.M | re.S)
 CELL: Final = "\x1f"  # stands where a cell of a table ends
 SENTENCE: Final = re.compile(rf"(?<=[.!?])[\"')*_]*\s+|{CELL}|\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )|\n(?=#+ )")
 
