@@ -699,3 +699,20 @@ def test_a_descriptor_is_read_without_google_protobuf():
             read_schema(file_set(made).SerializeToString()[:end])
         except ValueError:
             continue
+
+
+def test_lost_fields_of_writers_are_logged_once(caplog):
+    def version(*extra, inner=()):
+        node = message("N", field("v", 1, "int32"), *inner)
+        entry = map_entry("KEntry", "string", ".t.N")
+        return file(message("A", field("a", 1, "int32"), field("l", 2, ".t.N", repeated=True),
+                            field("k", 3, ".t.A.KEntry", repeated=True), *extra, nested=[entry]), node)
+
+    reader = classes(version())["t.A"]
+    writer = version(field("more", 9, "string"), inner=[field("w", 2, "int32"), field("self", 3, ".t.N")])
+    decoder = Protobuf(reader, framing="confluent", writers={1: reader, 2: file_set(writer)})
+    assert decoded(decoder, [framed(1, b"\0", b"")])[1] == {} and not caplog.records
+    for one in (decoder, decoder, decoder.select(["a"])):
+        decoded(one, [framed(2, b"\0", b"")])
+    assert [r.message for r in caplog.records] == [
+        "schema 2 has fields that the decoder's schema does not have, and that are skipped: l[].w, l[].self, more"]
