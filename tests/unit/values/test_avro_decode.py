@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from rows import decoded
 
 from kconsumer.decoding import Avro
+from kconsumer.decoding.avro_program import lost_fields
+from kconsumer.decoding.avro_schema import read_schema
 
 UTC = datetime.timezone.utc
 TIMES = "timestamp-millis", "timestamp-micros", "local-timestamp-millis", "local-timestamp-micros"
@@ -695,3 +697,70 @@ def test_decimals_of_any_length():
         varint(3) + b"\x00\x03\xe7",
     ]
     assert [str(value) for value in decoded(Avro(schema), data)[0]] == ["0.0", "0.1", "-0.1", "0.5", "-0.1", "99.9"]
+
+
+# ---- unions and names
+
+
+def two(kind, *details):
+    return [{"type": kind, "name": "T", "namespace": space, **detail}
+            for space, detail in zip("ab", details, strict=True)]
+
+
+@pytest.mark.parametrize("null", [[], ["null"]])
+@pytest.mark.parametrize(("union", "first", "second", "values"), [
+    (two("record", {"fields": [field("x", "int")]}, {"fields": [field("x", "int")]}), b"\2", b"\4",
+     [{"x": 1}, {"x": 2}]),
+    (two("enum", {"symbols": ["A", "B"]}, {"symbols": ["B", "A"]}), b"\0", b"\0", ["A", "B"]),
+    (two("fixed", {"size": 2}, {"size": 2}), b"ab", b"cd", [b"ab", b"cd"]),
+])
+def test_a_union_of_types_with_one_short_name(null, union, first, second, values):
+    schema = record(field("u", [*null, *union]))
+    rows, bad = decoded(Avro(schema), [bytes([2 * len(null)]) + first, bytes([2 * len(null) + 2]) + second])
+    assert bad == {} and rows == [{"u": {"a.T": values[0], "b.T": None}}, {"u": {"a.T": None, "b.T": values[1]}}]
+
+
+def test_a_branch_is_found_by_its_full_name_then_an_alias_then_its_short_name():
+    def union(*names):
+        return ["null", *({**record(field("x", "int"), name="T", namespace=space), **more} for space, more in names)]
+
+    writer = record(field("u", union(("w", {}))))
+    for names, column in (
+        ([("a", {}), ("w", {})], "w.T"),
+        ([("a", {}), ("b", {"aliases": ["w.T"]})], "b.T"),
+        ([("a", {}), ("b", {})], "a.T"),
+    ):
+        rows, bad = decoded(Avro(record(field("u", union(*names))), writer=writer), [b"\2\x0a"])
+        assert bad == {} and {name for name, value in rows[0]["u"].items() if value == {"x": 5}} == {column}
+
+
+def test_lost_fields_of_a_union_are_those_of_the_branch_that_is_read():
+    small, large = ({"type": "record", "name": "T", "namespace": space, "fields": fields}
+                    for space, fields in (("a", [field("x", "int")]), ("b", [field("x", "int"), field("y", "int")])))
+    schema = read_schema(["null", small, large])
+    assert lost_fields(schema, schema) == []
+
+
+def test_columns_of_a_record_or_null():
+    decoder = Avro(["null", record(field("a", "int"), field("b", "int"))]).select(["b"])
+    assert str(decoder.type) == "struct<b: int32 not null>"
+    assert decoded(decoder, [b"\2\2\4", b"\0"]) == ([{"b": 2}, None], {})
+
+
+def test_an_enum_without_symbols_below_a_null_record():
+    empty = {"type": "enum", "name": "E", "symbols": []}
+    decoder = Avro(record(field("r", ["null", record(field("e", empty), name="i")])))
+    assert decoded(decoder, [b"\0"]) == ([{"r": None}], {})
+
+
+@pytest.mark.parametrize(("writer", "reader"), [
+    (("int", "date"), ("long", "timestamp-millis")),
+    (("int", "time-millis"), ("long", "timestamp-micros")),
+    (("int", "date"), ("int", "time-millis")),
+    (("long", "timestamp-millis"), ("long", "time-micros")),
+])
+def test_logical_types_of_different_meaning_are_refused(writer, reader):
+    schemas = [{"type": kind, "logicalType": logical} for kind, logical in (writer, reader)]
+    with pytest.raises(ValueError, match=f"v: the writer's {writer[1]} cannot be read as {reader[1]}"):
+        Avro(record(field("v", schemas[1])), writer=record(field("v", schemas[0])))
+    assert pa.array(Avro(schemas[1]["type"], writer=schemas[0]).decode([b"\2"])).to_pylist() == [1]
