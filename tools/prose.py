@@ -77,7 +77,8 @@ TAG: Final = re.compile(r"<style>.*?</style>|<[^>]*>|\{%.*?%\}", re.S)
 # entries of the API reference, HTML comments, pictures, the targets of links.
 NOT_PROSE: Final = re.compile(r"^ *```.*?^ *```$|^<!-- generated -->$.*?^<!-- end of generated -->$|"
                               r"^<!-- [a-z ]*results -->$.*?^<!-- end of [a-z ]*results -->$|"
-                              r"^::: [\w.]+$(?:\n    .*$)*|<!--.*?-->|^\s*!\[.*?$|(?<=\])\([^()\s]*(?:\([^()\s]*\))?[^()\s]*\)", re.M | re.S)
+                              r"^::: [\w.]+(?:\n    [^\n]*)*|<!--.*?-->|^\s*!\[.*?$|"
+                              r"(?<=\])\([^()\s]*(?:\([^()\s]*\))?[^()\s]*\)", re.M | re.S)
 CELL: Final = "\x1f"  # stands where a cell of a table ends
 SENTENCE: Final = re.compile(rf"(?<=[.!?])[\"')*_]*\s+|{CELL}|\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )|\n(?=#+ )")
 

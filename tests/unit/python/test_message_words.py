@@ -130,6 +130,7 @@ def test_the_shape(text, shape):
     (".md", " ".join(["word"] * 26) + ".\n", "a sentence of 26 words"),
     (".md", "One; " * 26 + "end.\n", "a sentence of 27 words"),
     (".md", "[a page](anew.md) of anew.\n", "'anew'"),
+    (".md", "::: a.b\n    options:\n      members: [anew]\n\nIt begins anew.\n", "'anew'"),
     (".md", "## It begins anew\n", "'anew'"),
     (".md", "| What it does | anew |\n|---|---|\n", "'anew'"),
     (".md", "| " + "word " * 26 + "| two |\n", "a sentence of 26 words"),
