@@ -1,7 +1,8 @@
-"""Owns: bugs that are planted one by one in a scratch copy, to show that the simulation finds them.
+"""Owns: bugs that are planted one by one in a scratch copy, to show that the simulation, or a test, finds them.
 
 Usage: python tools/planted_bugs.py [--scratch DIR] [--histories N] [NAME…]. Each bug is one line of the core, changed;
 the copy (default build/planted) is built and its histories are run until one fails. Prints the seed that caught each.
+For a bug that histories cannot see, a test is run that must fail.
 Exit status 1 when a bug was not caught, or could not be planted. Not part of CI: every bug takes a compilation. CI only
 checks that each bug still has its place (tests/unit/tools/test_planted_bugs.py).
 
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-COPIED = ("src", "tests/simulation", "setup.py", "pyproject.toml", "build/cython", "build/lib", "build/temp")
+COPIED = ("src", "tests", "setup.py", "pyproject.toml", "build/cython", "build/lib", "build/temp")
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Bug:
     right: str
     wrong: str
     protocols: tuple[str, ...] = ("consumer", "classic")
+    test: str = ""  # run instead of histories
 
 
 BUGS = (
@@ -96,6 +98,44 @@ BUGS = (
         "                if next_offset >= p.end_offset.load():", ("assign",)),
     Bug("records that were fetched before a seek are given", "consumer/fetch_handler",
         "return entry.position_epoch != entry.partition.position_epoch.load()", "return False", ("assign",)),
+    Bug("a partition whose Fetch was refused waits for 20 s", "managers/fetch_errors",
+        "        p.request.on_failure(now_ms, dereference(self.backoff), self.jitter)\n",
+        "        p.request.on_failure(now_ms, dereference(self.backoff), self.jitter)\n"
+        "        p.request.not_before_ms += 20000\n", ("assign", "consumer")),
+    Bug("a consumer that was made in a child counts as the parent's", "consumer/consumer_parts",
+        "return self.fork_generation != fork_count", "return fork_count != 0",
+        test="tests/embedded/test_fork.py::"
+             "test_the_network_thread_of_a_consumer_made_in_the_child_ends_before_what_it_works_on"),
+    Bug("a child that drops its parent's consumer joins its thread", "consumer/consumer_parts",
+        "return self.fork_generation != fork_count", "return False",
+        test="tests/embedded/test_fork.py::test_a_child_that_drops_its_parents_consumer_joins_no_thread"),
+    Bug("no memory for a batch stops its partition at once", "records/batch_decoder",
+        "job.error_is_permanent = job.status.code != <int>ERR_CRIT_SYS_RESOURCE and is_as_written(job)",
+        "job.error_is_permanent = is_as_written(job)",
+        test="tests/unit/managers/test_no_memory_for_a_batch.py::"
+             "test_a_batch_without_memory_is_fetched_again_and_the_partition_goes_on"),
+    Bug("metadata that lacks what was wanted is asked for again without backoff", "managers/metadata_request_manager",
+        "            self.news.on_failure(now_ms, dereference(self.backoff), self.jitter)", "            pass",
+        test="tests/unit/managers/test_metadata_backoff.py::"
+             "test_what_is_not_there_is_asked_for_with_growing_backoff"),
+    Bug("a list_topics() that times out starts the clock of the re-bootstrap", "managers/metadata_request_manager",
+        "if request.kind == KIND_UPDATE and self.failing_since_ms == 0:", "if self.failing_since_ms == 0:",
+        test="tests/unit/managers/test_metadata_backoff.py::"
+             "test_list_topics_that_times_out_does_not_start_the_clock"),
+    Bug("a new connection replaces a parked Fetch under TLS and SASL too", "managers/fetch_sender",
+        "if self.config.connections_are_costly or now_ms < session.no_renewal_until_ms:",
+        "if now_ms < session.no_renewal_until_ms:",
+        test="tests/unit/managers/test_costly_connections.py::"
+             "test_no_new_connection_replaces_a_parked_fetch_under"),
+    Bug("a new connection replaces a parked Fetch whenever a partition is resumed", "managers/fetch_sender",
+        "if self.config.connections_are_costly or now_ms < session.no_renewal_until_ms:",
+        "if self.config.connections_are_costly:",
+        test="tests/unit/managers/test_costly_connections.py::"
+             "test_a_new_connection_replaces_a_parked_fetch_without_tls_and_sasl"),
+    Bug("on_revoke runs while consume() has records in hand", "consumer/consumer_core",
+        "if in_hand and bits & <uint32_t>ATTENTION_REBALANCE:", "if False:",
+        test="tests/unit/consumer/test_group_core.py::"
+             "test_a_rebalance_waits_until_the_records_in_hand_are_returned"),
 )
 
 
@@ -165,6 +205,17 @@ def hunt(scratch: Path, protocol: str, histories: int) -> str:
     return f"{protocol}: the process died ({done.returncode})" if done.returncode else ""
 
 
+def run_test(scratch: Path, test: str) -> str:
+    """Return the line about the test if it failed, or an empty text."""
+    environment = {**os.environ, "PYTHONPATH": str(scratch / "planted")}
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", test], cwd=scratch,
+                          text=True, capture_output=True, check=False, env=environment)
+    if done.returncode < 0:
+        return f"{test}: the process died ({done.returncode})"
+    # Other statuses than 1 say that the test did not run.
+    return f"{test} fails" if done.returncode == 1 else ""
+
+
 def package(scratch: Path) -> None:
     """kconsumer with its core as one package, so that it is found before the one of this tree."""
     place = scratch / "planted" / "kconsumer"
@@ -191,7 +242,10 @@ def main() -> int:
         try:
             with Planted(scratch, bug):
                 build(scratch)
-                caught = next(filter(None, (hunt(scratch, p, options.histories) for p in bug.protocols)), "")
+                if bug.test:
+                    caught = run_test(scratch, bug.test)
+                else:
+                    caught = next(filter(None, (hunt(scratch, p, options.histories) for p in bug.protocols)), "")
         except StaleError as e:
             stale += 1
             print(f"{bug.name}: NOT PLANTED: {e}", flush=True)

@@ -24,6 +24,12 @@ def test_the_line_of_each_bug_occurs_exactly_once(bug):
     assert planted_text(text, bug) != text
 
 
+@pytest.mark.parametrize("test", [bug.test for bug in BUGS if bug.test])
+def test_the_test_that_catches_a_bug_exists(test):
+    path, _, name = test.partition("::")
+    assert f"\ndef {name}(" in (ROOT / path).read_text()
+
+
 def test_names_are_different():
     assert len({bug.name for bug in BUGS}) == len(BUGS)
 
