@@ -181,6 +181,7 @@ soak: build $(STAMPS)/extra-demo
 	$(PY) -m tests.ingest.kills
 	$(PY) -m pytest tests/ingest -m slow
 	KCONSUMER_SOAK_SECONDS=$(SOAK_SECONDS) $(PY) -m pytest tests/groups -s -m slow -k for_minutes
+	KCONSUMER_TEST_MEMBER=aio $(PY) -m pytest tests/groups
 
 clean:
 	rm -rf build dist $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks src/*.egg-info
