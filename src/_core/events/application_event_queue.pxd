@@ -14,4 +14,6 @@ cdef class ApplicationEventQueue:
 
     cdef bint add(self, ApplicationEvent* event) noexcept nogil
     cdef void drain(self, deque[ApplicationEvent*]& out) noexcept nogil
+    # N is about to end: events that come from now on fail; those that were accepted are N's to end.
+    cdef void stop(self, deque[ApplicationEvent*]& out) noexcept nogil
     cdef void close(self) noexcept nogil

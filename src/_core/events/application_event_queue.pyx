@@ -39,6 +39,12 @@ cdef class ApplicationEventQueue:
         out.swap(self.events)
         self.lock.unlock()
 
+    cdef void stop(self, deque[ApplicationEvent*]& out) noexcept nogil:
+        self.lock.lock()
+        self.closed = True
+        out.swap(self.events)
+        self.lock.unlock()
+
     cdef void close(self) noexcept nogil:
         """N has ended: what is queued, and what comes from now on, fails with ERR_DESTROY."""
         cdef deque[ApplicationEvent*] left

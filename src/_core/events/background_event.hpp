@@ -6,6 +6,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "base/status.hpp"
 #include "base/wakeup_fd.hpp"
 #include "events/assignor_call.hpp"
+#include "events/merged_commits.hpp"
 #include "events/rebalance_event.hpp"
 
 namespace kc {
@@ -27,15 +29,16 @@ enum BackgroundEventType : int32_t {
   BACKGROUND_TOKEN,     // call oauth_cb
 };
 
-// Commits of the application without a waiting caller, superseded by a newer commit of the same partitions before they
-// were sent. on_commit is called for each with the result of the newer one. N fills it; A reads it once it is published.
-struct MergedCommits {
-  std::vector<int64_t> offsets;         // partition by partition as in the newer commit; the oldest commit first
-  std::vector<int32_t> leader_epochs;
-  uint64_t beyond = 0;                  // commits whose own offsets were not kept: reported with those of the newer one
-  size_t told = 0;                      // A: how many commits on_commit was called for
-  int64_t deadline_ms = INT64_MAX;      // N: of the oldest
-};
+// The status of a commit by its partitions: that of the last one which failed.
+inline Status commit_status(const std::vector<PartitionOffset>& offsets) {
+  for (auto o = offsets.rbegin(); o != offsets.rend(); ++o) {
+    if (o->error != 0) {
+      return Status(o->error, o->topic + " [" + std::to_string(o->partition) + "]: cannot commit offset " +
+                                  std::to_string(o->offset));
+    }
+  }
+  return Status();
+}
 
 struct BackgroundEvent {
   BackgroundEventType type = BACKGROUND_ERROR;
@@ -44,27 +47,28 @@ struct BackgroundEvent {
   std::string text;       // STATS: the JSON; THROTTLE: broker name
   int32_t broker_id = -1;
   int64_t number = 0;     // THROTTLE: ms
-  std::vector<PartitionOffset> offsets;  // COMMIT: with the error of each
-  std::shared_ptr<MergedCommits> merged;  // COMMIT: older commits with the same result; null: none
-  bool only_merged = false;               // COMMIT: the newer commit itself has not ended
-  // COMMIT: how many commits this is the result of, and what each of them named, the oldest first.
-  size_t commits() const { return merged_commits() + (only_merged ? 0 : 1); }
-  std::vector<PartitionOffset> commit(size_t index) const {
-    std::vector<PartitionOffset> named = offsets;
-    const size_t first = index * offsets.size();
-    if (index < merged_commits() && first < merged->offsets.size()) {
-      for (size_t i = 0; i < named.size(); ++i) {
-        named[i].offset = merged->offsets[first + i];
-        named[i].leader_epoch = merged->leader_epochs[first + i];
-      }
-    }
-    return named;
-  }
+  std::vector<PartitionOffset> offsets;   // COMMIT: with the error of each
+  bool whole = false;                     // COMMIT: `status` is that of every offset
+  std::shared_ptr<MergedCommits> merged;  // COMMIT: the commits that this is the result of; null: the one of `offsets`
   std::shared_ptr<const AssignorCall> assignor_call;  // ASSIGNOR
 
- private:
-  size_t merged_commits() const {
-    return merged ? merged->offsets.size() / offsets.size() + merged->beyond : 0;
+  // COMMIT: how many commits on_commit is called for.
+  size_t commits() const { return merged ? merged->size() : 1; }
+  // COMMIT: takes out the oldest of them: what it named, and in `result` its status.
+  std::vector<PartitionOffset> take_commit(Status& result) {
+    std::vector<PartitionOffset> named = merged ? merged->take(offsets) : offsets;
+    result = whole || !merged ? status : commit_status(named);
+    return named;
+  }
+  // COMMIT: the same partitions have ended in the same way, so that both can be one event.
+  bool ended_as(const BackgroundEvent& other) const {
+    if (type != BACKGROUND_COMMIT || whole != other.whole || status.code != other.status.code ||
+        offsets.size() != other.offsets.size()) return false;
+    for (size_t i = 0; i < offsets.size(); ++i) {
+      const PartitionOffset &a = offsets[i], &b = other.offsets[i];
+      if (a.partition != b.partition || a.error != b.error || a.topic != b.topic) return false;
+    }
+    return true;
   }
 };
 
@@ -99,18 +103,21 @@ class BackgroundEventQueue {
   WakeupFd wakeup;                       // readable: records, events or a wakeup() for the exclusive call
   std::atomic<bool> waiting{false};      // an exclusive call is about to wait or waits on `wakeup`
   WakeupFd events_ready;                 // readable while events wait: for the other waits, which serve them too
-  std::atomic<int64_t> dropped{0};
+  const CommitMemory commit_memory = std::make_shared<std::atomic<int64_t>>(0);
   std::atomic<int64_t> wakes{0};         // writes to `wakeup`
 
+  // A full queue drops news that later news replaces. A group waits for its assignor, every connection for a token, and
+  // on_commit is called for every commit: results of the same partitions become one event then.
   void add(BackgroundEvent e) {
     {
       std::lock_guard<CountedMutex> hold(mutex_);
-      // A group waits for its assignor, and every connection for a token.
-      if (events_.size() >= kMax && e.type != BACKGROUND_ASSIGNOR && e.type != BACKGROUND_TOKEN) {
-        dropped.fetch_add(1, std::memory_order_relaxed);
-        return;
+      const bool full = events_.size() >= kMax;
+      if (full && e.type <= BACKGROUND_STATS) return;
+      if (full && events_.back().ended_as(e)) {
+        join(events_.back(), e);
+      } else {
+        events_.push_back(std::move(e));
       }
-      events_.push_back(std::move(e));
     }
     announce();
   }
@@ -165,6 +172,19 @@ class BackgroundEventQueue {
   CountedMutex mutex_;
   std::deque<BackgroundEvent> events_;
   std::deque<RebalanceEvent> rebalances_;
+
+  // `later` becomes part of `first`.
+  void join(BackgroundEvent& first, BackgroundEvent& later) {
+    for (BackgroundEvent* e : {&first, &later}) {
+      if (e->merged) continue;
+      std::vector<uint32_t> places(e->offsets.size());
+      std::iota(places.begin(), places.end(), 0u);
+      e->merged = std::make_shared<MergedCommits>(commit_memory);
+      e->merged->add(e->offsets, places, INT64_MAX);
+    }
+    first.merged->append(*later.merged);
+    first.offsets = std::move(later.offsets);
+  }
 
   void signal() {
     wakes.fetch_add(1, std::memory_order_relaxed);
