@@ -30,8 +30,8 @@ _LONGEST_WAIT_S: Final = 5.0
 # What the client lacks by default: without a timeout a registry that hangs would block for ever, and the newest schema
 # of a subject would be that of the process's first question.
 _DEFAULTS: Final = {"timeout": 30, "cache.latest.ttl.sec": 0}
-# The registry's codes for an unknown subject, version and schema, and the code of confluent_kafka's mock:// client. A 404
-# without such a code comes from another server or a wrong path: it says nothing about the schema.
+# The registry's codes for an unknown subject, version and schema, and the code of confluent_kafka's mock:// client. A
+# 404 without such a code comes from another server or a wrong path: it says nothing about the schema.
 _UNKNOWN: Final = frozenset({40400, 40401, 40402, 40403})
 _RETRIABLE: Final = (408, 429)
 

@@ -168,7 +168,7 @@ def test_blocks_of_arrays():
     schema = record(field("a", {"type": "array", "items": "int"}), field("b", "int"))
     assert decoded(Avro(schema), [b"\x02\x02\x04\x04\x06\x00\x0e"])[0] == [{"a": [1, 2, 3], "b": 7}]
     assert decoded(Avro(schema), [b"\x03\x04\x02\x04\x02\x06\x00\x0e"])[0] == [{"a": [1, 2, 3], "b": 7}]
-    assert decoded(Avro(schema), [b"\x03\x06\x02\x04\x02\x06\x00\x0e"])[1] == {0: "a value of another length"}
+    assert decoded(Avro(schema), [b"\x03\x06\x02\x04\x02\x06\x00\x0e"])[1] == {0: "the items do not have the size that their block states"}
     skipping = Avro(record(field("b", "int")), writer=schema)
     for data in (b"\x02\x02\x04\x04\x06\x00\x0e", b"\x03\x04\x02\x04\x02\x06\x00\x0e"):
         assert decoded(skipping, [data])[0] == [{"b": 7}]
@@ -646,8 +646,8 @@ def test_many_blocks_of_nothing_are_bounded():
         ("long", b"\xff" * 11, "not a valid variable-length integer"),
         ("int", varint(2**31), "the number does not fit the type"),
         ("long", b"", "the value ends too early"),
-        ("boolean", b"\x02", "a value of another type"),
-        ("string", varint(-1), "a value of another length"),
+        ("boolean", b"\x02", "expected a boolean, found a byte that is neither 0 nor 1"),
+        ("string", varint(-1), "the length is negative"),
         ("string", varint(2**62), "the value ends too early"),
         ("string", b"\x02\xff", "not valid UTF-8"),
         (["null", "int"], b"\x04", "the union has no such branch"),
@@ -764,3 +764,30 @@ def test_logical_types_of_different_meaning_are_refused(writer, reader):
     with pytest.raises(ValueError, match=f"v: the writer's {writer[1]} cannot be read as {reader[1]}"):
         Avro(record(field("v", schemas[1])), writer=record(field("v", schemas[0])))
     assert pa.array(Avro(schemas[1]["type"], writer=schemas[0]).decode([b"\2"])).to_pylist() == [1]
+
+
+# ---- memory
+
+
+def test_items_fill_no_more_cells_than_their_bytes_earn():
+    """Items of no bytes whose fields the reader's schema has defaults for, or which are null."""
+    empty = {"type": "array", "items": record(name="i")}
+    wide = record(*(field(f"f{k}", "long", default=k) for k in range(100)), name="i")
+    filled = Avro({"type": "array", "items": wide}, writer=empty)
+    rows = [varint(65_536) + b"\0"] * 40
+    assert decoded(filled, rows)[1] == dict.fromkeys(range(40), "more items than the bytes can hold")
+    few = [varint(1_000) + b"\0"] * 400
+    found, bad = decoded(filled, few)   # 101,000 cells each; free are 2**24 in all
+    assert 160 <= len(few) - len(bad) <= 170 and found[0] == [{f"f{k}": k for k in range(100)}] * 1_000
+    nulls = Avro({"type": "array", "items": ["null", wide]}, writer={"type": "array", "items": "null"})
+    assert decoded(nulls, [varint(65_536) + b"\0"])[1] == {0: "more items than the bytes can hold"}
+    assert decoded(nulls, [varint(10) + b"\0"])[0] == [[None] * 10]
+    skipped = Avro(record(), writer=record(field("l", {"type": "array", "items": "null"})))
+    assert len(decoded(skipped, [varint(65_536) + b"\0"] * 300)[1]) == 43
+
+
+def test_items_that_earn_their_cells_are_read_whatever_their_number():
+    wide = record(*(field(f"f{k}", "long") for k in range(50)), name="i")
+    items = [{f"f{k}": k for k in range(50)}] * 2_000
+    rows = encoded({"type": "array", "items": wide}, items) * 300   # 30 million cells
+    assert Avro({"type": "array", "items": wide}).decode(rows).errors == []

@@ -716,3 +716,45 @@ def test_lost_fields_of_writers_are_logged_once(caplog):
         decoded(one, [framed(2, b"\0", b"")])
     assert [r.message for r in caplog.records] == [
         "schema 2 has fields that the decoder's schema does not have, and that are skipped: l[].w, l[].self, more"]
+
+
+# ---- required fields of messages that come in parts
+
+
+def required_parts():
+    sub = message("Sub", field("a", 1, "int32", required=True), field("b", 2, "int32"), field("n", 3, ".t.In"),
+                  field("s", 4, ".t.In", required=True))
+    group = message("G", field("a", 1, "int32", required=True))
+    entry = map_entry("MEntry", "int32", ".t.In")
+    top = message("A", field("s", 1, ".t.Sub"), field("os", 2, ".t.In", oneof=0), field("oi", 3, "int32", oneof=0),
+                  field("g", 5, "group .t.G"), field("m", 6, ".t.A.MEntry", repeated=True),
+                  field("l", 7, ".t.In", repeated=True), oneofs=["o"], nested=[entry])
+    inner = message("In", field("x", 1, "string", required=True), field("y", 2, "int32"))
+    return classes(file(top, sub, inner, group, syntax="proto2"))["t.A"]
+
+
+IN = b"\x0a\x01x"
+
+
+@pytest.mark.parametrize(("data", "wanted"), [
+    (b"\x0a\x02\x10\x05" + b"\x0a\x07\x08\x07\x22\x03" + IN, True),          # s: b, then a and s
+    (b"\x0a\x05\x22\x03" + IN + b"\x0a\x02\x08\x07", True),                  # s: s, then a
+    (b"\x0a\x02\x22\x00" + b"\x0a\x07\x08\x07\x22\x03" + IN, True),          # s.s: empty, then its x
+    (b"\x0a\x02\x10\x05" + b"\x0a\x02\x08\x07", False),                      # s.s never comes
+    (b"\x12\x02\x10\x05" + b"\x18\x07", True),                                # os is cleared by oi
+    (b"\x12\x02\x10\x05" + b"\x12\x03" + IN, True),
+    (b"\x18\x07" + b"\x12\x02\x10\x05", False),
+    (b"\x2b\x2c" + b"\x2b\x08\x07\x2c", True),                                # a group
+    (b"\x2b\x2c", False),
+    (b"\x32\x04\x08\x05\x12\x00" + b"\x32\x07\x08\x05\x12\x03" + IN, True),  # the key of a map comes again
+    (b"\x32\x07\x08\x05\x12\x03" + IN + b"\x32\x04\x08\x05\x12\x00", False),
+    (b"\x32\x04\x08\x05\x12\x00", False),
+    (b"\x3a\x03" + IN + b"\x3a\x00", False),                                   # an item of a list
+])
+def test_required_fields_are_checked_when_the_row_is_whole(data, wanted):
+    cls = required_parts()
+    assert cls.FromString(data).IsInitialized() is wanted
+    good = cls(s={"a": 1, "s": {"x": "q"}}).SerializeToString()
+    found, bad = decoded(Protobuf(cls), [good, data, good])
+    assert found[0] == found[2] and found[0]["s"] == {"a": 1, "b": None, "n": None, "s": {"x": "q", "y": None}}
+    assert bad == ({} if wanted else {1: "a field without null is missing"})
