@@ -349,7 +349,9 @@ def _repeated(tenure: Tenure, span: tuple[int, int], earlier: list[Tenure],
     """(how many, why) of records that came again: by the end of the tenure that had read them. One that gave the
     partition up in good order comes first: that a member which did not know that it was fenced has read them, too, is
     no excuse for it."""
-    left = [span] if span[0] < span[1] else []
+    if span[0] >= span[1]:
+        return
+    left = [span]
     committed = _committed(commits, tenure.start)
     for before in sorted(earlier, key=lambda t: t.how not in ("revoked", "closed")):
         begin, end = before.reads[0][1], max(last for _, _, last in before.reads) + 1
