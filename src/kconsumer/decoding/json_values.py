@@ -65,7 +65,8 @@ class Json(RegistryDecoder[_Reader]):
         super().__init__(None if reader is None else reader.type, registry=registry, subject=subject, framing=framing,
                          epoch=epoch, columns=names)
         self._set(_framing=kind, _subjects=None if registry is None else Subjects(registry, subject),
-                  _warnings=Warnings(), _readers={} if reader is None else {"": reader}, _whole=None if reader is None else reader.whole)
+                  _warnings=Warnings(), _readers={} if reader is None else {"": reader},
+                  _whole=None if reader is None else reader.whole)
 
     @classmethod
     def infer(cls, batches: Any, *, keys: bool = False, rows: int = 10_000, framing: str = "none") -> Json:

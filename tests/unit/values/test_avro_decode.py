@@ -168,7 +168,8 @@ def test_blocks_of_arrays():
     schema = record(field("a", {"type": "array", "items": "int"}), field("b", "int"))
     assert decoded(Avro(schema), [b"\x02\x02\x04\x04\x06\x00\x0e"])[0] == [{"a": [1, 2, 3], "b": 7}]
     assert decoded(Avro(schema), [b"\x03\x04\x02\x04\x02\x06\x00\x0e"])[0] == [{"a": [1, 2, 3], "b": 7}]
-    assert decoded(Avro(schema), [b"\x03\x06\x02\x04\x02\x06\x00\x0e"])[1] == {0: "the items do not have the size that their block states"}
+    assert decoded(Avro(schema), [b"\x03\x06\x02\x04\x02\x06\x00\x0e"])[1] == {
+        0: "the items do not have the size that their block states"}
     skipping = Avro(record(field("b", "int")), writer=schema)
     for data in (b"\x02\x02\x04\x04\x06\x00\x0e", b"\x03\x04\x02\x04\x02\x06\x00\x0e"):
         assert decoded(skipping, [data])[0] == [{"b": 7}]

@@ -775,7 +775,8 @@ def test_values_that_are_not_binary(values):
 def test_no_rows_and_no_fields():
     for schema in ({}, {"v": "int64"}, WIDE):
         assert decoded(schema, []) == ([], {})
-    assert decoded({}, [b"{}", b'{"a":1}', b"[", None]) == ([{}, {}, None, None], {2: "expected struct, found an array"})
+    rows = [b"{}", b'{"a":1}', b"[", None]
+    assert decoded({}, rows) == ([{}, {}, None, None], {2: "expected struct, found an array"})
 
 
 def test_arrays_outlive_what_made_them():
