@@ -1,5 +1,6 @@
 """Protobuf values as columns: each type, presence, merging, schemas in each form, evolution, and bytes that lie."""
 
+import base64
 import pickle
 import struct
 
@@ -10,9 +11,12 @@ pytest.importorskip("google.protobuf", reason="protobuf is not installed")
 
 from google.protobuf import descriptor_pb2, struct_pb2
 from proto_messages import SCALARS, classes, decoded, enum, field, file, map_entry, message
+from registry_client import Client, Schema
 
-from kconsumer.decoding import Protobuf
-from kconsumer.decoding.proto_schema import read_schema
+from kconsumer.decoding import Protobuf, SchemaRegistry
+from kconsumer.decoding.proto_known import known_files
+from kconsumer.decoding.proto_schema import _read_set, read_schema
+from kconsumer.decoding.proto_schema import file_set as file_set_of
 
 
 def varint(n):
@@ -758,3 +762,38 @@ def test_required_fields_are_checked_when_the_row_is_whole(data, wanted):
     found, bad = decoded(Protobuf(cls), [good, data, good])
     assert found[0] == found[2] and found[0]["s"] == {"a": 1, "b": None, "n": None, "s": {"x": "q", "y": None}}
     assert bad == ({} if wanted else {1: "a field without null is missing"})
+
+
+# ---- files that every library has
+
+
+@pytest.mark.parametrize("name", sorted(known_files()))
+def test_known_files_are_those_of_their_library(name):
+    module = pytest.importorskip(name.removesuffix(".proto").replace("/", ".") + "_pb2", reason="not installed")
+    ours, theirs = (_read_set(file_set_of([data]))[0] for data in (known_files()[name],
+                                                                   module.DESCRIPTOR.serialized_pb))
+    assert ours == theirs
+
+
+def test_a_schema_of_a_registry_uses_known_files():
+    def registered(*imports, fields):
+        made = file(message("A", field("x", 1, "int32"), *fields), imports=imports)
+        text = base64.b64encode(made.SerializeToString()).decode()
+        client = Client({1: Schema(text, "PROTOBUF")}, {("s", "latest"): Schema(text, "PROTOBUF")})
+        client.get_schema = lambda id_, fmt=None: client.answer(id_, client.ids)
+        client.get_latest_version = lambda subject, fmt=None: client.answer((subject, "latest"), client.versions)
+        return SchemaRegistry(client)
+
+    row = framed(1, b"\0", b"\x08\x05\x12\x03\x0a\x01q")
+    mask = registered("google/protobuf/field_mask.proto", fields=[field("m", 2, ".google.protobuf.FieldMask")])
+    assert decoded(Protobuf(mask, subject="s"), [row])[0] == [{"x": 5, "m": {"paths": ["q"]}}]
+    date = registered("google/type/date.proto", fields=[field("m", 2, ".google.type.Date")])
+    assert str(Protobuf(date, subject="s").resolved().type) == (
+        "struct<x: int32 not null, m: struct<year: int32 not null, month: int32 not null, day: int32 not null>>")
+    for name in ("google/protobuf/struct.proto", "acme/own.proto"):
+        called = ".google.protobuf.Struct" if "struct" in name else ".acme.Own"
+        other = registered(name, fields=[field("m", 2, called)])
+        assert decoded(Protobuf(other, subject="s", columns=["x"]), [row])[0] == [{"x": 5}]
+        with pytest.raises(ValueError, match="contains itself" if "struct" in name else
+                           "no message 'acme.Own': give a schema with this type, or choose columns"):
+            Protobuf(other, subject="s").resolved()
