@@ -117,7 +117,7 @@ docs-check: docs
 
 # Commits what `make docs` builds to the branch gh-pages, as VERSION, and as ALIAS too if there is one. ARGS: --push.
 docs-deploy: docs
-	NO_MKDOCS_2_WARNING=1 PATH="$(abspath $(VENV))/bin:$$PATH" mike deploy -q -F tools/mkdocs.yml --update-aliases $(ARGS) $(VERSION) $(ALIAS)
+	tools/site_deploy.sh $(PY) "$(VERSION)" "$(ALIAS)" $(ARGS)
 
 # What is published is made by cibuildwheel; this shows here, without containers, that it can be.
 wheel: $(STAMPS)/setup $(STAMPS)/extra-wheel
@@ -181,6 +181,7 @@ soak: build $(STAMPS)/extra-demo
 	$(PY) -m tests.ingest.kills
 	$(PY) -m pytest tests/ingest -m slow
 	KCONSUMER_SOAK_SECONDS=$(SOAK_SECONDS) $(PY) -m pytest tests/groups -s -m slow -k for_minutes
+	KCONSUMER_TEST_MEMBER=aio $(PY) -m pytest tests/groups
 
 clean:
 	rm -rf build dist $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks src/*.egg-info

@@ -1,6 +1,7 @@
 """The code blocks of README.md and docs/, for the tests that run them.
 
-Owns: Block, blocks(), commands(). Threads: one. Never: runs anything.
+Owns: PAGES, Block, blocks(), commands(). Threads: one. Never: runs anything.
+tests/unit/tools/test_docs_blocks.py shows that each block names its language, and is run or listed with a reason.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 ADDRESS = "localhost:9092"  # of every example; a test puts its cluster's in its place
 _BLOCK = re.compile(r"^(?:<!-- snippet: (?P<mark>[^\n]*) -->\n)?"
                     r"```(?P<language>\w+)[^\n]*\n(?P<code>.*?)^```$", re.M | re.S)
@@ -36,9 +38,9 @@ def blocks(page: Path) -> Iterator[Block]:
 
 
 def commands(page: Path) -> Iterator[tuple[str, str]]:
-    """(place, line) of every command in the page's sh blocks; a line that ends in a backslash goes on in the next."""
+    """(place, line) of every command in sh blocks that tests run; a backslash at a line's end joins lines."""
     for block in blocks(page):
-        if block.language != "sh":
+        if block.language != "sh" or block.mark.startswith("not run:"):
             continue
         for index, line in enumerate(re.sub(r"\\\n\s*", " ", block.code).splitlines()):
             if line and not line.startswith("#"):

@@ -15,8 +15,10 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = ("base", "protocol", "records", "values", "network", "events", "state", "managers", "consumer", "librdkafka",
           "simulation")
 OWNS = re.compile(r"Owns: (.*?)(?:\n\s*\n|\n(?://\s*)?(?:Threads|thread|Never)\b|\.\s|\.$)", re.S | re.M)
-IN_ONE_LINE = {"testing", "cli", "ranges", "scanning", "decoding"}  # as packages in rooms are: the map stays short
 HEADING = "## File map\n"
+# tools/prose.py checks these sentences where they stand: in the files.
+BEGIN = "<!-- generated -->\n"
+END = "<!-- end of generated -->\n"
 BESIDE = """\
 Beside these: `tools/` has the developer's tools, `benchmarks/` the paired runner and its clients. `tests/` mirrors all
 of it.
@@ -46,14 +48,12 @@ def sentence(module: Path) -> str:
 def package(folder: Path) -> str:
     modules = [path for path in sorted(folder.glob("*.py")) if path.name != "__init__.py"]
     lines = [f"- `{path.stem}`: {sentence(path)}" for path in modules]
-    if len(folder.relative_to(ROOT).parts) > 3 or folder.name in IN_ONE_LINE:
-        return f"**`{folder.relative_to(ROOT).as_posix()}/`**: {'; '.join(line[2:] for line in lines)}\n"
     here = f"**`{folder.relative_to(ROOT).as_posix()}/`**: {sentence(folder / '__init__.py')}\n"
     return "\n".join([here, *lines, ""] if lines else [here])
 
 
 def packages() -> list[str]:
-    """src/kconsumer, then its rooms from the bottom up, each with the packages in it."""
+    """src/kconsumer, then its packages from the lowest to the highest, each with the packages in it."""
     face = ROOT / "src" / "kconsumer"
     inside = [init.parent for name in ROOMS for init in sorted((face / name).rglob("__init__.py"))]
     return [package(folder) for folder in [face, *inside]]
@@ -71,7 +71,8 @@ def section(layer: str) -> str:
 def main() -> int:
     design = ROOT / "DESIGN.md"
     text = design.read_text()
-    made = text[: text.index(HEADING)] + HEADING + "\n" + "\n".join([*map(section, LAYERS), *packages(), BESIDE])
+    parts = [HEADING, BEGIN, *map(section, LAYERS), *packages(), END, BESIDE]
+    made = text[: text.index(HEADING)] + "\n".join(parts)
     if "--check" in sys.argv:
         if made != text:
             print("DESIGN.md: the file map is not up to date; run python tools/file_map.py")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Owns: the proof that kconsumer still builds with OpenSSL 1.1.1, and that its TLS and SASL work with it (Linux): builds
-# 1.1.1w in build/openssl-1.1.1, kconsumer with it beside it, and runs the tests about them, or those that are named.
+# 1.1.1w in build/openssl-1.1.1, kconsumer with it in another folder, and runs the tests of TLS and SASL, or the given ones.
 # The sources are those of the crate openssl-src, whose checksum cargo knows; with KCONSUMER_SOURCES=FOLDER they lie there
 # as FOLDER/openssl-1.1.1. Arguments: the Python, then pytest's.
 # Never: touches the modules in src/, passes when another OpenSSL was loaded.

@@ -1,8 +1,10 @@
-"""Owns: bugs that are planted one by one in a scratch copy, to show that the simulation finds them.
+"""Owns: bugs that are planted one by one in a scratch copy, to show that the simulation, or a test, finds them.
 
 Usage: python tools/planted_bugs.py [--scratch DIR] [--histories N] [NAME…]. Each bug is one line of the core, changed;
 the copy (default build/planted) is built and its histories are run until one fails. Prints the seed that caught each.
-Exit status 1 when a bug was not caught. Not part of CI: every bug takes a compilation.
+For a bug that histories cannot see, a test is run that must fail.
+Exit status 1 when a bug was not caught, or could not be planted. Not part of CI: every bug takes a compilation. CI only
+checks that each bug still has its place (tests/unit/tools/test_planted_bugs.py).
 
 Threads: none (a developer's tool). Never: changes a file of this tree.
 """
@@ -19,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-COPIED = ("src", "tests/simulation", "setup.py", "pyproject.toml", "build/cython", "build/lib", "build/temp")
+COPIED = ("src", "tests", "setup.py", "pyproject.toml", "build/cython", "build/lib", "build/temp")
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class Bug:
     right: str
     wrong: str
     protocols: tuple[str, ...] = ("consumer", "classic")
+    test: str = ""  # run instead of histories
 
 
 BUGS = (
@@ -64,12 +67,20 @@ BUGS = (
         "        p.state = FETCH_STOPPED\n        self._delay(p, now_ms)\n", ("assign", "consumer")),
     Bug("a static member that missed a generation keeps its old partitions", "managers/classic_group_manager",
         "missed = self._missed_generations(message)", "missed = False", ("classic",)),
+    Bug("a static member that unsubscribed while it joined has missed no generation", "managers/classic_group_manager",
+        "message.generation_id > self.generation + 1 and self.joined_with_partitions)",
+        "message.generation_id > self.generation + 1 and not self.membership.owned.empty())", ("classic",)),
+    Bug("a position has the leader epoch of the last visible record", "consumer/fetch_decoder",
+        "entry.next_leader_epoch = item.job.last_leader_epoch",
+        "entry.next_leader_epoch = (self.columns.runs.back().leader_epoch if rows > 0\n"
+        "                                       else item.partition.position_leader_epoch.load())"),
     Bug("what is being assigned does not count as owned", "managers/consumer_heartbeat_manager",
         "elif self.member.state == MEMBER_ASSIGNING_PARTITIONS:", "elif False:", ("consumer",)),
     Bug("a revoked partition stays owned", "managers/membership_manager",
         "self.owned = partitions_without(self.owned, self.revoking)", "pass"),
     Bug("a member that was too slow never comes back", "managers/membership_manager",
-        "if polls == self.polls_seen and not self.liveness.in_poll.load():", "if True:"),
+        "if polls == self.polls_seen and not self._in_poll():\n            return STALE_SAMPLE_MS",
+        "if True:\n            return STALE_SAMPLE_MS"),
     Bug("a rebalance that the coordinator announces is not joined", "managers/classic_group_manager",
         'self._want_rejoin(b"group is already rebalancing")', "pass", ("classic",)),
     Bug("the position to be committed is one too far", "consumer/group_core",
@@ -87,6 +98,44 @@ BUGS = (
         "                if next_offset >= p.end_offset.load():", ("assign",)),
     Bug("records that were fetched before a seek are given", "consumer/fetch_handler",
         "return entry.position_epoch != entry.partition.position_epoch.load()", "return False", ("assign",)),
+    Bug("a partition whose Fetch was refused waits for 20 s", "managers/fetch_errors",
+        "        p.request.on_failure(now_ms, dereference(self.backoff), self.jitter)\n",
+        "        p.request.on_failure(now_ms, dereference(self.backoff), self.jitter)\n"
+        "        p.request.not_before_ms += 20000\n", ("assign", "consumer")),
+    Bug("a consumer that was made in a child counts as the parent's", "consumer/consumer_parts",
+        "return self.fork_generation != fork_count", "return fork_count != 0",
+        test="tests/embedded/test_fork.py::"
+             "test_the_network_thread_of_a_consumer_made_in_the_child_ends_before_what_it_works_on"),
+    Bug("a child that drops its parent's consumer joins its thread", "consumer/consumer_parts",
+        "return self.fork_generation != fork_count", "return False",
+        test="tests/embedded/test_fork.py::test_a_child_that_drops_its_parents_consumer_joins_no_thread"),
+    Bug("no memory for a batch stops its partition at once", "records/batch_decoder",
+        "job.error_is_permanent = job.status.code != <int>ERR_CRIT_SYS_RESOURCE and is_as_written(job)",
+        "job.error_is_permanent = is_as_written(job)",
+        test="tests/unit/managers/test_no_memory_for_a_batch.py::"
+             "test_a_batch_without_memory_is_fetched_again_and_the_partition_goes_on"),
+    Bug("metadata that lacks what was wanted is asked for again without backoff", "managers/metadata_request_manager",
+        "            self.news.on_failure(now_ms, dereference(self.backoff), self.jitter)", "            pass",
+        test="tests/unit/managers/test_metadata_backoff.py::"
+             "test_what_is_not_there_is_asked_for_with_growing_backoff"),
+    Bug("a list_topics() that times out starts the clock of the re-bootstrap", "managers/metadata_request_manager",
+        "if request.kind == KIND_UPDATE and self.failing_since_ms == 0:", "if self.failing_since_ms == 0:",
+        test="tests/unit/managers/test_metadata_backoff.py::"
+             "test_list_topics_that_times_out_does_not_start_the_clock"),
+    Bug("a new connection replaces a parked Fetch under TLS and SASL too", "managers/fetch_sender",
+        "if self.config.connections_are_costly or now_ms < session.no_renewal_until_ms:",
+        "if now_ms < session.no_renewal_until_ms:",
+        test="tests/unit/managers/test_costly_connections.py::"
+             "test_no_new_connection_replaces_a_parked_fetch_under"),
+    Bug("a new connection replaces a parked Fetch whenever a partition is resumed", "managers/fetch_sender",
+        "if self.config.connections_are_costly or now_ms < session.no_renewal_until_ms:",
+        "if self.config.connections_are_costly:",
+        test="tests/unit/managers/test_costly_connections.py::"
+             "test_a_new_connection_replaces_a_parked_fetch_without_tls_and_sasl"),
+    Bug("on_revoke runs while consume() has records in hand", "consumer/consumer_core",
+        "if in_hand and bits & <uint32_t>ATTENTION_REBALANCE:", "if False:",
+        test="tests/unit/consumer/test_group_core.py::"
+             "test_a_rebalance_waits_until_the_records_in_hand_are_returned"),
 )
 
 
@@ -101,6 +150,22 @@ def copy_tree(scratch: Path) -> None:
                 shutil.copy2(source, target)
 
 
+class StaleError(Exception):
+    """The line that a bug changes is not in its source, or is there more than once."""
+
+
+def planted_text(text: str, bug: Bug) -> str:
+    """Return the source with the bug in it.
+
+    Raises:
+        StaleError: `bug.right` does not occur exactly once.
+    """
+    count = text.count(bug.right)
+    if count != 1:
+        raise StaleError(f"its line occurs {count} times in {bug.path}.pyx")
+    return text.replace(bug.right, bug.wrong)
+
+
 class Planted:
     """A bug in its place; leaving the block puts source and module back, newer than all they are made from."""
 
@@ -113,10 +178,7 @@ class Planted:
         self.bug = bug
 
     def __enter__(self) -> None:
-        text = self.source.read_text()
-        if text.count(self.bug.right) != 1:
-            raise SystemExit(f"{self.bug.name}: its line is not (once) in {self.source.name}")
-        self.source.write_text(text.replace(self.bug.right, self.bug.wrong))
+        self.source.write_text(planted_text(self.source.read_text(), self.bug))
 
     def __exit__(self, *exc_info: object) -> None:
         for path, content in self.kept.items():
@@ -143,6 +205,17 @@ def hunt(scratch: Path, protocol: str, histories: int) -> str:
     return f"{protocol}: the process died ({done.returncode})" if done.returncode else ""
 
 
+def run_test(scratch: Path, test: str) -> str:
+    """Return the line about the test if it failed, or an empty text."""
+    environment = {**os.environ, "PYTHONPATH": str(scratch / "planted")}
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", test], cwd=scratch,
+                          text=True, capture_output=True, check=False, env=environment)
+    if done.returncode < 0:
+        return f"{test}: the process died ({done.returncode})"
+    # Other statuses than 1 say that the test did not run.
+    return f"{test} fails" if done.returncode == 1 else ""
+
+
 def package(scratch: Path) -> None:
     """kconsumer with its core as one package, so that it is found before the one of this tree."""
     place = scratch / "planted" / "kconsumer"
@@ -162,17 +235,25 @@ def main() -> int:
     scratch = options.scratch.resolve()
     copy_tree(scratch)
     package(scratch)
-    missed = 0
+    missed = stale = 0
     for bug in BUGS:
         if options.names and not any(name in bug.name for name in options.names):
             continue
-        with Planted(scratch, bug):
-            build(scratch)
-            caught = next(filter(None, (hunt(scratch, p, options.histories) for p in bug.protocols)), "")
+        try:
+            with Planted(scratch, bug):
+                build(scratch)
+                if bug.test:
+                    caught = run_test(scratch, bug.test)
+                else:
+                    caught = next(filter(None, (hunt(scratch, p, options.histories) for p in bug.protocols)), "")
+        except StaleError as e:
+            stale += 1
+            print(f"{bug.name}: NOT PLANTED: {e}", flush=True)
+            continue
         missed += not caught
         print(f"{bug.name}: {caught or 'NOT CAUGHT'}", flush=True)
-    print(f"{missed} not caught")
-    return int(missed > 0)
+    print(f"{missed} not caught, {stale} not planted")
+    return int(missed + stale > 0)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ function over([r, g, b, a], under) {
   return [r, g, b].map((c, i) => c * a + under[i] * (1 - a));
 }
 
-// The colour behind an element: its backgrounds and those of its ancestors, blended.
+// The background colour of an element: its backgrounds and those of its ancestors, blended.
 function background(element, view) {
   const layers = [];
   for (let at = element; at; at = at.parentElement) layers.push(rgba(view.getComputedStyle(at).backgroundColor));

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,7 +30,8 @@ def scan_kafka(
     """A topic as a polars.LazyFrame, which reads it whenever it is collected.
 
     Only the columns that a query needs are decoded. Filters that all rows must pass decide which offsets are read:
-    ``partition`` equal to a number, ``offset`` compared with one, ``timestamp`` from a time on.
+    ``partition`` equal to a number, ``offset`` compared with one, ``timestamp`` from a time on. Only the columns in
+    `metadata` do: a field of the value with such a name limits nothing.
 
     Args:
         config, topic, value, key: as for ``kconsumer.scan``.
@@ -47,8 +48,9 @@ def scan_kafka(
     except ImportError as error:
         raise ImportError(f"scan_kafka() needs polars ({error}): pip install polars", name="polars") from error
     decoded = value is not None or key is not None
-    whole = scan(config, topic, value=value, key=key, metadata=metadata if decoded else (), **options)
     own = tuple(metadata) if decoded else None
+    whole = scan(config, topic, value=value, key=key, metadata=own or (), **options)
+    limiting = frozenset(_LIMITS if own is None else own)  # a field of the value may have the name of such a column
 
     def frame(made: Any) -> polars.DataFrame:
         found: polars.DataFrame = pl.DataFrame(made)
@@ -62,7 +64,7 @@ def scan_kafka(
         needed = None if with_columns is None else [*with_columns]
         if needed is not None and predicate is not None:
             needed += [name for name in predicate.meta.root_names() if name not in needed]
-        part = _narrowed(whole, own, needed, Limits() if predicate is None else limits_of(predicate))
+        part = _narrowed(whole, own, needed, Limits() if predicate is None else limits_of(predicate, limiting))
         left = n_rows
         for made in part.batches() if left is None or left > 0 else ():
             found = frame(made)
@@ -96,8 +98,13 @@ def _narrowed(whole: TopicScan, own: tuple[str, ...] | None, needed: list[str] |
 
 # ---- filters
 
-def limits_of(predicate: Any) -> Limits:
-    """Return the bounds that a filter implies for all its rows. Unknown expressions imply no bounds."""
+def limits_of(predicate: Any, names: Collection[str]) -> Limits:
+    """Return the bounds that a filter implies for all its rows. Unknown expressions imply no bounds.
+
+    Args:
+        predicate: a polars expression.
+        names: the scan's columns that are the records' own: other columns of these names are fields of the value.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -106,7 +113,7 @@ def limits_of(predicate: Any) -> Limits:
         return Limits()
     limits = Limits()
     for term in _terms(tree):
-        limits = _limited(limits, term)
+        limits = _limited(limits, term, names)
     return limits
 
 
@@ -120,7 +127,7 @@ def _terms(tree: Any) -> Iterator[Any]:
         yield tree
 
 
-def _limited(limits: Limits, term: Any) -> Limits:
+def _limited(limits: Limits, term: Any, names: Collection[str]) -> Limits:
     inner = term.get("BinaryExpr") if isinstance(term, dict) else None
     if not isinstance(inner, dict):
         return limits
@@ -128,7 +135,7 @@ def _limited(limits: Limits, term: Any) -> Limits:
     if not (isinstance(left, dict) and "Column" in left):
         left, op, right = right, _FLIPPED.get(str(op)), left
     name = left.get("Column") if isinstance(left, dict) else None
-    limit = _LIMITS.get(str(name))
+    limit = _LIMITS.get(str(name)) if name in names else None
     return limits if limit is None or op not in _FLIPPED else limit(limits, str(op), right)
 
 

@@ -1,24 +1,18 @@
-"""AIOConsumer: records, cancellation, turns, callbacks, the end; on asyncio's loop and on uvloop."""
+"""AIOConsumer: records, cancellation, turns; on asyncio's loop and on uvloop. test_aio_end.py: callbacks, the end."""
 
 import asyncio
-import gc
 import inspect
-import os
+import logging
 import random
-import subprocess
 import sys
-import threading
-import warnings
 
 import confluent_kafka
 import confluent_kafka.aio
 import pytest
-from aio_helpers import member, reader, run_on, take, until, values, write
+from aio_helpers import member, reader, run_on, take, values, write
 from api_helpers import PATIENCE, settings
 
 from kconsumer import (
-    IllegalStateError,
-    KafkaException,
     TopicPartition,
     WakeupError,
 )
@@ -124,8 +118,24 @@ def test_the_names_and_parameters_are_those_of_confluent_kafka(embedded, numbers
         assert await consumer.unassign() is None
         assert await consumer.consumer_group_metadata() is None
         assert await consumer.close() is None
+        with pytest.raises(TypeError, match="twice"):
+            AIOConsumer(settings(embedded), consumer_conf=settings(embedded))
+        async with AIOConsumer(consumer_conf=settings(embedded)) as consumer:
+            await consumer.assign([TopicPartition(numbers, 0, 5)])
+            assert values(await take(consumer, 1)) == [5]
 
     asyncio.run(main())
+
+
+def test_max_workers_and_executor_are_logged_as_ignored(embedded, caplog):
+    async def main():
+        async with AIOConsumer(settings(embedded), max_workers=2):
+            pass
+
+    with caplog.at_level(logging.DEBUG):
+        asyncio.run(main())
+    assert [r.getMessage() for r in caplog.records if "max_workers" in r.getMessage()] == [
+        "max_workers and executor are ignored: AIOConsumer uses none"]
 
 
 # ---- cancellation
@@ -213,6 +223,76 @@ def test_timeouts_and_shields_lose_nothing(embedded, topic, run):
             assert found == list(range(10))
 
     run(main())
+
+
+async def _ended_early(consumer, chance, found):
+    """One call that ends early in one of asyncio's ways. Returns how it ended."""
+    tiny = chance.choice([0, 0, 1e-6, 1e-5, 1e-4, 1e-3])
+    kind = chance.choice(["wait_for", "wait_for", "timeout", "group", "shield"])
+
+    async def fail():
+        await asyncio.sleep(tiny)
+        raise LookupError
+
+    async def iterate():
+        async for message in consumer:
+            found.append(int(message.value()))
+
+    if kind == "wait_for" or sys.version_info < (3, 11):
+        found += values([await asyncio.wait_for(consumer.poll(), tiny)])
+    elif kind == "timeout":
+        async with asyncio.timeout(tiny):
+            found += values(await consumer.consume(chance.randrange(1, 9), 1))
+    elif kind == "group":
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(iterate())
+                group.create_task(fail())
+        except Exception as raised:
+            assert "TaskGroup" in str(raised)
+            raise asyncio.TimeoutError from raised
+    else:
+        shielded = asyncio.ensure_future(consumer.poll())
+        try:
+            found += values([await asyncio.wait_for(asyncio.shield(shielded), tiny)])
+        except asyncio.TimeoutError:
+            shielded.cancel()
+            await asyncio.wait([shielded])
+            if not shielded.cancelled():
+                found += values([shielded.result()])
+            raise
+
+
+async def _early_ends(cluster, topic, most):
+    writer = confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap_servers, "linger.ms": 0})
+    chance = random.Random(5)
+    written, ended, found = 0, 0, []
+    async with await reader(cluster, topic) as consumer:
+        while ended < most:
+            burst = chance.choice([1, 1, 2, 5, 50])
+            for i in range(written, written + burst):
+                writer.produce(topic, b"%d" % i, partition=0)
+            writer.poll(0)
+            written += burst
+            for _ in range(chance.randrange(3, 30)):
+                try:
+                    await _ended_early(consumer, chance, found)
+                except asyncio.TimeoutError:
+                    ended += 1
+        writer.flush()
+        found += values(await take(consumer, written - len(found)))
+        assert found == list(range(written))
+        assert await consumer.poll(0.05) is None
+
+
+def test_calls_that_time_out_or_fail_with_their_group_take_nothing(embedded, topic, run):
+    run(_early_ends(embedded, topic, 1500))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_hundred_thousand_calls_that_time_out_take_nothing(embedded, topic):
+    asyncio.run(_early_ends(embedded, topic, 100_000))
 
 
 def test_a_cancelled_commit_is_made_all_the_same(embedded, topic, run):
@@ -335,6 +415,26 @@ def test_calls_continue_beside_a_waiting_poll(embedded, topic, run):
     run(main())
 
 
+def test_unsubscribe_ends_a_consume_and_its_records_go_to_the_next_member(embedded, topic, run):
+    write(embedded, topic, [b"%d" % i for i in range(5)])
+
+    async def main():
+        group = f"group-of-{topic}"
+        async with member(embedded, "consumer", group) as consumer:
+            await consumer.subscribe([topic])
+            waiting = asyncio.ensure_future(consumer.consume(100, PATIENCE))
+            while (await consumer.metrics())["fetched_records_total"] < 5:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.05)
+            await consumer.unsubscribe()
+            assert await asyncio.wait_for(waiting, 1) == []
+        async with member(embedded, "consumer", group) as other:
+            await other.subscribe([topic])
+            assert values(await take(other, 5)) == [0, 1, 2, 3, 4]
+
+    run(main())
+
+
 def test_wakeup_ends_the_waiting_call(embedded, topic, run):
     async def main():
         async with await reader(embedded, topic) as consumer:
@@ -346,327 +446,3 @@ def test_wakeup_ends_the_waiting_call(embedded, topic, run):
             assert await consumer.poll(0.01) is None
 
     run(main())
-
-
-# ---- callbacks
-
-
-@pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_coroutine_callbacks_may_await_the_consumer(embedded, topic, run, protocol):
-    write(embedded, topic, [b"%d" % i for i in range(10)])
-
-    async def main():
-        seen = []
-        async with member(embedded, protocol, enable_auto_commit=False) as consumer:
-
-            async def on_assign(given, partitions):
-                assert given is consumer
-                await given.commit(offsets=[TopicPartition(topic, 0, 4)], asynchronous=False)
-                found = await given.committed([TopicPartition(topic, 0)], PATIENCE)
-                seen.append(("committed", found[0].offset))
-                await asyncio.sleep(0.01)
-                for name in ("poll", "consume", "consume_batch", "close"):
-                    with pytest.raises(IllegalStateError):
-                        await getattr(given, name)()
-                starts = [TopicPartition(p.topic, p.partition, 7 if p.partition == 0 else 0) for p in partitions]
-                await (given.incremental_assign if protocol == "consumer" else given.assign)(starts)
-                seen.append("assigned")
-
-            async def on_revoke(given, partitions):
-                await given.commit(offsets=[TopicPartition(topic, 0, 9)], asynchronous=False)
-                seen.append("revoked")
-
-            await consumer.subscribe([topic], on_assign=on_assign, on_revoke=on_revoke)
-            assert values(await take(consumer, 3)) == [7, 8, 9]
-            await consumer.unsubscribe()
-            assert seen == [("committed", 4), "assigned", "revoked"]
-            assert (await consumer.committed([TopicPartition(topic, 0)], PATIENCE))[0].offset == 9
-
-    run(main())
-
-
-def test_a_callback_outlives_the_call_in_which_it_began(embedded, topic, run):
-    write(embedded, topic, [b"0"])
-
-    async def main():
-        goes_on = asyncio.Event()
-        seen = []
-
-        async def on_assign(consumer, partitions):
-            seen.append("begun")
-            await goes_on.wait()
-            seen.append("ended")
-
-        async with member(embedded) as consumer:
-            await consumer.subscribe([topic], on_assign=on_assign)
-            first = asyncio.ensure_future(consumer.poll())
-            await until(lambda: seen)
-            first.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await first
-            second = asyncio.ensure_future(consumer.poll(PATIENCE))
-            await asyncio.sleep(0.01)
-            assert seen == ["begun"] and not second.done()
-            goes_on.set()
-            assert (await second).value() == b"0"
-            assert seen == ["begun", "ended"]
-
-    run(main())
-
-
-def test_what_a_callback_raises_leaves_the_call(embedded, topic, run):
-    async def main():
-        async def on_assign(consumer, partitions):
-            await asyncio.sleep(0)
-            raise ValueError("no")
-
-        async with member(embedded) as consumer:
-            await consumer.subscribe([topic], on_assign=on_assign)
-            with pytest.raises(ValueError, match="no"):
-                await consumer.poll(PATIENCE)
-            assert len(await consumer.assignment()) == 2
-
-    run(main())
-
-
-def test_callbacks_of_the_configuration_may_be_coroutines(embedded, topic, run):
-    seen = set()
-
-    def callback(name):
-        async def called(*_):
-            await asyncio.sleep(0)
-            seen.add(name)
-
-        return called
-
-    async def main():
-        config = settings(embedded, group_id=f"group-of-{topic}", statistics_interval_ms=10)
-        consumer = AIOConsumer({**config, "stats_cb": callback("stats"), "on_commit": callback("commit"),
-                                "error_cb": callback("error")})
-        async with consumer:
-            await consumer.assign([TopicPartition(topic, 0, 0)])
-            await consumer.commit(offsets=[TopicPartition(topic, 0, 1)])
-            while not {"stats", "commit"} <= seen:
-                await consumer.poll(0.05)
-
-    run(main())
-    assert "error" not in seen
-
-
-# ---- the end
-
-
-def test_close_ends_waiting_calls_with_an_error(embedded, topic, run):
-    async def main():
-        consumer = await reader(embedded, topic)
-        tasks = [asyncio.ensure_future(consumer.poll()), asyncio.ensure_future(consumer.consume(5)),
-                 asyncio.ensure_future(consumer.consume_batch())]
-
-        async def iterate():
-            return [message async for message in consumer]
-
-        iteration = asyncio.ensure_future(iterate())
-        await asyncio.sleep(0.01)
-        await asyncio.gather(consumer.close(), consumer.close())
-        for task in tasks:
-            with pytest.raises(RuntimeError, match="closed"):
-                await task
-        assert await iteration == []
-        await consumer.close()
-        for call in (consumer.poll(), consumer.assignment(), consumer.consume(), consumer.list_topics()):
-            with pytest.raises(RuntimeError, match="closed"):
-                await call
-
-    run(main())
-
-
-def test_close_in_a_cancelled_task_leaves_the_group(embedded, topic, run):
-    write(embedded, topic, [b"0"] * 5)
-
-    async def main():
-        group = f"group-of-{topic}"
-        took = asyncio.Event()
-
-        async def work():
-            async with member(embedded, group=group) as consumer:
-                await consumer.subscribe([topic])
-                await take(consumer, 5)
-                await consumer.commit(asynchronous=False)
-                took.set()
-                await consumer.poll()
-
-        task = asyncio.ensure_future(work())
-        await took.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        async with member(embedded, group=group) as other:
-            await other.subscribe([topic])
-            assert await other.poll(0.1) is None
-            assert (await other.committed([TopicPartition(topic, 0)], PATIENCE))[0].offset == 5
-
-    run(main())
-
-
-def test_it_belongs_to_the_loop_of_its_first_await(embedded, numbers):
-    consumer = AIOConsumer(settings(embedded))
-    with pytest.raises(RuntimeError, match="no running event loop"):
-        consumer.poll().send(None)
-    asyncio.run(consumer.assign([TopicPartition(numbers, 0, 0)]))
-    for call in (consumer.poll, consumer.consume, consumer.consume_batch, consumer.assignment, consumer.list_topics,
-                 consumer.unsubscribe):
-        async def one(call=call):
-            await call()
-
-        with pytest.raises(RuntimeError, match="another event loop"):
-            asyncio.run(one())
-    asyncio.run(consumer.close())  # but it can be closed, as its own loop is
-
-
-def test_a_loop_that_cannot_watch_descriptors_is_refused(embedded):
-    class Proactor(asyncio.SelectorEventLoop):
-        def add_reader(self, *_):
-            raise NotImplementedError
-
-    def attempt():
-        loop = Proactor()
-        consumer = AIOConsumer(settings(embedded))
-        with pytest.raises(RuntimeError, match="add_reader"):
-            loop.run_until_complete(consumer.assignment())
-        loop.close()
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        attempt()
-        gc.collect()
-        before = _descriptors()
-        attempt()
-        gc.collect()
-        assert _descriptors() == before
-
-
-def _descriptors():
-    return len(os.listdir("/proc/self/fd"))
-
-
-def test_no_descriptor_and_no_thread_is_left(embedded, numbers, run):
-    async def main(closed):
-        consumer = await reader(embedded, numbers)
-        await take(consumer, 1)
-        if closed:
-            await consumer.close()
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        run(main(True))
-        gc.collect()
-        before = _descriptors(), threading.active_count(), len(os.listdir("/proc/self/task"))
-        for i in range(20):
-            run(main(i % 2 == 0))
-        gc.collect()
-        assert (_descriptors(), threading.active_count(), len(os.listdir("/proc/self/task"))) == before
-
-
-def test_a_dropped_consumer_warns_once_and_is_closed(embedded, numbers, run):
-    async def main():
-        consumer = await reader(embedded, numbers)
-        await take(consumer, 1)
-        return consumer
-
-    kept = [run(main())]
-    with pytest.warns(ResourceWarning, match="AIOConsumer was not closed") as told:
-        kept.clear()
-        gc.collect()
-    assert len(told) == 1
-
-
-def test_a_child_of_a_fork_is_refused(embedded, numbers):
-    async def main():
-        consumer = await reader(embedded, numbers)
-        await take(consumer, 1)
-        child = os.fork()
-        if child == 0:
-            code = 1
-            try:
-                await consumer.poll(1)
-            except RuntimeError as refused:
-                code = 0 if "fork" in str(refused) else 2
-            finally:
-                os._exit(code)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        assert values(await take(consumer, 1)) == [1]
-        await consumer.close()
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # that this process has threads
-        asyncio.run(main())
-
-
-INTERRUPTED = """
-import asyncio, os, signal, sys
-from kconsumer.aio import AIOConsumer
-
-async def main():
-    config = {"bootstrap.servers": sys.argv[1], "group.id": sys.argv[2], "auto.offset.reset": "earliest"}
-    async with AIOConsumer(config) as c:
-        await c.subscribe([sys.argv[3]], on_revoke=lambda *_: print("revoked", flush=True))
-        await c.poll()
-        print("polled", flush=True)
-        while True:
-            await c.poll()
-
-try:
-    asyncio.run(main())
-except KeyboardInterrupt:
-    print("interrupted", flush=True)
-"""
-
-
-def test_ctrl_c_leaves_the_group(embedded, numbers):
-    command = [sys.executable, "-c", INTERRUPTED, embedded.bootstrap_servers, f"ctrl-c-{os.getpid()}", numbers]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout.readline() == "polled\n"
-        process.send_signal(2)
-        assert process.communicate(timeout=PATIENCE)[0] == "revoked\ninterrupted\n"
-        assert process.returncode == 0
-
-
-def test_bad_arguments_are_refused(embedded):
-    async def main():
-        async with AIOConsumer(settings(embedded)) as consumer:
-            with pytest.raises(ValueError, match="num_messages"):
-                await consumer.consume(1_000_001)
-            with pytest.raises(ValueError, match="max_records"):
-                await consumer.consume_batch(0)
-            with pytest.raises(TypeError):
-                await consumer.poll("soon")
-            with pytest.raises(KafkaException, match=r"group\.id"):
-                await consumer.subscribe(["t"])
-            with pytest.raises(TypeError, match="unexpected"):
-                await consumer.commit(wrong=1)
-
-    asyncio.run(main())
-    with pytest.raises(TypeError):
-        AIOConsumer(5)
-
-
-def test_close_on_the_loop_of_the_second_run(embedded, numbers):
-    """A consumer whose loop ended while a task was in poll() can be closed on another loop."""
-    async def first():
-        consumer = await reader(embedded, numbers, offset=-1)
-        task = asyncio.ensure_future(consumer.poll())
-        await asyncio.sleep(0.01)
-        return consumer, task
-
-    loop = asyncio.new_event_loop()
-    consumer, task = loop.run_until_complete(first())
-    task._log_destroy_pending = False
-    loop.close()
-    asyncio.run(consumer.close())
-    with pytest.raises(RuntimeError, match="closed"):
-        asyncio.run(consumer.poll())
-
-
-def test_no_executor_is_needed(embedded):
-    with pytest.raises(ValueError, match="max_workers"):
-        AIOConsumer(settings(embedded), max_workers=0)

@@ -1,6 +1,7 @@
 """AIOConsumer's getone and getmany, DeserializingAIOConsumer, assignors and an oauth_cb that are coroutines."""
 
 import asyncio
+import json
 import time
 
 import pytest
@@ -93,6 +94,52 @@ def test_calls_for_different_partitions_at_once(embedded, topic, run, made):
     run(main())
 
 
+def test_getone_of_a_partition_leaves_the_pauses_of_the_application(embedded, topic, run):
+    async def main():
+        async with await reader(embedded, topic, (0, 1)) as consumer:
+            one, other = TopicPartition(topic, 0), TopicPartition(topic, 1)
+            waiting = asyncio.ensure_future(consumer.getone(one))
+            await asyncio.sleep(0.02)
+            assert await consumer.paused() == []
+            await consumer.pause([other])
+            assert await consumer.paused() == [other]
+            write(embedded, topic, [b"0"])
+            assert values([await waiting]) == [0]
+            assert await consumer.paused() == [other]
+
+            waiting = asyncio.ensure_future(consumer.getone(one))
+            await asyncio.sleep(0.02)
+            await consumer.resume([other])
+            assert await consumer.paused() == []
+            embedded.produce(topic, [{"value": b"1", "partition": 1}])
+            assert values([await consumer.poll(PATIENCE)]) == [1]  # between two turns of getone()
+            await asyncio.sleep(0.05)
+            await consumer.assign([TopicPartition(topic, p, -2 if p else 1) for p in (0, 1)])
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(asyncio.shield(waiting), 0.3)  # what has been assigned since is left out too
+            write(embedded, topic, [b"2"])
+            assert values([await waiting]) == [2]
+
+    run(main())
+
+
+@pytest.mark.parametrize("made", [AIOConsumer, DeserializingAIOConsumer])
+def test_getmany_returns_at_most_4096_records(embedded, topic, made):
+    write(embedded, topic, [b"0"] * 5000)
+
+    async def main():
+        async with made(settings(embedded)) as consumer:
+            await consumer.assign([TopicPartition(topic, 0, -2)])
+            counts = []
+            while sum(counts) < 5000:
+                found = await consumer.getmany(timeout_ms=5000, max_records=65536)
+                counts += map(len, found.values())
+                await asyncio.sleep(0.2)  # the rest is at hand
+            assert max(counts) <= 4096
+
+    asyncio.run(main())
+
+
 def test_close_ends_calls_for_partitions_that_wait(embedded, topic, run):
     async def main():
         consumer = await reader(embedded, topic, (0, 1))
@@ -143,6 +190,123 @@ def test_one_bad_record_raises_for_itself_only(embedded, topic, run, function):
             many = await consumer.getmany(timeout_ms=9000)
             assert {p: [m.value() for m in found] for p, found in many.items()} == {TopicPartition(topic, 0): [6]}
             assert (await consumer.position([TopicPartition(topic, 0)]))[0].offset == 7
+
+    run(main())
+
+
+@pytest.mark.parametrize("how", ["seek", "pause", "incremental_unassign"])
+def test_values_stay_with_their_records_if_another_task_changes_a_partition(embedded, topic, run, how):
+    embedded.produce(topic, [{"value": b"%d" % (i // 2 + 100 * (i % 2)), "partition": i % 2} for i in range(10)])
+
+    async def main():
+        seen = []
+
+        async def deserializer(data, context):
+            await asyncio.sleep(0)
+            seen.append(int(data))
+            if len(seen) == 3:
+                first = TopicPartition(topic, seen[0] // 100, 0)
+                await getattr(consumer, how)(first if how == "seek" else [first])
+            if len(seen) == 8:
+                raise ValueError("bad")
+            return int(data)
+
+        consumer = DeserializingAIOConsumer({**settings(embedded), "value.deserializer": deserializer})
+        async with consumer:
+            await consumer.assign([TopicPartition(topic, p, 0) for p in (0, 1)])
+            await asyncio.sleep(0.2)
+            found = await consumer.consume(10, 0.5)
+            found += await consumer.consume(10, 0.1)
+            assert all(m.value() == m.offset() + 100 * m.partition() for m in found)
+            assert {m.value() for m in found} == {*range(5), *range(100, 105)}
+
+    run(main())
+
+
+def test_deserializers_that_are_functions_let_others_run(embedded, topic, run):
+    document = json.dumps(list(range(500))).encode()
+    write(embedded, topic, [document] * 1000)
+
+    async def main():
+        turns = 0
+
+        async def count():
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        function = {"value.deserializer": lambda data, _: json.loads(data)}
+        async with await deserializing(embedded, topic, **function) as consumer:
+            await asyncio.sleep(0.3)
+            beside = asyncio.ensure_future(count())
+            await asyncio.sleep(0)
+            began, before = time.thread_time(), turns
+            assert len(await consumer.consume(1000, PATIENCE)) == 1000
+            assert turns - before > (time.thread_time() - began) * 1000 / 2
+            beside.cancel()
+
+    run(main())
+
+
+def test_close_cancels_a_deserializer_that_outlasts_its_timeout(embedded, topic, run, caplog):
+    write(embedded, topic, [b"0"])
+
+    async def main():
+        begun = asyncio.Event()
+
+        async def hangs(data, context):
+            begun.set()
+            await asyncio.Event().wait()
+
+        consumer = await deserializing(embedded, topic, **{"value.deserializer": hangs})
+        waiting = asyncio.ensure_future(consumer.poll())
+        await begun.wait()
+        began = time.monotonic()
+        await consumer.close(0.1)
+        assert 0.1 <= time.monotonic() - began < 3
+        with pytest.raises(RuntimeError, match="closed"):
+            await waiting
+
+    run(main())
+    assert "CLOSE: cancelling a deserializer that has not ended" in caplog.text
+
+
+@pytest.mark.parametrize("raises", [True, False], ids=["on_revoke raises", "close is cancelled"])
+def test_built_deserializers_are_closed_however_close_ends(embedded, topic, run, raises):
+    write(embedded, topic, [b"0"])
+
+    async def main():
+        closed = asyncio.Event()
+
+        class Built:
+            def __call__(self, data, context):
+                return data
+
+            async def close(self):
+                await asyncio.sleep(0)
+                closed.set()
+
+        class Builder:
+            def build(self, config, is_key):
+                return Built(), config
+
+        async def on_revoke(given, partitions):
+            await asyncio.sleep(0.01)
+            if raises:
+                raise LookupError
+
+        consumer = DeserializingAIOConsumer({
+            **settings(embedded, group_id=f"group-of-{topic}"), "value.deserializer.builder": Builder()})
+        await consumer.subscribe([topic], on_revoke=on_revoke)
+        await take(consumer, 1)
+        closing = asyncio.ensure_future(consumer.close())
+        await asyncio.sleep(0)
+        if not raises:
+            closing.cancel()
+        with pytest.raises(LookupError if raises else asyncio.CancelledError):
+            await closing
+        await asyncio.wait_for(closed.wait(), PATIENCE)
 
     run(main())
 

@@ -56,7 +56,7 @@ def test_json_lines(run: Run, topic: str):
     assert found[1]["key"] == base64.b64encode(b"k1").decode() and found[1]["offset"] == 1
     assert found[3]["value"] is None and "value_error" not in found[3]
     assert found[2]["value"] is None and found[2]["value_error"] == {
-        "reason": "a value of another type", "field": "id", "position": 7, "bytes": base64.b64encode(BAD).decode()}
+        "reason": "expected int64, found a string", "field": "id", "position": 7, "bytes": base64.b64encode(BAD).decode()}
     assert sum("value_error" in line for line in found) == 2
 
 
@@ -67,7 +67,7 @@ def test_bad_records_decide_the_exit_code(run: Run, topic: str):
     assert (shown.exit_code, failed.exit_code, stopped.exit_code) == (0, 1, 1)
     assert failed.stdout == shown.stdout and "2 keys or values could not be decoded" in failed.stderr
     assert [line["offset"] for line in lines(stopped)] == [0, 1]
-    assert f"value of {topic} [0] at offset 2: field id: a value of another type (byte 7)" in stopped.stderr
+    assert f"value of {topic} [0] at offset 2: field id: expected int64, found a string (byte 7)" in stopped.stderr
     good = run(topic, "--value", "json", "--schema", SCHEMA, "--on-error", "fail", "-n", "2")
     assert good.exit_code == 0 and len(lines(good)) == 2
     keys = run(topic, "--key", "json", "--key-schema", "int64", "--on-error", "stop")
@@ -89,7 +89,7 @@ def test_tables(run: Run, topic: str):
     rows = [line.split("\t") for line in result.stdout.splitlines()]
     assert rows[0] == ["partition", "offset", "key", "id", "name", "at", "error"]
     assert rows[2][3:5] == ["1", r"n\x1b1"]
-    assert rows[3][3:] == ["", "", "", "value: field id: a value of another type (byte 7)"]
+    assert rows[3][3:] == ["", "", "", "value: field id: expected int64, found a string (byte 7)"]
     assert rows[4][3:] == ["", "", "", ""]
 
 

@@ -1,6 +1,7 @@
 """Commits: the same calls on confluent_kafka.Consumer and on kconsumer.Consumer, and faults of the coordinator."""
 
 import itertools
+import threading
 import time
 
 import pytest
@@ -329,3 +330,50 @@ def test_the_longest_ids_reach_the_broker(embedded, topic):
     consumer.close()
     with pytest.raises(kconsumer.KafkaException, match=r"for group\.id: expected a string of at most 32767 bytes"):
         opened(embedded, kconsumer, "g" * 32_768)
+
+
+@pytest.mark.parametrize("refused", [False, True], ids=["stored", "refused"])
+def test_on_commit_is_called_for_every_commit_however_late_the_application_polls(faulty, refused):
+    """More commits than the queue of background events has places."""
+    reported = []
+    consumer = opened(faulty, kconsumer, on_commit=lambda error, partitions: reported.append(
+        (error and error.code(), partitions[0].offset)))
+    consumer.assign(of_one(kconsumer, "t"))
+    if refused:
+        faulty.push_request_errors(OFFSET_COMMIT, [TOPIC_DENIED] * 10_000)
+    for offset in range(30_000):
+        consumer.commit(offsets=of_one(kconsumer, "t", offset=offset))
+    poll_until(consumer, lambda: len(reported) == 30_000)
+    assert reported == [(TOPIC_DENIED if refused else None, offset) for offset in range(30_000)]
+    consumer.close()
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_commit_of_another_thread_while_the_consumer_closes_is_refused_or_reported(faulty, protocol):
+    reported, accepted = [], []
+    group = f"g{next(_groups)}"
+    consumer = opened(faulty, kconsumer, group, group_protocol=protocol, on_commit=lambda error, partitions:
+                      reported.append((error and error.code(), partitions[0].offset)))
+    consumer.subscribe(["t"], on_revoke=lambda *_: time.sleep(0.1))
+    poll_until(consumer, consumer.assignment)
+
+    def work():
+        for offset in itertools.count(1):
+            try:
+                consumer.commit(offsets=of_one(kconsumer, "t", offset=offset))
+            except RuntimeError as error:
+                assert "Consumer closed" in str(error)
+                return
+            accepted.append(offset)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    time.sleep(0.05)
+    consumer.close()
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+    assert [offset for _, offset in reported] == accepted
+    reader = opened(faulty, kconsumer, group)
+    newest = max(offset for code, offset in reported if code is None)
+    assert reader.committed(of_one(kconsumer, "t"), PATIENCE)[0].offset == newest
+    reader.close()

@@ -99,7 +99,7 @@ def test_values_of_all_records(batch):
     rows = numbers(batch)
     assert [rows[bad.row] for bad in decoded.errors] == [n for n in rows if n % 10 == 2]
     bad = decoded.errors[0]
-    assert (bad.field, bad.reason, bad.value) == ("id", "a value of another type", batch[bad.row].value())
+    assert (bad.field, bad.reason, bad.value) == ("id", "expected int64, found a string", batch[bad.row].value())
 
 
 def test_keys_metadata_and_projection(batch):
@@ -158,7 +158,7 @@ def test_raise(batch):
     with pytest.raises(
         SerializationError,
         match=rf"value of items \[{first % PARTITIONS}\] at offset {first // PARTITIONS}: field id: "
-        rf"a value of another type \(byte 6\); 9 of {RECORDS} records",
+        rf"expected int64, found a string \(byte 6\); 9 of {RECORDS} records",
     ):
         batch.decode(value=Json(SCHEMA), on_error="raise")
     with pytest.raises(SerializationError, match="key of items"):

@@ -24,6 +24,7 @@ duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed")
 
 PARTITIONS = 3
 RECORDS = 600
+OWN = ("partition", "offset", "timestamp")
 FIRST = datetime(2024, 5, 1, tzinfo=timezone.utc)
 WHOLE = dict.fromkeys(range(PARTITIONS), (0, RECORDS // PARTITIONS))
 VALUE = Json({"id": "int64", "carrier": "string"})
@@ -35,6 +36,11 @@ def cluster() -> Iterator[EmbeddedCluster]:
         started.create_topic("flights", PARTITIONS)
         started.create_topic("empty", PARTITIONS)
         started.create_topic("bad", 1)
+        started.create_topic("named", 2)
+        started.produce("named", [
+            {"partition": n % 2, "timestamp": int(FIRST.timestamp() + n) * 1000,
+             "value": json.dumps({"timestamp": "2025-01-02T00:00:00Z", "offset": n + 1_000, "partition": 7})}
+            for n in range(20)])
         started.produce("flights", [
             {"key": b'{"k":%d}' % n, "partition": n % PARTITIONS, "timestamp": int(FIRST.timestamp() + n) * 1000,
              "value": json.dumps({"id": n, "carrier": "ABC"[n % 3], "more": [n]})} for n in range(RECORDS)])
@@ -251,8 +257,21 @@ def test_a_filter_that_is_not_understood_limits_nothing():
         def serialize(format: str) -> str:
             raise TypeError(format)
 
-    assert limits_of(type("Predicate", (), {"meta": Meta})) == Limits()
-    assert limits_of(pl.col("offset") > 1.5) == Limits()
-    assert limits_of(pl.col("partition").is_in([1, 2])) == Limits()
-    assert limits_of((pl.col("offset") + 1) > 5) == Limits()
-    assert limits_of(pl.col("offset") > 5) == Limits(least=6)
+    assert limits_of(type("Predicate", (), {"meta": Meta}), OWN) == Limits()
+    assert limits_of(pl.col("offset") > 1.5, OWN) == Limits()
+    assert limits_of(pl.col("partition").is_in([1, 2]), OWN) == Limits()
+    assert limits_of((pl.col("offset") + 1) > 5, OWN) == Limits()
+    assert limits_of(pl.col("offset") > 5, OWN) == Limits(least=6)
+
+
+@pytest.mark.parametrize("predicate", [
+    pl.col("timestamp") >= datetime(2025, 1, 1, tzinfo=timezone.utc), pl.col("offset") >= 1_000,
+    pl.col("offset") < 2_000, pl.col("partition") == 7,
+])
+def test_a_filter_on_a_field_of_the_value_limits_nothing(config, predicate):
+    from kconsumer.polars import limits_of, scan_kafka
+    assert limits_of(predicate, ()) == Limits() != limits_of(predicate, OWN)
+    value = Json({"timestamp": "timestamp[ms, UTC]", "offset": "int64", "partition": "int32"})
+    frame = scan_kafka(config, "named", value=value, metadata=())
+    assert frame.filter(predicate).collect().height == 20
+    assert frame.filter(predicate).select(pl.len()).collect().item() == 20

@@ -36,7 +36,9 @@ class Options:
     trace: str
     topics: list[str]
     config: dict[str, Any]
-    commit: str = "after"  # "after": commits what it has processed; "auto": the client's; "none"; "transaction"
+    # "after": commits what it has processed; "auto": the client's; "none"; "transaction"; "application": asynchronously
+    # each record, and once more in on_revoke and before it unsubscribes or closes.
+    commit: str = "after"
     commit_every_s: float = 0.1
     output: dict[str, str] = field(default_factory=dict)  # "transaction": topic, transactional.id
 
@@ -103,7 +105,7 @@ class Member:
         self.holding = False
         self.running = True
         config = dict(options.config)
-        if options.commit == "after":
+        if options.commit in ("after", "application"):
             config |= {"enable.auto.commit": False, "on_commit": self.on_commit}
         elif options.commit == "auto":
             config |= {"enable.auto.commit": True, "auto.commit.interval.ms": 200}
@@ -139,6 +141,7 @@ class Member:
         if self.output is not None:
             await self.output.finish()
         await self.commit_now("revoke", names)
+        await self.accept(names)
         self.drop(names)
         self.trace.write("revoked", p=names)
 
@@ -206,6 +209,22 @@ class Member:
             except self.client.KafkaException as error:
                 self.on_commit(error.args[0], self.positions(offsets))
 
+    async def accept(self, names: Any) -> None:
+        """Commit asynchronously, by offsets; from here on on_commit owes the result."""
+        offsets = {name: self.done[name] for name in names if name in self.done}
+        if self.options.commit == "application" and offsets:
+            self.say_accepted(offsets)
+            await self.consumer.commit(offsets=self.positions(offsets), asynchronous=True)
+
+    async def accept_record(self, message: Any) -> None:
+        if self.options.commit == "application":
+            self.say_accepted({f"{message.topic()}/{message.partition()}": message.offset() + 1})
+            await self.consumer.commit(message=message, asynchronous=True)
+
+    def say_accepted(self, offsets: dict[str, int]) -> None:
+        self.sent |= dict.fromkeys(offsets.items(), time.monotonic())
+        self.trace.write("accepted", o=offsets)
+
     async def commit_now(self, where: str, names: Any) -> None:
         if self.options.commit != "after":
             return
@@ -256,6 +275,7 @@ class Member:
                     self.trace.write("error", error=error.name(), text=error.str(), fatal=error.fatal())
                     break
                 self.process(message)
+                await self.accept_record(message)
                 left -= 1
                 message = await self.consumer.poll(0) if left else None
         finally:  # also when a callback raises
@@ -331,6 +351,7 @@ class Member:
         await self.subscribe(topics)
 
     async def do_unsubscribe(self) -> None:
+        await self.accept(list(self.done))
         await self.consumer.unsubscribe()
 
     async def do_assignment(self) -> list[str]:
@@ -341,6 +362,7 @@ class Member:
         if self.output is not None:
             await self.output.finish()
         await self.commit_now("close", list(self.done))
+        await self.accept(list(self.done))
         await self.consumer.close()
         self.trace.write("closed")
 

@@ -384,6 +384,18 @@ class Scene:
             reader.close()
         return found
 
+    def stored(self) -> dict[str, int]:
+        """The group's offsets, as another client asks the coordinator for them."""
+        import confluent_kafka
+
+        reader = confluent_kafka.Consumer({"bootstrap.servers": self.cluster.bootstrap_servers, "group.id": self.group,
+                                           "enable.auto.commit": False})
+        try:
+            asked = [confluent_kafka.TopicPartition(self.topic, p) for p in range(self.partitions)]
+            return {f"{p.topic}/{p.partition}": p.offset for p in reader.committed(asked, PATIENCE) if p.offset >= 0}
+        finally:
+            reader.close()
+
     def verdict(self, *, silence_s: float | None = 1.0, repeats: Iterable[str] = (), gaps: bool = False,
                 brokers_fail: bool = False, since: float = 0.0) -> Verdict:
         """Drain, close what runs, and check everything.
@@ -394,12 +406,13 @@ class Scene:
         """
         self.drained()
         self.close(*(m for m in self.members if m.running and not m.said("closed")))
+        stored = self.stored() if any(m.said("accepted") for m in self.members) else None
         lives = [m.life for m in self.members]
         for member in self.members:
             member.events()
             member.life.deaf = member.life.gives_early and member.heartbeat_timed_out()
         written = self.writers[0].written()
-        found = judge(lives, written, gaps).since(since, written)
+        found = judge(lives, written, gaps, stored=stored, brokers_fail=brokers_fail).since(since, written)
         allowed = {"killed", "lost", "given early", "commit after a join", *repeats}
         if brokers_fail:
             allowed |= {"commit failed", "commit overtaken"}

@@ -10,12 +10,13 @@ import random
 import time
 
 import pytest
-from scene import CLASSIC, CONSUMER, SESSION_MS, Member, Scene, subject
+from scene import CLASSIC, CONSUMER, SESSION_MS, Member, Scene, config_of_group, subject
 from verdict import is_fatal
 
 SUBJECT = subject()
 BOTH = [CLASSIC, CONSUMER]
 RATE = 600
+LONG_SESSION_MS = 45_000
 SOAK_SECONDS = float(os.environ.get("KCONSUMER_SOAK_SECONDS", "240"))
 pytestmark = [pytest.mark.usefixtures("ahead"), pytest.mark.timeout(900)]
 
@@ -72,19 +73,71 @@ def test_mixed_group_for_minutes(scenes, protocol):
         scene.verdict(silence_s=2.0)
 
 
-def wander(scene: Scene, choose: random.Random, seconds: float) -> None:
-    """Members join, leave, are killed, stopped and resumed at random."""
+@pytest.mark.parametrize("protocol", BOTH)
+def test_application_commits_are_kept(scenes, protocol):
+    """Asynchronous commits of each record, in on_revoke, and just before unsubscribe() and close(): all are stored, and
+    no record comes twice. Callbacks are slow."""
+    with scenes(f"application-{protocol}", protocol) as scene:
+        scene.write(RATE)
+        members = [scene.member(SUBJECT, f"m{n}", commit="application") for n in range(2)]
+        settled(scene, members)
+        for member in members:
+            member.do("slow", callback="revoke", seconds=1.5)
+        members.append(scene.member(SUBJECT, "m2", commit="application"))
+        settled(scene, members)
+        members[1].do("slow", callback="revoke", seconds=1.0)
+        members[1].do("unsubscribe")
+        settled(scene, [members[0], members[2]])
+        members[1].do("subscribe", topics=[scene.topic])
+        settled(scene, members)
+        members[0].do("slow", callback="revoke", seconds=1.0)
+        scene.close(members.pop(0))
+        settled(scene, members)
+        found = scene.verdict(silence_s=4.0)
+        assert found.repeated == 0, found.summary()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(SOAK_SECONDS + 600)
+@pytest.mark.parametrize("protocol", BOTH)
+def test_application_commits_for_minutes(scenes, protocol):
+    """As above, among members that join, leave, die and hang, and clients of other makes."""
+    seed = random.SystemRandom().randrange(1 << 32)
+    print(f"seed {seed}")
+    with scenes(f"application-minutes-{protocol}", protocol, partitions=12) as scene:
+        wander(scene, random.Random(seed), seconds=SOAK_SECONDS, commit="application")
+        scene.verdict(silence_s=None)
+
+
+def wander(scene: Scene, choose: random.Random, seconds: float, commit: str = "after") -> None:
+    """Members join, leave, are killed, stopped and resumed at random.
+
+    Where they commit as an application would, they also unsubscribe, and their callbacks are slow.
+    """
     scene.write(2000)
     kinds = [SUBJECT, SUBJECT, "java", "confluent"]
-    members = [scene.member(kind, f"{kind}-{n}") for n, kind in enumerate(kinds)]
+    deeds = ["join", "leave", "kill", "stop", "resume", "settle"]
+    deeds += ["unsubscribe", "slow"] if commit == "application" else []
+
+    def start(kind: str, number: int) -> Member:
+        return scene.member(kind, f"{kind}-{number}", commit=commit if kind == SUBJECT else "after")
+
+    members = [start(kind, n) for n, kind in enumerate(kinds)]
     stopped: list[Member] = []
     end = time.monotonic() + seconds
     settled(scene, members)
     while time.monotonic() < end:
-        what = choose.choice(["join", "leave", "kill", "stop", "resume", "settle"])
+        what = choose.choice(deeds)
+        ours = [m for m in members if m.kind == SUBJECT]
         if what == "join" and len(members) < 6:
-            kind = choose.choice(kinds)
-            members.append(scene.member(kind, f"{kind}-{len(scene.members)}"))
+            members.append(start(choose.choice(kinds), len(scene.members)))
+        elif what == "unsubscribe" and ours:
+            member = choose.choice(ours)
+            member.do("unsubscribe")
+            time.sleep(choose.uniform(0.0, 2.0))
+            member.do("subscribe", topics=[scene.topic])
+        elif what == "slow" and ours:
+            choose.choice(ours).do("slow", callback=choose.choice(["revoke", "assign"]), seconds=choose.uniform(0.2, 2))
         elif what == "leave" and len(members) > 2:
             scene.close(members.pop(choose.randrange(len(members))))
         elif what == "kill" and len(members) > 2:
@@ -156,10 +209,14 @@ def test_static_members_bounced(scenes, protocol, assignor):
     with scenes(f"static-{assignor}", protocol) as scene:
         scene.write(RATE)
 
-        def start(n: int) -> Member:
-            return scene.member(SUBJECT, f"s{n}", static=True, assignor=assignor)
+        def start(n: int, session_ms: int = SESSION_MS) -> Member:
+            config = {"session_timeout_ms": session_ms} if protocol == CLASSIC else {}
+            return scene.member(SUBJECT, f"s{n}", static=True, assignor=assignor, **config)
 
-        members = [start(n) for n in range(3)]
+        # A busy machine may take seconds to start a member: no bounce outlasts this session timeout.
+        if protocol == CONSUMER:
+            config_of_group(scene.cluster, scene.group, consumer_session_timeout_ms=str(LONG_SESSION_MS))
+        members = [start(n, LONG_SESSION_MS) for n in range(3)]
         settled(scene, members)
         owned = [m.owned() for m in members]
         since = bounced = time.monotonic()
@@ -174,6 +231,9 @@ def test_static_members_bounced(scenes, protocol, assignor):
             assert members[n].owned() == owned[n]
             undisturbed([m for m in members if m is not members[n]], since)
             since = time.monotonic()
+        # Its second life has the short timeout: the first life's counted for the bounce.
+        if protocol == CONSUMER:
+            config_of_group(scene.cluster, scene.group, consumer_session_timeout_ms=str(SESSION_MS))
         scene.close(members[0])
         settled(scene, members[1:])
         members[0] = start(0)

@@ -69,6 +69,43 @@ def test_what_is_wrong_is_found(fault):
     assert any(fault in text for text in found.wrong), found.wrong
 
 
+def accepted(t: float, offset: int) -> dict:
+    return {"t": t, "e": "accepted", "o": {P: offset}}
+
+
+def reported(t: float, offset: int, error: str = "") -> dict:
+    return {**commit(t, offset, not error, error), "sent": t - 0.1}
+
+
+CLOSED = {"t": 3, "e": "closed"}
+LOST = {"t": 2, "e": "lost", "p": [P]}
+
+
+@pytest.mark.parametrize(("events", "life", "more", "fault"), [
+    ([accepted(1.1, 20), reported(1.2, 20), CLOSED], {}, {}, ""),
+    ([accepted(1.1, 20), accepted(1.1, 20), reported(1.2, 20), CLOSED], {}, {}, "vanished"),
+    ([accepted(1.1, 20)], {"killed": 2.0}, {}, ""),
+    ([accepted(1.1, 20), reported(2, 20, "UNKNOWN_MEMBER_ID"), CLOSED], {}, {}, "UNKNOWN_MEMBER_ID"),
+    ([accepted(1.1, 20), reported(2, 20, "UNKNOWN_MEMBER_ID"), CLOSED], {"may_lose": True}, {"brokers_fail": True},
+     "UNKNOWN_MEMBER_ID"),  # it left by itself: it has lost nothing
+    ([accepted(1.1, 20), reported(2, 20, "UNKNOWN_MEMBER_ID"), LOST, CLOSED], {"may_lose": True}, {}, ""),
+    ([accepted(1.1, 20), reported(2, 20, "UNKNOWN_MEMBER_ID"), CLOSED], {"stops": [[1.2, 1.9]]}, {}, ""),
+    ([accepted(1.1, 20), reported(2, 20, "_TIMED_OUT"), CLOSED], {}, {}, "_TIMED_OUT"),
+    ([accepted(1.1, 20), reported(2, 20, "_TIMED_OUT"), CLOSED], {}, {"brokers_fail": True}, ""),
+    ([accepted(1.1, 20), reported(2, 20, "_DESTROY"), CLOSED], {}, {"brokers_fail": True}, "_DESTROY"),
+])
+def test_no_accepted_commit_vanishes(events, life, more, fault):
+    found = verdict(owner("a", 0, read(1, 0, 19), *events, **life), **more)
+    assert [fault in text for text in found.wrong] == ([True] if fault else [])
+
+
+@pytest.mark.parametrize(("stored", "right"), [(20, True), (19, False), (None, False)])
+def test_the_group_has_the_offsets_that_were_reported_as_stored(stored, right):
+    life = owner("a", 0, read(1, 0, 19), accepted(1.1, 20), reported(1.2, 20), CLOSED)
+    found = verdict(life, stored={} if stored is None else {P: stored})
+    assert (found.wrong == []) is right
+
+
 def test_the_reason_of_a_repetition():
     failed = [commit(1.9, 10, ok=False)]
     for kind, how, commits, reason in (

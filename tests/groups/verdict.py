@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -131,6 +131,9 @@ class Written:
 
 
 UNANSWERED = ("_TRANSPORT", "_TIMED_OUT")
+# A coordinator says so of a member that it does not know (any more): after a fault, or after the member's own leave.
+UNKNOWN = ("UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "STALE_MEMBER_EPOCH", "FENCED_MEMBER_EPOCH", "FENCED_INSTANCE_ID",
+           "REBALANCE_IN_PROGRESS", "_ASSIGNMENT_LOST")
 LATE_S = 30.0  # within it an unanswered commit has been stored, or never will be
 SOON_S = 2.0  # within which a member that runs again calls what waited
 _FATAL = ("_FATAL", "FENCED_INSTANCE_ID", "UNRELEASED_INSTANCE_ID")
@@ -141,8 +144,10 @@ def is_fatal(event: Event) -> bool:
     return event["e"] == "error" and (event["fatal"] or event["error"] in _FATAL)
 
 
-def judge(lives: list[Life], written: Written, gaps: bool = False, complete: bool = True) -> Verdict:
-    """All checks. ``gaps``: offsets without records lie between; ``complete``: all records must be read."""
+def judge(lives: list[Life], written: Written, gaps: bool = False, *, complete: bool = True,
+          stored: dict[str, int] | None = None, brokers_fail: bool = False) -> Verdict:
+    """All checks. ``gaps``: offsets without records lie between; ``complete``: all records must be read; ``stored``:
+    the group's offsets at the end; ``brokers_fail``: commits may go without an answer."""
     found = Verdict()
     for life in lives:
         for tenure in _tenures(life, found.wrong, gaps):
@@ -152,6 +157,10 @@ def judge(lives: list[Life], written: Written, gaps: bool = False, complete: boo
         _owners(tenures, found.wrong)
     commits = list(_commits(lives))
     _commits_of_owners(commits, found)
+    for life in lives:
+        _accepted(life, found.wrong, brokers_fail)
+    if stored is not None:
+        _stored(commits, stored, found.wrong)
     for partition, tenures in found.tenures.items():
         _records(partition, tenures, commits, found, gaps)
         _silences(partition, tenures, written, found)
@@ -241,6 +250,45 @@ def _commits(lives: list[Life]) -> Iterator[tuple[str, int, float, float, Life, 
                     yield partition, offset, event["t"], event["t"], life, event["ok"], event.get("error") or ""
 
 
+def _accepted(life: Life, wrong: list[str], brokers_fail: bool) -> None:
+    """No accepted commit vanishes: on_commit is called for each by the end of close(), and where it reports a failure,
+    a fault is the cause, not the member's own leave or revocation."""
+    owed = Counter(_key(event["o"]) for event in life.events if event["e"] == "accepted")
+    if not owed:
+        return
+    for event in life.events:
+        if event["e"] != "commit" or not owed[_key(event["o"])]:
+            continue
+        owed[_key(event["o"])] -= 1
+        if not event["ok"] and not _excused(life, event, brokers_fail):
+            wrong.append(f"{life.name}: the accepted commit of {event['o']} failed at {event['t']:.3f} with "
+                         f"{event['error']}")
+    if any(event["e"] == "closed" for event in life.events) and life.killed is None:
+        wrong += [f"{life.name}: the accepted commit of {dict(key)} vanished" for key, count in owed.items() if count]
+
+
+def _key(offsets: dict[str, int]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(offsets.items()))
+
+
+def _excused(life: Life, event: Event, brokers_fail: bool) -> bool:
+    """Whether a fault explains a failed commit: brokers that were away, or a member that was stopped or fenced."""
+    stopped = life.was_stopped(0.0, event["t"])
+    if event["error"] in UNKNOWN:
+        lost = any(e["e"] == "lost" and e["t"] >= event["sent"] - LATE_S for e in life.events)
+        return stopped or (life.may_lose and (lost or any(is_fatal(e) for e in life.events)))
+    return stopped or (brokers_fail and event["error"] != "_DESTROY")
+
+
+def _stored(commits: list[Any], stored: dict[str, int], wrong: list[str]) -> None:
+    """The group's offsets are not before the newest that on_commit reported as stored."""
+    end = max((commit[3] for commit in commits), default=0.0)
+    for partition in sorted({commit[0] for commit in commits}):
+        least = _committed([commit for commit in commits if commit[0] == partition], end)
+        if stored.get(partition, 0) < least:
+            wrong.append(f"{partition}: {least} was reported as committed, and the group has {stored.get(partition)}")
+
+
 def _commits_of_owners(commits: list[Any], found: Verdict) -> None:
     """No commit succeeds that was sent after another member had got the partition."""
     for partition, offset, sent, _, life, ok, _ in commits:
@@ -301,7 +349,9 @@ def _repeated(tenure: Tenure, span: tuple[int, int], earlier: list[Tenure],
     """(how many, why) of records that came again: by the end of the tenure that had read them. One that gave the
     partition up in good order comes first: that a member which did not know that it was fenced has read them, too, is
     no excuse for it."""
-    left = [span] if span[0] < span[1] else []
+    if span[0] >= span[1]:
+        return
+    left = [span]
     committed = _committed(commits, tenure.start)
     for before in sorted(earlier, key=lambda t: t.how not in ("revoked", "closed")):
         begin, end = before.reads[0][1], max(last for _, _, last in before.reads) + 1

@@ -14,7 +14,6 @@ from kconsumer.ingest.driver import State
 from kconsumer.ingest.errors import IngestError, OtherRunError
 from kconsumer.ingest.manifest import JobState
 from kconsumer.ingest.storage import Folder, Storage
-from kconsumer.ingest.tables import parquet
 from kconsumer.ingest.tables.parquet import ParquetTable
 
 SEEDS = 30
@@ -199,7 +198,7 @@ def _offsets_after_files(self: ParquetTable, commit: Any) -> None:
     """Publishes first and writes the record of the log then."""
     state = self._state
     moves = tuple((entry.path, self._final(entry, n)) for n, entry in enumerate(commit.files))
-    record = parquet._Record(JobState(state.number + 1, state.run, commit.progress, state.cluster), self._schema, moves)
+    record = self._record(JobState(state.number + 1, state.run, commit.progress, state.cluster), moves)
     self._publish(record)
     self._append(record)
 

@@ -1,4 +1,4 @@
-// Owns: the Java client's own assignors behind lines of JSON: a request on stdin, its answer on stdout. Run as a source
+// Owns: the Java client's own assignors, called with lines of JSON: a request on stdin, its answer on stdout. Run as a source
 // file with the kafka-clients jar on the class path.
 // Threads: one. Never: opens a connection, keeps an assignor for a second assignment.
 //

@@ -1,4 +1,4 @@
-// Owns: the Java client's codecs behind lines of text: "operation TAB message TAB version TAB payload" on stdin,
+// Owns: the Java client's codecs, called with lines of text: "operation TAB message TAB version TAB payload" on stdin,
 // "ok TAB payload" or "error TAB reason" on stdout. Run as a source file with the kafka-clients jar on the class path.
 // Threads: one. Never: opens a connection.
 //
@@ -52,7 +52,7 @@ public class ProtocolPeer {
             ApiMessageType api = ApiMessageType.fromApiKey(Short.parseShort(payload));
             return api.requestHeaderVersion(version) + " " + api.responseHeaderVersion(version);
         }
-        // What is no request, response or header of one has no suffix in Java.
+        // Only requests, responses and their headers have a suffix in Java.
         String type = PACKAGE + name + (name.startsWith("ConsumerProtocol") ? "" : "Data");
         Class<?> data = Class.forName(type);
         Class<?> converter = Class.forName(type + "JsonConverter");

@@ -3,7 +3,7 @@
 // Never: commits, closes without leaving.
 //
 // Arguments: bootstrap servers, group, topic, seconds, further properties as name=value.
-// Writes one line at its end: the most partitions it had at once, and how many records it read.
+// Writes one line at its end: the largest number of partitions at one time, and the number of records read.
 
 import java.time.Duration;
 import java.util.List;

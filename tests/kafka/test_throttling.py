@@ -1,5 +1,6 @@
 """A broker with a quota (KIP-219): it answers, says how long it wants to be left alone, and throttle_cb hears of it."""
 
+import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +8,8 @@ from pathlib import Path
 import pytest
 from reading import Ledger, by_consume, open_reader, read_until, write
 
-from kconsumer import ThrottleEvent
+from kconsumer import ThrottleEvent, TopicPartition
+from kconsumer.aio import AIOConsumer
 from kconsumer.testing import KafkaCluster
 
 QUOTA = Path(__file__).parent.parent / "java" / "ConsumerQuota.java"
@@ -43,3 +45,27 @@ def test_a_quota_is_reported(throttling_kafka: KafkaCluster, topic_name: Callabl
     assert min(e.throttle_time for e in told) > 0
     # Each answer's wait was kept to; the last may still have been going on.
     assert sum(e.throttle_time for e in told[:-1]) <= took
+
+
+def test_a_coroutine_throttle_cb_is_called(
+    throttling_kafka: KafkaCluster, topic_name: Callable[[], str]
+) -> None:
+    topic, count = topic_name(), 3600
+    throttling_kafka.create_topic(topic)
+    write(throttling_kafka, topic, [0], count, size=1000)
+    events: list[ThrottleEvent] = []
+
+    async def throttle_cb(event: ThrottleEvent) -> None:
+        await asyncio.sleep(0)
+        events.append(event)
+
+    async def main() -> None:
+        config = {"bootstrap.servers": throttling_kafka.bootstrap_servers, "client.id": CLIENT,
+                  "throttle_cb": throttle_cb, "max.partition.fetch.bytes": 100_000}
+        async with AIOConsumer(config) as consumer:
+            await consumer.assign([TopicPartition(topic, 0, 0)])
+            while not events:
+                await consumer.consume(100, 0.1)
+
+    asyncio.run(asyncio.wait_for(main(), 60))
+    assert events[0].throttle_time > 0

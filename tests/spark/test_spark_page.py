@@ -1,7 +1,8 @@
 """The examples of docs/spark.md, and the `kconsumer ingest` lines of the other pages, run as they stand.
 
-`localhost:9092` becomes the cluster's address, `/data` a temporary folder and the cluster's master `local[2]`.
-tests/cluster runs the page's part about shipping to a cluster.
+`localhost:9092` becomes the cluster's address, `/data` a temporary folder and the cluster's master `local[2]`. The
+topics of the examples are there, and the checkpoint of a query that has read TAKEN records of each partition of
+flights. tests/cluster runs the page's part about shipping to a cluster.
 """
 
 from __future__ import annotations
@@ -13,25 +14,34 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 
 from kconsumer.testing import EmbeddedCluster
 from tests.docs_blocks import ADDRESS, ROOT, blocks, commands
 
 PAGE = ROOT / "docs" / "spark.md"
 RECORDS = 300
+PARTITIONS = 3
+STAYS = {"hotels": 40, "hostels": 20}
+TAKEN = 10
 
 
 @pytest.fixture(scope="module")
 def flights() -> Iterator[EmbeddedCluster]:
     with EmbeddedCluster(1) as cluster:
-        cluster.create_topic("flights", partitions=3)
-        cluster.produce("flights", ({"partition": i % 3, "value": json.dumps(
+        cluster.create_topic("flights", partitions=PARTITIONS)
+        cluster.produce("flights", ({"partition": i % PARTITIONS, "value": json.dumps(
             {"carrier": "AA", "dest": "LAX", "distance": i, "time_hour": f"2013-01-{1 + i % 2:02} 05:00:00"})}
             for i in range(RECORDS)))
+        for topic, count in STAYS.items():
+            cluster.create_topic(topic, partitions=2)
+            cluster.produce(topic, ({"partition": i % 2, "value": json.dumps({"name": f"{topic} {i}", "stars": i % 6})}
+                                    for i in range(count)))
         yield cluster
 
 
@@ -59,13 +69,39 @@ def ingestions() -> Iterator[Any]:
                 yield pytest.param(line, id=place)
 
 
+def write_checkpoint(folder: Path) -> None:
+    """A checkpoint as Spark writes it, of a query whose only batch has ended."""
+    offsets = json.dumps({"flights": {str(partition): TAKEN for partition in range(PARTITIONS)}})
+    for name, lines in (("offsets", ["v1", '{"batchWatermarkMs":0}', offsets]),
+                        ("commits", ["v1", '{"nextBatchWatermarkMs":0}'])):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "0").write_text("\n".join(lines))
+
+
+def expected(words: list[str]) -> dict[str, int]:
+    """Path of a table to the number of its rows, after a command of these words."""
+    options = list(pairwise(words))
+    routes = [value.partition("=") for option, value in options if option == "--route"]
+    if routes:
+        counts = {"flights": RECORDS, **STAYS}
+        return {path: sum(counts[topic] for topic in topics.split(",")) for topics, _, path in routes}
+    rows = RECORDS - (TAKEN * PARTITIONS if "--take-over" in words else 0)
+    return {path: rows for option, path in options if option == "-O"}
+
+
 @pytest.mark.parametrize("line", ingestions())
 def test_a_command_of_the_docs_ingests(line: str, spark: Any, flights: EmbeddedCluster, tmp_path: Path) -> None:
     line = adapted(line, flights, tmp_path)
+    words = shlex.split(line, comments=True)
+    if "--take-over" in words:
+        write_checkpoint(tmp_path / words[words.index("--take-over") + 1])
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1",
                    "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(["bash", "-c", line], env=environment, cwd=tmp_path, text=True, capture_output=True,
                           timeout=200, stdin=subprocess.DEVNULL, check=False)
     assert done.returncode == 0, done.stderr
-    words = shlex.split(line)
-    assert spark.read.parquet(str(tmp_path / words[words.index("-O") + 1])).count() == RECORDS
+    delta = ("-o", "delta") in pairwise(words)
+    for path, rows in expected(words).items():
+        table = str(tmp_path / path)
+        found = DeltaTable(table).to_pyarrow_table().num_rows if delta else spark.read.parquet(table).count()
+        assert (path, found) == (path, rows)

@@ -3,6 +3,7 @@
 //
 // The input is rows, each after a byte of length; they lie in memory without anything after them, so that a read too far
 // is found. It checks that each column has an entry per row and what Arrow asks for, and that memory stays in proportion.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -79,6 +80,15 @@ struct Made {
     op(kc::AVRO_NULL, value, maps);
     const int32_t nulls = node(kc::VALUE_LIST, row);
     op(kc::AVRO_NULL, node(kc::VALUE_NULL, nulls), op(kc::AVRO_ARRAY, nulls, top));
+    // Items of no bytes, which the reader's schema fills: a default and fields that are null.
+    const int32_t empties = node(kc::VALUE_LIST, row);
+    const int32_t empty = node(kc::VALUE_STRUCT, empties);
+    const int32_t fills = op(kc::AVRO_RECORD, empty, op(kc::AVRO_ARRAY, empties, top));
+    for (int32_t i = 0; i < 30; ++i) op(kc::AVRO_NULL, node(kc::VALUE_INT, empty, 8), fills);
+    const int32_t said = node(kc::VALUE_TEXT, empty);
+    const int32_t filled = op(kc::AVRO_DEFAULT, said, fills);
+    at(filled).constant = std::string("\x02""x") + std::string(kc::AvroDecoder::kConstantPadding, '\0');
+    op(kc::AVRO_TEXT, said, filled);
     const int32_t skipped = op(kc::AVRO_SKIP_MAP, row, top);
     at(skipped).least = 2;
     const int32_t skipped_record = op(kc::AVRO_SKIP_RECORD, row, skipped);
@@ -153,7 +163,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   require(decoded->columns.columns[0].length == source.length);
   const size_t entries = check_column(decoded->columns, 0);
   const auto rows = static_cast<size_t>(source.length);
-  require(entries <= 8 * all.size() + rows * (64 + 4 * static_cast<size_t>(kc::AvroDecoder::kMostEmptyItems)));
+  // What no item fills is bounded by the rows, and what items fill by the budget of cells.
+  require(entries <= 64 * rows + (8 + kc::CellBudget::kPerByte) * all.size() +
+                         std::min(static_cast<size_t>(kc::CellBudget::kFreeInBatch), rows * kc::CellBudget::kFreeInRow));
   (void)kc::schema_ids(source, framing);
   return 0;
 }

@@ -3,7 +3,7 @@
 Threads: A. Never: reads an event that has not ended.
 """
 from kconsumer._core.base.cpp cimport int32_t, int64_t
-from kconsumer._core.base.status cimport ERR_UNSUPPORTED_FEATURE
+from kconsumer._core.base.status cimport ERR_UNSUPPORTED_FEATURE, Status
 from kconsumer._core.consumer.text cimport message_of, text_of, utf8
 from kconsumer._core.events.application_event cimport (
     EVENT_COMMIT,
@@ -88,15 +88,12 @@ cdef list query_tuples(ListOffsetsEvent* event):
 
 
 cdef object tell_commit(on_commit, BackgroundEvent& event, BackgroundEventQueue* background):
-    """Call on_commit for the oldest commit with this result that has not been reported.
-
-    The other commits go back to the queue. Returns the return value of on_commit.
-    """
-    cdef size_t i = event.merged.get().told if event.merged.get() != NULL else 0
-    if i + 1 < event.commits():
-        event.merged.get().told = i + 1
+    """Call on_commit for the oldest commit of the event, and return its result. The others go back to the queue."""
+    cdef Status status
+    cdef vector[PartitionOffset] named = event.take_commit(status)
+    if event.merged.get() != NULL and event.commits() > 0:
         background.put_back(event)
-    return on_commit(event.status.code, message_of(event.status.detail), offset_tuples(event.commit(i)))
+    return on_commit(status.code, message_of(status.detail), offset_tuples(named))
 
 
 cdef object answer_of(ApplicationEvent* event):

@@ -737,7 +737,7 @@ cdef class ConsumerCore(ConsumerParts):
             try:
                 yield from self._leaving_group(timeout_us)
             except BaseException as raised:
-                if self.in_child():
+                if self.in_child() or isinstance(raised, GeneratorExit):  # the latter: its event loop is gone
                     raise
                 failure = raised
             # After the leave's deadline: unfinished requests are reported, and the leave is still sent.

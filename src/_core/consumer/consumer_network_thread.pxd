@@ -52,6 +52,7 @@ cdef class ConsumerNetworkThread:
     cdef string statistics(self, int64_t now_ms) noexcept nogil
     # private
     cdef void _process_events(self, int64_t now_ms) noexcept nogil
+    cdef void _process_drained(self, int64_t now_ms) noexcept nogil
     cdef int64_t _until_deadline(self, int64_t now_ms) noexcept nogil
     cdef int64_t _poll_group(self, int64_t now_ms) noexcept nogil
     cdef bint may_close(self) noexcept nogil

@@ -62,8 +62,11 @@ cdef class ConsumerNetworkThread:
         self.counters.turns.fetch_add(1)
 
     cdef void _process_events(self, int64_t now_ms) noexcept nogil:
-        cdef ApplicationEvent* event
         self.application.drain(self.drained)
+        self._process_drained(now_ms)
+
+    cdef void _process_drained(self, int64_t now_ms) noexcept nogil:
+        cdef ApplicationEvent* event
         while not self.drained.empty():
             event = self.drained.front()
             self.drained.pop_front()
@@ -149,6 +152,8 @@ cdef class ConsumerNetworkThread:
 
     cdef void end(self) noexcept nogil:
         """Fail every request and event that has not ended; CLOSE ends last."""
+        self.application.stop(self.drained)
+        self._process_drained(self.clock.now_ms())
         self.delegate.network.close_all()
         self.delegate.fail_unsent(<int>ERR_DESTROY, self.clock.now_ms())
         self.metadata.poll_on_close(self.clock.now_ms())

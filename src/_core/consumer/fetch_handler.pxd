@@ -98,3 +98,5 @@ cdef class FetchHandler:
     cdef void _unpark(self, FetchEntry* entry) noexcept nogil
     cdef void _ran_dry(self) noexcept nogil
     cdef void _open_rows(self, FetchEntry* entry) noexcept nogil
+    cdef void _put_back(self, FetchEntry entry, int32_t first_row) noexcept nogil
+    cdef void put_back(self, int64_t kept) noexcept nogil

@@ -428,33 +428,61 @@ cdef class FetchHandler:
 
     cdef void rollback(self) noexcept nogil:
         """Give back the records in order, because the call raises; the next call takes them."""
-        cdef size_t i
-        cdef FetchEntry entry
         if self.is_open:
             self._close_entry()
         self._fetch_again()
+        self.put_back(0)
+        self._forget_used()
+
+    cdef void put_back(self, int64_t kept) noexcept nogil:
+        """Put back the records and events of this call after the first `kept`. commit() moves positions over those.
+        Entries without their arena are dropped."""
+        cdef size_t i = 0
+        cdef size_t whole
+        cdef int64_t taken
+        cdef FetchEntry rest
+        if self.is_open:
+            self._close_entry()
         # Entries that were parked meanwhile come after the returned ones.
         self.revalidate()
-        i = self.used.size()
-        while i > 0:
-            i -= 1
-            entry = self.used[i]
-            if entry.kind != ENTRY_RECORDS:
-                self.ready.push_front(entry)
-                continue
-            if entry.columns == NULL and self.used_from[i] < entry.row:
-                entry.release()
-                continue
-            entry.row_end = entry.row
-            entry.row = self.used_from[i]
-            if self.used[i].row < self.used[i].row_end:
-                # The rest of the entry did not move.
-                entry.next_offset = entry.columns.offsets[entry.row_end - 1] + 1
-                entry.next_leader_epoch = epoch_of(entry.columns, entry.row_end - 1)
-            self.counters.undelivered_records.fetch_add(entry.row_end - entry.row)
-            entry.partition.undelivered_records.fetch_add(entry.row_end - entry.row)
+        while i < self.used.size() and kept > 0:
+            taken = self.used[i].row - self.used_from[i] if self.used[i].kind == ENTRY_RECORDS else 1
+            if taken > kept:
+                break
+            kept -= taken
+            i += 1
+        whole = i
+        if kept > 0 and i < self.used.size():
+            i += 1
+        while self.used.size() > i:
+            self._put_back(self.used.back(), self.used_from.back())
+            self.used.pop_back()
+            self.used_from.pop_back()
+            self.used_first.pop_back()
+        if whole < i:
+            rest = self.used[whole]
+            rest.partition.retain()
+            rest.columns.retain()
+            self.used[whole].row = self.used_from[whole] + <int32_t>kept
+            self._put_back(rest, self.used[whole].row)
+
+    cdef void _put_back(self, FetchEntry entry, int32_t first_row) noexcept nogil:
+        cdef int32_t row = entry.row
+        if entry.kind != ENTRY_RECORDS:
             self.ready.push_front(entry)
-        self._forget_used()
+            return
+        if entry.columns == NULL and first_row < row:
+            entry.release()
+            return
+        entry.row = first_row
+        if row < entry.row_end:
+            # The rest of the entry did not move.
+            entry.row_end = row
+            entry.next_offset = entry.columns.offsets[row - 1] + 1
+            entry.next_leader_epoch = epoch_of(entry.columns, row - 1)
+        self.counters.undelivered_records.fetch_add(entry.row_end - entry.row)
+        entry.partition.undelivered_records.fetch_add(entry.row_end - entry.row)
+        self.ready.push_front(entry)
 
     cdef int32_t take_rows(self, int32_t most) noexcept nogil:
         """Take up to `most` consecutive rows of the open arena, across partitions.

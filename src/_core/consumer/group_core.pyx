@@ -9,7 +9,7 @@ from libc.stdint cimport INT64_MAX
 
 from kconsumer._core.base.cpp cimport string
 from kconsumer._core.base.leak cimport leak
-from kconsumer._core.base.status cimport ERR_STATE, Status
+from kconsumer._core.base.status cimport ERR_DESTROY, ERR_STATE, Status
 from kconsumer._core.consumer.assignor_face cimport (
     bytes_of,
     member_tuples,
@@ -516,6 +516,8 @@ cdef class GroupCore(ConsumerCore):
                 event.offsets.push_back(given)
         self._note_named(event.offsets)
         self.post(asked)
+        if not wait and event.done() and event.status.code == <int>ERR_DESTROY:
+            raise RuntimeError("Consumer closed")  # by another thread: the network thread has ended
         return asked if wait else None
 
     cdef int _note_named(self, const vector[PartitionOffset]& offsets) except -1:

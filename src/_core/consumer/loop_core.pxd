@@ -7,6 +7,7 @@ cdef class LoopCore:
     cdef GroupCore core             # thread: A
     cdef object loop                # thread: A (None until the first await)
     cdef public bint _taken         # thread: A (an exclusive call runs or is about to)
+    cdef public object _callbacks_task  # thread: A (runs coroutines of callbacks; or None)
     cdef bint sleeps                # thread: A (begin_wait() found nothing)
     cdef int64_t turn_us            # thread: A (when the loop last had a turn)
     cdef int64_t looked_us          # thread: A (when the clock was last looked at)
@@ -18,6 +19,13 @@ cdef class LoopCore:
     cdef bint look(self) noexcept
 
 
+cdef class RecordIterator:
+    cdef LoopCore owner             # thread: A
+
+
 cdef class NextMessage:
     cdef LoopCore owner             # thread: A
     cdef object call                # thread: A (the coroutine that waits; None: none is needed so far)
+
+
+cdef NextMessage next_message(LoopCore owner)

@@ -21,13 +21,7 @@ from kconsumer._core.events.background_event cimport (
 from _asyncio import _get_running_loop
 
 cdef extern from *:
-    """
-    static void kc_inherit_anext(PyObject *type, PyObject *base) {
-        ((PyTypeObject *)type)->tp_as_async->am_anext = ((PyTypeObject *)base)->tp_as_async->am_anext;
-    }
-    """
     void set_error "PyErr_SetObject"(object type, object value) noexcept
-    void inherit_anext "kc_inherit_anext"(object type, object base) noexcept
 
 cdef enum:
     TURN_US = 500         # how long the loop waits for its turn at most, but for what one record's work takes
@@ -85,6 +79,10 @@ cdef class LoopCore:
         self.left = self.stride
         return now_us - self.turn_us >= TURN_US
 
+    def _in_child(self):
+        """Whether this process is a child of the consumer's."""
+        return self.core.in_child()
+
     def _turn_due(self):
         """Whether the loop is due for a turn before anything else is returned."""
         return self.look()
@@ -100,34 +98,49 @@ cdef class LoopCore:
         cdef GroupCore core = self.core
         if (core is not None and core.handler is not None and core.handler.row < core.handler.row_end
                 and core.background.attention.quiet() and core.busy.load() == 0 and not self._taken
-                and core.fork_generation == fork_count):
-            if self.left > 0 or not self.look():
+                and self._callbacks_task is None and core.fork_generation == fork_count):
+            if self.left > 0 or (not self.look() and _get_running_loop() is self.loop):
                 self.left -= 1
                 core.liveness.count()
                 return core.handler.next_message()
         return None
 
     def _at_hand(self):
-        """As `async for` takes it: without looking which loop runs more often than at the clock."""
+        """As at_hand(), after a look which loop runs."""
         return self.at_hand() if _get_running_loop() is self.loop else None
 
     def __aiter__(self):
+        cdef RecordIterator made
         self._enter()
-        return self
-
-    def __anext__(self):
-        cdef NextMessage made = NextMessage.__new__(NextMessage)
+        if type(self).__anext__ is not LoopCore.__anext__:
+            return self
+        made = RecordIterator.__new__(RecordIterator)
         made.owner = self
         return made
+
+    def __anext__(self):
+        if _get_running_loop() is not self.loop:
+            self._enter()
+        return next_message(self)
 
     # ---- the steps of an exclusive call
 
     def _begin(self, timeout):
         """Begin one. Returns when it ends, on the consumer's clock (µs), or None."""
-        cdef int64_t deadline = self.core.deadline_us(timeout)
+        deadline = self._deadline(timeout)
         self.core.check_usable()
         self.core.liveness.count()
+        return deadline
+
+    def _deadline(self, timeout):
+        """When `timeout` seconds have passed, on the consumer's clock (µs); None: never."""
+        cdef int64_t deadline = self.core.deadline_us(timeout)
         return None if deadline == INT64_MAX else deadline
+
+    def _sooner(self, deadline, seconds):
+        """The earlier one of a deadline (or None) and the end of so many seconds."""
+        cdef int64_t other = self.core.deadline_us(seconds)
+        return other if deadline is None or other < deadline else deadline
 
     def _seconds_until(self, int64_t deadline_us):
         return (deadline_us - self.core.clock.now_us()) / 1e6
@@ -190,6 +203,21 @@ cdef class LoopCore:
             self.slice = adapted(self.slice, took_us, MOST_SLICE)
         return more
 
+    def _keep(self, list out, Py_ssize_t kept):
+        """Put back what was collected, but for the first `kept` of `out`. Nothing is collected again: other tasks may
+        have changed positions and pauses meanwhile."""
+        cdef GroupCore core = self.core
+        cdef Py_ssize_t told
+        if kept >= len(out):
+            return
+        told = min(kept, len(core.told_taken))
+        while told > 0 and out[told - 1].topic() is not None:
+            told -= 1  # errors of the consumer come first, and name no topic
+        core.told[:0] = core.told_taken[told:]
+        del core.told_taken[told:]
+        core.handler.put_back(kept - told)
+        del out[kept:]
+
     def _take_rows(self, most):
         return self.core.take_rows(most)
 
@@ -236,7 +264,23 @@ cdef class LoopCore:
                 and not self.core.callback_lock.locked())
 
 
-@cython.no_gc  # nothing refers to it but the task that awaits it
+@cython.final
+cdef class RecordIterator:
+    """What `async for` iterates over. It was made on the consumer's loop, so that a record need not look which runs."""
+
+    def __aiter__(self):
+        return self
+
+    def __anext__(self):
+        return next_message(self.owner)
+
+
+cdef NextMessage next_message(LoopCore owner):
+    cdef NextMessage made = NextMessage.__new__(NextMessage)
+    made.owner = owner
+    return made
+
+
 @cython.freelist(4)
 cdef class NextMessage:
     """What `__anext__` returns: done at once where a record is at hand, else the coroutine that waits for one."""
@@ -275,12 +319,6 @@ cdef class NextMessage:
 
 
 _DONE = object()
-
-
-def share_anext(cls):
-    """A class that inherits LoopCore's __anext__ gets its slot: CPython would look the method up for each record."""
-    if issubclass(cls, LoopCore) and cls.__anext__ is LoopCore.__anext__:
-        inherit_anext(cls, LoopCore)
 
 
 # Both slots without the traceback that a raise in Cython makes. `await` calls am_send of types like this one in CPython

@@ -14,4 +14,6 @@ cdef class ApplicationEventQueue:
 
     cdef bint add(self, ApplicationEvent* event) noexcept nogil
     cdef void drain(self, deque[ApplicationEvent*]& out) noexcept nogil
+    # N will end now: later events fail; `out` receives the accepted events, which N ends.
+    cdef void stop(self, deque[ApplicationEvent*]& out) noexcept nogil
     cdef void close(self) noexcept nogil

@@ -42,6 +42,12 @@ cdef class ApplicationEventQueue:
         out.swap(self.events)
         self.lock.unlock()
 
+    cdef void stop(self, deque[ApplicationEvent*]& out) noexcept nogil:
+        self.lock.lock()
+        self.closed = True
+        out.swap(self.events)
+        self.lock.unlock()
+
     cdef void close(self) noexcept nogil:
         """End the queue: queued and later events fail with ERR_DESTROY."""
         cdef deque[ApplicationEvent*] left

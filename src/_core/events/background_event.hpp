@@ -6,6 +6,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "base/status.hpp"
 #include "base/wakeup_fd.hpp"
 #include "events/assignor_call.hpp"
+#include "events/merged_commits.hpp"
 #include "events/rebalance_event.hpp"
 
 namespace kc {
@@ -27,15 +29,16 @@ enum BackgroundEventType : int32_t {
   BACKGROUND_TOKEN,     // call oauth_cb
 };
 
-// Commits without a waiting caller that a newer commit of the same partitions replaced before they were sent. on_commit
-// is called for each, with the result of the newer commit. N fills it; A reads it after it is published.
-struct MergedCommits {
-  std::vector<int64_t> offsets;         // in the partition order of the newer commit; the oldest commit first
-  std::vector<int32_t> leader_epochs;
-  uint64_t beyond = 0;  // commits whose offsets were not kept: they are reported with the offsets of the newer commit
-  size_t told = 0;                      // A: how many commits on_commit was called for
-  int64_t deadline_ms = INT64_MAX;      // N: the deadline of the oldest commit
-};
+// The status of a commit: the error of its last failed partition.
+inline Status commit_status(const std::vector<PartitionOffset>& offsets) {
+  for (auto o = offsets.rbegin(); o != offsets.rend(); ++o) {
+    if (o->error != 0) {
+      return Status(o->error, o->topic + " [" + std::to_string(o->partition) + "]: cannot commit offset " +
+                                  std::to_string(o->offset));
+    }
+  }
+  return Status();
+}
 
 struct BackgroundEvent {
   BackgroundEventType type = BACKGROUND_ERROR;
@@ -44,27 +47,28 @@ struct BackgroundEvent {
   std::string text;       // STATS: the JSON; THROTTLE: broker name
   int32_t broker_id = -1;
   int64_t number = 0;     // THROTTLE: ms
-  std::vector<PartitionOffset> offsets;  // COMMIT: each with its error
-  std::shared_ptr<MergedCommits> merged;  // COMMIT: older commits with the same result; null: none
-  bool only_merged = false;               // COMMIT: the newer commit itself has not ended
-  // COMMIT: the number of commits with this result, and the offsets of each, the oldest first.
-  size_t commits() const { return merged_commits() + (only_merged ? 0 : 1); }
-  std::vector<PartitionOffset> commit(size_t index) const {
-    std::vector<PartitionOffset> named = offsets;
-    const size_t first = index * offsets.size();
-    if (index < merged_commits() && first < merged->offsets.size()) {
-      for (size_t i = 0; i < named.size(); ++i) {
-        named[i].offset = merged->offsets[first + i];
-        named[i].leader_epoch = merged->leader_epochs[first + i];
-      }
-    }
-    return named;
-  }
+  std::vector<PartitionOffset> offsets;   // COMMIT: each with its error
+  bool whole = false;                     // COMMIT: `status` is that of every offset
+  std::shared_ptr<MergedCommits> merged;  // COMMIT: the commits with this result; null: only the one of `offsets`
   std::shared_ptr<const AssignorCall> assignor_call;  // ASSIGNOR
 
- private:
-  size_t merged_commits() const {
-    return merged ? merged->offsets.size() / offsets.size() + merged->beyond : 0;
+  // COMMIT: the number of commits for which on_commit is called.
+  size_t commits() const { return merged ? merged->size() : 1; }
+  // COMMIT: takes out the oldest commit: returns its offsets, and its status in `result`.
+  std::vector<PartitionOffset> take_commit(Status& result) {
+    std::vector<PartitionOffset> named = merged ? merged->take(offsets) : offsets;
+    result = whole || !merged ? status : commit_status(named);
+    return named;
+  }
+  // COMMIT: whether the same partitions ended with the same result, so that both can be one event.
+  bool ended_as(const BackgroundEvent& other) const {
+    if (type != BACKGROUND_COMMIT || whole != other.whole || status.code != other.status.code ||
+        offsets.size() != other.offsets.size()) return false;
+    for (size_t i = 0; i < offsets.size(); ++i) {
+      const PartitionOffset &a = offsets[i], &b = other.offsets[i];
+      if (a.partition != b.partition || a.error != b.error || a.topic != b.topic) return false;
+    }
+    return true;
   }
 };
 
@@ -98,19 +102,22 @@ class BackgroundEventQueue {
   LogQueue log;
   WakeupFd wakeup;                       // readable: records, events or a wakeup() for the exclusive call
   std::atomic<bool> waiting{false};      // an exclusive call waits on `wakeup` or will wait now
-  WakeupFd events_ready;  // readable while the queue has events: for all other waits, which also serve events
-  std::atomic<int64_t> dropped{0};
+  WakeupFd events_ready;                 // readable while events wait: for all other waits, which serve events
+  const CommitMemory commit_memory = std::make_shared<std::atomic<int64_t>>(0);
   std::atomic<int64_t> wakes{0};         // writes to `wakeup`
 
+  // A full queue drops news that later news replaces. A group waits for its assignor, every connection for a token, and
+  // on_commit is called for every commit: results of the same partitions become one event then.
   void add(BackgroundEvent e) {
     {
       std::lock_guard<CountedMutex> hold(mutex_);
-      // Never drop these: a group waits for its assignor, and every connection waits for a token.
-      if (events_.size() >= kMax && e.type != BACKGROUND_ASSIGNOR && e.type != BACKGROUND_TOKEN) {
-        dropped.fetch_add(1, std::memory_order_relaxed);
-        return;
+      const bool full = events_.size() >= kMax;
+      if (full && e.type <= BACKGROUND_STATS) return;
+      if (full && events_.back().ended_as(e)) {
+        join(events_.back(), e);
+      } else {
+        events_.push_back(std::move(e));
       }
-      events_.push_back(std::move(e));
     }
     announce();
   }
@@ -165,6 +172,19 @@ class BackgroundEventQueue {
   CountedMutex mutex_;
   std::deque<BackgroundEvent> events_;
   std::deque<RebalanceEvent> rebalances_;
+
+  // `later` becomes part of `first`.
+  void join(BackgroundEvent& first, BackgroundEvent& later) {
+    for (BackgroundEvent* e : {&first, &later}) {
+      if (e->merged) continue;
+      std::vector<uint32_t> places(e->offsets.size());
+      std::iota(places.begin(), places.end(), 0u);
+      e->merged = std::make_shared<MergedCommits>(commit_memory);
+      e->merged->add(e->offsets, places, INT64_MAX);
+    }
+    first.merged->append(*later.merged);
+    first.offsets = std::move(later.offsets);
+  }
 
   void signal() {
     wakes.fetch_add(1, std::memory_order_relaxed);

@@ -22,11 +22,15 @@ cdef extern from "events/background_event.hpp" namespace "kc" nogil:
         void reset(const AssignorCall*)
 
     cdef cppclass MergedCommits:
-        uint64_t beyond
-        size_t told
+        int64_t deadline_ms()
+
+    cdef cppclass CommitMemory:
+        pass
 
     cdef cppclass MergedCommitsHold "std::shared_ptr<kc::MergedCommits>":
         MergedCommits* get()
+
+    Status commit_status(const vector[PartitionOffset]& offsets)
 
     cdef cppclass BackgroundEvent:
         BackgroundEvent()
@@ -37,10 +41,10 @@ cdef extern from "events/background_event.hpp" namespace "kc" nogil:
         int32_t broker_id
         int64_t number
         vector[PartitionOffset] offsets
+        bint whole
         MergedCommitsHold merged
-        bint only_merged
         size_t commits()
-        vector[PartitionOffset] commit(size_t index)
+        vector[PartitionOffset] take_commit(Status& result)
         AssignorCallHold assignor_call
 
     cdef enum Attention:
@@ -66,6 +70,7 @@ cdef extern from "events/background_event.hpp" namespace "kc" nogil:
         WakeupFd wakeup
         atomic[bint] waiting
         WakeupFd events_ready
+        CommitMemory commit_memory
         void add(BackgroundEvent)
         bint take(BackgroundEvent&)
         void put_back(BackgroundEvent)

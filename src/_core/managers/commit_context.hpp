@@ -36,8 +36,7 @@ struct QueuedCommit {
   std::vector<CommitStep> steps;        // of each of event->offsets; `error` there is the latest result
   size_t left = 0;                      // those not done
   int64_t deadline_ms = INT64_MAX;
-  int64_t retry_at_ms = 0;
-  int32_t attempts = 0;                 // requests that failed and may be retried
+  RequestState request;                 // its attempts: requests that failed and may be retried
   bool failed = false;                  // the response being read has something of it to be retried
   uint64_t coordinator_failures = 0;    // CoordinatorRequestManager.failures when it was made
   int32_t epoch = -1;                   // of the membership when it was made
@@ -46,7 +45,8 @@ struct QueuedCommit {
   bool held = false;                    // a revocation, a rejoin or a leave waits for it
   std::vector<uint8_t> ours;            // held: by offset, whether the member owned the partition when that began
   bool lost = false;                    // the member was fenced since: what is in flight is not sent again
-  std::shared_ptr<MergedCommits> merged;  // older commits of the same partitions, which get this one's result
+  std::shared_ptr<MergedCommits> merged;  // the commits that this one consists of; null: `event` alone
+  std::unordered_map<std::string, size_t> places;  // partition_key → index into event->offsets; empty: not made yet
 };
 
 struct CommitPlace {

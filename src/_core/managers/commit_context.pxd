@@ -24,8 +24,7 @@ cdef extern from "managers/commit_context.hpp" namespace "kc" nogil:
         vector[CommitStep] steps
         size_t left
         int64_t deadline_ms
-        int64_t retry_at_ms
-        int32_t attempts
+        RequestState request
         bint failed
         uint64_t coordinator_failures
         int32_t epoch

@@ -1,109 +1,150 @@
-// Owns: CommitMerging: a newer commit of the application replaces an older, unsent one of the same partitions. Commits
-// do not pile up while the coordinator is away. thread: N.
-// Never: merges a commit that has a waiting caller, is being sent, or is awaited by a revocation or a leave.
+// Owns: CommitMerging: a new commit of the application joins the one that waits to be sent, and a newer offset of a
+// partition takes the older one's place. Commits do not pile up while the coordinator is away. thread: N.
+// Never: changes a commit that has a waiting caller, is being sent, or is awaited by a revocation or a leave.
 #pragma once
 #include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "events/background_event.hpp"
 #include "managers/commit_context.hpp"
+#include "state/partition_state.hpp"
 
 namespace kc {
 
 class CommitMerging {
  public:
   using Queue = std::map<uint64_t, QueuedCommit>;
-  static constexpr size_t kKeptOffsets = 1000000;  // 12 bytes each; older commits beyond are only counted
 
-  // The newest commit of the same partitions and metadata that may be superseded; 0: none.
-  uint64_t find(Queue& queue, const std::vector<PartitionOffset>& offsets) {
-    if (queue.empty()) return 0;
-    auto it = newest_.find(key_of(offsets));
-    if (it == newest_.end()) return 0;
-    auto found = queue.find(it->second);
-    return found != queue.end() && mergeable(found->second) ? it->second : 0;
+  void wire(CommitMemory memory) { memory_ = std::move(memory); }
+
+  // A commit without a waiting caller was queued there: the next one may join it.
+  void note(uint64_t sequence) { newest_ = sequence; }
+  void forget(uint64_t sequence) {
+    if (newest_ == sequence) newest_ = 0;
   }
 
-  // `event`, just made, takes the place of queue[older] and gets the place `sequence` in the queue. It keeps the older
-  // one's attempts and back-off: a stream of commits must not defeat the back-off.
-  QueuedCommit* supersede(Queue& queue, uint64_t older, uint64_t sequence, CommitEvent* event) {
-    auto node = queue.extract(older);
-    node.key() = sequence;
-    QueuedCommit& queued = queue.insert(queue.end(), std::move(node))->second;
-    if (event->notify) keep(queued, queued.event->offsets, queued.deadline_ms);
-    queued.event->release();
-    queued.event = event;
-    newest_[key_of(event->offsets)] = sequence;
-    return &queued;
+  // `event`, just made, joins the newest commit that waits; both are at `sequence` then. The entry keeps its attempts and
+  // its back-off: a stream of commits must not defeat the back-off. NULL: there is none to join.
+  QueuedCommit* join(Queue& queue, uint64_t sequence, CommitEvent* event, bool as_member, int32_t epoch,
+                     int64_t deadline_ms) {
+    auto found = queue.find(newest_);
+    if (newest_ == 0 || found == queue.end() || !waits(found->second) || found->second.as_member != as_member ||
+        found->second.epoch != epoch) return nullptr;
+    auto node = queue.extract(found);
+    node.key() = newest_ = sequence;
+    QueuedCommit& entry = queue.insert(queue.end(), std::move(node))->second;
+    keep_own(entry);
+    std::vector<uint32_t>& places = places_of(entry, event->offsets);
+    if (event->notify) {
+      merged_of(entry).add(event->offsets, places, deadline_ms);
+      entry.event->notify = true;
+    }
+    for (size_t i = 0; i < event->offsets.size(); ++i) {
+      PartitionOffset& offset = entry.event->offsets[places[i]];
+      CommitStep& step = entry.steps[places[i]];
+      entry.left += step == COMMIT_DONE;
+      step = COMMIT_OPEN;
+      offset.offset = event->offsets[i].offset;
+      offset.leader_epoch = event->offsets[i].leader_epoch;
+      offset.metadata = std::move(event->offsets[i].metadata);
+      offset.error = 0;
+    }
+    entry.deadline_ms = std::max(entry.deadline_ms, deadline_ms);
+    event->release();
+    return &entry;
   }
 
-  // queue[older] failed in a way that would be retried, but queue[newer] names the same partitions: it gets its result.
-  void absorb(QueuedCommit& newer, QueuedCommit& older) {
-    std::shared_ptr<MergedCommits> later = std::move(newer.merged);
-    newer.merged = std::move(older.merged);
-    if (older.event->notify) keep(newer, older.event->offsets, older.deadline_ms);
-    if (later) append(newer, *later);
+  // The newest commit that waits, if queue[failed], which must be retried, may become part of it; 0: there is none.
+  uint64_t newer(Queue& queue, uint64_t failed) {
+    auto found = queue.find(newest_);
+    if (newest_ <= failed || found == queue.end()) return 0;
+    const QueuedCommit& older = queue[failed];
+    return waits(found->second) && waits(older) && older.as_member == found->second.as_member &&
+                   older.epoch == found->second.epoch ? newest_ : 0;
+  }
+  // `older` becomes part of `entry`, with its attempts and its back-off. Newer offsets stay, results of partitions that
+  // `entry` does not name are kept.
+  void absorb(QueuedCommit& entry, QueuedCommit& older) {
+    keep_own(older);
+    keep_own(entry);
+    std::vector<PartitionOffset>& offsets = older.event->offsets;
+    const size_t before = entry.event->offsets.size();
+    std::vector<uint32_t>& places = places_of(entry, offsets);
+    for (size_t i = 0; i < offsets.size(); ++i) {
+      if (places[i] < before) continue;
+      CommitStep& step = entry.steps[places[i]];
+      entry.left -= step != COMMIT_DONE;
+      entry.left += older.steps[i] != COMMIT_DONE;
+      step = older.steps[i];
+      entry.event->offsets[places[i]] = offsets[i];
+    }
+    if (older.merged) {
+      older.merged->renumber(places);
+      if (entry.merged) older.merged->append(*entry.merged);
+      entry.merged = std::move(older.merged);
+      entry.event->notify = true;
+    }
+    entry.request = older.request;
   }
 
-  void note(uint64_t sequence, const std::vector<PartitionOffset>& offsets) { newest_[key_of(offsets)] = sequence; }
-
-  // A commit leaves the queue, and takes what it merged along.
-  void forget(uint64_t sequence, QueuedCommit& queued) {
-    auto it = newest_.find(key_of(queued.event->offsets));
-    if (it != newest_.end() && it->second == sequence) newest_.erase(it);
-    if (queued.merged) kept_ -= std::min(kept_, queued.merged->offsets.size());
-  }
-
-  // What was merged has waited for its deadline; the newest commit goes on waiting.
-  std::shared_ptr<MergedCommits> expire(QueuedCommit& queued, int64_t now_ms) {
-    if (!queued.merged || queued.merged->deadline_ms > now_ms) return nullptr;
-    kept_ -= std::min(kept_, queued.merged->offsets.size());
-    return std::move(queued.merged);
+  // Older commits that have waited for their deadline leave an entry that waits for a later one.
+  std::shared_ptr<MergedCommits> expire(QueuedCommit& entry, int64_t now_ms) {
+    if (!entry.merged || entry.merged->deadline_ms() > now_ms) return nullptr;
+    auto late = std::make_shared<MergedCommits>(memory_);
+    entry.merged->expire(now_ms, *late);
+    return late;
   }
 
  private:
-  std::unordered_map<std::string, uint64_t> newest_;  // the partitions of a commit → its place in the queue
-  size_t kept_ = 0;                                   // offsets in all MergedCommits
+  uint64_t newest_ = 0;           // the place in the queue of the commit that the next one may join; 0: none
+  CommitMemory memory_;
+  std::vector<uint32_t> places_;  // of the commit in hand
 
-  static bool mergeable(const QueuedCommit& queued) {
+  static bool waits(const QueuedCommit& queued) {
     if (queued.event->sync || queued.event->automatic || queued.departing || queued.held || queued.lost) return false;
-    return std::all_of(queued.steps.begin(), queued.steps.end(), [](CommitStep s) { return s == COMMIT_OPEN; });
+    return std::none_of(queued.steps.begin(), queued.steps.end(), [](CommitStep s) { return s == COMMIT_SENT; });
   }
-  static std::string key_of(const std::vector<PartitionOffset>& offsets) {
-    std::string key;
-    for (const PartitionOffset& o : offsets) {
-      key.append(o.topic).push_back('\0');
-      key.append(reinterpret_cast<const char*>(&o.partition), sizeof o.partition);
-      key.append(o.metadata).push_back('\0');
-    }
-    return key;
+  MergedCommits& merged_of(QueuedCommit& entry) {
+    if (!entry.merged) entry.merged = std::make_shared<MergedCommits>(memory_);
+    return *entry.merged;
   }
-  void keep(QueuedCommit& queued, const std::vector<PartitionOffset>& offsets, int64_t deadline_ms) {
-    if (!queued.merged) queued.merged = std::make_shared<MergedCommits>();
-    MergedCommits& merged = *queued.merged;
-    merged.deadline_ms = std::min(merged.deadline_ms, deadline_ms);
-    if (merged.beyond > 0 || kept_ + offsets.size() > kKeptOffsets) {
-      merged.beyond += 1;
-      return;
-    }
-    for (const PartitionOffset& o : offsets) {
-      merged.offsets.push_back(o.offset);
-      merged.leader_epochs.push_back(o.leader_epoch);
-    }
-    kept_ += offsets.size();
+  // The entry is still one commit, which is about to be one of several.
+  void keep_own(QueuedCommit& entry) {
+    if (entry.merged || !entry.event->notify) return;
+    places_.resize(entry.event->offsets.size());
+    std::iota(places_.begin(), places_.end(), 0u);
+    merged_of(entry).add(entry.event->offsets, places_, entry.deadline_ms);
   }
-  void append(QueuedCommit& queued, const MergedCommits& later) {
-    if (!queued.merged) queued.merged = std::make_shared<MergedCommits>();
-    MergedCommits& merged = *queued.merged;
-    merged.deadline_ms = std::min(merged.deadline_ms, later.deadline_ms);
-    merged.offsets.insert(merged.offsets.end(), later.offsets.begin(), later.offsets.end());
-    merged.leader_epochs.insert(merged.leader_epochs.end(), later.leader_epochs.begin(), later.leader_epochs.end());
-    merged.beyond += later.beyond;
+  // Where the entry has these partitions. Missing partitions are added, and the caller fills them in. Valid until the
+  // next call.
+  std::vector<uint32_t>& places_of(QueuedCommit& entry, const std::vector<PartitionOffset>& offsets) {
+    std::vector<PartitionOffset>& own = entry.event->offsets;
+    places_.resize(offsets.size());
+    bool same = own.size() == offsets.size();
+    for (size_t i = 0; same && i < own.size(); ++i) {
+      same = own[i].partition == offsets[i].partition && own[i].topic == offsets[i].topic;
+      places_[i] = static_cast<uint32_t>(i);
+    }
+    if (same) return places_;
+    if (entry.places.empty()) {
+      for (size_t i = 0; i < own.size(); ++i) entry.places[partition_key(own[i].topic, own[i].partition)] = i;
+    }
+    for (size_t i = 0; i < offsets.size(); ++i) {
+      auto [place, added] = entry.places.emplace(partition_key(offsets[i].topic, offsets[i].partition), own.size());
+      places_[i] = static_cast<uint32_t>(place->second);
+      if (added) {
+        own.push_back(offsets[i]);
+        entry.steps.push_back(COMMIT_OPEN);
+        entry.left += 1;
+      }
+    }
+    return places_;
   }
 };
 

@@ -79,8 +79,7 @@ cdef class CommitRequestManager(RequestManager):
     cdef void _gather(self, int64_t now_ms) noexcept nogil
     cdef bint _refuse(self, uint64_t sequence, QueuedCommit* queued, size_t i) noexcept nogil
     cdef bint _is_ours(self, QueuedCommit* queued, size_t i) noexcept nogil
-    cdef QueuedCommit* _supersede(self, CommitEvent* event, uint64_t sequence) noexcept nogil
-    cdef bint _absorb(self, uint64_t sequence, QueuedCommit* queued) noexcept nogil
+    cdef void _retry_with_newer(self, uint64_t sequence) noexcept nogil
     cdef void _drop(self, uint64_t sequence, QueuedCommit* queued) noexcept nogil
     cdef bint _is_joining(self) noexcept nogil
     cdef void _expire_merged(self, QueuedCommit* queued, int64_t now_ms) noexcept nogil
@@ -99,4 +98,4 @@ cdef class CommitRequestManager(RequestManager):
     cdef void _finish_all(self, vector[uint64_t]& over, int64_t now_ms) noexcept nogil
     cdef void _finish(self, uint64_t sequence, int32_t code, const char* why, int64_t now_ms) noexcept nogil
     cdef void _tell(self, CommitEvent* event, const Status& status, MergedCommitsHold& merged,
-                    bint only_merged) noexcept nogil
+                    bint whole) noexcept nogil

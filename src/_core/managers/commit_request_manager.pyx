@@ -5,8 +5,8 @@ newer epoch, the offset of a partition that may have been lost meanwhile (the br
 
 All waiting commits go into one request, the newest offset of each partition; every commit gets the results of its own
 partitions, so that a retry never sends an older offset than one that waits. A commit is retried until its deadline, an
-asynchronous one (the interval's, too) for at most session.timeout.ms. An asynchronous commit that has not been sent is
-superseded by the next one of the same partitions (managers/commit_merging.hpp).
+asynchronous one (the interval's, too) for at most session.timeout.ms. Asynchronous commits that wait to be sent become
+one entry of the queue, with the newest offset of each partition (managers/commit_merging.hpp).
 
 "May I go?": before a member acknowledges a revocation, joins again or leaves, MembershipManager calls hold(), and its
 protocol's manager asks held_busy() until every commit accepted by then has ended.
@@ -35,7 +35,7 @@ cimport cython
 from cython.operator cimport dereference, preincrement
 from libc.stdint cimport INT64_MAX
 
-from kconsumer._core.base.cpp cimport to_string, uint32_t
+from kconsumer._core.base.cpp cimport uint32_t
 from kconsumer._core.base.error_codes cimport (
     COORDINATOR_LOAD_IN_PROGRESS,
     COORDINATOR_NOT_AVAILABLE,
@@ -64,6 +64,7 @@ from kconsumer._core.events.background_event cimport (
     ATTENTION_COMMIT,
     BACKGROUND_COMMIT,
     BackgroundEvent,
+    commit_status,
 )
 from kconsumer._core.events.topic_partition cimport holds_partition
 from kconsumer._core.managers.commit_context cimport (
@@ -75,7 +76,6 @@ from kconsumer._core.managers.commit_context cimport (
     is_final,
     is_lost_request,
 )
-from kconsumer._core.state.request_state cimport backoff_ms
 from kconsumer._core.network.network_client_delegate cimport NetworkClientDelegate
 from kconsumer._core.network.request cimport CHANNEL_COORDINATOR, BodyOf, Request, Response
 from kconsumer._core.protocol.messages.offset_commit cimport (
@@ -106,12 +106,12 @@ cdef bint is_of_an_epoch(int32_t code) noexcept nogil:
 
 
 cdef bint is_plain(CommitEvent* event) noexcept nogil:
-    """Asynchronous and made by the application: may supersede another one, and be superseded."""
+    """Asynchronous, made by the application, and with something to commit: may become one with others."""
     cdef size_t i
     for i in range(event.offsets.size()):
         if event.offsets[i].offset < 0:
             return False
-    return not event.sync and not event.automatic
+    return not event.sync and not event.automatic and not event.offsets.empty()
 
 
 @cython.no_gc
@@ -135,6 +135,7 @@ cdef class CommitRequestManager(RequestManager):
         self.membership = self.committed.membership = membership
         self.shared = shared
         self.background = self.committed.background = background
+        self.merging.wire(background.commit_memory)
         self.backoff = self.committed.backoff = backoff
 
     # ---- offsets to commit
@@ -190,24 +191,28 @@ cdef class CommitRequestManager(RequestManager):
 
     cdef void _queue(self, CommitEvent* event, bint departing, int64_t now_ms) noexcept nogil:
         cdef uint64_t sequence = self.next_sequence
-        cdef bint plain = not departing and is_plain(event)
-        cdef QueuedCommit* queued = self._supersede(event, sequence) if plain else NULL
-        cdef bint superseded = queued != NULL
+        cdef bint out = self.membership.subscribed and not self.membership.joined
+        cdef bint plain = not departing and not out and is_plain(event)
+        cdef int64_t deadline_ms = event.deadline_ms
+        cdef QueuedCommit* queued
         cdef size_t i
+        if not event.sync:
+            deadline_ms = min(deadline_ms, now_ms + self.config.session_timeout_ms)
         self.next_sequence += 1
-        if not superseded:
-            queued = &self.queue[sequence]
-            if plain:
-                self.merging.note(sequence, event.offsets)
+        if plain:
+            queued = self.merging.join(self.queue, sequence, event, self.membership.subscribed, self.membership.epoch,
+                                       deadline_ms)
+            if queued != NULL:
+                queued.coordinator_failures = self.coordinator.failures
+                return
+            self.merging.note(sequence)
+        queued = &self.queue[sequence]
         queued.event = event
         queued.departing = queued.held = departing
         queued.as_member = self.membership.subscribed
         queued.epoch = self.membership.epoch
         queued.coordinator_failures = self.coordinator.failures
-        queued.deadline_ms = event.deadline_ms
-        if not event.sync:
-            queued.deadline_ms = min(queued.deadline_ms, now_ms + self.config.session_timeout_ms)
-        queued.left = 0
+        queued.deadline_ms = deadline_ms
         queued.steps.assign(event.offsets.size(), COMMIT_DONE)
         if departing:
             queued.ours.assign(event.offsets.size(), 1)
@@ -220,15 +225,8 @@ cdef class CommitRequestManager(RequestManager):
         self.automatic_left += event.automatic and not departing
         if queued.left == 0:
             self._finish(sequence, <int>ERR_NO_OFFSET, b"nothing to commit", now_ms)
-        elif queued.as_member and not self.membership.joined:
+        elif out:
             self._finish(sequence, <int>UNKNOWN_MEMBER_ID, b"not a member of the group", now_ms)
-
-    cdef QueuedCommit* _supersede(self, CommitEvent* event, uint64_t sequence) noexcept nogil:
-        """The entry of an older commit, which is now this one's; NULL: there is none that may be superseded."""
-        cdef uint64_t older = self.merging.find(self.queue, event.offsets)
-        if older == 0 or self.queue[older].as_member != self.membership.subscribed:
-            return NULL
-        return self.merging.supersede(self.queue, older, sequence, event)
 
     cdef void on_lost(self, int64_t now_ms) noexcept nogil:
         cdef vector[uint64_t] over
@@ -276,10 +274,10 @@ cdef class CommitRequestManager(RequestManager):
             return INT64_MAX
         it = self.queue.begin()
         while it != self.queue.end():
-            if dereference(it).second.retry_at_ms <= now_ms:
+            if dereference(it).second.request.may_send(now_ms):
                 due = True
             else:
-                wait = min(wait, dereference(it).second.retry_at_ms - now_ms)
+                wait = min(wait, dereference(it).second.request.wait_ms(now_ms))
             preincrement(it)
         if not due:
             return wait
@@ -370,7 +368,7 @@ cdef class CommitRequestManager(RequestManager):
             queued = &dereference(it).second
             for i in range(queued.steps.size()):
                 if queued.steps[i] == COMMIT_OPEN and not self._refuse(dereference(it).first, queued, i) \
-                        and queued.retry_at_ms <= now_ms:
+                        and queued.request.may_send(now_ms):
                     chosen[partition_key(queued.event.offsets[i].topic, queued.event.offsets[i].partition)] = 0
             if queued.left == 0:
                 over.push_back(dereference(it).first)
@@ -392,7 +390,7 @@ cdef class CommitRequestManager(RequestManager):
             self._done(queued, i, <int>UNKNOWN_MEMBER_ID)
         elif queued.as_member and queued.epoch != self.membership.epoch and not self._is_ours(queued, i):
             self._done(queued, i, <int>STALE_MEMBER_EPOCH if self.config.consumer_protocol else <int>ILLEGAL_GENERATION)
-        elif queued.attempts > 0 and not self._may_retry(queued, i):
+        elif queued.request.attempts > 0 and not self._may_retry(queued, i):
             self._done(queued, i, offset.error)
         else:
             return False
@@ -554,40 +552,42 @@ cdef class CommitRequestManager(RequestManager):
         queued = &dereference(it).second
         queued.event.offsets[place.index].error = code
         if not (is_retriable(code) or is_lost_request(code)) or (
-                code == <int>UNKNOWN_TOPIC_OR_PARTITION and queued.attempts >= UNKNOWN_TOPIC_RETRIES) or (
+                code == <int>UNKNOWN_TOPIC_OR_PARTITION and queued.request.attempts >= UNKNOWN_TOPIC_RETRIES) or (
                 code == <int>ILLEGAL_GENERATION and not self._is_joining()) or not self._may_retry(queued, place.index):
             self._done(queued, place.index, code)
-        elif not self._absorb(place.sequence, queued):
+        else:
             queued.steps[place.index] = COMMIT_OPEN
             queued.failed = True
-
-    cdef bint _absorb(self, uint64_t sequence, QueuedCommit* queued) noexcept nogil:
-        """A newer commit of the same partitions waits: this one, which failed for now, gets that one's result."""
-        cdef uint64_t newer = self.merging.find(self.queue, queued.event.offsets)
-        if newer <= sequence or queued.event.sync or queued.event.automatic or queued.held:
-            return False
-        self.merging.absorb(self.queue[newer], dereference(queued))
-        self._drop(sequence, queued)
-        return True
 
     cdef void _settle(self, int64_t now_ms) noexcept nogil:
         """After an answer: end what is done, back off what is retried."""
         cdef vector[uint64_t] over
+        cdef vector[uint64_t] failed
         cdef QueuedCommit* queued
+        cdef size_t i
         it = self.queue.begin()
         while it != self.queue.end():
             queued = &dereference(it).second
             if queued.failed:
                 queued.failed = False
-                if queued.attempts == 0:
+                if queued.request.attempts == 0:
                     # While it is retried the next interval may bring a newer one, which takes its place.
                     self.automatic_left -= queued.event.automatic and not queued.departing
-                queued.attempts += 1
-                queued.retry_at_ms = now_ms + backoff_ms(dereference(self.backoff), queued.attempts, self.jitter)
+                queued.request.on_failure(now_ms, dereference(self.backoff), self.jitter)
+                failed.push_back(dereference(it).first)
             if queued.left == 0:
                 over.push_back(dereference(it).first)
             preincrement(it)
+        for i in range(failed.size(), 0, -1):  # the newest first, so that its offsets stay
+            self._retry_with_newer(failed[i - 1])
         self._finish_all(over, now_ms)
+
+    cdef void _retry_with_newer(self, uint64_t sequence) noexcept nogil:
+        """A commit must be sent again: the one that waits takes it in."""
+        cdef uint64_t newer = self.merging.newer(self.queue, sequence)
+        if newer != 0:
+            self.merging.absorb(self.queue[newer], self.queue[sequence])
+            self._drop(sequence, &self.queue[sequence])
 
     cdef void _fail_without_coordinator(self, int64_t now_ms) noexcept nogil:
         """There is no coordinator, for a reason that waiting does not fix."""
@@ -622,27 +622,23 @@ cdef class CommitRequestManager(RequestManager):
         cdef size_t i
         for i in range(queued.steps.size()):
             self._done(queued, i, code)
-            if event.offsets[i].error != 0:
-                status.code = event.offsets[i].error
-                status.detail = describe_offset(event.offsets[i])
-        if code != 0:
-            status = Status(code, string(why))
-        if queued.attempts == 0:
+        status = Status(code, string(why)) if code != 0 else commit_status(event.offsets)
+        if queued.request.attempts == 0:
             self.automatic_left -= event.automatic and not queued.departing
-        self._tell(event, status, queued.merged, False)
+        self._tell(event, status, queued.merged, code != 0)
         event.complete(status)
         self._drop(sequence, queued)
 
     cdef void _drop(self, uint64_t sequence, QueuedCommit* queued) noexcept nogil:
         """Out of the queue, without a word."""
         self.held_left -= queued.held
-        self.merging.forget(sequence, dereference(queued))
+        self.merging.forget(sequence)
         queued.event.release()
         self.queue.erase(self.queue.find(sequence))
 
     cdef void _tell(self, CommitEvent* event, const Status& status, MergedCommitsHold& merged,
-                    bint only_merged) noexcept nogil:
-        """on_commit for each; a failure without it goes to the log."""
+                    bint whole) noexcept nogil:
+        """on_commit for each commit; a failure without it goes to the log. `whole`: every offset has this status."""
         cdef BackgroundEvent told
         if status.code == <int>ERR_NO_OFFSET and event.automatic:
             return
@@ -650,9 +646,10 @@ cdef class CommitRequestManager(RequestManager):
             told.type = BACKGROUND_COMMIT
             told.status = status
             told.offsets = event.offsets
+            told.whole = whole
             told.merged = merged
-            told.only_merged = only_merged
-            self.background.add(told)
+            if told.commits() > 0:
+                self.background.add(told)
         if not status.ok() and not event.sync and status.code != <int>ERR_DESTROY:
             self.background.log.write(4, 0, b"COMMITFAIL", b"%s commit failed (error %d): %s",
                                       b"automatic" if event.automatic else b"asynchronous", status.code,
@@ -673,7 +670,7 @@ cdef class CommitRequestManager(RequestManager):
         self.committed.expire(now_ms)
 
     cdef void _expire_merged(self, QueuedCommit* queued, int64_t now_ms) noexcept nogil:
-        """Older commits that this one superseded have waited long enough; it goes on waiting itself."""
+        """The older ones of the commits that wait as one entry may have waited long enough; the others stay."""
         cdef MergedCommitsHold merged = self.merging.expire(dereference(queued), now_ms)
         cdef vector[int32_t] before
         cdef size_t i
@@ -715,6 +712,8 @@ cdef class CommitRequestManager(RequestManager):
         it = self.queue.begin()
         while it != self.queue.end():
             earliest = min(earliest, dereference(it).second.deadline_ms)
+            if dereference(it).second.merged.get() != NULL:
+                earliest = min(earliest, dereference(it).second.merged.get().deadline_ms())
             preincrement(it)
         return earliest
 
@@ -726,10 +725,3 @@ cdef class CommitRequestManager(RequestManager):
 
     cdef void fetch_committed(self, FetchCommittedEvent* event, int64_t now_ms) noexcept nogil:
         self.committed.ask(event)
-
-
-cdef string describe_offset(PartitionOffset& offset) noexcept nogil:
-    cdef string text = string(offset.topic)
-    text.append(b" [").append(to_string(offset.partition)).append(b"]: offset ")
-    text.append(to_string(<long long>offset.offset)).append(b" was not committed")
-    return text

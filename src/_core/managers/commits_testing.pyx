@@ -8,6 +8,7 @@ from libc.stdint cimport INT64_MAX
 from kconsumer._core.base.clock cimport ManualClock
 from kconsumer._core.base.cpp cimport deque, int32_t, int64_t, string, uint32_t, vector
 from kconsumer._core.base.log cimport LogLine
+from kconsumer._core.base.status cimport Status
 from kconsumer._core.events.application_event cimport CommitEvent, FetchCommittedEvent
 from kconsumer._core.events.background_event cimport (
     ATTENTION_COMMIT,
@@ -311,11 +312,14 @@ cdef class OffsetsHarness:
     def take_events(self):
         """Take background events: ("commit", code, offsets) or ("error", code)."""
         cdef BackgroundEvent event
+        cdef vector[PartitionOffset] named
+        cdef Status status
         found = []
         while self.background.take(event):
             if event.type == BACKGROUND_COMMIT:
-                for i in range(event.commits()):
-                    found.append(("commit", event.status.code, tuples_of(event.commit(i))))
+                for _ in range(event.commits()):
+                    named = event.take_commit(status)
+                    found.append(("commit", status.code, tuples_of(named)))
             else:
                 found.append(("error", event.status.code))
         return found

@@ -3,7 +3,7 @@
 // skipped, touches Python.
 //
 // A failure returns nullptr up to row(); the caller then takes the row back. The memory for a few bytes is bounded:
-// items have a least size, and items of no bytes are counted.
+// items have a least size, items of no bytes are counted, and the cells that items fill have a budget.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -12,6 +12,7 @@
 #include "values/avro_program.hpp"
 #include "values/builders.hpp"
 #include "values/byte_scan.hpp"
+#include "values/cell_budget.hpp"
 #include "values/number_text.hpp"
 #include "values/time_text.hpp"
 
@@ -21,7 +22,7 @@ class AvroDecoder {
  public:
   static constexpr int64_t kMostEmptyItems = 1 << 16;   // items of no bytes in a row
 
-  AvroDecoder(const Plan& plan, Columnar& out) : nodes_(plan.nodes.data()), out_(out) {}
+  AvroDecoder(const Plan& plan, Columnar& out) : nodes_(plan.nodes.data()), out_(out), cells_(cells_by_node(plan)) {}
 
   // Appends one row. False with `failure` (the row must be taken back), or with the columns' own failure.
   bool row(const AvroProgram& program, const uint8_t* p, const uint8_t* end, RowFailure& failure) {
@@ -30,6 +31,7 @@ class AvroDecoder {
     failure_ = &failure;
     empty_items_ = 0;
     constants_ = false;
+    budget_.begin_row(end - p);
     p = run(ops_[0], p);
     if (!p) return false;
     return p == end || fail(p < end ? BAD_TRAILING : BAD_CUT_OFF, 0, p) != nullptr;
@@ -61,7 +63,7 @@ class AvroDecoder {
 
   // `bytes` more bytes of the row.
   Bytes need(Bytes p, int64_t bytes, int32_t node) {
-    if (__builtin_expect(bytes < 0, 0)) return fail(BAD_LENGTH, node, p);
+    if (__builtin_expect(bytes < 0, 0)) return fail(BAD_NEGATIVE, node, p);
     return __builtin_expect(bytes <= end_ - p, 1) ? p : fail(BAD_CUT_OFF, node, end_);
   }
 
@@ -239,7 +241,7 @@ class AvroDecoder {
 
   Bytes boolean(int32_t at, Bytes p) {
     if (!out_.reserve(at) || !need(p, 1, at)) return nullptr;
-    if (*p > 1) return fail(BAD_TYPE, at, p);
+    if (*p > 1) return fail(BAD_BOOL, at, p);
     Column& c = column(at);
     const auto bit = static_cast<uint8_t>(1u << (c.length & 7));
     if (*p) {
@@ -285,10 +287,16 @@ class AvroDecoder {
       count = -count;
       if (!(p = varint(p, op.column, bytes)) || !need(p, bytes, op.column)) return nullptr;
     }
-    if (op.least > 0) return count <= (end_ - p) / op.least ? p : fail(BAD_COUNT, op.column, p);
-    if (count > kMostEmptyItems - empty_items_) return fail(BAD_COUNT, op.column, p);
-    empty_items_ += count;
-    return p;
+    if (op.least > 0) {
+      if (count > (end_ - p) / op.least) return fail(BAD_COUNT, op.column, p);
+    } else {
+      if (count > kMostEmptyItems - empty_items_) return fail(BAD_COUNT, op.column, p);
+      empty_items_ += count;
+    }
+    // An item may take a byte and fill many columns, whose defaults the reader has or which are null.
+    const bool is_skipped = op.kind >= AVRO_SKIP_VARINT;
+    const int64_t cells = is_skipped ? op.least == 0 : cells_[static_cast<size_t>(nodes_[op.column].children[0])];
+    return budget_.take(count * cells) ? p : fail(BAD_COUNT, op.column, p);
   }
 
   Bytes items(const AvroOp& op, Bytes p, bool is_map) {
@@ -306,7 +314,7 @@ class AvroDecoder {
         if (!(p = run(item, p))) return nullptr;
         if (is_map) ++column(below).length;
       }
-      if (bytes >= 0 && p - first != bytes) return fail(BAD_LENGTH, at, p);
+      if (bytes >= 0 && p - first != bytes) return fail(BAD_BLOCK, at, p);
     }
     Column& c = column(at);
     c.put_offset(c.length + 1, column(below).length);
@@ -437,7 +445,7 @@ class AvroDecoder {
             if (!(p = run(ops_[op.children[0]], p))) return nullptr;
           }
         }
-      default: return fail(BAD_TYPE, at, p);
+      default: return fail(BAD_WRITER, at, p);
     }
   }
 
@@ -453,6 +461,8 @@ class AvroDecoder {
   bool constants_ = false;
   RowFailure* failure_ = nullptr;
   int64_t empty_items_ = 0;
+  CellBudget budget_;
+  const std::vector<int64_t> cells_;   // by node
 };
 
 }  // namespace kc

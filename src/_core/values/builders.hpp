@@ -199,6 +199,16 @@ class Columnar {
     return append_zero(index);
   }
 
+  // One null of a column that is not nullable: it must be taken back, or the row fails.
+  bool append_missing(int32_t index) {
+    if (!reserve(index)) return false;
+    Column& c = columns[static_cast<size_t>(index)];
+    if (!c.validity && !make_validity(index)) return false;
+    c.validity[c.length >> 3] &= static_cast<uint8_t>(~(1u << (c.length & 7)));
+    ++c.nulls;
+    return append_zero(index);
+  }
+
   // One valid entry of zeros; of a struct, what append_null() makes of its fields.
   bool append_zero(int32_t index) {
     if (!reserve(index)) return false;
@@ -348,6 +358,7 @@ struct BadRow {
   BadValue reason;
   int32_t node;        // of the Plan
   int64_t position;    // byte of the value
+  int64_t found;       // BAD_LENGTH: bytes of the value; BAD_TYPE: 1 for a string that is not a number
   size_t raw_start;    // of its bytes in BadRows::raw
   size_t raw_end;
 };
@@ -362,6 +373,7 @@ struct RowFailure {
   BadValue reason = BAD_NONE;
   int32_t node = 0;
   const uint8_t* at = nullptr;
+  int64_t found = 0;
 };
 
 }  // namespace kc

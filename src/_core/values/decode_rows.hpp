@@ -79,7 +79,7 @@ inline bool keep_bad_row(Decoded& out, int64_t row, const RowBytes& bytes, const
   const size_t start = bad.raw.size;
   if (!bad.raw.append(bytes.begin, static_cast<size_t>(bytes.end - bytes.begin)))
     return out.columns.fail(0, BUILD_MEMORY);
-  bad.rows.push_back({row, failure.reason, failure.node, position, start, bad.raw.size});
+  bad.rows.push_back({row, failure.reason, failure.node, position, failure.found, start, bad.raw.size});
   return true;
 }
 

@@ -38,10 +38,11 @@ class JsonDecoder {
     end_ = end;
     failure_ = &failure;
     depth_ = 0;
+    postponed_.clear();
     p = space(p);
     if (p >= end) return fail(BAD_EMPTY, 0, p) != nullptr;
     p = value(p, 0);
-    if (!p) return false;
+    if (!p) return first_failure();
     if (p > end) return fail(BAD_CUT_OFF, 0, end) != nullptr;
     p = space(p);
     return p == end || fail(BAD_TRAILING, 0, p) != nullptr;
@@ -50,9 +51,17 @@ class JsonDecoder {
  private:
   using Bytes = const uint8_t*;
 
+  // A value of a key that may come again.
+  struct Postponed {
+    int32_t child;         // the field's column
+    int32_t depth;         // of its object
+    int64_t entry;         // of the column, as long as no value was read
+    RowFailure failure;
+  };
+
   __attribute__((noinline)) Bytes fail(BadValue reason, int32_t node, Bytes at) {
     if (failure_->reason == BAD_NONE) *failure_ = {at >= end_ && reason == BAD_SYNTAX ? BAD_CUT_OFF : reason, node,
-                                                   at > end_ ? end_ : at};
+                                                   at > end_ ? end_ : at, failure_->found};
     return nullptr;
   }
 
@@ -210,7 +219,10 @@ class JsonDecoder {
       size_t length;
       after = short_text(p + 1, index, begin, length);
       if (!after) return nullptr;
-      if (read_number(begin, begin + length, n) != begin + length || length == 0) return fail(BAD_TYPE, index, p);
+      if (read_number(begin, begin + length, n) != begin + length || length == 0) {
+        failure_->found = 1;
+        return fail(BAD_TYPE, index, p);
+      }
     } else {
       after = number(p, index, n);
       if (!after) return nullptr;
@@ -416,7 +428,10 @@ class JsonDecoder {
     Column& c = column(index);
     uint8_t* to;
     if (node.type == VALUE_FIXED) {
-      if (bytes != static_cast<size_t>(node.width)) return fail(BAD_LENGTH, index, p);
+      if (bytes != static_cast<size_t>(node.width)) {
+        failure_->found = static_cast<int64_t>(bytes);
+        return fail(BAD_LENGTH, index, p);
+      }
       to = c.values + c.length * node.width;
     } else {
       if (!out_.reserve_data(index, bytes)) return nullptr;
@@ -491,7 +506,7 @@ class JsonDecoder {
     const size_t count = fields.keys.size();
     size_t found = 0;
     int32_t last = 0;   // 1 + the field before
-    ++depth_;
+    const int32_t depth = ++depth_;
     p = space(p + 1);
     if (*p == '}') {
       ++p;
@@ -527,8 +542,13 @@ class JsonDecoder {
               out_.truncate(child, entry);
               --found;
             }
-            p = value(p, child);
-            ++found;
+            after = value(p, child);
+            if (__builtin_expect(after != nullptr, 1)) {
+              ++found;
+            } else {
+              after = postpone(p, child, index, entry, depth);
+            }
+            p = after;
           }
         }
         if (__builtin_expect(!p, 0)) return nullptr;
@@ -537,19 +557,56 @@ class JsonDecoder {
       if (!p) return nullptr;
     }
     --depth_;
-    if (found != count && !fill(index, entry, p)) return nullptr;
+    if (found != count && !fill(index, entry, p, depth)) return nullptr;
+    if (__builtin_expect(!postponed_.empty(), 0)) forget(depth);
     ++column(index).length;
     return p;
   }
 
   // Nulls for the fields that the object lacks.
-  __attribute__((noinline)) bool fill(int32_t index, int64_t entry, Bytes p) {
+  __attribute__((noinline)) bool fill(int32_t index, int64_t entry, Bytes p, int32_t depth) {
+    for (const Postponed& one : postponed_) {
+      if (one.depth == depth && column(one.child).length == one.entry) return again(one.failure) != nullptr;
+    }
     for (int32_t child : nodes_[index].children) {
       if (column(child).length != entry) continue;
       if (!nodes_[child].nullable) return fail(BAD_MISSING, child, p) != nullptr;
       if (!out_.append_null(child)) return false;
     }
     return true;
+  }
+
+  // A value that does not fit its column: it counts only if its key does not come again. Moves p after it; nullptr where it is
+  // not JSON at all. `depth` is that of the object.
+  __attribute__((noinline)) Bytes postpone(Bytes p, int32_t child, int32_t index, int64_t entry, int32_t depth) {
+    if (out_.failure != BUILD_OK) return nullptr;
+    Postponed one{child, depth, entry, *failure_};
+    forget(depth + 1);
+    depth_ = depth;
+    *failure_ = RowFailure();
+    out_.truncate(child, entry);
+    p = skip(p, index);
+    if (!p) return again(one.failure);
+    postponed_.push_back(one);
+    return p;
+  }
+
+  // Drops what was postponed in objects at this depth and below it.
+  void forget(int32_t depth) {
+    while (!postponed_.empty() && postponed_.back().depth >= depth) postponed_.pop_back();
+  }
+
+  Bytes again(const RowFailure& failure) {
+    *failure_ = failure;
+    return nullptr;
+  }
+
+  // Of a row that fails: false, with the first failure that still counts.
+  __attribute__((noinline)) bool first_failure() {
+    for (const Postponed& one : postponed_) {
+      if (out_.failure == BUILD_OK && column(one.child).length == one.entry) return again(one.failure) != nullptr;
+    }
+    return false;
   }
 
   // A key that is not the expected one, or is long, or has a space after it; p is after its first quote. Its colon is read
@@ -589,31 +646,35 @@ class JsonDecoder {
     return p;
   }
 
-  // An object whose keys are data. Of equal keys the last counts: a second reading leaves out those before it.
+  // An object whose keys are data. Of equal keys the last counts: the entries of those before it are taken out.
   Bytes map(Bytes p, int32_t index) {
     if (*p != '{') return fail(wrong(p), index, p);
     const int32_t entries = nodes_[index].children[0];
     const int64_t first = column(entries).length;
-    std::vector<bool> left_out;
-    Bytes after = map_entries(p, index, left_out);
-    if (!after) return nullptr;
-    if (repeated_keys(entries, first, left_out)) {
-      out_.truncate(entries, first);
-      after = map_entries(p, index, left_out);
-      if (!after) return nullptr;
+    std::vector<Postponed> bad;
+    p = map_entries(p, index, bad);
+    if (!p) return nullptr;
+    std::vector<bool> kept;
+    if (repeated_keys(entries, first, kept)) {
+      for (const Postponed& one : bad) {
+        if (kept[static_cast<size_t>(one.entry - first)]) return again(one.failure);
+      }
+      out_.keep_only(entries, first, kept);
+    } else if (!bad.empty()) {
+      return again(bad[0].failure);
     }
     Column& c = column(index);
     c.put_offset(c.length + 1, column(entries).length);
     ++c.length;
-    return after;
+    return p;
   }
 
-  Bytes map_entries(Bytes p, int32_t index, const std::vector<bool>& left_out) {
+  // `bad`: values that do not fit, with a null in their place.
+  Bytes map_entries(Bytes p, int32_t index, std::vector<Postponed>& bad) {
     const int32_t entries = nodes_[index].children[0];
     const int32_t keys = nodes_[entries].children[0];
     const int32_t items = nodes_[entries].children[1];
-    size_t ordinal = 0;
-    ++depth_;
+    const int32_t depth = ++depth_;
     p = space(p + 1);
     if (*p == '}') {
       --depth_;
@@ -622,28 +683,30 @@ class JsonDecoder {
     bool more = true;
     while (more) {
       if (p >= end_ || *p != '"') return fail(BAD_SYNTAX, index, p);
-      const bool skipped = !left_out.empty() && left_out[ordinal];
-      ++ordinal;
-      if (skipped) {
-        p = skip(p, index);
-      } else {
-        if (!out_.reserve(entries) || !out_.reserve(keys)) return nullptr;
-        p = text(p, keys);
-      }
+      if (!out_.reserve(entries) || !out_.reserve(keys)) return nullptr;
+      p = text(p, keys);
       if (!p) return nullptr;
       p = colon(p, index);
       if (!p) return nullptr;
-      p = skipped ? skip(p, index) : value(p, items);
-      if (!p) return nullptr;
-      if (!skipped) ++column(entries).length;
+      Bytes after = value(p, items);
+      if (__builtin_expect(!after, 0)) {
+        const int64_t entry = column(entries).length;
+        after = postpone(p, items, index, entry, depth);
+        if (!after) return bad.empty() ? nullptr : again(bad[0].failure);
+        bad.push_back(postponed_.back());
+        postponed_.pop_back();
+        if (!out_.append_null(items)) return nullptr;
+      }
+      p = after;
+      ++column(entries).length;
       more = next(p, '}', index);
     }
     --depth_;
     return p;
   }
 
-  // Marks the entries whose key comes again; whether there are any.
-  bool repeated_keys(int32_t entries, int64_t first, std::vector<bool>& left_out) {
+  // Whether a key comes again; `kept` then says which entries are the last ones of their keys.
+  bool repeated_keys(int32_t entries, int64_t first, std::vector<bool>& kept) {
     const Column& keys = column(nodes_[entries].children[0]);
     const int64_t count = keys.length - first;
     auto key = [&keys](int64_t i) {
@@ -653,8 +716,8 @@ class JsonDecoder {
     };
     bool found = false;
     auto mark = [&](int64_t i) {
-      if (left_out.empty()) left_out.resize(static_cast<size_t>(count));
-      left_out[static_cast<size_t>(i - first)] = true;
+      if (kept.empty()) kept.assign(static_cast<size_t>(count), true);
+      kept[static_cast<size_t>(i - first)] = false;
       found = true;
     };
     if (count <= 16) {
@@ -754,6 +817,7 @@ class JsonDecoder {
   const JsonProgram& program_;
   const ValueNode* nodes_;
   Columnar& out_;
+  std::vector<Postponed> postponed_;           // of the open objects
   std::vector<std::vector<int32_t>> follows_;  // by struct: which field comes after which
   GrowingBytes scratch_;
   const uint8_t* end_ = nullptr;

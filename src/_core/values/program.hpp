@@ -86,6 +86,10 @@ enum BadValue : int32_t {
   BAD_WRITER,
   BAD_TAG,
   BAD_MESSAGE,
+  BAD_BOOL,
+  BAD_NEGATIVE,
+  BAD_BLOCK,
+  BAD_PACKED,
   BAD_COUNT_OF_REASONS,
 };
 
@@ -96,14 +100,14 @@ inline const char* bad_value_text(int32_t reason) {
       "the value ends too early",
       "there are bytes after the value",
       "not valid JSON",
-      "a value of another type",
+      "expected another type",
       "the number does not fit the type",
       "the type would lose digits of the value",
       "not valid UTF-8",
       "not a valid escape sequence",
       "not a date or time of this type",
       "not valid base64",
-      "a value of another length",
+      "expected another length",
       "a field without null is missing",
       "null in a field without null",
       "nested too deeply",
@@ -116,8 +120,59 @@ inline const char* bad_value_text(int32_t reason) {
       "the decoder's schema cannot have data of this schema id",
       "not a valid field number or wire type",
       "the message indexes name another message",
+      "expected a boolean, found a byte that is neither 0 nor 1",
+      "the length is negative",
+      "the items do not have the size that their block states",
+      "the bytes of the packed list do not end with an item",
   };
   return reason > 0 && reason < BAD_COUNT_OF_REASONS ? kTexts[reason] : "";
+}
+
+// A type in words, as users declare it.
+inline std::string type_text(const ValueNode& node) {
+  const std::string bits = std::to_string(node.width * 8);
+  switch (node.type) {
+    case VALUE_NULL: return "null";
+    case VALUE_BOOL: return "bool";
+    case VALUE_INT: return (node.is_signed ? "int" : "uint") + bits;
+    case VALUE_FLOAT: return "float" + bits;
+    case VALUE_DECIMAL: return "decimal(" + std::to_string(node.precision) + ", " + std::to_string(node.scale) + ")";
+    case VALUE_TEXT:
+    case VALUE_DICTIONARY: return "string";
+    case VALUE_BINARY: return "binary (a base64 string)";
+    case VALUE_FIXED: return "fixed[" + std::to_string(node.width) + "] (a base64 string)";
+    case VALUE_DATE: return "date";
+    case VALUE_TIME: return "time";
+    case VALUE_TIMESTAMP: return "timestamp";
+    case VALUE_DURATION: return "duration";
+    case VALUE_INTERVAL: return "interval";
+    case VALUE_RAW_JSON: return "json";
+    case VALUE_STRUCT: return "struct";
+    case VALUE_LIST: return "list";
+    case VALUE_MAP: return "map";
+  }
+  return "another type";
+}
+
+// Why a row is bad, with what was expected and found: `value` are its bytes, `position` the place of the failure.
+inline std::string bad_value_reason(int32_t reason, const ValueNode& node, const std::string& value, int64_t position,
+                                    int64_t found) {
+  if (reason == BAD_LENGTH)
+    return "expected " + std::to_string(node.width) + " bytes, found " + std::to_string(found);
+  if (reason != BAD_TYPE) return bad_value_text(reason);
+  const char first = static_cast<size_t>(position) < value.size() ? value[static_cast<size_t>(position)] : '\0';
+  const char* what = "another value";
+  switch (first) {
+    case '"': what = found ? "a string that is not a number" : "a string"; break;
+    case '{': what = "an object"; break;
+    case '[': what = "an array"; break;
+    case 't':
+    case 'f': what = "a boolean"; break;
+    case 'n': what = "null"; break;
+    default:
+      if (first == '-' || (first >= '0' && first <= '9')) what = "a number";
+  }
+  return "expected " + type_text(node) + ", found " + what;
 }
 
 }  // namespace kc

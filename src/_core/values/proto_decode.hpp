@@ -14,6 +14,7 @@
 #include "records/bytes.hpp"
 #include "values/builders.hpp"
 #include "values/byte_scan.hpp"
+#include "values/cell_budget.hpp"
 #include "values/proto_program.hpp"
 
 namespace kc {
@@ -21,8 +22,6 @@ namespace kc {
 class ProtoDecoder {
  public:
   static constexpr int32_t kMostNested = 100;            // groups in each other, in what is skipped
-  static constexpr int64_t kFreeCells = 1 << 20;         // of messages below the row: what a row may fill at any length,
-  static constexpr int64_t kCellsPerByte = 64;           // and more for each of its bytes
 
   ProtoDecoder(const Plan& plan, Columnar& out) : nodes_(plan.nodes.data()), out_(out) {}
 
@@ -31,9 +30,11 @@ class ProtoDecoder {
     messages_ = program.messages.data();
     end_ = end;
     failure_ = &failure;
-    cells_ = kFreeCells + kCellsPerByte * (end - p);
+    budget_.begin_row(end - p);
     unknown_symbol_ = false;
-    return message(messages_[0], p, end, 0, column(0).length) != nullptr;
+    missing_ = false;
+    if (!message(messages_[0], p, end, 0, column(0).length)) return false;
+    return __builtin_expect(!missing_, 1) || complete(program, end);
   }
 
  private:
@@ -270,7 +271,13 @@ class ProtoDecoder {
         case PROTO_ABSENT_NULL:
           if (!out_.append_null(k.node)) return false;
           break;
-        case PROTO_ABSENT_ERROR: return fail(BAD_MISSING, k.node, p) != nullptr;
+        case PROTO_ABSENT_ERROR:
+          // A null in a column without nulls, until the field comes in a later part of the same message, or something
+          // else takes the message back.
+          if (m.node == 0) return fail(BAD_MISSING, k.node, p) != nullptr;
+          if (!out_.append_missing(k.node)) return false;
+          missing_ = true;
+          break;
         case PROTO_ABSENT_LIST:
           if (!out_.reserve(k.node)) return false;
           c.put_offset(c.length + 1, column(c.children[0]).length);
@@ -282,6 +289,16 @@ class ProtoDecoder {
       }
     }
     for (int32_t map : m.maps) unique_keys(map);
+    return true;
+  }
+
+  // Whether no message of the row lacks a required field.
+  __attribute__((noinline)) bool complete(const ProtoProgram& program, Bytes end) {
+    for (const ProtoMessage& m : program.messages) {
+      for (const ProtoColumn& k : m.columns) {
+        if (k.absent == PROTO_ABSENT_ERROR && column(k.node).nulls) return fail(BAD_MISSING, k.node, end) != nullptr;
+      }
+    }
     return true;
   }
 
@@ -328,7 +345,7 @@ class ProtoDecoder {
     const int64_t width = f.kind == PROTO_FIXED32 ? 4 : f.kind == PROTO_FIXED64 ? 8 : 0;
     Bytes stop = p + bytes;
     if (width) {
-      if (bytes % width) return fail(BAD_LENGTH, f.column, p);
+      if (bytes % width) return fail(BAD_PACKED, f.column, p);
       if (bytes && !out_.reserve(f.column, bytes / width)) return nullptr;
       Column& c = column(f.column);
       if (bytes) memcpy(c.values + c.length * width, p, static_cast<size_t>(bytes));
@@ -339,7 +356,7 @@ class ProtoDecoder {
       p = f.kind == PROTO_CLOSED_ENUM ? nested(nullptr, f, p, stop, column(f.column).length) : scalar(f, p, stop);
       if (__builtin_expect(!p, 0)) return nullptr;
     }
-    return p == stop ? p : fail(BAD_LENGTH, f.column, stop);
+    return p == stop ? p : fail(BAD_PACKED, f.column, stop);
   }
 
   template <class T>
@@ -511,8 +528,7 @@ class ProtoDecoder {
     switch (f.kind) {
       case PROTO_MESSAGE:
         if (again) --c.length;
-        cells_ -= messages_[f.message].cells;
-        if (__builtin_expect(cells_ < 0, 0)) return fail(BAD_COUNT, f.column, p);
+        if (__builtin_expect(!budget_.take(messages_[f.message].cells), 0)) return fail(BAD_COUNT, f.column, p);
         p = message(messages_[f.message], p, stop, group, entry);
         if (p && m == nullptr && unknown_symbol_) {   // a map's entry whose value counts as unknown
           out_.truncate(f.column, entry);
@@ -645,7 +661,8 @@ class ProtoDecoder {
   const ProtoMessage* messages_ = nullptr;
   const uint8_t* end_ = nullptr;
   RowFailure* failure_ = nullptr;
-  int64_t cells_ = 0;              // that messages may still fill
+  CellBudget budget_;
+  bool missing_ = false;           // a message below the row lacked a required field when it was closed
   bool unknown_symbol_ = false;    // a map's entry has a value that its closed enum does not know
 };
 

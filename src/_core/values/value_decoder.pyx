@@ -8,7 +8,7 @@ from kconsumer._core.base.status cimport Status
 from kconsumer._core.records.arrow_capsules cimport array_capsule, schema_capsule, schema_in
 from kconsumer._core.records.arrow_export cimport ArrowArray, ArrowField, ArrowSchema, fill_schema
 from kconsumer._core.values.value_export cimport (
-    BUILD_OK, BUILD_TOO_LONG, BadRow, ValueNode, ValueType, bad_value_text, export_values, value_field,
+    BUILD_OK, BUILD_TOO_LONG, VALUE_STRUCT, BadRow, ValueNode, ValueType, bad_value_reason, export_values, value_field,
 )
 from kconsumer._core.values.value_source cimport ValueSource
 
@@ -139,21 +139,36 @@ cdef class DecodedValues:
         return self.decoded.get().bad.rows.size()
 
     @property
+    def fields_without_values(self):
+        """Fields of the row's struct that are null in every row: list of str."""
+        cdef Decoded* decoded = self.decoded.get()
+        cdef const Plan* plan = decoded.plan_pointer()
+        cdef size_t i
+        found = []
+        if plan.nodes[0].type == VALUE_STRUCT:
+            for i in range(plan.nodes[0].children.size()):
+                child = plan.nodes[0].children[i]
+                if decoded.columns.columns[child].nulls == decoded.columns.columns[child].length:
+                    found.append(plan.nodes[child].name.decode("utf-8", "surrogateescape"))
+        return found
+
+    @property
     def errors(self):
         """Rows that could not be decoded, in order: list of RowError. They are null in the array."""
         cdef Decoded* decoded = self.decoded.get()
         cdef const BadRow* bad
-        cdef string path
+        cdef string path, raw, reason
         cdef size_t i
         if self._errors is None:
             made = []
             for i in range(decoded.bad.rows.size()):
                 bad = &decoded.bad.rows[i]
                 path = decoded.plan_pointer().path(bad.node)
+                raw.assign(<const char*>decoded.bad.raw.data + bad.raw_start, bad.raw_end - bad.raw_start)
+                reason = bad_value_reason(bad.reason, decoded.plan_pointer().nodes[bad.node], raw, bad.position, bad.found)
                 made.append(RowError(
-                    bad.row, bad_value_text(bad.reason).decode(),
-                    path.data()[:path.size()].decode("utf-8", "surrogateescape"), bad.position,
-                    <bytes>(<const char*>decoded.bad.raw.data)[bad.raw_start:bad.raw_end],
+                    bad.row, reason.decode(), path.data()[:path.size()].decode("utf-8", "surrogateescape"), bad.position,
+                    <bytes>raw,
                 ))
             self._errors = made
         return list(self._errors)

@@ -55,7 +55,7 @@ cdef extern from "values/program.hpp" namespace "kc" nogil:
         string path(int32_t node)
         Plan()
 
-    const char* bad_value_text(int32_t reason)
+    string bad_value_reason(int32_t reason, const ValueNode& node, const string& value, int64_t position, int64_t found)
 
 
 cdef extern from "values/builders.hpp" namespace "kc" nogil:
@@ -87,6 +87,7 @@ cdef extern from "values/builders.hpp" namespace "kc" nogil:
         int32_t reason
         int32_t node
         int64_t position
+        int64_t found
         size_t raw_start
         size_t raw_end
 

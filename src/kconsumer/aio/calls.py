@@ -1,8 +1,9 @@
 """LoopCalls: the calls of a consumer wait on an event loop, without a thread; a cancelled call takes no record.
 
 Owns: the order of exclusive calls, the futures that the descriptor completes, the task in which coroutines of the
-application's callbacks run. Threads: the loop's. Never: takes a record before the task that returns it has been
-resumed, cancels a callback because the call in which it began has been cancelled.
+application's callbacks run, the task in which the consumer ends. Threads: the loop's. Never: takes a record before the
+task that returns it has been resumed, cancels a callback because the call in which it began has been cancelled (only
+close() does).
 
 A poll() sleeps on one future. 1. The network thread writes to the descriptor. 2. The loop calls _on_readable, which
 completes the future. 3. The task is resumed, and only then looks for records. A task that is cancelled between 2 and 3
@@ -14,12 +15,13 @@ from __future__ import annotations
 import asyncio
 import collections
 import contextvars
+import logging
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, ClassVar, TypeVar
 
 from kconsumer._core.consumer.call import Question
-from kconsumer._core.consumer.loop_core import LoopCore, share_anext
+from kconsumer._core.consumer.loop_core import LoopCore
 from kconsumer.aio.inner import Inner
 from kconsumer.aio.loop import TURN, LoopWatch
 from kconsumer.data.call import Call
@@ -29,9 +31,23 @@ __all__ = ["LoopCalls"]
 
 R = TypeVar("R")
 
-# The consumer whose callback this task runs, or a task that this one has made.
-_serving: contextvars.ContextVar[Any] = contextvars.ContextVar("kconsumer_serving", default=None)
 _CLOSED = "Consumer closed"
+_GRACE_S = 1.0  # what close() allows a coroutine that it has cancelled
+_SHARE_S = 0.1  # turn of a call that reads some of the partitions only
+
+
+class _Run:
+    """One run of a consumer's callbacks."""
+
+    __slots__ = ("consumer", "live")
+
+    def __init__(self, consumer: object) -> None:
+        self.consumer = consumer
+        self.live = True
+
+
+# The runs of callbacks in which this task works: its own, and those of the tasks that made it.
+_running: contextvars.ContextVar[tuple[_Run, ...]] = contextvars.ContextVar("kconsumer_running", default=())
 
 
 class LoopCalls(LoopCore):
@@ -41,16 +57,15 @@ class LoopCalls(LoopCore):
     _lets_go: ClassVar[bool] = True  # a list that is collected does not keep the fetched memory that it is made from
     _watch: LoopWatch | None = None
     _closing: asyncio.Task[None] | None = None
-    _callbacks_task: asyncio.Task[Any] | None = None  # coroutines of callbacks, of which a call may have been cancelled
     _sleeper: asyncio.Future[bool] | None = None
     _finishes = False  # whether _finish() does anything
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        share_anext(cls)
+    _finishing: asyncio.Task[Any] | None = None  # the task that is in _finish()
+    _given_up = False  # close() has cancelled _finish()
+    _unsubscribed = 0  # calls of unsubscribe()
 
     def __init__(self, inner: Inner) -> None:
         self._inner = inner
+        self._identity = object()
         self._line: collections.deque[asyncio.Future[bool | None]] = collections.deque()
         self._asking: dict[Question, asyncio.Future[None]] = {}
         self._attach(inner)
@@ -86,7 +101,7 @@ class LoopCalls(LoopCore):
         return self._begin(timeout)
 
     def _in_callback(self) -> bool:
-        return _serving.get() is self and self._callbacks_task is not None and not self._callbacks_task.done()
+        return any(run.live and run.consumer is self._identity for run in _running.get())
 
     def _refuse_in_callback(self) -> None:
         if self._in_callback():
@@ -126,7 +141,14 @@ class LoopCalls(LoopCore):
                 timer.cancel()
         return bool(mine.result())
 
+    def _narrow(self, only: frozenset[tuple[str, int]], deadline: int | None) -> int:
+        """Let this turn return records of these partitions only. Returns when the turn ends."""
+        self._inner._narrow(only)
+        return self._sooner(deadline, _SHARE_S)
+
     def _end_turn(self) -> None:
+        if self._inner._only is not None:
+            self._inner._widen()
         while self._line:
             following = self._line.popleft()
             if not following.done():
@@ -173,10 +195,13 @@ class LoopCalls(LoopCore):
     def _on_readable(self) -> None:
         """The loop calls this when the descriptor is readable."""
         self._drain()
-        if self._sleeper is not None:
-            _complete(self._sleeper, True)
+        self._wake_sleeper()
         if self._asking:
             self._wake_asking()
+
+    def _wake_sleeper(self) -> None:
+        if self._sleeper is not None:
+            _complete(self._sleeper, True)
 
     def _wake_asking(self) -> None:
         """Wake the calls whose response has arrived; or one call, if callbacks wait and no other call would run
@@ -220,7 +245,7 @@ class LoopCalls(LoopCore):
         """Run the callbacks that any call may run. False: other callbacks run, and this call is woken after them."""
         if self._in_callback():
             await self._run_call(self._event_callbacks())
-        elif self._callbacks_task is None:
+        elif self._closing is None and (self._callbacks_task is None or self._callbacks_task.done()):
             await self._serve(self._event_callbacks())
         else:
             return False
@@ -228,8 +253,9 @@ class LoopCalls(LoopCore):
 
     # ---- calls, which are generators
 
-    async def _run_call(self, call: Call[R], step: Any = None) -> R:
-        """Drive a call on the loop; `step`: the value that it has already yielded."""
+    async def _run_call(self, call: Call[R], step: Any = None, ends: bool = False) -> R:
+        """Drive a call on the loop; `step`: the value that it has already yielded; `ends`: it is close()'s, and waits
+        for brokers also when it is cancelled."""
         answer: Any = None
         failure: BaseException | None = None
         try:
@@ -243,7 +269,12 @@ class LoopCalls(LoopCore):
                 answer = failure = None
                 try:
                     answer = await (self._answered(step) if isinstance(step, Question) else step)
+                except GeneratorExit:
+                    call.close()
+                    raise
                 except BaseException as raised:
+                    if ends and isinstance(step, Question) and isinstance(raised, asyncio.CancelledError):
+                        continue
                     failure = raised
                 step = None
         finally:
@@ -258,10 +289,14 @@ class LoopCalls(LoopCore):
         """Do the work that must precede records, such as callbacks."""
         while self._callbacks_task is not None:
             await self._settled()
+            self._check_not_closing()
         bits = self._attention()
         if bits:
             await self._run_callbacks(bits)
+            self._check_not_closing()
             self._settle(bits)
+            if self._inner._only is not None:
+                self._inner._narrow_again()
 
     async def _run_callbacks(self, bits: int) -> None:
         call = self._callbacks(bits)
@@ -273,6 +308,7 @@ class LoopCalls(LoopCore):
         call is cancelled, that task continues, and the next call waits for it."""
         while self._callbacks_task is not None:
             await self._settled()
+        self._check_not_closing()
         try:
             step = call.send(None)
         except StopIteration as end:
@@ -281,15 +317,26 @@ class LoopCalls(LoopCore):
         await asyncio.wait([made])
         if self._callbacks_task is made:
             self._callbacks_task = None
-        return made.result()
+        return self._outcome(made)
 
     def _begin_serving(self, call: Call[Any], step: Any) -> asyncio.Task[Any]:
-        context = contextvars.copy_context()
-        context.run(_serving.set, self)
-        made: asyncio.Task[Any] = context.run(self._bound().create_task, self._run_call(call, step))
+        run = _Run(self._identity)
+        made = self._make_task(self._run_callbacks_call(call, step, run), run)
         made.add_done_callback(self._callbacks_ended)
         self._callbacks_task = made
         return made
+
+    async def _run_callbacks_call(self, call: Call[R], step: Any, run: _Run) -> R:
+        try:
+            return await self._run_call(call, step)
+        finally:
+            run.live = False
+
+    def _make_task(self, coroutine: Coroutine[Any, Any, R], run: _Run) -> asyncio.Task[R]:
+        """Make a task for a run of callbacks. The loop's task factory might begin it before the caller knows it."""
+        context = contextvars.copy_context()
+        context.run(_running.set, (*(other for other in _running.get() if other.live), run))
+        return context.run(lambda: asyncio.Task(coroutine, loop=self._bound()))
 
     def _callbacks_ended(self, _: asyncio.Task[Any]) -> None:
         if self._asking:
@@ -303,15 +350,22 @@ class LoopCalls(LoopCore):
         await asyncio.wait([task])
         if self._callbacks_task is task:
             self._callbacks_task = None
-            task.result()
+            self._outcome(task)
+
+    def _outcome(self, callbacks: asyncio.Task[R]) -> R:
+        if callbacks.cancelled():
+            self._check_not_closing()  # which has cancelled them
+        return callbacks.result()
 
     # ---- records
 
-    async def _poll(self, timeout: float | None) -> Any:
+    async def _poll(self, timeout: float | None, only: frozenset[tuple[str, int]] | None = None) -> Any:
         deadline = self._enter_exclusive(timeout)
         if not await self._take_turn(deadline):
             return None
         try:
+            if only is not None:
+                deadline = self._narrow(only, deadline)
             self._begin_poll()
             while True:
                 if self._turn_due():
@@ -326,37 +380,65 @@ class LoopCalls(LoopCore):
         finally:
             self._end_turn()
 
-    async def _consume(self, num_messages: int, timeout: float | None, at_hand: bool = False) -> list[Any]:
-        """Implement consume(); `at_hand`: wait for the first record only."""
+    async def _consume(
+        self, num_messages: int, timeout: float | None, at_hand: bool = False,
+        only: frozenset[tuple[str, int]] | None = None,
+    ) -> list[Any]:
+        """Implement consume(); `at_hand`: wait for the first record only; `only`: of these partitions."""
         most = self._checked_count(num_messages)
         deadline = self._enter_exclusive(timeout)
         out: list[Any] = []
         if not await self._take_turn(deadline):
             return out
         taken = False
-        self._begin_taking(self._lets_go)
+        unsubscribed = self._unsubscribed
         try:
-            while len(out) < most:
-                if self._turn_due():
-                    await self._let_others_run()
-                if out and self._rebalance_waits():
-                    break
-                await self._attend()
-                fatal = self._fatal()
-                if fatal is not None:
-                    out.append(await self._told_fatal(fatal, deadline, self._fatal_message))
-                    break
-                if not self._collect(out, most) and ((at_hand and out) or not await self._wait(deadline)):
-                    break
-            taken = await self._finish(out) if self._finishes else True
+            if only is not None:
+                deadline = self._narrow(only, deadline)
+            self._begin_taking(self._lets_go)
+            while True:
+                while len(out) < most:
+                    if self._turn_due():
+                        await self._let_others_run()
+                    if out and (self._rebalance_waits() or self._unsubscribed != unsubscribed):
+                        break
+                    unsubscribed = self._unsubscribed
+                    await self._attend()
+                    fatal = self._fatal()
+                    if fatal is not None:
+                        out.append(await self._told_fatal(fatal, deadline, self._fatal_message))
+                        break
+                    if not self._collect(out, most) and ((at_hand and out) or not await self._wait(deadline)):
+                        break
+                if self._finishes and out and self._unsubscribed == unsubscribed:
+                    await self._finish_or_end(out)
+                taken = not out or self._unsubscribed == unsubscribed
+                if taken:
+                    return out
+                # The partitions have been given back: their next owner returns the records.
+                out.clear()
+                if most > 1:
+                    return out
+                self._end_taking(False)
+                self._begin_taking(self._lets_go)
         finally:
             self._end_taking(taken)
             self._end_turn()
-        return out
 
-    async def _finish(self, out: list[Any]) -> bool:
-        """Hook of DeserializingAIOConsumer: process records before they are taken. False: they are put back."""
-        return True
+    async def _finish_or_end(self, out: list[Any]) -> None:
+        self._finishing = task = asyncio.current_task()
+        try:
+            await self._finish(out)
+        except asyncio.CancelledError:
+            # Python 3.10 does not count cancellations: then this one is close()'s.
+            if not self._given_up or getattr(task, "uncancel", int)() > 0:
+                raise
+            raise RuntimeError(_CLOSED) from None
+        finally:
+            self._finishing = None
+
+    async def _finish(self, out: list[Any]) -> None:
+        """Hook of DeserializingAIOConsumer: process records before they are taken."""
 
     async def _told_fatal(self, fatal: tuple[KafkaError, bool], deadline: int | None, made: Callable[[], R]) -> R:
         """Return the fatal error on every call, with a delay, so that no loop spins."""
@@ -367,54 +449,109 @@ class LoopCalls(LoopCore):
 
     # ---- the end
 
-    async def _close(self, ending: Callable[[], Call[None]]) -> None:
-        """End the waiting calls, then the consumer. If this call is cancelled, the end continues."""
-        if self._closing is None:
+    async def _close(self, timeout: float | None) -> None:
+        """End the waiting calls, then the consumer. If this call is cancelled, the end continues, without the
+        coroutines of callbacks."""
+        if self._in_child():
+            return
+        closing = self._closing
+        if closing is not None and not closing.done() and closing.get_loop().is_closed():
+            closing.get_coro().close()
+            closing = None
+        if closing is None or closing.done():
             if not self._inner._is_open():
                 return
             self._rebind()
             self._refuse_in_callback()
-            self._closing = self._bound().create_task(self._end(ending))
-            if self._sleeper is not None:
-                _complete(self._sleeper, True)
+            run = _Run(self._identity)
+            closing = self._make_task(self._end(timeout, self._deadline(5.0 if timeout is None else timeout), run), run)
+            self._closing = closing
+            self._wake_sleeper()
             for waiting in self._line:
                 _complete(waiting, None)
-        task = self._closing
-        await asyncio.wait([task])
-        task.result()
+        else:
+            self._enter()
+            self._refuse_in_callback()
+        try:
+            await asyncio.wait([closing])
+        except asyncio.CancelledError:
+            closing.cancel()
+            raise
+        closing.result()
 
     def _rebind(self) -> None:
         """Allow close() on another loop after this consumer's loop was closed."""
         bound = self._bound()
         if bound is not None and bound.is_closed() and self._watch is not None:
             self._watch.end()
-            self._watch = self._callbacks_task = self._sleeper = None
+            self._watch = self._callbacks_task = self._sleeper = self._finishing = None
             self._taken = False
             self._line.clear()
             self._asking.clear()
             self._bind(None)
         self._enter()
 
-    async def _end(self, ending: Callable[[], Call[None]]) -> None:
-        failure: BaseException | None = None
+    async def _end(self, timeout: float | None, deadline: int | None, run: _Run) -> None:
+        """The end, in a task. A cancellation cancels what it waits for, but for the brokers' answers."""
         try:
-            while self._callbacks_task is not None:
-                try:
-                    await self._settled()
-                except Exception as raised:
-                    failure = raised
-            if self._taken:
-                # The waiting tasks are resumed, and leave.
-                last: asyncio.Future[bool | None] = self._bound().create_future()
-                self._line.appendleft(last)
-                await last
+            failure = await self._end_callbacks(deadline)
+            await self._end_taking_calls(deadline)
             self._taken = True
-            await self._run_call(ending())
+            try:
+                await self._run_call(self._inner._closing_call(timeout), ends=deadline is not None)
+            except asyncio.CancelledError:
+                if self._inner._is_open():
+                    raise
+                self._warn("a callback, or the wait for brokers, was cancelled")
         finally:
-            if not self._inner._is_open() and self._watch is not None:
-                self._watch.end()
+            run.live = False
+            if not self._inner._is_open():
+                if self._watch is not None:
+                    self._watch.end()
+                await self._ended()
         if failure is not None:
             raise failure
+
+    async def _end_callbacks(self, deadline: int | None) -> BaseException | None:
+        """Wait until the running callbacks have ended. Returns what they raised, if no call raises it."""
+        task = self._callbacks_task
+        if task is None:
+            return None
+        if not await self._ends(task, deadline):
+            self._warn("cancelling a callback that has not ended")
+            task.cancel()
+            await self._ends(task, self._deadline(_GRACE_S))
+        if self._callbacks_task is not task:
+            return None
+        self._callbacks_task = None
+        return None if not task.done() or task.cancelled() else task.exception()
+
+    async def _end_taking_calls(self, deadline: int | None) -> None:
+        """Wait until the tasks in exclusive calls have been resumed, and have left."""
+        if not self._taken:
+            return
+        last: asyncio.Future[bool | None] = self._bound().create_future()
+        self._line.appendleft(last)
+        if not await self._ends(last, deadline):
+            if self._finishing is not None:
+                self._warn("cancelling a deserializer that has not ended")
+                self._given_up = True
+                self._finishing.cancel()
+            await self._ends(last, self._deadline(_GRACE_S))
+
+    async def _ends(self, awaited: asyncio.Future[Any], deadline: int | None) -> bool:
+        """Wait for it. False: the deadline passed earlier, or this task was cancelled."""
+        try:
+            left = None if deadline is None else max(self._seconds_until(deadline), 0)
+            return bool((await asyncio.wait([awaited], timeout=left))[0])
+        except asyncio.CancelledError:
+            return False
+
+    async def _ended(self) -> None:
+        """Hook of DeserializingAIOConsumer: the consumer is closed."""
+
+    def _warn(self, text: str) -> None:
+        self._inner._settings.logger.log(logging.WARNING, "CLOSE: %s", text)
 
     def __del__(self) -> None:
         watch = self.__dict__.get("_watch")

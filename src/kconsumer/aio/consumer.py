@@ -28,7 +28,6 @@ R = TypeVar("R")
 Self = TypeVar("Self", bound="AIOConsumer")
 _MOST_PER_BATCH = 65536
 _MOST_AT_HAND = 4096  # messages that getmany() makes without giving the loop a turn
-_NARROWED_S = 0.1  # turn of a call that reads some of the partitions only
 
 
 class AIOConsumer(Methods):
@@ -41,6 +40,7 @@ class AIOConsumer(Methods):
         config: properties by name (see docs/configuration.md), as a mapping, as keywords, or both.
         max_workers: accepted for compatibility; nothing uses it.
         executor: accepted for compatibility; nothing uses it.
+        consumer_conf: another name of `config`, confluent_kafka's.
 
     Raises:
         ConfigurationError: a property is unknown, of the wrong type, out of range, or refused.
@@ -49,15 +49,18 @@ class AIOConsumer(Methods):
     """
 
     def __init__(
-        self, config: Mapping[str, Any] | None = None, /, max_workers: int | None = None, executor: Any = None,
-        **kwargs: Any,
+        self, config: Mapping[str, Any] | None = None, /, max_workers: int | None = None, executor: Any = None, *,
+        consumer_conf: Mapping[str, Any] | None = None, **kwargs: Any,
     ) -> None:
+        if consumer_conf is not None:
+            if config is not None:
+                raise TypeError("the configuration was given twice: as the first argument and as consumer_conf")
+            config = consumer_conf
         if executor is None and max_workers is not None and max_workers < 1:
             raise ValueError("max_workers must be at least 1")
         inner = self._make_inner(config, kwargs)
         super().__init__(inner)
         inner._outer = weakref.ref(self)
-        self._narrowing = asyncio.Lock()  # held while a call has paused partitions
         if max_workers is not None or executor is not None:
             inner._settings.logger.log(logging.DEBUG, "max_workers and executor are ignored: AIOConsumer uses none")
 
@@ -113,13 +116,20 @@ class AIOConsumer(Methods):
         Raises:
             KafkaException: a consumer error (except _PARTITION_EOF, which is ignored). Otherwise as poll().
         """
+        return await self._consume_batch(max_records, timeout)
+
+    async def _consume_batch(
+        self, max_records: int, timeout: float | None, only: frozenset[tuple[str, int]] | None = None
+    ) -> RecordBatch:
         most = self._checked_rows(max_records)
         deadline = self._enter_exclusive(timeout)
         if not await self._take_turn(deadline):
             return self._no_rows()
         taken = False
-        self._begin_taking()
         try:
+            if only is not None:
+                deadline = self._narrow(only, deadline)
+            self._begin_taking()
             while True:
                 if self._turn_due():
                     await self._let_others_run()
@@ -179,9 +189,9 @@ class AIOConsumer(Methods):
             if found is not None:
                 return found
 
-    async def _first(self, timeout: float | None) -> Message | None:
+    async def _first(self, timeout: float | None, only: frozenset[tuple[str, int]] | None = None) -> Message | None:
         """The next record; None at the timeout, or at the end of a partition."""
-        message: Any = await self._poll(timeout)
+        message: Any = await self._poll(timeout, only)
         error = None if message is None else message.error()
         if error is None:
             found: Message | None = message
@@ -199,45 +209,39 @@ class AIOConsumer(Methods):
             partitions: only of these; the others are paused meanwhile. Several such calls at once take
                 turns of 100 ms.
             timeout_ms: milliseconds to wait for the first record.
-            max_records: maximum number of records; None: the buffered records, up to 4,096.
+            max_records: maximum number of records; at most 4,096, which is also the default.
 
         Raises:
             KafkaException: a consumer error (except _PARTITION_EOF, which is ignored). Otherwise as poll().
         """
-        async def take(seconds: float) -> dict[tuple[str, int], list[Message]]:
-            return await self._at_most(max_records, seconds)
+        most = _MOST_AT_HAND if max_records is None else min(max_records, _MOST_AT_HAND)
 
-        found = await (self._narrowed(partitions, timeout_ms / 1000, take) if partitions else take(timeout_ms / 1000))
+        async def take(seconds: float | None, only: frozenset[tuple[str, int]] | None) -> Any:
+            return await self._at_most(most, seconds, only)
+
+        seconds = timeout_ms / 1000
+        found = await (self._narrowed(partitions, seconds, take) if partitions else take(seconds, None))
         return {TopicPartition(topic, partition): together for (topic, partition), together in found.items()}
 
-    async def _at_most(self, max_records: int | None, timeout: float) -> dict[tuple[str, int], list[Message]]:
+    async def _at_most(
+        self, max_records: int, timeout: float | None, only: frozenset[tuple[str, int]] | None
+    ) -> dict[tuple[str, int], list[Message]]:
         """The records at hand, by topic and partition."""
-        batch = await self.consume_batch(_MOST_AT_HAND if max_records is None else max_records, timeout)
+        batch = await self._consume_batch(max_records, timeout, only)
         found: dict[tuple[str, int], list[Message]] = batch._by_partition()
         return found
 
     async def _narrowed(
-        self, partitions: tuple[TopicPartition, ...], timeout: float | None, take: Callable[[float], Awaitable[R]]
+        self, partitions: tuple[TopicPartition, ...], timeout: float | None,
+        take: Callable[[float | None, frozenset[tuple[str, int]]], Awaitable[R]],
     ) -> R:
         """What `take` gets with the other partitions paused. Such calls take turns, so that one for partitions without
         records does not keep the others from theirs."""
-        self._enter()
-        self._refuse_in_callback()
-        wanted = coerce_list(partitions)
+        only = frozenset((p.topic, p.partition) for p in coerce_list(partitions))
         loop = asyncio.get_running_loop()
         until = math.inf if timeout is None else loop.time() + max(timeout, 0)
         while True:
-            async with self._narrowing:
-                self._check_not_closing()
-                stay = {*wanted, *self._inner.paused()}
-                paused = [TopicPartition(p.topic, p.partition) for p in self._inner.assignment() if p not in stay]
-                self._inner.pause(paused)
-                try:
-                    found = await take(min(_NARROWED_S, max(until - loop.time(), 0)))
-                finally:
-                    if self._inner._is_open():
-                        assigned = set(self._inner.assignment())  # a rebalance may have come
-                        self._inner.resume([p for p in paused if p in assigned])
+            found = await take(None if timeout is None else max(until - loop.time(), 0), only)
             if found or loop.time() >= until:
                 return found
 
@@ -257,6 +261,9 @@ class AIOConsumer(Methods):
         Without a subscription nothing happens. If the call is cancelled, the leave continues."""
         self._enter()
         call = self._inner._unsubscribe_call()
+        if self._inner._is_subscribed():
+            self._unsubscribed += 1
+            self._wake_sleeper()
         if self._in_callback():
             await self._run_call(call)
         else:
@@ -270,9 +277,11 @@ class AIOConsumer(Methods):
         finishes it.
 
         Args:
-            timeout: time limit in seconds (float); None: 5.
+            timeout: time limit in seconds (float); None: 5; negative: no limit. Coroutines of callbacks and
+                deserializers that still run after it, or when this call is cancelled, are cancelled. The commit and the
+                leave have the same time again, from the end of ``on_revoke``.
         """
-        await self._close(lambda: self._inner._closing_call(timeout))
+        await self._close(timeout)
 
     async def __aenter__(self: Self) -> Self:
         self._enter()

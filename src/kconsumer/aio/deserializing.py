@@ -67,7 +67,7 @@ class DeserializingAIOConsumer(AIOConsumer, Generic[K, V]):
     """
 
     _inner: _DeserializingInner
-    _lets_go = False  # _take_again() gives back what it takes at once
+    _lets_go = False  # _keep() gives back what was collected
     _finishes = True
     _failure: BaseException | None = None  # of the first record that the running call has not deserialized
 
@@ -100,9 +100,9 @@ class DeserializingAIOConsumer(AIOConsumer, Generic[K, V]):
     def __anext__(self) -> Any:
         return self._next()
 
-    async def _first(self, timeout: float | None) -> Any:
+    async def _first(self, timeout: float | None, only: frozenset[tuple[str, int]] | None = None) -> Any:
         try:
-            found = await self._consume(1, timeout)
+            found = await self._consume(1, timeout, only=only)
         except ConsumeError as raised:
             if raised.code != KafkaError._PARTITION_EOF:
                 raise
@@ -111,12 +111,15 @@ class DeserializingAIOConsumer(AIOConsumer, Generic[K, V]):
 
     async def getmany(self, *partitions: Any, timeout_ms: int = 0, max_records: int | None = None) -> Any:
         """As AIOConsumer.getmany(), deserialized; without `max_records` at most 500 records."""
-        return await super().getmany(*partitions, timeout_ms=timeout_ms, max_records=max_records)
+        most = 500 if max_records is None else max_records
+        return await super().getmany(*partitions, timeout_ms=timeout_ms, max_records=most)
 
-    async def _at_most(self, max_records: int | None, timeout: float) -> Any:
+    async def _at_most(
+        self, max_records: int, timeout: float | None, only: frozenset[tuple[str, int]] | None
+    ) -> Any:
         found: dict[tuple[str, int], list[Message[K, V]]] = {}
         try:
-            messages = await self._consume(500 if max_records is None else max_records, timeout, True)
+            messages = await self._consume(max_records, timeout, True, only)
         except ConsumeError as raised:
             if raised.code != KafkaError._PARTITION_EOF:
                 raise
@@ -127,39 +130,30 @@ class DeserializingAIOConsumer(AIOConsumer, Generic[K, V]):
 
     # ---- inside a call
 
-    async def _consume(self, num_messages: int, timeout: float | None, at_hand: bool = False) -> list[Any]:
-        out = await super()._consume(num_messages, timeout, at_hand)
+    async def _consume(
+        self, num_messages: int, timeout: float | None, at_hand: bool = False,
+        only: frozenset[tuple[str, int]] | None = None,
+    ) -> list[Any]:
+        out = await super()._consume(num_messages, timeout, at_hand, only)
         failure, self._failure = self._failure, None
-        if failure is not None:
+        if failure is not None and out:
             raise failure
         return out
 
-    async def _finish(self, out: list[Any]) -> bool:
+    async def _finish(self, out: list[Any]) -> None:
         """Deserialize in order. If a record fails, take the records before it; if it is the first, take only this
         one."""
-        made = []
-        for message in out:
+        self._failure = None
+        for index, message in enumerate(out):
+            if self._turn_due():
+                await self._let_others_run()
             try:
-                made.append(await self._deserialized(message))
+                key, value = await self._deserialized(message)
             except (ConsumeError, KeyDeserializationError, ValueDeserializationError) as raised:
-                if not made:
+                if index == 0:
                     self._failure = raised
-                self._take_again(out, made)
-                return True
-        for message, (key, value) in zip(out, made, strict=True):
-            message.set_key(key)
-            message.set_value(value)
-        return True
-
-    def _take_again(self, out: list[Any], made: list[tuple[Any, Any]]) -> None:
-        """Put all records back, and take the returned records, or the failed one."""
-        wanted = out[:max(len(made), 1)]
-        self._end_taking(False)
-        self._begin_taking()
-        out.clear()
-        while len(out) < len(wanted) and self._collect(out, len(wanted)):
-            pass
-        for message, (key, value) in zip(out, made, strict=False):
+                self._keep(out, max(index, 1))
+                return
             message.set_key(key)
             message.set_value(value)
 
@@ -173,12 +167,18 @@ class DeserializingAIOConsumer(AIOConsumer, Generic[K, V]):
         value = message.value()
         return key, await _made(self._inner._value_deserializer, value, ctx, ValueDeserializationError, message)
 
-    async def close(self, timeout: float | None = None) -> None:
-        """Close the consumer, then the deserializers that were built for it; argument as AIOConsumer.close()."""
-        await super().close(timeout)
+    async def _ended(self) -> None:
+        """Close the deserializers that were built for this consumer; raise the first error."""
         built, self._inner._built = self._inner._built, []
-        for awaited in close_all(built, quietly=False):
-            await awaited
+        first: BaseException | None = None
+        for deserializer in built:
+            try:
+                for awaited in close_all([deserializer], quietly=False):
+                    await awaited
+            except BaseException as raised:
+                first = first or raised
+        if first is not None:
+            raise first
 
 
 async def _made(

@@ -1,16 +1,17 @@
 """Inner: the synchronous consumer inside an AIOConsumer, whose calls are driven on the loop.
 
-Owns: the consumer argument of callbacks, and callbacks that need a loop before there is one. Threads: the loop's.
-Never: waits; its waiting methods are not called.
+Owns: the consumer argument of callbacks, callbacks that need a loop before there is one, and the pauses of a call that
+reads some of the partitions only. Threads: the loop's. Never: waits; its waiting methods are not called.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from kconsumer.consumer import Consumer
+from kconsumer.data.topic_partition import TopicPartition, coerce_list
 
 if TYPE_CHECKING:
     from kconsumer.data.call import Call
@@ -24,6 +25,12 @@ class Inner(Consumer):
 
     _outer: weakref.ref[Any] | None = None
     _unfinished: tuple[Call[Any], Any] | None = None  # a call that was begun before there was a loop; what it yielded
+    _only: frozenset[tuple[str, int]] | None = None  # the partitions that the running call reads; None: all
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # The partitions that the running call has paused, and whether the application has paused them too.
+        self._set_aside: dict[tuple[str, int], bool] = {}
+        super().__init__(*args, **kwargs)
 
     def _face(self) -> Any:
         return self if self._outer is None else self._outer()
@@ -47,3 +54,44 @@ class Inner(Consumer):
             if not self._closing:
                 raise
             self._log_at_end(name)
+
+    # ---- pauses
+
+    def _narrow(self, only: frozenset[tuple[str, int]]) -> None:
+        """Pause all partitions but these until _widen(). The application's own pauses are kept apart."""
+        self._only = only
+        self._narrow_again()
+
+    def _narrow_again(self) -> None:
+        """Pause what has been assigned since."""
+        assert self._only is not None
+        paused = set(self._paused())
+        for topic, partition, _ in self._assignment():
+            where = topic, partition
+            if where in self._only:
+                continue
+            if where not in paused:
+                self._set_paused(topic, partition, True)
+                self._set_aside[where] = False
+            elif where not in self._set_aside:
+                self._set_aside[where] = True
+
+    def _widen(self) -> None:
+        self._only = None
+        aside, self._set_aside = self._set_aside, {}
+        if self._is_open():
+            for (topic, partition), by_application in aside.items():
+                if not by_application:
+                    self._set_paused(topic, partition, False)
+
+    def paused(self) -> list[TopicPartition]:
+        """As Consumer.paused()."""
+        return [TopicPartition(*where) for where in self._paused() if self._set_aside.get(where, True)]
+
+    def _pause_all(self, partitions: Iterable[TopicPartition], paused: bool) -> None:
+        for p in coerce_list(partitions):
+            if (p.topic, p.partition) in self._set_aside:
+                self._check_open()
+                self._set_aside[p.topic, p.partition] = paused
+            else:
+                self._set_paused(p.topic, p.partition, paused)

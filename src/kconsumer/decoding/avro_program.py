@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -90,8 +91,8 @@ def has_null(schema: Schema) -> bool:
 
 
 def column(name: str, schema: Schema) -> plan.Field:
-    """The column of a field."""
-    return plan.Field(name, column_type(schema), has_null(schema))
+    """The column of a field. An enum without symbols has no values: its entries below a null record must be null."""
+    return plan.Field(name, column_type(schema), has_null(schema) or (schema.kind == "enum" and not schema.symbols))
 
 
 def column_type(schema: Schema) -> Type:
@@ -195,6 +196,7 @@ class _Compiler:
         if w.kind == r.kind == "enum" and same_name(w, r):
             return self.enum(w, r, node)
         if w.kind == r.kind == "fixed" and same_name(w, r) and w.size == r.size:
+            multiplier(w, r, path)  # raises where the logical types mean different things
             return self.fixed(w, r, node, path)
         kind = _READ.get((w.kind, r.kind))
         if kind is None:
@@ -227,9 +229,7 @@ class _Compiler:
         if w.kind == "null" and has_null(r):
             return Op(Kind.NULL, node)
         branches = branches_of(r)
-        exact = [i for i, branch in enumerate(branches)
-                 if branch.kind == w.kind and (not w.name or same_name(w, branch))]
-        for i in [*exact, *(i for i in range(len(branches)) if i not in exact)]:
+        for i in candidates(w, branches):
             try:
                 if len(branches) == 1:
                     return self.resolve(w, branches[0], node, path)
@@ -300,6 +300,19 @@ def same_name(w: Schema, r: Schema) -> bool:
     return w.short_name == r.short_name or w.name in r.aliases
 
 
+def candidates(w: Schema, branches: Sequence[Schema]) -> list[int]:
+    """The branches of a reader's union that may have the writer's data, the best match first.
+
+    A named type with the writer's full name is the only candidate. Otherwise aliases come before short names.
+    """
+    same_kind = [i for i, branch in enumerate(branches) if branch.kind == w.kind]
+    if not w.name:
+        return [*same_kind, *(i for i in range(len(branches)) if i not in same_kind)]
+    full = [i for i in same_kind if branches[i].name == w.name]
+    return full or sorted((i for i in same_kind if same_name(w, branches[i])),
+                          key=lambda i: w.name not in branches[i].aliases)
+
+
 def matches(w: Schema, r: Schema) -> dict[str, int]:
     """The writer's field → index of the reader's, by name, then by the reader's aliases."""
     names = {entry.name for entry in w.fields}
@@ -321,8 +334,7 @@ def lost_fields(w: Schema, r: Schema, path: str = "") -> list[str]:
     if w.kind == "union" or r.kind == "union":
         readers = r.branches if r.kind == "union" else (r,)
         return [lost for one in (w.branches if w.kind == "union" else (w,))
-                for other in readers if one.kind == other.kind and (not one.name or same_name(one, other))
-                for lost in lost_fields(one, other, path)]
+                for i in candidates(one, readers)[:1] for lost in lost_fields(one, readers[i], path)]
     if w.kind != r.kind:
         return []
     if w.kind in ("array", "map"):
@@ -338,13 +350,24 @@ def lost_fields(w: Schema, r: Schema, path: str = "") -> list[str]:
 
 
 def multiplier(w: Schema, r: Schema, path: str) -> int:
-    """Return the factor from the writer's time unit to the reader's."""
+    """Return the factor from the writer's time unit to the reader's.
+
+    Raises:
+        ResolutionError: the unit is coarser, or the logical types mean different things, such as a date and a time.
+    """
+    if w.logical and r.logical and family(w.logical) != family(r.logical):
+        raise ResolutionError(f"{path or 'the row'}: the writer's {w.logical} cannot be read as {r.logical}")
     powers = [_POWERS.get(schema.logical.rpartition("-")[2]) for schema in (w, r)]
     if powers[0] is None or powers[1] is None or powers[0] == powers[1]:
         return 1
     if powers[0] > powers[1]:
         raise ResolutionError(f"{path or 'the row'}: {w.logical} cannot be read as {r.logical} without loss")
     return int(10 ** (powers[1] - powers[0]))
+
+
+def family(logical: str) -> str:
+    """A logical type without its unit. Timestamps of an instant and of a calendar are one family."""
+    return logical.removeprefix("local-").partition("-")[0]
 
 
 def least_bytes(schema: Schema) -> int:

@@ -8,15 +8,13 @@ from typing import Any
 
 from kconsumer._core.values.value_decoder import AvroProgram, DecodedValues, ValueDecoder
 from kconsumer._core.values.value_source import ValueSource
-from kconsumer.decoding.avro_program import Kind, Op, column_type, compile_program, lost_fields
+from kconsumer.decoding.avro_program import Kind, Op, branches_of, column_type, compile_program, lost_fields
 from kconsumer.decoding.avro_schema import AvroSchemaError, Schema, read_schema
 from kconsumer.decoding.framing import CONFLUENT, read_columns, read_framing, read_writers
 from kconsumer.decoding.plan import flatten
 from kconsumer.decoding.registry import RegistrySchema, SchemaRegistry
-from kconsumer.decoding.registry_decoder import RegistryDecoder, references_of
-from kconsumer.decoding.subjects import Subjects, with_registry
-
-_MOST_PROGRAMS = 5_000  # of writers' schemas that a reader keeps
+from kconsumer.decoding.registry_decoder import Learned, RegistryDecoder, references_of
+from kconsumer.decoding.subjects import Subjects, Warnings, with_registry
 
 
 class _Reader:
@@ -29,7 +27,9 @@ class _Reader:
         self.nodes = flatten(self.type)
         self.core = ValueDecoder(self.nodes, framing, -1)
         self.any: AvroProgram | None = None
-        self.programs: dict[int | str, AvroProgram] = {}
+        self.given: dict[int | str, AvroProgram] = {}          # of the option writers
+        self.lost: dict[int | str, list[str]] = {}             # the fields of these writers that the schema lacks
+        self.learned: Learned[AvroProgram] = Learned()
 
     def program(self, writer: Schema) -> AvroProgram:
         return AvroProgram(compile_program(writer, self.chosen, self.nodes))
@@ -38,6 +38,10 @@ class _Reader:
 def _chosen(schema: Schema, columns: tuple[str, ...] | None) -> Schema:
     if columns is None:
         return schema
+    branches = branches_of(schema)
+    if schema.kind == "union" and len(branches) == 1:
+        return replace(schema, branches=tuple(_chosen(branch, columns) if branch is branches[0] else branch
+                                              for branch in schema.branches))
     if schema.kind != "record":
         raise TypeError(f"cannot choose columns of {column_type(schema)}: it is not a struct")
     known = {entry.name: entry for entry in schema.fields}
@@ -90,7 +94,8 @@ class Avro(RegistryDecoder[_Reader]):
         super().__init__(None if reader is None else reader.type, registry=registry, subject=subject, writer=written,
                          writers=known, framing=framing, columns=names)
         self._set(schema=None if reader is None else reader.schema, _framing=(kind, skip),
-                  _subjects=None if registry is None else Subjects(registry, subject), _readers={})
+                  _subjects=None if registry is None else Subjects(registry, subject), _warnings=Warnings(),
+                  _readers={})
         if reader is not None:
             self._prepare(reader)
             self._readers[""] = reader
@@ -104,7 +109,8 @@ class Avro(RegistryDecoder[_Reader]):
         if self._framing[0] != CONFLUENT:
             reader.any = reader.program(self.options["writer"] or reader.schema)
         for id, given in (self.options["writers"] or {}).items():
-            reader.programs[id] = reader.program(given)
+            reader.given[id] = reader.program(given)
+            reader.lost[id] = lost_fields(given, reader.schema)
 
     def _given(self) -> Any:
         return self.schema
@@ -113,9 +119,8 @@ class Avro(RegistryDecoder[_Reader]):
         if self._framing[0] != CONFLUENT:
             return reader.core.decode_avro(source, reader.any, {})
         references = references_of(reader.core, source)
-        if self._subjects is not None:
-            self._learn(self._subjects, reader, references.values())
-        programs = reader.programs
+        programs = (self._given_programs(reader, references.values()) if self._subjects is None
+                    else self._learn(self._subjects, reader, references.values()))
         return reader.core.decode_avro(source, None, {id: programs[reference] for id, reference in references.items()
                                                       if reference in programs})
 
@@ -126,27 +131,26 @@ class Avro(RegistryDecoder[_Reader]):
         except AvroSchemaError as error:
             raise AvroSchemaError(f"the newest schema of subject {subject}: {error}") from error
 
-    def _learn(self, subjects: Subjects, reader: _Reader, references: Iterable[int | str]) -> None:
-        """Get the programs of the writers that are new."""
-        unknown = [reference for reference in references if reference not in reader.programs]
-        if not unknown:
-            return
-        if len(reader.programs) + len(unknown) > _MOST_PROGRAMS:
-            reader.programs = {}
-            unknown = list(references)
-        for reference, found in subjects.registry.schemas(unknown).items():
-            if found is not None:
-                reader.programs[reference] = self._compiled(subjects, reader, reference, found)
+    def _given_programs(self, reader: _Reader, references: Iterable[int | str]) -> dict[int | str, AvroProgram]:
+        for reference in references:
+            self._warnings.lost(reference, reader.lost.get(reference, ()))
+        return reader.given
 
-    @staticmethod
-    def _compiled(subjects: Subjects, reader: _Reader, reference: int | str, found: RegistrySchema) -> AvroProgram:
+    def _learn(self, subjects: Subjects, reader: _Reader,
+               references: Iterable[int | str]) -> dict[int | str, AvroProgram]:
+        """Return the programs of these writers; without those that the registry does not have."""
+        return reader.learned.of(references, subjects.registry.schemas,
+                                 lambda reference, found: self._compiled(reader, reference, found))
+
+    def _compiled(self, reader: _Reader, reference: int | str, found: RegistrySchema) -> AvroProgram:
         try:
             writer = _read(found)
             program = reader.program(writer)
         except ValueError as error:
-            subjects.warn(("unreadable", reference), "records of schema %s cannot be decoded: %s", reference, error)
+            self._warnings.once(("unreadable", reference), "records of schema %s cannot be decoded: %s", reference,
+                                error)
             return AvroProgram([Op(Kind.ERROR, 0, number=1)])
-        subjects.warn_lost(reference, lost_fields(writer, reader.schema))
+        self._warnings.lost(reference, lost_fields(writer, reader.schema))
         return program
 
 

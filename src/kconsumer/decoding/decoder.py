@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from kconsumer._core.values.value_decoder import DecodedValues
@@ -21,17 +22,22 @@ class Decoder(ABC):
     __slots__ = ("_chosen", "options", "type")
 
     type: Type | None          # what a row becomes; None while that is for a registry to say
-    options: dict[str, Any]    # the keyword arguments it was made with
+    options: Mapping[str, Any]  # the keyword arguments it was made with; read-only
     _chosen: dict[tuple[str, ...], Any]
 
     def __init__(self, type: Type | None, **options: Any) -> None:
-        self._set(type=type, options=options, _chosen={})
+        frozen = {name: MappingProxyType(value) if isinstance(value, dict) else value
+                  for name, value in options.items()}
+        self._set(type=type, options=MappingProxyType(frozen), _chosen={})
 
     def _set(self, **attributes: Any) -> None:
         for name, value in attributes.items():
             object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a {type(self).__name__} decoder is immutable")
+
+    def __delattr__(self, name: str) -> None:
         raise AttributeError(f"a {type(self).__name__} decoder is immutable")
 
     def select(self: D, columns: Iterable[str]) -> D:
@@ -97,7 +103,9 @@ class Decoder(ABC):
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = self._state()
-        made = _restore, (type(self), self._given(), self.options)
+        options = {name: dict(value) if isinstance(value, MappingProxyType) else value
+                   for name, value in self.options.items()}
+        made = _restore, (type(self), self._given(), options)
         return made if state is None else (*made, state)
 
     def __eq__(self, other: object) -> bool:

@@ -11,9 +11,9 @@ from kconsumer.decoding.framing import CONFLUENT, read_columns, read_framing
 from kconsumer.decoding.json_infer import infer_type
 from kconsumer.decoding.json_schema import JsonSchemaError, lost_columns, schema_type
 from kconsumer.decoding.plan import UNITS, Type, flatten, projected, read_type
-from kconsumer.decoding.registry import RegistrySchema, SchemaRegistry
+from kconsumer.decoding.registry import MOST_ASKED, RegistrySchema, SchemaRegistry
 from kconsumer.decoding.registry_decoder import RegistryDecoder, references_of
-from kconsumer.decoding.subjects import Subjects, with_registry
+from kconsumer.decoding.subjects import Subjects, Warnings, with_registry
 
 
 class _Reader:
@@ -65,7 +65,8 @@ class Json(RegistryDecoder[_Reader]):
         super().__init__(None if reader is None else reader.type, registry=registry, subject=subject, framing=framing,
                          epoch=epoch, columns=names)
         self._set(_framing=kind, _subjects=None if registry is None else Subjects(registry, subject),
-                  _readers={} if reader is None else {"": reader}, _whole=None if reader is None else reader.whole)
+                  _warnings=Warnings(), _readers={} if reader is None else {"": reader},
+                  _whole=None if reader is None else reader.whole)
 
     @classmethod
     def infer(cls, batches: Any, *, keys: bool = False, rows: int = 10_000, framing: str = "none") -> Json:
@@ -113,15 +114,14 @@ class Json(RegistryDecoder[_Reader]):
         except ValueError as error:
             raise JsonSchemaError(f"the newest schema of subject {subject}: {error}") from error
 
-    @staticmethod
-    def _compare(subjects: Subjects, reader: _Reader, references: set[int | str]) -> None:
+    def _compare(self, subjects: Subjects, reader: _Reader, references: set[int | str]) -> None:
         """Log which fields of new writers' schemas are lost."""
-        unknown = references - reader.compared
+        unknown = list(references - reader.compared)[:MOST_ASKED]  # the others in the next calls: no row needs them
         if not unknown:
             return
         for reference, found in subjects.registry.schemas(unknown).items():
             if found is None:
-                subjects.warn(("unknown", reference), "the schema registry does not have schema %s", reference)
+                self._warnings.once(("unknown", reference), "the schema registry does not have schema %s", reference)
                 continue
             if len(reader.compared) > 100_000:
                 reader.compared = set()
@@ -129,9 +129,9 @@ class Json(RegistryDecoder[_Reader]):
             try:
                 lost = lost_columns(_read(found), reader.whole)
             except ValueError as error:
-                subjects.warn(("unreadable", reference), "schema %s: %s", reference, error)
+                self._warnings.once(("unreadable", reference), "schema %s: %s", reference, error)
             else:
-                subjects.warn_lost(reference, lost)
+                self._warnings.lost(reference, lost)
 
 
 def _sources(batches: Any, keys: bool) -> Iterator[ValueSource]:

@@ -42,6 +42,9 @@ class Absent(IntEnum):
     MESSAGE = 3
 
 
+_MOST_COMPARED = 500  # messages; a comparison nests as deep
+
+
 @dataclass(frozen=True)
 class FieldOp:
     """The core's ProtoField."""
@@ -206,6 +209,32 @@ def compile_program(writer: ProtoSchema, reader: ProtoSchema, nodes: list[Node],
     compiler = _Compiler(writer, reader, nodes, options)
     compiler.message(writer.root, reader.root, 0, "", is_row=True)
     return [ops for ops in compiler.messages if ops is not None]
+
+
+def lost_fields(writer: ProtoSchema, reader: ProtoSchema) -> list[str]:
+    """The writer's fields that the reader's message does not have, by number; none without the message."""
+    found: list[str] = []
+    compared: set[tuple[str, str]] = set()  # each pair of messages once: they may contain themselves
+
+    def compare(w: Message, r: Message, path: str) -> None:
+        if (w.name, r.name) in compared or len(compared) >= _MOST_COMPARED:
+            return
+        compared.add((w.name, r.name))
+        into = {entry.number: entry for entry in r.fields}
+        for entry in w.fields:
+            inner = f"{path}[]" if w.is_map_entry else f"{path}.{entry.name}" if path else entry.name
+            of = into.get(entry.number)
+            if of is None:
+                found.append(inner)
+                continue
+            below, other = writer.find(entry.type_name), reader.find(of.type_name)
+            if below is not None and other is not None:
+                compare(below, other, f"{inner}[]" if entry.repeated and not below.is_map_entry else inner)
+
+    root = writer.find(writer.name)
+    if root is not None:
+        compare(root, reader.root, "")
+    return found
 
 
 class _Compiler:

@@ -88,14 +88,16 @@ class ProtoSchema:
         """A message by its full name."""
         found = self._by_name.get(name)
         if not isinstance(found, Message):
-            raise ProtoSchemaError(f"the Protobuf schema has no message {name!r}")
+            raise ProtoSchemaError(f"the Protobuf schema has no message {name!r}: give a schema with this type, or "
+                                   "choose columns that do not use it")
         return found
 
     def enum(self, name: str) -> EnumType:
         """An enum by its full name."""
         found = self._by_name.get(name)
         if not isinstance(found, EnumType):
-            raise ProtoSchemaError(f"the Protobuf schema has no enum {name!r}")
+            raise ProtoSchemaError(f"the Protobuf schema has no enum {name!r}: give a schema with this type, or "
+                                   "choose columns that do not use it")
         return found
 
     @property
@@ -186,8 +188,8 @@ def _reachable(types: dict[str, Message | EnumType], name: str) -> dict[str, Mes
         entry = types.get(name)
         if name in found:
             continue
-        if entry is None:
-            raise ProtoSchemaError(f"the Protobuf schema lacks the type {name!r}, which it uses")
+        if entry is None:  # of a file that is not there: an error only where a column needs it
+            continue
         found[name] = entry
         if isinstance(entry, Message):
             waiting += [of.type_name for of in entry.fields if of.type_name]

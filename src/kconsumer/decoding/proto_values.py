@@ -18,7 +18,7 @@ from kconsumer.decoding.framing import (
 )
 from kconsumer.decoding.plan import UNITS, flatten
 from kconsumer.decoding.proto_known import known_files
-from kconsumer.decoding.proto_program import Options, compile_program, row_type
+from kconsumer.decoding.proto_program import Options, compile_program, lost_fields, row_type
 from kconsumer.decoding.proto_schema import (
     NoSuchMessage,
     ProtoSchema,
@@ -29,10 +29,10 @@ from kconsumer.decoding.proto_schema import (
 )
 from kconsumer.decoding.proto_text import compile_text
 from kconsumer.decoding.registry import RegistrySchema, SchemaRegistry
-from kconsumer.decoding.registry_decoder import RegistryDecoder, references_of
-from kconsumer.decoding.subjects import Subjects, with_registry
+from kconsumer.decoding.registry_decoder import Learned, RegistryDecoder, references_of
+from kconsumer.decoding.subjects import Subjects, Warnings, with_registry
 
-_MOST_PROGRAMS = 5_000  # of writers' schemas that a reader keeps
+_MOST_MADE = 5_000  # programs of different schemas that a reader keeps
 _Writer = tuple[tuple[int, ...], ProtoProgram | None]  # message indexes, and how that message is read
 
 
@@ -46,7 +46,9 @@ class _Reader:
         self.nodes = flatten(self.type)
         self.core = ValueDecoder(self.nodes, framing, -1)
         self.any: _Writer | None = None
-        self.writers: dict[int | str, _Writer] = {}
+        self.given: dict[int | str, _Writer] = {}              # of the option writers
+        self.lost: dict[int | str, list[str]] = {}             # the fields of these writers that the schema lacks
+        self.learned: Learned[_Writer] = Learned()
         self._options = options
         self._made: dict[ProtoSchema, ProtoProgram] = {}
 
@@ -55,9 +57,12 @@ class _Reader:
         root = writer.find(writer.name)
         if root is None:
             return (), None
-        if writer not in self._made:
-            self._made[writer] = ProtoProgram(compile_program(writer, self.schema, self.nodes, self._options))
-        return root.indexes, self._made[writer]
+        program = self._made.get(writer)
+        if program is None:
+            if len(self._made) >= _MOST_MADE:
+                self._made.clear()
+            program = self._made[writer] = ProtoProgram(compile_program(writer, self.schema, self.nodes, self._options))
+        return root.indexes, program
 
 
 class Protobuf(RegistryDecoder[_Reader]):
@@ -116,7 +121,7 @@ class Protobuf(RegistryDecoder[_Reader]):
         super().__init__(None if reader is None else reader.type, message=None if given is not None else message,
                          registry=registry, subject=subject, columns=names, writers=known, framing=framing, enums=enums,
                          unit=unit)
-        self._set(schema=given, _framing=(kind, skip), _options=options, _readers={},
+        self._set(schema=given, _framing=(kind, skip), _options=options, _readers={}, _warnings=Warnings(),
                   _subjects=None if registry is None else Subjects(registry, subject, "serialized"))
         if reader is not None:
             self._prepare(reader)
@@ -131,7 +136,9 @@ class Protobuf(RegistryDecoder[_Reader]):
         known = self.options["writers"]
         if known is None and (self._subjects is None or self._framing[0] != CONFLUENT):
             reader.any = reader.compiled(reader.schema)
-        reader.writers = {id: reader.compiled(given) for id, given in (known or {}).items()}
+        for id, given in (known or {}).items():
+            reader.given[id] = reader.compiled(given)
+            reader.lost[id] = lost_fields(given, reader.schema)
 
     def _select(self, columns: tuple[str, ...]) -> Protobuf:
         if self.type is not None:
@@ -146,20 +153,24 @@ class Protobuf(RegistryDecoder[_Reader]):
 
     def _read(self, reader: _Reader, source: ValueSource) -> DecodedValues:
         headers = reader.core.schema_headers(source)
-        if self._subjects is not None and self._framing[0] == CONFLUENT:
-            self._learn(self._subjects, reader, set(references_of(reader.core, source).values()))
-        writers = reader.writers
+        writers = reader.given
+        if reader.any is None:
+            references = set(references_of(reader.core, source).values())
+            if self._subjects is not None:
+                writers = self._learn(self._subjects, reader, references)
+            for reference in references:
+                self._warnings.lost(reference, reader.lost.get(reference, ()))
         by_id = {id: found for id, found in writers.items() if isinstance(id, int)}
         for i, value in enumerate(headers):
-            found = self._of_header(reader, value)
+            found = self._of_header(reader, writers, value)
             if found is not None:
                 by_id[HEADER_IDS + i] = found
         return reader.core.decode_proto(source, reader.any, by_id)
 
     @staticmethod
-    def _of_header(reader: _Reader, value: bytes) -> _Writer | None:
+    def _of_header(reader: _Reader, writers: Mapping[int | str, _Writer], value: bytes) -> _Writer | None:
         """How the data are read whose schema is named by a record's header, message indexes after it."""
-        found = reader.any or reader.writers.get(read_header(value))
+        found = reader.any or writers.get(read_header(value))
         return found if found is None or found[0] == header_indexes(value) else (found[0], None)
 
     def _newest(self, subjects: Subjects, subject: str) -> ProtoSchema:
@@ -169,23 +180,21 @@ class Protobuf(RegistryDecoder[_Reader]):
         except ValueError as error:
             raise ProtoSchemaError(f"the newest schema of subject {subject}: {error}") from error
 
-    @staticmethod
-    def _learn(subjects: Subjects, reader: _Reader, references: set[int | str]) -> None:
-        """Get the programs of the writers that are new."""
-        unknown = [reference for reference in references if reference not in reader.writers]
-        if not unknown:
-            return
-        if len(reader.writers) + len(unknown) > _MOST_PROGRAMS:
-            reader.writers = {}
-            unknown = list(references)
-        for reference, found in subjects.registry.schemas(unknown, subjects.form).items():
-            if found is None:
-                continue
-            try:
-                reader.writers[reference] = reader.compiled(_writer(_descriptors(found), reader.schema))
-            except ValueError as error:
-                subjects.warn(("unreadable", reference), "records of schema %s cannot be decoded: %s", reference, error)
-                reader.writers[reference] = ((), None)
+    def _learn(self, subjects: Subjects, reader: _Reader, references: Iterable[int | str]) -> dict[int | str, _Writer]:
+        """Return the programs of these writers; without those that the registry does not have."""
+        return reader.learned.of(references, lambda unknown: subjects.registry.schemas(unknown, subjects.form),
+                                 lambda reference, found: self._compiled(reader, reference, found))
+
+    def _compiled(self, reader: _Reader, reference: int | str, found: RegistrySchema) -> _Writer:
+        try:
+            writer = _writer(_descriptors(found), reader.schema)
+            made = reader.compiled(writer)
+        except ValueError as error:
+            self._warnings.once(("unreadable", reference), "records of schema %s cannot be decoded: %s", reference,
+                                error)
+            return (), None
+        self._warnings.lost(reference, lost_fields(writer, reader.schema))
+        return made
 
 
 def _descriptors(found: RegistrySchema) -> bytes:

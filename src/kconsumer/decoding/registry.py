@@ -22,7 +22,7 @@ from kconsumer.errors.printable import printable
 
 _log = logging.getLogger("kconsumer.decoding")
 
-_MOST_ASKED: Final = 1_000      # unknown schemas in one call: records could name as many as they have bytes for
+MOST_ASKED: Final = 1_000      # unknown schemas in one call: records could name as many as they have bytes for
 _MOST_KEPT: Final = 10_000      # schemas, and ids that the registry does not have
 _MOST_REFERENCES: Final = 1_000
 _MOST_SHARED: Final = 64        # configurations
@@ -30,7 +30,9 @@ _LONGEST_WAIT_S: Final = 5.0
 # What the client lacks by default: without a timeout a registry that hangs would block for ever, and the newest schema
 # of a subject would be that of the process's first question.
 _DEFAULTS: Final = {"timeout": 30, "cache.latest.ttl.sec": 0}
-_NOT_FOUND: Final = 404
+# The registry's codes for an unknown subject, version and schema, and the code of confluent_kafka's mock:// client. A
+# 404 without such a code comes from another server or a wrong path: it says nothing about the schema.
+_UNKNOWN: Final = frozenset({40400, 40401, 40402, 40403})
 _RETRIABLE: Final = (408, 429)
 
 # ("id", 5), ("guid", "…"), ("newest", subject), ("version", subject, 2), each with the form that is wanted: "" or
@@ -192,7 +194,7 @@ class Lookup:
                 return self._question(key)
             except Exception as error:
                 status = getattr(error, "http_status_code", None)
-                if status == _NOT_FOUND or isinstance(error, LookupError):
+                if getattr(error, "error_code", None) in _UNKNOWN or isinstance(error, LookupError):
                     return None
                 final = isinstance(status, int) and 400 <= status < 500 and status not in _RETRIABLE
                 if left == 0 or final or isinstance(error, AttributeError | TypeError):
@@ -329,7 +331,8 @@ class SchemaRegistry:
             form: "", or "serialized" for Protobuf's schemas as descriptors.
 
         Raises:
-            RegistryError: the registry does not answer, or refuses; the error lists what is missing.
+            RegistryError: the registry does not answer, or refuses, or more than 1,000 schemas are new; the error lists
+                what is missing. The same call goes on from there.
         """
         keys = {reference: ("id" if isinstance(reference, int) else "guid", reference, form)
                 for reference in references}
@@ -339,18 +342,17 @@ class SchemaRegistry:
         for reference, key in keys.items():
             if not lookup.known(key):
                 asked += 1
-                if asked > _MOST_ASKED:
-                    found[reference] = None
-                    continue
+                if asked > MOST_ASKED:
+                    missing = tuple(one for one, other in keys.items() if not lookup.known(other))
+                    raise RegistryError(f"the records refer to more than {MOST_ASKED:,} schemas that are not fetched; "
+                                        f"{len(missing):,} are still to be fetched: decode the same records again",
+                                        missing)
             try:
                 found[reference] = lookup.get(key)
             except Exception as error:
                 missing = tuple(one for one, other in keys.items() if one not in found and not lookup.known(other))
                 raise self._error(f"cannot fetch schema{'s' if len(missing) > 1 else ''} {_some(missing)}", error,
                                   missing) from error
-        if asked > _MOST_ASKED:
-            _log.warning("the records refer to %d unknown schemas: %d were asked for, the records of the others are "
-                         "bad records", asked, _MOST_ASKED)
         return found
 
     def newest(self, subject: str, form: str = "") -> RegistrySchema:

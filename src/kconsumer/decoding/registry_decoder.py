@@ -5,8 +5,9 @@ Owns: which reader decodes which subject. Threads: any that decodes. Never: know
 
 from __future__ import annotations
 
+import threading
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
 from kconsumer._core.values.value_decoder import HEADER_IDS, DecodedValues, ValueDecoder
@@ -15,22 +16,62 @@ from kconsumer.decoding.decoder import Decoder
 from kconsumer.decoding.framing import read_header
 from kconsumer.decoding.plan import flatten, struct
 from kconsumer.decoding.registry import RegistrySchema
-from kconsumer.decoding.subjects import Subjects
+from kconsumer.decoding.subjects import Subjects, Warnings
 
+_MOST_LEARNED = 5_000  # writers' schemas that a reader keeps
+
+P = TypeVar("P")
 R = TypeVar("R")
 D = TypeVar("D", bound="RegistryDecoder[Any]")
+
+
+class Learned(Generic[P]):
+    """How a reader reads the data of the writers that it met, by the references to their schemas."""
+
+    def __init__(self, most: int = _MOST_LEARNED) -> None:
+        self._lock = threading.Lock()
+        self._most = most
+        self._made: dict[int | str, P] = {}
+
+    def of(self, references: Iterable[int | str],
+           ask: Callable[[list[int | str]], Mapping[int | str, RegistrySchema | None]],
+           make: Callable[[int | str, RegistrySchema], P]) -> dict[int | str, P]:
+        """Return what was made of these references; without those that the registry does not have.
+
+        Other threads may drop entries that they do not need: the caller uses only the returned dict.
+
+        Args:
+            references: the schemas of one call.
+            ask: fetches the schemas of new references; called without the lock.
+            make: what a schema becomes.
+        """
+        needed = dict.fromkeys(references)
+        with self._lock:
+            found = {reference: self._made[reference] for reference in needed if reference in self._made}
+        schemas = ask([reference for reference in needed if reference not in found]) if len(found) < len(needed) else {}
+        for reference, schema in schemas.items():
+            if schema is None:
+                continue
+            with self._lock:
+                if reference not in self._made:
+                    self._made[reference] = make(reference, schema)
+                found[reference] = self._made[reference]
+                while len(self._made) > self._most:
+                    del self._made[next(iter(self._made))]
+        return found
 
 
 class RegistryDecoder(Decoder, Generic[R]):
     """R is a format's reader: a schema with its columns, and what is known of the writers' schemas."""
 
-    __slots__ = ("_framing", "_readers", "_subjects")
+    __slots__ = ("_framing", "_readers", "_subjects", "_warnings")
 
     when_resolved: ClassVar[dict[str, Any]] = {}  # options that a resolved schema replaces
 
     _framing: tuple[int, int]
     _readers: dict[str, R]      # by subject; "" where the schema was given
     _subjects: Subjects | None
+    _warnings: Warnings
 
     def resolved(self: D, topic: str | None = None, *, key: bool = False) -> D:
         if self._given() is not None or self._subjects is None:
@@ -44,7 +85,7 @@ class RegistryDecoder(Decoder, Generic[R]):
         """The same decoder but for its schema or an option. Both know the same newest schemas."""
         cls: Any = type(self)
         made: D = cls(schema, **{**self.options, **changed})
-        made._set(_subjects=self._subjects)
+        made._set(_subjects=self._subjects, _warnings=self._warnings)
         return made
 
     def known(self) -> dict[str, RegistrySchema]:

@@ -1,6 +1,6 @@
-"""Subjects: a decoder's knowledge of its registry: the newest schemas at its first use, and its warnings.
+"""Subjects: the newest schemas of a decoder's registry at its first use; Warnings: what was logged of its schemas.
 
-Owns: Subjects. Threads: any that decodes. Never: knows a format.
+Owns: Subjects, Warnings. Threads: any that decodes. Never: knows a format.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from kconsumer.decoding.registry import RegistrySchema, SchemaRegistry
 from kconsumer.errors.printable import printable
 
 _log = logging.getLogger("kconsumer.decoding")
+_MOST_WARNED = 10_000
 
 
 def with_registry(schema: Any, registry: SchemaRegistry | None, subject: str | None,
@@ -55,7 +56,6 @@ class Subjects:
         self._subject = subject
         self.lock = threading.RLock()
         self.newest: dict[str, RegistrySchema] = {}
-        self._warned: set[object] = set()
 
     def name_for(self, source: ValueSource) -> str | None:
         """The subject of values; None where there are none, and nothing tells.
@@ -97,19 +97,29 @@ class Subjects:
                 self.newest[subject] = self.registry.newest(subject, self.form)
             return self.newest[subject]
 
-    def warn(self, about: object, text: str, *arguments: object) -> None:
+
+class Warnings:
+    """The warnings of a decoder and of those made of it by choosing columns, each logged once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: set[object] = set()
+
+    def once(self, about: object, text: str, *arguments: object) -> None:
         """Log a warning, once."""
-        with self.lock:
-            if about in self._warned or len(self._warned) >= 10_000:
+        with self._lock:
+            if about in self._known or len(self._known) >= _MOST_WARNED:
                 return
-            self._warned.add(about)
+            self._known.add(about)
         _log.warning(text, *arguments)
 
-    def warn_lost(self, reference: int | str, fields: Iterable[str]) -> None:
+    def lost(self, reference: int | str, fields: Iterable[str]) -> None:
         """Log which fields of a writer's schema the reader's does not have, each field once."""
-        with self.lock:
-            new = [name for name in fields if ("lost", name) not in self._warned]
-            self._warned.update(("lost", name) for name in new)
+        with self._lock:
+            new = [name for name in fields if ("lost", name) not in self._known]
+            if len(self._known) + len(new) > _MOST_WARNED:
+                return
+            self._known.update(("lost", name) for name in new)
         if new:
             shown = ", ".join(map(printable, new[:20])) + (f" and {len(new) - 20} more" if len(new) > 20 else "")
             _log.warning("schema %s has fields that the decoder's schema does not have, and that are skipped: %s",

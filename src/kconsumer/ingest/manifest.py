@@ -1,13 +1,20 @@
 """The manifest: a task's report of the files that it has written.
 
-Owns: FileEntry, TaskResult, Commit, JobState. Threads: any; plain data. Never: touches a file.
+Owns: FileEntry, TaskResult, Commit, JobState, and the names of partitions' folders. Threads: any; plain data. Never:
+touches a file.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from kconsumer.ranges.offsets import OffsetRange, Progress
+
+# The characters that Hive and Spark write as %XX in the name of a partition's folder. They keep all others.
+_ESCAPED: Final = frozenset("\"#%'*/:=?\\{[]^\x7f") | {chr(code) for code in range(32)}
+_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclass(frozen=True)
@@ -54,3 +61,12 @@ class Commit:
     progress: Progress  #: the next offsets
     files: tuple[FileEntry, ...] = ()
     dead_letters: tuple[FileEntry, ...] = ()
+
+
+def partition_folders(partition: Sequence[tuple[str, str | None]]) -> list[str]:
+    """The names of a partition's folders, as Hive writes them. There is no folder for an empty string: it is null."""
+    return [f"{_escaped(name)}={_escaped(value) if value else _NULL}" for name, value in partition]
+
+
+def _escaped(text: str) -> str:
+    return "".join(f"%{ord(c):02X}" if c in _ESCAPED else c for c in text)

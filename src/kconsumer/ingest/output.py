@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from kconsumer.config.values import configuration_error
 from kconsumer.decoding import Decoder
-from kconsumer.ingest.schemas import BAD_RECORD, METADATA, stored_type
+from kconsumer.ingest.errors import IngestError
+from kconsumer.ingest.schemas import BAD_RECORD, METADATA, stored_type, widened_integers
 from kconsumer.ingest.storage import Storage
 
 BAD_COLUMN: Final = "bad_record"
@@ -81,7 +82,14 @@ class Output:
     partitions: tuple[PartitionColumn, ...] = ()
     files: FileOptions = FileOptions()
     left_out: tuple[str, ...] = ()  #: columns that are not written
-    hidden_partitions: bool = False  #: the table derives its partitions from columns, which stay in the files
+    hidden_partitions: bool = False  #: Iceberg: the table derives its partitions from columns, which stay in the files
+
+    def __post_init__(self) -> None:
+        for option, names in (("sort", self.files.sort_by), ("partition", [column.name for column in self.partitions])):
+            for name in names:
+                if name in self.left_out:
+                    raise IngestError(f"cannot {option} by {name}: the table has no column {name}, and evolve=ignore "
+                                      f"leaves it out; add it with evolve=add, or {option} by another column")
 
     def schema(self, with_partitions: bool = False) -> pa.Schema:
         """Of the table; with the columns that only divide rows among files, too.
@@ -100,12 +108,18 @@ class Output:
                                           f"{name}=kafka_{name}, or do not flatten the value")
         fields += [self._partition_field(column, {field.name: field for field in fields}) for column in self.partitions
                    if column.function is not None]
-        known = {field.name for field in fields}
+        known = {field.name: field.type for field in fields}
         for what, wanted in (("partition", [column.name for column in self.partitions]), ("sort", self.files.sort_by)):
             for name in wanted:
                 if name not in known:
                     raise configuration_error(f"cannot {what} by {name}: the columns are {', '.join(sorted(known))}")
+                if pa.types.is_nested(known[name]) or (
+                        what == "partition" and pa.types.is_binary(known[name]) and not self.hidden_partitions):
+                    raise configuration_error(f"cannot {what} by {name}: it is {known[name]}; give a column of text, "
+                                              "numbers, dates or timestamps")
         added = {column.name for column in self.partitions if column.function is not None}
+        if self.hidden_partitions:
+            fields = [pa.field(field.name, widened_integers(field.type)) for field in fields]
         unwanted = {*self.left_out, *(added if self.hidden_partitions and not with_partitions else ())}
         return pa.schema([field for field in fields if field.name not in unwanted])
 

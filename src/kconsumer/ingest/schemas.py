@@ -49,6 +49,19 @@ def stored_type(found: pa.DataType) -> pa.DataType:
     return found
 
 
+def widened_integers(found: pa.DataType) -> pa.DataType:
+    """The type with 32 bits for integers of 8 and 16, which Iceberg does not have."""
+    if found in (pa.int8(), pa.int16()):
+        return pa.int32()
+    if pa.types.is_struct(found):
+        return pa.struct([pa.field(field.name, widened_integers(field.type)) for field in _fields(found)])
+    if pa.types.is_map(found):
+        return pa.map_(widened_integers(found.key_type), widened_integers(found.item_type))
+    if pa.types.is_list(found):
+        return pa.list_(pa.field("element", widened_integers(found.value_type)))
+    return found
+
+
 def _fields(found: Any) -> list[Any]:
     return [found.field(n) for n in range(found.num_fields)]
 
@@ -77,17 +90,45 @@ def widened(known: pa.Schema | None, wanted: pa.Schema, evolve: str, name: str) 
     new = []
     for field in wanted:
         at = known.get_field_index(field.name)
-        if at < 0:
-            new.append(field)
-        elif not alike(known.field(at).type, field.type):
-            raise IngestError(f"column {field.name} of {name} is {known.field(at).type} and would become {field.type}: "
-                              "give the type that the table has, or another table")
+        if at >= 0:
+            _check_alike(field.name, known.field(at).type, field.type, name)
+            continue
+        other = next((found for found in known.names if found.lower() == field.name.lower()), None)
+        if other is not None:
+            raise IngestError(f"column {field.name} differs only in case from column {other} of {name}, and many "
+                              "engines do not tell the two apart: give the name that the table has")
+        new.append(field)
     if new and evolve == "fail":
         raise IngestError(f"{name} has no column {new[0].name} ({new[0].type}): evolve=add adds it, evolve=ignore "
                           "leaves it out")
     if new and evolve == "add":
         return pa.schema([*known, *new])
     return known
+
+
+def _check_alike(path: str, known: pa.DataType, wanted: pa.DataType, name: str) -> None:
+    """Raise an IngestError that names the innermost field whose type is another one."""
+    if alike(known, wanted):
+        return
+    known, wanted = stored_type(known), stored_type(wanted)
+    if pa.types.is_struct(known) and pa.types.is_struct(wanted):
+        ours, theirs = ({field.name: field.type for field in _fields(found)} for found in (known, wanted))
+        for field, found in theirs.items():
+            if field not in ours:
+                raise IngestError(f"{name} has no field {path}.{field} ({found}), and nested fields cannot be added: "
+                                  "leave it out of the schema, or give another table")
+            _check_alike(f"{path}.{field}", ours[field], found, name)
+        for field, found in ours.items():
+            if field not in theirs:
+                raise IngestError(f"field {path}.{field} ({found}) of {name} is missing in the schema, and nested "
+                                  "fields cannot be left out: add it, or give another table")
+    elif pa.types.is_list(known) and pa.types.is_list(wanted):
+        _check_alike(f"{path}.element", known.value_type, wanted.value_type, name)
+    elif pa.types.is_map(known) and pa.types.is_map(wanted):
+        _check_alike(f"{path}.key", known.key_type, wanted.key_type, name)
+        _check_alike(f"{path}.value", known.item_type, wanted.item_type, name)
+    raise IngestError(f"column {path} of {name} is {known} and would become {wanted}: give the type that the table "
+                      "has, or another table")
 
 
 def alike(one: pa.DataType, other: pa.DataType) -> bool:

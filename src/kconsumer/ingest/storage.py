@@ -7,10 +7,13 @@ Never: keeps a secret in its text form.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import time
+import uuid
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import cached_property
 from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
 
 import pyarrow as pa
 from pyarrow import fs
@@ -22,6 +25,11 @@ _S3: Final = {
     "aws_access_key_id": "access_key", "aws_secret_access_key": "secret_key", "aws_session_token": "session_token",
     "aws_region": "region", "aws_endpoint_url": "endpoint_override",
 }
+_BOTO: Final = {
+    "access_key": "aws_access_key_id", "secret_key": "aws_secret_access_key", "session_token": "aws_session_token",
+    "region": "region_name", "endpoint_override": "endpoint_url",
+}
+_ABANDONED: Final = 3600.0  # seconds after which a file that is being written is no longer being written
 
 
 @dataclass(frozen=True)
@@ -40,27 +48,113 @@ class Storage:
     def is_local(self) -> bool:
         return "://" not in self.uri or self.uri.startswith("file://")
 
+    @property
+    def key(self) -> str:
+        """The folder's one spelling: without links, `..`, a slash at the end, or a second name of the scheme."""
+        if self.is_local:
+            return "file://" + os.path.realpath(self.uri.removeprefix("file://"))
+        return self._uri.partition("?")[0].rstrip("/")
+
+    def overlaps(self, other: Storage) -> bool:
+        """Whether the two are one folder, or one of them lies in the other."""
+        ours, theirs = self.key + "/", other.key + "/"
+        return ours.startswith(theirs) or theirs.startswith(ours)
+
     def open(self) -> Folder:
         if self.is_local:
-            return Folder(fs.LocalFileSystem(), str(Path(self.uri.removeprefix("file://")).absolute()), True)
-        if self.uri.startswith(("s3://", "s3a://")) and self.options:
+            return Folder(fs.LocalFileSystem(), self.key.removeprefix("file://"), True)
+        if self._uri.startswith("s3://") and self.options:
             given = {name.lower(): value for name, value in self.options}
             arguments: dict[str, Any] = {_S3[name]: value for name, value in given.items() if name in _S3}
-            return Folder(fs.S3FileSystem(**arguments), self.uri.split("://", 1)[1].rstrip("/"), False)
+            root = self._uri.split("://", 1)[1].rstrip("/")
+            return Folder(fs.S3FileSystem(**arguments), root, False, lambda: Conditional(arguments))
         try:
-            found, path = fs.FileSystem.from_uri(self.uri)
+            found, path = fs.FileSystem.from_uri(self._uri)
         except (ValueError, pa.ArrowInvalid) as error:
             raise IngestError(f"cannot open {self.uri}: {error}") from error
-        return Folder(found, path.rstrip("/"), False)
+        return Folder(found, path.rstrip("/"), False, self._conditional)
+
+    @property
+    def _uri(self) -> str:
+        return "s3://" + self.uri.removeprefix("s3a://") if self.uri.startswith("s3a://") else self.uri
+
+    def _conditional(self) -> Conditional:
+        """Writes into a folder that a URI alone describes."""
+        if not self._uri.startswith("s3://"):
+            raise IngestError(f"plain Parquet in {self.uri} is not fenced against a second run of a job, as kconsumer has "
+                              "no conditional write for this object store: use the format delta or iceberg")
+        given = {name: values[0] for name, values in parse_qs(urlsplit(self._uri).query).items()}
+        if "endpoint_override" in given and "://" not in given["endpoint_override"]:
+            given["endpoint_override"] = f"{given.get('scheme', 'https')}://{given['endpoint_override']}"
+        return Conditional(given)
+
+
+class Conditional:
+    """Writes of objects of S3 that fail if the object is there.
+
+    Args:
+        arguments: of pyarrow's S3FileSystem.
+
+    Raises:
+        IngestError: boto3 is not installed.
+    """
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        try:
+            import boto3
+        except ImportError as error:
+            raise IngestError("plain Parquet on S3 needs boto3, for conditional writes: pip install "
+                              "'kconsumer[s3]', or use the format delta or iceberg") from error
+        self._client = boto3.client("s3", **{_BOTO[name]: value for name, value in arguments.items() if name in _BOTO})
+        self._checked = False
+
+    def create(self, path: str, data: bytes) -> bool:
+        """Write a new object; False: there is one of that name, with other contents.
+
+        Raises:
+            IngestError: the store ignores the condition.
+        """
+        if self._put(path, data):
+            if not self._checked and self._put(path, data):
+                raise IngestError(f"the object store of {path} ignores If-None-Match, so that two runs of a job could "
+                                  "write at once: use the format delta or iceberg")
+            self._checked = True
+            return True
+        bucket, _, key = path.partition("/")
+        # The first request may have written the object, though its response was lost and the client has sent it again.
+        return bool(self._client.get_object(Bucket=bucket, Key=key)["Body"].read() == data)
+
+    def _put(self, path: str, data: bytes) -> bool:
+        from botocore.exceptions import ClientError
+
+        bucket, _, key = path.partition("/")
+        try:
+            self._client.put_object(Bucket=bucket, Key=key, Body=data, IfNoneMatch="*")
+        except ClientError as error:
+            if error.response["ResponseMetadata"]["HTTPStatusCode"] in (409, 412):
+                return False
+            raise OSError(f"cannot write {path}: {error}") from error
+        return True
 
 
 class Folder:
-    """The operations on a folder; names are relative to it."""
+    """The operations on a folder; names are relative to it.
 
-    def __init__(self, file_system: Any, root: str, is_local: bool) -> None:
+    Args:
+        conditional: makes the writer of new objects; None: the folder is local.
+    """
+
+    def __init__(self, file_system: Any, root: str, is_local: bool,
+                 conditional: Callable[[], Conditional] | None = None) -> None:
         self.fs = file_system
         self.root = root
         self._is_local = is_local
+        self._make_conditional = conditional
+
+    @cached_property
+    def _conditional(self) -> Conditional:
+        assert self._make_conditional is not None
+        return self._make_conditional()
 
     def path(self, name: str) -> str:
         return f"{self.root}/{name}" if name else self.root
@@ -77,15 +171,19 @@ class Folder:
         """Write a new file in one step; False: there is one of that name."""
         if self._is_local:
             return self._create_local(name, data)
-        if self.exists(name):
-            return False
+        return self._conditional.create(self.path(name), data)
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file whose name no other process uses, in one step."""
+        if self._is_local:
+            self._create_local(name, data)
+            return
         with self.fs.open_output_stream(self.path(name)) as stream:
             stream.write(data)
-        return True
 
     def _create_local(self, name: str, data: bytes) -> bool:
         target = self.path(name)
-        partial = f"{target}.{os.getpid()}.partial"
+        partial = f"{target}.{uuid.uuid4().hex}.partial"
         with open(partial, "wb") as stream:
             stream.write(data)
             stream.flush()
@@ -118,8 +216,13 @@ class Folder:
         if self.exists(staged):
             if self.exists(final):
                 self.delete(staged)  # a run was killed between the copy and the deletion that a move is here
-            else:
+                return
+            try:
                 self.move(staged, final)
+            except OSError:
+                if self.exists(staged) or not self.exists(final):
+                    raise
+                # Another process has opened the table, and has renamed the file after exists().
         elif not self.exists(final):
             raise IngestError(f"{self.path(staged)} is committed and missing, and so is {self.path(final)}: it has "
                               "been deleted")
@@ -140,6 +243,13 @@ class Folder:
         for info in found:
             if info.type == fs.FileType.File:
                 yield info.path[len(self.root) + 1:], info.size or 0
+
+    def abandoned(self, name: str) -> list[str]:
+        """Files in a folder that a process was killed over while it wrote them."""
+        found = self.fs.get_file_info(fs.FileSelector(self.path(name), allow_not_found=True))
+        old = time.time() - _ABANDONED
+        return [info.path[len(self.root) + 1:] for info in found
+                if info.path.endswith(".partial") and info.mtime is not None and info.mtime.timestamp() < old]
 
 
 def _sync_folder(path: str) -> None:

@@ -70,7 +70,9 @@ class _TaskRun:
         attempt = uuid.uuid4().hex
         self._files = FileWriter(output.storage, output.folder, f"{attempt}-%d.{ending}", self._schema, output.files,
                                  partition_by=[column.name for column in output.partitions],
-                                 columns=output.schema().names if output.hidden_partitions else None)
+                                 columns=output.schema().names if output.hidden_partitions else None,
+                                 folders=not task.staged and not output.hidden_partitions,
+                                 named=not output.hidden_partitions)
         self._letters = None
         if output.letters is not None:
             self._letters = FileWriter(output.letters, output.letters_folder, f"{attempt}-%d.parquet.staged",

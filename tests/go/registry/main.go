@@ -1,7 +1,7 @@
-// A schema registry for tests: franz-go's in-memory one behind a switch for outages and a log of the requests.
+// A schema registry for tests: franz-go's in-memory one, with a switch for outages and a log of the requests.
 //
-// Prints its URL, then serves until standard input ends. POST /_test/outage?how=503|drop|hang|none changes what becomes
-// of requests; GET /_test/requests lists "METHOD path" of those since the last time.
+// Prints its URL, then serves until standard input ends. POST /_test/outage?how=503|drop|hang|none changes how
+// requests end; GET /_test/requests lists "METHOD path" of each request since the last call.
 package main
 
 import (

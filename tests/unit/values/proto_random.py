@@ -35,16 +35,16 @@ WELL_KNOWN = [
 WRAPPERS = {name for name in WELL_KNOWN if name.endswith("Value")}
 
 
-def random_file(draw, maps):
+def random_file(draw, maps, required):
     """A file of messages M0, M1 … of which each may have fields of later ones."""
     syntax = draw.choice(["proto2", "proto3", "proto3", "editions"])
     count = draw.randint(1, 4)
-    made = [random_message(draw, i, count, syntax, maps) for i in range(count)]
+    made = [random_message(draw, i, count, syntax, maps, required) for i in range(count)]
     enums = [enum("E", ZERO=0, ONE=1, ALSO_ONE=1, NEGATIVE=-3, FAR=100000)]
     return file(*made, enums=enums, syntax=syntax)
 
 
-def random_message(draw, index, count, syntax, maps):
+def random_message(draw, index, count, syntax, maps, required):
     name = f"M{index}"
     fields, nested, oneofs = [], [], []
     for number in draw.sample(NUMBERS, draw.randint(0, 7)):
@@ -71,6 +71,7 @@ def random_message(draw, index, count, syntax, maps):
             case 3:
                 if syntax == "proto3" and not kind.startswith("."):
                     options["optional"] = True
+                options["required"] = required and syntax == "proto2" and draw.random() < 0.7
         if syntax == "proto2" and kind.startswith(".t.") and draw.random() < 0.3:
             kind = "group " + kind
         fields.append(field(called, number, kind, **options))
@@ -205,5 +206,5 @@ def plain(value):
     return bits(value.value if hasattr(value, "value") else value)
 
 
-def random_class(draw, maps=True):
-    return classes(random_file(draw, maps))["t.M0"]
+def random_class(draw, maps=True, required=True):
+    return classes(random_file(draw, maps, required))["t.M0"]

@@ -12,9 +12,10 @@ class Reference:
 
 
 class Failure(Exception):
-    def __init__(self, status):
+    def __init__(self, status, code=None):
         super().__init__(f"status {status}")
         self.http_status_code = status
+        self.error_code = code
 
 
 class Client:
@@ -30,7 +31,7 @@ class Client:
         if self.failures:
             raise self.failures.pop(0)
         if question not in where:
-            raise Failure(404)
+            raise Failure(404, 40403)
         return where[question]
 
     def get_schema(self, id_):

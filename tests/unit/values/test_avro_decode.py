@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from rows import decoded
 
 from kconsumer.decoding import Avro
+from kconsumer.decoding.avro_program import lost_fields
+from kconsumer.decoding.avro_schema import read_schema
 
 UTC = datetime.timezone.utc
 TIMES = "timestamp-millis", "timestamp-micros", "local-timestamp-millis", "local-timestamp-micros"
@@ -166,7 +168,8 @@ def test_blocks_of_arrays():
     schema = record(field("a", {"type": "array", "items": "int"}), field("b", "int"))
     assert decoded(Avro(schema), [b"\x02\x02\x04\x04\x06\x00\x0e"])[0] == [{"a": [1, 2, 3], "b": 7}]
     assert decoded(Avro(schema), [b"\x03\x04\x02\x04\x02\x06\x00\x0e"])[0] == [{"a": [1, 2, 3], "b": 7}]
-    assert decoded(Avro(schema), [b"\x03\x06\x02\x04\x02\x06\x00\x0e"])[1] == {0: "a value of another length"}
+    assert decoded(Avro(schema), [b"\x03\x06\x02\x04\x02\x06\x00\x0e"])[1] == {
+        0: "the items do not have the size that their block states"}
     skipping = Avro(record(field("b", "int")), writer=schema)
     for data in (b"\x02\x02\x04\x04\x06\x00\x0e", b"\x03\x04\x02\x04\x02\x06\x00\x0e"):
         assert decoded(skipping, [data])[0] == [{"b": 7}]
@@ -644,8 +647,8 @@ def test_many_blocks_of_nothing_are_bounded():
         ("long", b"\xff" * 11, "not a valid variable-length integer"),
         ("int", varint(2**31), "the number does not fit the type"),
         ("long", b"", "the value ends too early"),
-        ("boolean", b"\x02", "a value of another type"),
-        ("string", varint(-1), "a value of another length"),
+        ("boolean", b"\x02", "expected a boolean, found a byte that is neither 0 nor 1"),
+        ("string", varint(-1), "the length is negative"),
         ("string", varint(2**62), "the value ends too early"),
         ("string", b"\x02\xff", "not valid UTF-8"),
         (["null", "int"], b"\x04", "the union has no such branch"),
@@ -695,3 +698,97 @@ def test_decimals_of_any_length():
         varint(3) + b"\x00\x03\xe7",
     ]
     assert [str(value) for value in decoded(Avro(schema), data)[0]] == ["0.0", "0.1", "-0.1", "0.5", "-0.1", "99.9"]
+
+
+# ---- unions and names
+
+
+def two(kind, *details):
+    return [{"type": kind, "name": "T", "namespace": space, **detail}
+            for space, detail in zip("ab", details, strict=True)]
+
+
+@pytest.mark.parametrize("null", [[], ["null"]])
+@pytest.mark.parametrize(("union", "first", "second", "values"), [
+    (two("record", {"fields": [field("x", "int")]}, {"fields": [field("x", "int")]}), b"\2", b"\4",
+     [{"x": 1}, {"x": 2}]),
+    (two("enum", {"symbols": ["A", "B"]}, {"symbols": ["B", "A"]}), b"\0", b"\0", ["A", "B"]),
+    (two("fixed", {"size": 2}, {"size": 2}), b"ab", b"cd", [b"ab", b"cd"]),
+])
+def test_a_union_of_types_with_one_short_name(null, union, first, second, values):
+    schema = record(field("u", [*null, *union]))
+    rows, bad = decoded(Avro(schema), [bytes([2 * len(null)]) + first, bytes([2 * len(null) + 2]) + second])
+    assert bad == {} and rows == [{"u": {"a.T": values[0], "b.T": None}}, {"u": {"a.T": None, "b.T": values[1]}}]
+
+
+def test_a_branch_is_found_by_its_full_name_then_an_alias_then_its_short_name():
+    def union(*names):
+        return ["null", *({**record(field("x", "int"), name="T", namespace=space), **more} for space, more in names)]
+
+    writer = record(field("u", union(("w", {}))))
+    for names, column in (
+        ([("a", {}), ("w", {})], "w.T"),
+        ([("a", {}), ("b", {"aliases": ["w.T"]})], "b.T"),
+        ([("a", {}), ("b", {})], "a.T"),
+    ):
+        rows, bad = decoded(Avro(record(field("u", union(*names))), writer=writer), [b"\2\x0a"])
+        assert bad == {} and {name for name, value in rows[0]["u"].items() if value == {"x": 5}} == {column}
+
+
+def test_lost_fields_of_a_union_are_those_of_the_branch_that_is_read():
+    small, large = ({"type": "record", "name": "T", "namespace": space, "fields": fields}
+                    for space, fields in (("a", [field("x", "int")]), ("b", [field("x", "int"), field("y", "int")])))
+    schema = read_schema(["null", small, large])
+    assert lost_fields(schema, schema) == []
+
+
+def test_columns_of_a_record_or_null():
+    decoder = Avro(["null", record(field("a", "int"), field("b", "int"))]).select(["b"])
+    assert str(decoder.type) == "struct<b: int32 not null>"
+    assert decoded(decoder, [b"\2\2\4", b"\0"]) == ([{"b": 2}, None], {})
+
+
+def test_an_enum_without_symbols_below_a_null_record():
+    empty = {"type": "enum", "name": "E", "symbols": []}
+    decoder = Avro(record(field("r", ["null", record(field("e", empty), name="i")])))
+    assert decoded(decoder, [b"\0"]) == ([{"r": None}], {})
+
+
+@pytest.mark.parametrize(("writer", "reader"), [
+    (("int", "date"), ("long", "timestamp-millis")),
+    (("int", "time-millis"), ("long", "timestamp-micros")),
+    (("int", "date"), ("int", "time-millis")),
+    (("long", "timestamp-millis"), ("long", "time-micros")),
+])
+def test_logical_types_of_different_meaning_are_refused(writer, reader):
+    schemas = [{"type": kind, "logicalType": logical} for kind, logical in (writer, reader)]
+    with pytest.raises(ValueError, match=f"v: the writer's {writer[1]} cannot be read as {reader[1]}"):
+        Avro(record(field("v", schemas[1])), writer=record(field("v", schemas[0])))
+    assert pa.array(Avro(schemas[1]["type"], writer=schemas[0]).decode([b"\2"])).to_pylist() == [1]
+
+
+# ---- memory
+
+
+def test_items_fill_no_more_cells_than_their_bytes_earn():
+    """Items of no bytes whose fields the reader's schema has defaults for, or which are null."""
+    empty = {"type": "array", "items": record(name="i")}
+    wide = record(*(field(f"f{k}", "long", default=k) for k in range(100)), name="i")
+    filled = Avro({"type": "array", "items": wide}, writer=empty)
+    rows = [varint(65_536) + b"\0"] * 40
+    assert decoded(filled, rows)[1] == dict.fromkeys(range(40), "more items than the bytes can hold")
+    few = [varint(1_000) + b"\0"] * 400
+    found, bad = decoded(filled, few)   # 101,000 cells each; free are 2**24 in all
+    assert 160 <= len(few) - len(bad) <= 170 and found[0] == [{f"f{k}": k for k in range(100)}] * 1_000
+    nulls = Avro({"type": "array", "items": ["null", wide]}, writer={"type": "array", "items": "null"})
+    assert decoded(nulls, [varint(65_536) + b"\0"])[1] == {0: "more items than the bytes can hold"}
+    assert decoded(nulls, [varint(10) + b"\0"])[0] == [[None] * 10]
+    skipped = Avro(record(), writer=record(field("l", {"type": "array", "items": "null"})))
+    assert len(decoded(skipped, [varint(65_536) + b"\0"] * 300)[1]) == 43
+
+
+def test_items_that_earn_their_cells_are_read_whatever_their_number():
+    wide = record(*(field(f"f{k}", "long") for k in range(50)), name="i")
+    items = [{f"f{k}": k for k in range(50)}] * 2_000
+    rows = encoded({"type": "array", "items": wide}, items) * 300   # 30 million cells
+    assert Avro({"type": "array", "items": wide}).decode(rows).errors == []

@@ -1,5 +1,6 @@
 """Protobuf values as columns: each type, presence, merging, schemas in each form, evolution, and bytes that lie."""
 
+import base64
 import pickle
 import struct
 
@@ -10,9 +11,12 @@ pytest.importorskip("google.protobuf", reason="protobuf is not installed")
 
 from google.protobuf import descriptor_pb2, struct_pb2
 from proto_messages import SCALARS, classes, decoded, enum, field, file, map_entry, message
+from registry_client import Client, Schema
 
-from kconsumer.decoding import Protobuf
-from kconsumer.decoding.proto_schema import read_schema
+from kconsumer.decoding import Protobuf, SchemaRegistry
+from kconsumer.decoding.proto_known import known_files
+from kconsumer.decoding.proto_schema import _read_set, read_schema
+from kconsumer.decoding.proto_schema import file_set as file_set_of
 
 
 def varint(n):
@@ -699,3 +703,97 @@ def test_a_descriptor_is_read_without_google_protobuf():
             read_schema(file_set(made).SerializeToString()[:end])
         except ValueError:
             continue
+
+
+def test_lost_fields_of_writers_are_logged_once(caplog):
+    def version(*extra, inner=()):
+        node = message("N", field("v", 1, "int32"), *inner)
+        entry = map_entry("KEntry", "string", ".t.N")
+        return file(message("A", field("a", 1, "int32"), field("l", 2, ".t.N", repeated=True),
+                            field("k", 3, ".t.A.KEntry", repeated=True), *extra, nested=[entry]), node)
+
+    reader = classes(version())["t.A"]
+    writer = version(field("more", 9, "string"), inner=[field("w", 2, "int32"), field("self", 3, ".t.N")])
+    decoder = Protobuf(reader, framing="confluent", writers={1: reader, 2: file_set(writer)})
+    assert decoded(decoder, [framed(1, b"\0", b"")])[1] == {} and not caplog.records
+    for one in (decoder, decoder, decoder.select(["a"])):
+        decoded(one, [framed(2, b"\0", b"")])
+    assert [r.message for r in caplog.records] == [
+        "schema 2 has fields that the decoder's schema does not have, and that are skipped: l[].w, l[].self, more"]
+
+
+# ---- required fields of messages that come in parts
+
+
+def required_parts():
+    sub = message("Sub", field("a", 1, "int32", required=True), field("b", 2, "int32"), field("n", 3, ".t.In"),
+                  field("s", 4, ".t.In", required=True))
+    group = message("G", field("a", 1, "int32", required=True))
+    entry = map_entry("MEntry", "int32", ".t.In")
+    top = message("A", field("s", 1, ".t.Sub"), field("os", 2, ".t.In", oneof=0), field("oi", 3, "int32", oneof=0),
+                  field("g", 5, "group .t.G"), field("m", 6, ".t.A.MEntry", repeated=True),
+                  field("l", 7, ".t.In", repeated=True), oneofs=["o"], nested=[entry])
+    inner = message("In", field("x", 1, "string", required=True), field("y", 2, "int32"))
+    return classes(file(top, sub, inner, group, syntax="proto2"))["t.A"]
+
+
+IN = b"\x0a\x01x"
+
+
+@pytest.mark.parametrize(("data", "wanted"), [
+    (b"\x0a\x02\x10\x05" + b"\x0a\x07\x08\x07\x22\x03" + IN, True),          # s: b, then a and s
+    (b"\x0a\x05\x22\x03" + IN + b"\x0a\x02\x08\x07", True),                  # s: s, then a
+    (b"\x0a\x02\x22\x00" + b"\x0a\x07\x08\x07\x22\x03" + IN, True),          # s.s: empty, then its x
+    (b"\x0a\x02\x10\x05" + b"\x0a\x02\x08\x07", False),                      # s.s never comes
+    (b"\x12\x02\x10\x05" + b"\x18\x07", True),                                # os is cleared by oi
+    (b"\x12\x02\x10\x05" + b"\x12\x03" + IN, True),
+    (b"\x18\x07" + b"\x12\x02\x10\x05", False),
+    (b"\x2b\x2c" + b"\x2b\x08\x07\x2c", True),                                # a group
+    (b"\x2b\x2c", False),
+    (b"\x32\x04\x08\x05\x12\x00" + b"\x32\x07\x08\x05\x12\x03" + IN, True),  # the key of a map comes again
+    (b"\x32\x07\x08\x05\x12\x03" + IN + b"\x32\x04\x08\x05\x12\x00", False),
+    (b"\x32\x04\x08\x05\x12\x00", False),
+    (b"\x3a\x03" + IN + b"\x3a\x00", False),                                   # an item of a list
+])
+def test_required_fields_are_checked_when_the_row_is_whole(data, wanted):
+    cls = required_parts()
+    assert cls.FromString(data).IsInitialized() is wanted
+    good = cls(s={"a": 1, "s": {"x": "q"}}).SerializeToString()
+    found, bad = decoded(Protobuf(cls), [good, data, good])
+    assert found[0] == found[2] and found[0]["s"] == {"a": 1, "b": None, "n": None, "s": {"x": "q", "y": None}}
+    assert bad == ({} if wanted else {1: "a field without null is missing"})
+
+
+# ---- files that every library has
+
+
+@pytest.mark.parametrize("name", sorted(known_files()))
+def test_known_files_are_those_of_their_library(name):
+    module = pytest.importorskip(name.removesuffix(".proto").replace("/", ".") + "_pb2", reason="not installed")
+    ours, theirs = (_read_set(file_set_of([data]))[0] for data in (known_files()[name],
+                                                                   module.DESCRIPTOR.serialized_pb))
+    assert ours == theirs
+
+
+def test_a_schema_of_a_registry_uses_known_files():
+    def registered(*imports, fields):
+        made = file(message("A", field("x", 1, "int32"), *fields), imports=imports)
+        text = base64.b64encode(made.SerializeToString()).decode()
+        client = Client({1: Schema(text, "PROTOBUF")}, {("s", "latest"): Schema(text, "PROTOBUF")})
+        client.get_schema = lambda id_, fmt=None: client.answer(id_, client.ids)
+        client.get_latest_version = lambda subject, fmt=None: client.answer((subject, "latest"), client.versions)
+        return SchemaRegistry(client)
+
+    row = framed(1, b"\0", b"\x08\x05\x12\x03\x0a\x01q")
+    mask = registered("google/protobuf/field_mask.proto", fields=[field("m", 2, ".google.protobuf.FieldMask")])
+    assert decoded(Protobuf(mask, subject="s"), [row])[0] == [{"x": 5, "m": {"paths": ["q"]}}]
+    date = registered("google/type/date.proto", fields=[field("m", 2, ".google.type.Date")])
+    assert str(Protobuf(date, subject="s").resolved().type) == (
+        "struct<x: int32 not null, m: struct<year: int32 not null, month: int32 not null, day: int32 not null>>")
+    for name in ("google/protobuf/struct.proto", "acme/own.proto"):
+        called = ".google.protobuf.Struct" if "struct" in name else ".acme.Own"
+        other = registered(name, fields=[field("m", 2, called)])
+        assert decoded(Protobuf(other, subject="s", columns=["x"]), [row])[0] == [{"x": 5}]
+        with pytest.raises(ValueError, match="contains itself" if "struct" in name else
+                           "no message 'acme.Own': give a schema with this type, or choose columns"):
+            Protobuf(other, subject="s").resolved()

@@ -143,11 +143,30 @@ def test_references_that_are_missing_or_circular(caplog):
     assert SchemaRegistry(client).schemas([1])[1].references == (("b", "B"),)
 
 
-def test_records_cannot_have_the_registry_asked_without_end(caplog):
-    client = Client()
+def test_a_call_asks_for_at_most_1000_schemas_and_the_next_call_goes_on():
+    client = Client({n: Schema(str(n)) for n in range(2_500)})
     registry = SchemaRegistry(client)
-    assert registry.schemas(range(5000)) == dict.fromkeys(range(5000))
-    assert len(client.asked) == 1000 and "refer to 5000 unknown schemas" in caplog.text
+    for left in (1_500, 500):
+        with pytest.raises(RegistryError, match=f"{left:,} are still to be fetched: decode the same") as raised:
+            registry.schemas(range(2_500))
+        assert raised.value.missing == tuple(range(2_500 - left, 2_500))
+    assert len(registry.schemas(range(2_500))) == len(client.asked) == 2_500
+
+
+@pytest.mark.parametrize("code", [None, 404, -1])
+def test_a_404_that_is_not_the_registry_s_is_an_error(code):
+    client = Client(failures=[Failure(404, code)] * 9)
+    registry = SchemaRegistry(client)
+    with pytest.raises(RegistryError, match="cannot fetch schema 1 from the schema registry: status 404"):
+        registry.schemas([1])
+    client.failures.clear()
+    client.ids[1] = Schema("one")
+    assert client.asked == [1] and registry.schemas([1])[1].text == "one"
+
+
+@pytest.mark.parametrize("error", [Failure(404, 40401), Failure(404, 40402), Failure(404, 40403), KeyError(1)])
+def test_a_schema_that_the_registry_does_not_have(error):
+    assert SchemaRegistry(Client(failures=[error])).schemas([1]) == {1: None}
 
 
 def test_the_newest_is_asked_for_each_time():

@@ -13,6 +13,7 @@ from registry_client import Client, Reference, Schema
 from rows import decoded
 
 from kconsumer.decoding import Avro, Json, RegistryError, SchemaRegistry
+from kconsumer.decoding.registry_decoder import Learned
 
 OLD = record(field("a", "int"), field("gone", "string"))
 NEW = record(field("a", "long"), field("b", ["null", "string"], default=None))
@@ -260,3 +261,58 @@ def test_fields_of_a_json_writer_that_are_lost_are_said_once(caplog):
     server = Client({1: Schema(json.dumps(PERSON), "JSON")}, failures=[OSError("away")])
     with pytest.raises(RegistryError, match="schema 1 from"):
         Json("json", registry=SchemaRegistry(server, retries=0)).decode([framed(1, b"{}")])
+
+
+def test_a_call_keeps_the_schemas_that_it_needs_whatever_others_drop():
+    learned = Learned(2)
+
+    def ask(references):
+        if 1 in references:  # another thread meanwhile
+            learned.of([7, 8, 9], ask, make)
+        return dict.fromkeys(references, "schema")
+
+    def make(reference, found):
+        return reference
+
+    assert learned.of([1, 2, 3], ask, make) == {1: 1, 2: 2, 3: 3}
+    assert learned.of([3, 4, 5, 1], ask, make) == {3: 3, 4: 4, 5: 5, 1: 1}
+
+
+def test_threads_share_a_decoder_of_many_writers():
+    server = client()
+    server.ids = dict.fromkeys(range(100_000), schema("int"))
+    decoder = Avro("int", registry=SchemaRegistry(server))
+    bad = []
+
+    def work(first):
+        for n in range(60):
+            out = decoder.decode([framed(first + 40 * n + i, b"\x02") for i in range(40)])
+            bad.extend(out.errors)
+
+    threads = [threading.Thread(target=work, args=(10_000 * k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert bad == []
+
+
+def test_lost_fields_of_given_writers_are_logged_once(caplog):
+    decoder = Avro(NEW, writers={1: OLD, 2: NEW}, framing="confluent")
+    decoded(decoder, ROWS[1:2])
+    assert not caplog.records
+    decoded(decoder, ROWS)
+    decoded(decoder.select(["a"]), ROWS)
+    assert [r.message for r in caplog.records] == [
+        "schema 1 has fields that the decoder's schema does not have, and that are skipped: gone"]
+
+
+def test_a_decoder_cannot_be_changed():
+    decoder = Avro(NEW, writers={1: OLD}, framing="confluent")
+    with pytest.raises(AttributeError, match="immutable"):
+        del decoder.type
+    with pytest.raises(TypeError):
+        decoder.options["framing"] = "none"
+    with pytest.raises(TypeError):
+        decoder.options["writers"][2] = OLD
+    assert pickle.loads(pickle.dumps(decoder)) == decoder

@@ -11,14 +11,21 @@ snapshot that is committed on.
 
 Delta cannot list the applications of a log. The property says which there are: it is written before the first offset of
 a new topic. A topic that was recreated has several ids there; the last one that has an offset counts.
+
+A compaction holds a lease: the transaction `kconsumer/compaction`, whose version is the time at which the lease ends.
+deltalake lets two compactions replace the same files, after which each row is there twice.
 """
 
 from __future__ import annotations
 
 import json
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timezone
 from typing import Any, Final
+from urllib.parse import unquote
 
 import pyarrow as pa
 
@@ -27,10 +34,17 @@ from kconsumer.ingest.manifest import Commit, FileEntry, JobState
 from kconsumer.ingest.schemas import stored_type, widened
 from kconsumer.ingest.storage import Storage
 from kconsumer.ingest.tables.dead_letters import DeadLetters
+from kconsumer.ingest.tables.foreign import refuse_foreign
 from kconsumer.ranges.offsets import NO_ID, Offsets, Place, Progress
 
 _HOME: Final = "kconsumer"
 _ATTEMPTS: Final = 10
+_COMPACTION: Final = "kconsumer/compaction"
+_LEASE: Final = 600.0  # seconds; a compaction renews it five times as often
+# Features of Delta that ask nothing of a writer that only appends files.
+_FEATURES: Final = frozenset((
+    "appendOnly", "changeDataFeed", "checkConstraints", "columnMapping", "deletionVectors", "domainMetadata",
+    "generatedColumns", "invariants", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"))
 
 
 class DeltaTable:
@@ -51,12 +65,15 @@ class DeltaTable:
             import deltalake  # noqa: F401
         except ImportError as error:
             raise IngestError(f"the format delta needs deltalake ({error}): pip install 'kconsumer[delta]'") from error
+        if storage.is_local and unquote(self._root(storage)) != self._root(storage):
+            raise IngestError(f"cannot write a Delta table to {storage.uri}: deltalake takes the % in it for an "
+                              "escape; give another folder")
         self.storage = storage
         self.staging = f"{_HOME}/{job}"
         self._job = job
         self._app = f"{_HOME}/{job}"
         self._evolve = evolve
-        self._letters = None if dead_letters is None else DeadLetters(dead_letters, job)
+        self._letters = None if dead_letters is None else DeadLetters(dead_letters, job, storage)
         self._delta: Any = None
         self._state = JobState()
         self._known: dict[str, Any] = {}  # the property
@@ -73,8 +90,6 @@ class DeltaTable:
         if deltalake.DeltaTable.is_deltatable(self._uri, self._storage_options):
             self._delta = deltalake.DeltaTable(self._uri, storage_options=self._storage_options)
             self._state = self._read_state()
-        if self._letters is not None:
-            self._letters.open(self._state)
         return self._state
 
     def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> list[str]:
@@ -84,6 +99,7 @@ class DeltaTable:
             _check_type(field.name, field.type)
         if self._delta is None:
             self._create(schema, partition_by)
+        self._check_writable()
         found = list(self._delta.metadata().partition_columns)
         if found != list(partition_by):
             raise IngestError(f"{self.name} is partitioned by {', '.join(found) or 'nothing'}, not by "
@@ -100,7 +116,11 @@ class DeltaTable:
         state = self._state
         self._state = JobState(state.number, state.run, state.progress, cluster)
         self._write_known(state.progress)
+        if self._letters is not None:
+            self._letters.begin(self._delta.metadata().id, run)
         self._append([], {f"{self._app}/run": run}, JobState(state.number + 1, run, state.progress, cluster))
+        if self._letters is not None:
+            self._letters.settle(run, self._has_letters)
 
     def commit(self, commit: Commit) -> None:
         state = self._state
@@ -110,17 +130,18 @@ class DeltaTable:
                  if before.get(place) != at or state.progress.ids.get(place[0]) != commit.progress.ids.get(place[0])}
         if self._letters is not None:
             self._letters.prepare(state.run, state.number + 1, commit.dead_letters)
+            if commit.dead_letters:
+                moved[self._letters_app(state.run)] = state.number + 1
         self._append(commit.files, moved, JobState(state.number + 1, state.run, commit.progress, state.cluster))
         if self._letters is not None and commit.dead_letters:
             self._letters.publish(self._state.run, self._state.number)
 
     def orphans(self) -> list[str]:
-        """Files of earlier runs that the log does not know.
+        """Files of earlier runs that the log does not know, by their unique names.
 
         1. The files are listed. 2. The log says which run is the present one, and which files there are or were.
         """
-        folder = self.storage.open()
-        found = [name for name, _ in folder.files(self.staging)]
+        found = [name for name, _ in self.storage.open().files(self.staging)]
         letters = [] if self._letters is None else self._letters.staged()
         if self._delta is None:
             return []
@@ -129,12 +150,22 @@ class DeltaTable:
         own = f"{self.staging}/{run}/"
         old = [name for name in found if not name.startswith(own)]
         if old:
-            root = self._delta.table_uri.rstrip("/") + "/"
-            known = {uri.removeprefix(root).removeprefix(folder.root + "/") for uri in self._delta.file_uris()}
-            # Files that another commit has removed belong to older versions, until they are vacuumed.
-            known.update(self._delta.vacuum(retention_hours=0, dry_run=True, enforce_retention_duration=False))
-            old = [name for name in old if name not in known]
-        return old + [f"dead letters: {name}" for name in letters if f"/staged/{run}/" not in name]
+            known = self._known_names()
+            old = [name for name in old if name.rpartition("/")[2] not in known]
+        if self._letters is not None:
+            old += [f"dead letters: {name}" for name in self._letters.orphans(self._delta.metadata().id, run, letters)]
+        return old
+
+    def _known_names(self) -> set[str]:
+        """The last parts of the paths of all files that the log has, or had.
+
+        A path can be spelled in many ways (links, escapes, schemes), a name is a UUID. Files that another commit has
+        removed belong to older versions, until they are vacuumed.
+        """
+        paths = [*self._delta.file_uris(),
+                 *self._delta.vacuum(retention_hours=0, dry_run=True, enforce_retention_duration=False)]
+        names = {path.rpartition("/")[2] for path in paths}
+        return names | {unquote(name) for name in names}
 
     def remove(self, names: list[str]) -> None:
         folder = self.storage.open()
@@ -148,8 +179,50 @@ class DeltaTable:
     def compact(self, target_bytes: int) -> int:
         if self._delta is None:
             return 0
-        done = self._delta.optimize.compact(target_size=target_bytes)
+        self._check_writable()
+        with self._lease():
+            done = self._delta.optimize.compact(target_size=target_bytes)
         return int(done["numFilesRemoved"])
+
+    @contextmanager
+    def _lease(self) -> Iterator[None]:
+        """Be the only compaction of the table. The lease of a process that was killed ends by itself."""
+        held = [self._take_lease(0)]
+        stop = threading.Event()
+        renewing = threading.Thread(target=self._renew, args=(held, stop), daemon=True)
+        renewing.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            renewing.join()
+            self._delta.update_incremental()
+            if self._delta.transaction_version(_COMPACTION) == held[0]:
+                self._again(lambda: self._transact({_COMPACTION: _milliseconds()}))
+
+    def _take_lease(self, held: int) -> int:
+        """Take the lease, or renew the one that ends at `held`; when it ends, in ms."""
+        until = _milliseconds() + int(_LEASE * 1000)
+        self._delta.update_incremental()
+
+        def take() -> None:
+            found = self._delta.transaction_version(_COMPACTION) or 0
+            if found != held and found > _milliseconds():
+                at = datetime.fromtimestamp(found / 1000, timezone.utc).isoformat(timespec="seconds")
+                raise IngestError(f"another compaction of {self.name} is running: wait until it ends, or if it was "
+                                  f"killed, until {at}")
+            self._transact({_COMPACTION: until})
+
+        self._again(take)
+        return until
+
+    def _renew(self, held: list[int], stop: threading.Event) -> None:
+        import deltalake
+
+        other = DeltaTable(self.storage, self._job)
+        while not stop.wait(_LEASE / 5):
+            other._delta = deltalake.DeltaTable(self._uri, storage_options=self._storage_options)
+            held[0] = other._take_lease(held[0])
 
     # ---- the state
 
@@ -175,6 +248,12 @@ class DeltaTable:
         found = {(topic, p): self._delta.transaction_version(f"{self._app}/{topic}/{p}/{topic_id}")
                  for p in range(count)}
         return {place: at for place, at in found.items() if at is not None}
+
+    def _letters_app(self, run: int) -> str:
+        return f"{self._app}/letters/{run}"
+
+    def _has_letters(self, run: int, number: int) -> bool:
+        return (self._delta.transaction_version(self._letters_app(run)) or 0) >= number
 
     def _offset_app(self, place: Place, progress: Progress) -> str:
         return f"{self._app}/{place[0]}/{place[1]}/{progress.ids.get(place[0], NO_ID)}"
@@ -206,22 +285,29 @@ class DeltaTable:
     # ---- commits
 
     def _append(self, files: Sequence[FileEntry], versions: dict[str, int], state: JobState) -> None:
-        from deltalake.transaction import AddAction, CommitProperties, Transaction
+        from deltalake.transaction import AddAction
 
         now = int(time.time() * 1000)
-        actions = [AddAction(entry.path, entry.bytes, dict(entry.partition), now, True, entry.stats)
-                   for entry in files]
-        transactions = [Transaction(app, version, now) for app, version in
-                        {self._app: state.number, **versions}.items()]
+        # Delta has no empty strings in partition columns.
+        actions = [AddAction(entry.path, entry.bytes, {name: value or None for name, value in entry.partition}, now,
+                             True, entry.stats) for entry in files]
 
         def commit() -> None:
             self._check(state.number - 1)
-            self._delta.create_write_transaction(
-                actions, "append", self._delta.schema(), self._delta.metadata().partition_columns,
-                commit_properties=CommitProperties(app_transactions=transactions))
+            self._transact({self._app: state.number, **versions}, actions)
 
         self._again(commit, lambda: self._is_ours(state))
         self._state = state
+
+    def _transact(self, versions: dict[str, int], actions: Sequence[Any] = ()) -> None:
+        """Commit on the snapshot that was read last. A concurrent commit with one of the applications is a conflict."""
+        from deltalake.transaction import CommitProperties, Transaction
+
+        now = int(time.time() * 1000)
+        self._delta.create_write_transaction(
+            list(actions), "append", self._delta.schema(), self._delta.metadata().partition_columns,
+            commit_properties=CommitProperties(app_transactions=[
+                Transaction(app, version, now) for app, version in versions.items()]))
 
     def _again(self, act: Callable[[], Any], done: Callable[[], bool] = lambda: False) -> None:
         """Do it, again where another writer of the table has committed meanwhile.
@@ -256,9 +342,13 @@ class DeltaTable:
 
     # ---- the table
 
+    @staticmethod
+    def _root(storage: Storage) -> str:
+        return storage.open().root
+
     @property
     def _uri(self) -> str:
-        return self.storage.open().root if self.storage.is_local else self.storage.uri
+        return self._root(self.storage) if self.storage.is_local else self.storage.uri
 
     @property
     def _storage_options(self) -> dict[str, str] | None:
@@ -268,6 +358,7 @@ class DeltaTable:
         import deltalake
         from deltalake.exceptions import DeltaError
 
+        refuse_foreign(self.storage.open(), self.name, delta=True)  # another run may have made it meanwhile
         nullable = pa.schema([field.with_nullable(True) for field in schema])
         self.storage.open().make()
         try:
@@ -275,6 +366,48 @@ class DeltaTable:
                 self._uri, nullable, partition_by=list(partition_by), storage_options=self._storage_options)
         except DeltaError:  # another run was quicker, which the claim finds out
             self._delta = deltalake.DeltaTable(self._uri, storage_options=self._storage_options)
+
+    def _check_writable(self) -> None:
+        """Raise IngestError for a table with rules that the files of an ingestion would not keep."""
+        settings = self._delta.metadata().configuration
+        said = None
+        if settings.get("delta.columnMapping.mode", "none") != "none":
+            said = "maps its columns to other names in files (delta.columnMapping.mode)"
+        for name in settings:
+            if name.startswith("delta.constraints."):
+                said = f"has the constraint {name.removeprefix('delta.constraints.')}"
+        protocol = self._delta.protocol()
+        unknown = sorted(set(protocol.writer_features or ()) - _FEATURES)
+        if unknown:
+            said = f"has the feature {', '.join(unknown)}"
+        for field in json.loads(self._delta.schema().to_json())["fields"]:
+            said = said or _rule(field["name"], field["nullable"], field["type"], field.get("metadata") or {})
+        if said is not None:
+            raise IngestError(f"{self.name} {said}, which kconsumer cannot write: remove it, or give another table")
+
+
+def _milliseconds() -> int:
+    return int(time.time() * 1000)
+
+
+def _rule(name: str, nullable: bool, found: Any, about: dict[str, Any]) -> str | None:
+    """A rule of a column of Delta's schema that a writer must keep, besides its type; None: there is none."""
+    if not nullable:
+        return f"has the column {name} NOT NULL"
+    for key in about:
+        if key in ("delta.invariants", "delta.generationExpression") or key.startswith("delta.identity."):
+            return f"has the column {name} with {key}"
+    if isinstance(found, dict):
+        for field in found.get("fields", ()):
+            said = _rule(f"{name}.{field['name']}", field["nullable"], field["type"], field.get("metadata") or {})
+            if said is not None:
+                return said
+        for part in ("elementType", "valueType", "keyType"):
+            allowed = found.get({"elementType": "containsNull", "valueType": "valueContainsNull"}.get(part, ""), True)
+            said = _rule(f"{name}.{part.removesuffix('Type')}", allowed, found[part], {}) if part in found else None
+            if said is not None:
+                return said
+    return None
 
 
 def _check_type(name: str, found: pa.DataType) -> None:

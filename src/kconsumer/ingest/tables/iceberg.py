@@ -1,7 +1,7 @@
 """IcebergTable: a table of an Iceberg catalog, in whose properties the offsets are.
 
-Owns: the folder `kconsumer/JOB` at the path given, where tasks write; the table's property `kconsumer.JOB`. Threads:
-the driver's. Never: commits where another run of the job has committed since.
+Owns: the folder `kconsumer/JOB/TABLE` at the path given, where tasks write; the table's property `kconsumer.JOB`.
+Threads: the driver's. Never: commits where another run of the job has committed since.
 
 A commit is one transaction: a snapshot with the files, and the property with number, run and offsets. A claim appends a
 snapshot without files: catalogs compare the snapshot that a commit is based on, not properties, so that two claims, or
@@ -11,9 +11,11 @@ without a look at the property; this is turned off.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 
@@ -23,11 +25,13 @@ from kconsumer.ingest.output import PartitionColumn
 from kconsumer.ingest.schemas import stored_type, widened
 from kconsumer.ingest.storage import Storage
 from kconsumer.ingest.tables.dead_letters import DeadLetters
+from kconsumer.ingest.tables.foreign import refuse_foreign
 from kconsumer.ranges.offsets import Progress
 
 _HOME: Final = "kconsumer"
 _ATTEMPTS: Final = 10
 _RETRIES: Final = "commit.retry.num-retries"
+_RUNS: Final = 20  # whose commits with dead letters the property names
 
 
 class IcebergTable:
@@ -56,14 +60,16 @@ class IcebergTable:
             raise IngestError(f"the format iceberg needs pyiceberg ({error}): pip install 'kconsumer[iceberg]'"
                               ) from error
         self.storage = storage
-        self.staging = f"{_HOME}/{job}"
         self.name = table
         self._job = job
         self._evolve = evolve
         self._partitions = partitions
         given = dict(catalog)
         self._catalog = load_catalog(given.pop("name", "default"), **given)
-        self._letters = None if dead_letters is None else DeadLetters(dead_letters, job)
+        # Tables may share the path. The staged files of one are not to be taken for those of another.
+        self.staging = f"{_HOME}/{job}/{table}-{_catalog_id(self._catalog)}"
+        self._letters = None if dead_letters is None else DeadLetters(dead_letters, job, storage)
+        self._with_letters: dict[str, int] = {}  # by run: the number of its last commit with dead letters
         self._table: Any = None
         self._state = JobState()
 
@@ -73,13 +79,12 @@ class IcebergTable:
         if self._catalog.table_exists(self.name):
             self._table = self._catalog.load_table(self.name)
             self._state = self._read_state()
-        if self._letters is not None:
-            self._letters.open(self._state)
         return self._state
 
     def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> list[str]:
         if self._table is None:
             self._create(schema)
+        self._check_spec()
         known = pa.schema([(field.name, stored_type(field.type)) for field in self._table.schema().as_arrow()])
         wanted = widened(known, schema, self._evolve, self.name)
         if wanted.names != known.names:
@@ -92,19 +97,26 @@ class IcebergTable:
 
     def claim(self, run: int, cluster: str | None) -> None:
         state = self._state
+        if self._letters is not None:
+            self._letters.begin(str(self._table.metadata.table_uuid), run)
         self._append([], JobState(state.number + 1, run, state.progress, cluster))
+        if self._letters is not None:
+            self._letters.settle(run, self._has_letters)
 
     def commit(self, commit: Commit) -> None:
         state = self._state
         if self._letters is not None:
             self._letters.prepare(state.run, state.number + 1, commit.dead_letters)
+            if commit.dead_letters:
+                self._with_letters[str(state.run)] = state.number + 1
         files = [self._uri(entry.path) for entry in commit.files]
         self._append(files, JobState(state.number + 1, state.run, commit.progress, state.cluster))
         if self._letters is not None and commit.dead_letters:
             self._letters.publish(self._state.run, self._state.number)
 
     def orphans(self) -> list[str]:
-        """Files of earlier runs that no snapshot has. 1. The files are listed. 2. The table is read."""
+        """Files of earlier runs that no snapshot has, by their unique names. 1. The files are listed. 2. The table is
+        read."""
         found = [name for name, _ in self.storage.open().files(self.staging)]
         letters = [] if self._letters is None else self._letters.staged()
         if self._table is None:
@@ -113,9 +125,12 @@ class IcebergTable:
         run = self._read_state().run
         old = [name for name in found if not name.startswith(f"{self.staging}/{run}/")]
         if old:
-            known = self._known_files()
-            old = [name for name in old if self._uri(name) not in known]
-        return old + [f"dead letters: {name}" for name in letters if f"/staged/{run}/" not in name]
+            known = self._known_names()
+            old = [name for name in old if name.rpartition("/")[2] not in known]
+        if self._letters is not None:
+            table = str(self._table.metadata.table_uuid)
+            old += [f"dead letters: {name}" for name in self._letters.orphans(table, run, letters)]
+        return old
 
     def remove(self, names: list[str]) -> None:
         folder = self.storage.open()
@@ -145,30 +160,37 @@ class IcebergTable:
         if text is None:
             return JobState()
         found = json.loads(text)
+        self._with_letters = found.get("letters", {})
         return JobState(found["number"], found["run"], Progress.from_json(found["offsets"]), found["cluster"])
 
-    def _known_files(self) -> set[str]:
-        """Of all snapshots."""
+    def _has_letters(self, run: int, number: int) -> bool:
+        return self._with_letters.get(str(run), 0) >= number
+
+    def _known_names(self) -> set[str]:
+        """The last parts of the paths of all files of all snapshots. A path can be spelled in many ways (links,
+        escapes, schemes); a name is a UUID."""
         manifests = {manifest.manifest_path: manifest for snapshot in self._table.metadata.snapshots
                      for manifest in snapshot.manifests(self._table.io)}
-        return {entry.data_file.file_path for manifest in manifests.values()
-                for entry in manifest.fetch_manifest_entry(self._table.io, discard_deleted=False)}
+        names = {entry.data_file.file_path.rpartition("/")[2] for manifest in manifests.values()
+                 for entry in manifest.fetch_manifest_entry(self._table.io, discard_deleted=False)}
+        return names | {unquote(name) for name in names}
 
     def _refresh(self) -> None:
         self._table = self._catalog.load_table(self.name)
 
     def _append(self, files: list[str], state: JobState) -> None:
+        letters = dict(list(self._with_letters.items())[-_RUNS:])
         text = json.dumps({"number": state.number, "run": state.run, "cluster": state.cluster,
-                           "offsets": state.progress.to_json()})
+                           "offsets": state.progress.to_json(), "letters": letters})
 
         def commit() -> None:
             self._check(state.number - 1)
             self._table.metadata.properties[_RETRIES] = "0"
             with self._table.transaction() as transaction:
                 if files:
-                    self._add(transaction, files, state.number - 1)
+                    self._add(transaction, files, state.number - 1, {self._property: text})
                 else:
-                    with transaction.update_snapshot().fast_append():
+                    with transaction.update_snapshot(snapshot_properties={self._property: text}).fast_append():
                         pass
                 transaction.set_properties({self._property: text})
 
@@ -176,10 +198,10 @@ class IcebergTable:
         self._again(commit, lambda: self._is_ours(state))
         self._state = state
 
-    def _add(self, transaction: Any, files: list[str], number: int) -> None:
+    def _add(self, transaction: Any, files: list[str], number: int, properties: dict[str, str]) -> None:
         """Add the files, whose footers are read."""
         try:
-            transaction.add_files(files, check_duplicate_files=False)
+            transaction.add_files(files, snapshot_properties=properties, check_duplicate_files=False)
         except FileNotFoundError:  # another run has removed them, since it has claimed the job after the check
             self._refresh()
             self._check(number)
@@ -212,29 +234,55 @@ class IcebergTable:
             return
 
     def _create(self, schema: pa.Schema) -> None:
-        from pyiceberg.exceptions import TableAlreadyExistsError
+        from pyiceberg.exceptions import CommitFailedException, TableAlreadyExistsError
+
+        for column in self._partitions:
+            if column.function not in (None, "to_date", "date", "year"):
+                raise IngestError(f"cannot partition by {column.function}({column.source}): an Iceberg table is "
+                                  "partitioned by a column, or by to_date or year of one")
+        folder = self.storage.open()
+        refuse_foreign(folder, self.storage.uri, iceberg=True)
+        self._catalog.create_namespace_if_not_exists(self.name.rpartition(".")[0])
+        folder.make()
+        try:  # in one step: a table that was made without its partitions would stay without them
+            with self._catalog.create_table_transaction(
+                    self.name, _nullable(schema), location=self._uri("").rstrip("/"), properties={_RETRIES: "0"}
+            ) as transaction:
+                if self._partitions:
+                    with transaction.update_spec() as update:
+                        for source, transform, name in self._wanted_spec():
+                            update.add_field(source, transform, name)
+        except (TableAlreadyExistsError, CommitFailedException):  # another run was quicker, which the claim finds out
+            if not self._catalog.table_exists(self.name):
+                raise
+        self._refresh()
+
+    def _wanted_spec(self) -> list[tuple[str, Any, str]]:
+        """For each partition: the column, the transform, the name."""
         from pyiceberg.transforms import DayTransform, IdentityTransform, YearTransform
 
         transforms: dict[str | None, Any] = {
             None: IdentityTransform(), "to_date": DayTransform(), "date": DayTransform(), "year": YearTransform()}
-        for column in self._partitions:
-            if column.function not in transforms:
-                raise IngestError(f"cannot partition by {column.function}({column.source}): an Iceberg table is "
-                                  "partitioned by a column, or by to_date or year of one")
-        self._catalog.create_namespace_if_not_exists(self.name.rpartition(".")[0])
-        self.storage.open().make()
-        try:
-            self._table = self._catalog.create_table(self.name, _nullable(schema), location=self._uri("").rstrip("/"),
-                                                     properties={_RETRIES: "0"})
-        except TableAlreadyExistsError:  # another run was quicker, which the claim finds out
-            self._refresh()
-            return
-        if self._partitions:
-            with self._table.update_spec() as update:
-                for column in self._partitions:
-                    update.add_field(column.source or column.name, transforms[column.function], column.name if
-                                     column.function else f"{column.name}_partition")
-            self._refresh()
+        return [(column.source or column.name, transforms[column.function],
+                 column.name if column.function else f"{column.name}_partition") for column in self._partitions]
+
+    def _check_spec(self) -> None:
+        """Raise IngestError if the table is partitioned in another way: files with rows of two partitions, or files
+        that are split for nothing, would be the result."""
+        schema = self._table.schema()
+        found = [f"{field.transform}({schema.find_column_name(field.source_id)})"
+                 for field in self._table.spec().fields]
+        wanted = [f"{transform}({source})" for source, transform, _ in self._wanted_spec()]
+        if found != wanted:
+            raise IngestError(f"{self.name} is partitioned by {', '.join(found) or 'nothing'}, not by "
+                              f"{', '.join(wanted) or 'nothing'}: give what the table has")
+
+
+def _catalog_id(catalog: Any) -> str:
+    """Eight digits that differ between catalogs. Credentials in the URI do not count."""
+    uri = urlsplit(str(catalog.properties.get("uri", "")))
+    text = f"{catalog.name} {uri.scheme} {uri.hostname} {uri.port} {uri.path} {catalog.properties.get('warehouse', '')}"
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def _nullable(schema: pa.Schema) -> pa.Schema:

@@ -12,6 +12,7 @@ this to the next one, which finds the names in the log.
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -19,9 +20,11 @@ from typing import Final
 import pyarrow as pa
 
 from kconsumer.ingest.errors import IngestError, OtherRunError
-from kconsumer.ingest.manifest import Commit, FileEntry, JobState
+from kconsumer.ingest.manifest import Commit, FileEntry, JobState, partition_folders
 from kconsumer.ingest.schemas import schema_from_text, schema_text, widened
 from kconsumer.ingest.storage import Storage
+from kconsumer.ingest.tables.dead_letters import DeadLetters, published_name
+from kconsumer.ingest.tables.foreign import refuse_foreign
 from kconsumer.ranges.offsets import Progress
 
 _HOME: Final = "_kconsumer"
@@ -35,6 +38,8 @@ class _Record:
 
     state: JobState
     schema: str | None
+    table: str  # an id that no other table has
+    partition_by: tuple[str, ...] | None  # None: an older version has written the record
     moves: tuple[tuple[str, str], ...] = ()  # staged name, name for readers
     dead_letters: tuple[tuple[str, str], ...] = ()
 
@@ -42,8 +47,8 @@ class _Record:
         state = self.state
         return json.dumps({
             "version": _VERSION, "number": state.number, "run": state.run, "cluster": state.cluster,
-            "offsets": state.progress.to_json(), "schema": self.schema, "files": self.moves,
-            "dead_letters": self.dead_letters}).encode()
+            "offsets": state.progress.to_json(), "schema": self.schema, "table": self.table,
+            "partition_by": self.partition_by, "files": self.moves, "dead_letters": self.dead_letters}).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes, name: str) -> _Record:
@@ -53,7 +58,9 @@ class _Record:
                 raise IngestError(f"{name} was written by a newer version of kconsumer")
             state = JobState(found["number"], found["run"], Progress.from_json(found["offsets"]), found["cluster"])
             moves, letters = ([(str(a), str(b)) for a, b in found[key]] for key in ("files", "dead_letters"))
-            return cls(state, found["schema"], tuple(moves), tuple(letters))
+            columns = found.get("partition_by")
+            return cls(state, found["schema"], str(found.get("table") or uuid.uuid4().hex),
+                       None if columns is None else tuple(map(str, columns)), tuple(moves), tuple(letters))
         except (ValueError, KeyError, TypeError) as error:
             raise IngestError(f"{name} is not a record of an ingestion: {error!r}") from error
 
@@ -74,10 +81,13 @@ class ParquetTable:
         self._evolve = evolve
         self._folder = storage.open()
         self._letters = None if dead_letters is None else dead_letters.open()
+        self._letters_home = None if dead_letters is None else DeadLetters(dead_letters, job, storage)
         self._home = f"{_HOME}/{job}"
         self.staging = f"{self._home}/staged"
         self._state = JobState()
         self._schema: str | None = None
+        self._id = uuid.uuid4().hex
+        self._partition_by: tuple[str, ...] | None = None
 
     @property
     def name(self) -> str:
@@ -86,35 +96,44 @@ class ParquetTable:
     # ---- the driver's calls
 
     def open(self) -> JobState:
+        numbers = self._numbers()
+        if not numbers:
+            refuse_foreign(self._folder, self.name, parquet=True)
         self._folder.make(f"{self._home}/log")
         self._folder.make(self.staging)
         if self._letters is not None:
             self._letters.make(self.staging)
-        numbers = self._numbers()
         if not numbers:
-            self._refuse_foreign()
             return self._state
         record = self._read(numbers[-1])
         self._state, self._schema = record.state, record.schema
+        self._id, self._partition_by = record.table, record.partition_by
         self._publish(record)
         return self._state
 
     def prepare(self, schema: pa.Schema, partition_by: Sequence[str]) -> list[str]:
         known = None if self._schema is None else schema_from_text(self._schema)
+        if self._partition_by is not None and list(self._partition_by) != list(partition_by):
+            raise IngestError(f"{self.name} is partitioned by {', '.join(self._partition_by) or 'nothing'}, not by "
+                              f"{', '.join(partition_by) or 'nothing'}: give what the table has")
+        self._partition_by = tuple(partition_by)
         found = widened(known, schema, self._evolve, self.name)
         self._schema = schema_text(found)
         return list(found.names)
 
     def claim(self, run: int, cluster: str | None) -> None:
         state = self._state
-        self._append(_Record(JobState(state.number + 1, run, state.progress, cluster), self._schema))
+        if self._letters_home is not None:
+            self._letters_home.begin(self._id, run)
+        self._append(self._record(JobState(state.number + 1, run, state.progress, cluster)))
+        if self._letters_home is not None:
+            self._letters_home.settle(run, lambda run, number: False)  # the log has the names; there are no records
 
     def commit(self, commit: Commit) -> None:
         state = self._state
         moves, letters = (tuple((entry.path, self._final(entry, n)) for n, entry in enumerate(entries))
                           for entries in (commit.files, commit.dead_letters))
-        record = _Record(JobState(state.number + 1, state.run, commit.progress, state.cluster), self._schema,
-                         moves, letters)
+        record = self._record(JobState(state.number + 1, state.run, commit.progress, state.cluster), moves, letters)
         self._append(record)
         self._publish(record)
         self._forget()
@@ -125,12 +144,19 @@ class ParquetTable:
         1. The files are listed. 2. The log says which run is the present one. A run that claims the job after step 1
         has no file in the list.
         """
-        found = [("", name) for name, _ in self._folder.files(self.staging)]
-        if self._letters is not None:
-            found += [("dead letters: ", name) for name, _ in self._letters.files(self.staging)]
+        found = [name for name, _ in self._folder.files(self.staging)]
+        letters = [] if self._letters_home is None else self._letters_home.staged()
         numbers = self._numbers()
-        run = self._read(numbers[-1]).state.run if numbers else 0
-        return [mark + name for mark, name in found if not name.startswith(f"{self.staging}/{run}/")]
+        if not numbers:
+            return []
+        record = self._read(numbers[-1])
+        run = record.state.run
+        named = {staged for staged, _ in (*record.moves, *record.dead_letters)}
+        old = [name for name in found if not name.startswith(f"{self.staging}/{run}/") and name not in named]
+        if self._letters_home is not None:
+            old += [f"dead letters: {name}" for name in self._letters_home.orphans(record.table, run, letters)
+                    if name not in named]
+        return old + self._folder.abandoned(f"{self._home}/log")
 
     def remove(self, names: list[str]) -> None:
         for name in names:
@@ -141,6 +167,10 @@ class ParquetTable:
         raise IngestError("plain Parquet cannot be compacted: a reader could see records twice; use delta or iceberg")
 
     # ---- the log
+
+    def _record(self, state: JobState, moves: tuple[tuple[str, str], ...] = (),
+                letters: tuple[tuple[str, str], ...] = ()) -> _Record:
+        return _Record(state, self._schema, self._id, self._partition_by, moves, letters)
 
     def _numbers(self) -> list[int]:
         names = [name.rpartition("/")[2] for name, _ in self._folder.files(f"{self._home}/log")]
@@ -171,8 +201,8 @@ class ParquetTable:
     # ---- the files
 
     def _final(self, entry: FileEntry, n: int) -> str:
-        parts = "".join(f"{name}={escaped(value)}/" for name, value in entry.partition)
-        return f"{parts}{self._job}-{self._state.number + 1:08d}-{n:04d}.parquet"
+        parts = "".join(f"{folder}/" for folder in partition_folders(entry.partition))
+        return parts + published_name(self._job, self._state.number + 1, n, entry.path)
 
     def _publish(self, record: _Record) -> None:
         for folder, moves in ((self._folder, record.moves), (self._letters, record.dead_letters)):
@@ -181,23 +211,3 @@ class ParquetTable:
             for staged, final in moves:
                 assert folder is not None
                 folder.publish(staged, final)
-
-    def _refuse_foreign(self) -> None:
-        """Files that no job has written would be read beside ours, and the same records perhaps with them."""
-        if next(self._folder.files("_spark_metadata"), None) is not None:
-            raise IngestError(f"{self.name} was written by Spark's stream, whose log hides the files of others from "
-                              "Spark: give another folder")
-        if any(name.endswith(".parquet") for name, _ in self._folder.files(recursive=False)) \
-                and not self._other_jobs():
-            raise IngestError(f"{self.name} has Parquet files that were not written by an ingestion: give an empty "
-                              "folder")
-
-    def _other_jobs(self) -> bool:
-        return any(f"{self._home}/" not in name for name, _ in self._folder.files(_HOME))
-
-
-def escaped(value: str | None) -> str:
-    """A value as Hive's folders have it."""
-    if value is None:
-        return "__HIVE_DEFAULT_PARTITION__"
-    return "".join(c if c.isalnum() or c in "-_. +" else "".join(f"%{b:02X}" for b in c.encode()) for c in value)

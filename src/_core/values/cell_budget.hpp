@@ -1,0 +1,44 @@
+// Owns: how many entries of columns the bytes of a row earn, so that a few bytes cannot fill much memory.
+// Threads: one at a time (the caller of decode). Never: knows a format.
+//
+// A row may fill kPerByte cells for each of its bytes, and kFreeInRow more. The rows of a call share kFreeInBatch free cells.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "values/program.hpp"
+
+namespace kc {
+
+class CellBudget {
+ public:
+  static constexpr int64_t kFreeInRow = 1 << 20;
+  static constexpr int64_t kFreeInBatch = 1 << 24;
+  static constexpr int64_t kPerByte = 64;
+
+  void begin_row(int64_t bytes) {
+    if (left_ < free_) free_batch_ -= free_ - (left_ < 0 ? 0 : left_);
+    free_ = free_batch_ < kFreeInRow ? free_batch_ : kFreeInRow;
+    left_ = free_ + kPerByte * bytes;
+  }
+
+  // False when there are not so many left.
+  bool take(int64_t cells) {
+    left_ -= cells;
+    return left_ >= 0;
+  }
+
+ private:
+  int64_t free_batch_ = kFreeInBatch;
+  int64_t free_ = 0;   // of free_batch_, for this row
+  int64_t left_ = 0;   // of the row: its bytes' cells are taken first
+};
+
+// By node: the columns of an entry, itself among them.
+inline std::vector<int64_t> cells_by_node(const Plan& plan) {
+  std::vector<int64_t> cells(plan.nodes.size(), 1);
+  for (size_t i = plan.nodes.size(); i-- > 1;) cells[static_cast<size_t>(plan.nodes[i].parent)] += cells[i];
+  return cells;
+}
+
+}  // namespace kc

@@ -1,0 +1,126 @@
+"""FileWriter: sizes, order and partitions of files."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kconsumer.ingest import writing
+from kconsumer.ingest.errors import IngestError
+from kconsumer.ingest.manifest import FileEntry, partition_folders
+from kconsumer.ingest.output import FileOptions
+from kconsumer.ingest.storage import Storage
+from kconsumer.ingest.writing import FileWriter, bound, value_text
+
+SCHEMA = pa.schema([("day", pa.int32()), ("a", pa.int64()), ("text", pa.string())])
+
+
+def batch(rows: int, seed: int, days: int = 3) -> pa.RecordBatch:
+    chance = random.Random(seed)
+    numbers: list[Any] = [chance.randrange(10 ** 9) if chance.random() < 0.99 else None for _ in range(rows)]
+    return pa.record_batch([pa.array([chance.randrange(days) for _ in range(rows)], pa.int32()),
+                            pa.array(numbers, pa.int64()), pa.array([f"{n}" * 3 for n in numbers])], schema=SCHEMA)
+
+
+def written(folder: Path, batches: list[pa.RecordBatch], options: FileOptions, **more: Any) -> tuple[FileEntry, ...]:
+    writer = FileWriter(Storage(str(folder)), "files", "%d.parquet", SCHEMA, options, **more)
+    for one in batches:
+        writer.write(one)
+    return writer.close()
+
+
+def in_order(numbers: list[int | None]) -> bool:
+    return numbers == sorted(numbers, key=lambda n: (n is None, n or 0))
+
+
+@pytest.mark.parametrize("partition_by", [(), ("day",)])
+@pytest.mark.parametrize("memory", [1 << 30, 1 << 16])
+def test_rows_are_sorted_within_the_whole_file(
+    tmp_path: Path, partition_by: tuple[str, ...], memory: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(writing, "_DIVIDED_BYTES", memory)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    batches = [batch(5000, seed) for seed in range(8)]
+    options = FileOptions(sort_by=("a",), group_bytes=1 << 16)
+    entries = written(tmp_path, batches, options, partition_by=partition_by)
+    assert len(entries) == (3 if partition_by else 1)
+    found = []
+    for entry in entries:
+        file = pq.ParquetFile(tmp_path / entry.path)
+        assert file.metadata.num_row_groups > 1
+        assert file.metadata.row_group(0).sorting_columns
+        numbers = file.read()["a"].to_pylist()
+        assert in_order(numbers)
+        found += numbers
+    assert Counter(found) == Counter(n for one in batches for n in one["a"].to_pylist())
+    assert not list(tmp_path.glob("*.arrow"))
+
+
+@pytest.mark.parametrize("partition_by", [(), ("day",)])
+def test_sorted_files_end_at_the_target_size(
+    tmp_path: Path, partition_by: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(writing, "_DIVIDED_BYTES", 1 << 16)
+    options = FileOptions(sort_by=("a",), target_bytes=1 << 18)
+    entries = written(tmp_path, [batch(5000, seed) for seed in range(8)], options, partition_by=partition_by)
+    assert len(entries) >= 4
+    for entry in entries:
+        assert entry.bytes < 1 << 19
+        assert in_order(pq.read_table(tmp_path / entry.path)["a"].to_pylist())
+
+
+def test_a_writer_that_is_abandoned_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(writing, "_DIVIDED_BYTES", 1 << 16)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    writer = FileWriter(Storage(str(tmp_path)), "files", "%d.parquet", SCHEMA, FileOptions(sort_by=("a",)),
+                        partition_by=("day",))
+    for seed in range(4):
+        writer.write(batch(5000, seed))
+    assert list(tmp_path.glob("*.arrow"))
+    writer.abandon()
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_two_keys_with_many_values_take_memory_for_the_combinations_that_are_there(tmp_path: Path):
+    rows = 3000
+    keys = [pa.array([str(n * step % 3001) for n in range(rows)]) for step in (1, 7)]
+    codes, combinations = writing._codes(keys)
+    assert len(combinations) == rows
+    first, second = (key.to_pylist() for key in keys)
+    assert [combinations[code] for code in codes.to_pylist()] == list(zip(first, second, strict=True))
+
+
+@pytest.mark.parametrize("folders", [True, False])
+def test_a_value_that_is_too_long_for_a_folder_fails_the_task(tmp_path: Path, folders: bool):
+    rows = pa.record_batch([pa.array([1], pa.int32()), pa.array([1]), pa.array(["é" * 127])], schema=SCHEMA)
+    with pytest.raises(IngestError, match=r"cannot partition by text: the value 'é+'… makes .* name of 259 bytes"):
+        written(tmp_path, [rows], FileOptions(), partition_by=("text",), folders=folders, named=True)
+
+
+@pytest.mark.parametrize(("value", "folder"), [
+    ("a b", "p=a b"), ("é€😀", "p=é€😀"), ("", "p=__HIVE_DEFAULT_PARTITION__"), (None, "p=__HIVE_DEFAULT_PARTITION__"),
+    ("a/b%", "p=a%2Fb%25"), ("\n\0", "p=%0A%00"), ("x:y='z'[1]", "p=x%3Ay%3D%27z%27%5B1%5D")])
+def test_the_folders_of_partitions_are_those_of_hive(value: str | None, folder: str):
+    assert partition_folders([("p", value)]) == [folder]
+
+
+@pytest.mark.parametrize(("value", "text"), [
+    (True, "true"), (Decimal("1E-7"), "0.0000001"), (date(9, 1, 2), "0009-01-02"),
+    (datetime(1, 1, 1, 2, tzinfo=timezone.utc), "0001-01-01T02:00:00.000000Z"),
+    (datetime(1, 1, 1, 2), "0001-01-01 02:00:00.000000")])
+def test_partition_values_as_text(value: Any, text: str):
+    assert value_text(value) == text
+
+
+def test_bounds_of_statistics():
+    assert bound(datetime(1, 1, 1, tzinfo=timezone.utc)) == "0001-01-01T00:00:00.000000Z"
+    assert bound(datetime(1, 1, 1)) == "0001-01-01T00:00:00.000000"
+    assert bound(1.5) is None  # the column may have NaN, which Parquet leaves out and engines sort last
