@@ -65,8 +65,8 @@ class MergedCommits {
       beyond_deadline_ms_ = INT64_MAX;
     }
   }
-  // Takes out the oldest commit and returns its offsets, each with its error. `entry`: the offsets of the entry, which are
-  // also the result for a commit that was only counted.
+  // Takes out the oldest commit and returns its offsets, each with its error. `entry`: the offsets of the entry, which
+  // are also the result for a commit that was only counted.
   std::vector<PartitionOffset> take(const std::vector<PartitionOffset>& entry) {
     if (named_.empty()) {
       beyond_ -= 1;
