@@ -1,8 +1,8 @@
 // Owns: printable(), which makes text from brokers and topics safe for a terminal or a log file.
 // Threads: any (a function of its argument). Never: drops a byte; escaped bytes remain readable.
 //
-// It escapes bytes that are not UTF-8, control characters (C0, DEL, C1), and code points that start a line or change the
-// direction of text. Otherwise a broker could forge log lines or send escape sequences to a terminal.
+// It escapes bytes that are not UTF-8, control characters (C0, DEL, C1), and code points that start a line or change
+// the direction of text. Otherwise a broker could forge log lines or send escape sequences to a terminal.
 #pragma once
 #include <cstdint>
 #include <cstdio>

@@ -92,7 +92,7 @@ class ApiVersionTable {
     } else {
       text += "does not offer " + name(api_key);
     }
-    return Status(ERR_UNSUPPORTED_FEATURE, text + ", but the consumer needs " + span(low, high));
+    return Status(ERR_UNSUPPORTED_FEATURE, text + ", but " + span(low, high) + " is needed");
   }
 
  private:

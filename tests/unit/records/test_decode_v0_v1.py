@@ -166,7 +166,7 @@ INNER = message(0, 1, None, b"v")
     (wrap(INNER[:-1], 5, 1, GZIP), "goes beyond its bytes"),
     (wrap(INNER + b"x", 5, 1, GZIP), "cut off"),
     (wrap(wrap(INNER, 0, 1, GZIP), 5, 1, GZIP), "compressed again"),
-    (wrap(message(0, 0, None, b"v"), 5, 1, GZIP), "another magic"),
+    (wrap(message(0, 0, None, b"v"), 5, 1, GZIP), "different magic"),
     (wrap(message(0, 1, None, b"v", crc=1), 5, 1, GZIP), "CRC of a message inside"),
     (wrap(message(-3, 1, None, b"v"), 5, 1, GZIP), "beyond its own"),
     (wrap(message(6, 1, None, b"v"), 5, 1, GZIP), "beyond its own"),
