@@ -170,7 +170,7 @@ class TlsTransport final : public Transport {
 
   // Creates the process-wide index and method that connect an SSL object to its transport. False if memory is out.
   static bool initialise() { return connection_index() >= 0 && method() != nullptr; }
-  // For every TlsContext before its first connection.
+  // Sets the callbacks of a TlsContext; called before each of its connections.
   static void attach(SSL_CTX* ctx, bool verify) {
     SSL_CTX_set_verify(ctx, verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, verified);
     SSL_CTX_sess_set_new_cb(ctx, session_made);

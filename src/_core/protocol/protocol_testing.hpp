@@ -11,7 +11,7 @@
 
 namespace kc::testing {
 
-struct PythonError {};  // thrown with a Python exception set; caught at the edge below
+struct PythonError {};  // thrown with a Python exception set; the functions of a Face catch it
 
 inline PyObject* checked(PyObject* object) {
   if (!object) throw PythonError();

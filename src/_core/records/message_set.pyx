@@ -51,14 +51,14 @@ cdef uint32_t message_crc(uint32_t crc, const uint8_t* p, size_t n) noexcept nog
 cdef const char* read_field(const uint8_t** p, const uint8_t* end, const uint8_t** data,
                             int32_t* length) noexcept nogil:
     if end - p[0] < 4:
-        return b"the length of its key or value goes beyond it"
+        return b"the length of its key or value goes beyond its end"
     length[0] = <int32_t>load_be32(p[0])
     p[0] += 4
     data[0] = p[0]
     if length[0] < -1:
         return b"the length of its key or value is negative"
     if length[0] > end - p[0]:
-        return b"its key or value goes beyond it"
+        return b"its key or value goes beyond its end"
     if length[0] > 0:
         p[0] += length[0]
     return NULL
@@ -86,7 +86,7 @@ cdef const char* read_message(const uint8_t* p, const uint8_t* end, Message* m) 
     p += AT_TIMESTAMP
     if m.magic == 1:
         if m.end - p < 8:
-            return b"its timestamp goes beyond it"
+            return b"its timestamp goes beyond its end"
         m.timestamp = <int64_t>load_be64(p)
         p += 8
     reason = read_field(&p, m.end, &m.key, &m.key_length)
@@ -156,7 +156,7 @@ cdef const char* open_message_set(DecodeJob* job) noexcept nogil:
         p += LOG_OVERHEAD + size
     if batch.magic == 1:
         if last < 0 or last > batch.base_offset:
-            return b"the offset of the last message inside it is beyond its own"
+            return b"the offset of the last message inside it is larger than its own offset"
         batch.inner_base = batch.base_offset - last
     return NULL
 
@@ -171,10 +171,10 @@ cdef const char* check_inner(DecodeJob* job, Message* m) noexcept nogil:
                            != load_be32(m.begin + AT_CRC)):
         return b"the CRC of a message inside it does not match"
     if m.offset < 0 or m.offset > batch.base_offset - batch.inner_base:
-        return b"the offset of a message inside it is beyond its own"
+        return b"the offset of a message inside it is larger than its own offset"
     m.offset += batch.inner_base
     if m.offset <= batch.previous_offset:
-        return b"the offset of a message inside it is not after the one before it"
+        return b"the offset of a message inside it is not after the previous offset"
     if batch.timestamp_type == 1:
         m.timestamp = batch.base_timestamp
     return NULL

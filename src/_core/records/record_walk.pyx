@@ -190,7 +190,7 @@ cdef WalkResult walk_records(DecodeJob* job, size_t budget_bytes) noexcept nogil
         if reason != NULL:
             break
         if f.offset_delta <= previous or f.offset_delta > last_delta:
-            reason = b"its offset is not after the offset before it, or beyond the batch's last offset"
+            reason = b"its offset is not after the previous offset, or beyond the batch's last offset"
             break
         previous = f.offset_delta
         p = f.end

@@ -135,7 +135,7 @@ cdef class Arena:
 
 
 cdef class Job:
-    """A DecodeJob over a copy of ``data``, followed by ``tail`` bytes of garbage inside the same block."""
+    """A DecodeJob for a copy of ``data``; other bytes follow the copy in its block."""
     cdef DecodeJob job
     cdef Pool pool
     cdef int32_t capacity

@@ -116,7 +116,7 @@ struct AvroProgram {
 
 // The programs for the schemas of the rows.
 struct AvroPrograms {
-  const AvroProgram* any = nullptr;                           // for rows without a schema id
+  const AvroProgram* any = nullptr;                           // for all rows; null: use by_id
   std::unordered_map<int64_t, const AvroProgram*> by_id;
 
   const AvroProgram* find(int64_t id) const {

@@ -597,7 +597,8 @@ def test_files_that_cannot_be_used(files: SimpleNamespace, tmp_path: Path) -> No
         f"ssl.ca.location '{folder}' has no file with a certificate (PEM)")
     assert wrong(ca_pem="nothing") == "ssl.ca.pem contains no certificate (PEM)"
     assert wrong(crl_location=none) == f"ssl.crl.location {missing}"
-    assert wrong(crl_location=str(empty)) == f"ssl.crl.location '{empty}' contains no list of revoked certificates (PEM)"
+    assert wrong(crl_location=str(empty)) == (
+        f"ssl.crl.location '{empty}' contains no list of revoked certificates (PEM)")
     assert wrong(certificate_location=none, key_location=files.key) == f"ssl.certificate.location {missing}"
     assert wrong(certificate_location=files.key, key_location=files.key) == (
         f"ssl.certificate.location '{files.key}' contains no certificate (PEM)")
