@@ -156,7 +156,7 @@ cdef const char* open_message_set(DecodeJob* job) noexcept nogil:
         p += LOG_OVERHEAD + size
     if batch.magic == 1:
         if last < 0 or last > batch.base_offset:
-            return b"the offset of the last message inside it is larger than its own offset"
+            return b"the offset of the last message inside it is out of range"
         batch.inner_base = batch.base_offset - last
     return NULL
 
@@ -171,7 +171,7 @@ cdef const char* check_inner(DecodeJob* job, Message* m) noexcept nogil:
                            != load_be32(m.begin + AT_CRC)):
         return b"the CRC of a message inside it does not match"
     if m.offset < 0 or m.offset > batch.base_offset - batch.inner_base:
-        return b"the offset of a message inside it is larger than its own offset"
+        return b"the offset of a message inside it is out of range"
     m.offset += batch.inner_base
     if m.offset <= batch.previous_offset:
         return b"the offset of a message inside it is not after the previous offset"
