@@ -133,7 +133,7 @@ cdef class Connector(Network):
         return True
 
     cdef void connect_next(self, Connection* c, int64_t now_ms) noexcept nogil:
-        """Try the next addresses until a connection starts; if none is left, the attempt fails."""
+        """Try the next addresses until a connection starts, or fail the attempt."""
         while c.addresses_tried < c.addresses.size():
             c.addresses_tried += 1
             if self.open_connection(c, now_ms):
@@ -352,7 +352,10 @@ cdef class Connector(Network):
         c.interest = 0
 
     cdef void fail_in_flight(self, Connection* c, const Status& why) noexcept nogil:
-        """Fail the requests in flight: the first with the code of the loss, later ones with ERR_TRANSPORT."""
+        """Fail the requests in flight.
+
+        The first fails with the code of the loss, later ones with ERR_TRANSPORT.
+        """
         cdef bint first = True
         while not c.in_flight.empty():
             if c.in_flight.front().request != NULL:

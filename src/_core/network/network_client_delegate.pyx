@@ -66,7 +66,7 @@ cdef class NetworkClientDelegate:
         return min(timeout_ms, self.network.next_timeout_ms(now_ms))
 
     cdef void send_unsent(self, int64_t now_ms) noexcept nogil:
-        """Pass over the queue once: send each request, fail it to `done`, or keep its place."""
+        """Send each request in the queue, fail it to `done`, or keep its place."""
         cdef deque[Request*] waiting
         cdef size_t i
         if self.unsent.empty():

@@ -443,9 +443,9 @@ cdef class NetworkDriver(DelegateDriver):
         self.client.resolver.set_function(dual_resolver)
 
     def use_canonical_resolver(self):
-        """Use a resolver that returns 127.0.0.1, with the canonical names one.x and two.x for x.
+        """Use a resolver with the canonical names one.x and two.x for each name x.
 
-        nameless.test has no canonical names.
+        All names have the address 127.0.0.1; nameless.test has no canonical names.
         """
         reset_calls(0)
         self.client.resolver.set_function(canonical_resolver)

@@ -277,7 +277,7 @@ cdef class ScriptedNetwork(Network):
         self.lose(node, code, detail)
 
     def lose(self, int node, int code=-195, str detail="connection refused", bint was_ready=False, bint repeated=False):
-        """Set the next result of take_losses(): a connection of the node was lost, or an attempt failed."""
+        """Add a lost connection or a failed attempt to the result of take_losses()."""
         cdef NodeLoss loss
         loss.node_id = node
         loss.was_ready = was_ready

@@ -185,7 +185,7 @@ cdef Status export_views(const ArrowSource* source, const BinaryView* views, con
 
 cdef Status export_copied(const ArrowSource* source, const ArrowField* field, const BinaryView* views,
                           const uint8_t* validity, int64_t nulls, ArrowArray* out) noexcept nogil:
-    """Export binary or large_binary: one copy, for a consumer that does not support views."""
+    """Export a copy as binary or large_binary, for a consumer without views."""
     cdef int64_t n = source.row_end - source.row_start
     cdef bint large = field.format == b"Z"
     cdef int64_t bytes = 0

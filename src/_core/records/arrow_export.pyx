@@ -335,7 +335,7 @@ cdef int stream_schema(ArrowArrayStream* stream, ArrowSchema* out) noexcept nogi
 
 
 cdef int stream_next(ArrowArrayStream* stream, ArrowArray* out) noexcept nogil:
-    """Return the array at the first call; then a released array, the end of the stream."""
+    """Return the array at the first call, then a released array (the end)."""
     cdef StreamParts* parts = <StreamParts*>stream.private_data
     cdef Status status
     memset(out, 0, sizeof(ArrowArray))

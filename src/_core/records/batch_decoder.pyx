@@ -318,7 +318,7 @@ cdef DecodeResult accept_message(DecodeJob* job) noexcept nogil:
 
 
 cdef DecodeResult accept_batch(DecodeJob* job) noexcept nogil:
-    """Validate the header of a batch whose CRC is correct, and skip or begin its records."""
+    """Validate a batch header after the CRC check; skip or begin its records."""
     cdef BatchState* batch = &job.batch
     cdef int32_t delta = <int32_t>load_be32(job.data + batch.begin + AT_LAST_OFFSET_DELTA)
     cdef size_t bytes = batch.end - batch.body

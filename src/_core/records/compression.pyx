@@ -293,7 +293,10 @@ cdef uint32_t rotate(uint32_t x, int by) noexcept nogil:
 
 
 cdef uint32_t xxh32_short(const uint8_t* p, size_t n) noexcept nogil:
-    """Return the xxHash32 (seed 0) of at most 31 bytes: a frame header with its magic has 19."""
+    """Return the xxHash32 (seed 0) of at most 31 bytes.
+
+    A frame header with its magic has 19 bytes.
+    """
     cdef uint32_t h = 374761393
     cdef uint32_t v1, v2, v3, v4
     cdef size_t i = 0

@@ -138,7 +138,7 @@ cdef const uint8_t* wrapped_set(DecodeJob* job, size_t* length) noexcept nogil:
 
 
 cdef const char* open_message_set(DecodeJob* job) noexcept nogil:
-    """Find the last inner message; its relative offset gives the base offset of the set."""
+    """Find the last inner message, whose relative offset gives the base offset."""
     cdef BatchState* batch = &job.batch
     cdef const uint8_t* p = batch.block.data + job.record_position
     cdef const uint8_t* end = batch.block.data + batch.records_end

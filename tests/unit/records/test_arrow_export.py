@@ -190,7 +190,7 @@ def test_what_cannot_be_made_is_named(field, says):
 @pytest.mark.parametrize("kind", [pa.binary_view(), pa.binary()])
 def test_nulls_where_the_schema_excludes_them(kind):
     schema = pa.schema([pa.field("key", kind, nullable=False)])
-    with pytest.raises(ValueError, match="column key: the requested schema does not allow nulls, but .* is 1"):
+    with pytest.raises(ValueError, match="the requested schema does not allow nulls, but the null count is 1"):
         pa.record_batch(exported(batch(RECORDS)), schema=schema)
     out = read(Batch(decoded(batch(RECORDS)), ["t"], [(0, 0)], start=2), schema)
     assert out.schema.equals(schema)
