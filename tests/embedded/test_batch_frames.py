@@ -194,7 +194,7 @@ def test_an_error_in_the_middle_of_a_stream_is_reported(batch: RecordBatch) -> N
     """Whether a key is null is only known when the array is made, after the stream was handed over."""
     schema = pa.schema([pa.field("key", pa.binary(), nullable=False)])
     reader = pa.RecordBatchReader.from_stream(batch, schema)
-    with pytest.raises(pa.ArrowInvalid, match="column key: the schema asked for excludes nulls"):
+    with pytest.raises(pa.ArrowInvalid, match="column key: the requested schema does not allow nulls"):
         reader.read_next_batch()
 
 

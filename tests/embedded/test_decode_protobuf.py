@@ -17,7 +17,7 @@ from kconsumer.testing import EmbeddedCluster  # noqa: E402
 ID, OTHER_ID = b"\0\0\0\0\x07", b"\0\0\0\0\x08"
 GUID = b"\1" + bytes(range(16))
 THIRD = b"\x02\x04"  # the indexes of Mixin, the third message of its file
-ANOTHER = "the message indexes name another message"
+ANOTHER = "the message indexes identify a different message"
 
 
 @pytest.fixture(scope="module")

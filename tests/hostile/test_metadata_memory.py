@@ -84,7 +84,7 @@ def test_brokers_without_end(flights):
     assert len(body) < 3.4e6
     told = run(UNTIL_TOLD, body, flights)
     assert told.peak <= 8 * len(body) + BESIDES
-    assert any("field brokers: 300000 elements where at most 10000 are accepted" in error for error in told.errors)
+    assert any("field brokers: 300000 elements, but at most 10000 are accepted" in error for error in told.errors)
 
 
 def test_as_many_brokers_as_are_accepted(flights):

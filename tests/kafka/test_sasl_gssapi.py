@@ -148,4 +148,4 @@ def test_without_a_ticket(kdc: Kdc, cluster: KafkaCluster) -> None:
     finally:
         kdc.environment = kept
     assert found["kind"] == "AuthenticationError"
-    assert "no Kerberos context with kafka@localhost" in found["text"]
+    assert "cannot create a Kerberos context with kafka@localhost" in found["text"]

@@ -1,4 +1,4 @@
-# The one clock of a consumer; tests inject a ManualClock. thread: any (reads only).
+# Declares the clock that all parts of a consumer use; tests inject a ManualClock. thread: any (reads only).
 from kconsumer._core.base.cpp cimport int64_t
 
 cdef int64_t monotonic_us() noexcept nogil
@@ -8,4 +8,4 @@ cdef class Clock:
     cdef int64_t now_us(self) noexcept nogil
 
 cdef class ManualClock(Clock):
-    cdef int64_t time_us  # thread: the test's
+    cdef int64_t time_us  # thread: that of the test

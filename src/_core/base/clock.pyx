@@ -1,6 +1,6 @@
 """Owns: reading monotonic time.
 
-Threads: any. Never: reads the wall clock, so that a clock that is set back harms nothing.
+Threads: any. Never: reads the wall clock, because an administrator can set it back.
 """
 cimport cython
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
@@ -25,7 +25,7 @@ cdef class Clock:
 
 @cython.no_gc
 cdef class ManualClock(Clock):
-    """A clock that stands still until a test advances it."""
+    """A clock that changes only when a test advances it."""
 
     def __cinit__(self, int64_t start_ms=1_000_000):
         self.time_us = start_ms * 1000
@@ -42,5 +42,5 @@ cdef class ManualClock(Clock):
 
     @property
     def ms(self):
-        """Current time in milliseconds."""
+        """The current time in milliseconds."""
         return self.time_us // 1000

@@ -1,5 +1,5 @@
-// Owns: CountedMutex, a mutex that knows how often it was taken, so that a test can show where no lock is.
-// Threads: any. Never: costs more than an increment of what the holder owns at that moment.
+// Owns: CountedMutex, a mutex that counts how often it was locked, so that a test can prove that a path takes no lock.
+// Threads: any. Never: costs more than one increment, which the holder does under the lock.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -23,7 +23,7 @@ class CountedMutex {
 
  private:
   std::mutex mutex_;
-  std::atomic<int64_t> taken_{0};  // written by the holder
+  std::atomic<int64_t> taken_{0};  // only the holder of the lock writes it
 
   void count() { taken_.store(taken_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
 };

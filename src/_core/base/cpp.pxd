@@ -1,7 +1,7 @@
 # Owns: the C++ standard containers and primitives the core uses, declared without ``except +``.
 # Threads: any; each container belongs to the object that holds it.
-# Never: takes the GIL. libcpp's own declarations re-take it to translate exceptions; here a std::bad_alloc unwinds to
-# the one edge of its thread (base/thread.hpp), which turns it into a fatal status.
+# Never: takes the GIL. Cython's libcpp declarations take it to translate exceptions. Here a std::bad_alloc unwinds to
+# the entry function of its thread (base/thread.hpp), which turns it into a fatal status.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 

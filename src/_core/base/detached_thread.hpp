@@ -1,4 +1,5 @@
-// Owns: starting a thread that is never joined, and its reference to its work. Threads: any. Never: sends it a signal.
+// Owns: starting a thread that is never joined, and the reference to its work that keeps the work alive.
+// Threads: any. Never: sends the thread a signal.
 #pragma once
 #include <pthread.h>
 
@@ -21,7 +22,7 @@ struct DetachedWork {
   }
 };
 
-// Runs `work` on `state`, which lives as long as that takes. Returns 0 or an errno.
+// Runs `work` on `state` in a new thread, which keeps `state` alive until `work` returns. Returns 0 or an errno.
 template <class State>
 int start_detached(void (*work)(State&), std::shared_ptr<State> state) {
   std::unique_ptr<DetachedWork<State>> started(new DetachedWork<State>{work, std::move(state)});

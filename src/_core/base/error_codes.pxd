@@ -1,5 +1,5 @@
-# The broker's error codes that the core acts on, under Kafka's names (org.apache.kafka.common.protocol.Errors).
-# thread: any (constants). Every other code travels as a number; kconsumer/errors names them all.
+# Owns: the broker error codes that the core handles, with Kafka's names (org.apache.kafka.common.protocol.Errors).
+# thread: any (constants). The core passes every other code on as a number; kconsumer/errors names all codes.
 cdef enum ErrorCode:
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0

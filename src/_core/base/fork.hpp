@@ -1,11 +1,11 @@
-// Owns: the handler that counts a fork, which must be C.
-// Threads: any; the handler runs in the child, where there is one. Never: runs anything but one increment in the child.
+// Owns: the handler that counts forks; pthread_atfork() needs a C function.
+// Threads: any; the handler runs in the child, on its only thread. Never: does more than one increment in the child.
 #pragma once
 #include <pthread.h>
 
 namespace kc {
 
-// Set by watch_forks(), which base/fork.pyx alone calls: the counter itself lies in that module, one for all.
+// watch_forks() sets it. Only base/fork.pyx calls watch_forks(): that module has the counter that all modules share.
 static volatile unsigned long* watched_fork_count = nullptr;
 
 static void note_fork() { *watched_fork_count = *watched_fork_count + 1; }

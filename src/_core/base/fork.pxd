@@ -1,5 +1,5 @@
-# How many forks lie between this process and the first one (0 there). thread: any (written only in a new child).
+# Counts the forks between the first process and this one (0 in the first). thread: any (written only in a new child).
 #
-# One variable, in base/fork.pyx: extension modules share no symbols, and a counter in a header would be a copy in each
-# module that includes it, and only the registered copy would count.
+# The variable is in base/fork.pyx, not in a header: extension modules share no symbols. With a counter in a header each
+# module would have a copy, and the handler would increment only one of them.
 cdef volatile unsigned long fork_count

@@ -1,4 +1,4 @@
-"""Owns: the process's fork counter, so that a consumer notices that it is in a child without asking getpid() per call.
+"""Owns: the process's fork counter. With it a consumer notices a fork without a call of getpid() each time.
 
 thread: any; written in a new child, by its only thread. Never: runs Python in the child.
 """
@@ -8,4 +8,4 @@ cdef extern from "base/fork.hpp" namespace "kc" nogil:
 
 cdef int failure = watch_forks(&fork_count)
 if failure != 0:
-    raise OSError(failure, "forks cannot be watched")
+    raise OSError(failure, "cannot register the fork handler")

@@ -1,8 +1,8 @@
-# Owns: GIL_DISABLED, whether the interpreter this is compiled for has no GIL. thread: any. Never: changes at run time:
-# the branch that is not taken is not compiled.
+# Owns: GIL_DISABLED, true when compiled for an interpreter without a GIL.
+# thread: any. Never: changes at run time; the compiler removes the other branch.
 #
-# With a GIL, what happens between two releases of it is atomic for the other threads of the application. Without one
-# that takes a lock: so in poll()'s fast path, and where a position is stored that a seek may be changing.
+# With a GIL, the code between two releases of the GIL is atomic for the other threads of the application. Without a GIL
+# it needs a lock: in the fast path of poll(), and when poll() stores a position that a seek may change.
 cdef extern from *:
     """
     #ifdef Py_GIL_DISABLED

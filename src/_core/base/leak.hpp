@@ -1,5 +1,6 @@
-// Owns: leaving a member alone for good, in the child of a fork: its destructor will find a new one in its place.
-// Threads: the child's only one. Never: reads the member, which another thread may have been changing in the parent.
+// Owns: leak(), which abandons a member in the child of a fork: it constructs a new object over the old one, without
+// the old destructor. Threads: the child's only thread.
+// Never: reads the member, because another thread of the parent may have been changing it during the fork.
 #pragma once
 #include <new>
 

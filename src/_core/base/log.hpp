@@ -1,6 +1,6 @@
-// Owns: the bounded queue of log lines from the network thread to whichever application thread serves callbacks.
+// Owns: the bounded queue of log lines from the network thread to the application thread that serves callbacks.
 // Threads: push on N and R, drain on A; shared: its mutex. Never: formats with locale, blocks on I/O, keeps a control
-// character: much of what is logged are words of brokers.
+// character (many log lines contain text from brokers).
 #pragma once
 #include <atomic>
 #include <cstdarg>
@@ -16,7 +16,7 @@ namespace kc {
 
 struct LogLine {
   int level = 6;             // syslog: 3 error, 4 warning, 5 notice, 6 info, 7 debug
-  const char* facility = ""; // librdkafka's FAC word, a literal
+  const char* facility = ""; // librdkafka's FAC word; a string literal
   std::string text;
 };
 
@@ -33,7 +33,7 @@ class LogQueue {
   static constexpr size_t kMaxLines = 1000;
   std::atomic<uint32_t> debug{0};     // enabled DebugContext bits
   std::atomic<int> max_level{6};      // log_level
-  std::atomic<bool> pending{false};   // read without the lock by whoever decides to drain
+  std::atomic<bool> pending{false};   // application threads read it without the lock, to decide whether to drain
 
   bool wants(uint32_t context) const { return (debug.load(std::memory_order_relaxed) & context) != 0; }
 
@@ -47,7 +47,7 @@ class LogQueue {
     lines_.push_back(LogLine{level, facility, printable(text)});
     pending.store(true, std::memory_order_release);
   }
-  // printf-like; `context` 0 logs always, else only where that debug context is on (then at level 7).
+  // Formats like printf. With `context` 0 it always logs; otherwise only if that debug context is on, at level 7.
   __attribute__((format(printf, 5, 6)))
   void write(int level, uint32_t context, const char* facility, const char* format, ...) {
     if (context && !wants(context)) return;
@@ -58,7 +58,7 @@ class LogQueue {
     va_end(args);
     push(context ? 7 : level, facility, buffer);
   }
-  // Takes all lines; returns how many were dropped since the last time.
+  // Takes all lines. Returns the number of lines dropped since the last call.
   size_t drain(std::deque<LogLine>& out) {
     std::lock_guard<std::mutex> hold(mutex_);
     out.swap(lines_);

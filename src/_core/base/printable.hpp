@@ -1,8 +1,8 @@
-// Owns: printable(), text from brokers and topics in a form that may go to a terminal or a log file.
-// Threads: any (a function of its argument). Never: drops a byte; what is escaped can be read back.
+// Owns: printable(), which makes text from brokers and topics safe for a terminal or a log file.
+// Threads: any (a function of its argument). Never: drops a byte; escaped bytes remain readable.
 //
-// Escaped are bytes that are not UTF-8, control characters (C0, DEL, C1) and the code points that start a line or change
-// the direction of text: a broker could otherwise forge log lines, or run a terminal's escape sequences.
+// It escapes bytes that are not UTF-8, control characters (C0, DEL, C1), and code points that start a line or change
+// the direction of text. Otherwise a broker could forge log lines or send escape sequences to a terminal.
 #pragma once
 #include <cstdint>
 #include <cstdio>
@@ -11,7 +11,7 @@
 
 namespace kc {
 
-// The length of the UTF-8 sequence at `p`, and its code point; 0 where there is none.
+// Returns the length of the UTF-8 sequence at `p` and sets `code` to its code point; 0 if the sequence is not valid.
 inline size_t utf8_sequence(const unsigned char* p, size_t left, uint32_t* code) {
   const unsigned char first = p[0];
   const size_t length = first < 0x80 ? 1 : first >> 5 == 6 ? 2 : first >> 4 == 14 ? 3 : first >> 3 == 30 ? 4 : 0;
@@ -31,7 +31,7 @@ inline bool is_unprintable(uint32_t code) {
          (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
 }
 
-// Text longer than `most` bytes ends with an ellipsis.
+// Cuts text longer than `most` bytes and appends an ellipsis.
 inline std::string printable(const std::string& text, size_t most = 4096) {
   std::string out;
   char escaped[12];

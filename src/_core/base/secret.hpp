@@ -1,6 +1,5 @@
-// Owns: Secret, bytes that must not leak: passwords, tokens, and every message made of them.
-// Threads: any (a value). Never: leaves a copy of its bytes: it wipes them before it gives the memory back, and it is
-// never printed.
+// Owns: Secret, bytes that must not leak: passwords, tokens, and every message that contains them.
+// Threads: any (a value). Never: leaves a copy of its bytes (it wipes memory before it frees it), is printed.
 #pragma once
 #include <openssl/crypto.h>
 
@@ -49,7 +48,7 @@ class Secret {
     clear();
     append(bytes, length);
   }
-  // `length` bytes of zero, to be filled in.
+  // Makes `length` zero bytes, which the caller fills.
   void resize(size_t length) {
     clear();
     reserve(length);

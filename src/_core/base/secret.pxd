@@ -1,4 +1,5 @@
-# Declares base/secret.hpp for Cython, and the way of a Python text into a Secret. thread: any (put_secret: A, any).
+# Declares base/secret.hpp for Cython, and put_secret(), which copies a Python str into a Secret.
+# thread: any (put_secret: any A).
 from kconsumer._core.base.cpp cimport uint8_t
 
 
@@ -16,10 +17,10 @@ cdef extern from "base/secret.hpp" namespace "kc" nogil:
         void assign(const void* bytes, size_t length)
 
 
-# The text, encoded; what Python made on the way is wiped.
+# Stores the encoded text in `to`, and wipes the bytes object that the encoding made.
 cdef inline int put_secret(Secret* to, str text, str errors="strict") except -1:
     cdef bytes raw = text.encode("utf-8", errors)
     to.assign(<const char*>raw, <size_t>len(raw))
-    if len(raw) > 1:  # shorter ones are Python's own, and shared
+    if len(raw) > 1:  # Python shares one object for each shorter value: do not change it
         OPENSSL_cleanse(<char*>raw, <size_t>len(raw))
     return 0

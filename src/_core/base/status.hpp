@@ -1,13 +1,13 @@
-// Owns: Status, the only way the core says that something went wrong.
-// Threads: any (a value). Never: throws, formats for humans beyond its detail text, knows Python.
+// Owns: Status, the only way in which the core reports an error.
+// Threads: any (a value). Never: throws, formats text for users other than `detail`, knows Python.
 #pragma once
 #include <cstdint>
 #include <string>
 
 namespace kc {
 
-// Codes >= -1 are Kafka protocol error codes; codes <= -100 are librdkafka's local ones with its numbers
-// (RD_KAFKA_RESP_ERR__*); kconsumer/errors names them all.
+// Codes >= -1 are Kafka protocol error codes. Codes <= -100 are librdkafka's local error codes, with the same numbers
+// (RD_KAFKA_RESP_ERR__*). kconsumer/errors names all codes.
 enum LocalCode : int32_t {
   OK = 0,
   ERR_BAD_MSG = -199,
@@ -47,7 +47,7 @@ enum LocalCode : int32_t {
 
 struct Status {
   int32_t code = 0;
-  std::string detail;  // names what and where: message and field, topic, partition and offset, broker
+  std::string detail;  // the reason and the place: message and field, topic, partition and offset, broker
   Status() = default;
   explicit Status(int32_t c) : code(c) {}
   Status(int32_t c, std::string d) : code(c), detail(std::move(d)) {}

@@ -1,5 +1,5 @@
-// Owns: starting and joining a native thread, and the edge that turns a failed allocation into a flag.
-// Threads: start/join on A, the body on the new thread. Never: knows Python; the body may not take the GIL.
+// Owns: starting and joining a native thread, and the entry function that turns a failed allocation into a flag.
+// Threads: start/join on A, the body on the new thread. Never: knows Python; the body must not take the GIL.
 #pragma once
 #include <pthread.h>
 #include <signal.h>
@@ -9,7 +9,7 @@
 
 namespace kc {
 
-// Returns 0 or an errno. All signals are blocked in the new thread, so that Ctrl-C reaches a thread of the application.
+// Returns 0 or an errno. The new thread blocks all signals, so that Ctrl-C reaches a thread of the application.
 inline int create_thread(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* argument) {
   sigset_t all, old;
   sigfillset(&all);
@@ -22,7 +22,7 @@ inline int create_thread(pthread_t* thread, const pthread_attr_t* attributes, vo
 class NativeThread {
  public:
   using Body = void (*)(void*);
-  // Called on the new thread when the body died of std::bad_alloc; must not allocate.
+  // Called on the new thread when the body ended with std::bad_alloc; must not allocate.
   using OutOfMemory = void (*)(void*);
 
   // Returns 0 or an errno.
@@ -41,7 +41,7 @@ class NativeThread {
       running_ = false;
     }
   }
-  // After fork() the thread does not exist in the child: forget it, do not join.
+  // For the child of a fork, where the thread does not exist: join() then does nothing.
   void forget() { running_ = false; }
   bool running() const { return running_; }
 

@@ -1,5 +1,5 @@
 // Owns: WakeupFd, a descriptor that becomes readable when signalled (eventfd on Linux, a pipe elsewhere).
-// Threads: signal() any; drain() the waiter. Never: blocks.
+// Threads: signal() on any; drain() on the waiting thread. Never: blocks.
 #pragma once
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ class WakeupFd {
   WakeupFd(const WakeupFd&) = delete;
   WakeupFd& operator=(const WakeupFd&) = delete;
 
-  // Closes it; it never becomes readable again. In the child of a fork the parent's goes on.
+  // Closes the descriptor; it never becomes readable again. In the child of a fork this leaves the parent's one open.
   void release() {
     if (read_ >= 0) close(read_);
     if (write_ >= 0 && write_ != read_) close(write_);
@@ -49,7 +49,7 @@ class WakeupFd {
 #else
     ssize_t n = write(write_, &one, 1);
 #endif
-    (void)n;  // EAGAIN: it is readable already
+    (void)n;  // EAGAIN: the descriptor is readable already
   }
   void drain() {
     uint64_t junk[8];
@@ -69,7 +69,7 @@ class WakeupFd {
 
 enum WaitResult : int { WAIT_READY = 1, WAIT_TIMEOUT = 0, WAIT_INTERRUPTED = -1 };
 
-// Waits until fd (or other, when >= 0) is readable. timeout_ms < 0 waits for ever.
+// Waits until `fd`, or `other` if it is >= 0, is readable. timeout_ms < 0 waits without a limit.
 inline WaitResult wait_readable(int fd, int other, int64_t timeout_ms) {
   pollfd p[2] = {{fd, POLLIN, 0}, {other, POLLIN, 0}};
   int ms = timeout_ms < 0 ? -1 : timeout_ms > 0x7fffffff ? 0x7fffffff : static_cast<int>(timeout_ms);

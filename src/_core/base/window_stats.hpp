@@ -1,9 +1,9 @@
-// Owns: WindowStats, what values came in a window of time: count, sum, extremes, deviation and percentiles.
-// thread: one (its owner's). Never: allocates before the first value, or again after it until it starts again.
+// Owns: WindowStats, the statistics of the values in a window of time: count, sum, minimum, maximum, deviation and
+// percentiles. thread: one (its owner's). Never: allocates more than once in a window, or before its first value.
 //
-// Percentiles come from a histogram whose buckets are a sixteenth of a power of two wide: they are at most 7 % high. The
-// histogram takes 2 kB, so a window without a value has none: a Metadata response can list thousands of brokers that are
-// never connected to.
+// The percentiles come from a histogram with 16 buckets for each power of two: they are at most 7 % too high. The
+// histogram takes 2 kB and is allocated with the first value: a Metadata response can list thousands of brokers to
+// which the consumer never connects.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,7 @@ namespace kc {
 
 class WindowStats {
  public:
-  static constexpr int kMaxBits = 37;   // larger values count as out of range; in microseconds that is 38 hours
+  static constexpr int kMaxBits = 37;   // larger values are out of range: in microseconds, more than 38 hours
   static constexpr size_t kBuckets = static_cast<size_t>(kMaxBits - 3) * 16;
   int64_t count = 0, sum = 0, min = 0, max = 0, out_of_range = 0;
 
@@ -33,7 +33,7 @@ class WindowStats {
     if (!buckets_) buckets_.reset(new uint32_t[kBuckets]());
     buckets_[bucket_of(value)] += 1;
   }
-  // The window so far; it starts again.
+  // Returns the window so far and starts a new one.
   WindowStats take() {
     WindowStats taken = std::move(*this);
     *this = WindowStats();
@@ -45,7 +45,7 @@ class WindowStats {
     double mean = static_cast<double>(sum) / static_cast<double>(count);
     return static_cast<int64_t>(std::sqrt(std::max(0.0, squares_ / static_cast<double>(count) - mean * mean)));
   }
-  // The value that `percent` of all are not above.
+  // Returns the least value that at least `percent` of all values do not exceed.
   int64_t percentile(double percent) const {
     int64_t wanted = std::max<int64_t>(1, static_cast<int64_t>(std::ceil(percent / 100 * static_cast<double>(count))));
     int64_t seen = 0;
@@ -61,7 +61,8 @@ class WindowStats {
   std::unique_ptr<uint32_t[]> buckets_;  // null before the first value
   double squares_ = 0;
 
-  // Below 32 each value has its own; above, the exponent chooses sixteen and the next four bits one of them.
+  // Each value below 32 has a separate bucket. For larger values the exponent selects 16 buckets, and the next four
+  // bits select one of them.
   static size_t bucket_of(int64_t value) {
     if (value < 16) return static_cast<size_t>(value);
     int exponent = 63 - __builtin_clzll(static_cast<unsigned long long>(value));

@@ -1,4 +1,4 @@
-// Owns: the request with which a connection introduces itself (ApiVersions, KIP-511).
+// Owns: the ApiVersions request (KIP-511), the first request of a connection.
 // Threads: N (pure functions). Never: sends it.
 #pragma once
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace kc {
 
-// Version 4 differs only in what it says of features, and brokers before 3.9 would need a second round trip for it.
+// Version 4 differs only in the features of the response. With it, brokers before 3.9 would need a second round trip.
 constexpr int16_t API_VERSIONS_FIRST_TRY = 3;
 
 inline bool is_letter_or_digit(char ch) {
   return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9');
 }
 
-// Brokers take letters, digits, '-' and '.', a letter or digit at either end, and refuse a connection that says
-// anything else; a version such as 1.0+local must not cost the connection.
+// Makes a word that brokers accept: letters, digits, '-' and '.', with a letter or digit at either end. Brokers refuse
+// a connection with any other word, for example the version 1.0+local.
 inline std::string software_word(const std::string& word) {
   std::string out;
   for (char ch : word) out.push_back(is_letter_or_digit(ch) || ch == '.' ? ch : '-');

@@ -1,4 +1,4 @@
-# A Connector whose connections say who they are before they are used. thread: N.
+# Declares Authenticator, a Connector whose connections authenticate before they are ready. thread: N.
 from kconsumer._core.base.cpp cimport int16_t, int32_t, int64_t, string, uint8_t, uint64_t
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.network.connection cimport Connection, InFlight
@@ -16,19 +16,20 @@ from kconsumer._core.protocol.wire cimport Reader
 
 cdef class Authenticator(Connector):
     cdef SaslWorker worker             # thread: N
-    cdef int32_t paused_count          # thread: N; conversations that wait for a token or a helper thread
-    cdef Status latest_refusal                # thread: N; the latest, until a connection is accepted
-    cdef uint64_t seen_generation      # thread: N; of the credentials
+    cdef int32_t paused_count          # thread: N; authentications that wait for a token or a helper thread
+    cdef Status latest_refusal                # thread: N; the latest refusal, until a broker accepts a connection
+    cdef uint64_t seen_generation      # thread: N; the last seen generation of the credentials
 
     # Takes a response to SaslHandshake or SaslAuthenticate, or a bare token.
     cdef void take_sasl(self, Connection* c, const InFlight& asked, Reader& body, int64_t now_ms) noexcept nogil
-    # Goes on where a token or a helper thread was waited for.
+    # Continues an authentication that waited for a token or a helper thread.
     cdef void resume_authentication(self, Connection* c, int64_t now_ms) noexcept nogil
-    # Whether a ready connection must authenticate before it takes a request; begins it once nothing is in flight.
+    # Returns whether a ready connection must authenticate again before the next request. Begins the authentication as
+    # soon as no request is in flight.
     cdef bint must_authenticate(self, Connection* c, int64_t now_ms) noexcept nogil
-    # Ends a conversation that takes too long.
+    # Ends an authentication after its deadline.
     cdef void check_authentication(self, Connection* c, int64_t now_ms) noexcept nogil
-    # Whether other credentials were set since the last call.
+    # Returns whether new credentials were set since the last call.
     cdef bint has_new_credentials(self) noexcept nogil
     # private
     cdef SaslCredentials* credentials(self) noexcept nogil

@@ -1,11 +1,11 @@
-"""Owns: SASL on a connection: which mechanism, its messages back and forth, doing it again before the session ends.
+"""Owns: SASL on a connection: the mechanism, the exchange of its messages, and re-authentication.
 
-thread: N. Never: waits for a token, a KDC or a long computation (the application and helper threads have those), knows
-what a mechanism says.
+thread: N. Never: waits for a token, a KDC or a long computation (the application and helper threads do), interprets the
+messages of a mechanism.
 
-SaslHandshake names the mechanism; its messages then travel in SaslAuthenticate, with old brokers as bare tokens. A
-connection authenticates between ApiVersions and its first request, again (KIP-368) when its session is about to end:
-then its requests wait in the queue, and begin after those in flight have been answered.
+SaslHandshake names the mechanism. Its messages are then sent in SaslAuthenticate, or as bare tokens to old brokers. A
+connection authenticates after ApiVersions, before its first request, and again (KIP-368) shortly before its session
+ends. The re-authentication starts after the responses to the requests in flight; new requests wait in the queue.
 """
 cimport cython
 from libc.stdint cimport INT64_MAX
@@ -52,9 +52,9 @@ from kconsumer._core.protocol.messages.sasl_handshake cimport (
 cdef enum:
     UNSUPPORTED_SASL_MECHANISM = 33
     ILLEGAL_SASL_STATE = 34
-    # A broker takes no second re-authentication within a second of the last.
+    # A broker refuses a re-authentication within a second of the previous one.
     LEAST_SESSION_MS = 1100
-    # The part of a session's lifetime after which it is renewed, as the Java client has it: 85 to 95 percent.
+    # A session is renewed after 85 to 95 percent of its lifetime, as in the Java client.
     RENEWAL_PERCENT = 85
     RENEWAL_JITTER_PERCENT = 10
 
@@ -80,7 +80,7 @@ cdef class Authenticator(Connector):
         self.latest_refusal = Status()
         return True
 
-    # -- the conversation ----------------------------------------------------------------------------------------------
+    # -- authentication ------------------------------------------------------------------------------------------------
 
     cdef void introduced(self, Connection* c, int64_t now_ms) noexcept nogil:
         if not self.config.security.use_sasl:
@@ -119,7 +119,7 @@ cdef class Authenticator(Connector):
                                                SaslAuthenticateRequest_max_version)
         if version < 0:
             self.lose(c, Status(ERR_UNSUPPORTED_FEATURE, string(
-                b"the broker does not know SaslHandshake: it is older than 0.10, or its listener has no SASL")), now_ms)
+                b"the broker has no SaslHandshake: it is older than 0.10, or its listener has no SASL")), now_ms)
             return
         if authenticate < 0:
             version = 0
@@ -134,12 +134,12 @@ cdef class Authenticator(Connector):
         self.scratch.clear()
         encode_frame(self.scratch, asked.api_key, asked.version, 1, asked.correlation_id, self.config.client_id, body)
         self.enter_stage(s, SASL_AWAITS_ANSWER)
-        self.log.write(7, DBG_SECURITY, b"SASL", b"%s: asking for %s", c.node.name.c_str(), body.mechanism.c_str())
+        self.log.write(7, DBG_SECURITY, b"SASL", b"%s: requesting %s", c.node.name.c_str(), body.mechanism.c_str())
         self.put_on_wire(c, asked, now_ms)
 
     cdef void take_sasl(self, Connection* c, const InFlight& asked, Reader& body, int64_t now_ms) noexcept nogil:
         if session_of(c) == NULL or session_of(c).stage != SASL_AWAITS_ANSWER:
-            self.lose(c, Status(ERR_TRANSPORT, string(b"an unexpected SASL response")), now_ms)
+            self.lose(c, Status(ERR_TRANSPORT, string(b"unexpected SASL response")), now_ms)
         elif asked.api_key == API_SASL_HANDSHAKE:
             self.take_handshake(c, body, now_ms)
         else:
@@ -158,7 +158,7 @@ cdef class Authenticator(Connector):
             self.refuse(c, describe(b"the broker offers %s: set sasl.mechanism to one of these",
                                     listed(answer.mechanisms).c_str()), now_ms)
         elif answer.error_code == ILLEGAL_SASL_STATE:
-            self.refuse(c, string(b"this listener asks for no SASL: set security.protocol to plaintext or ssl"), now_ms)
+            self.refuse(c, string(b"this listener has no SASL: set security.protocol to plaintext or ssl"), now_ms)
         elif answer.error_code != 0:
             self.refuse(c, describe(b"the broker answered SaslHandshake with error %d", <int>answer.error_code), now_ms)
         else:
@@ -185,7 +185,7 @@ cdef class Authenticator(Connector):
 
     cdef void take_step(self, Connection* c, const uint8_t* message, size_t length, bint first,
                         int64_t now_ms) noexcept nogil:
-        """Pass the broker's message to the mechanism: at once, or on a helper thread."""
+        """Pass the broker's message to the mechanism, on this or a helper thread."""
         cdef SaslSession* s = session_of(c)
         cdef SaslMechanism* mechanism = s.mechanism.get()
         cdef SaslOutcome outcome
@@ -194,7 +194,7 @@ cdef class Authenticator(Connector):
         cdef int rc
         s.rounds += 1
         if length > SASL_MAX_CHALLENGE or s.rounds > SASL_MAX_ROUNDS:
-            self.refuse(c, string(b"the broker's messages do not come to an end"), now_ms)
+            self.refuse(c, string(b"the broker sent too long or too many SASL messages"), now_ms)
             return
         if not mechanism.slow():
             outcome = mechanism.step(message, length, first, &out, &why)
@@ -206,7 +206,7 @@ cdef class Authenticator(Connector):
         s.step.get().message.assign(message, length)
         rc = self.worker.start(s.step)
         if rc != 0:
-            self.lose(c, Status(ERR_TRANSPORT, describe(b"no thread to authenticate on: %s", error_text(rc).c_str())),
+            self.lose(c, Status(ERR_TRANSPORT, describe(b"cannot start a SASL thread: %s", error_text(rc).c_str())),
                       now_ms)
             return
         self.enter_stage(s, SASL_AWAITS_STEP)
@@ -246,7 +246,7 @@ cdef class Authenticator(Connector):
         asked.deadline_ms = INT64_MAX
         asked.sent_us = self.clock.now_us()
         if not write_token(c, self.config.client_id, asked.correlation_id, token):
-            self.refuse(c, string(b"the message is too long for the wire"), now_ms)
+            self.refuse(c, string(b"the SASL message is too long"), now_ms)
             return
         self.enter_stage(s, SASL_AWAITS_ANSWER)
         c.in_flight.push_back(asked)
@@ -257,7 +257,7 @@ cdef class Authenticator(Connector):
                        asked.correlation_id)
         self.write_out(c, now_ms)
 
-    # -- its end -------------------------------------------------------------------------------------------------------
+    # -- the result ----------------------------------------------------------------------------------------------------
 
     cdef void accepted(self, Connection* c, int64_t now_ms) noexcept nogil:
         cdef SaslSession* s = session_of(c)
@@ -282,7 +282,7 @@ cdef class Authenticator(Connector):
         s.due_ms = INT64_MAX
         if s.lifetime_ms > 0:
             percent = RENEWAL_PERCENT + <int64_t>(self.random() % (RENEWAL_JITTER_PERCENT + 1))
-            # By parts: a hostile lifetime must not overflow.
+            # Divide before multiplying, so that a hostile lifetime cannot overflow.
             s.due_ms = now_ms + max(min(s.lifetime_ms, INT64_MAX // 1024) // 100 * percent, <int64_t>LEAST_SESSION_MS)
 
     cdef void refuse(self, Connection* c, const string& why, int64_t now_ms) noexcept nogil:
@@ -294,11 +294,11 @@ cdef class Authenticator(Connector):
         if why.code != ERR_TRANSPORT or c.state != CONN_SASL or s == NULL:
             return Connector.judge(self, c, why)
         if s.version == SASL_BARE_TOKENS and s.rounds > 0:
-            # All that a broker before 1.0 says.
+            # A broker before 1.0 reports a refusal only by closing the connection.
             return Status(ERR_AUTHENTICATION, describe(
-                b"%s: SASL %s authentication failed: %s (brokers before 1.0 refuse like this); %s", c.node.name.c_str(),
+                b"%s: SASL %s authentication failed: %s (brokers before 1.0 refuse so): %s", c.node.name.c_str(),
                 s.mechanism.get().name(), why.detail.c_str(), s.mechanism.get().remedy()))
-        return Status(why.code, describe(b"%s: %s while authenticating by SASL %s", c.node.name.c_str(),
+        return Status(why.code, describe(b"%s: %s during the SASL %s authentication", c.node.name.c_str(),
                                          why.detail.c_str(), self.credentials().mechanism.c_str()))
 
     cdef void forget_identity(self, Connection* c, const Status& told, int64_t now_ms) noexcept nogil:
@@ -312,7 +312,7 @@ cdef class Authenticator(Connector):
         self.enter_stage(session_of(c), SASL_IDLE)
         c.sasl.reset()
 
-    # -- doing it again (KIP-368) --------------------------------------------------------------------------------------
+    # -- re-authentication (KIP-368) -----------------------------------------------------------------------------------
 
     cdef bint must_authenticate(self, Connection* c, int64_t now_ms) noexcept nogil:
         cdef SaslSession* s = session_of(c)
@@ -335,12 +335,12 @@ cdef class Authenticator(Connector):
             self.arm(deadline)
         elif s.stage == SASL_AWAITS_TOKEN:
             self.refuse(c, describe(
-                b"no token was set within %d ms: oauth_cb runs inside poll() and the other calls that wait; without it "
-                b"call set_oauth_token()", self.config.connection_setup_timeout_ms), now_ms)
+                b"no token was set within %d ms: oauth_cb runs inside poll() and other blocking calls; without "
+                b"oauth_cb call set_oauth_token()", self.config.connection_setup_timeout_ms), now_ms)
         elif s.stage == SASL_AWAITS_STEP:
-            self.refuse(c, describe(b"not computed within %d ms; Kerberos may wait for its KDC or a name server",
+            self.refuse(c, describe(b"no SASL message within %d ms: Kerberos may wait for its KDC or a name server",
                                     self.config.connection_setup_timeout_ms), now_ms)
         else:
             self.lose(c, Status(ERR_TRANSPORT, describe(
-                b"the broker did not answer within %d ms while authenticating",
+                b"the broker did not answer within %d ms during the authentication",
                 self.config.connection_setup_timeout_ms)), now_ms)

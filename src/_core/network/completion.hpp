@@ -1,5 +1,5 @@
-// Owns: Completion, a request that has ended, by a response or by a failure.
-// Threads: N. Never: owns what it points at: the delegate frees the request and releases the block.
+// Owns: Completion, a request that has ended with a response or a failure.
+// Threads: N. Never: owns its request or block: the delegate frees the request and releases the block.
 #pragma once
 #include "network/request.hpp"
 

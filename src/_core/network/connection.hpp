@@ -1,6 +1,6 @@
 // Owns: Node and Connection, the data of a broker and of one TCP connection to it.
-// Threads: N. Never: decides anything: the logic is in connection.pyx (bytes in and out), connector.pyx (the life of a
-// connection) and network_client.pyx (brokers and requests).
+// Threads: N. Never: contains logic. connection.pyx reads and writes bytes, connector.pyx opens and closes connections,
+// network_client.pyx manages brokers and requests.
 #pragma once
 #include <unistd.h>
 
@@ -21,36 +21,36 @@
 
 namespace kc {
 
-// In the order they are gone through.
+// A connection passes through the states in this order.
 enum ConnectionState : uint8_t {
-  CONN_DOWN,          // no socket; next_attempt_ms says when the next may be opened
-  CONN_RESOLVING,     // the host's name is being looked up
+  CONN_DOWN,          // no socket; the next attempt is possible from next_attempt_ms on
+  CONN_RESOLVING,     // resolving the host name
   CONN_CONNECTING,    // TCP handshake with addresses[address_index]
-  CONN_HANDSHAKE,     // the transport's own
-  CONN_API_VERSIONS,  // version ranges asked for
-  CONN_SASL,          // authenticating for the first time; later times happen in CONN_READY
+  CONN_HANDSHAKE,     // handshake of the transport (TLS)
+  CONN_API_VERSIONS,  // waiting for the response to ApiVersions
+  CONN_SASL,          // the first authentication; later ones happen in CONN_READY
   CONN_READY,
 };
 
 constexpr int kChannels = 4;
 
-// A request on the wire. Responses come in the order of requests, so the front belongs to the next frame.
+// A sent request. Responses come in the order of requests, so the next frame is the response to the front.
 struct InFlight {
-  Request* request = nullptr;  // owned; null for the connection's own ApiVersions and after a timeout that was survived
+  Request* request = nullptr;  // owned; null for an internal request, and after a timeout that keeps the connection
   int32_t correlation_id = 0;
   int16_t api_key = 0;
   int16_t version = 0;
   int16_t response_header_version = 0;
-  bool internal = false;       // the connection's own
-  bool bare = false;           // a SASL token without headers, as its response
-  bool given_up = false;       // its deadline has passed: the response will be dropped
+  bool internal = false;       // a request of the connection itself: ApiVersions or SASL
+  bool bare = false;           // a SASL token without a header; its response has no header either
+  bool given_up = false;       // its deadline has passed: drop the response
   int64_t deadline_ms = 0;
   int64_t sent_us = 0;
   size_t expected_bytes = 0;
 };
 
-// Descriptors that are open, for the child of a fork: N may have been changing any other container when it was forked,
-// so it closes what stands here and looks at nothing else. shared: atomics; written by N.
+// The open descriptors, for the child of a fork. N may have been changing any other container during the fork, so the
+// child closes these descriptors and reads nothing else. shared: atomics; N writes them.
 class OpenDescriptors {
  public:
   void add(int fd) {
@@ -109,37 +109,37 @@ struct Connection {
   Channel channel = CHANNEL_CONTROL;
   ConnectionState state = CONN_DOWN;
 
-  // The socket, and what the selector was last told about it.
+  // The socket, and its registered interest in the selector.
   int fd = -1;
   uint8_t interest = 0;
   std::unique_ptr<Transport> transport;
 
-  // The attempt under way.
+  // The current attempt.
   std::vector<SocketAddress> addresses;
-  size_t address_index = 0;      // kept between attempts at the same addresses, so that the next starts elsewhere
+  size_t address_index = 0;      // kept between attempts, so that the next one starts at another address
   size_t addresses_tried = 0;
-  std::string attempt_errors;    // what each address answered
+  std::string attempt_errors;    // the error of each address
   int64_t attempt_started_ms = 0;
   int64_t setup_deadline_ms = 0;
-  uint64_t credentials = 0;      // the look at the TLS credentials that this attempt waits for
+  uint64_t credentials = 0;      // ticket of the check of the TLS credentials for which this attempt waits
   int16_t api_versions_version = 0;
 
   // Between attempts.
   int32_t failures = 0;          // since the last success
   int64_t next_attempt_ms = 0;
-  Status failure;                // of the latest failed attempt, until taken
-  bool refused = false;          // the broker or we rejected an identity: an early retry does not help
+  Status failure;                // error of the latest failed attempt, until a caller takes it
+  bool refused = false;          // one side rejected the other's identity: an early retry does not help
   int64_t last_used_ms = 0;
-  std::string logged_detail;     // the latest loss that was logged, and when
+  std::string logged_detail;     // text and time of the latest logged loss
   int64_t logged_ms = 0;
 
-  // Sending: encoded requests, of which the first out_sent bytes are gone.
+  // Sending: encoded requests; the first out_sent bytes are sent.
   Writer out;
   size_t out_sent = 0;
   std::deque<InFlight> in_flight;
   int32_t next_correlation_id = 1;
   int32_t timeouts = 0;          // since the last response, for socket.max.fails
-  bool served = false;           // a request has been answered
+  bool served = false;           // the broker has answered a request of a manager
 
   // Receiving: the 4-byte size, then the frame in `frame`.
   uint8_t size_bytes[4] = {};
@@ -148,7 +148,7 @@ struct Connection {
   Block* frame = nullptr;
 
   ApiVersionTable api_versions;
-  std::shared_ptr<SaslSession> sasl;  // null without SASL, and before its turn
+  std::shared_ptr<SaslSession> sasl;  // null without SASL, and before CONN_SASL
 
   Connection(Node* n, Channel c) : node(n), channel(c) {}
   Connection(const Connection&) = delete;
@@ -164,7 +164,7 @@ struct Connection {
     return id;
   }
   Transport* wire() { return transport.get(); }
-  // Forgets the socket and everything that was learnt over it; in_flight has been emptied by the caller.
+  // Resets all data of the socket and its session. The caller has already emptied in_flight.
   void reset_io() {
     transport.reset();
     fd = -1;
@@ -182,7 +182,7 @@ struct Connection {
   }
   const SocketAddress& address() const { return addresses[address_index]; }
   void next_address() { address_index = addresses.empty() ? 0 : (address_index + 1) % addresses.size(); }
-  // Takes a new answer of the resolver; the turn of the old list goes on only when the list is the same.
+  // Takes the resolver's addresses. If they are new, the attempts start at the first address again.
   void adopt_addresses(const std::vector<SocketAddress>& found, bool all) {
     std::vector<SocketAddress> wanted(found.begin(), all ? found.end() : found.begin() + 1);
     if (!(wanted == addresses)) address_index = 0;
@@ -197,14 +197,14 @@ struct Node {
   std::string rack;
   std::string name;                // host:port
   int64_t throttled_until_ms = 0;
-  bool retiring = false;           // no longer listed: what is in flight may end, then it goes
-  std::string refusal;             // the latest told, of any connection, until one is accepted
-  bool silent = false;             // a request has timed out, and nothing has come since, over any connection
+  bool retiring = false;           // no longer in the broker list: to be freed after the requests in flight
+  std::string refusal;             // the latest reported refusal, of any connection, until the broker accepts one
+  bool silent = false;             // a request has timed out, and no response has come since, on any connection
   std::unique_ptr<Connection> connections[kChannels];
 
   explicit Node(const NodeAddress& a)
       : id(a.id), host(a.host), port(a.port), rack(a.rack), name(host_and_port(a.host, a.port)) {}
-  // Made at the first use: a broker that is only listed costs its address.
+  // Allocates the statistics at the first use, so that a broker without connections costs little memory.
   NodeStats* stats() {
     if (!stats_) {
       stats_.reset(new NodeStats());
@@ -213,7 +213,7 @@ struct Node {
     }
     return stats_.get();
   }
-  // Appends what is known of it, also where it was never connected to; the windows start again.
+  // Appends the statistics, also of a broker without connections, and starts new windows.
   void collect_stats(std::vector<NodeStats>& out) {
     if (stats_) {
       out.push_back(stats_->take());
@@ -223,13 +223,13 @@ struct Node {
     out.back().node_id = id;
     out.back().name = name;
   }
-  // Every change of a connection's state goes through here: the node's own state is that of the furthest.
+  // Sets a connection's state; all changes use this method. The node's state is that of its furthest connection.
   void enter(Connection& c, ConnectionState state, int64_t now_ms) {
     int before = furthest();
     c.state = state;
     if (furthest() != before) stats()->state_since_ms = now_ms;
   }
-  // The furthest connection's state, -1 where there is none.
+  // Returns the state of the furthest connection; -1 without connections.
   int furthest() const {
     int found = -1;
     for (const auto& c : connections)
@@ -241,7 +241,7 @@ struct Node {
     connections[c].reset(new Connection(this, c));
     return connections[c].get();
   }
-  // Hands a connection over from a node at the same address.
+  // Takes a connection from a node with the same address.
   void adopt_connection(Node& other, Channel c) {
     connections[c] = std::move(other.connections[c]);
     if (!connections[c]) return;
@@ -250,8 +250,8 @@ struct Node {
     stats()->last_tx_us = other.stats()->last_tx_us;
     stats()->last_rx_us = other.stats()->last_rx_us;
   }
-  // The broker is known to be there: no connection to it waits beyond `latest_ms` for its next attempt, those it has
-  // refused only with `refused`. False where none did.
+  // Moves the next attempt of each connection to at most `latest_ms`, because the broker is known to be up. Skips
+  // refused connections unless `refused`. Returns whether it moved any.
   bool hurry(int64_t latest_ms, bool refused) {
     bool any = false;
     for (auto& c : connections) {

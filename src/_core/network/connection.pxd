@@ -1,4 +1,4 @@
-# Declares network/connection.hpp for Cython, and the byte side of a connection. thread: N.
+# Declares network/connection.hpp for Cython, and the functions that receive and send its bytes. thread: N.
 from kconsumer._core.base.cpp cimport deque, int16_t, int32_t, int64_t, string, uint8_t, uint64_t, vector
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.network.request cimport Channel, NetworkConfig, NodeAddress, NodeStats, Request
@@ -108,13 +108,13 @@ cdef extern from "network/connection.hpp" namespace "kc" nogil:
 
 
 cdef enum IoOutcome:
-    IO_AGAIN = 0     # nothing more can be done now
-    IO_FRAME = 1     # a whole frame lies in connection.frame
-    IO_SPENT = 2     # the share of this turn is used up, more may be waiting
-    IO_BROKEN = 3    # the connection is lost, `why` says how
+    IO_AGAIN = 0     # the socket is empty or full: wait for the selector
+    IO_FRAME = 1     # connection.frame contains a whole frame
+    IO_SPENT = 2     # the budget of this turn is used up; the socket may have more bytes
+    IO_BROKEN = 3    # the connection is lost; `why` has the reason
 
-# Reads towards the next frame, at most `budget` bytes (lowered by what was read).
+# Reads bytes of the next frame, at most `budget` bytes, and subtracts the bytes read from `budget`.
 cdef IoOutcome receive(Connection* c, BlockPool* pool, int64_t receive_max_bytes, size_t* budget,
                        Status* why) noexcept nogil
-# Writes what is queued, as much as the socket takes: IO_AGAIN with or without a rest in c.out, or IO_BROKEN.
+# Writes queued bytes until the socket is full. Returns IO_AGAIN (c.out may still have bytes) or IO_BROKEN.
 cdef IoOutcome flush(Connection* c, Status* why) noexcept nogil

@@ -1,6 +1,7 @@
-"""Owns: moving the bytes of one connection: queued requests out, size-prefixed frames in, straight into blocks.
+"""Owns: the bytes of one connection: it sends queued requests and receives size-prefixed frames directly into blocks.
 
-thread: N. Never: opens or closes a socket, knows what a frame means, allocates by a length that has not been earned.
+thread: N. Never: opens or closes a socket, interprets a frame, allocates the claimed size of a frame before its bytes
+arrive.
 """
 from libc.stdint cimport uint32_t
 
@@ -9,7 +10,7 @@ from kconsumer._core.network.socket cimport describe, error_text
 from kconsumer._core.network.transport cimport IO_CLOSED, IO_DONE, IO_WOULD_BLOCK, IoResult
 
 
-# What a response may take before any of its bytes has come, whatever its size claims.
+# The memory for a response before any of its bytes arrive, in addition to the expected bytes of the request.
 cdef size_t UNEARNED_BYTES = 64 * 1024
 cdef size_t MIN_FRAME_BYTES = 4  # a correlation id
 
@@ -20,7 +21,7 @@ cdef void set_status(Status* why, int32_t code, const string& detail) noexcept n
 
 
 cdef void io_failure(Connection* c, const IoResult& result, const char* doing, Status* why) noexcept nogil:
-    """Puts a failed or closed read or write into words."""
+    """Set `why` to the error of a failed or closed read or write."""
     cdef string text
     if result.state == IO_CLOSED:
         set_status(why, ERR_TRANSPORT, string(b"closed by the broker"))
@@ -37,7 +38,11 @@ cdef bint is_tls_alert(const uint8_t* size_bytes) noexcept nogil:
 
 
 cdef const char* looks_like(const uint8_t* size_bytes) noexcept nogil:
-    """The protocol that a peer without Kafka most likely speaks, from its first four bytes; empty for no idea."""
+    """Guess the protocol of a peer that is not a Kafka broker, from its first 4 bytes.
+
+    Returns:
+        A hint for the error text; empty if the protocol is unknown.
+    """
     if is_tls_alert(size_bytes):
         return b" (a TLS alert: the broker expects TLS on this port: set security.protocol to ssl or sasl_ssl)"
     if size_bytes[0] == 0x16 and size_bytes[1] == 3:
@@ -48,7 +53,7 @@ cdef const char* looks_like(const uint8_t* size_bytes) noexcept nogil:
 
 
 cdef bint start_frame(Connection* c, BlockPool* pool, int64_t receive_max_bytes, Status* why) noexcept nogil:
-    """The size has come: checks it and takes a block for as much as may be taken unearned."""
+    """Check the size of a frame, and take a block for its first bytes."""
     cdef uint32_t raw = (<uint32_t>c.size_bytes[0] << 24 | <uint32_t>c.size_bytes[1] << 16
                          | <uint32_t>c.size_bytes[2] << 8 | <uint32_t>c.size_bytes[3])
     cdef int32_t length = <int32_t>raw
@@ -77,7 +82,7 @@ cdef bint start_frame(Connection* c, BlockPool* pool, int64_t receive_max_bytes,
 
 
 cdef bint make_room(Connection* c, BlockPool* pool, Status* why) noexcept nogil:
-    """Doubles a full block; what came so far has earned it."""
+    """Double a full block, because half of it has arrived."""
     if c.frame.size < c.frame.capacity:
         return True
     if pool.grow(c.frame, min(c.frame.capacity * 2, c.frame_length)):
@@ -116,8 +121,8 @@ cdef IoOutcome receive(Connection* c, BlockPool* pool, int64_t receive_max_bytes
                     return IO_BROKEN
                 if c.frame_length == 0:
                     return IO_FRAME
-        # A short read has emptied the socket, unless the transport says that it gives less than it has (a TLS record at
-        # a time): the selector tells when there is more, asking now would be wasted.
+        # A short read means that the socket is empty, so another read now would be wasted. The exception is a transport
+        # with pending bytes: TLS returns one record at a time.
         if result.bytes < wanted and not c.wire().pending():
             return IO_AGAIN
     return IO_SPENT

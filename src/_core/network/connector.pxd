@@ -1,4 +1,4 @@
-# Making, negotiating and ending connections, and writing to them. thread: N.
+# Declares Connector, which opens, negotiates and closes connections, and writes to them. thread: N.
 from kconsumer._core.base.clock cimport Clock
 from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint64_t, vector
 from kconsumer._core.base.log cimport LogQueue
@@ -20,10 +20,10 @@ cdef class Connector(Network):
     cdef Selector selector                # thread: N; wakeup: any
     cdef Resolver resolver                # thread: N
     cdef OpenDescriptors descriptors      # shared: atomics
-    cdef vector[Completion] finished      # thread: N; not yet handed out by poll
-    cdef vector[NodeLoss] losses          # thread: N; not yet taken, at most MAX_LOSSES
+    cdef vector[Completion] finished      # thread: N; ended requests that poll() has not returned yet
+    cdef vector[NodeLoss] losses          # thread: N; losses for take_losses(), at most MAX_LOSSES
     cdef Writer scratch                   # thread: N
-    cdef int64_t next_timer_ms            # thread: N; nothing is due before this
+    cdef int64_t next_timer_ms            # thread: N; no timer is due before this time
     cdef int32_t in_flight_count          # thread: N
     cdef int32_t resolving_count          # thread: N
     cdef uint64_t random_state            # thread: N

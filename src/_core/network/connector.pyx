@@ -2,8 +2,8 @@
 
 thread: N. Never: chooses a node or a request, reads, knows the broker list.
 
-The attempt of a connection goes over its addresses one after the other at once; when none is left it has failed, and
-the next may start after the back-off. lose() is the only way out of every state.
+A connection attempt tries its addresses one after the other, without a pause. After the last address it has failed, and
+the next attempt may start after the back-off. All states end in lose().
 """
 cimport cython
 from libc.errno cimport EINPROGRESS
@@ -47,11 +47,11 @@ from kconsumer._core.protocol.frame cimport encode_frame
 from kconsumer._core.protocol.messages.api_versions cimport ApiVersionsRequest
 
 
-# How long an identical connection failure stays untold.
+# The time for which an identical connection failure is not reported again.
 cdef int64_t REPEAT_LOG_MS = 30000
-# The least pause after a broker has refused us, or we it.
+# The minimum pause after one side refused the other's identity.
 cdef int64_t REFUSED_RETRY_MS = 1000
-# Losses kept for the callers that ask; more of them add no information.
+# The maximum number of losses kept for take_losses(); more would add no information.
 cdef size_t MAX_LOSSES = 100
 
 
@@ -64,14 +64,17 @@ cdef class Connector(Network):
             self.next_timer_ms = due_ms
 
     cdef uint64_t random(self) noexcept nogil:
-        """xorshift64: spreads reconnects, nothing depends on its quality."""
+        """Return a random number (xorshift64), good enough to spread reconnects."""
         self.random_state ^= self.random_state << 13
         self.random_state ^= self.random_state >> 7
         self.random_state ^= self.random_state << 17
         return self.random_state
 
     cdef int64_t backoff_ms(self, int32_t failures) noexcept nogil:
-        """Doubles with each failure in a row up to the maximum; ±20 %, so that clients of a lost broker spread out."""
+        """Return the back-off: it doubles with each consecutive failure up to the maximum.
+
+        It varies by ±20 %, so that clients do not reconnect to a restarted broker at the same time.
+        """
         cdef int64_t wait = self.config.reconnect_backoff_ms
         cdef int32_t _i
         for _i in range(1, min(failures, 30)):
@@ -113,7 +116,10 @@ cdef class Connector(Network):
         self.connect_next(c, now_ms)
 
     cdef bint credentials_checked(self, Connection* c) noexcept nogil:
-        """Whether the TLS credentials have been looked at, which a helper thread does: their files may have changed."""
+        """Return whether the helper thread has checked the TLS credentials.
+
+        Their files may have changed since the last connection.
+        """
         cdef TlsClient* tls = tls_of(self.config.security.tls)
         cdef string news
         cdef int level
@@ -127,7 +133,7 @@ cdef class Connector(Network):
         return True
 
     cdef void connect_next(self, Connection* c, int64_t now_ms) noexcept nogil:
-        """Tries address after address until one is under way; the attempt has failed when none is left."""
+        """Try the next addresses until a connection starts, or fail the attempt."""
         while c.addresses_tried < c.addresses.size():
             c.addresses_tried += 1
             if self.open_connection(c, now_ms):
@@ -194,7 +200,7 @@ cdef class Connector(Network):
             self.introduced(c, now_ms)
 
     cdef void introduced(self, Connection* c, int64_t now_ms) noexcept nogil:
-        """Versions are known, as far as they are asked for; Authenticator says who we are first."""
+        """Continue after the version negotiation; Authenticator authenticates first."""
         self.become_ready(c, now_ms)
 
     cdef void ask_api_versions(self, Connection* c, int64_t now_ms) noexcept nogil:
@@ -210,7 +216,7 @@ cdef class Connector(Network):
         self.scratch.clear()
         encode_frame(self.scratch, asked.api_key, asked.version, api_versions_header_version(asked.version),
                      asked.correlation_id, self.config.client_id, body)
-        self.log.write(7, DBG_FEATURE | DBG_PROTOCOL, b"APIVERSION", b"%s: asking with ApiVersions v%d",
+        self.log.write(7, DBG_FEATURE | DBG_PROTOCOL, b"APIVERSION", b"%s: sending ApiVersions v%d",
                        c.node.name.c_str(), <int>asked.version)
         self.put_on_wire(c, asked, now_ms)
 
@@ -233,7 +239,7 @@ cdef class Connector(Network):
         c.refused = False
         c.node.refusal.clear()
         c.last_used_ms = now_ms
-        # A broker that is back for one channel is back for all: none sits out a back-off that grew while it was away.
+        # The broker is up, so its other connections need not wait for a back-off that grew while it was down.
         if c.node.hurry(now_ms, True):
             self.arm(now_ms)
         if self.config.connections_max_idle_ms > 0:
@@ -244,7 +250,7 @@ cdef class Connector(Network):
     # -- ending a connection -------------------------------------------------------------------------------------------
 
     cdef void lose(self, Connection* c, const Status& why, int64_t now_ms) noexcept nogil:
-        """The connection, or the attempt to make one, has ended: fails what was in flight and sets the back-off."""
+        """End a connection or attempt: fail its requests in flight and set the back-off."""
         cdef Status told = self.judge(c, why)
         cdef bint was_ready = c.state == CONN_READY
         cdef bint was_idle = was_ready and c.in_flight.empty() and why.code == ERR_TRANSPORT
@@ -268,37 +274,44 @@ cdef class Connector(Network):
         c.node.enter(c[0], CONN_DOWN, now_ms)
         self.fail_in_flight(c, told)
         c.reset_io()
-        # Brokers close what is idle; connecting again after that is not a retry.
+        # Brokers close idle connections; to connect again afterwards is not a retry.
         c.next_attempt_ms = now_ms if rested or deliberate else now_ms + self.backoff_ms(c.failures)
         if refused:
-            # A broker refuses the same credentials again, and each attempt costs it a key derivation or a signature.
+            # A broker refuses the same credentials again, and each attempt costs the broker a key derivation or a
+            # signature.
             c.next_attempt_ms = max(c.next_attempt_ms, now_ms + REFUSED_RETRY_MS)
         self.arm(c.next_attempt_ms)
 
     cdef Status judge(self, Connection* c, const Status& why) noexcept nogil:
-        """The text that reports the loss."""
+        """Return the code and text that report a loss."""
         cdef bint at_first_request = (c.state == CONN_API_VERSIONS and why.code == ERR_TRANSPORT
                                       and not c.in_flight.empty())
         if not at_first_request:
             return Status(why.code, describe(b"%s: %s%s", c.node.name.c_str(), why.detail.c_str(),
                                              b" at the first request (does this port require SASL?)"
                                              if self.unnamed(c, why) else b""))
-        # A listener that speaks TLS or wants SASL hangs up on the first plaintext request.
+        # A listener with TLS or SASL closes the connection at the first plaintext request.
         return Status(why.code, describe(
-            b"%s: %s while versions were negotiated (does this port require SASL%s?)", c.node.name.c_str(),
+            b"%s: %s during the version negotiation (does this port require SASL%s?)", c.node.name.c_str(),
             why.detail.c_str(), b"" if self.config.security.use_tls else b" or TLS"))
 
     cdef bint unnamed(self, Connection* c, const Status& why) noexcept nogil:
-        """A listener that wants SASL answers ApiVersions, and hangs up on whatever comes next."""
+        """Return whether the listener probably requires SASL.
+
+        Such a listener answers ApiVersions and closes the connection at the next request.
+        """
         return (c.state == CONN_READY and not c.served and not self.config.security.use_sasl
                 and not c.in_flight.empty() and why.detail == b"closed by the broker")
 
     cdef void forget_identity(self, Connection* c, const Status& told, int64_t now_ms) noexcept nogil:
-        """The connection has ended: Authenticator forgets what it has of it."""
+        """Handle the end of a connection; Authenticator drops its session."""
 
     cdef bint log_loss(self, Connection* c, const Status& told, bint was_ready, bint was_idle,
                        int64_t now_ms) noexcept nogil:
-        """Whether to report it now: the same failure is reported once in a while, with debug=broker each time."""
+        """Log a loss, and return whether it is news.
+
+        The same failure is reported once in REPEAT_LOG_MS; with debug=broker each one is logged.
+        """
         cdef bint repeated = c.logged_detail == told.detail and now_ms - c.logged_ms < REPEAT_LOG_MS
         cdef bint unwanted = was_ready and not self.config.log_connection_close and told.code != ERR_AUTHENTICATION
         cdef bint quiet = was_idle or repeated or unwanted or c.node.retiring
@@ -312,7 +325,7 @@ cdef class Connector(Network):
     cdef void note_loss(self, Connection* c, const Status& told, bint was_ready, bint is_news) noexcept nogil:
         cdef NodeLoss loss
         if c.refused:
-            # Every connection to a broker meets it, again and again.
+            # All connections to the broker fail with the same refusal, repeatedly: report it once.
             is_news = not (c.node.refusal == told.detail)
             c.node.refusal = told.detail
         if c.node.retiring or self.losses.size() >= MAX_LOSSES or (was_ready and not is_news):
@@ -330,7 +343,7 @@ cdef class Connector(Network):
     cdef void close_socket(self, Connection* c) noexcept nogil:
         if c.fd < 0:
             return
-        # Out of the selector by word, not by closing: a forked child may still hold a copy of the descriptor.
+        # Remove the descriptor from the selector before closing it: a forked child may still have a copy of it.
         if c.interest != 0:
             self.selector.remove(c.fd, c.interest)
         self.descriptors.remove(c.fd)
@@ -339,7 +352,10 @@ cdef class Connector(Network):
         c.interest = 0
 
     cdef void fail_in_flight(self, Connection* c, const Status& why) noexcept nogil:
-        """The request whose response was being awaited fails for the reason itself, later ones because of the loss."""
+        """Fail the requests in flight.
+
+        The first fails with the code of the loss, later ones with ERR_TRANSPORT.
+        """
         cdef bint first = True
         while not c.in_flight.empty():
             if c.in_flight.front().request != NULL:
@@ -359,7 +375,7 @@ cdef class Connector(Network):
     # -- writing -------------------------------------------------------------------------------------------------------
 
     cdef void put_on_wire(self, Connection* c, const InFlight& sent, int64_t now_ms) noexcept nogil:
-        """Queues the frame in `scratch` and writes what the socket takes."""
+        """Queue the frame in `scratch`, and write until the socket is full."""
         c.out.write_raw(self.scratch.data(), self.scratch.size())
         c.in_flight.push_back(sent)
         c.node.stats().tx += 1
@@ -380,8 +396,11 @@ cdef class Connector(Network):
         self.watch(c, now_ms)
 
     cdef void watch(self, Connection* c, int64_t now_ms) noexcept nogil:
-        """Write interest stands only while something is queued: a writable socket would wake every turn. A transport
-        may want one direction for the other."""
+        """Update the selector's interest.
+
+        Write interest is set only while bytes are queued, because a writable socket would wake the loop at every turn.
+        A transport may need one direction for the other.
+        """
         cdef int wanted = SELECT_READ
         cdef int crossed = c.wire().crossed()
         if crossed & kReadWantsWrite or (c.out_sent < c.out.size() and not crossed & kWriteWantsRead):

@@ -1,6 +1,6 @@
-"""Owns: Network and ResponseHandler, the two abstract roles on either side of NetworkClientDelegate.
+"""Owns: Network and ResponseHandler, the abstract classes on both sides of NetworkClientDelegate.
 
-thread: N (Network.wakeup: any). Never: does I/O itself.
+thread: N (Network.wakeup: any). Never: does I/O.
 """
 cimport cython
 from libc.stdint cimport INT64_MAX

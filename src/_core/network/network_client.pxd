@@ -1,4 +1,4 @@
-# The Network over sockets: the broker list, readiness, requests in flight. thread: N.
+# Declares NetworkClient, the Network with sockets: the broker list, readiness, requests in flight. thread: N.
 from kconsumer._core.base.clock cimport Clock
 from kconsumer._core.base.cpp cimport int16_t, int32_t, int64_t, map, string, vector
 from kconsumer._core.base.log cimport LogQueue
@@ -11,18 +11,19 @@ from kconsumer._core.records.columns cimport BlockPool
 
 cdef class NetworkClient(Authenticator):
     cdef map[int32_t, Node*] nodes        # thread: N
-    cdef vector[NodeAddress] uncanonical  # thread: N; bootstrap names whose canonical names are being looked up
-    cdef vector[Node*] retired            # thread: N; no longer listed, requests still in flight
+    cdef vector[NodeAddress] uncanonical  # thread: N; bootstrap names whose canonical names are being resolved
+    cdef vector[Node*] retired            # thread: N; removed from the list, with requests still in flight
     cdef vector[SelectorEvent] events     # thread: N
-    cdef bint reads_pending               # thread: N; a transport holds bytes the selector does not see
-    cdef bint on_bootstrap                # thread: N; nodes are the bootstrap list
+    cdef bint reads_pending               # thread: N; a transport has bytes that the selector cannot see
+    cdef bint on_bootstrap                # thread: N; `nodes` is the bootstrap list
     cdef bint closed                      # thread: N
     cdef bint abandoned                   # thread: A, in the child of a fork
 
-    # thread: A, before N starts. Copies the configuration, takes a reference on the pool, opens the selector: 0 or an
+    # thread: A, before N starts. Copies the configuration, retains the pool and opens the selector. Returns 0 or an
     # errno. The log queue must outlive this object.
     cdef int open(self, const NetworkConfig& config, BlockPool* pool, LogQueue* log, Clock clock)
-    # thread: A, in the child of a fork: closes descriptors, sends nothing, frees nothing N may have been changing.
+    # thread: A, in the child of a fork: closes the descriptors. Does not send, and does not free data that N may have
+    # been changing.
     cdef void abandon(self) noexcept nogil
 
     cdef void use_bootstrap(self) noexcept nogil

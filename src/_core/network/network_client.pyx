@@ -1,11 +1,10 @@
 """Owns: the broker list, the connections to it, throttling, and every request in flight.
 
-thread: N (open, abandon: A; wakeup: any). Never: blocks outside its selector, resolves a name itself, knows what a
-request means, reads the wall clock.
+thread: N (open, abandon: A; wakeup: any). Never: blocks outside its selector, resolves a name itself, interprets a
+request, reads the wall clock.
 
-Connections are made on demand by ready(), one per (node, channel). A request that was sent ends exactly once, as a
-Completion handed out by poll(). Closing happens between turns or in the connection's own event, so nothing that the
-loop still holds is freed under it.
+ready() opens connections on demand, one for each (node, channel). A sent request ends exactly once, as a Completion
+from poll(). A connection closes only between turns or in its own event, so that the loop never uses a freed object.
 """
 cimport cython
 from cython.operator cimport dereference as deref, preincrement as inc
@@ -76,17 +75,17 @@ from kconsumer._core.protocol.wire cimport Reader
 from kconsumer._core.records.columns cimport Block
 
 
-# One connection's share of a turn, so that a broker at full rate does not keep the others waiting.
+# One connection's share of a turn, so that a broker at full rate does not block the other connections.
 cdef size_t READ_SHARE_BYTES = 2 << 20
-# The longest frame of a broker that has not proved who it is.
+# The largest frame from a broker before its connection is ready.
 cdef int64_t UNPROVED_FRAME_BYTES = 1 << 20
-# Requests in flight on a connection where none of them is parked at the broker.
+# Requests in flight on a connection whose requests do not wait at the broker.
 cdef size_t MAX_IN_FLIGHT = 5
-# A connection attempt that takes longer no longer keeps a request for any node from trying another one.
+# After this time in a connection attempt, a request for any node tries another node.
 cdef int64_t SLOW_CONNECT_MS = 1000
-# The longest wait before a broker that Metadata lists is tried again.
+# The longest wait before the next attempt to connect to a broker that Metadata lists.
 cdef int64_t LISTED_RETRY_MS = 1000
-# The longest throttling that is obeyed; a response could ask for 24 days. A broker that means it throttles again.
+# The longest accepted throttle time; a response can contain up to 24 days. The broker can throttle again afterwards.
 cdef int32_t LONGEST_THROTTLE_MS = 300000
 
 
@@ -95,7 +94,7 @@ cdef size_t max_in_flight(int channel) noexcept nogil:
 
 
 cdef const char* state_word(Node* node) noexcept nogil:
-    """librdkafka's word for the furthest connection of the node."""
+    """Return librdkafka's name for the state of the node's furthest connection."""
     cdef int furthest = node.furthest()
     if furthest < 0:
         return b"INIT"
@@ -179,8 +178,11 @@ cdef class NetworkClient(Authenticator):
                 self.nodes[self.config.bootstrap[i].id] = new Node(self.config.bootstrap[i])
 
     cdef void expand_bootstrap(self, int64_t now_ms) noexcept nogil:
-        """client.dns.lookup=resolve_canonical_bootstrap_servers_only: each bootstrap name becomes the names of all its
-        addresses. One that does not resolve stays what it is, so that connecting to it tells why."""
+        """Replace each bootstrap name by the canonical names of its addresses.
+
+        This is for client.dns.lookup=resolve_canonical_bootstrap_servers_only. A name that does not resolve stays in
+        the list, so that the attempt to connect to it reports the reason.
+        """
         cdef Resolution found
         cdef NodeAddress address
         cdef size_t i = self.uncanonical.size()
@@ -227,7 +229,8 @@ cdef class NetworkClient(Authenticator):
                 node = deref(it).second
                 node.rack = nodes[i].rack
                 before.erase(it)
-                # Kafka lists the brokers that are up. Not at once: the list may be older than the failure.
+                # Kafka lists the brokers that are up. Wait before the next attempt: the list may be older than the
+                # failure.
                 if node.hurry(now_ms + LISTED_RETRY_MS, False):
                     self.arm(now_ms + LISTED_RETRY_MS)
             elif self.nodes.count(node_id) != 0:
@@ -241,8 +244,8 @@ cdef class NetworkClient(Authenticator):
         it = before.begin()
         while it != before.end():
             node = deref(it).second
-            # What was asked of a bootstrap address is still wanted; a broker that is gone or moved will not answer.
-            self.drop_node(node, node.id < -1, string(b"no longer in the cluster's list at this address"), now_ms)
+            # Wait for the responses of a bootstrap address; a broker that is gone or has moved will not answer.
+            self.drop_node(node, node.id < -1, string(b"the cluster no longer lists a broker at this address"), now_ms)
             inc(it)
 
     cdef void rebootstrap(self, int64_t now_ms) noexcept nogil:
@@ -251,13 +254,16 @@ cdef class NetworkClient(Authenticator):
         before.swap(self.nodes)
         it = before.begin()
         while it != before.end():
-            self.drop_node(deref(it).second, False, string(b"going back to the bootstrap servers"), now_ms)
+            self.drop_node(deref(it).second, False, string(b"the client returns to the bootstrap servers"), now_ms)
             inc(it)
         self.resolver.forget()
         self.use_bootstrap()
 
     cdef void drop_node(self, Node* node, bint linger, const string& why, int64_t now_ms) noexcept nogil:
-        """Takes a node that is no longer listed out of use: at once, or after what is in flight has ended."""
+        """Close and free a node that is no longer in the list.
+
+        With `linger`, first wait for the responses to its requests in flight.
+        """
         cdef Connection* c
         cdef int channel
         cdef bint busy = False
@@ -290,7 +296,7 @@ cdef class NetworkClient(Authenticator):
                 if c == NULL or c.state == CONN_DOWN:
                     continue
                 if c.in_flight.empty():
-                    self.lose(c, Status(ERR_TRANSPORT, string(b"no longer needed")), now_ms)
+                    self.lose(c, Status(ERR_TRANSPORT, string(b"the connection is no longer needed")), now_ms)
                 else:
                     busy = True
             if not busy:
@@ -315,7 +321,7 @@ cdef class NetworkClient(Authenticator):
             if node.throttled_until_ms > now_ms:
                 rank = 4000
             elif node.silent:
-                # It may hang: its other connections look as good as ever, and would swallow the request for as long.
+                # The broker may hang. Its other connections look usable, but the request would time out there too.
                 rank = 3500
             elif c == NULL or c.state == CONN_DOWN:
                 rank = 2000
@@ -412,7 +418,7 @@ cdef class NetworkClient(Authenticator):
 
     cdef bint take_connection_failure(self, int32_t node_id, Channel channel, Status* out) noexcept nogil:
         cdef Connection* c = self.find_connection(node_id, channel)
-        # A refusal holds until the next attempt. That is a while off, so no request waits for it.
+        # A refusal is valid until the next attempt, so that no request waits for this attempt.
         if c == NULL or c.failure.ok() or (c.refused and self.clock.now_ms() >= c.next_attempt_ms):
             return False
         out[0] = c.failure
@@ -428,7 +434,7 @@ cdef class NetworkClient(Authenticator):
     cdef void renew(self, int32_t node_id, Channel channel, int64_t now_ms) noexcept nogil:
         cdef Connection* c = self.find_connection(node_id, channel)
         if c != NULL and c.state != CONN_DOWN:
-            self.lose(c, Status(ERR_INTR, string(b"given up by the client for a more urgent request")), now_ms)
+            self.lose(c, Status(ERR_INTR, string(b"closed by the client for a more urgent request")), now_ms)
 
     cdef void close_all(self) noexcept nogil:
         cdef map[int32_t, Node*].iterator it
@@ -470,7 +476,10 @@ cdef class NetworkClient(Authenticator):
         return self.common_version(c, <int16_t>api_key, <int16_t>low, <int16_t>high)
 
     cdef int common_version(self, Connection* c, int16_t api_key, int16_t low, int16_t high) noexcept nogil:
-        """Highest version of both, or -1. Where none were negotiated the lowest is the one most brokers know."""
+        """Return the highest common version, or -1.
+
+        Without negotiation it is the lowest version, which most brokers support.
+        """
         return c.api_versions.pick(api_key, low, high) if self.config.api_version_request else low
 
     cdef void send(self, Request* request, int64_t now_ms) noexcept nogil:
@@ -500,7 +509,7 @@ cdef class NetworkClient(Authenticator):
         encode_frame(self.scratch, sent.api_key, sent.version, body.request_header_version(sent.version),
                      sent.correlation_id, self.config.client_id, deref(body))
         if not self.scratch.ok():
-            self.finish_failed(request, ERR_INVALID_ARG, describe(b"%s v%d cannot be written: a value is too long",
+            self.finish_failed(request, ERR_INVALID_ARG, describe(b"cannot encode %s v%d: a value is too long",
                                                                   api_name(sent.api_key), version))
             return
         request.sent_ms = now_ms
@@ -533,7 +542,7 @@ cdef class NetworkClient(Authenticator):
             self.watch(c, now_ms)
 
     cdef void take_frame(self, Connection* c, int64_t now_ms) noexcept nogil:
-        """A whole response: matches it with the oldest request in flight."""
+        """Match a whole response with the oldest request in flight."""
         cdef InFlight asked = c.in_flight.front()
         cdef Block* frame = c.frame
         cdef Reader reader = Reader(frame.data, frame.size)
@@ -545,7 +554,7 @@ cdef class NetworkClient(Authenticator):
             c.node.stats().rx_errors += 1
             c.node.stats().unmatched += reader.ok()
             self.lose(c, Status(ERR_BAD_MSG, reader.status().detail if not reader.ok() else describe(
-                b"response with correlation id %d where %d was due", correlation_id, asked.correlation_id)), now_ms)
+                b"response with correlation id %d, but %d was expected", correlation_id, asked.correlation_id)), now_ms)
             return
         c.frame = NULL
         c.size_have = 0
@@ -595,7 +604,7 @@ cdef class NetworkClient(Authenticator):
                 self.connect_next(c, now_ms)
         elif c.state == CONN_HANDSHAKE:
             self.advance_handshake(c, now_ms)
-            if c.fd >= 0 and c.wire().pending():  # what came with the end of the handshake, unknown to the selector
+            if c.fd >= 0 and c.wire().pending():  # bytes after the handshake, which the selector cannot see
                 self.reads_pending = True
         else:
             crossed = c.wire().crossed()
@@ -616,7 +625,7 @@ cdef class NetworkClient(Authenticator):
         if rc != 0:
             self.log.write(3, 0, b"SELECT", b"waiting for sockets failed: %s", error_text(rc).c_str())
         now_ms = self.clock.now_ms()
-        # First what has arrived, then what is overdue: after a suspend the answer may already be in the socket.
+        # Handle events before timers: after a suspend the response may already be in the socket.
         for i in range(self.events.size()):
             self.handle_event(<Connection*>self.events[i].tag, self.events[i].ready, now_ms)
         if self.reads_pending or self.resolving_count > 0 or self.paused_count > 0:
@@ -628,7 +637,7 @@ cdef class NetworkClient(Authenticator):
         self.finished.clear()
 
     cdef void heed_credentials(self, int64_t now_ms) noexcept nogil:
-        """Credentials that were just set are tried at once; the application is asked for a token when it is time."""
+        """Try new credentials at once, and set the timer for the next token request."""
         cdef map[int32_t, Node*].iterator it
         if not self.config.security.use_sasl:
             return
@@ -649,7 +658,10 @@ cdef class NetworkClient(Authenticator):
         return True
 
     cdef void visit_unselected(self, int64_t now_ms) noexcept nogil:
-        """Connections that wait for something the selector does not tell: a name, bytes inside a transport."""
+        """Visit connections that wait for something other than a socket event.
+
+        This is a name, TLS credentials, a token, a helper thread, or bytes in a transport.
+        """
         cdef map[int32_t, Node*].iterator it = self.nodes.begin()
         cdef size_t i
         self.reads_pending = False
@@ -677,7 +689,7 @@ cdef class NetworkClient(Authenticator):
         self.selector.wakeup()
 
     cdef void run_timers(self, int64_t now_ms) noexcept nogil:
-        """Look at every connection, but only when something is due; set the timer again for the rest."""
+        """Check all connections if a timer is due, and set the next timer."""
         cdef map[int32_t, Node*].iterator it
         cdef size_t i
         if now_ms < self.next_timer_ms:
@@ -708,7 +720,7 @@ cdef class NetworkClient(Authenticator):
                 if due > now_ms:
                     self.arm(due)
                 else:
-                    self.lose(c, Status(ERR_TRANSPORT, describe(b"closed after %d ms without use",
+                    self.lose(c, Status(ERR_TRANSPORT, describe(b"closed after being idle for %d ms",
                                                                 self.config.connections_max_idle_ms)), now_ms)
         elif c.state == CONN_DOWN:
             if c.next_attempt_ms > now_ms:
@@ -718,7 +730,7 @@ cdef class NetworkClient(Authenticator):
         elif c.setup_deadline_ms > now_ms:
             self.arm(c.setup_deadline_ms)
         elif c.state == CONN_RESOLVING and not self.credentials_checked(c):
-            self.lose(c, Status(ERR_SSL, describe(b"the TLS credentials could not be looked at on disk within %d ms",
+            self.lose(c, Status(ERR_SSL, describe(b"the files of the TLS credentials were not read within %d ms",
                                                   self.config.connection_setup_timeout_ms)), now_ms)
         elif c.state == CONN_RESOLVING:
             self.lose(c, Status(ERR_RESOLVE, describe(b"'%s' was not resolved within %d ms", c.node.host.c_str(),
@@ -729,11 +741,11 @@ cdef class NetworkClient(Authenticator):
             self.connect_next(c, now_ms)
         elif c.state == CONN_HANDSHAKE:
             self.lose(c, Status(ERR_TRANSPORT, describe(
-                b"connected to %s, but the TLS handshake did not end within %d ms: does this port speak TLS?",
+                b"connected to %s, but the TLS handshake did not end within %d ms: is this the port of a TLS listener?",
                 c.address().text().c_str(), self.config.connection_setup_timeout_ms)), now_ms)
         else:
             self.lose(c, Status(ERR_TRANSPORT, describe(
-                b"connected to %s, but no answer to ApiVersions within the set-up timeout",
+                b"connected to %s, but the broker did not answer ApiVersions within the set-up timeout",
                 c.address().text().c_str())), now_ms)
 
     cdef void expire_in_flight(self, Connection* c, int64_t now_ms) noexcept nogil:
@@ -755,13 +767,13 @@ cdef class NetworkClient(Authenticator):
             self.finish_failed(f.request, ERR_TIMED_OUT, describe(b"%s: %s", c.node.name.c_str(), why.c_str()))
             f.request = NULL
             f.given_up = True
-        # Responses come in order, so a missing one holds up all later ones: only a new connection helps.
+        # Responses come in order, so a missing response blocks all later ones: only a new connection helps.
         if self.config.socket_max_fails > 0 and c.timeouts >= self.config.socket_max_fails:
             self.lose(c, Status(ERR_TRANSPORT, why), now_ms)
 
 
 cdef void adopt_from_bootstrap(map[int32_t, Node*]& bootstrap, Node* node) noexcept nogil:
-    """A connection that was made to a bootstrap address serves the broker that lives there."""
+    """Move the connections of the bootstrap address to the broker with this address."""
     cdef map[int32_t, Node*].iterator it = bootstrap.begin()
     cdef int channel
     while it != bootstrap.end():

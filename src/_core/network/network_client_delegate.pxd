@@ -1,4 +1,4 @@
-# The queue of unsent requests between managers and a Network. thread: N.
+# Declares NetworkClientDelegate, the queue of unsent requests between managers and a Network. thread: N.
 from kconsumer._core.base.clock cimport Clock
 from kconsumer._core.base.cpp cimport deque, int32_t, int64_t, string, vector
 from kconsumer._core.base.status cimport Status
@@ -9,18 +9,19 @@ from kconsumer._core.network.request cimport Channel, Request
 cdef class NetworkClientDelegate:
     cdef Network network            # thread: N
     cdef Clock clock                # thread: N
-    cdef deque[Request*] unsent     # thread: N; in the order they were added
-    cdef vector[Completion] done    # thread: N; ended, not yet dispatched
-    cdef int32_t last_any_node      # thread: N; where the latest request for any node waits for a connection
-    cdef string last_failure        # thread: N; why the latest connection attempt failed
+    cdef deque[Request*] unsent     # thread: N; in the order of add()
+    cdef vector[Completion] done    # thread: N; ended requests that are not dispatched yet
+    cdef int32_t last_any_node      # thread: N; the node chosen for the latest request to ANY_NODE
+    cdef string last_failure        # thread: N; the error of the latest failed connection attempt
 
     cdef void add(self, Request* request) noexcept nogil
-    # Sends what can be sent, polls the network at most timeout_ms, dispatches completions to their handlers.
+    # Sends requests whose connection is ready, polls the network for at most timeout_ms, and passes each ended request
+    # to its handler.
     cdef void poll(self, int64_t timeout_ms, int64_t now_ms) noexcept nogil
-    # Requests that wait for a connection to the node.
+    # Returns the number of requests that wait for a connection to the node.
     cdef int32_t unsent_to(self, int32_t node_id) noexcept nogil
     cdef bint has_unsent(self) noexcept nogil
-    # Fails every unsent request with the code (close).
+    # Fails every unsent request with `code` (at close).
     cdef void fail_unsent(self, int32_t code, int64_t now_ms) noexcept nogil
 
     cdef void send_unsent(self, int64_t now_ms) noexcept nogil

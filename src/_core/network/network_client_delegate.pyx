@@ -1,9 +1,9 @@
-"""Owns: the requests that wait to be sent, and handing every ended one back to the manager that made it.
+"""Owns: the requests that wait to be sent, and the dispatch of each ended request to its manager.
 
-thread: N. Never: touches a socket, knows what a request means, keeps a request after its handler has been called.
+thread: N. Never: touches a socket, interprets a request, keeps a request after its handler's call.
 
-A handler may add() requests while it handles an ended one; they are sent before the next handler is called, so that
-the next Fetch is on its way before the last response is read.
+A handler may add() requests while it handles a response. They are sent before the next handler's call, so that the next
+Fetch is already sent when the handler reads the last response.
 """
 cimport cython
 from libc.stdint cimport INT64_MAX
@@ -50,7 +50,7 @@ cdef class NetworkClientDelegate:
         self.network.poll(self.wait_ms(timeout_ms, now_ms), now_ms, self.done)
         now_ms = self.clock.now_ms()
         self.dispatch(now_ms)
-        # What the turn brought (a new connection, a free slot) may let older requests go at once.
+        # After this turn (a new connection, a free slot) older requests may be sendable.
         self.send_unsent(now_ms)
         self.dispatch(now_ms)
 
@@ -66,7 +66,7 @@ cdef class NetworkClientDelegate:
         return min(timeout_ms, self.network.next_timeout_ms(now_ms))
 
     cdef void send_unsent(self, int64_t now_ms) noexcept nogil:
-        """One pass over the queue: each request is sent, failed into `done`, or keeps its place."""
+        """Send each request in the queue, fail it to `done`, or keep its place."""
         cdef deque[Request*] waiting
         cdef size_t i
         if self.unsent.empty():
@@ -78,7 +78,7 @@ cdef class NetworkClientDelegate:
                 self.unsent.push_back(waiting[i])
 
     cdef bint try_send(self, Request* request, int64_t now_ms) noexcept nogil:
-        """Whether the request is dealt with."""
+        """Send or fail the request; return False if it must wait."""
         cdef int32_t node_id = request.node_id
         cdef Readiness readiness
         if request.deadline_ms <= now_ms:
@@ -104,7 +104,10 @@ cdef class NetworkClientDelegate:
         return True
 
     cdef void fail_by_connection(self) noexcept nogil:
-        """Requests bound to a node that could not be reached go back to their managers, which may know another one."""
+        """Fail the requests to nodes whose connection attempt failed.
+
+        Their managers may know another node.
+        """
         cdef Status why
         cdef size_t i = 0
         if self.last_any_node != ANY_NODE and self.network.take_connection_failure(self.last_any_node, CHANNEL_CONTROL,

@@ -1,6 +1,6 @@
-"""Owns: Python access to NetworkClient and NetworkClientDelegate, so that tests step them by hand against a socket.
+"""Owns: Python access to NetworkClient and NetworkClientDelegate, for tests that step them against a socket.
 
-Threads: the test's own, which plays N. Never: part of the consumer.
+Threads: that of the test, in the role of N. Never: part of the consumer.
 """
 cimport cython
 from libc.stdint cimport INT64_MAX
@@ -42,7 +42,7 @@ cdef extern from *:
     #include "network/request.hpp"
     #include "network/resolver.hpp"
 
-    // A body whose bytes the test gives; the version only reaches the header.
+    // A body with bytes from the test; only the header depends on the version.
     struct RawBody : kc::RequestBody {
       int16_t key, low, high;
       std::string bytes;
@@ -66,7 +66,7 @@ cdef extern from *:
       kc::Status status;
     };
 
-    // Scripted resolvers: one that never answers while the gate is shut, one that knows only a fixed list.
+    // Scripted resolvers: one hangs until the gate is open, the others return fixed addresses.
     static std::atomic<bool> resolver_gate{false};
     static std::atomic<int> resolver_calls{0};
     static void hanging_resolver(const std::string& host, int32_t port, int family, bool, kc::Resolution* out) {
@@ -117,11 +117,11 @@ cdef str to_text(const string& s):
 
 @cython.no_gc
 cdef class RecordingHandler(ResponseHandler):
-    """Keeps the arguments of every call."""
+    """A handler that records the arguments of every call."""
     cdef vector[Told] told          # thread: the test's
     cdef void* delegate             # thread: the test's; borrowed, for next_request
     cdef void* network              # thread: the test's; borrowed
-    cdef Request* next_request      # thread: the test's; queued when the next response comes
+    cdef Request* next_request      # thread: the test's; on_response() queues it
     cdef int responses_since        # thread: the test's
     cdef int in_flight_at_second    # thread: the test's
 
@@ -167,7 +167,7 @@ cdef NodeAddress address_of(object entry):
 
 
 cdef class DelegateDriver:
-    """A NetworkClientDelegate over any Network, stepped by hand."""
+    """A NetworkClientDelegate with any Network, which the test steps."""
     cdef Network network
     cdef NetworkClientDelegate delegate
     cdef RecordingHandler handler
@@ -196,40 +196,40 @@ cdef class DelegateDriver:
         return request
 
     def add(self, api_key, body=b"", node=-1, channel=0, timeout_ms=30000, cookie=0, expected=0, low=0, high=8):
-        """Queues a request."""
+        """Queue a request."""
         self.delegate.add(self.make(api_key, body, node, channel, timeout_ms, cookie, expected, low, high))
 
     def add_on_response(self, api_key, body=b"", node=-1, channel=0, timeout_ms=30000, cookie=0):
-        """The handler will queue this one when the next response comes."""
+        """Queue this request when the handler receives the next response."""
         self.handler.delegate = <void*>self.delegate
         self.handler.network = <void*>self.network
         self.handler.next_request = self.make(api_key, body, node, channel, timeout_ms, cookie, 0, 0, 8)
 
     @property
     def sent_before_second_handler(self):
-        """How many requests were in flight when the second response after add_on_response reached its handler."""
+        """The number of requests in flight at the second response after add_on_response()."""
         return self.handler.in_flight_at_second
 
     def poll(self, timeout_ms=0):
-        """One turn."""
+        """Run one turn."""
         cdef int64_t timeout = timeout_ms
         with nogil:
             self.delegate.poll(timeout, self.clock.now_ms())
 
     @property
     def ended(self):
-        """The arguments of every call of the handler, in order."""
+        """The arguments of all calls of the handler, in order."""
         cdef size_t i
         return [told_to_dict(self.handler.told[i]) for i in range(self.handler.told.size())]
 
     @property
     def has_unsent(self):
-        """Whether requests wait."""
+        """Whether unsent requests wait."""
         return self.delegate.has_unsent()
 
     @property
     def in_flight(self):
-        """Requests sent and not ended."""
+        """The number of sent requests that have not ended."""
         return self.network.in_flight()
 
     def fail_unsent(self, code):
@@ -314,7 +314,7 @@ cdef class DelegateDriver:
 
 
 def log_lines(*texts):
-    """The lines that a LogQueue makes of logged bytes."""
+    """Log some texts and return the lines of the LogQueue."""
     cdef LogQueue queue
     cdef deque[LogLine] lines
     cdef string text
@@ -327,7 +327,7 @@ def log_lines(*texts):
 
 
 def window_of(values):
-    """The statistics of a WindowStats with these values."""
+    """Return the statistics of a WindowStats with these values."""
     cdef WindowStats window
     for value in values:
         window.add(value)
@@ -337,7 +337,7 @@ def window_of(values):
 
 
 cdef class NetworkDriver(DelegateDriver):
-    """A NetworkClient and its delegate, stepped by hand."""
+    """A NetworkClient and its delegate, which the test steps."""
     cdef NetworkClient client
     cdef BlockPool* pool
     cdef LogQueue* log
@@ -376,7 +376,7 @@ cdef class NetworkDriver(DelegateDriver):
             raise TypeError(f"unknown options {sorted(options)}")
 
     cdef void configure_sasl(self, NetworkConfig& config, object sasl) except *:
-        """`sasl`: the mechanism, and where it has them user name and password."""
+        """Set the mechanism `sasl[0]` and, if given, user name and password."""
         cdef Secret username, password
         if sasl is None:
             return
@@ -401,7 +401,7 @@ cdef class NetworkDriver(DelegateDriver):
         set_token(credentials_of(self.client.config.security.sasl), raw, none, life_ms, self.clock.now_ms())
 
     def ask_for_tokens(self):
-        """As if there were an oauth_cb."""
+        """Request tokens, as with an oauth_cb."""
         credentials_of(self.client.config.security.sasl).asks_for_tokens = True
 
     def token_failed(self, why):
@@ -420,11 +420,11 @@ cdef class NetworkDriver(DelegateDriver):
         return status.code, to_text(status.detail)
 
     def out_bytes(self, node, channel=0):
-        """The first 64 bytes in the memory of a connection's send buffer, old content included."""
+        """Return the first 64 bytes in the memory of a send buffer, with old content."""
         return to_bytes(string(<const char*>self.client.find_connection(node, channel).out.data(), 64))
 
     def __dealloc__(self):
-        # The delegate and the client go with this object's references; the pool and the log they use go after them.
+        # Free the delegate and the client first, then the pool and the log that they use.
         self.delegate = None
         self.network = self.client = None
         if self.pool != NULL:
@@ -432,60 +432,66 @@ cdef class NetworkDriver(DelegateDriver):
         del self.log
 
     def use_hanging_resolver(self):
-        """Names are not answered until open_gate()."""
+        """Use a resolver that hangs until open_gate()."""
         set_gate(False)
         reset_calls(0)
         self.client.resolver.set_function(hanging_resolver)
 
     def use_dual_resolver(self):
-        """Every name is ::1, then 127.0.0.1."""
+        """Use a resolver that returns ::1, then 127.0.0.1, for every name."""
         reset_calls(0)
         self.client.resolver.set_function(dual_resolver)
 
     def use_canonical_resolver(self):
-        """Every name x is one.x and two.x, all at 127.0.0.1; nameless.test has no names."""
+        """Use a resolver with the canonical names one.x and two.x for each name x.
+
+        All names have the address 127.0.0.1; nameless.test has no canonical names.
+        """
         reset_calls(0)
         self.client.resolver.set_function(canonical_resolver)
 
     @property
     def names_known(self):
-        """Names that the resolver remembers or looks up."""
+        """The number of names that the resolver has cached or is resolving."""
         return self.client.resolver.known()
 
     @staticmethod
     def open_gate():
-        """Lets the hanging resolver answer."""
+        """Let the hanging resolver answer."""
         set_gate(True)
 
     @staticmethod
     def resolver_calls():
-        """How often a scripted resolver was asked."""
+        """Return the number of calls of the scripted resolvers."""
         return count_calls()
 
     def poll_until(self, condition, seconds=20.0):
-        """Turns until condition() holds; the deadline is real time and only bounds a failing test."""
+        """Run turns until condition() is true.
+
+        The deadline is in real time, and only a failing test reaches it.
+        """
         end = time.monotonic() + seconds
         while not condition():
             if time.monotonic() > end:
-                raise AssertionError(f"not reached within {seconds} s; log: {self.lines()}")
+                raise AssertionError(f"condition not reached within {seconds} s; log: {self.lines()}")
             self.poll(20)
 
     def abandon(self):
-        """NetworkClient.abandon, in the child of a fork."""
+        """NetworkClient.abandon(), in the child of a fork."""
         self.client.abandon()
 
     @property
     def waits(self):
-        """How often the kernel was asked for events."""
+        """The number of calls of the selector's wait()."""
         return self.client.selector.waits()
 
     @property
     def live_bytes(self):
-        """Bytes in blocks that are still referenced."""
+        """The bytes in referenced blocks."""
         return self.pool.live_bytes()
 
     def lines(self):
-        """Log lines since the last call: (level, facility, text)."""
+        """Return the log lines since the last call: (level, facility, text)."""
         cdef deque[LogLine] out
         cdef size_t i
         self.log.drain(out)

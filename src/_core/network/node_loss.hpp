@@ -1,5 +1,5 @@
-// Owns: NodeLoss, a connection that was lost or could not be made. thread: N.
-// Never: decides what follows from it; MetadataRequestManager does.
+// Owns: NodeLoss, the loss of a connection or a failed attempt. thread: N.
+// Never: reacts to the loss; MetadataRequestManager does.
 #pragma once
 #include <cstdint>
 
@@ -9,8 +9,8 @@ namespace kc {
 
 struct NodeLoss {
   int32_t node_id = -1;
-  bool was_ready = false;  // a working connection was lost; else an attempt failed
-  bool repeated = false;   // the same failure was reported a little while ago
+  bool was_ready = false;  // true: a working connection was lost; false: an attempt failed
+  bool repeated = false;   // the same failure was reported recently
   Status status;
 };
 

@@ -1,5 +1,5 @@
-// Owns: OpensslClient, TlsClient by OpenSSL: one consumer's credentials, sessions and known brokers.
-// Threads: N; made and dropped by A. Never: reads a file on N (TlsCredentials has a thread for it).
+// Owns: OpensslClient, the TlsClient with OpenSSL: one consumer's credentials, sessions and known brokers.
+// Threads: N; A creates and destroys it. Never: reads a file on N (TlsCredentials has a thread for it).
 #pragma once
 #include <memory>
 #include <string>
@@ -11,7 +11,8 @@
 
 namespace kc {
 
-// Without OpenSSL's clean-up at exit: a network thread may still be running then. Returns whether OpenSSL can be used.
+// Initializes OpenSSL without its clean-up at exit, because a network thread may still run then. Returns whether
+// OpenSSL is usable.
 inline bool initialise_openssl() {
 #ifdef OPENSSL_INIT_NO_ATEXIT
   const uint64_t options = OPENSSL_INIT_NO_ATEXIT;
@@ -27,7 +28,7 @@ class OpensslClient final : public TlsClient {
   explicit OpensslClient(TlsConfig&& config) : credentials_(std::move(config)), peers_(std::make_shared<TlsPeers>()) {}
   // thread: A.
   Status load() {
-    if (!initialise_openssl()) return Status(ERR_SSL, "OpenSSL cannot be initialised: " + openssl_reason());
+    if (!initialise_openssl()) return Status(ERR_SSL, "cannot initialize OpenSSL: " + openssl_reason());
     return credentials_.load();
   }
   void open(Selector* selector) override { credentials_.open(selector); }

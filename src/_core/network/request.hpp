@@ -1,5 +1,5 @@
-// Owns: the requests and responses that travel between managers and brokers. thread: N.
-// Never: knows what a request means, touches sockets or Python.
+// Owns: the requests and responses between managers and brokers. thread: N.
+// Never: interprets a request, touches sockets or Python.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -14,18 +14,18 @@
 
 namespace kc {
 
-// What a connection carries: a broker answers one connection in order, so a parked Fetch or JoinGroup
-// must never stand before a heartbeat.
+// The purpose of a connection. A broker answers the requests of one connection in order, so a Fetch or JoinGroup that
+// waits at the broker must never precede a heartbeat.
 enum Channel : uint8_t { CHANNEL_CONTROL = 0, CHANNEL_FETCH = 1, CHANNEL_COORDINATOR = 2, CHANNEL_JOIN = 3 };
 
 constexpr int32_t ANY_NODE = -1;  // the least loaded known broker
 
-// A request body that can be written in any of its versions once the connection's range is known.
+// A request body, encoded in one of its versions as soon as the versions of the connection are known.
 struct RequestBody {
   virtual ~RequestBody() = default;
   virtual int16_t api_key() const = 0;
   virtual int16_t min_version() const = 0;
-  virtual int16_t max_version() const = 0;        // the highest that the data allow
+  virtual int16_t max_version() const = 0;        // the highest version that the data allow
   virtual int16_t request_header_version(int16_t version) const = 0;
   virtual int16_t response_header_version(int16_t version) const = 0;
   virtual void encode(Writer& w, int16_t version) const = 0;
@@ -46,20 +46,20 @@ struct BodyOf : RequestBody {
 
 struct Request {
   RequestBody* body = nullptr;      // owned
-  int32_t node_id = ANY_NODE;       // ANY_NODE: the delegate chooses and writes its choice here
+  int32_t node_id = ANY_NODE;       // ANY_NODE: the delegate chooses a node and sets its id here
   Channel channel = CHANNEL_CONTROL;
-  int64_t deadline_ms = 0;          // absolute, monotonic: given up with ERR_TIMED_OUT, sent or not
+  int64_t deadline_ms = 0;          // absolute, monotonic: then it fails with ERR_TIMED_OUT, sent or not
   int64_t created_ms = 0;
   int64_t sent_ms = 0;
-  void* handler = nullptr;          // the ResponseHandler that asked; outlives the request
-  int32_t kind = 0;                 // the handler's own word for it
-  uint64_t cookie = 0;              // the handler's own
-  size_t expected_bytes = 0;        // FETCH: max_bytes asked for; receive capacity is allocated towards it, not beyond
+  void* handler = nullptr;          // the ResponseHandler that sent it; outlives the request
+  int32_t kind = 0;                 // request kind, defined by the handler
+  uint64_t cookie = 0;              // data of the handler
+  size_t expected_bytes = 0;        // FETCH: the requested max_bytes, a limit for memory allocated before bytes arrive
   ~Request() { delete body; }
 };
 
 struct Response {
-  Block* block = nullptr;           // holds the frame; the handler may BlockPool::retain it
+  Block* block = nullptr;           // contains the frame; the handler may BlockPool::retain it
   const uint8_t* body = nullptr;    // after the response header
   size_t length = 0;
   int16_t version = 0;
@@ -84,7 +84,7 @@ struct NetworkConfig {
   int32_t socket_timeout_ms = 60000;
   int32_t connection_setup_timeout_ms = 30000;
   int32_t connections_max_idle_ms = 0;          // 0: never
-  int32_t socket_send_buffer_bytes = 0;         // 0: the system's
+  int32_t socket_send_buffer_bytes = 0;         // 0: the system's default
   int32_t socket_receive_buffer_bytes = 0;
   bool socket_keepalive = false;
   bool socket_nagle_disable = true;
@@ -100,27 +100,27 @@ struct NetworkConfig {
   SecurityConfig security;
 };
 
-// Counters read by metrics() and stats_cb. Written on N, read anywhere.
+// The counters for metrics() and stats_cb. N writes them; any thread reads copies.
 struct NodeCounters {
   int32_t node_id = -1;
   std::string name;                 // host:port
-  std::string state;                // librdkafka's words: INIT, DOWN, TRY_CONNECT, CONNECT, APIVERSION_QUERY, UP
+  std::string state;                // librdkafka's names: INIT, DOWN, TRY_CONNECT, CONNECT, APIVERSION_QUERY, UP
   int64_t tx = 0, tx_bytes = 0, rx = 0, rx_bytes = 0;
   int64_t connects = 0, disconnects = 0, tx_errors = 0, rx_errors = 0, req_timeouts = 0;
-  int64_t unmatched = 0;            // responses whose correlation id was not the one due
-  int64_t wakeups = 0;              // times a connection of it was served
+  int64_t unmatched = 0;            // responses with an unexpected correlation id
+  int64_t wakeups = 0;              // number of socket events of its connections
   int32_t waitresp_count = 0;
   int64_t state_since_ms = 0;
   int64_t last_tx_us = -1, last_rx_us = -1;
   int64_t throttle_ms = 0;
-  std::map<int16_t, int64_t> requests;  // sent, by API key
+  std::map<int16_t, int64_t> requests;  // number of sent requests, by API key
 };
 
 struct NodeStats : NodeCounters {
-  // Since statistics were collected last.
+  // Windows since the last take().
   WindowStats rtt_us, outbuf_latency_us, throttles_ms;
 
-  // The counters as they are, and the windows, which start again.
+  // Returns the counters and the windows, and starts new windows.
   NodeStats take() {
     NodeStats taken;
     static_cast<NodeCounters&>(taken) = *this;

@@ -1,7 +1,7 @@
-// Owns: Resolver, host names to addresses, and the threads (R) that wait for the system's resolver.
+// Owns: Resolver, which resolves host names, and the threads (R) that wait for the system's resolver.
 // Threads: every method N; run(): R; shared: ResolverState under its mutex.
-// Never: makes N wait for a name; keeps more than kMaxNames, which brokers name; outlives a close with a thread that
-// needs a join. R is detached and owns its state through a shared_ptr, so a hanging lookup keeps nothing else alive.
+// Never: makes N wait for a name, keeps more than kMaxNames names (brokers send them), has a thread that must be
+// joined: R is detached and owns its state through a shared_ptr, so a hanging lookup keeps no other object alive.
 #pragma once
 #include <deque>
 #include <map>
@@ -24,7 +24,7 @@ struct Resolution {
   std::vector<std::string> names;        // with `canonical`: the name of each address
 };
 
-// Blocks; replaced in tests by one that hangs or answers by script.
+// A blocking function; tests replace it with a scripted one.
 using ResolveFunction = void (*)(const std::string& host, int32_t port, int family, bool canonical, Resolution* out);
 
 enum LookupState : uint8_t { LOOKUP_PENDING, LOOKUP_DONE };
@@ -35,7 +35,7 @@ inline Status resolve_status(const std::string& host, int error) {
   return Status(ERR_RESOLVE, "cannot resolve '" + host + "': " + reason);
 }
 
-// getaddrinfo with flags for a stream socket; duplicates are dropped, order is kept.
+// Calls getaddrinfo for a stream socket with these flags; removes duplicates and keeps the order.
 inline void query_addresses(const std::string& host, int32_t port, int family, int flags, Resolution* out) {
   struct addrinfo hints {}, *list = nullptr;
   hints.ai_family = family == 4 ? AF_INET : family == 6 ? AF_INET6 : AF_UNSPEC;
@@ -84,21 +84,21 @@ struct ResolverEntry {
   Resolution resolution;
 };
 
-// shared: mutex. Every field that R touches is here.
+// shared: mutex. Contains every field that R uses.
 struct ResolverState {
   std::mutex mutex;
-  std::deque<ResolverJob> jobs;                       // waiting for a thread
-  std::map<std::string, Resolution> answers;          // not yet taken by N
-  Selector* selector = nullptr;                       // null once the client has closed
+  std::deque<ResolverJob> jobs;                       // lookups that wait for a thread
+  std::map<std::string, Resolution> answers;          // results that N has not taken yet
+  Selector* selector = nullptr;                       // null after the client's close
   ResolveFunction function = &resolve_by_system;
   int threads = 0;
 };
 
 class Resolver {
  public:
-  // More names than this at once wait their turn: a name that hangs holds one thread, not the rest.
+  // Further lookups wait for a free thread. A lookup that hangs blocks only one thread.
   static constexpr int kMaxThreads = 8;
-  // Names remembered, and names that wait: a broker may tell new ones with every response.
+  // The maximum number of cached and pending names: a broker can send new names in every response.
   static constexpr size_t kMaxNames = 1000;
 
   Resolver() : state_(std::make_shared<ResolverState>()) {}
@@ -112,17 +112,17 @@ class Resolver {
     std::lock_guard<std::mutex> hold(state_->mutex);
     state_->function = function;
   }
-  // Lookups under way are left to themselves; their threads no longer wake N.
+  // Does not wait for running lookups; their threads no longer wake N.
   void close() {
     std::lock_guard<std::mutex> hold(state_->mutex);
     state_->selector = nullptr;
     state_->jobs.clear();
   }
-  // In the child of a fork the mutex may be held by a thread that does not exist: it is not touched again.
+  // For the child of a fork, where a thread that does not exist can hold the mutex: leaks the state.
   void abandon() { new std::shared_ptr<ResolverState>(state_); }
 
-  // Gives the addresses at once when they are literal or known and fresh; else asks for them and says PENDING, and the
-  // selector is woken when they are there.
+  // Returns literal or cached, fresh addresses at once. Otherwise starts a lookup and returns LOOKUP_PENDING; the
+  // lookup wakes the selector when it has ended.
   LookupState lookup(const std::string& host, int32_t port, int family, bool canonical, int64_t now_ms,
                      Resolution* out) {
     if (!canonical) {
@@ -145,14 +145,14 @@ class Resolver {
     if (!entry.pending && !fresh) start(std::move(job), entry, now_ms);
     if (entry.pending) return LOOKUP_PENDING;
     *out = entry.resolution;
-    if (!out->status.ok()) entry.resolved_ms = 0;  // a failure is reported once, the next attempt asks again
+    if (!out->status.ok()) entry.resolved_ms = 0;  // report a failure once; the next attempt starts a new lookup
     return LOOKUP_DONE;
   }
 
   // For tests.
   size_t known() const { return entries_.size(); }
 
-  // Names are resolved again from here on (rebootstrap); lookups under way still count.
+  // Drops all cached names, so that they are resolved again (rebootstrap). Keeps pending lookups.
   void forget() {
     for (auto it = entries_.begin(); it != entries_.end();) {
       it = it->second.pending ? std::next(it) : entries_.erase(it);
@@ -160,8 +160,8 @@ class Resolver {
   }
 
  private:
-  // Forgets names whose answer is old, then any that is not being looked up; false: all are. Answers are taken for those
-  // who asked, and may have given up.
+  // Drops names with an old result, then all names without a pending lookup; false if all lookups are pending. First it
+  // takes the results of lookups whose connections may have been closed.
   bool make_room(int64_t now_ms) {
     for (auto& entry : entries_) take_answer(entry.first, entry.second, now_ms);
     for (auto it = entries_.begin(); it != entries_.end();) {
@@ -206,7 +206,7 @@ class Resolver {
     try {
       work(state);
     } catch (const std::bad_alloc&) {
-      // The name stays unanswered; whoever asked gives up at its own deadline.
+      // The lookup has no result; the waiting connection fails at its set-up deadline.
     }
     std::lock_guard<std::mutex> hold(state.mutex);
     state.threads--;

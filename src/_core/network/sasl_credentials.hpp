@@ -1,5 +1,5 @@
-// Owns: SaslCredentials, the secrets that this consumer authenticates with, and when its token must be replaced.
-// Threads: set_* any; the rest N; shared: mutex_. Never: obtains a token; keeps a replaced secret.
+// Owns: SaslCredentials, the secrets with which this consumer authenticates, and the time of the next token request.
+// Threads: set_* any; the rest N; shared: mutex_. Never: obtains a token, keeps a replaced secret.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -18,16 +18,16 @@
 
 namespace kc {
 
-// After a failure to obtain a token, and between two tokens of which the broker refused the first.
+// The pause after a failure to obtain a token, and between a token that the broker refused and the next request.
 constexpr int64_t TOKEN_RETRY_MS = 10000;
 
 class SaslCredentials {
  public:
   // Fixed before N starts.
-  std::string mechanism;  // as the broker knows it
+  std::string mechanism;  // the name in the protocol
   KerberosSettings kerberos;
-  bool asks_for_tokens = false;  // there is an oauth_cb
-  std::atomic<uint64_t> generation{0};  // shared: counts what was set
+  bool asks_for_tokens = false;  // whether the application has set oauth_cb
+  std::atomic<uint64_t> generation{0};  // shared: counts the calls of set_password() and set_token()
 
   void set_password(Secret username, Secret password) {
     std::lock_guard<std::mutex> hold(mutex_);
@@ -35,7 +35,7 @@ class SaslCredentials {
     password_ = std::move(password);
     generation.fetch_add(1);
   }
-  // `life_ms` from `now_ms` (monotonic) on.
+  // Sets a token that expires `life_ms` after `now_ms` (monotonic).
   void set_token(Secret token, std::vector<std::pair<std::string, std::string>> extensions, int64_t life_ms,
                  int64_t now_ms) {
     std::lock_guard<std::mutex> hold(mutex_);
@@ -48,7 +48,7 @@ class SaslCredentials {
     failure_.clear();
     generation.fetch_add(1);
   }
-  // No token is available; oauth_cb is called again after a while.
+  // Sets the error of a failed oauth_cb, which is called again after TOKEN_RETRY_MS.
   void token_failed(const std::string& why, int64_t now_ms) {
     std::lock_guard<std::mutex> hold(mutex_);
     failure_ = why;
@@ -63,30 +63,30 @@ class SaslCredentials {
     expires_ms_ = 0;
   }
 
-  // Why there is no token, after a failed attempt to get one.
+  // Returns whether the latest attempt to obtain a token failed, and its error in `why`.
   bool failure(std::string* why) {
     std::lock_guard<std::mutex> hold(mutex_);
     *why = failure_;
     return !failure_.empty();
   }
-  // The broker refused a token: the next one is wanted before its time, but not at every attempt.
+  // Called when the broker refused a token: requests the next token earlier, but not at every attempt.
   void refused(int64_t now_ms) {
     std::lock_guard<std::mutex> hold(mutex_);
     if (!token_.empty()) refresh_ms_ = std::min(refresh_ms_, std::max(now_ms, set_ms_ + TOKEN_RETRY_MS));
   }
-  // When take_token_request() will say yes; INT64_MAX for not before something is set.
+  // Returns the time from which take_token_request() returns true; INT64_MAX if a new token or error must be set first.
   int64_t token_due_ms() {
     std::lock_guard<std::mutex> hold(mutex_);
     return asks_for_tokens && !asked_ ? refresh_ms_ : INT64_MAX;
   }
-  // Whether to ask the application for a token now; true once, until it has answered.
+  // Returns whether to ask the application for a token now; true only once until the application has answered.
   bool take_token_request(int64_t now_ms) {
     std::lock_guard<std::mutex> hold(mutex_);
     if (!asks_for_tokens || asked_ || now_ms < refresh_ms_) return false;
     asked_ = true;
     return true;
   }
-  // A conversation with the broker at `host`, or null while there is no token that has not expired.
+  // Begins an authentication with the broker at `host`; returns null while there is no valid token.
   std::shared_ptr<SaslMechanism> begin(const std::string& host, int64_t now_ms) {
     std::lock_guard<std::mutex> hold(mutex_);
     if (mechanism == "PLAIN") return std::make_shared<SaslPlain>(username_, password_);
@@ -105,11 +105,11 @@ class SaslCredentials {
   std::vector<std::pair<std::string, std::string>> extensions_;   // shared: mutex_
   std::string failure_;                                           // shared: mutex_
   int64_t set_ms_ = 0, expires_ms_ = 0;                           // shared: mutex_; monotonic
-  int64_t refresh_ms_ = INT64_MAX;                                // shared: mutex_; the first is given unasked
+  int64_t refresh_ms_ = INT64_MAX;                                // shared: mutex_; the first token needs no request
   bool asked_ = false;                                            // shared: mutex_
 };
 
-// For callers that cannot move: both secrets are taken away from them.
+// For callers that cannot move, such as Cython code: these functions move the secrets out of their arguments.
 inline void set_password(SaslCredentials* to, Secret& username, Secret& password) {
   to->set_password(std::move(username), std::move(password));
 }

@@ -1,6 +1,6 @@
-// Owns: GSSAPI (RFC 4752, Kerberos) through a libgssapi that is opened at run time, so that a build or a wheel needs
-// none. Threads: every step on H: the library asks name servers and the KDC, and waits for them.
-// Never: wraps what follows: Kafka offers authentication only.
+// Owns: GSSAPI (RFC 4752, Kerberos) with a libgssapi that is loaded at run time, so that a build or a wheel does not
+// need it. Threads: every step on H, because the library waits for name servers and the KDC.
+// Never: encrypts later requests: Kafka uses GSSAPI only for authentication.
 #pragma once
 #include <dlfcn.h>
 
@@ -11,7 +11,7 @@
 
 namespace kc {
 
-// The parts of the C bindings (RFC 2744) that are used, under separate names.
+// The used parts of the C bindings (RFC 2744), with separate names.
 namespace gss {
 struct Buffer {
   size_t length = 0;
@@ -36,7 +36,7 @@ constexpr int kInitiate = 1, kStatusOfGss = 1, kStatusOfMechanism = 2;
 constexpr uint32_t kIndefinite = 0xffffffffu;
 constexpr uint8_t kNoLayer = 1;
 
-// Set once and never closed: the library keeps per-thread state.
+// Loaded once and never closed, because the library keeps per-thread state.
 struct Library {
   uint32_t (*import_name)(uint32_t*, Buffer*, const Oid*, void**) = nullptr;
   uint32_t (*release_name)(uint32_t*, void**) = nullptr;
@@ -48,10 +48,10 @@ struct Library {
   uint32_t (*wrap)(uint32_t*, void*, int, uint32_t, Buffer*, int*, Buffer*) = nullptr;
   uint32_t (*unwrap)(uint32_t*, void*, Buffer*, Buffer*, int*, uint32_t*) = nullptr;
   uint32_t (*release_cred)(uint32_t*, void**) = nullptr;
-  // Not in every library: credentials from a keytab or cache that is named here instead of by the environment.
+  // Not in every library: takes a keytab or cache as arguments instead of environment variables.
   uint32_t (*acquire_cred_from)(uint32_t*, void*, uint32_t, void*, int, const Store*, void**, void*,
                                 uint32_t*) = nullptr;
-  std::string missing;  // why it cannot be used; empty where it can
+  std::string missing;  // why the library is not usable; empty if it is
 };
 
 template <class F>
@@ -74,7 +74,7 @@ inline void load_library(Library* lib) {
     if (handle) break;
   }
   if (!handle) {
-    lib->missing = std::string("GSSAPI needs the Kerberos library libgssapi_krb5, which is not here: ") + install;
+    lib->missing = std::string("GSSAPI needs the Kerberos library libgssapi_krb5, which was not found: ") + install;
     return;
   }
   const bool whole = find_symbol(handle, "gss_import_name", &lib->import_name) &&
@@ -86,7 +86,7 @@ inline void load_library(Library* lib) {
                      find_symbol(handle, "gss_wrap", &lib->wrap) && find_symbol(handle, "gss_unwrap", &lib->unwrap) &&
                      find_symbol(handle, "gss_release_cred", &lib->release_cred);
   find_symbol(handle, "gss_acquire_cred_from", &lib->acquire_cred_from);
-  if (!whole) lib->missing = std::string("the libgssapi found here lacks functions that GSSAPI needs; ") + install;
+  if (!whole) lib->missing = std::string("this libgssapi does not have all functions that GSSAPI needs: ") + install;
 }
 
 inline Library& library() {
@@ -103,9 +103,9 @@ constexpr Oid kKerberos{9, "\x2a\x86\x48\x86\xf7\x12\x01\x02\x02"};
 
 struct KerberosSettings {
   std::string service = "kafka";
-  std::string principal;  // empty: whoever the keytab or the cache is of
-  std::string keytab;     // empty: tickets are taken from the default cache
-  std::string cache;      // where tickets got by the keytab are kept, shared by the connections of a consumer
+  std::string principal;  // empty: the principal of the keytab or the cache
+  std::string keytab;     // empty: use the tickets in the default cache
+  std::string cache;      // cache for the tickets of the keytab; the connections of a consumer share it
 };
 
 class SaslGssapi final : public SaslMechanism {
@@ -130,7 +130,7 @@ class SaslGssapi final : public SaslMechanism {
     if (state_ == CONTEXT) return establish(first ? nullptr : &input, out, why);
     if (state_ == LAYER) return negotiate(&input, out, why);
     if (length == 0) return SASL_DONE;
-    *why = "the broker sent a GSSAPI message after the last one";
+    *why = "the broker sent a GSSAPI message after the end of the authentication";
     return SASL_FAILED;
   }
 
@@ -154,13 +154,13 @@ class SaslGssapi final : public SaslMechanism {
     name.value = const_cast<char*>(text.data());
     uint32_t minor = 0;
     const uint32_t major = lib_->import_name(&minor, &name, &kind, out);
-    return !(major & gss::kErrors) || failed("the name " + text + " is refused", major, minor, why);
+    return !(major & gss::kErrors) || failed("invalid Kerberos name '" + text + "'", major, minor, why);
   }
 
   bool acquire(std::string* why) {
     if (!lib_->acquire_cred_from) {
-      *why = "this libgssapi cannot take a keytab or principal from properties: set KRB5_CLIENT_KTNAME and KRB5CCNAME "
-             "in the environment instead of sasl.kerberos.keytab and sasl.kerberos.principal";
+      *why = "this libgssapi does not support a keytab or principal from properties: set KRB5_CLIENT_KTNAME and "
+             "KRB5CCNAME in the environment instead of sasl.kerberos.keytab and sasl.kerberos.principal";
       return false;
     }
     void* principal = nullptr;
@@ -188,7 +188,7 @@ class SaslGssapi final : public SaslMechanism {
     out->append(token.value, token.length);
     lib_->release_buffer(&ignored, &token);
     if (major & gss::kErrors) {
-      failed("no Kerberos context with " + settings_.service + "@" + host_, major, minor, why);
+      failed("cannot create a Kerberos context with " + settings_.service + "@" + host_, major, minor, why);
       return SASL_FAILED;
     }
     if (major & gss::kContinue) return SASL_SEND;
@@ -196,24 +196,24 @@ class SaslGssapi final : public SaslMechanism {
       *why = "the broker did not prove its identity to Kerberos";
       return SASL_FAILED;
     }
-    // An empty message where nothing is left to say: the broker then speaks of layers.
+    // The message may be empty. The broker then sends its security layers.
     state_ = LAYER;
     return SASL_SEND;
   }
 
-  // The broker names the layers that it offers, one bit each, and its buffer; both messages are wrapped.
+  // Handles the broker's security layers, one bit each, and its buffer size. Both messages are wrapped.
   SaslOutcome negotiate(gss::Buffer* input, Secret* out, std::string* why) {
     gss::Buffer plain, wrapped;
     uint32_t minor = 0, ignored = 0;
     uint32_t major = lib_->unwrap(&minor, context_, input, &plain, nullptr, nullptr);
     if (major & gss::kErrors) {
-      failed("the broker's offer of security layers does not unwrap", major, minor, why);
+      failed("cannot unwrap the broker's offer of security layers", major, minor, why);
       return SASL_FAILED;
     }
     const bool usable = plain.length == 4 && (static_cast<const uint8_t*>(plain.value)[0] & gss::kNoLayer);
     lib_->release_buffer(&ignored, &plain);
     if (!usable) {
-      *why = "the broker asks for a GSSAPI security layer; Kafka knows authentication only";
+      *why = "the broker requires a GSSAPI security layer, but Kafka uses GSSAPI only for authentication";
       return SASL_FAILED;
     }
     uint8_t answer[4] = {gss::kNoLayer, 0, 0, 0};
@@ -222,7 +222,7 @@ class SaslGssapi final : public SaslMechanism {
     choice.value = answer;
     major = lib_->wrap(&minor, context_, 0, 0, &choice, nullptr, &wrapped);
     if (major & gss::kErrors) {
-      failed("the choice of a security layer cannot be wrapped", major, minor, why);
+      failed("cannot wrap the choice of a security layer", major, minor, why);
       return SASL_FAILED;
     }
     out->append(wrapped.value, wrapped.length);
@@ -231,7 +231,7 @@ class SaslGssapi final : public SaslMechanism {
     return SASL_SEND;
   }
 
-  // Always false. Appends the library's text to `what`.
+  // Sets `why` to `what` and the library's text. Always returns false.
   bool failed(const std::string& what, uint32_t major, uint32_t minor, std::string* why) {
     *why = what;
     describe_status(major, gss::kStatusOfGss, why);

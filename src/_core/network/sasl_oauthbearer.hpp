@@ -1,5 +1,5 @@
 // Owns: OAUTHBEARER (RFC 7628, KIP-255) with extensions (KIP-342). Threads: as SaslMechanism.
-// Never: obtains a token, looks into one.
+// Never: obtains a token, parses a token.
 #pragma once
 #include <utility>
 #include <vector>
@@ -13,8 +13,8 @@ class SaslOauthbearer final : public SaslMechanism {
   SaslOauthbearer(Secret token, std::vector<std::pair<std::string, std::string>> extensions)
       : token_(std::move(token)), extensions_(std::move(extensions)) {}
   const char* name() const override { return "OAUTHBEARER"; }
-  const char* remedy() const override { return "check that the token is one that the broker accepts and has not "
-                                               "expired"; }
+  const char* remedy() const override { return "check that the broker accepts tokens of this issuer and that the "
+                                               "token has not expired"; }
   std::string complaint() const override { return complaint_; }
 
   SaslOutcome step(const uint8_t* message, size_t length, bool first, Secret* out, std::string* why) override {
@@ -32,7 +32,7 @@ class SaslOauthbearer final : public SaslMechanism {
       *why = "the broker does not accept the token: " + complaint_;
       return SASL_FAILED;
     }
-    // RFC 7628 §3.2.3: the server's objection is acknowledged, then it refuses.
+    // RFC 7628 §3.2.3: the client acknowledges the server's error; then the server ends the authentication.
     complaint_ = quoted_words(reinterpret_cast<const char*>(message), length);
     out->append("\x01", 1);
     return SASL_SEND;

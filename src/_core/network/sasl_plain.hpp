@@ -1,5 +1,5 @@
-// Owns: PLAIN (RFC 4616): user name and password in the clear. Threads: as SaslMechanism.
-// Never: checks anything about the server: TLS does that.
+// Owns: PLAIN (RFC 4616), which sends user name and password unencrypted. Threads: as SaslMechanism.
+// Never: verifies the server: TLS does that.
 #pragma once
 #include "network/sasl_mechanism.hpp"
 
@@ -13,10 +13,10 @@ class SaslPlain final : public SaslMechanism {
   SaslOutcome step(const uint8_t*, size_t length, bool first, Secret* out, std::string* why) override {
     if (!first) {
       if (length == 0) return SASL_DONE;
-      *why = "the broker answered PLAIN with a message where it has none to send";
+      *why = "the broker sent unexpected data after PLAIN authentication";
       return SASL_FAILED;
     }
-    // An empty authorization id: the user acts under its own name.
+    // The authorization id is empty: it is the same as the user name.
     out->append("\0", 1).append(username_).append("\0", 1).append(password_);
     username_.clear();
     password_.clear();

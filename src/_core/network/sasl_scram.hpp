@@ -1,6 +1,6 @@
-// Owns: SCRAM-SHA-256 and SCRAM-SHA-512 (RFC 5802, RFC 7677), without channel binding, which Kafka does not offer.
-// Threads: as SaslMechanism. Never: accepts a server that has not proved that it knows the password; counts more
-// iterations than a broker may ask for.
+// Owns: SCRAM-SHA-256 and SCRAM-SHA-512 (RFC 5802, RFC 7677), without channel binding, which Kafka does not support.
+// Threads: as SaslMechanism. Never: accepts a server that has not proved that it knows the password, computes more than
+// SCRAM_MAX_ITERATIONS.
 #pragma once
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -15,18 +15,18 @@
 
 namespace kc {
 
-// RFC 7677 asks for at least 4096. The most is what takes a second or so of a helper thread, for any broker.
+// RFC 7677 requires at least 4096. The maximum takes a helper thread about a second.
 constexpr long SCRAM_MIN_ITERATIONS = 4096;
 constexpr long SCRAM_MAX_ITERATIONS = 1000000;
 constexpr size_t SCRAM_MAX_MESSAGE = 4096;
 
-// A part of the server's message; points into it.
+// A part of the server's message; points into the message.
 struct ScramPart {
   const char* data = nullptr;
   size_t length = 0;
 };
 
-// Splits "k=value,k=value…": the next attribute of `message` from *at on must be `key`.
+// Reads the attribute at *at in "k=value,k=value…"; its key must be `key`. Moves *at to the next attribute.
 inline bool scram_attribute(const char* message, size_t length, size_t* at, char key, ScramPart* out) {
   if (*at + 2 > length || message[*at] != key || message[*at + 1] != '=') return false;
   const char* start = message + *at + 2;
@@ -37,7 +37,7 @@ inline bool scram_attribute(const char* message, size_t length, size_t* at, char
   return true;
 }
 
-// Strict base64: whole quads, padding only at the end, nothing else.
+// Decodes strict base64: a multiple of 4 characters, with padding only at the end.
 inline bool scram_base64(const ScramPart& text, Secret* out) {
   if (text.length == 0 || text.length % 4 != 0 || text.length > SCRAM_MAX_MESSAGE) return false;
   size_t padding = 0;
@@ -73,7 +73,7 @@ inline std::string scram_nonce() {
 
 class SaslScram final : public SaslMechanism {
  public:
-  // Both are UTF-8 in the form that SASLprep leaves alone (kconsumer/config/sasl.py sees to that). `nonce` is given by tests.
+  // User name and password are UTF-8 after SASLprep (kconsumer/config/sasl.py does it). Only tests set `nonce`.
   SaslScram(bool sha512, const Secret& username, Secret password, std::string nonce = scram_nonce())
       : sha512_(sha512), password_(std::move(password)), nonce_(std::move(nonce)) {
     first_bare_ = "n=";
@@ -90,7 +90,7 @@ class SaslScram final : public SaslMechanism {
     first_bare_ += ",r=" + nonce_;
   }
   const char* name() const override { return sha512_ ? "SCRAM-SHA-512" : "SCRAM-SHA-256"; }
-  const char* remedy() const override { return "check sasl.username and sasl.password, and that the broker keeps the "
+  const char* remedy() const override { return "check sasl.username and sasl.password, and that the broker has the "
                                                "password for this mechanism"; }
   bool slow() const override { return state_ == AWAITS_SALT; }
 
@@ -99,7 +99,7 @@ class SaslScram final : public SaslMechanism {
     if (length > SCRAM_MAX_MESSAGE) return fail(why, "the broker's SCRAM message is too long");
     switch (state_) {
       case FIRST:
-        if (nonce_.empty()) return fail(why, "the system has no random numbers");
+        if (nonce_.empty()) return fail(why, "the system cannot generate random numbers");
         out->append("n,,").append(first_bare_);
         state_ = AWAITS_SALT;
         return SASL_SEND;
@@ -112,7 +112,7 @@ class SaslScram final : public SaslMechanism {
       case ENDED:
         break;
     }
-    return fail(why, "a SCRAM message after the last one");
+    return fail(why, "the broker sent a SCRAM message after the end of the authentication");
   }
 
  private:
@@ -137,18 +137,18 @@ class SaslScram final : public SaslMechanism {
     return EVP_Digest(data.data(), data.size(), out->data(), &n, digest(), nullptr) == 1 && n == digest_size();
   }
 
-  // The server's first message → our proof. This is where the time goes.
+  // Computes the client's proof from the server's first message. This step takes the most time.
   SaslOutcome prove(const char* text, size_t length, Secret* out, std::string* why) {
     ScramPart nonce, salt_text, count;
     size_t at = 0;
-    if (length >= 2 && text[0] == 'm') return fail(why, "the broker asks for a SCRAM extension that is not known here");
+    if (length >= 2 && text[0] == 'm') return fail(why, "the broker requires an unknown SCRAM extension");
     if (length >= 2 && text[0] == 'e') return refused(text, length, why);
     if (!scram_attribute(text, length, &at, 'r', &nonce) || !scram_attribute(text, length, &at, 's', &salt_text) ||
         !scram_attribute(text, length, &at, 'i', &count)) {
       return fail(why, "the broker's first SCRAM message is malformed");
     }
     if (nonce.length <= nonce_.size() || std::memcmp(nonce.data, nonce_.data(), nonce_.size()) != 0) {
-      return fail(why, "the broker's SCRAM nonce does not continue ours: the answer belongs to another conversation");
+      return fail(why, "the broker's SCRAM nonce does not begin with the client's nonce");
     }
     for (size_t i = 0; i < nonce.length; ++i) {
       if (nonce.data[i] < 0x21 || nonce.data[i] > 0x7e) return fail(why, "the broker's SCRAM nonce is malformed");
@@ -157,7 +157,7 @@ class SaslScram final : public SaslMechanism {
     if (!scram_base64(salt_text, &salt) || salt.empty()) return fail(why, "the broker's SCRAM salt is malformed");
     const long iterations = count_of(count);
     if (iterations < SCRAM_MIN_ITERATIONS || iterations > SCRAM_MAX_ITERATIONS) {
-      *why = "the broker asks for " + quoted_words(count.data, count.length) + " SCRAM iterations, where " +
+      *why = "the broker asks for " + quoted_words(count.data, count.length) + " SCRAM iterations, but only " +
              std::to_string(SCRAM_MIN_ITERATIONS) + " to " + std::to_string(SCRAM_MAX_ITERATIONS) + " are accepted";
       password_.clear();
       return SASL_FAILED;
@@ -165,7 +165,7 @@ class SaslScram final : public SaslMechanism {
     const std::string without_proof = "c=biws,r=" + std::string(nonce.data, nonce.length);
     const std::string auth = first_bare_ + "," + std::string(text, length) + "," + without_proof;
     std::string proof;
-    if (!compute(salt, iterations, auth, &proof)) return fail(why, "OpenSSL refuses to compute the SCRAM proof");
+    if (!compute(salt, iterations, auth, &proof)) return fail(why, "OpenSSL cannot compute the SCRAM proof");
     out->append(without_proof).append(",p=").append(proof);
     return SASL_SEND;
   }
@@ -187,7 +187,7 @@ class SaslScram final : public SaslMechanism {
     return true;
   }
 
-  // The server's last message: its signature, or why it refuses.
+  // Checks the server's last message: its signature, or its error.
   SaslOutcome verify(const char* text, size_t length, std::string* why) {
     ScramPart signature_text;
     Secret signature;
@@ -198,8 +198,8 @@ class SaslScram final : public SaslMechanism {
     }
     if (signature.size() != expected_.size() ||
         CRYPTO_memcmp(signature.data(), expected_.data(), expected_.size()) != 0) {
-      return fail(why, "the broker's SCRAM signature is wrong: it does not know the password, so it is not the broker "
-                       "that it claims to be");
+      return fail(why, "the broker's SCRAM signature is wrong: the broker does not know the password, so its identity "
+                       "is false");
     }
     expected_.clear();
     return SASL_DONE;
@@ -227,7 +227,7 @@ class SaslScram final : public SaslMechanism {
   bool sha512_;
   State state_ = FIRST;
   Secret password_;
-  Secret expected_;  // the server's signature, if it knows the password
+  Secret expected_;  // the correct signature of the server
   std::string nonce_;
   std::string first_bare_;
 };

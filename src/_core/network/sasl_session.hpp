@@ -1,5 +1,5 @@
-// Owns: SaslSession, the authentication of one connection: the state of the conversation, and when it must be repeated.
-// Threads: N. Never: decides what happens next: authenticator.pyx does.
+// Owns: SaslSession, the authentication of one connection: its state, and the time of the next re-authentication.
+// Threads: N. Never: decides the next step: authenticator.pyx does.
 #pragma once
 #include <openssl/crypto.h>
 
@@ -16,28 +16,28 @@
 namespace kc {
 
 enum SaslStage : uint8_t {
-  SASL_IDLE,           // nothing is under way
-  SASL_AWAITS_TOKEN,   // of the application
-  SASL_AWAITS_STEP,    // of a helper thread
-  SASL_AWAITS_ANSWER,  // of the broker
+  SASL_IDLE,           // no authentication is running
+  SASL_AWAITS_TOKEN,   // waits for a token from the application
+  SASL_AWAITS_STEP,    // waits for a helper thread
+  SASL_AWAITS_ANSWER,  // waits for the broker
 };
 
-// Brokers that know SaslHandshake v0 only take bare tokens, each one after its size.
+// Brokers with only SaslHandshake v0 expect bare tokens, each with a size prefix.
 constexpr int16_t SASL_BARE_TOKENS = -1;
-// Messages of one conversation; Kerberos, the longest, needs three of each side.
+// The maximum number of messages in one authentication; Kerberos, the longest, needs three in each direction.
 constexpr int SASL_MAX_ROUNDS = 16;
 
 struct SaslSession {
   std::shared_ptr<SaslMechanism> mechanism;
   std::shared_ptr<SaslStep> step;
   SaslStage stage = SASL_IDLE;
-  int16_t version = 0;             // of SaslAuthenticate, or SASL_BARE_TOKENS
+  int16_t version = 0;             // version of SaslAuthenticate, or SASL_BARE_TOKENS
   int rounds = 0;
-  bool again = false;              // the connection is ready, and authenticates again (KIP-368)
-  int64_t deadline_ms = INT64_MAX;  // of what is under way
+  bool again = false;              // the connection is ready and is re-authenticating (KIP-368)
+  int64_t deadline_ms = INT64_MAX;  // deadline of the current re-authentication
   int64_t due_ms = INT64_MAX;      // when the connection must authenticate again
   int64_t lifetime_ms = 0;         // from the latest response
-  size_t written = 0;              // bytes of Connection::out that hold a token
+  size_t written = 0;              // number of bytes in Connection::out that contain a token
 
   ~SaslSession() {
     if (step) step->abandoned.store(true);
@@ -50,7 +50,7 @@ inline SaslSession* start_session(Connection* c) {
 }
 inline SaslSession* session_of(Connection* c) { return c->sasl.get(); }
 
-// The token stays where it can be wiped: the generated codec would copy it into a string.
+// Writes the token without a copy in a string, which the generated codec would make and which could not be wiped.
 struct SaslAuthenticateBody {
   const Secret* token;
   void encode(Writer& w, int16_t version) const {
@@ -63,12 +63,12 @@ struct SaslAuthenticateBody {
 
 inline void wipe_written(Connection* c) {
   if (!c->sasl || c->sasl->written == 0) return;
-  // Nothing else has been written since: a connection that authenticates sends nothing else.
+  // The buffer contains only the token, because a connection sends no other requests while it authenticates.
   OPENSSL_cleanse(const_cast<uint8_t*>(c->out.data()), c->sasl->written);
   c->sasl->written = 0;
 }
 
-// Puts the token into the (empty) buffer of the connection, framed. False where it is too long for the wire.
+// Writes the token with its frame to the (empty) buffer of the connection. False if the token is too long.
 inline bool write_token(Connection* c, const std::string& client_id, int32_t correlation_id, const Secret& token) {
   SaslSession* s = c->sasl.get();
   Writer frame(token.size() + client_id.size() + 64);
@@ -87,7 +87,7 @@ inline bool write_token(Connection* c, const std::string& client_id, int32_t cor
   return true;
 }
 
-// The mechanisms that the broker offers instead, for an error.
+// Returns the list of the broker's mechanisms, for an error text.
 inline std::string listed(const std::vector<std::string>& mechanisms) {
   std::string out;
   for (size_t i = 0; i < mechanisms.size() && i < 20; ++i) {

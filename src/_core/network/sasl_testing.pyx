@@ -1,6 +1,6 @@
 """Owns: Python access to the SASL mechanisms and credentials, for tests.
 
-Threads: the test's own. Never: part of the consumer.
+Threads: that of the test. Never: part of the consumer.
 """
 from kconsumer._core.base.cpp cimport int64_t, pair, string, uint8_t, vector
 from kconsumer._core.network.sasl_session cimport (
@@ -43,7 +43,10 @@ cdef string raw_string(bytes raw):
 
 
 cdef class Credentials:
-    """A SaslCredentials. `mask` is XORed onto every secret inside, so that a test can tell whose copy it finds."""
+    """A SaslCredentials whose secrets are XORed with `mask`.
+
+    With a mask, a test that finds a secret in memory knows which copy it is.
+    """
     cdef SaslCredentialsPtr held
     cdef int mask
 
@@ -77,7 +80,7 @@ cdef class Credentials:
         credentials_of(self.held).token_failed(raw_string(why.encode()), now_ms)
 
     def failure(self):
-        """SaslCredentials.failure; None for none."""
+        """SaslCredentials.failure: its text or None."""
         cdef string why
         if not credentials_of(self.held).failure(&why):
             return None
@@ -100,14 +103,14 @@ cdef class Credentials:
         credentials_of(self.held).wipe()
 
     def begin(self, now_ms=0, host="localhost"):
-        """A Conversation, or None while there is no token."""
+        """Begin a Conversation; None while there is no token."""
         cdef Conversation made = Conversation()
         made.mechanism = credentials_of(self.held).begin(raw_string(host.encode()), now_ms)
         return None if made.mechanism.get() == NULL else made
 
 
 def scram_conversation(sha512, bytes username, bytes password, nonce):
-    """A SCRAM conversation whose nonce the test chooses."""
+    """Return a SCRAM conversation with the test's nonce."""
     cdef Conversation made = Conversation()
     cdef Secret user = secret_of(username)
     cdef Secret word = secret_of(password)
@@ -116,11 +119,11 @@ def scram_conversation(sha512, bytes username, bytes password, nonce):
 
 
 cdef class Conversation:
-    """One SaslMechanism, fed by hand."""
+    """One SaslMechanism, to which the test passes messages."""
     cdef SaslMechanismPtr mechanism
 
     def step(self, message=None):
-        """(outcome, what is sent, why it failed)."""
+        """Pass a message; return (outcome, message to send, error)."""
         cdef bytes raw = message or b""
         cdef Secret out
         cdef string why
@@ -135,12 +138,12 @@ cdef class Conversation:
 
     @property
     def name(self):
-        """The broker's name of the mechanism."""
+        """The name of the mechanism in the protocol."""
         return self.mechanism.get().name().decode()
 
     @property
     def slow(self):
-        """Whether the next step is one for a helper thread."""
+        """Whether the next step needs a helper thread."""
         return self.mechanism.get().slow()
 
     @property

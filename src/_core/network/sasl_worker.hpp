@@ -1,7 +1,7 @@
-// Owns: SaslWorker, the helper threads (H) on which slow steps of mechanisms run: Kerberos asks the network, SCRAM counts.
+// Owns: SaslWorker, the helper threads (H) for slow steps: Kerberos uses the network, SCRAM derives a key.
 // Threads: every method N; run(): H; shared: SaslWorkerState under its mutex.
-// Never: makes N wait; outlives a close with a thread that needs a join: H is detached and owns the state and the
-// step it works on through shared_ptrs.
+// Never: makes N wait, has a thread that must be joined: H is detached and owns the state and its step through
+// shared_ptrs.
 #pragma once
 #include <atomic>
 #include <deque>
@@ -17,13 +17,13 @@
 namespace kc {
 
 struct SaslStep {
-  std::shared_ptr<SaslMechanism> mechanism;  // H's alone until `finished`
+  std::shared_ptr<SaslMechanism> mechanism;  // only H uses it until `finished`
   Secret message;
   bool first = false;
   Secret out;
   std::string why;
   SaslOutcome outcome = SASL_FAILED;
-  std::atomic<bool> abandoned{false};  // the connection is gone: need not begin
+  std::atomic<bool> abandoned{false};  // the connection is closed: H need not start the step
   std::atomic<bool> finished{false};
 
   void run() {
@@ -32,17 +32,17 @@ struct SaslStep {
   }
 };
 
-// shared: mutex. Every field that H touches is here.
+// shared: mutex. Contains every field that H uses.
 struct SaslWorkerState {
   std::mutex mutex;
   std::deque<std::shared_ptr<SaslStep>> waiting;
-  Selector* selector = nullptr;  // null once the client has closed
+  Selector* selector = nullptr;  // null after the client's close
   int threads = 0;
 };
 
 class SaslWorker {
  public:
-  // A KDC that hangs holds one thread; more steps than this wait their turn.
+  // Further steps wait for a free thread. A KDC that hangs blocks only one thread.
   static constexpr int kMaxThreads = 8;
 
   SaslWorker() : state_(std::make_shared<SaslWorkerState>()) {}
@@ -50,16 +50,16 @@ class SaslWorker {
     std::lock_guard<std::mutex> hold(state_->mutex);
     state_->selector = selector;
   }
-  // Running steps are left alone; their threads no longer wake the selector.
+  // Does not wait for running steps; their threads no longer wake the selector.
   void close() {
     std::lock_guard<std::mutex> hold(state_->mutex);
     state_->selector = nullptr;
     state_->waiting.clear();
   }
-  // In the child of a fork the mutex may be held by a thread that does not exist: it is not touched again.
+  // For the child of a fork, where a thread that does not exist can hold the mutex: leaks the state.
   void abandon() { new std::shared_ptr<SaslWorkerState>(state_); }
 
-  // Returns 0 or an errno; the selector is woken when `step` is finished.
+  // Returns 0 or an errno. The thread wakes the selector after `step`.
   int start(const std::shared_ptr<SaslStep>& step) {
     std::lock_guard<std::mutex> hold(state_->mutex);
     state_->waiting.push_back(step);

@@ -1,4 +1,4 @@
-# A Network without sockets, played by a test. thread: the test's, which plays N.
+# Declares ScriptedNetwork, a Network without sockets for tests. thread: that of the test, in the role of N.
 from kconsumer._core.base.cpp cimport int32_t, int64_t, map, pair, string, uint64_t, vector
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.network.network cimport Completion, Network, NodeLoss
@@ -18,15 +18,15 @@ cdef class ScriptedNetwork(Network):
     cdef map[int32_t, NodeAddress] nodes                # thread: the test's
     cdef vector[NodeAddress] bootstrap                  # thread: the test's
     cdef map[pair[int32_t, int32_t], int32_t] states    # thread: the test's; (node, channel) to Readiness
-    cdef map[pair[int32_t, int32_t], Status] failures   # thread: the test's; not yet taken
-    cdef vector[NodeLoss] losses                        # thread: the test's; not yet taken
+    cdef map[pair[int32_t, int32_t], Status] failures   # thread: the test's; for take_connection_failure()
+    cdef vector[NodeLoss] losses                        # thread: the test's; for take_losses()
     cdef int32_t renewed                                # thread: the test's
     cdef map[int32_t, int64_t] throttled_until_ms       # thread: the test's
     cdef map[int32_t, pair[int32_t, int32_t]] versions  # thread: the test's; api to lowest and highest
-    cdef vector[SentRequest] sent                       # thread: the test's; not yet answered
-    cdef vector[Completion] finished                    # thread: the test's; handed out by the next poll
-    cdef public bint encrypts                           # thread: the test's; what encrypted() says
-    cdef public bint receives                           # thread: the test's; there is always more: never quiet()
+    cdef vector[SentRequest] sent                       # thread: the test's; requests without an answer
+    cdef vector[Completion] finished                    # thread: the test's; the result of the next poll()
+    cdef public bint encrypts                           # thread: the test's; the result of encrypted()
+    cdef public bint receives                           # thread: the test's; quiet() is then always false
     cdef Writer scratch                                 # thread: the test's
     cdef uint64_t next_id                               # thread: the test's
     cdef int32_t set_nodes_calls                        # thread: the test's
@@ -35,7 +35,7 @@ cdef class ScriptedNetwork(Network):
     cdef int32_t wakeups                                # thread: the test's
     cdef int64_t last_timeout_ms                        # thread: the test's
 
-    # Blocks come from this pool from now on.
+    # Takes all later blocks from this pool.
     cdef void use_pool(self, BlockPool* pool) noexcept nogil
     cdef int32_t common_version(self, int32_t api_key, int32_t low, int32_t high) noexcept nogil
     cdef int64_t index_of(self, uint64_t request_id) noexcept nogil

@@ -1,6 +1,6 @@
-"""Owns: ScriptedNetwork, the Network of tests and simulations: no sockets, no waiting, every answer given by hand.
+"""Owns: ScriptedNetwork, the Network of tests and simulations: without sockets or waits; the test sets every answer.
 
-Threads: the test's own, which plays N. Never: part of the consumer, looks at a clock (time is the argument of poll).
+Threads: that of the test, in the role of N. Never: part of the consumer, reads a clock (time is an argument of poll).
 """
 cimport cython
 from cython.operator cimport dereference as deref, preincrement as inc
@@ -23,8 +23,11 @@ cdef string text_of(str value):
 
 @cython.no_gc
 cdef class ScriptedNetwork(Network):
-    """``bootstrap``: (host, port) pairs; they are nodes -2, -3, … until set_nodes. Every known node is ready unless
-    the script says otherwise."""
+    """A Network whose answers a test sets. By default every known node is ready.
+
+    Args:
+        bootstrap: (host, port) pairs; they are nodes -2, -3, … until set_nodes().
+    """
 
     def __cinit__(self, bootstrap=(("bootstrap", 9092),)):
         cdef NodeAddress address
@@ -114,7 +117,7 @@ cdef class ScriptedNetwork(Network):
         self.finished.push_back(ended)
 
     cdef void fail_sent(self, int32_t node_id, int32_t channel, int32_t code, const string& detail) noexcept nogil:
-        """Fails what was sent on a connection; a channel of -1 means all of the node's."""
+        """Fail the sent requests of a connection; channel -1: of all connections."""
         cdef vector[SentRequest] waiting
         cdef size_t i
         waiting.swap(self.sent)
@@ -134,7 +137,7 @@ cdef class ScriptedNetwork(Network):
         return True
 
     cdef int32_t least_loaded_node(self, int64_t now_ms) noexcept nogil:
-        """The ready node with the lowest number: a script must know which node to answer for."""
+        """Return the ready node with the lowest id, so that the test knows the node."""
         cdef map[int32_t, NodeAddress].iterator it = self.nodes.begin()
         while it != self.nodes.end():
             if self.ready(deref(it).first, <Channel>0, now_ms) == NODE_READY:
@@ -155,7 +158,7 @@ cdef class ScriptedNetwork(Network):
                 self.nodes[self.bootstrap[i].id] = self.bootstrap[i]
         it = before.begin()
         while it != before.end():
-            # Requests to a bootstrap address may still be answered, as NetworkClient has it.
+            # Requests to a bootstrap address can still get a response, as in NetworkClient.
             if deref(it).first >= -1 and self.nodes.count(deref(it).first) == 0:
                 self.fail_sent(deref(it).first, -1, ERR_TRANSPORT, string(b"the broker is gone"))
             inc(it)
@@ -165,7 +168,7 @@ cdef class ScriptedNetwork(Network):
         cdef size_t i
         self.rebootstraps += 1
         while it != self.nodes.end():
-            self.fail_sent(deref(it).first, -1, ERR_TRANSPORT, string(b"going back to the bootstrap servers"))
+            self.fail_sent(deref(it).first, -1, ERR_TRANSPORT, string(b"the client returns to the bootstrap servers"))
             inc(it)
         self.nodes.clear()
         for i in range(self.bootstrap.size()):
@@ -228,7 +231,7 @@ cdef class ScriptedNetwork(Network):
 
     cdef void renew(self, int32_t node_id, Channel channel, int64_t now_ms) noexcept nogil:
         self.renewed += 1
-        self.fail_sent(node_id, <int32_t>channel, ERR_TRANSPORT, string(b"given up for another"))
+        self.fail_sent(node_id, <int32_t>channel, ERR_TRANSPORT, string(b"closed for a more urgent request"))
 
     cdef bint any_connected(self) noexcept nogil:
         cdef map[int32_t, NodeAddress].iterator it = self.nodes.begin()
@@ -257,7 +260,10 @@ cdef class ScriptedNetwork(Network):
         return -1
 
     def set_version(self, int api, int low, int high):
-        """Set the versions of one API that every broker speaks; an API that is not set is spoken in all versions."""
+        """Set the versions of one API that every broker supports.
+
+        Without a call, brokers support all versions.
+        """
         self.versions[api] = pair[int32_t, int32_t](low, high)
 
     def set_readiness(self, int node, int channel, int readiness):
@@ -265,13 +271,13 @@ cdef class ScriptedNetwork(Network):
         self.states[pair[int32_t, int32_t](node, channel)] = readiness
 
     def fail_connection(self, int node, int channel, int code=-195, str detail="connection refused"):
-        """A failed connection attempt, for take_connection_failure; what was sent there fails too."""
+        """Fail a connection attempt, for take_connection_failure(), and the sent requests."""
         self.failures[pair[int32_t, int32_t](node, channel)] = Status(code, text_of(detail))
         self.fail_sent(node, channel, code, text_of(detail))
         self.lose(node, code, detail)
 
     def lose(self, int node, int code=-195, str detail="connection refused", bint was_ready=False, bint repeated=False):
-        """Set the next result of take_losses(): a connection of the node was lost, or an attempt failed."""
+        """Add a lost connection or a failed attempt to the result of take_losses()."""
         cdef NodeLoss loss
         loss.node_id = node
         loss.was_ready = was_ready
@@ -280,8 +286,10 @@ cdef class ScriptedNetwork(Network):
         self.losses.push_back(loss)
 
     def requests(self, api=None):
-        """Sent and unanswered requests, oldest first: dictionaries with id, node, channel, api, version, body, kind,
-        deadline_ms and sent_ms."""
+        """Return the sent requests without an answer, oldest first.
+
+        Each is a dict with id, node, channel, api, version, body, kind, deadline_ms and sent_ms.
+        """
         cdef Request* request
         cdef size_t i
         result = []
@@ -300,7 +308,7 @@ cdef class ScriptedNetwork(Network):
         return result
 
     def answer(self, uint64_t request_id, bytes body not None):
-        """Ends a request with a response of its version; ``body`` is what follows the response header."""
+        """End a request with a response of its version; ``body`` is after the header."""
         cdef int64_t index = self.index_of(request_id)
         cdef Completion ended
         cdef Block* block
@@ -321,7 +329,7 @@ cdef class ScriptedNetwork(Network):
         self.finished.push_back(ended)
 
     def fail(self, uint64_t request_id, int code=-195, str detail="connection lost"):
-        """Ends a request with a failure."""
+        """End a request with a failure."""
         cdef int64_t index = self.index_of(request_id)
         if index < 0:
             raise KeyError(request_id)
@@ -330,7 +338,7 @@ cdef class ScriptedNetwork(Network):
 
     @property
     def node_list(self):
-        """Known nodes: {id: "host:port"}."""
+        """The known nodes: {id: "host:port"}."""
         cdef map[int32_t, NodeAddress].iterator it = self.nodes.begin()
         cdef string name
         result = {}
@@ -342,17 +350,17 @@ cdef class ScriptedNetwork(Network):
 
     @property
     def calls(self):
-        """How often set_nodes, rebootstrap, renew, poll and wakeup were called."""
+        """The number of calls of set_nodes, rebootstrap, renew, poll and wakeup."""
         return {"renew": self.renewed,
                 "set_nodes": self.set_nodes_calls, "rebootstrap": self.rebootstraps, "poll": self.polls,
                 "wakeup": self.wakeups}
 
     @property
     def timeout_ms(self):
-        """How long the latest poll was allowed to wait."""
+        """The timeout of the latest poll."""
         return self.last_timeout_ms
 
     @property
     def live_bytes(self):
-        """Bytes in blocks that are still referenced."""
+        """The bytes in referenced blocks."""
         return self.pool.live_bytes()

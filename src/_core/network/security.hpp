@@ -1,5 +1,5 @@
-// Owns: SecurityConfig, what the connections of a consumer are secured with.
-// Threads: written by A before N starts, then read by N. Never: reads a file, holds a Python object.
+// Owns: SecurityConfig, the TLS and SASL settings of a consumer's connections.
+// Threads: A writes it before N starts, then N reads it. Never: reads a file, holds a Python object.
 #pragma once
 #include <memory>
 

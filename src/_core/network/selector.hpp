@@ -1,7 +1,7 @@
-// Owns: Selector, readiness of sockets (epoll on Linux, kqueue elsewhere) and the descriptor that interrupts a wait.
-// Threads: N; wakeup(): any. Never: reads or writes a watched descriptor, owns one (its own wakeup descriptor apart).
+// Owns: Selector, readiness of sockets (epoll on Linux, kqueue elsewhere), and the descriptor that interrupts a wait.
+// Threads: N; wakeup(): any. Never: reads, writes or owns a watched descriptor (except its wakeup descriptor).
 //
-// Level-triggered: bytes that are not read now are reported again, so a reader may stop at its share and loses none.
+// It is level-triggered: unread bytes are reported again, so a reader may stop early without losing bytes.
 #pragma once
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ enum SelectorInterest : uint8_t { SELECT_READ = 1, SELECT_WRITE = 2 };
 
 struct SelectorEvent {
   void* tag = nullptr;
-  uint8_t ready = 0;  // SELECT_READ and SELECT_WRITE; an error or a hang-up sets both, and the read or write then fails
+  uint8_t ready = 0;  // SELECT_READ, SELECT_WRITE; an error or a hang-up sets both: the read or write then fails
 };
 
 class Selector {
@@ -39,7 +39,7 @@ class Selector {
   Selector& operator=(const Selector&) = delete;
   ~Selector() { close(); }
 
-  // Returns 0 or an errno. Descriptors are opened here and not in the constructor, so that it can fail.
+  // Opens the descriptors, which a constructor could not do because it can fail. Returns 0 or an errno.
   int open() {
 #ifdef __linux__
     poll_fd_ = epoll_create1(EPOLL_CLOEXEC);
@@ -70,8 +70,8 @@ class Selector {
     poll_fd_ = wake_read_fd_ = wake_write_fd_ = -1;
   }
 
-  // In the child of a fork: closes the copies; the kernel's shared tables stay unchanged. A kqueue is not inherited,
-  // and its number may already belong to another descriptor.
+  // For the child of a fork: closes the copied descriptors without a change of the parent's epoll set. A kqueue is not
+  // inherited, and its number may already belong to another descriptor.
   void abandon() {
 #ifndef __linux__
     poll_fd_ = -1;
@@ -98,8 +98,8 @@ class Selector {
   void remove(int fd, uint8_t before) { modify(fd, before, 0, nullptr); }
 #endif
 
-  // Waits at most timeout_ms (0: not at all, negative: without limit). Fills `events` with what is ready; empty on a
-  // timeout or a wakeup. Returns 0 or an errno; EINTR counts as a wakeup.
+  // Waits at most timeout_ms (0: not at all, negative: without limit). Fills `events` with the ready sockets; it is
+  // empty after a timeout or a wakeup. Returns 0 or an errno; EINTR counts as a wakeup.
   int wait(int64_t timeout_ms, std::vector<SelectorEvent>& events) {
     events.clear();
     waits_++;
@@ -116,11 +116,11 @@ class Selector {
     return 0;
   }
 
-  // thread: any. One write per idle → woken edge, however many ask.
+  // thread: any. Only the first of several calls writes to the descriptor.
   void wakeup() {
     if (woken_.exchange(true, std::memory_order_acq_rel)) return;
     uint64_t one = 1;
-    // It can fail only when the descriptor is already readable, which is what is wanted.
+    // The write can fail only if the descriptor is already readable, which is the goal.
     ssize_t ignored = ::write(wake_write_fd_, &one, sizeof one);
     (void)ignored;
   }
@@ -133,7 +133,7 @@ class Selector {
     return error;
   }
 
-  // The flag falls after the descriptor is empty: a wakeup in between is seen by the turn that is about to run.
+  // Clears the flag after the descriptor is empty: the next turn handles a wakeup between the two steps.
   void drain_wakeup() {
     uint64_t sink[8];
     while (::read(wake_read_fd_, sink, sizeof sink) == static_cast<ssize_t>(sizeof sink)) {
@@ -180,7 +180,7 @@ class Selector {
   int poll_fd_ = -1;
   int wake_read_fd_ = -1;
   int wake_write_fd_ = -1;
-  int64_t waits_ = 0;                // thread: N; how often the kernel was asked
+  int64_t waits_ = 0;                // thread: N; number of calls of wait()
   std::atomic<bool> woken_{false};   // shared: atomic
 };
 

@@ -1,5 +1,5 @@
-// Owns: SocketAddress and the system calls that make a TCP socket the way a connection wants it.
-// Threads: N (SocketAddress: a value, also made on R). Never: blocks, resolves names.
+// Owns: SocketAddress, and the system calls that create and connect a TCP socket.
+// Threads: N (SocketAddress: a value, R creates it too). Never: blocks, resolves names.
 #pragma once
 #include <arpa/inet.h>
 #include <errno.h>
@@ -39,7 +39,7 @@ struct SocketAddress {
   }
 };
 
-// printf into a string, for the detail of a Status; what is longer is cut.
+// Formats a text for the detail of a Status, like printf; cuts text longer than the buffer.
 __attribute__((format(printf, 1, 2)))
 inline std::string describe(const char* format, ...) {
   char buffer[1024];
@@ -50,13 +50,13 @@ inline std::string describe(const char* format, ...) {
   return buffer;
 }
 
-// host:port, an IPv6 literal in brackets.
+// Returns host:port, with an IPv6 literal in brackets.
 inline std::string host_and_port(const std::string& host, int32_t port) {
   bool literal6 = host.find(':') != std::string::npos;
   return (literal6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
 }
 
-// strerror is not safe between threads, and the two strerror_r differ by platform.
+// Returns the text of an errno. strerror() is not thread-safe, and platforms have two different strerror_r().
 inline std::string error_text(int error) {
   char buffer[128] = "";
 #if defined(__GLIBC__)
@@ -68,9 +68,9 @@ inline std::string error_text(int error) {
 
 inline std::string last_error() { return error_text(errno); }
 
-// The receive buffer of a connection that carries fetches, where none is configured: what one response mostly is, if the
-// system grants it. The kernel's own growth starts at 128 KiB and makes a dozen turns of the loop out of one response;
-// where the system's limit is lower, its growth does better than the limit.
+// Returns the default receive buffer for a fetch connection: the usual size of one response, if the system allows it.
+// The kernel's automatic buffer starts at 128 KiB, so that one response takes a dozen turns of the loop. But if the
+// system's limit is lower than kWorthwhile, the automatic buffer is better than the limit (returns 0).
 inline int fetch_receive_buffer_bytes() {
   constexpr int kWanted = 4 << 20;
   constexpr int kWorthwhile = 2 << 20;
@@ -90,7 +90,7 @@ inline int fetch_receive_buffer_bytes() {
 #endif
 }
 
-// A non-blocking, close-on-exec socket with the options of the configuration; -1 and errno when there is none.
+// Creates a non-blocking, close-on-exec socket with the configured options. Returns -1 and sets errno after an error.
 inline int open_socket(int family, const NetworkConfig& config, bool fetches) {
 #ifdef __linux__
   int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
@@ -105,7 +105,7 @@ inline int open_socket(int family, const NetworkConfig& config, bool fetches) {
 #ifdef SO_NOSIGPIPE
   set(SOL_SOCKET, SO_NOSIGPIPE, 1);
 #endif
-  // Options are wishes: a system that refuses one still gives a working connection.
+  // Ignore errors of options: the connection works without them.
   if (config.socket_nagle_disable) set(IPPROTO_TCP, TCP_NODELAY, 1);
   if (config.socket_keepalive) set(SOL_SOCKET, SO_KEEPALIVE, 1);
   if (config.socket_send_buffer_bytes > 0) set(SOL_SOCKET, SO_SNDBUF, config.socket_send_buffer_bytes);
@@ -115,13 +115,13 @@ inline int open_socket(int family, const NetworkConfig& config, bool fetches) {
   return fd;
 }
 
-// 0 when connected at once, EINPROGRESS when under way, else the errno of the refusal.
+// Returns 0 if connected, EINPROGRESS if the connection is not established yet, otherwise the errno.
 inline int start_connect(int fd, const SocketAddress& address) {
   if (connect(fd, reinterpret_cast<const sockaddr*>(&address.storage), address.length) == 0) return 0;
   return errno == EINTR ? EINPROGRESS : errno;
 }
 
-// 0 once the connection stands, EINPROGRESS while it does not, else why it failed.
+// Returns 0 if the connection is established, EINPROGRESS if not yet, otherwise the errno of the failure.
 inline int finish_connect(int fd) {
   int error = 0;
   socklen_t length = sizeof error;

@@ -1,6 +1,6 @@
-"""Owns: making the TlsClient of a consumer from its `ssl.` properties; the one module that links OpenSSL's TLS.
+"""Owns: creation of a consumer's TlsClient from its `ssl.` properties; the only module that links OpenSSL's TLS.
 
-thread: A (what it makes: N). Never: is loaded by a consumer without TLS; keeps a Python object; knows a default.
+thread: A (N uses the client). Never: is loaded by a consumer without TLS, keeps a Python object, knows a default.
 """
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 
@@ -35,7 +35,7 @@ cdef extern from *:
     """
     #include "network/openssl_client.hpp"
 
-    // Null, and why, where the credentials cannot be used. Takes `config`'s contents.
+    // Moves the contents of `config` to a new client. Returns null and sets `why` if the credentials are not usable.
     static std::shared_ptr<kc::TlsClient>* open_tls_client(kc::TlsConfig& config, kc::Status* why) {
       auto made = std::make_shared<kc::OpensslClient>(std::move(config));
       *why = made->load();
@@ -46,7 +46,7 @@ cdef extern from *:
 
 
 cdef const char* CAPSULE = b"kconsumer.TlsClient"
-cdef str SURROGATES = "surrogateescape"  # for names of files that are not valid text
+cdef str SURROGATES = "surrogateescape"  # for file names that are not valid UTF-8
 
 
 cdef void drop_client(object capsule) noexcept:
@@ -60,13 +60,15 @@ cdef string text(value):
 
 
 def open_client(options not None):
-    """A capsule with the client: a heap-allocated shared_ptr, whose copy the network keeps.
+    """Create a client and return a capsule with it.
+
+    The capsule contains a heap-allocated shared_ptr; the network keeps a copy.
 
     Args:
-        options: kconsumer.config.tls.TlsOptions, whose values have been checked as far as that goes without the files.
+        options: kconsumer.config.tls.TlsOptions, already validated except for the contents of files.
 
     Raises:
-        ValueError: a file cannot be read or does not fit; the text names property and file.
+        ValueError: a file cannot be read or is not usable; the text names property and file.
     """
     cdef TlsConfig config
     cdef TlsClientPtr* made

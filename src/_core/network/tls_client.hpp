@@ -1,6 +1,6 @@
-// Owns: TlsClient, which secures the connections of one consumer, as N sees it.
-// Threads: N, but for the making of it (A). Never: names OpenSSL: only kconsumer._core.network.tls links it, and that
-// module is loaded by the first consumer that wants TLS.
+// Owns: TlsClient, the interface through which N secures the connections of one consumer.
+// Threads: N; A creates it. Never: refers to OpenSSL: only kconsumer._core.network.tls links it, and the first consumer
+// with TLS loads that module.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -13,18 +13,18 @@ namespace kc {
 
 struct TlsClient {
   virtual ~TlsClient() = default;
-  // The selector is woken when a look at the credentials has ended.
+  // Sets the selector to wake after a check of the credentials.
   virtual void open(Selector* selector) = 0;
-  // Wipes the credentials; connections that still stand keep theirs until they go.
+  // Wipes the credentials; open connections keep theirs until they close.
   virtual void close() = 0;
-  // Starts another thread that looks at the credentials, and reads them again if they have changed on disk. Returns
-  // the ticket for checked().
+  // Starts a thread that checks the credential files, and reads them again if they have changed. Returns the ticket for
+  // checked().
   virtual uint64_t check() = 0;
-  // Whether that look has ended.
+  // Returns whether the check with this ticket has ended.
   virtual bool checked(uint64_t ticket) = 0;
-  // What the latest reading came to, once: the level to log it at, 0 for nothing new.
+  // Takes the message about the latest read of the files. Returns its log level; 0 if there is no new message.
   virtual int take_news(std::string* out) = 0;
-  // The transport of a connected socket. `bulk`: it will carry much.
+  // Makes the transport of a connected socket. `bulk`: a connection for fetches.
   virtual Transport* connect(int fd, const std::string& host, int32_t port, bool bulk) = 0;
 };
 

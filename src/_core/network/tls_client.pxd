@@ -14,5 +14,5 @@ cdef extern from "network/tls_client.hpp" namespace "kc" nogil:
         int take_news(string* out)
         Transport* connect(int fd, const string& host, int32_t port, bint bulk)
 
-    # Null without TLS.
+    # Returns NULL without TLS.
     TlsClient* tls_of "kc::get_tls_client"(const TlsClientPtr&)

@@ -1,5 +1,5 @@
-// Owns: TlsConfig, the `ssl.` properties of one consumer, and TlsFile, one file that was read for them.
-// Threads: written by A, then read by the threads that read credentials. Never: keeps a secret unwiped.
+// Owns: TlsConfig, the `ssl.` properties of one consumer, and TlsFile, the state of one file of these properties.
+// Threads: A writes them; then the threads that load credentials read them. Never: leaves a secret unwiped.
 #pragma once
 #include <errno.h>
 #include <fcntl.h>
@@ -25,15 +25,15 @@ struct TlsConfig {
   std::string crl_location;
   std::string cipher_suites, curves, sigalgs;
   std::string protocols;      // TLSv1.2, TLSv1.3; empty for both
-  bool verify = true;         // the certificate of the broker
-  bool verify_host = true;    // and that it is for the name by which we connect
+  bool verify = true;         // verify the certificate of the broker
+  bool verify_host = true;    // and that it is valid for the host name of the connection
   bool has_key_password = false, has_keystore_password = false;
   bool has_identity() const {
     return !certificate_location.empty() || !certificate_pem.empty() || !keystore_location.empty();
   }
 };
 
-// What tells one state of a file from another. A symlink counts as what it leads to, which is how mounted secrets change.
+// Identifies a version of a file. It follows symlinks, because mounted secrets change by a new symlink target.
 struct TlsFile {
   std::string path;
   uint64_t device = 0, inode = 0;
@@ -65,7 +65,7 @@ struct TlsFile {
   bool changed() const { return !(of(path) == *this); }
 };
 
-// Reads a whole file, at most 16 MiB of it, and notes which state of it. Returns 0 or an errno.
+// Reads a whole file, at most 16 MiB, and appends its state to `files`. Returns 0 or an errno.
 inline int read_tls_file(const std::string& path, Secret* out, std::vector<TlsFile>* files) {
   constexpr size_t kMost = 16 << 20;
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);

@@ -1,5 +1,6 @@
-// Owns: TlsContext, one state of a consumer's credentials as OpenSSL wants them, and the sessions made with them.
-// Threads: the sessions N; the rest is fixed once made, by A or a helper thread. Never: asks a terminal for a password.
+// Owns: TlsContext, one version of a consumer's credentials in an SSL_CTX, and the TLS sessions of these credentials.
+// Threads: N uses the sessions; A or a helper thread makes the rest, which is then immutable.
+// Never: asks a terminal for a password.
 #pragma once
 #include <openssl/ssl.h>
 
@@ -19,12 +20,12 @@ class TlsContext {
     SSL_CTX_free(ctx);
   }
 
-  // What to resume with a broker; null for nothing.
+  // Returns the session to resume with a broker; null if there is none.
   SSL_SESSION* session(const std::string& broker) {
     auto found = sessions_.find(broker);
     return found == sessions_.end() ? nullptr : found->second;
   }
-  // Takes the reference.
+  // Takes over the reference to the session.
   void keep_session(const std::string& broker, SSL_SESSION* session) {
     SSL_SESSION*& slot = sessions_[broker];
     if (slot) SSL_SESSION_free(slot);
@@ -43,7 +44,7 @@ class TlsContext {
   std::string identity;     // the subject of the client's certificate; empty without one
 
  private:
-  std::map<std::string, SSL_SESSION*> sessions_;  // thread: N; the latest of each broker
+  std::map<std::string, SSL_SESSION*> sessions_;  // thread: N; the latest session of each broker
 };
 
 }  // namespace kc

@@ -1,8 +1,8 @@
-// Owns: TlsCredentials, the credentials of one consumer as they are on disk now: read at construction, looked at whenever
-// a connection is made, read again where they have changed.
+// Owns: TlsCredentials, the current credentials of one consumer: read at construction, checked for each new connection,
+// and read again after a change on disk.
 // Threads: load() A; the rest N; run(): H, a helper thread; shared: TlsCredentialState under its mutex.
-// Never: reads a file on N; makes N wait; goes without credentials: if changed ones cannot be read (half written, as a
-// rule), it keeps the previous ones, and the next connection looks again.
+// Never: reads a file on N, makes N wait, drops the credentials after an error: if the changed files cannot be read
+// (usually because they are half written), it keeps the previous ones, and the next connection checks again.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -18,16 +18,16 @@
 
 namespace kc {
 
-// shared: mutex, but for `config` (fixed) and the atomic. H owns it through a shared_ptr, so that a file system that hangs
-// keeps nothing else alive.
+// shared: mutex, except `config` (immutable) and the atomic. H owns it through a shared_ptr, so that a file system that
+// hangs keeps no other object alive.
 struct TlsCredentialState {
   TlsConfig config;
   std::mutex mutex;
   std::shared_ptr<TlsContext> context;
-  std::vector<TlsFile> files;             // what was read for it
+  std::vector<TlsFile> files;             // the files read for `context`
   std::string news;
   int news_level = 0;
-  bool running = false;                   // H is at it
+  bool running = false;                   // whether H is running
   uint64_t wanted = 0;
   Selector* selector = nullptr;           // null before open() and after close()
   std::atomic<uint64_t> done{0};
@@ -47,7 +47,7 @@ class TlsCredentials {
     std::lock_guard<std::mutex> hold(state_->mutex);
     state_->selector = selector;
   }
-  // The secrets go with the last who holds them, which is H where it is at it.
+  // The last holder (H while it works) wipes the secrets.
   void close() {
     if (!state_) return;
     std::lock_guard<std::mutex> hold(state_->mutex);
@@ -72,7 +72,7 @@ class TlsCredentials {
       return ticket;
     }
     state_->done.store(ticket);
-    if (rc > 0) tell(*state_, "no thread to look at the TLS credentials: " + error_text(rc), kError);
+    if (rc > 0) tell(*state_, "cannot start a thread to check the TLS credentials: " + error_text(rc), kError);
     return ticket;
   }
   bool checked(uint64_t ticket) const { return !state_ || state_->done.load() >= ticket; }
@@ -84,14 +84,14 @@ class TlsCredentials {
   }
 
  private:
-  static constexpr int kError = 3, kNotice = 5;  // levels of the log
+  static constexpr int kError = 3, kNotice = 5;  // log levels
 
   static void tell(TlsCredentialState& state, std::string news, int level) {
     state.news = std::move(news);
     state.news_level = level;
   }
 
-  // thread: H. Looks again if another look was asked for meanwhile.
+  // thread: H. Checks again if N has requested another check meanwhile.
   static void run(TlsCredentialState& state) {
     std::unique_lock<std::mutex> hold(state.mutex);
     for (;;) {
@@ -108,7 +108,7 @@ class TlsCredentials {
     state.running = false;
   }
 
-  // thread: H. The lock is not held while files are touched.
+  // thread: H. Releases the lock during file accesses.
   static void look(TlsCredentialState& state, std::unique_lock<std::mutex>& hold) {
     std::vector<TlsFile> files = state.files;
     hold.unlock();
@@ -123,10 +123,10 @@ class TlsCredentials {
     hold.lock();
     if (!changed || !state.selector) return;
     if (!status.ok()) {
-      tell(state, status.detail + "; the credentials that were read before stay in use", kError);
+      tell(state, status.detail + "; the previous credentials stay in use", kError);
       return;
     }
-    state.context.swap(made);  // the one before goes after the lock, with its last connection
+    state.context.swap(made);  // the previous context is freed after the lock, with its last connection
     state.files.swap(files);
     tell(state, "TLS credentials have changed on disk and were read again", kNotice);
   }

@@ -1,5 +1,5 @@
-// Owns: the words for what goes wrong in TLS: cause and remedy, from OpenSSL's codes, alerts and certificates.
-// Threads: any (no state). Never: prints what a peer sent without making it printable and short.
+// Owns: the error texts of TLS, with cause and remedy, from OpenSSL's codes, alerts and certificates.
+// Threads: any (no state). Never: prints text of a peer without making it printable and short.
 #pragma once
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -9,7 +9,7 @@
 
 namespace kc {
 
-// OpenSSL's own words for the earliest error of this thread, and empties its queue.
+// Returns OpenSSL's text for the earliest error of this thread, and clears the error queue.
 inline std::string openssl_reason() {
   const unsigned long code = ERR_peek_error();
   const char* reason = code ? ERR_reason_error_string(code) : nullptr;
@@ -18,7 +18,7 @@ inline std::string openssl_reason() {
   return text;
 }
 
-// At most `most` bytes, none of them outside printable ASCII.
+// Returns at most `most` bytes of the text, all of them printable ASCII.
 inline std::string printable(const char* text, size_t length, size_t most = 160) {
   std::string out;
   for (size_t i = 0; i < length && i < most; i++) out.push_back(text[i] >= 0x20 && text[i] < 0x7f ? text[i] : '?');
@@ -50,7 +50,7 @@ inline std::string time_text(const ASN1_TIME* time) {
   return text;
 }
 
-// The DNS names and addresses a certificate is for, a few of them.
+// Returns a few of the DNS names and addresses of a certificate.
 inline std::string certificate_hosts(X509* certificate) {
   constexpr int kShown = 6;
   auto* names = static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
@@ -78,7 +78,7 @@ inline std::string certificate_hosts(X509* certificate) {
   return text.empty() ? name_text(X509_get_subject_name(certificate)) : text;
 }
 
-// Why a certificate of the broker's chain is not accepted, and what to do.
+// Returns the reason why a certificate of the broker's chain is not accepted, and the remedy.
 inline std::string verification_text(int error, X509* certificate, const std::string& host) {
   if (!certificate) return std::string("the broker's certificate is not accepted: ") + X509_verify_cert_error_string(error);
   const std::string who = "certificate '" + name_text(X509_get_subject_name(certificate)) + "'";
@@ -103,7 +103,7 @@ inline std::string verification_text(int error, X509* certificate, const std::st
     case X509_V_ERR_CERT_REVOKED:
       return "the broker's " + who + " has been revoked (ssl.crl.location): replace it on the broker";
     case X509_V_ERR_UNABLE_TO_GET_CRL:
-      return "ssl.crl.location has no list of revoked certificates by " + issuer + ", who signed the broker's " + who +
+      return "ssl.crl.location has no list of revoked certificates by " + issuer + ", issuer of the broker's " + who +
              ": add it";
     case X509_V_ERR_CRL_HAS_EXPIRED:
     case X509_V_ERR_CRL_NOT_YET_VALID:
@@ -111,14 +111,14 @@ inline std::string verification_text(int error, X509* certificate, const std::st
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
       return "the broker's certificate is for " + certificate_hosts(certificate) + " and not for '" + host +
-             "': connect by a name it is for (bootstrap.servers, and the broker's advertised.listeners), give the broker "
-             "a certificate for this one, or set ssl.endpoint.identification.algorithm=none";
+             "': use one of its names (in bootstrap.servers and the broker's advertised.listeners), give the broker a "
+             "certificate for this name, or set ssl.endpoint.identification.algorithm=none";
     default:
       return "the broker's " + who + " is not accepted: " + X509_verify_cert_error_string(error);
   }
 }
 
-// What the broker's alert means. `identity`: the name in our own certificate, empty where there is none.
+// Returns the meaning of the broker's alert. `identity` is the name in the client's certificate; empty without one.
 inline std::string alert_text(int alert, const std::string& identity) {
   const char* name = SSL_alert_desc_string_long(alert);
   const std::string told = std::string(" (alert: ") + (name ? name : "?") + ")";
@@ -131,7 +131,7 @@ inline std::string alert_text(int alert, const std::string& identity) {
     case SSL_AD_UNKNOWN_CA:
     case SSL_AD_ACCESS_DENIED:
     case SSL_AD_DECRYPT_ERROR:
-    case 116:  // certificate_required; 1.1.1 has no name for it
+    case 116:  // certificate_required; OpenSSL 1.1.1 has no constant for it
       if (identity.empty()) {
         return "the broker demands a client certificate" + told +
                ": set ssl.certificate.location and ssl.key.location, or ssl.keystore.location";
@@ -141,15 +141,15 @@ inline std::string alert_text(int alert, const std::string& identity) {
     case SSL_AD_HANDSHAKE_FAILURE:
     case SSL_AD_INSUFFICIENT_SECURITY:
       return "the broker found nothing in common with this client" + told +
-             ": look at ssl.cipher.suites, ssl.curves.list and ssl.sigalgs.list, and at the broker's ssl.cipher.suites" +
+             ": check ssl.cipher.suites, ssl.curves.list and ssl.sigalgs.list, and the broker's ssl.cipher.suites" +
              (identity.empty() ? "; it may also demand a client certificate (ssl.certificate.location)" : "");
     case SSL_AD_PROTOCOL_VERSION:
       return "the broker speaks neither TLS 1.2 nor 1.3 with this client" + told +
-             ": look at the broker's ssl.enabled.protocols";
+             ": check the broker's ssl.enabled.protocols";
     case SSL_AD_UNRECOGNIZED_NAME:
-      return "the broker has no certificate for the name by which it was asked" + told + ": look at bootstrap.servers";
+      return "the broker has no certificate for the requested name" + told + ": check bootstrap.servers";
     default:
-      return "the broker ended the TLS conversation" + told;
+      return "the broker ended the TLS connection" + told;
   }
 }
 

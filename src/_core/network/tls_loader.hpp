@@ -1,7 +1,7 @@
-// Owns: making a TlsContext from TlsConfig: CA certificates, the client's own certificate and key, lists of revoked
-// ones, what is offered in a handshake.
-// Threads: A at construction, a helper thread later; nothing here is shared. Never: runs on N (it reads files), leaves a
-// key or a password unwiped, tells a failure without the property and the file it is about.
+// Owns: TlsLoader, which makes a TlsContext from a TlsConfig: CA certificates, the client's certificate and key, lists
+// of revoked certificates, and the ciphers and algorithms for the handshake.
+// Threads: A at construction, a helper thread later; no data is shared. Never: runs on N (it reads files), leaves a key
+// or a password unwiped, reports an error without its property and file.
 #pragma once
 #include <dirent.h>
 #include <openssl/err.h>
@@ -23,7 +23,7 @@
 
 namespace kc {
 
-// Where systems keep what they trust: Debian and Alpine, Red Hat, SUSE, macOS (and Homebrew's), the BSDs.
+// The files with the trusted CA certificates of Debian and Alpine, Red Hat, SUSE, macOS, Homebrew and the BSDs.
 inline const std::vector<std::string>& system_ca_files() {
   static const std::vector<std::string> files = {
       "/etc/ssl/certs/ca-certificates.crt",
@@ -40,7 +40,7 @@ inline const std::vector<std::string>& system_ca_files() {
 
 class TlsLoader {
  public:
-  // `files` receives what was read, so that a change is noticed.
+  // The loader appends each file that it reads to `files`, so that the caller can detect changes.
   TlsLoader(const TlsConfig& config, std::vector<TlsFile>* files) : config_(config), files_(files) {}
 
   Status load(std::shared_ptr<TlsContext>* out) {
@@ -75,7 +75,7 @@ class TlsLoader {
     return Bio(BIO_new_mem_buf(length ? bytes : "", static_cast<int>(length)));
   }
   static std::string quoted(const std::string& path) { return "'" + path + "'"; }
-  // Whether the latest PEM_read_bio_* only found no further block.
+  // Returns whether the latest PEM_read_bio_* failed only because there is no further block.
   static bool at_end() {
     const unsigned long code = ERR_peek_last_error();
     const bool end = ERR_GET_LIB(code) == ERR_LIB_PEM && ERR_GET_REASON(code) == PEM_R_NO_START_LINE;
@@ -95,12 +95,12 @@ class TlsLoader {
     SSL_CTX_set_mode(ctx_, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_AUTO_RETRY);
     SSL_CTX_set_session_cache_mode(ctx_, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
     SSL_CTX_set_default_passwd_cb(ctx_, no_password);
-    SSL_CTX_set_read_ahead(ctx_, 1);  // one recv brings many records
-    // Whatever is named as trusted is: also an intermediate CA, or the broker's own certificate.
+    SSL_CTX_set_read_ahead(ctx_, 1);  // one recv reads many records
+    // Every certificate in ssl.ca.location is trusted, also an intermediate CA or the broker's own certificate.
     X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(ctx_), X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_TRUSTED_FIRST);
   }
 
-  // -- what is offered in the handshake --------------------------------------------------------------------------------
+  // -- ciphers and algorithms for the handshake ------------------------------------------------------------------------
 
   Status offers() {
     if (!config_.cipher_suites.empty()) {
@@ -108,15 +108,16 @@ class TlsLoader {
       if (!status.ok()) return status;
     }
     if (!config_.curves.empty() && SSL_CTX_set1_groups_list(ctx_, config_.curves.c_str()) != 1) {
-      return wrong("ssl.curves.list", quoted(config_.curves) + " names no curves that OpenSSL knows");
+      return wrong("ssl.curves.list", quoted(config_.curves) + " contains a curve unknown to OpenSSL");
     }
     if (!config_.sigalgs.empty() && SSL_CTX_set1_sigalgs_list(ctx_, config_.sigalgs.c_str()) != 1) {
-      return wrong("ssl.sigalgs.list", quoted(config_.sigalgs) + " names no signature algorithms that OpenSSL knows");
+      return wrong("ssl.sigalgs.list", quoted(config_.sigalgs) + " contains an algorithm unknown to OpenSSL");
     }
     return Status();
   }
 
-  // OpenSSL wants the suites of TLS 1.3 apart and those before by its own names; the standard's are taken as well.
+  // OpenSSL has a separate list for the suites of TLS 1.3, and its own names for older suites. This function accepts
+  // the standard names too.
   Status suites() {
     std::string before, tls13, word;
     for (const char c : config_.cipher_suites + ":") {
@@ -133,10 +134,10 @@ class TlsLoader {
       word.clear();
     }
     if (!tls13.empty() && SSL_CTX_set_ciphersuites(ctx_, tls13.c_str()) != 1) {
-      return wrong("ssl.cipher.suites", quoted(tls13) + " names no TLS 1.3 suites that OpenSSL knows");
+      return wrong("ssl.cipher.suites", quoted(tls13) + " contains no TLS 1.3 suite known to OpenSSL");
     }
     if (!before.empty() && SSL_CTX_set_cipher_list(ctx_, before.c_str()) != 1) {
-      return wrong("ssl.cipher.suites", quoted(config_.cipher_suites) + " names no suites that OpenSSL knows");
+      return wrong("ssl.cipher.suites", quoted(config_.cipher_suites) + " contains no suite known to OpenSSL");
     }
     if (before.empty() && !tls13.empty()) SSL_CTX_set_min_proto_version(ctx_, TLS1_3_VERSION);
     return Status();
@@ -170,11 +171,11 @@ class TlsLoader {
   Status trust_pem(const char* property, const std::string& where, const void* bytes, size_t length) {
     int count = 0;
     if (!add_trusted(bytes, length, &count)) return wrong(property, where + "is damaged: " + openssl_reason());
-    if (count == 0) return wrong(property, where + "holds no certificate (PEM)");
+    if (count == 0) return wrong(property, where + "contains no certificate (PEM)");
     return Status();
   }
 
-  // All at once and not on demand, as OpenSSL's own folder look-up does: that would read files in the handshake, on N.
+  // Reads all files of the folder now. OpenSSL's own folder look-up reads them in the handshake, on N.
   Status trust_folder(const char* property, const std::string& path, int* count) {
     files_->push_back(TlsFile::of(path));
     DIR* folder = ::opendir(path.c_str());
@@ -184,7 +185,7 @@ class TlsLoader {
       struct stat s;
       if (entry->d_name[0] == '.' || ::stat(file.c_str(), &s) != 0 || !S_ISREG(s.st_mode)) continue;
       Secret bytes;
-      if (read_tls_file(file, &bytes, files_) != 0) continue;  // a key among them, not ours to read
+      if (read_tls_file(file, &bytes, files_) != 0) continue;  // for example a key without read permission
       add_trusted(bytes.data(), bytes.size(), count);
       ERR_clear_error();
     }
@@ -217,11 +218,11 @@ class TlsLoader {
     if (file(X509_get_default_cert_file()) || folder("/etc/ssl/certs") || folder(X509_get_default_cert_dir())) {
       return Status();
     }
-    return wrong("ssl.ca.location", "is not set and this system has no CA certificates (looked at " + looked +
+    return wrong("ssl.ca.location", "is not set and this system has no CA certificates (searched " + looked +
                                         "): set ssl.ca.location, or install them (package ca-certificates)");
   }
 
-  // False where a block is damaged; what came before it counts.
+  // Adds the certificates up to the first damaged block; false if there is one.
   bool add_trusted(const void* bytes, size_t length, int* count) {
     Bio bio = over(bytes, length);
     if (!bio) return false;
@@ -249,13 +250,13 @@ class TlsLoader {
       count++;
     }
     if (!at_end()) return wrong("ssl.crl.location", quoted(path) + " is damaged: " + openssl_reason());
-    if (count == 0) return wrong("ssl.crl.location", quoted(path) + " holds no list of revoked certificates (PEM)");
-    // Of the whole chain; TlsTransport forgives a CA above the broker's own that there is no list of it.
+    if (count == 0) return wrong("ssl.crl.location", quoted(path) + " contains no list of revoked certificates (PEM)");
+    // Check the whole chain; TlsTransport accepts a CA certificate without a list from its issuer.
     X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(ctx_), X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
     return status;
   }
 
-  // -- who we are ------------------------------------------------------------------------------------------------------
+  // -- the client's certificate and key --------------------------------------------------------------------------------
 
   Status identity() {
     if (!config_.keystore_location.empty()) return keystore();
@@ -277,7 +278,7 @@ class TlsLoader {
     Bio bio = over(bytes.data(), bytes.size());
     X509* own = bio ? PEM_read_bio_X509_AUX(bio.get(), nullptr, no_password, nullptr) : nullptr;
     if (!own) {
-      if (at_end()) return wrong(property, where + "holds no certificate (PEM)");
+      if (at_end()) return wrong(property, where + "contains no certificate (PEM)");
       return wrong(property, where + "is damaged: " + openssl_reason());
     }
     const bool used = SSL_CTX_use_certificate(ctx_, own) == 1;
@@ -308,7 +309,7 @@ class TlsLoader {
     if (!key) {
       if (password.asked && !password.secret) return wrong(property, where + "is encrypted: set ssl.key.password");
       if (password.asked) return wrong(property, where + "cannot be decrypted: ssl.key.password is wrong");
-      return wrong(property, where + "holds no private key (PEM)");
+      return wrong(property, where + "contains no private key (PEM)");
     }
     const bool matches = SSL_CTX_use_PrivateKey(ctx_, key) == 1 && SSL_CTX_check_private_key(ctx_) == 1;
     EVP_PKEY_free(key);
@@ -336,10 +337,10 @@ class TlsLoader {
   static std::string not_pkcs12(const Secret& bytes) {
     static const uint8_t jks[] = {0xfe, 0xed, 0xfe, 0xed};
     if (bytes.size() >= sizeof jks && memcmp(bytes.data(), jks, sizeof jks) == 0) {
-      return " but a JKS one: convert it with keytool -importkeystore -deststoretype pkcs12";
+      return " but a JKS keystore: convert it with keytool -importkeystore -deststoretype pkcs12";
     }
     if (bytes.size() > 10 && memcmp(bytes.data(), "-----BEGIN", 10) == 0) {
-      return ": PEM files belong into ssl.certificate.location and ssl.key.location";
+      return ": set PEM files in ssl.certificate.location and ssl.key.location";
     }
     return "";
   }
@@ -347,12 +348,12 @@ class TlsLoader {
   bool unpack(PKCS12* store, std::string* why) {
     Secret password(config_.keystore_password);
     password.append("\0", 1);
-    // A keystore without a password has either none or an empty one.
+    // A keystore without a password has a null or an empty password.
     const char* word = config_.has_keystore_password ? password.text() : nullptr;
     if (PKCS12_verify_mac(store, word, -1) != 1 && (word || PKCS12_verify_mac(store, "", 0) != 1)) {
       const bool old = ERR_GET_LIB(ERR_peek_error()) == ERR_LIB_EVP;
       *why = !word ? "is encrypted: set ssl.keystore.password"
-             : old ? "uses an algorithm that OpenSSL no longer offers (" + openssl_reason() + "): create it again"
+             : old ? "uses an algorithm that OpenSSL no longer supports (" + openssl_reason() + "): create it again"
                    : std::string("cannot be opened: ssl.keystore.password is wrong");
       return false;
     }
@@ -360,12 +361,12 @@ class TlsLoader {
     X509* own = nullptr;
     STACK_OF(X509)* others = nullptr;
     if (PKCS12_parse(store, word, &key, &own, &others) != 1) {
-      *why = "uses an algorithm that OpenSSL no longer offers (" + openssl_reason() + "): create it again";
+      *why = "uses an algorithm that OpenSSL no longer supports (" + openssl_reason() + "): create it again";
       return false;
     }
     bool good = key && own;
     if (!good) {
-      *why = "holds no private key with its certificate";
+      *why = "contains no private key with its certificate";
     } else if (SSL_CTX_use_certificate(ctx_, own) != 1 || SSL_CTX_use_PrivateKey(ctx_, key) != 1 ||
                SSL_CTX_check_private_key(ctx_) != 1) {
       good = false;

@@ -1,6 +1,6 @@
-"""Owns: a Python face over one TlsClient and its transports, so that tests step them by hand over a socket pair.
+"""Owns: Python access to one TlsClient and its transports, for tests that step them with a socket pair.
 
-Threads: the test's own, which plays N. Never: part of the consumer.
+Threads: that of the test, in the role of N. Never: part of the consumer.
 """
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -29,7 +29,7 @@ cdef extern from "openssl/crypto.h" nogil:
 
 
 def openssl_version():
-    """(major, minor) of the OpenSSL that is loaded: (1, 1), (3, 5)."""
+    """Return (major, minor) of the loaded OpenSSL: (1, 1), (3, 5)."""
     cdef unsigned long number = OpenSSL_version_num()
     return number >> 28, number >> 20 & 0xff
 
@@ -40,7 +40,11 @@ cdef bytes raw(const string& text):
 
 @cython.no_gc
 cdef class TlsFace:
-    """The credentials of one consumer. `options`: kconsumer.config.tls.TlsOptions, or what has its attributes."""
+    """The credentials of one consumer.
+
+    Args:
+        options: kconsumer.config.tls.TlsOptions, or an object with its attributes.
+    """
     cdef TlsClientPtr client
     cdef Selector selector
 
@@ -52,7 +56,7 @@ cdef class TlsFace:
         tls_of(self.client).open(&self.selector)
 
     def check(self):
-        """Has the files looked at, and waits for the end of it."""
+        """Start a check of the files and wait for its end."""
         cdef vector[SelectorEvent] events
         cdef uint64_t ticket = tls_of(self.client).check()
         with nogil:
@@ -60,7 +64,7 @@ cdef class TlsFace:
                 self.selector.wait(10000, events)
 
     def news(self):
-        """(level, text) of the latest reading; (0, "") for nothing new."""
+        """Take (level, text) of the latest check; (0, "") if there is no new message."""
         cdef string text
         cdef int level = tls_of(self.client).take_news(&text)
         return level, raw(text).decode()
@@ -81,7 +85,7 @@ cdef class TlsFace:
 
 @cython.no_gc
 cdef class TransportFace:
-    """One connection's transport over a descriptor that the test owns."""
+    """One connection's transport with a descriptor that the test owns."""
     cdef Transport* transport
     cdef public object owner
 
@@ -89,7 +93,7 @@ cdef class TransportFace:
         self.transport = made
 
     def handshake(self):
-        """"done", "read", "write" or "failed"."""
+        """Step the handshake; return "done", "read", "write" or "failed"."""
         cdef HandshakeState state
         with nogil:
             state = self.transport.handshake()
@@ -97,7 +101,11 @@ cdef class TransportFace:
         return words.get(state, "failed")
 
     def read(self, size_t most):
-        """Bytes; None where there are none now, b"" at the end; raises OSError with the transport's words."""
+        """Read up to ``most`` bytes: None if there are none now, b"" at the end.
+
+        Raises:
+            OSError: the read failed; the text is the transport's.
+        """
         cdef bytes room = PyBytes_FromStringAndSize(NULL, most)
         cdef uint8_t* to = <uint8_t*>PyBytes_AS_STRING(room)
         cdef IoResult result
@@ -112,7 +120,11 @@ cdef class TransportFace:
         raise OSError(result.error, self.error_text)
 
     def write(self, bytes data not None):
-        """How many bytes were taken; None where none are now."""
+        """Write, and return the number of bytes written; None if the socket is full.
+
+        Raises:
+            OSError: the write failed; the text is the transport's.
+        """
         cdef const uint8_t* start = <const uint8_t*>PyBytes_AS_STRING(data)
         cdef size_t length = <size_t>len(data)
         cdef IoResult result
@@ -128,7 +140,7 @@ cdef class TransportFace:
         self.transport.close()
 
     def drop(self):
-        """Ends the transport without a word to the peer."""
+        """Free the transport without a message to the peer."""
         del self.transport
         self.transport = NULL
 

@@ -1,10 +1,10 @@
-// Owns: TlsTransport, a connection's bytes through TLS, and the texts of its errors.
+// Owns: TlsTransport, which moves a connection's bytes through TLS, and the texts of its errors.
 // Threads: N. Never: blocks, closes the descriptor, reads a file, raises SIGPIPE.
 //
-// Reading ahead: OpenSSL takes from the socket what its buffer holds, many records at once, and deciphers them there; a
-// read copies one record's plaintext to where the caller wants it, a fetch block as a rule. So bytes may lie in the
-// buffer of which the selector knows nothing, and a buffer that holds half a record says so too: pending() must not, or
-// the loop would spin until the rest comes.
+// Read-ahead: OpenSSL fills its buffer from the socket, with many records at once, and decrypts them there. A read
+// copies one record's plaintext to the caller's memory, usually a fetch block. So the buffer can have bytes that the
+// selector cannot see. OpenSSL reports pending bytes for half a record too; pending() must not, or the loop would spin
+// until the other half arrives.
 #pragma once
 #include <errno.h>
 #include <openssl/bio.h>
@@ -26,13 +26,14 @@
 
 namespace kc {
 
-// Brokers that have completed a handshake: one that hangs up in a later handshake is in trouble, not a plaintext port.
+// The brokers that have completed a handshake. If such a broker closes the connection in a later handshake, the port is
+// not a plaintext port.
 struct TlsPeers {
   std::set<std::string> known;  // thread: N
 };
 
-// The name or address that a certificate must be for. OpenSSL takes an empty name for none at all, and one that begins
-// with a dot for every name below it; and brokers tell names.
+// The name or address for which a certificate must be valid. OpenSSL does not check an empty name, and accepts all
+// subdomains for a name that begins with a dot. Names can come from brokers, so both are refused here.
 struct PeerName {
   std::string name;
   bool is_address = false;
@@ -60,7 +61,7 @@ struct PeerName {
 
 class TlsTransport final : public Transport {
  public:
-  // What one recv may bring on a connection that carries fetches. Beyond the second-level cache nothing is gained.
+  // The maximum size of one recv on a fetch connection. More than the second-level cache is not faster.
   static constexpr size_t kBulkBytes = 256 * 1024;
   static constexpr size_t kSmallBytes = 17 * 1024;
 
@@ -74,7 +75,7 @@ class TlsTransport final : public Transport {
     ERR_clear_error();
     const PeerName peer(host_);
     if (!peer.usable) {
-      fail(ERR_SSL, "TLS: '" + host_ + "' is not a host name or an address, so no certificate can be for it: see the "
+      fail(ERR_SSL, "TLS: '" + host_ + "' is not a host name or an address, so no certificate can match it: check the "
                     "broker's advertised.listeners");
     } else if (!prepare(peer, bulk)) {
       fail(ERR_SSL, "TLS cannot be used: " + openssl_reason());
@@ -153,7 +154,7 @@ class TlsTransport final : public Transport {
   int32_t error_code() const override { return code_; }
   std::string error_text() const override { return text_; }
 
-  // Our close_notify; the broker's is not waited for.
+  // Sends close_notify, and does not wait for the broker's close_notify.
   void close() override {
     if (!established_ || failed_) return;
     ERR_clear_error();
@@ -167,9 +168,9 @@ class TlsTransport final : public Transport {
            (SSL_session_reused(ssl_) ? ", resumed" : "");
   }
 
-  // Once a process: what ties a connection of OpenSSL's to its transport. Returns false out of memory.
+  // Creates the process-wide index and method that connect an SSL object to its transport. False if memory is out.
   static bool initialise() { return connection_index() >= 0 && method() != nullptr; }
-  // For every TlsContext before its first connection.
+  // Sets the callbacks of a TlsContext; called before each of its connections.
   static void attach(SSL_CTX* ctx, bool verify) {
     SSL_CTX_set_verify(ctx, verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, verified);
     SSL_CTX_sess_set_new_cb(ctx, session_made);
@@ -192,7 +193,7 @@ class TlsTransport final : public Transport {
     return true;
   }
 
-  // Sets the name that the certificate must be for, and the one in SNI (names only: RFC 6066 has no addresses).
+  // Sets the name for which the certificate must be valid, and the name in SNI (no addresses: RFC 6066).
   bool name_peer(const PeerName& peer) {
     if (!peer.is_address && SSL_set_tlsext_host_name(ssl_, peer.name.c_str()) != 1) return false;
     if (!context_->verify_host) return true;
@@ -214,7 +215,7 @@ class TlsTransport final : public Transport {
     result.state = IO_FAILED;
     return result;
   }
-  // The alert that the broker sent, -1 for another error.
+  // Returns the broker's alert; -1 for any other error.
   static int alert_of(unsigned long code) {
     const int reason = ERR_GET_REASON(code);
     const bool is_alert = ERR_GET_LIB(code) == ERR_LIB_SSL && reason >= SSL_AD_REASON_OFFSET &&
@@ -243,10 +244,10 @@ class TlsTransport final : public Transport {
     } else if (alert >= 0) {
       fail(ERR_SSL, "TLS handshake failed: " + alert_text(alert, context_->identity));
     } else if (is_reason(code, SSL_R_UNSUPPORTED_PROTOCOL) || is_reason(code, SSL_R_VERSION_TOO_LOW)) {
-      fail(ERR_SSL, "TLS handshake failed: the broker speaks neither TLS 1.2 nor 1.3 with this client: look at the "
+      fail(ERR_SSL, "TLS handshake failed: the broker speaks neither TLS 1.2 nor 1.3 with this client: check the "
                     "broker's ssl.enabled.protocols");
     } else if (!spoke_tls_) {
-      fail(ERR_SSL, "TLS handshake failed: what answers there speaks no TLS: is this a plaintext listener? Then set "
+      fail(ERR_SSL, "TLS handshake failed: the answer is not TLS: is this a plaintext listener? Then set "
                     "security.protocol to plaintext or sasl_plaintext, or connect to the port of the TLS listener");
     } else {
       fail(ERR_SSL, "TLS handshake failed: " + openssl_reason());
@@ -254,7 +255,7 @@ class TlsTransport final : public Transport {
     ERR_clear_error();
   }
 
-  // A plaintext listener takes our first bytes for the size of a request, finds it too large and hangs up.
+  // A plaintext listener reads the first bytes as the size of a request, which is too large, and closes the connection.
   void handshake_cut_off() {
     if (received_any_ || peers_->known.count(broker_)) {
       fail(ERR_TRANSPORT, "closed by the broker during the TLS handshake");
@@ -264,8 +265,8 @@ class TlsTransport final : public Transport {
     }
   }
 
-  // With TLS 1.3 the client's own handshake is over before the broker has seen its certificate: what the broker says to
-  // that comes with the first read. Later an error is one of the wire.
+  // With TLS 1.3 the client's handshake ends before the broker has checked the client's certificate, so an alert about
+  // it comes with the first read. A later error is a transport error.
   IoResult conversation_failed(int error, const char* doing) {
     const unsigned long code = ERR_peek_error();
     const int alert = alert_of(code);
@@ -276,7 +277,7 @@ class TlsTransport final : public Transport {
     } else if (io_error_ != 0) {
       fail(ERR_TRANSPORT, std::string(doing) + " failed: " + kc::error_text(io_error_));
     } else if (cut_off(error, code)) {
-      fail(ERR_TRANSPORT, "connection cut off: closed without the end of the TLS conversation (close_notify)");
+      fail(ERR_TRANSPORT, "connection cut off: closed without a TLS close_notify");
     } else {
       fail(ERR_TRANSPORT, std::string("TLS ") + doing + " failed: " + openssl_reason());
     }
@@ -284,7 +285,7 @@ class TlsTransport final : public Transport {
     return broken();
   }
 
-  // The broker has hung up while we were writing: what it said first may still lie in the socket.
+  // The broker has closed the connection during a write: read its alert, which may still be in the socket.
   void look_for_alert() {
     const int error = io_error_;
     io_error_ = 0;
@@ -300,7 +301,7 @@ class TlsTransport final : public Transport {
     ERR_clear_error();
   }
 
-  // -- what OpenSSL calls ----------------------------------------------------------------------------------------------
+  // -- OpenSSL's callbacks ---------------------------------------------------------------------------------------------
 
   static int connection_index() {
     static const int index = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
@@ -310,7 +311,7 @@ class TlsTransport final : public Transport {
     return static_cast<TlsTransport*>(SSL_get_ex_data(ssl, connection_index()));
   }
 
-  // Whether the lists of ssl.crl.location, whoever signed them, revoke a certificate.
+  // Returns whether a list in ssl.crl.location revokes a certificate, without a check of the list's signature.
   static bool is_listed(X509_STORE_CTX* store, X509* certificate) {
     STACK_OF(X509_CRL)* lists = X509_STORE_CTX_get1_crls(store, X509_get_issuer_name(certificate));
     X509_REVOKED* entry = nullptr;
@@ -322,9 +323,9 @@ class TlsTransport final : public Transport {
     return found;
   }
 
-  // A CA's own certificate without a list from its issuer passes, as before, when only the leaf's list was asked for.
-  // The chain ends with the first trusted certificate, so its issuer's list cannot be verified even if it is there.
-  // OpenSSL ignores such a list. Here it counts, as it comes from our own file.
+  // Returns true for a CA certificate without a list from its issuer; only the leaf certificate requires a list. The
+  // chain ends with the first trusted certificate, so the signature of its issuer's list cannot be verified. OpenSSL
+  // ignores such a list. Here it counts, because it comes from the user's file.
   static bool needs_no_list(X509_STORE_CTX* store) {
     const int error = X509_STORE_CTX_get_error(store);
     X509* certificate = X509_STORE_CTX_get_current_cert(store);
@@ -338,7 +339,7 @@ class TlsTransport final : public Transport {
     return false;
   }
 
-  // Notes in words what was wrong with the chain; the certificate itself is gone when the handshake has failed.
+  // Saves the text of a verification error, because the certificate is freed when the handshake has failed.
   static int verified(int ok, X509_STORE_CTX* store) {
     if (!ok && needs_no_list(store)) {
       X509_STORE_CTX_set_error(store, X509_V_OK);
@@ -353,7 +354,7 @@ class TlsTransport final : public Transport {
     return ok;
   }
 
-  // Returns 1: the reference is ours now.
+  // Returns 1 if it takes over the reference to the session.
   static int session_made(SSL* ssl, SSL_SESSION* session) {
     TlsTransport* self = of(ssl);
     if (!self || !SSL_SESSION_is_resumable(session)) return 0;
@@ -392,7 +393,7 @@ class TlsTransport final : public Transport {
 #ifdef MSG_NOSIGNAL
     const ssize_t n = ::send(self->fd_, from, static_cast<size_t>(length), MSG_NOSIGNAL);
 #else
-    const ssize_t n = ::send(self->fd_, from, static_cast<size_t>(length), 0);  // SO_NOSIGPIPE is set on the socket
+    const ssize_t n = ::send(self->fd_, from, static_cast<size_t>(length), 0);  // the socket has SO_NOSIGPIPE
 #endif
     if (n < 0) self->io_failed(bio, BIO_FLAGS_WRITE);
     return static_cast<int>(n);
@@ -408,22 +409,22 @@ class TlsTransport final : public Transport {
 
   std::shared_ptr<TlsContext> context_;
   std::shared_ptr<TlsPeers> peers_;
-  SSL* ssl_ = nullptr;         // owned, and the BIO with it
-  int fd_;                     // the connection's
+  SSL* ssl_ = nullptr;         // owned, with its BIO
+  int fd_;                     // owned by the connection
   std::string host_;
-  std::string broker_;         // host:port, the key of its session
+  std::string broker_;         // host:port, the key of the broker's session
   bool established_ = false;
   bool failed_ = false;
-  bool received_any_ = false;  // a byte from the peer
-  bool spoke_tls_ = false;     // and the first ones were a TLS record's
-  bool heard_ = false;         // a byte of the conversation inside TLS
+  bool received_any_ = false;  // the peer has sent a byte
+  bool spoke_tls_ = false;     // the first bytes were those of a TLS record
+  bool heard_ = false;         // the peer has sent a decrypted byte
   bool drained_ = true;        // the latest recv has emptied the socket
   bool dry_ = false;           // the latest read found no whole record
   uint8_t crossed_ = 0;
   int io_error_ = 0;           // errno of the socket
   int32_t code_ = ERR_SSL;
   std::string text_;
-  std::string verification_;   // why the chain was not accepted
+  std::string verification_;   // the reason why the chain was not accepted
 };
 
 }  // namespace kc

@@ -1,8 +1,8 @@
-// Owns: Transport, the path of a connection's bytes, and the plaintext one.
+// Owns: Transport, which moves a connection's bytes, and PlaintextTransport.
 // Threads: N. Never: blocks, closes the descriptor (the connection does), knows frames or requests.
 //
-// TLS is another Transport (tls_transport.hpp): handshake() then takes several turns, pending() counts bytes that have
-// been received but not yet read and that the selector cannot see, and a read may have to write first.
+// TLS is another Transport (tls_transport.hpp). There handshake() takes several turns, pending() reports received bytes
+// that the selector cannot see, and a read may have to write first.
 #pragma once
 #include <errno.h>
 #include <sys/socket.h>
@@ -20,11 +20,11 @@ enum IoState : uint8_t { IO_DONE, IO_WOULD_BLOCK, IO_CLOSED, IO_FAILED };
 
 struct IoResult {
   IoState state = IO_WOULD_BLOCK;
-  size_t bytes = 0;  // moved, with IO_DONE; at least 1
-  int error = 0;     // errno, with IO_FAILED; 0 when the transport has its own words (error_text)
+  size_t bytes = 0;  // with IO_DONE: number of bytes moved, at least 1
+  int error = 0;     // with IO_FAILED: errno, or 0 if error_text() has the reason
 };
 
-// A direction that waits for the other one.
+// A direction that waits for the other direction.
 enum Crossing : uint8_t { kReadWantsWrite = 1, kWriteWantsRead = 2 };
 
 struct Transport {
@@ -32,16 +32,16 @@ struct Transport {
   virtual HandshakeState handshake() = 0;
   virtual IoResult read_into(uint8_t* to, size_t length) = 0;
   virtual IoResult write(const uint8_t* from, size_t length) = 0;
-  // Whether read_into has bytes at once although the descriptor may not be readable.
+  // Returns whether read_into() has bytes although the descriptor may not be readable.
   virtual bool pending() const = 0;
-  // Tells the peer that the conversation ends, if the protocol has a word for it. Not called in the child of a fork.
+  // Sends the peer the protocol's end message, if it has one. Not called in the child of a fork.
   virtual void close() = 0;
-  // What went wrong, where errno does not say it, and under which code.
+  // The text and code of an error without an errno.
   virtual std::string error_text() const = 0;
   virtual int32_t error_code() const { return ERR_TRANSPORT; }
-  // Which of Crossing holds.
+  // Returns the current Crossing bits.
   virtual uint8_t crossed() const { return 0; }
-  // What was agreed on in the handshake, for the log; empty for nothing.
+  // Returns the result of the handshake for the log; empty for none.
   virtual std::string description() const { return std::string(); }
 };
 
@@ -54,7 +54,7 @@ class PlaintextTransport final : public Transport {
 #ifdef MSG_NOSIGNAL
     return result(::send(fd_, from, length, MSG_NOSIGNAL), false);
 #else
-    return result(::send(fd_, from, length, 0), false);  // SO_NOSIGPIPE is set on the socket
+    return result(::send(fd_, from, length, 0), false);  // the socket has SO_NOSIGPIPE
 #endif
   }
   bool pending() const override { return false; }

@@ -1,5 +1,5 @@
-// Owns: ApiVersionTable, what one connection's broker said it speaks, and the choice of a version from it.
-// Threads: that of the connection. Never: sends the request itself, knows a client's own limits.
+// Owns: ApiVersionTable, the API versions that the broker of one connection supports, and the choice of one of them.
+// Threads: that of the connection. Never: sends the request, knows the versions that this client supports.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -23,8 +23,8 @@ struct ApiVersionRange {
 // What to do after an ApiVersions response.
 enum ApiVersionsOutcome : uint8_t {
   API_VERSIONS_READY,     // the table is filled
-  API_VERSIONS_ASK_V0,    // the broker is older than the request's version: ask again with version 0
-  API_VERSIONS_REFUSED,   // see the status
+  API_VERSIONS_ASK_V0,    // the broker does not support the version of the request: send version 0
+  API_VERSIONS_REFUSED,   // an error: the status has the reason
 };
 
 class ApiVersionTable {
@@ -38,8 +38,8 @@ class ApiVersionTable {
   // Whether a response has been accepted since the last clear().
   bool known() const { return known_; }
 
-  // Takes the body of a response to ApiVersions `version`. A broker that does not know this version answers 35 with a
-  // body in whatever layout it likes, so nothing is read there beyond the error code.
+  // Takes the body of a response to ApiVersions `version`. A broker that does not support this version answers with
+  // error 35 in a body of any layout, so only the error code of such a body is read.
   ApiVersionsOutcome accept(const uint8_t* body, size_t length, int16_t version, Status* status) {
     Reader peek(body, length);
     peek.begin(ApiVersionsResponse::name, version);
@@ -60,7 +60,7 @@ class ApiVersionTable {
     return API_VERSIONS_READY;
   }
 
-  // APIs with a number this table has no place for, and ranges that are none, count as not offered.
+  // Treats an API as not offered if its number is too large for this table or its version range is invalid.
   void fill(const ApiVersionsResponse& response) {
     clear();
     known_ = true;
@@ -76,23 +76,23 @@ class ApiVersionTable {
     return api_key < 0 || api_key >= kApis ? ApiVersionRange() : ranges_[static_cast<size_t>(api_key)];
   }
 
-  // The highest version within [low, high] that the broker speaks too; -1 if there is none.
+  // Returns the highest version within [low, high] that the broker supports; -1 if it supports none.
   int32_t pick(int16_t api_key, int16_t low, int16_t high) const {
     const ApiVersionRange theirs = range(api_key);
     const int16_t best = theirs.max < high ? theirs.max : high;
     return theirs.offered() && best >= low && best >= theirs.min ? best : -1;
   }
 
-  // Says why pick() found nothing.
+  // Returns the error for a pick() that returned -1.
   Status unsupported(int16_t api_key, int16_t low, int16_t high, const std::string& broker_name) const {
     const ApiVersionRange theirs = range(api_key);
     std::string text = "broker " + broker_name + " ";
     if (theirs.offered()) {
-      text += "speaks " + name(api_key) + " " + span(theirs.min, theirs.max);
+      text += "supports " + name(api_key) + " " + span(theirs.min, theirs.max);
     } else {
       text += "does not offer " + name(api_key);
     }
-    return Status(ERR_UNSUPPORTED_FEATURE, text + ", and " + span(low, high) + " is needed");
+    return Status(ERR_UNSUPPORTED_FEATURE, text + ", but " + span(low, high) + " is needed");
   }
 
  private:

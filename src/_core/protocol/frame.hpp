@@ -1,4 +1,4 @@
-// Owns: what surrounds every body on a connection: the frame's size, the request header, the response header.
+// Owns: the frame around every body on a connection: its size, the request header, the response header.
 // Threads: any (functions of their arguments). Never: knows an API, a connection or a socket.
 #pragma once
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace kc {
 
-// Appends one whole request: size, header, body. Body is anything with `void encode(Writer&, int16_t version) const`.
-// w.ok() is false afterwards where a field was too long for the wire; such a frame must not be sent.
+// Appends one whole request: size, header, body. Body is any type with `void encode(Writer&, int16_t version) const`.
+// w.ok() is false afterwards if a field was too long for the wire format; such a frame must not be sent.
 template <class Body>
 inline void encode_frame(Writer& w, int16_t api_key, int16_t api_version, int16_t header_version,
                          int32_t correlation_id, const std::string& client_id, const Body& body) {
@@ -26,7 +26,7 @@ inline void encode_frame(Writer& w, int16_t api_key, int16_t api_version, int16_
   w.patch_int32(start, static_cast<int32_t>(w.size() - start - 4));
 }
 
-// Reads the header of a response whose size prefix is gone already; what remains in the Reader is the body.
+// Reads the header of a response; the caller has already removed the size prefix. The Reader is then at the body.
 inline int32_t decode_response_header(Reader& r, int16_t header_version) {
   ResponseHeader header;
   header.decode(r, header_version);

@@ -11,7 +11,7 @@
 
 namespace kc::testing {
 
-struct PythonError {};  // thrown with a Python exception set; caught at the edge below
+struct PythonError {};  // thrown with a Python exception set; the functions of a Face catch it
 
 inline PyObject* checked(PyObject* object) {
   if (!object) throw PythonError();
@@ -23,7 +23,7 @@ inline PyObject* none() {
   return Py_None;
 }
 
-// A struct. Absent keys keep their defaults; a key that is not a field is an error.
+// Converts a struct. Fields whose keys are absent keep their defaults; a key that is not a field is an error.
 template <class T, class = void>
 struct Convert {
   static PyObject* to_python(const T& v) {
@@ -107,7 +107,7 @@ struct Convert<Uuid> {
   }
 };
 
-// The view looks into the bytes object, which the caller's dict keeps alive.
+// The view points into the bytes object, which the caller's dict keeps alive.
 template <>
 struct Convert<BytesView> {
   static PyObject* to_python(const BytesView& v) {
@@ -165,7 +165,7 @@ struct Convert<Int32Array> {
   }
 };
 
-// Gives every field, nested ones too, a value that is neither null, empty nor the default; arrays get two elements.
+// Sets every field, nested fields too, to a value that is not null, empty or the default; arrays get two elements.
 template <class T, class = void>
 struct Fill {
   static void fill(T& v) {
@@ -214,14 +214,14 @@ struct Fill<std::vector<T>> {
   }
 };
 
-// One message type as plain functions. A decoder that fails leaves the Reader's error to the caller.
+// The functions of one message type. After a failed decode the caller reads the Reader's error.
 struct Face {
   const char* name;
   int16_t min_version;
   int16_t max_version;
   PyObject* (*decode)(Reader&, int16_t);
   bool (*encode)(PyObject*, int16_t, Writer&);          // false: Python exception set
-  bool (*transcode)(Reader&, int16_t, Writer&);         // decode and encode, no Python in between
+  bool (*transcode)(Reader&, int16_t, Writer&);         // decodes and encodes, without Python
   bool (*refused)(PyObject*, int16_t, const char**);    // false: Python exception set
   void (*sample)(int16_t, Writer&);                     // encodes a message whose fields are all set
   int32_t (*header_version)(int16_t);                   // -1: the message has no header
@@ -305,7 +305,7 @@ int32_t response_header_version(int16_t version) {
   return response_header_version_of<M>(version, 0);
 }
 
-// What no message of ours has, and a schema may bring any day.
+// Types that none of our messages has yet, but a new schema can use.
 struct Primitives {
   uint16_t unsigned_16 = 0;
   uint32_t unsigned_32 = 0;
@@ -321,7 +321,7 @@ struct Primitives {
   }
 };
 
-// Through the wire and back.
+// Encodes the values to wire format and decodes them again.
 inline PyObject* primitives(PyObject* values, bool flexible, Writer& w) {
   Primitives before, after;
   try {

@@ -1,4 +1,4 @@
-"""Owns: Python faces of the codecs, of frames and of the version table, for tests.
+"""Owns: Python functions for tests of the codecs, the frames and the version table.
 
 thread: A, with the GIL. Never: part of the core itself.
 """
@@ -32,7 +32,7 @@ cdef extern from "protocol/protocol_testing.hpp" namespace "kc::testing":
 
 
 class WireFormatError(ValueError):
-    """What Reader.status() says; ``code`` is its number, ``field`` the field it names."""
+    """The error of Reader.status(): its ``code`` and the ``field`` that it names."""
 
     def __init__(self, int code, str detail, str field):
         super().__init__(detail)
@@ -59,14 +59,18 @@ cdef object failure(Reader& reader):
 
 
 def messages() -> dict:
-    """Every message's name with its lowest and highest version."""
+    """Return {message name: (lowest version, highest version)}."""
     cdef size_t i
     return {faces()[i].name.decode(): (faces()[i].min_version, faces()[i].max_version)
             for i in range(faces().size())}
 
 
 def decode(str name, int16_t version, bytes data) -> tuple:
-    """The message as a dict, and how many bytes were left over. Raises WireFormatError."""
+    """Return the message as a dict, and the number of unread bytes.
+
+    Raises:
+        WireFormatError: the bytes are not a message of this version.
+    """
     cdef Reader reader = Reader(<const uint8_t*><const char*>data, len(data))
     values = find(name).decode(reader, version)
     if not reader.ok():
@@ -75,7 +79,11 @@ def decode(str name, int16_t version, bytes data) -> tuple:
 
 
 def encode(str name, int16_t version, dict values) -> bytes:
-    """The bytes of a dict; ValueError where a value is too long for the wire."""
+    """Return a message with the values of a dict, encoded.
+
+    Raises:
+        ValueError: a value is too long for the wire format.
+    """
     cdef Writer writer
     find(name).encode(<PyObject*>values, version, writer)
     if not writer.ok():
@@ -84,7 +92,11 @@ def encode(str name, int16_t version, dict values) -> bytes:
 
 
 def transcode(str name, int16_t version, bytes data) -> bytes:
-    """Decodes and encodes again. Raises WireFormatError."""
+    """Decode a message and encode it again.
+
+    Raises:
+        WireFormatError: the bytes are not a message of this version.
+    """
     cdef Reader reader = Reader(<const uint8_t*><const char*>data, len(data))
     cdef Writer writer
     if not find(name).transcode(reader, version, writer):
@@ -93,26 +105,33 @@ def transcode(str name, int16_t version, bytes data) -> bytes:
 
 
 def sample(str name, int16_t version) -> bytes:
-    """A message all of whose fields, nested ones too, are set."""
+    """Return an encoded message with all fields set, nested fields too."""
     cdef Writer writer
     find(name).sample(version, writer)
     return written(writer)
 
 
 def refused_field(str name, int16_t version, dict values):
-    """The field that can_encode() refuses in this version, or None."""
+    """Return the field that can_encode() refuses in this version, or None."""
     cdef const char* field = NULL
     find(name).refused(<PyObject*>values, version, &field)
     return None if field == NULL else field.decode()
 
 
 def header_versions(str name, int16_t version) -> tuple:
-    """Of the message itself and of the response to it; -1 where there is none."""
+    """Return the header versions of a request and of its response.
+
+    A message without a header, or without a response, has -1.
+    """
     return find(name).header_version(version), find(name).response_header_version(version)
 
 
 def through_the_wire(dict values, bint flexible) -> tuple:
-    """The bytes and the values read back of types that no message has (see Primitives)."""
+    """Encode and decode types that no message has (see Primitives).
+
+    Returns:
+        The bytes and the decoded values.
+    """
     cdef Writer writer
     back = primitives(<PyObject*>values, flexible, writer)
     return written(writer), back
@@ -123,7 +142,7 @@ def api_name(int16_t api_key) -> str:
 
 
 def metadata_frame(int16_t version, int16_t header_version, int32_t correlation_id, bytes client_id) -> bytes:
-    """A whole frame around an all-topics MetadataRequest."""
+    """Return a whole frame with a MetadataRequest for all topics."""
     cdef Writer writer
     cdef MetadataRequest request
     cdef string client = client_id
@@ -135,7 +154,11 @@ def metadata_frame(int16_t version, int16_t header_version, int32_t correlation_
 
 
 def response_header(bytes data, int16_t header_version) -> tuple:
-    """The correlation id, and how many bytes of body follow. Raises WireFormatError."""
+    """Return the correlation id, and the number of body bytes after it.
+
+    Raises:
+        WireFormatError: the header is cut off.
+    """
     cdef Reader reader = Reader(<const uint8_t*><const char*>data, len(data))
     cdef int32_t correlation_id = decode_response_header(reader, header_version)
     if not reader.ok():
@@ -144,11 +167,11 @@ def response_header(bytes data, int16_t header_version) -> tuple:
 
 
 cdef class VersionTable:
-    """ApiVersionTable."""
+    """An ApiVersionTable."""
     cdef ApiVersionTable table
 
     def accept(self, bytes body, int16_t version) -> tuple:
-        """(outcome, code, detail); outcomes: 0 ready, 1 ask again with v0, 2 refused."""
+        """Return (outcome, code, detail); the outcome is 0 ready, 1 ask for v0, 2 refused."""
         cdef Status status
         cdef ApiVersionsOutcome outcome = self.table.accept(<const uint8_t*><const char*>body, len(body), version,
                                                             &status)
@@ -172,7 +195,11 @@ cdef class VersionTable:
 
 
 def time_fetch_decode(bytes data, int16_t version, int rounds) -> int:
-    """Decodes a FetchResponse into one reused struct, and gives its partition count: what a caller times."""
+    """Decode a FetchResponse ``rounds`` times into one struct, for a timing.
+
+    Returns:
+        The number of partitions in the response.
+    """
     cdef Reader reader
     cdef FetchResponse response
     cdef size_t i, partitions = 0
@@ -190,7 +217,11 @@ def time_fetch_decode(bytes data, int16_t version, int rounds) -> int:
 
 
 def time_metadata_decode(bytes data, int16_t version, int rounds) -> int:
-    """The same for a MetadataResponse."""
+    """Decode a MetadataResponse ``rounds`` times into one struct, for a timing.
+
+    Returns:
+        The number of partitions in the response.
+    """
     cdef Reader reader
     cdef MetadataResponse response
     cdef size_t i, partitions = 0

@@ -1,6 +1,6 @@
-// Owns: the value types that Kafka's wire format has and C++ lacks: nullable values, uuid, views of bytes and integers;
-// and the byte order of integers.
-// Threads: any (values). Never: allocates beyond what it is given, knows a message.
+// Owns: the value types of Kafka's wire format that C++ does not have: nullable values, uuid, views of bytes and
+// integers; and the byte order of integers.
+// Threads: any (values). Never: allocates more than the size of its argument, knows a message.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -35,7 +35,7 @@ inline void store_big_endian(uint8_t* p, U v) {
 
 enum Presence { PRESENT };
 
-// A value that the wire may carry as null. `value` is empty while `is_null`.
+// A value that can be null on the wire. `value` is empty while `is_null`.
 template <class T>
 struct Nullable {
   T value{};
@@ -51,7 +51,7 @@ struct Nullable {
     value = T{};
     is_null = true;
   }
-  // For filling `value` in place.
+  // Returns `value`, for the caller to fill in place.
   T& set_present() {
     is_null = false;
     return value;
@@ -71,15 +71,16 @@ struct Uuid {
   bool operator<(const Uuid& o) const { return high != o.high ? high < o.high : low < o.low; }
 };
 
-// Bytes that stay where they were received: valid as long as the buffer the Reader was given.
+// A view of bytes in the receive buffer: valid while the buffer of the Reader is.
 struct BytesView {
   const uint8_t* data = nullptr;
   int32_t length = -1;  // -1: null
   bool is_null() const { return length < 0; }
 };
 
-// Integers as on the wire. An array from a Reader is a view, valid while the Reader's bytes are: a response with a
-// million partitions has three such arrays in each. An array from a vector holds its own bytes.
+// Integers in wire format. An array from a Reader is a view, valid while the Reader's bytes are; a copy would be
+// expensive, because a response can have a million partitions with three such arrays each. An array from a vector has
+// its own bytes.
 class Int32Array {
  public:
   Int32Array() = default;
@@ -121,11 +122,11 @@ class Int32Array {
   bool owned_ = false;
 };
 
-// How many a Metadata response may list. Kafka's own limits are far below them; what each costs in memory is multiplied
-// by a broker's word otherwise.
+// How many brokers, topics and partitions a Metadata response may list. Kafka's limits are far lower. Without these
+// limits a broker could make the consumer allocate any amount of memory.
 constexpr int64_t MAX_BROKERS = 10'000;
 constexpr int64_t MAX_TOPICS = 1'000'000;
-constexpr int64_t MAX_PARTITIONS = 2'000'000;  // of all topics
+constexpr int64_t MAX_PARTITIONS = 2'000'000;  // of all topics together
 
 }  // namespace kc
 

@@ -1,11 +1,11 @@
-// Owns: Reader and Writer, the only code that turns wire bytes into values and back.
+// Owns: Reader and Writer, the only code that converts between wire bytes and values.
 // Threads: any; each object belongs to its user. Never: reads outside its buffer, allocates by an unchecked length.
 //
-// A Reader limits the memory of arrays to a multiple of its bytes (MEMORY_PER_BYTE): an element can be 26
-// times as large as its least encoding, and a broker could otherwise turn 100 MB of response into gigabytes.
+// A Reader limits the memory of arrays to a multiple of its bytes (MEMORY_PER_BYTE). An element in memory can be 26
+// times as large as its smallest encoding: without the limit a broker could turn a 100 MB response into gigabytes.
 //
-// A Reader's first error sticks: from then on every read gives zero, empty or null and every array is empty, so that
-// a decoder needs no check between its fields and cannot loop. The caller asks ok() or status() once, at the end.
+// A Reader keeps its first error. After it every read returns zero, empty or null, and every array is empty. A decoder
+// therefore needs no check between its fields and cannot loop; the caller checks ok() or status() once, at the end.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -22,14 +22,14 @@
 
 namespace kc {
 
-// Kafka's limit for every string, whatever its length prefix could say.
+// Kafka's limit for every string, even if the length prefix allows more.
 constexpr uint32_t MAX_STRING_BYTES = 0x7fff;
 
-// An array of structs or strings starts with room for no more than this, whatever its count says.
+// An array of structs or strings starts with capacity for at most this many elements, even if its count is larger.
 constexpr size_t UNEARNED_ELEMENTS = 1024;
 
-// What the arrays of one message may take: so many bytes for each byte of it, and a little more, so that small messages
-// of short names are never refused. Responses of real brokers take less than 5 bytes a byte.
+// The memory limit for the arrays of one message: this many bytes for each byte of the message, plus a constant, so
+// that a small message with short names is never refused. Responses of real brokers need less than 5 bytes for a byte.
 constexpr size_t MEMORY_PER_BYTE = 6;
 constexpr size_t FREE_MEMORY = 4 << 20;
 
@@ -46,7 +46,7 @@ enum class WireError : uint8_t {
   TAG_SIZE,
 };
 
-// The answer of a can_encode(): names the field that the version cannot carry.
+// Returns false for a can_encode(), and sets `out` to the field that the version does not have.
 inline bool refuse_field(const char** out, const char* field) {
   *out = field;
   return false;
@@ -58,7 +58,7 @@ class Reader {
   Reader(const uint8_t* data, size_t length)
       : start_(data), p_(data), end_(data + length), memory_left_(length * MEMORY_PER_BYTE + FREE_MEMORY) {}
 
-  // Names the message that the following reads belong to, for status().
+  // Sets the message name and version that status() reports for the following reads.
   void begin(const char* message, int16_t version) {
     if (!ok()) return;
     message_ = message;
@@ -71,7 +71,7 @@ class Reader {
   size_t remaining() const { return static_cast<size_t>(end_ - p_); }
   const uint8_t* current() const { return p_; }
 
-  // OK, or ERR_BAD_MSG whose detail names message, version, field and the byte position.
+  // Returns OK, or ERR_BAD_MSG with message, version, field and byte position in its detail.
   Status status() const {
     if (ok()) return Status();
     std::string text = message_;
@@ -132,7 +132,7 @@ class Reader {
     return view;
   }
 
-  // The count of an array whose elements take at least `least_bytes` (>= 1) each; -1 is null, 0 also after an error.
+  // Returns the count of an array whose elements take at least `least_bytes` (>= 1) each; null: -1, after an error: 0.
   int64_t read_array_length(size_t least_bytes, bool flexible, bool nullable, const char* field) {
     int64_t count = length_prefix<uint32_t>(flexible, field);
     if (count < 0) return absent(count, nullable, field) ? -1 : 0;
@@ -140,7 +140,7 @@ class Reader {
     return count;
   }
 
-  // Arrays of structs, of integers and of strings. An element type other than these does not occur in the schemas.
+  // These methods read arrays of structs, integers and strings; the schemas have no other element types.
   // More than `most` elements are an error.
   template <class T>
   void read_structs(std::vector<T>& out, int16_t version, bool flexible, const char* field, int64_t most = INT32_MAX) {
@@ -164,7 +164,7 @@ class Reader {
     out.is_null = count < 0;
     fill_integers(out.value, count);
   }
-  // A view of the bytes that were read.
+  // Sets `out` to a view of the Reader's bytes.
   void read_integers(Int32Array& out, bool flexible, const char* field) {
     const int64_t count = read_array_length(sizeof(int32_t), flexible, false, field);
     out = Int32Array(p_, static_cast<uint32_t>(count));
@@ -178,7 +178,7 @@ class Reader {
     out.is_null = count < 0;
     fill_strings(out.value, count, flexible, field);
   }
-  // A struct that may be null is preceded by one byte: negative for null.
+  // One byte precedes a nullable struct; it is negative for null.
   template <class T>
   void read_nullable_struct(Nullable<T>& out, int16_t version, bool nullable, const char* field) {
     int8_t marker = nullable ? read_int8(field) : 1;
@@ -189,7 +189,7 @@ class Reader {
     out.set_present().decode(*this, version);
   }
 
-  // Passes over a tagged field section of which nothing is known.
+  // Skips a section of tagged fields; the message knows none of its tags.
   void skip_tagged_fields(const char* field) {
     if (p_ != end_ && *p_ == 0) {
       ++p_;
@@ -213,7 +213,7 @@ class Reader {
     p_ += sizeof(U);
     return v;
   }
-  // Everything after the first error finds an empty buffer.
+  // Empties the buffer, so that every later read returns zero, empty or null.
   __attribute__((noinline, cold)) int64_t fail(WireError error, const char* field, int64_t value) {
     if (ok()) {
       error_ = error;
@@ -237,7 +237,7 @@ class Reader {
     fail(WireError::OVERLONG_VARINT, field, 0);
     return 0;
   }
-  // A length or count as the wire has it: compact ones are stored plus one, so that 0 means null.
+  // Reads a length or count. A compact one is stored plus one, so that 0 means null.
   template <class U>
   int64_t length_prefix(bool flexible, const char* field) {
     if (flexible) {
@@ -246,7 +246,7 @@ class Reader {
     }
     return static_cast<std::make_signed_t<U>>(read_fixed<U>(field));
   }
-  // Whether a negative length is a null that is allowed here.
+  // Returns whether a negative length is a null, and null is allowed here.
   bool absent(int64_t length, bool nullable, const char* field) {
     if (length == -1 && nullable) return true;
     fail(length == -1 ? WireError::NULL_VALUE : WireError::NEGATIVE_LENGTH, field, length);
@@ -279,8 +279,8 @@ class Reader {
     most_ = most;
     return fail(WireError::TOO_MANY, field, count);
   }
-  // Elements are larger in memory than on the wire, so room for many of them is made only as they arrive: for all once
-  // an eighth is there, since what is moved to a larger place exists twice for a moment.
+  // Elements are larger in memory than on the wire, so the array grows only as elements are decoded. It gets its full
+  // size after an eighth of them, because growing needs the old and the new memory at the same time.
   template <class T, class DecodeOne>
   void fill(std::vector<T>& out, int64_t count, const char* field, DecodeOne decode_one) {
     size_t wanted = count > 0 ? static_cast<size_t>(count) : 0;
@@ -318,21 +318,21 @@ class Reader {
     switch (error_) {
       case WireError::TRUNCATED: return "needs " + value + " bytes, " + left + " left";
       case WireError::NEGATIVE_LENGTH: return "negative length " + value;
-      case WireError::NULL_VALUE: return "null where this version allows none";
+      case WireError::NULL_VALUE: return "null, which this version does not allow";
       case WireError::TOO_LONG:
-        // An array can be too long for its elements' sizes with fewer elements than bytes left.
+        // An array with fewer elements than bytes left can be too long, because an element can take several bytes.
         if (static_cast<uint64_t>(value_) <= error_remaining_) {
-          return "length " + value + " exceeds what the " + left + " bytes left can hold";
+          return "length " + value + " is too large for the " + left + " bytes left";
         }
         return "length " + value + " exceeds the " + left + " bytes left";
       case WireError::STRING_TOO_LONG:
-        return "length " + value + " exceeds the " + std::to_string(MAX_STRING_BYTES) + " bytes a string may have";
-      case WireError::TOO_MANY: return value + " elements where at most " + std::to_string(most_) + " are accepted";
+        return "length " + value + " exceeds the limit of " + std::to_string(MAX_STRING_BYTES) + " bytes for a string";
+      case WireError::TOO_MANY: return value + " elements, but at most " + std::to_string(most_) + " are accepted";
       case WireError::TOO_MUCH_MEMORY:
         return value + " elements would take more than " + std::to_string(MEMORY_PER_BYTE) +
                " times the memory of the message";
       case WireError::OVERLONG_VARINT: return "varint longer than 32 bits";
-      case WireError::TAG_SIZE: return "tagged field " + value + " is not as long as its size says";
+      case WireError::TAG_SIZE: return "the length of tagged field " + value + " differs from its declared size";
       case WireError::NONE: break;
     }
     return "no error";
@@ -352,13 +352,13 @@ class Reader {
   WireError error_ = WireError::NONE;
 };
 
-// Walks a tagged field section. While one field is being read the Reader ends where that field says it ends, so that
-// a field cannot reach into the next one.
+// Iterates over a section of tagged fields. During a field the Reader ends at the declared end of this field, so that
+// the decoder cannot read into the next field.
 class TaggedFields {
  public:
   TaggedFields(Reader& reader, const char* field) : r_(reader), field_(field) { left_ = r_.read_uvarint(field); }
 
-  // Moves on to the next field; false at the end of the section and on any error.
+  // Moves to the next field; false at the end of the section and on any error.
   bool next() {
     if (inside_) close_field();
     if (left_ == 0 || !r_.ok()) return false;
@@ -400,11 +400,11 @@ inline void Reader::skip_some_tagged_fields(const char* field) {
   while (tags.next()) tags.skip();
 }
 
-// A growing buffer. A string longer than the wire can say is written as empty and leaves ok() false: such a frame
-// must not be sent.
+// A growing buffer. A string that is too long for the wire format is written as empty, and ok() is false from then on:
+// such a frame must not be sent.
 class Writer {
  public:
-  // Where a tagged field section and its open field start.
+  // The positions where a section of tagged fields and its open field start.
   struct Tags {
     size_t count_at = 0;
     size_t field_at = 0;
@@ -479,7 +479,7 @@ class Writer {
     }
     write_raw(v.data(), v.size());
   }
-  // Null where this version allows none is written as empty; can_encode() of the message tells beforehand.
+  // If this version does not allow null, writes null as empty; can_encode() of the message reports it beforehand.
   void write_nullable_string(const NullableString& v, bool flexible, bool nullable) {
     if (!v.is_null || !nullable) return write_string(v.value, flexible);
     if (flexible) {
@@ -503,7 +503,7 @@ class Writer {
     write_raw(v.data, length);
   }
 
-  // The length of bytes or the count of an array.
+  // Writes the length of bytes or the count of an array.
   void write_length(size_t length, bool flexible) {
     if (length >= INT32_MAX) {
       ok_ = false;
@@ -565,8 +565,8 @@ class Writer {
     if (!v.is_null || !nullable) v.value.encode(*this, version);
   }
 
-  // A tagged field section: begin_tags, then begin_tag … end_tag per field in order of tags, then nothing more.
-  // Both counts are patched in afterwards, so that nothing is encoded twice to learn its size.
+  // Writes a section of tagged fields: call begin_tags, then begin_tag … end_tag for each field in the order of tags.
+  // The count and the sizes are patched in afterwards, so that no field is encoded twice.
   Tags begin_tags() {
     Tags tags;
     tags.count_at = size_;
@@ -592,7 +592,7 @@ class Writer {
     size_ += length;
   }
 
-  // Overwrites four bytes already written: the size of a frame is known only at its end.
+  // Overwrites four bytes already written, because the size of a frame is known only at its end.
   void patch_int32(size_t at, int32_t v) { store_big_endian(data_ + at, static_cast<uint32_t>(v)); }
 
  private:

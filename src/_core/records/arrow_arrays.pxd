@@ -1,6 +1,6 @@
-# Builds the array of one column. thread: A.
+# Declares the export of one column. thread: A.
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.records.arrow_export cimport ArrowArray, ArrowField, ArrowSource
 
-# Fills `out` with the column that `field` asks for. On failure `out` may be half made: release it all the same.
+# Fills `out` with the column that `field` describes. The caller must release `out` even after an error.
 cdef Status export_column(const ArrowSource* source, const ArrowField* field, ArrowArray* out) noexcept nogil

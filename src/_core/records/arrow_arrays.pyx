@@ -1,4 +1,4 @@
-"""Owns: the Arrow arrays of a slice of Columns: zero-copy where Arrow's layout is ours, built or copied where not.
+"""Owns: the Arrow arrays of a slice of Columns: zero-copy if Columns has Arrow's layout, otherwise built or copied.
 
 thread: A. Never: touches Python, changes the Columns it exports.
 """
@@ -22,7 +22,7 @@ from kconsumer._core.records.columns cimport BinaryView, Run
 # ---- columns that are the same within a run
 
 cdef void fill_int32(const ArrowSource* source, const vector[int32_t]* by_run, int32_t* out) noexcept nogil:
-    """`by_run`, or leader epochs where it is NULL."""
+    """Write the value of each row's run: `by_run`, or the leader epoch if NULL."""
     cdef const Run* run
     cdef int32_t row, end, value
     cdef size_t i
@@ -76,7 +76,7 @@ cdef Status export_timestamp_type(const ArrowSource* source, const ArrowField* f
 # ---- topic
 
 cdef Status export_topic_text(const ArrowSource* source, const ArrowField* field, ArrowArray* out) noexcept nogil:
-    """The topic's name written out for every row."""
+    """Write the topic's name for every row."""
     cdef int64_t n = source.row_end - source.row_start
     cdef bint large = field.format == b"U"
     cdef int64_t bytes = 0
@@ -129,7 +129,10 @@ cdef Status export_topic(const ArrowSource* source, const ArrowField* field, Arr
 # ---- offset and timestamp
 
 cdef int64_t array_offset(const ArrowSource* source) noexcept nogil:
-    """Zero for an empty slice, whose buffers pyarrow takes to be empty however they are long."""
+    """Return the offset of the slice; 0 if it is empty.
+
+    pyarrow assumes that all buffers of an empty array are empty.
+    """
     return source.row_start if source.row_start < source.row_end else 0
 
 
@@ -155,7 +158,7 @@ cdef Status export_timestamp(const ArrowSource* source, const ArrowField* field,
     for i in range(n):
         if values[i] > INT64_MAX / 1000 or values[i] < INT64_MIN / 1000:
             return Status(ERR_INVALID_ARG, formatted(
-                b"column %s: the timestamp %lld ms of the record at offset %lld does not fit microseconds",
+                b"column %s: the timestamp %lld ms of the record at offset %lld is out of range for microseconds",
                 field.name.c_str(), <long long>values[i],
                 <long long>source.columns.offsets[source.row_start + i]))
         buffer[i] = values[i] * 1000
@@ -182,7 +185,7 @@ cdef Status export_views(const ArrowSource* source, const BinaryView* views, con
 
 cdef Status export_copied(const ArrowSource* source, const ArrowField* field, const BinaryView* views,
                           const uint8_t* validity, int64_t nulls, ArrowArray* out) noexcept nogil:
-    """binary or large_binary: the one copy that a taker without views costs."""
+    """Export a copy as binary or large_binary, for a consumer without views."""
     cdef int64_t n = source.row_end - source.row_start
     cdef bint large = field.format == b"Z"
     cdef int64_t bytes = 0
@@ -229,8 +232,8 @@ cdef Status export_binary(const ArrowSource* source, const ArrowField* field, Ar
         nulls = count_nulls(validity, source.row_start, source.row_end)
     if nulls > 0 and not field.nullable:
         open_array(out, 0, 0, 0, NULL)
-        return Status(ERR_INVALID_ARG, formatted(b"column %s: the schema asked for excludes nulls, but %lld are there",
-                                                 field.name.c_str(), <long long>nulls))
+        return Status(ERR_INVALID_ARG, formatted(b"column %s: the requested schema does not allow nulls, but the "
+                                                 b"null count is %lld", field.name.c_str(), <long long>nulls))
     if field.format == b"vz":
         return export_views(source, views, validity, nulls, out)
     return export_copied(source, field, views, validity, nulls, out)

@@ -1,8 +1,8 @@
-"""Owns: making and releasing one exported ArrowArray: its buffers, children, dictionary and hold on the Columns.
+"""Owns: creation and release of one exported ArrowArray: its buffers, children, dictionary and reference to Columns.
 
 thread: A; the release callbacks on any thread. Never: touches Python.
 
-Every array retains the Columns by itself, because a taker may move children out and release them one by one.
+Each array retains the Columns separately, because a consumer may move children out and release them one by one.
 """
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
@@ -113,7 +113,7 @@ cdef Status add_dictionary(ArrowArray* array, const vector[string]& values) noex
 
 
 cdef bint add_view_buffers(ArrowArray* array) noexcept nogil:
-    """The blocks that views point into, then their sizes."""
+    """Add the blocks into which the views point, then their sizes."""
     cdef Columns* columns = (<ArrayParts*>array.private_data).columns
     cdef size_t count = columns.buffers.size()
     cdef int64_t* sizes = <int64_t*>malloc((count + 1) * 8)
@@ -133,5 +133,5 @@ cdef Status out_of_memory() noexcept nogil:
 
 
 cdef Status too_long(const string& name) noexcept nogil:
-    return Status(ERR_INVALID_ARG, formatted(b"column %s: more than 2 GiB do not fit its 32-bit offsets; ask for a "
-                                             b"large or view type, or for fewer records", name.c_str()))
+    return Status(ERR_INVALID_ARG, formatted(b"column %s: more than 2 GiB of data do not fit its 32-bit offsets: "
+                                             b"request a large or view type, or fewer records", name.c_str()))

@@ -1,5 +1,5 @@
-// Owns: the structs of Arrow's C data interface, and the memory that each exported one holds.
-// Threads: filled by A; released by their holder, on any thread. Never: touches Python.
+// Owns: the structs of Arrow's C data interface, and the memory of each exported struct.
+// Threads: A fills them; their holder releases them on any thread. Never: touches Python.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -65,10 +65,11 @@ struct SchemaParts {
   std::vector<ArrowSchema*> children;
 };
 
-// private_data of an exported array: each array holds what its own buffers lie in, so that a child can be moved out.
+// private_data of an exported array. Each array keeps the memory of its own buffers alive, so that a consumer can move
+// a child out of its parent.
 struct ArrayParts {
   Columns* columns = nullptr;          // retained
-  std::shared_ptr<const void> holds;   // whatever else the buffers lie in
+  std::shared_ptr<const void> holds;   // keeps the other memory of the buffers alive
   std::vector<const void*> buffers;
   std::vector<void*> owned;            // malloc'ed buffers
   std::vector<ArrowArray*> children;
@@ -88,17 +89,17 @@ enum ArrowColumn : int {
   COLUMN_COUNT,
 };
 
-// One column as it will be exported: its default, or as the taker's schema asks for it.
+// The type of one exported column: the default, or the type in the requested schema.
 struct ArrowField {
   int column = COLUMN_NONE;
   std::string name;
   std::string format;
-  std::string dictionary;              // format of the dictionary's values; empty when there is none
+  std::string dictionary;              // format of the dictionary's values; empty without a dictionary
   bool nullable = false;
   std::vector<ArrowField> children;
 };
 
-// Rows of an arena together with what the arena itself does not know.
+// Rows of an arena, with the topics and partitions, which the arena does not have.
 struct ArrowSource {
   Columns* columns = nullptr;          // borrowed for the call; exported arrays retain it
   int32_t row_start = 0;
@@ -109,9 +110,9 @@ struct ArrowSource {
   bool with_headers = false;           // whether the default schema has the headers column
 };
 
-// private_data of an exported stream, which outlives the batch that it was made from.
+// private_data of an exported stream. The stream can outlive its batch.
 struct StreamParts {
-  ArrowSource source;                  // its columns are retained
+  ArrowSource source;                  // the stream retains its columns
   ArrowField root;
   bool ended = false;
   std::string error;

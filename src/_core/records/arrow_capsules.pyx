@@ -1,6 +1,6 @@
 """Owns: the capsules of Arrow's PyCapsule interface, and the memory of the structs in them.
 
-thread: A, with the GIL. Never: looks into a struct but for its release callback.
+thread: A, with the GIL. Never: reads a struct, except its release callback.
 """
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from libc.stdlib cimport calloc, free

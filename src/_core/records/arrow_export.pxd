@@ -1,4 +1,5 @@
-# Exports rows of Columns through Arrow's C data interface. thread: A; release callbacks on any thread, without the GIL.
+# Declares the export of rows of Columns through Arrow's C data interface. thread: A; release callbacks on any thread,
+# without the GIL.
 from kconsumer._core.base.cpp cimport int32_t, int64_t, string, vector
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.records.columns cimport Columns
@@ -69,20 +70,21 @@ cdef extern from "records/arrow_c.hpp" namespace "kc" nogil:
         bint with_headers
         ArrowSource()
 
-# The schema that export_array() will follow. `requested` (may be NULL) picks columns by name, in its order, each as
-# its own type asks; `out` is filled only when the status is OK. Nothing of `requested` is kept, it is not released.
+# Fills `out` with the schema of export_array(), if the status is OK. `requested` (may be NULL) selects columns by name,
+# with their order and types. The function does not release `requested` and keeps no reference to it.
 cdef Status export_schema(const ArrowSource* source, const ArrowSchema* requested, ArrowSchema* out) noexcept nogil
-# A struct array of rows [row_start, row_end), one child a column.
+# Fills `out` with a struct array of rows [row_start, row_end), one child for each column.
 cdef Status export_array(const ArrowSource* source, const ArrowSchema* requested, ArrowArray* out) noexcept nogil
-# A stream of one such array. It holds all that it needs: the source may go while it is read.
+# Fills `out` with a stream of one such array. The stream does not depend on `source`, which the caller may free.
 cdef Status export_stream(const ArrowSource* source, const ArrowSchema* requested, ArrowArrayStream* out) noexcept nogil
-# The schema of a field and its children. False when memory is out; the caller must release `out` even then.
+# Fills `out` with the schema of a field and its children. False if memory is out; even then the caller must release
+# `out`.
 cdef bint fill_schema(const ArrowField* field, ArrowSchema* out) noexcept nogil
-# The column that a name means, compared as in a requested schema; COLUMN_NONE where there is none.
+# Returns the column with this name, compared as in a requested schema; COLUMN_NONE if there is none.
 cdef int find_column(const char* name) noexcept nogil
-# The name of a field; empty where it has none.
+# Returns the name of a field; empty if it has none.
 cdef const char* name_of(const ArrowSchema* schema) noexcept nogil
-# A column of records as a taker's schema asks for it.
+# Sets `out` to the type of a record column in the requested schema.
 cdef Status requested_field(int column, const ArrowSchema* wanted, ArrowField* out) noexcept nogil
-# A column as it is exported when no schema is requested.
+# Returns the type of a column if no schema is requested.
 cdef ArrowField default_field(int column) noexcept nogil

@@ -1,10 +1,10 @@
-"""Owns: the Arrow schema of a record batch, how a taker's schema is honoured, the struct array around the columns, and
-the stream of that one array.
+"""Owns: the Arrow schema of a record batch, the rules for a requested schema, the struct array around the columns, and
+the stream of this array.
 
-thread: A; the callbacks of exported structs on any thread. Never: touches Python, keeps any of a requested schema.
+thread: A; the callbacks of exported structs on any thread. Never: touches Python, keeps a part of a requested schema.
 
-A requested schema may choose columns by name, order them, and ask per column for another representation of the same
-thing. Names are compared without case and underscores, so that Spark's `timestampType` is our `timestamp_type`.
+A requested schema can select columns by name, order them, and request another Arrow type for a column. Names are
+compared without case and underscores, so that Spark's `timestampType` is our `timestamp_type`.
 """
 from libc.errno cimport EINVAL, ENOMEM
 from libc.stdlib cimport free, malloc
@@ -36,7 +36,7 @@ cdef extern from "records/arrow_c.hpp" namespace "kc" nogil:
         string error
 
 
-# ---- the default
+# ---- the default schema
 
 cdef const char* column_name(int column) noexcept nogil:
     if column == COLUMN_TOPIC:
@@ -95,7 +95,7 @@ cdef ArrowField default_field(int column) noexcept nogil:
     return field
 
 
-# ---- what a taker asks for
+# ---- the requested schema
 
 cdef bint same_name(const char* a, const char* b) noexcept nogil:
     cdef char x, y
@@ -134,7 +134,7 @@ cdef bint can_make(int column, const ArrowSchema* wanted) noexcept nogil:
         return one_of(format, b"u", b"U", NULL)
     if wanted.dictionary != NULL:
         return False
-    if column == COLUMN_TIMESTAMP:  # the zone only says how instants are shown; without one they would be local times
+    if column == COLUMN_TIMESTAMP:  # any zone is allowed: it affects only the display. No zone would mean local time.
         return (strncmp(format, b"tsm:", 4) == 0 or strncmp(format, b"tsu:", 4) == 0) and format[4] != 0
     if column == COLUMN_TIMESTAMP_TYPE:
         return one_of(format, b"c", b"i", NULL)
@@ -171,7 +171,7 @@ cdef ArrowField follow(int column, const ArrowSchema* wanted) noexcept nogil:
 
 
 cdef Status plan_headers(const ArrowSchema* wanted, ArrowField* field) noexcept nogil:
-    """The list's item must be a struct of a text and a binary, whatever they are called."""
+    """Check that the list's item is a struct of a text and a binary, with any names."""
     cdef const ArrowSchema* item = wanted.children[0]
     cdef ArrowField entry = follow(COLUMN_NONE, item)
     if strcmp(item.format, b"+s") != 0 or item.n_children != 2:
@@ -198,7 +198,7 @@ cdef Status plan(const ArrowSource* source, const ArrowSchema* requested, ArrowF
             root.children.push_back(default_field(column))
         return status
     if strcmp(requested.format, b"+s") != 0:
-        return Status(ERR_INVALID_ARG, formatted(b"records can be exported as a struct only, not as Arrow type '%s'",
+        return Status(ERR_INVALID_ARG, formatted(b"records can only be exported as a struct, not as Arrow type '%s'",
                                                  requested.format))
     for i in range(requested.n_children):
         wanted = requested.children[i]
@@ -259,7 +259,7 @@ cdef ArrowSchema* new_schema() noexcept nogil:
 
 
 cdef bint fill_schema(const ArrowField* field, ArrowSchema* out) noexcept nogil:
-    """False when memory is out; the caller must release `out` even then."""
+    """Fill `out`. False if memory is out; the caller must release `out` even then."""
     cdef SchemaParts* parts
     cdef ArrowSchema* child
     cdef string unnamed
@@ -335,7 +335,7 @@ cdef int stream_schema(ArrowArrayStream* stream, ArrowSchema* out) noexcept nogi
 
 
 cdef int stream_next(ArrowArrayStream* stream, ArrowArray* out) noexcept nogil:
-    """The array, then the end of the stream: an array that is released already."""
+    """Return the array at the first call, then a released array (the end)."""
     cdef StreamParts* parts = <StreamParts*>stream.private_data
     cdef Status status
     memset(out, 0, sizeof(ArrowArray))

@@ -1,6 +1,6 @@
-# Builds the headers column. thread: A.
+# Declares the export of the headers column. thread: A.
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.records.arrow_export cimport ArrowArray, ArrowField, ArrowSource
 
-# list<struct<key, value>>; keys that are not UTF-8 have their bad bytes replaced by U+FFFD, as Java's do.
+# Fills `out` with list<struct<key, value>>. In a key that is not UTF-8, U+FFFD replaces each bad byte, as in Java.
 cdef Status export_headers(const ArrowSource* source, const ArrowField* field, ArrowArray* out) noexcept nogil

@@ -1,9 +1,9 @@
 """Owns: the headers column, list<struct<key: utf8, value: binary>>, made from the raw headers that Columns refer to.
 
-thread: A. Never: touches Python, trusts that a header key is UTF-8. Lengths were checked when the record was decoded.
+thread: A. Never: touches Python, assumes that a header key is UTF-8. The record walk has already checked the lengths.
 
-A taker that allows null lists gets null where a record has no headers, as Spark's own source has it; any other an empty
-list.
+For a record without headers the value is null if the schema allows null lists, as in Spark's own source; otherwise it
+is an empty list.
 """
 from libc.stdint cimport INT32_MAX
 from libc.string cimport memcpy, memset
@@ -25,7 +25,7 @@ cdef struct Totals:
 
 
 cdef struct Output:
-    # cursors into the buffers being filled
+    # positions in the buffers that put_headers() fills
     int64_t header
     void* key_offsets
     uint8_t* key_data
@@ -40,7 +40,10 @@ cdef struct Output:
 
 
 cdef inline int sequence_length(const uint8_t* p, const uint8_t* end) noexcept nogil:
-    """Bytes of the UTF-8 sequence at p (no overlong forms, no surrogates), or 0 when there is none."""
+    """Return the length of the UTF-8 sequence at p; 0 if it is not valid.
+
+    Overlong forms and surrogates are not valid.
+    """
     cdef uint8_t low = 0x80
     cdef uint8_t high = 0xbf
     cdef int n, i
@@ -68,7 +71,10 @@ cdef inline int sequence_length(const uint8_t* p, const uint8_t* end) noexcept n
 
 
 cdef int64_t mended_utf8(const uint8_t* p, int32_t length, uint8_t* out) noexcept nogil:
-    """Length of the text with each bad byte as U+FFFD; written to `out` unless that is NULL."""
+    """Return the length of the text with each bad byte replaced by U+FFFD.
+
+    If `out` is not NULL, write the text there.
+    """
     cdef const uint8_t* end = p + length
     cdef int64_t at = 0
     cdef int n
@@ -157,7 +163,7 @@ cdef Status open_values(Columns* columns, const ArrowField* field, const Totals*
     if totals.null_values > 0:
         if not field.nullable:
             return Status(ERR_INVALID_ARG, formatted(
-                b"column %s: the schema asked for excludes nulls, but %lld are there", field.name.c_str(),
+                b"column %s: the requested schema does not allow nulls, but the null count is %lld", field.name.c_str(),
                 <long long>totals.null_values))
         out.value_bits = <uint8_t*>own_buffer(array, bits)
         if out.value_bits == NULL:
@@ -183,7 +189,7 @@ cdef bint has_headers(const Columns* columns, int32_t row) noexcept nogil:
 
 
 cdef bint put_nulls(const ArrowSource* source, ArrowArray* out) noexcept nogil:
-    """The validity of the rows: none of those without headers. False when memory is out."""
+    """Add the validity bitmap: a row without headers is null. False if memory is out."""
     cdef size_t bytes = <size_t>(out.length + 7) / 8
     cdef uint8_t* bits
     cdef int32_t row

@@ -1,9 +1,9 @@
-"""Owns: the course of a decode job: batch headers, CRC, inflating, transactions, the results of the job.
+"""Owns: the stages of a decode job: batch headers, CRC, inflating, transactions, the results of the job.
 
 thread: N or A; pure function of a job, resumable at any slice. Never: touches Python, waits, reads past job.length.
 
-A batch cut off by the end of the data is allowed: a broker fills a Fetch response up to its limit without regard to
-batch borders. The length, count and last offset that a batch claims are checked against the bytes that are there.
+The last batch may be incomplete: a broker fills a Fetch response up to its limit and cuts the last batch there. The
+decoder checks the length, count and last offset in a batch header against the available bytes.
 """
 from libc.stdint cimport INT32_MAX, INT64_MAX
 
@@ -28,7 +28,7 @@ from kconsumer._core.records.record_walk cimport (
     WALK_BAD, WALK_END, WALK_FULL, WalkResult, control_record_type, fail_batch, walk_records,
 )
 
-# Layout of a batch (KIP-98). The first 17 bytes are shared with v0/v1 messages.
+# The layout of a batch (KIP-98). v0/v1 messages have the same first 17 bytes.
 cdef enum:
     AT_LENGTH = 8
     AT_LEADER_EPOCH = 12
@@ -45,7 +45,7 @@ cdef enum:
     SMALLEST_MESSAGE = 14      # of v0, after the log overhead
     SMALLEST_RECORD = 7
     SMALLEST_ENTRY = 26        # of a v0 message
-    WRAPPED_BYTES = 16         # a guess at what a compressed v0/v1 message takes
+    WRAPPED_BYTES = 16         # an estimate of the size of a compressed v0/v1 message
 
 cdef enum:
     CODEC_MASK = 0x07
@@ -54,8 +54,8 @@ cdef enum:
     CONTROL = 0x20
 
 cdef enum:
-    CRC_SLICE = 1 << 20        # summing this much takes a few tens of microseconds
-    CRC_SPEED = 8              # a summed byte costs about this fraction of a walked one
+    CRC_SLICE = 1 << 20        # the CRC of this many bytes takes a few tens of microseconds
+    CRC_SPEED = 8              # a byte of the record walk takes about as much time as this many bytes of the CRC
     ABORT_MARKER = 0
 
 cdef enum NextBatch:
@@ -65,14 +65,14 @@ cdef enum NextBatch:
 
 
 cdef void fail_at(DecodeJob* job, int64_t offset, int64_t next_offset) noexcept nogil:
-    """job.status is set; records before the bad batch stay."""
+    """Stop the job; the caller has set job.status. Earlier records stay valid."""
     job.stage = STAGE_FAILED
     job.error_offset = offset
     job.error_next_offset = next_offset
 
 
 cdef NextBatch next_batch(DecodeJob* job) noexcept nogil:
-    """Finds the batch at job.position: its magic and end, both inside the data."""
+    """Find the magic and the end of the batch at job.position, inside the data."""
     cdef const uint8_t* p = job.data + job.position
     cdef size_t left = job.length - job.position
     cdef BatchState* batch = &job.batch
@@ -109,7 +109,11 @@ cdef NextBatch next_batch(DecodeJob* job) noexcept nogil:
 
 
 cdef int64_t claimed_next_offset(DecodeJob* job) noexcept nogil:
-    """Where reading can go on past the current batch, as far as its header can be believed; else -1."""
+    """Return the offset after the current batch, from its header.
+
+    Returns:
+        -1 if the header is implausible or does not have this offset.
+    """
     cdef BatchState* batch = &job.batch
     cdef int32_t delta = 0
     if batch.magic == 2:
@@ -120,7 +124,7 @@ cdef int64_t claimed_next_offset(DecodeJob* job) noexcept nogil:
 
 
 cdef bint is_as_written(DecodeJob* job) noexcept nogil:
-    """Whether the current batch's bytes give the CRC that its producer or broker wrote."""
+    """Return whether the CRC of the current batch is correct."""
     cdef BatchState* batch = &job.batch
     cdef const uint8_t* p
     if batch.magic < 2:
@@ -134,7 +138,7 @@ cdef DecodeResult fail_in_batch(DecodeJob* job) noexcept nogil:
     cdef int64_t offset = job.batch.base_offset
     job.error_is_permanent = job.status.code != <int>ERR_CRIT_SYS_RESOURCE and is_as_written(job)
     if job.batch.magic < 2 and job.batch.codec != CODEC_NONE and job.next_offset < offset:
-        offset = job.next_offset  # a wrapper has its last offset; what it lacks begins where reading is
+        offset = job.next_offset  # a wrapper has only its last offset; its lost records begin at the next offset
     fail_at(job, offset, claimed_next_offset(job))
     return DECODE_ERROR
 
@@ -181,7 +185,7 @@ cdef void drop_ready(DecodeJob* job) noexcept nogil:
 
 
 cdef size_t sum_slice(DecodeJob* job) noexcept nogil:
-    """Adds one slice to the CRC; the bytes summed."""
+    """Add one slice to the CRC. Return the number of its bytes."""
     cdef size_t n = job.batch.end - job.crc_position
     if n > CRC_SLICE:
         n = CRC_SLICE
@@ -194,7 +198,11 @@ cdef size_t sum_slice(DecodeJob* job) noexcept nogil:
 
 
 cdef bint drop_aborted(DecodeJob* job) noexcept nogil:
-    """Transactions that began up to this batch come into force; True when the batch belongs to an aborted one."""
+    """Open the aborted transactions that begin at or before this batch.
+
+    Returns:
+        Whether the batch belongs to an aborted transaction.
+    """
     cdef BatchState* batch = &job.batch
     cdef size_t i
     while (job.next_aborted < job.aborted.size()
@@ -210,7 +218,7 @@ cdef bint drop_aborted(DecodeJob* job) noexcept nogil:
 
 
 cdef void end_transaction(DecodeJob* job) noexcept nogil:
-    """An abort marker: what the producer sends from here on is a new transaction."""
+    """Handle an abort marker: later batches of the producer are a new transaction."""
     cdef size_t i = 0
     while i < job.open_aborts.size():
         if job.open_aborts[i] == job.batch.producer_id:
@@ -245,7 +253,7 @@ cdef DecodeResult begin_inflate(DecodeJob* job, const uint8_t* data, size_t leng
 
 
 cdef DecodeResult await_batch(DecodeJob* job) noexcept nogil:
-    """Take the batch if it was inflated ahead; inflate it here if no thread has."""
+    """Take the batch if another thread inflated it; otherwise inflate it here."""
     cdef BatchState* batch = &job.batch
     cdef AheadBatch found
     cdef AheadState state = job.ahead.reach(batch.begin, batch.end, &found)
@@ -280,10 +288,10 @@ cdef DecodeResult inflate_slice(DecodeJob* job, size_t budget_bytes) noexcept no
 
 
 cdef DecodeResult walk_in_place(DecodeJob* job, size_t begin) noexcept nogil:
-    """The records lie uncompressed in the fetched block, from `begin` in the data on."""
+    """Walk uncompressed records in the fetched block, from `begin` in the data."""
     cdef size_t base = <size_t>(job.data - job.block.data)
     if base + job.batch.end > INT32_MAX:
-        return fail_batch_with(job, b"it lies beyond 2 GiB of its block")
+        return fail_batch_with(job, b"it is beyond the first 2 GiB of its block")
     job.batch.block = job.block
     job.batch.records_end = base + job.batch.end
     job.record_position = base + begin
@@ -310,7 +318,7 @@ cdef DecodeResult accept_message(DecodeJob* job) noexcept nogil:
 
 
 cdef DecodeResult accept_batch(DecodeJob* job) noexcept nogil:
-    """The batch's bytes are what was written: decides whether its records are wanted."""
+    """Validate a batch header after the CRC check; skip or begin its records."""
     cdef BatchState* batch = &job.batch
     cdef int32_t delta = <int32_t>load_be32(job.data + batch.begin + AT_LAST_OFFSET_DELTA)
     cdef size_t bytes = batch.end - batch.body
@@ -350,7 +358,7 @@ cdef DecodeResult accept(DecodeJob* job) noexcept nogil:
 cdef DecodeResult check_crc(DecodeJob* job) noexcept nogil:
     cdef string detail
     if job.crc != job.batch.crc:
-        detail = formatted(b"its CRC is %08x, its bytes give %08x", job.batch.crc, job.crc)
+        detail = formatted(b"its CRC is %08x, but the CRC of its bytes is %08x", job.batch.crc, job.crc)
         return fail_batch_with(job, detail.c_str())
     return accept(job)
 
@@ -440,8 +448,10 @@ cdef DecodeResult decode_step(DecodeJob* job, size_t budget_bytes) noexcept nogi
 
 
 cdef int64_t rows_in(int64_t count, int64_t bytes, bint compressed) noexcept nogil:
-    """A batch's claimed count, as far as its bytes can bear it. Compressed, a row a byte is more than enough to begin
-    with: more columns are asked for when these are full."""
+    """Limit the record count of a batch header to the rows that `bytes` can hold.
+
+    A compressed batch gets at most one row for each byte: more rows go to the next columns.
+    """
     if not compressed:
         bytes = bytes / SMALLEST_RECORD
     if count > bytes:
@@ -450,7 +460,7 @@ cdef int64_t rows_in(int64_t count, int64_t bytes, bint compressed) noexcept nog
 
 
 cdef int64_t rows_ahead(const uint8_t* p, int64_t size) noexcept nogil:
-    """Rows of the batch or message at p, which is `size` bytes long."""
+    """Estimate the rows of the batch or message at p, which has `size` bytes."""
     if p[AT_MAGIC] == 2 and size >= AT_RECORDS:
         return rows_in(<int32_t>load_be32(p + AT_COUNT), size - AT_RECORDS,
                        (load_be16(p + AT_ATTRIBUTES) & CODEC_MASK) != 0)
@@ -460,7 +470,7 @@ cdef int64_t rows_ahead(const uint8_t* p, int64_t size) noexcept nogil:
 
 
 cdef int64_t rows_left(DecodeJob* job) noexcept nogil:
-    """Rows of the batch that is being walked."""
+    """Estimate the remaining rows of the current batch."""
     cdef BatchState* batch = &job.batch
     cdef int64_t bytes = <int64_t>(batch.records_end - job.record_position)
     if batch.magic == 2:

@@ -1,8 +1,8 @@
-// Owns: the memory of fetched bytes: ref-counted blocks, recycled through a pool that counts the live ones.
+// Owns: the memory of fetched bytes: reference-counted blocks, and the pool that recycles them and counts live bytes.
 // Threads: shared: atomics and the pool's mutex (taken once per block, never per record).
-// Never: trusts a length from the wire (growth is asked for as bytes arrive), touches Python.
+// Never: trusts a length from the wire (a block grows only as bytes arrive), touches Python.
 //
-// The pool is itself ref-counted: a RecordBatch that the application keeps may outlive its consumer.
+// The pool is also reference-counted, because a RecordBatch of the application can outlive its consumer.
 #pragma once
 #include <sys/mman.h>
 #include <sys/types.h>
@@ -30,11 +30,11 @@ struct Block {
 
 class BlockPool {
  public:
-  // Freed blocks up to this total stay warm for the next response.
+  // The pool keeps freed blocks up to this total for the next response.
   static constexpr size_t kCacheBytes = 24u << 20;
   static constexpr size_t kSmallest = 4096;
-  // From this size a block is a separate mapping: freed memory leaves the process at once, which malloc's heaps do not
-  // promise, and a block of at least a huge page can be one.
+  // From this size on a block is a separate mapping. Its freed memory goes back to the system at once, which malloc
+  // does not guarantee, and a large block can use huge pages.
   static constexpr size_t kMapped = 1u << 20;
   static constexpr size_t kHugePage = 2u << 20;
   static constexpr size_t kMoved = 4u << 20;
@@ -46,14 +46,14 @@ class BlockPool {
     if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
 
-  // A block with at least `capacity` bytes, refs == 1; nullptr when memory is out.
+  // Returns a block with at least `capacity` bytes and refs == 1; nullptr if memory is out.
   Block* take(size_t capacity) {
     size_t want = size_class(capacity);
     {
       std::lock_guard<std::mutex> hold(mutex_);
       for (size_t i = cache_.size(); i-- > 0;) {
         Block* b = cache_[i];
-        // A little too large is better than memory that was never touched; its whole size is counted.
+        // A slightly larger block is better than new memory without page table entries. All of its bytes count as live.
         if (b->capacity >= want && b->capacity <= want + want / 2) {
           cache_.erase(cache_.begin() + i);
           cached_bytes_ -= b->capacity;
@@ -75,7 +75,7 @@ class BlockPool {
     return b;
   }
 
-  // Grows a block that has only one reference; keeps its bytes. False when memory is out (the block is unchanged).
+  // Grows a block with only one reference and keeps its bytes. False if memory is out (the block is then unchanged).
   bool grow(Block* b, size_t capacity) {
     size_t want = size_class(capacity);
     if (want <= b->capacity) return true;
@@ -93,19 +93,19 @@ class BlockPool {
     if (b->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) b->pool->recycle(b);
   }
 
-  // Bytes in referenced blocks: asked-for-and-received, undelivered, inflated, pinned by the application.
+  // The bytes in referenced blocks: responses being received, undelivered or inflated data, batches of the application.
   int64_t live_bytes() const { return live_bytes_.load(std::memory_order_relaxed); }
-  // Set by the network thread when the fetcher stops for lack of room; the next release calls on_room then.
+  // The network thread sets it when the fetcher stops because the buffer is full; the next release then calls on_room.
   std::atomic<bool> starved{false};
   using OnRoom = void (*)(void*);
-  // The callback runs under the pool's mutex, so that it is not called any more once it is removed (nullptr).
+  // The callback runs under the pool's mutex, so that no call happens after its removal (nullptr).
   void set_on_room(OnRoom callback, void* arg) {
     std::lock_guard<std::mutex> hold(mutex_);
     on_room_ = callback;
     on_room_arg_ = arg;
   }
 
-  // A power-of-two-with-quarters class keeps waste under 25 %.
+  // Rounds up to a quarter step between two powers of two, so that at most 25 % of a block is unused.
   static size_t size_class(size_t n) {
     if (n <= kSmallest) return kSmallest;
     size_t p = kSmallest;
@@ -134,7 +134,7 @@ class BlockPool {
       munmap(data, n);
     }
   }
-  // Frees what has been copied as it goes: a large block that grows never takes its memory twice.
+  // Copies in parts and frees each copied part, so that a large block that grows never needs twice its memory.
   static void move(uint8_t* to, uint8_t* from, size_t n) {
     if (n < kMapped) {
       memcpy(to, from, n);
@@ -158,7 +158,7 @@ class BlockPool {
     ref();
   }
   void recycle(Block* b) {
-    // In the child of a fork the mutex may be held for ever by a thread that does not exist there: leak instead.
+    // In the child of a fork, a thread that does not exist there can hold the mutex. Leak the block instead.
     if (getpid() != pid_) return;
     live_bytes_.fetch_sub(static_cast<int64_t>(b->capacity), std::memory_order_relaxed);
     std::vector<Block*> dropped;
@@ -170,7 +170,7 @@ class BlockPool {
       } else {
         dropped.push_back(b);
       }
-      // The oldest goes: sizes that are no longer asked for would else fill the cache for ever.
+      // Drop the oldest block, so that the cache does not fill with sizes that are no longer requested.
       while (cached_bytes_ > kCacheBytes) {
         cached_bytes_ -= cache_.front()->capacity;
         dropped.push_back(cache_.front());
@@ -185,7 +185,7 @@ class BlockPool {
   std::atomic<int64_t> refs_{1};
   std::atomic<int64_t> live_bytes_{0};
   std::mutex mutex_;
-  std::deque<Block*> cache_;  // the oldest first
+  std::deque<Block*> cache_;  // oldest first
   size_t cached_bytes_ = 0;
   OnRoom on_room_ = nullptr;
   void* on_room_arg_ = nullptr;

@@ -1,8 +1,8 @@
 // Owns: the byte primitives of the record walk: big-endian loads, zigzag varints, Arrow views, formatted details.
-// Threads: any (pure functions). Never: reads at or past the `end` it is given.
+// Threads: any (pure functions). Never: reads at or past its argument `end`.
 //
-// Kept apart from protocol/wire.hpp because the walk runs once per record: everything here inlines to a few
-// instructions and reports failure by a bool, not by a Status.
+// It is separate from protocol/wire.hpp because the walk runs once per record: all functions here inline to a few
+// instructions and report an error as a bool, not as a Status.
 #pragma once
 #include <cstdarg>
 #include <cstdint>
@@ -30,7 +30,8 @@ inline int16_t load_be16(const uint8_t* p) { return static_cast<int16_t>((p[0] <
 
 inline int64_t zigzag(uint64_t n) { return static_cast<int64_t>(n >> 1) ^ -static_cast<int64_t>(n & 1); }
 
-// Longer than one or two bytes, or close to the end. False when cut off, overlong, or beyond `max_bytes`.
+// Reads a varint that is longer than two bytes or close to the end. False if it is cut off, overlong, or longer than
+// `max_bytes`.
 __attribute__((noinline)) inline bool read_varlong_slow(const uint8_t*& p, const uint8_t* end, int max_bytes,
                                                         int64_t& out) {
   uint64_t n = 0;
@@ -94,7 +95,7 @@ inline bool read_varint(const uint8_t*& p, const uint8_t* end, int32_t& out) {
   return read_varint_slow(p, end, out);
 }
 
-// Fields of one v2 record, as the walk reads them; lengths are -1 for null.
+// The fields of one v2 record; a length of -1 means null.
 struct RecordFields {
   int64_t timestamp_delta;
   int32_t offset_delta;
@@ -107,7 +108,7 @@ struct RecordFields {
   const uint8_t* end;
 };
 
-// A varint of up to four bytes; the caller knows that four can be read. False for a longer one.
+// Reads a varint of at most four bytes; false for a longer one. The caller ensures that four bytes are readable.
 inline bool read_short_varint(const uint8_t*& p, int32_t& out) {
   uint32_t n = p[0];
   if (__builtin_expect(n < 0x80, 1)) {
@@ -131,16 +132,16 @@ inline bool read_short_varint(const uint8_t*& p, int32_t& out) {
   return true;
 }
 
-// Reads the record at p when it is a plain one: short varints, well formed as far as its headers, not at the very end of
-// the batch. False means nothing: the careful reader then says what the record is, or what is wrong with it.
+// Reads the record at p, up to its headers, if it is a plain record: short varints, well formed, not at the very end of
+// the batch. False does not mean that the record is bad: the caller then uses read_record(), which checks everything.
 inline bool read_plain_record(const uint8_t* p, const uint8_t* end, RecordFields& f) {
-  constexpr int kShort = 4;                       // bytes of a varint
+  constexpr int kShort = 4;                       // bytes of a short varint
   constexpr int kBeforeKey = 1 + 4 * kShort;      // attributes, length, two deltas, the key's length
   int32_t length, timestamp_delta;
   if (end - p < kBeforeKey) return false;
   if (!read_short_varint(p, length) || length < 0 || length > end - p) return false;
   const uint8_t* record_end = p + length;
-  p += 1;  // attributes: none are defined
+  p += 1;  // the attributes: Kafka defines none
   if (!read_short_varint(p, timestamp_delta) || !read_short_varint(p, f.offset_delta)) return false;
   if (!read_short_varint(p, f.key_length) || f.key_length < -1 || f.key_length > record_end - p) return false;
   f.key = p;
@@ -157,7 +158,7 @@ inline bool read_plain_record(const uint8_t* p, const uint8_t* end, RecordFields
   return true;
 }
 
-// `readable` is how far the record's bytes can be read: short values are copied in two loads where 12 bytes are left.
+// `readable` is the end of the readable bytes: if 12 bytes are left, two loads copy a short value.
 inline void put_view(BinaryView* view, const uint8_t* data, int32_t length, int32_t buffer_index,
                      const uint8_t* origin, const uint8_t* readable) {
   view->length = length;
@@ -188,7 +189,7 @@ inline void put_view(BinaryView* view, const uint8_t* data, int32_t length, int3
   if (length > 0) memcpy(view->inlined, data, static_cast<size_t>(length));
 }
 
-// A null: an empty view (Arrow requires the bytes to be defined) and its validity bit cleared.
+// Writes a null: an empty view, because Arrow requires defined bytes, and a cleared validity bit.
 inline void put_null(BinaryView* view, uint8_t* validity, int32_t row) {
   memset(view, 0, sizeof(*view));
   validity[row >> 3] &= static_cast<uint8_t>(~(1u << (row & 7)));

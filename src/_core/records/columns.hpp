@@ -1,9 +1,9 @@
-// Owns: Columns, the arena that the decoder writes records into; all later code only slices it.
-// Threads: written by one decoder (N or A) until published, immutable afterwards; shared: the reference count.
-// Never: owns record bytes (keys and values are views into Blocks it pins), touches Python.
+// Owns: Columns, the arena to which the decoder writes records; all later code only slices it.
+// Threads: one decoder (N or A) writes it until it is published, then it is immutable; shared: the reference count.
+// Never: owns record bytes (keys and values are views into the Blocks that it pins), touches Python.
 //
-// One arena holds what one decode slice produced, of one or many partitions, in runs. key and value are Arrow
-// binary_view entries: `buffer_index` counts into `buffers`.
+// One arena has the records of one decode slice, of one or more partitions, in runs. Keys and values are Arrow
+// binary_view entries: `buffer_index` is an index into `buffers`.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -26,18 +26,18 @@ struct BinaryView {  // Arrow's 16-byte view
 };
 static_assert(sizeof(BinaryView) == 16, "Arrow's layout");
 
-struct HeadersRef {  // raw v2 headers of one record: `count` headers, `length` bytes from `offset` in buffer
+struct HeadersRef {  // raw v2 headers of one record: `count` headers, `length` bytes from `offset` in the buffer
   int32_t buffer_index;
   int32_t offset;
   int32_t length;
   int32_t count;
 };
 
-// Records of one partition with one leader epoch and timestamp type, consecutive in the arena.
+// Consecutive records in the arena with the same partition, leader epoch and timestamp type.
 struct Run {
   int32_t row_start = 0;
   int32_t row_end = 0;
-  void* partition = nullptr;   // opaque to this layer: the caller's tag (a PartitionState*)
+  void* partition = nullptr;   // the caller's tag (a PartitionState*); this layer does not use it
   int32_t leader_epoch = -1;
   int8_t timestamp_type = 0;   // 0 CreateTime, 1 LogAppendTime, -1 none (v0)
 };
@@ -55,14 +55,14 @@ struct Columns {
   int32_t key_nulls = 0;
   int32_t value_nulls = 0;
   HeadersRef* headers = nullptr;     // nullptr while no record of the arena has headers
-  Block* memory = nullptr;           // what the arrays above lie in (counted by the pool)
+  Block* memory = nullptr;           // the memory of the arrays above (the pool counts it)
   Block* headers_memory = nullptr;
-  std::vector<Block*> buffers;       // pinned blocks that views point into
-  std::vector<size_t> buffer_bytes;  // how far into each the records reach; a block's tail may still be written to
+  std::vector<Block*> buffers;       // the pinned blocks into which the views point
+  std::vector<size_t> buffer_bytes;  // the end of the records in each block; a thread can still write after it
   std::vector<Run> runs;
 
-  static constexpr int32_t kLine = 64;            // of the CPU's cache
-  static constexpr int32_t kKeyBefore = 24;       // a record's key is mostly short and stands before its value
+  static constexpr int32_t kLine = 64;            // bytes of a cache line
+  static constexpr int32_t kKeyBefore = 24;       // a record's key is usually short and precedes its value
   static constexpr int32_t kMostPrefetched = 512;
 
   bool key_is_null(int32_t row) const { return key_nulls && !(key_validity[row >> 3] >> (row & 7) & 1); }
@@ -71,7 +71,7 @@ struct Columns {
     return v.length <= 12 ? v.inlined : buffers[v.ref.buffer_index]->data + v.ref.offset;
   }
 
-  // Has the CPU load the key and value of a row that will be read soon. Rows beyond the end are none.
+  // Prefetches the key and value of a row into the CPU's cache. Ignores a row beyond the end.
   void prefetch(int32_t row) const {
     if (row >= rows || values[row].length <= 12) return;
     const uint8_t* p = buffers[values[row].ref.buffer_index]->data + values[row].ref.offset;
@@ -80,12 +80,12 @@ struct Columns {
       __builtin_prefetch(p + at);
   }
 
-  // nullptr when memory is out. Both validity bitmaps start as all ones.
+  // Returns nullptr if memory is out. All bits of both validity bitmaps are set at first.
   static Columns* create(BlockPool* pool, int32_t capacity);
-  // The arena of a batch without rows, one for all: an Arrow consumer reads the pointers even then.
+  // Returns the shared arena for batches without rows. Its pointers are valid, because an Arrow consumer reads them.
   static Columns* none();
   bool want_headers();  // allocates `headers` (zero counts for the rows so far); false when memory is out
-  // Index of b in buffers, adding and retaining it when it is not the last one added; views reach up to `bytes`.
+  // Returns the index of `b` in `buffers`. If `b` is not the last buffer, adds and retains it; views end at `bytes`.
   int32_t pin(Block* b, size_t bytes);
   void retain() { refs.fetch_add(1, std::memory_order_relaxed); }
   void release() {

@@ -1,5 +1,5 @@
-// Owns: Inflater, one codec stream with its library contexts (expensive to make, reused from batch to batch).
-// Threads: an Inflater belongs to the decode job that took it. Never: holds logic (compression.pyx does).
+// Owns: Inflater, one codec stream with its library contexts, which are expensive and reused for many batches.
+// Threads: an Inflater belongs to the decode job that took it. Never: contains logic (compression.pyx does).
 #pragma once
 #include <lz4frame.h>
 #include <zlib.h>
@@ -12,30 +12,30 @@
 
 namespace kc {
 
-constexpr char kXerialMagic[] = "\x82SNAPPY";   // the Java client's snappy framing; the NUL belongs to it
-constexpr uint32_t kXerialAgain = 0x82534e41;   // the framing header once more, between blocks
+constexpr char kXerialMagic[] = "\x82SNAPPY";   // of the Java client's snappy framing; includes the NUL
+constexpr uint32_t kXerialAgain = 0x82534e41;   // a repeated framing header between blocks
 constexpr uint32_t kLz4Magic = 0x184d2204;
 
 struct Inflater {
-  // what is inflated
+  // the input
   int codec = 0;
   int magic = 2;
   const uint8_t* next_in = nullptr;
   size_t in_left = 0;
-  size_t ahead = 0;              // bytes of the job after them
-  size_t limit = 0;              // most bytes that may come out
-  bool framed = false;           // snappy in the Java client's framing
-  uint8_t header[32];            // lz4: a frame header with its checksum corrected, fed before the rest
+  size_t ahead = 0;              // bytes of the job after the input
+  size_t limit = 0;              // maximum number of inflated bytes
+  bool framed = false;           // snappy with the Java client's framing
+  uint8_t header[32];            // lz4: a frame header with a corrected checksum, the input before the other bytes
   size_t header_size = 0;
   size_t header_fed = 0;
-  std::string detail;            // codec and cause after a failure
+  std::string detail;            // after an error: codec and cause
   bool out_of_memory = false;
 
-  // where it goes: batch after batch into one block while there is room
+  // the output: consecutive batches go to one block while it has room
   BlockPool* pool = nullptr;
   Block* block = nullptr;
-  size_t begin = 0;              // of the current batch in block
-  size_t at = 0;                 // end of what came out so far
+  size_t begin = 0;              // start of the current batch in `block`
+  size_t at = 0;                 // end of the output so far
 
   z_stream gzip{};
   bool gzip_ready = false;

@@ -1,4 +1,5 @@
-# Inflates the records of a batch, in slices, into a block. thread: N or A; an Inflater belongs to one decode job.
+# Declares the inflating of a batch's records to a block, in slices. thread: N or A; an Inflater belongs to one decode
+# job.
 from kconsumer._core.base.cpp cimport string, uint8_t
 from kconsumer._core.records.columns cimport Block, BlockPool
 
@@ -55,14 +56,14 @@ cdef enum Codec:
 
 cdef enum InflateResult:
     INFLATE_DONE    # the batch's records are block.data[begin:at]
-    INFLATE_MORE    # the budget is spent
+    INFLATE_MORE    # the budget is used up
     INFLATE_BAD     # `detail` names codec and cause
 
-# An inflater with its contexts warm, or NULL when memory is out; release ends its use, on whatever thread.
+# Returns an inflater, if possible with existing contexts; NULL if memory is out. Any thread may release it.
 cdef Inflater* inflater_acquire(BlockPool* pool) noexcept nogil
 cdef void inflater_release(Inflater* inflater) noexcept nogil
-# Begins on `length` compressed bytes of a batch with `magic`; at most `limit` bytes may come out (0: 2 GiB).
-# `ahead` is how many more bytes of the job follow, for which room is made in the same block.
+# Begins to inflate `length` bytes of a batch with this `magic`, to at most `limit` bytes (0: 2 GiB). `ahead` is the
+# number of the job's bytes after them; the block gets room for them too.
 cdef InflateResult inflate_begin(Inflater* inflater, int codec, int magic, const uint8_t* data, size_t length,
                                  size_t ahead, size_t limit) noexcept nogil
 cdef InflateResult inflate_step(Inflater* inflater, size_t budget_bytes) noexcept nogil

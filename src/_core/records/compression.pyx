@@ -1,10 +1,10 @@
-"""Owns: gzip, snappy, lz4 and zstd streams, inflated in resumable slices into a block that grows as output comes.
+"""Owns: gzip, snappy, lz4 and zstd streams, inflated in resumable slices to a block that grows with the output.
 
-thread: N or A; an Inflater belongs to one decode job. Never: allocates by a length that the input claims (snappy's
-claim is taken only after it was checked against what its bytes can hold), goes beyond the limit it was given.
+thread: N or A; an Inflater belongs to one decode job. Never: allocates by a length in the input (except snappy's, after
+a check against the number of its bytes), exceeds its limit.
 
-Several batches share one block while there is room, so that a fetch of many small batches pins few blocks. A block
-that columns already look into must not move: where it would have to grow, the current batch moves to a new one.
+Several batches share one block while it has room, so that a fetch of many small batches pins few blocks. A block to
+which columns already point must not move: instead of growing it, the current batch moves to a new block.
 """
 from libc.stdint cimport INT32_MAX
 from libc.string cimport memcmp, memcpy
@@ -75,13 +75,14 @@ cdef extern from "records/inflater_spare.hpp" namespace "kc" nogil:
 
 
 cdef enum:
-    SMALLEST_SLICE = 4096          # a smaller budget is not worth the calls
-    SHARED_BLOCK = 1 << 20         # room made at most for batches that follow
-    WANTED_ROOM = 64 * 1024        # lz4 writes straight into room for a whole block (64 KiB in Kafka's clients)
-    GENTLE_GROWTH = 8 << 20        # doubling up to here, by half beyond
-    LARGEST_SHARED = 8 << 20       # a block is not written on for further batches from here
-    # zstd keeps its own copy of the last bytes, as many as the stream asks for: 128 MiB at level 22. Up to 8 MiB, which
-    # levels up to 19 ask for, comes on top of the limit. A larger window counts like output, as far as it is filled.
+    SMALLEST_SLICE = 4096          # with a smaller budget the calls would cost more than the inflating
+    SHARED_BLOCK = 1 << 20         # maximum size of a new block that includes room for later batches
+    WANTED_ROOM = 64 * 1024        # with room for a whole block (64 KiB in Kafka's clients) lz4 needs no copy
+    GENTLE_GROWTH = 8 << 20        # a block doubles up to this size, then it grows by half
+    LARGEST_SHARED = 8 << 20       # no further batch is added to a block of this size
+    # zstd keeps a copy of the last bytes, in a window of the size that the stream requests: 128 MiB at level 22. A
+    # window up to 8 MiB (levels up to 19) does not count toward the limit. The filled part of a larger window counts as
+    # output.
     LARGEST_WINDOW_LOG = 27
     FREE_CONTEXT = 9 << 20
     GZIP_OR_ZLIB = 15 + 32         # zlib's window bits with header detection
@@ -121,7 +122,7 @@ cdef void inflater_release(Inflater* inflater) noexcept nogil:
 # ---- room for output
 
 cdef bint new_block(Inflater* inflater, size_t capacity) noexcept nogil:
-    """Move the current batch's bytes to a separate block."""
+    """Move the current batch's bytes to a new block."""
     cdef size_t used = inflater.at - inflater.begin
     cdef Block* fresh = inflater.pool.take(capacity)
     if fresh == NULL:
@@ -136,7 +137,7 @@ cdef bint new_block(Inflater* inflater, size_t capacity) noexcept nogil:
 
 
 cdef size_t shared_capacity(Inflater* inflater) noexcept nogil:
-    """A new block has room for the batches that follow in the job, by the bytes that are there."""
+    """Return the capacity of a new block, with room for the job's later batches."""
     cdef size_t capacity = inflater.in_left * 2 + inflater.ahead * 4
     if capacity <= SHARED_BLOCK:
         return capacity
@@ -144,7 +145,10 @@ cdef size_t shared_capacity(Inflater* inflater) noexcept nogil:
 
 
 cdef bint make_room(Inflater* inflater, size_t room) noexcept nogil:
-    """At least `room` free bytes after `at`; False when memory is out. The caller has checked `room` to be modest."""
+    """Ensure `room` free bytes after `at`; False if memory is out.
+
+    The caller has checked that `room` is plausible.
+    """
     cdef Block* block = inflater.block
     cdef size_t used = inflater.at - inflater.begin
     cdef size_t capacity, shared
@@ -162,7 +166,10 @@ cdef bint make_room(Inflater* inflater, size_t room) noexcept nogil:
 
 
 cdef size_t output_room(Inflater* inflater, size_t budget_bytes) noexcept nogil:
-    """Free bytes for this slice; 0 when memory is out. One byte beyond the limit shows that it is passed."""
+    """Return the free bytes for this slice; 0 if memory is out.
+
+    One byte more than the limit is allowed: if it is used, the output exceeds the limit.
+    """
     cdef size_t left = inflater.limit + 1 - (inflater.at - inflater.begin)
     cdef size_t room = WANTED_ROOM if left > WANTED_ROOM else left
     if budget_bytes < SMALLEST_SLICE:
@@ -176,7 +183,7 @@ cdef size_t output_room(Inflater* inflater, size_t budget_bytes) noexcept nogil:
 
 
 cdef InflateResult produced(Inflater* inflater, size_t size, bint ended, bint progressed) noexcept nogil:
-    """Accounts for one call of a streaming codec."""
+    """Process the result of one call of a streaming codec."""
     inflater.at += size
     if inflater.at - inflater.begin > inflater.limit:
         inflater.detail = formatted(b"%s: inflates beyond %llu bytes (fetch.max.inflated.batch.bytes)",
@@ -207,7 +214,7 @@ cdef InflateResult step_gzip(Inflater* inflater, size_t room, size_t feed) noexc
     cdef const char* cause
     cdef int code
     cdef bint ended = False
-    z.next_in = <unsigned char*>inflater.next_in  # not written to
+    z.next_in = <unsigned char*>inflater.next_in  # zlib does not write to it
     z.avail_in = <unsigned int>feed
     z.next_out = inflater.block.data + inflater.at
     z.avail_out = <unsigned int>room
@@ -217,11 +224,11 @@ cdef InflateResult step_gzip(Inflater* inflater, size_t room, size_t feed) noexc
     inflater.next_in += feed
     inflater.in_left -= feed
     if code == Z_STREAM_END:
-        # Another member may follow; other bytes after the end are ignored, as in the Java client.
+        # Another gzip member can follow; any other bytes after the end are ignored, as in the Java client.
         ended = inflater.in_left < 2 or inflater.next_in[0] != 0x1f or inflater.next_in[1] != 0x8b
         inflateReset(z)
     elif code != Z_OK and code != Z_BUF_ERROR:
-        cause = b"the stream is damaged"
+        cause = b"the stream is corrupt"
         if z.msg != NULL:
             cause = z.msg
         return bad(inflater, cause)
@@ -241,14 +248,17 @@ cdef InflateResult begin_zstd(Inflater* inflater) noexcept nogil:
 
 
 cdef bint window_is_too_large(Inflater* inflater) noexcept nogil:
-    """Whether output and window together take more than the limit. The window is filled as output comes."""
+    """Return whether output and window together exceed the limit.
+
+    The window fills with the output.
+    """
     cdef size_t used = inflater.at - inflater.begin
     cdef size_t window = ZSTD_sizeof_DCtx(inflater.zstd)
     if window > used:
         window = used
     if window <= FREE_CONTEXT or used + window <= inflater.limit + FREE_CONTEXT:
         return False
-    inflater.detail = formatted(b"zstd: %llu bytes and a window of as much as %llu bytes are beyond %llu bytes "
+    inflater.detail = formatted(b"zstd: %llu bytes and a window of up to %llu bytes exceed %llu bytes "
                                 b"(fetch.max.inflated.batch.bytes)", <unsigned long long>used,
                                 <unsigned long long>window, <unsigned long long>inflater.limit)
     return True
@@ -283,7 +293,10 @@ cdef uint32_t rotate(uint32_t x, int by) noexcept nogil:
 
 
 cdef uint32_t xxh32_short(const uint8_t* p, size_t n) noexcept nogil:
-    """xxHash32 with seed 0 of less than 32 bytes: enough for a frame header, with its magic (19) too."""
+    """Return the xxHash32 (seed 0) of at most 31 bytes.
+
+    A frame header with its magic has 19 bytes.
+    """
     cdef uint32_t h = 374761393
     cdef uint32_t v1, v2, v3, v4
     cdef size_t i = 0
@@ -311,7 +324,10 @@ cdef inline uint32_t word(const uint8_t* p) noexcept nogil:
 
 
 cdef InflateResult begin_lz4(Inflater* inflater) noexcept nogil:
-    """v0 and v1 producers summed the frame's magic into the header checksum (KIP-57): such a checksum is corrected."""
+    """Begin an lz4 frame, and correct the header checksum of old producers.
+
+    v0 and v1 producers included the frame's magic in the header checksum (KIP-57).
+    """
     cdef const uint8_t* p = inflater.next_in
     cdef size_t size
     if inflater.lz4 == NULL:
@@ -365,19 +381,22 @@ cdef InflateResult begin_snappy(Inflater* inflater) noexcept nogil:
 
 
 cdef InflateResult inflate_chunk(Inflater* inflater, size_t length) noexcept nogil:
-    """One raw snappy block. Its densest element makes 64 bytes out of 3, which bounds what it may claim."""
+    """Inflate one raw snappy block.
+
+    Its densest element encodes 64 bytes in 3, which limits the plausible length of the output.
+    """
     cdef const char* data = <const char*>inflater.next_in
     cdef size_t size = 0
     if snappy_uncompressed_length(data, length, &size) != SNAPPY_OK:
         return bad(inflater, b"the length of a block cannot be read")
     if size > length / 3 * 64 + 128:
-        return bad(inflater, b"a block claims more bytes than it can hold")
+        return bad(inflater, b"the length of a block is larger than its bytes can hold")
     if size > inflater.limit - (inflater.at - inflater.begin):
         return produced(inflater, inflater.limit + 1, False, True)
     if not make_room(inflater, size):
         return no_memory(inflater)
     if snappy_uncompress(data, length, <char*>inflater.block.data + inflater.at, &size) != SNAPPY_OK:
-        return bad(inflater, b"a block is damaged")
+        return bad(inflater, b"a block is corrupt")
     inflater.next_in += length
     inflater.in_left -= length
     return produced(inflater, size, inflater.in_left == 0, True)
@@ -417,7 +436,7 @@ cdef InflateResult inflate_begin(Inflater* inflater, int codec, int magic, const
     inflater.out_of_memory = False
     inflater.limit = limit if 0 < limit < INT32_MAX - 1 else INT32_MAX - 1
     if inflater.block != NULL and inflater.block.refs.load(memory_order_acquire) == 1:
-        inflater.at = 0    # nothing looks into it
+        inflater.at = 0    # no columns point into the block
     inflater.begin = inflater.at
     inflater.ahead = ahead
     if inflater.block == NULL or inflater.at > LARGEST_SHARED or inflater.block.capacity - inflater.at < length:
@@ -440,7 +459,7 @@ cdef InflateResult inflate_step(Inflater* inflater, size_t budget_bytes) noexcep
     room = output_room(inflater, budget_bytes)
     if room == 0:
         return no_memory(inflater)
-    if feed > WANTED_ROOM and feed - WANTED_ROOM > budget_bytes:    # input that yields nothing must not run on either
+    if feed > WANTED_ROOM and feed - WANTED_ROOM > budget_bytes:    # the budget also limits input without output
         feed = WANTED_ROOM + budget_bytes
     if inflater.codec == CODEC_GZIP:
         return step_gzip(inflater, room, feed)

@@ -1,9 +1,10 @@
-// Owns: CRC32C (Castagnoli), in hardware where the CPU has it, chosen once when the module is loaded.
+// Owns: CRC32C (Castagnoli), with the CPU's instruction if it has one; the choice is made once, when the module loads.
 // Threads: any (pure functions over constant tables). Never: needs compile flags beyond the baseline, or alignment.
 //
-// The instruction has a latency of three cycles and a throughput of one, so three stretches are summed side by side
-// and joined with a table that advances a CRC over as many zero bytes as a stretch is long. The stretches are short:
-// the CPU then sees one stream of reads and fetches ahead, which is twice as fast where the bytes are not in a cache.
+// The instruction has a latency of three cycles and a throughput of one per cycle. So the code computes the CRCs of
+// three stretches in parallel and joins them with a table that advances a CRC over kStretch zero bytes. The stretches
+// are short, so that the CPU sees one sequential stream of reads and prefetches it. This doubles the speed if the bytes
+// are not in a cache.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -28,12 +29,12 @@
 namespace kc {
 namespace crc32c_detail {
 
-constexpr uint32_t kPolynomial = 0x82f63b78;  // reflected
+constexpr uint32_t kPolynomial = 0x82f63b78;  // in reflected form
 constexpr size_t kStretch = 256;
 
 struct Tables {
   uint32_t bytes[8][256];           // slice-by-8
-  uint32_t skip[4][256];            // advance over kStretch zero bytes
+  uint32_t skip[4][256];            // advances a CRC over kStretch zero bytes
 
   Tables() {
     for (uint32_t n = 0; n < 256; n++) {
@@ -46,7 +47,7 @@ struct Tables {
     fill_skip();
   }
 
-  // Advancing is linear: it is enough to know what each byte of the CRC becomes.
+  // Advancing a CRC is linear, so a table entry for each byte of the CRC is enough.
   void fill_skip() {
     uint32_t bits[32];
     for (int b = 0; b < 32; b++) {
@@ -72,7 +73,7 @@ inline uint64_t load64(const uint8_t* p) {
   return v;
 }
 
-// `crc` is the running register, already inverted.
+// `crc` is the inverted CRC of the bytes before `p`.
 inline uint32_t extend_portable(uint32_t crc, const uint8_t* p, size_t n) {
   const auto& t = tables.bytes;
   while (n >= 8) {
@@ -157,7 +158,7 @@ inline const bool has_hardware = hardware_present();
 
 inline bool crc32c_has_hardware() { return crc32c_detail::has_hardware; }
 
-// The CRC of what `crc` is the CRC of, followed by `n` bytes; start with 0.
+// Extends `crc`, the CRC of earlier bytes, by `n` bytes. The CRC of no bytes is 0.
 inline uint32_t crc32c_extend(uint32_t crc, const uint8_t* p, size_t n) {
   crc = ~crc;
   crc = crc32c_detail::has_hardware ? crc32c_detail::extend_hardware(crc, p, n)
@@ -165,7 +166,7 @@ inline uint32_t crc32c_extend(uint32_t crc, const uint8_t* p, size_t n) {
   return ~crc;
 }
 
-// The fallback, whatever the CPU has.
+// The fallback without the instruction, even if the CPU has it.
 inline uint32_t crc32c_extend_portable(uint32_t crc, const uint8_t* p, size_t n) {
   return ~crc32c_detail::extend_portable(~crc, p, n);
 }

@@ -1,4 +1,4 @@
-# Declares records/decode.hpp for Cython. thread: whoever runs the job (N or A), one at a time.
+# Declares records/decode.hpp for Cython. thread: the thread that runs the job (N or A), one at a time.
 from kconsumer._core.base.cpp cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, vector
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.records.columns cimport Block, BlockPool, Columns

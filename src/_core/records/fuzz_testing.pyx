@@ -1,7 +1,7 @@
-"""Owns: the checks that tools/fuzz/fuzz_records.cpp runs on every input: decoding, twice and differently sliced, with
-another inflating ahead or not, then exporting.
+"""Owns: the checks that tools/fuzz/fuzz_records.cpp runs on every input: it decodes the input twice with different
+slices, with or without inflating ahead, and exports the records.
 
-thread: the fuzzer's. Never: imported by the product.
+thread: that of the fuzzer. Never: imported by the product.
 """
 from cpython.pycapsule cimport PyCapsule_New
 from libc.stdio cimport fprintf, stderr
@@ -22,7 +22,7 @@ from kconsumer._core.records.batch_decoder cimport (
 )
 
 cdef enum:
-    OPTIONS = 8                  # leading bytes of an input that say how to decode the rest
+    OPTIONS = 8                  # leading bytes of an input with the options for decoding the rest
     LIMIT = 1 << 20
 
 
@@ -39,7 +39,7 @@ cdef void require(bint condition, const char* what) noexcept nogil:
 
 
 cdef void digest(Outcome* out, const uint8_t* p, int64_t n) noexcept nogil:
-    """Reads every byte, so that a view that reaches outside its block is found."""
+    """Read every byte, so that the sanitizer finds a view outside its block."""
     cdef int64_t i
     for i in range(n):
         out.digest = (out.digest ^ p[i]) * <uint64_t>1099511628211
@@ -68,7 +68,7 @@ cdef void digest_headers(Outcome* out, Columns* columns, const HeadersRef* ref) 
         if length > 0:
             digest(out, p, length)
             p += length
-    require(p == end, b"headers are longer than they say")
+    require(p == end, b"the length of the headers is wrong")
 
 
 cdef void digest_columns(Outcome* out, Columns* columns) noexcept nogil:
@@ -92,7 +92,7 @@ cdef void digest_columns(Outcome* out, Columns* columns) noexcept nogil:
 
 
 cdef void try_export(Columns* columns) noexcept nogil:
-    """The default schema, then the same with key and value copied."""
+    """Export with the default schema, then with key and value copied."""
     cdef ArrowSource source
     cdef ArrowSchema schema
     cdef ArrowArray array
@@ -145,7 +145,8 @@ cdef void decode_all(DecodeJob* job, size_t budget_bytes, int32_t capacity, Outc
     require(result != DECODE_ERROR or not job.status.detail.empty(), b"an error without a detail")
     require(out.rows == job.records, b"the record count is wrong")
     require(out.rows == 0 or job.next_offset > out.last_offset, b"the position is not past the records")
-    require(job.error_next_offset < 0 or job.error_next_offset >= job.next_offset, b"going on would go back")
+    require(job.error_next_offset < 0 or job.error_next_offset >= job.next_offset,
+            b"the offset after the bad batch is before the position")
 
 
 cdef void run_job(const uint8_t* options, const uint8_t* data, size_t size, size_t budget_bytes, int32_t capacity,
@@ -155,7 +156,7 @@ cdef void run_job(const uint8_t* options, const uint8_t* data, size_t size, size
     cdef BlockPool* pool = BlockPool.create()
     cdef Block* block = pool.take(1)
     bytes_ahead.store(0)
-    free(block.data)  # an allocation of exactly the input's size, so that reading one byte further is found
+    free(block.data)  # allocate exactly the input's size, so that the sanitizer finds a read of one byte more
     block.data = <uint8_t*>malloc(size if size > 0 else 1)
     memcpy(block.data, data, size)
     block.size = size
@@ -175,13 +176,13 @@ cdef void run_job(const uint8_t* options, const uint8_t* data, size_t size, size
         inflate_ahead(job.ahead, pool)
     decode_all(job, budget_bytes, capacity, out)
     decode_release(job)
-    require(bytes_ahead.load() == 0, b"what was inflated ahead was not given back")
-    require(pool.live_bytes() == 0, b"memory was not given back")
+    require(bytes_ahead.load() == 0, b"batches inflated ahead were not freed")
+    require(pool.live_bytes() == 0, b"memory was not freed")
     pool.unref()
 
 
 cdef void mend_checksums(uint8_t* data, size_t size) noexcept nogil:
-    """Makes the CRC of every whole v2 batch right, so that inputs get past it."""
+    """Correct the CRC of every whole v2 batch, so that the decoder reads its records."""
     cdef size_t at = 0
     cdef size_t length, i
     cdef unsigned int crc
@@ -213,10 +214,10 @@ cdef int fuzz_one(const uint8_t* input, size_t size) noexcept nogil:
     run_job(input, data + OPTIONS, size - OPTIONS, 1 << 40, 4096, False, &one, whole)
     run_job(input, data + OPTIONS, size - OPTIONS, <size_t>input[4] * input[5] + 1, 64,
             (input[0] & 8) != 0, &other, sliced)
-    require(one.rows == other.rows and one.digest == other.digest, b"slices give other records")
-    require(whole.next_offset == sliced.next_offset, b"slices give another position")
-    require(whole.status.code == sliced.status.code, b"slices give another status")
-    require(whole.error_next_offset == sliced.error_next_offset, b"slices give another way on")
+    require(one.rows == other.rows and one.digest == other.digest, b"with slices the records differ")
+    require(whole.next_offset == sliced.next_offset, b"with slices the position differs")
+    require(whole.status.code == sliced.status.code, b"with slices the status differs")
+    require(whole.error_next_offset == sliced.error_next_offset, b"with slices the offset after the bad batch differs")
     del whole
     del sliced
     free(data)

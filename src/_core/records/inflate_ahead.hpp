@@ -1,8 +1,8 @@
-// Owns: InflateAhead: the batches of one decode job that an otherwise idle thread has inflated before the job comes to
-// them.
-// Threads: shared: `mutex_` guards all but the count of references; N and A claim, inflate and put down, the decoding
-// thread calls reach(). Never: inflates (inflate_ahead.pyx does), waits, believes a header beyond its bytes; looks at a
-// CRC, which the decoder sums before it takes a batch from here.
+// Owns: InflateAhead, the batches of one decode job that an idle thread inflates before the decoder reaches them.
+// Threads: shared: `mutex_` guards everything except the reference count; N and A call claim() and put(), the decoding
+// thread calls reach().
+// Never: inflates (inflate_ahead.pyx does), waits, trusts a header without a check against its bytes, checks a CRC (the
+// decoder does before it takes a batch).
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -16,25 +16,25 @@
 namespace kc {
 
 enum AheadState : int32_t {
-  AHEAD_NONE,   // not claimed
+  AHEAD_NONE,   // no thread has claimed it
   AHEAD_BUSY,   // a thread is inflating it
   AHEAD_READY,
 };
 
 struct AheadBatch {
-  size_t begin = 0;               // in the job's data
-  size_t body = 0;                // where its compressed records begin
+  size_t begin = 0;               // position in the job's data
+  size_t body = 0;                // start of its compressed records
   size_t end = 0;
   int32_t codec = 0;
   AheadState state = AHEAD_NONE;
-  Block* block = nullptr;         // READY: a reference, and where the records lie in it
+  Block* block = nullptr;         // READY: a reference; the records are at [records_begin, records_end)
   size_t records_begin = 0;
   size_t records_end = 0;
 };
 
 class InflateAhead {
  public:
-  // One reference for who makes it. `inflated_bytes` counts what lies READY, of all jobs.
+  // The creator has one reference. `inflated_bytes` counts the inflated bytes of the READY batches of all jobs.
   InflateAhead(Block* block, const uint8_t* data, size_t length, size_t limit, std::atomic<int64_t>* inflated_bytes)
       : data(data), length(length), limit(limit), block_(block), inflated_bytes_(inflated_bytes) {
     BlockPool::retain(block_);
@@ -44,13 +44,13 @@ class InflateAhead {
     if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
 
-  // Whether a job's data begin with a batch that is worth it. A message set of v0 or v1 is not.
+  // Returns whether a job's data begins with a compressed batch. A message set of v0 or v1 does not count.
   static bool is_wanted(const uint8_t* data, size_t length) {
     AheadBatch batch;
     return parse(data, length, 0, &batch) && batch.codec != 0;
   }
 
-  // Claims the next compressed batch for the caller to inflate; false: there is none any more.
+  // Claims the next compressed batch for the caller to inflate; false if no batch is left.
   bool claim(AheadBatch* out) {
     std::lock_guard<std::mutex> hold(mutex_);
     AheadBatch batch;
@@ -66,7 +66,7 @@ class InflateAhead {
     next_ = length;
     return false;
   }
-  // What became of a claimed batch; without a block: nothing. The block's reference is taken over.
+  // Takes the result of a claimed batch, with the reference to its block. Without a block the batch is not inflated.
   void put(const AheadBatch& done) {
     std::lock_guard<std::mutex> hold(mutex_);
     busy_ -= 1;
@@ -81,8 +81,8 @@ class InflateAhead {
     }
     drop_data();
   }
-  // The decoder has come to a batch: earlier ones are no longer wanted, and no other thread may claim this one. READY:
-  // *out has it, with its reference.
+  // The decoder calls it when it reaches a batch. It drops earlier batches and prevents a later claim of this one.
+  // For READY, *out is the batch with its reference.
   AheadState reach(size_t begin, size_t end, AheadBatch* out) {
     std::lock_guard<std::mutex> hold(mutex_);
     while (!batches_.empty() && batches_.front().begin < begin) drop_front();
@@ -95,7 +95,7 @@ class InflateAhead {
     batches_.pop_front();
     return state;
   }
-  // The job is over: nothing is kept for it, though others may still refer to this.
+  // Ends the job and frees its batches; other threads may still hold references to this object.
   void end() {
     std::lock_guard<std::mutex> hold(mutex_);
     over_ = true;
@@ -109,7 +109,7 @@ class InflateAhead {
 
   const uint8_t* const data;
   const size_t length;
-  const size_t limit;  // of one inflated batch
+  const size_t limit;  // maximum size of one inflated batch
 
  private:
   static constexpr size_t kHeader = 61, kOverhead = 12, kAtMagic = 16, kAtAttributes = 21;
@@ -120,7 +120,7 @@ class InflateAhead {
     return static_cast<int64_t>(batch.records_end - batch.records_begin);
   }
 
-  // Bounds and codec of the batch of magic 2 at `at`; false: there is none, or it is cut off.
+  // Reads bounds and codec of the batch at `at`; false if its magic is not 2 or it is cut off.
   static bool parse(const uint8_t* data, size_t length, size_t at, AheadBatch* out) {
     if (length - at < kHeader) return false;
     const uint8_t* p = data + at;
@@ -156,11 +156,11 @@ class InflateAhead {
 
   std::atomic<int32_t> refs_{1};
   std::mutex mutex_;
-  std::deque<AheadBatch> batches_;  // claimed, in order
-  size_t next_ = 0;                 // up to here batches are claimed, or the decoder has come
+  std::deque<AheadBatch> batches_;  // the claimed batches, in order
+  size_t next_ = 0;                 // all batches before it are claimed, or the decoder has reached them
   int32_t busy_ = 0;
   bool over_ = false;
-  Block* block_;                    // holds the bytes of `data` while a thread may read them
+  Block* block_;                    // a reference that keeps `data` valid while a thread can read it
   std::atomic<int64_t>* inflated_bytes_;
 };
 

@@ -36,5 +36,5 @@ cdef extern from "records/inflate_ahead.hpp" namespace "kc" nogil:
         size_t length
         size_t limit
 
-# Inflates the next unclaimed batches, until about half a MiB has come out. False: there was none.
+# Inflates the next unclaimed batches, to about half a MiB. False if there was none.
 cdef bint inflate_ahead(InflateAhead* ahead, BlockPool* pool) noexcept nogil

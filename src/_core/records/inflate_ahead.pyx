@@ -1,8 +1,8 @@
-"""Owns: the step that inflates batches of a decode job before the job comes to them.
+"""Owns: the step that inflates batches of a decode job before the decoder reaches them.
 
-thread: N while the application decodes, or the decoding thread while the other one inflates the batch at hand.
-Never: reports a bad batch (the decoder finds it again, in its place), works for longer than a slice takes: a batch
-that inflates to more is left to the decoder, which can pause in it.
+thread: N while the application decodes, or the decoding thread while the other thread inflates the decoder's batch.
+Never: reports a bad batch (the decoder finds it again when it reaches the batch), works longer than one slice (it
+leaves a larger batch to the decoder, which can inflate it in slices).
 """
 from kconsumer._core.records.compression cimport (
     INFLATE_DONE, INFLATE_MORE, Inflater, InflateResult, inflate_begin, inflate_step, inflater_acquire,
@@ -10,9 +10,9 @@ from kconsumer._core.records.compression cimport (
 )
 
 cdef enum:
-    ENOUGH_BYTES = 512 * 1024      # small batches share a block
+    ENOUGH_BYTES = 512 * 1024      # inflate several small batches in one step
     LONGEST_BYTES = 4 << 20
-    WIDEST_BYTES = 1 << 20         # compressed: snappy inflates a batch in one go
+    WIDEST_BYTES = 1 << 20         # compressed size: snappy inflates a whole batch in one call
 
 
 cdef bint inflate_ahead(InflateAhead* ahead, BlockPool* pool) noexcept nogil:
@@ -29,7 +29,7 @@ cdef bint inflate_ahead(InflateAhead* ahead, BlockPool* pool) noexcept nogil:
             batch.records_end = inflater.at
             inflated += inflater.at - inflater.begin
         else:
-            # Without a result, but it cost at least as much work.
+            # There is no result, but the work took at least as long.
             inflated += ENOUGH_BYTES
         ahead.put(batch)
     if inflater != NULL:

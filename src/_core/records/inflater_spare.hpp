@@ -1,5 +1,5 @@
-// Owns: the one Inflater that each thread keeps warm between decode jobs.
-// Threads: the spare is its thread's own, freed when the thread ends. Never: shared between threads.
+// Owns: the spare Inflater that each thread keeps between decode jobs.
+// Threads: each thread has its own spare, which is freed when the thread ends. Never: shared between threads.
 #pragma once
 #include <new>
 
@@ -7,7 +7,7 @@
 
 namespace kc {
 
-// A context that once met a large window keeps it; such a one is not kept.
+// A zstd context never shrinks its window; a context with a large window is freed.
 constexpr size_t kLargestSpareContext = 12u << 20;
 
 struct SpareInflater {
@@ -17,14 +17,14 @@ struct SpareInflater {
 
 inline thread_local SpareInflater spare_inflater;
 
-// The calling thread's spare, or a new one; nullptr when memory is out.
+// Returns the calling thread's spare or a new Inflater; nullptr if memory is out.
 inline Inflater* take_inflater() {
   Inflater* inflater = spare_inflater.inflater;
   spare_inflater.inflater = nullptr;
   return inflater ? inflater : new (std::nothrow) Inflater();
 }
 
-// Gives up its block and keeps it for the calling thread's next job, if that has none.
+// Releases the block of the inflater, and keeps the inflater as the calling thread's spare if it has none.
 inline void give_inflater(Inflater* inflater) {
   if (inflater->block) BlockPool::release(inflater->block);
   inflater->block = nullptr;

@@ -1,10 +1,10 @@
-"""Owns: messages of v0 and v1, alone or wrapped: a compressed message set is the value of one message around it.
+"""Owns: messages of v0 and v1, single or in a wrapper: a message whose value is a compressed message set.
 
-thread: N or A; pure functions of a job. Never: unwraps twice, reads past the message or the set.
+thread: N or A; pure functions of a job. Never: opens a wrapper inside a wrapper, reads past the message or the set.
 
-A wrapper has the offset of its last inner message. In v1 inner offsets count from 0 (KIP-31), and the last one gives
-the difference to add; in v0 the broker wrote absolute ones. Compaction leaves gaps in both. A v1 wrapper stamped by
-the broker (LogAppendTime) passes its timestamp to all inside it (KIP-32).
+A wrapper has the offset of its last inner message. In v1 inner offsets count from 0 (KIP-31): the last inner offset
+gives the difference to add. In v0 inner offsets are absolute. Compaction leaves gaps in both. The timestamp of a v1
+wrapper with LogAppendTime applies to all inner messages (KIP-32).
 """
 from libc.stdint cimport INT64_MAX
 
@@ -51,21 +51,21 @@ cdef uint32_t message_crc(uint32_t crc, const uint8_t* p, size_t n) noexcept nog
 cdef const char* read_field(const uint8_t** p, const uint8_t* end, const uint8_t** data,
                             int32_t* length) noexcept nogil:
     if end - p[0] < 4:
-        return b"the length of its key or value goes beyond it"
+        return b"the length of its key or value goes beyond its end"
     length[0] = <int32_t>load_be32(p[0])
     p[0] += 4
     data[0] = p[0]
     if length[0] < -1:
         return b"the length of its key or value is negative"
     if length[0] > end - p[0]:
-        return b"its key or value goes beyond it"
+        return b"its key or value goes beyond its end"
     if length[0] > 0:
         p[0] += length[0]
     return NULL
 
 
 cdef const char* read_message(const uint8_t* p, const uint8_t* end, Message* m) noexcept nogil:
-    """The message at p, which must lie before `end`; NULL, or what is wrong with it."""
+    """Read the message at p, up to `end` at most. Return NULL or the error."""
     cdef const char* reason
     cdef int32_t size
     m.magic = 0
@@ -86,7 +86,7 @@ cdef const char* read_message(const uint8_t* p, const uint8_t* end, Message* m) 
     p += AT_TIMESTAMP
     if m.magic == 1:
         if m.end - p < 8:
-            return b"its timestamp goes beyond it"
+            return b"its timestamp goes beyond its end"
         m.timestamp = <int64_t>load_be64(p)
         p += 8
     reason = read_field(&p, m.end, &m.key, &m.key_length)
@@ -120,7 +120,7 @@ cdef const char* read_message_header(DecodeJob* job) noexcept nogil:
     if m.magic == 1:
         batch.timestamp_type = 1 if m.attributes & LOG_APPEND_TIME else 0
     if batch.base_offset == INT64_MAX:
-        return b"its offset is the largest possible one"
+        return b"its offset is the largest possible offset"
     return NULL
 
 
@@ -138,7 +138,7 @@ cdef const uint8_t* wrapped_set(DecodeJob* job, size_t* length) noexcept nogil:
 
 
 cdef const char* open_message_set(DecodeJob* job) noexcept nogil:
-    """Hops over the inner messages to the last one, whose relative offset says where the set begins."""
+    """Find the last inner message, whose relative offset gives the base offset."""
     cdef BatchState* batch = &job.batch
     cdef const uint8_t* p = batch.block.data + job.record_position
     cdef const uint8_t* end = batch.block.data + batch.records_end
@@ -156,7 +156,7 @@ cdef const char* open_message_set(DecodeJob* job) noexcept nogil:
         p += LOG_OVERHEAD + size
     if batch.magic == 1:
         if last < 0 or last > batch.base_offset:
-            return b"the offset of the last message inside it is beyond its own"
+            return b"the offset of the last message inside it is out of range"
         batch.inner_base = batch.base_offset - last
     return NULL
 
@@ -164,17 +164,17 @@ cdef const char* open_message_set(DecodeJob* job) noexcept nogil:
 cdef const char* check_inner(DecodeJob* job, Message* m) noexcept nogil:
     cdef BatchState* batch = &job.batch
     if m.magic != batch.magic:
-        return b"a message inside it has another magic"
+        return b"a message inside it has a different magic"
     if m.attributes & CODEC_MASK:
         return b"a message inside it is compressed again"
     if job.check_crcs and (message_crc(0, m.begin + AT_MAGIC, <size_t>(m.end - m.begin) - AT_MAGIC)
                            != load_be32(m.begin + AT_CRC)):
         return b"the CRC of a message inside it does not match"
     if m.offset < 0 or m.offset > batch.base_offset - batch.inner_base:
-        return b"the offset of a message inside it is beyond its own"
+        return b"the offset of a message inside it is out of range"
     m.offset += batch.inner_base
     if m.offset <= batch.previous_offset:
-        return b"the offset of a message inside it is not after the one before it"
+        return b"the offset of a message inside it is not after the previous offset"
     if batch.timestamp_type == 1:
         m.timestamp = batch.base_timestamp
     return NULL

@@ -1,7 +1,7 @@
-"""Owns: the loop that runs once per record of a v2 batch, turning verified bytes into rows of Columns.
+"""Owns: the loop over the records of a v2 batch, which turns bytes into rows of Columns.
 
-thread: N or A; pure function of a job. Never: reads past the batch's records, takes a length it has not checked,
-allocates per record.
+thread: N or A; pure function of a job. Never: reads past the batch's records, uses a length without a check,
+allocates for each record.
 """
 from kconsumer._core.base.cpp cimport string, uint64_t
 from kconsumer._core.base.status cimport ERR_BAD_MSG, ERR_CRIT_SYS_RESOURCE, Status
@@ -24,7 +24,7 @@ cdef void fail_batch(DecodeJob* job, int32_t code, const char* reason) noexcept 
 cdef void fail_record(DecodeJob* job, RecordFields* f, const char* reason) noexcept nogil:
     cdef string detail
     if reason == TOO_MANY_HEADERS:
-        detail = formatted(b"it has %d headers, and fetch.max.record.headers allows %d", <int>f.header_count,
+        detail = formatted(b"it has %d headers, but fetch.max.record.headers allows %d", <int>f.header_count,
                            <int>job.max_record_headers)
         reason = detail.c_str()
     job.status = Status(ERR_BAD_MSG, formatted(b"batch at offset %lld: record %d of %d: %s",
@@ -33,13 +33,13 @@ cdef void fail_record(DecodeJob* job, RecordFields* f, const char* reason) noexc
 
 
 cdef const char* check_headers(RecordFields* f, const uint8_t* p, int32_t most) noexcept nogil:
-    """Walk the raw headers once, so that later readers need not check a length again."""
+    """Check all lengths in the raw headers, so that later code does not need to."""
     cdef int32_t length = 0
     cdef int32_t _i
     if f.header_count < 0:
         return b"the header count is negative"
     if f.header_count > most:
-        # Each takes two bytes here, and some hundred as Python's objects.
+        # A header can take two bytes here, but its Python objects take over a hundred.
         return TOO_MANY_HEADERS
     for _i in range(f.header_count):
         if not read_varint(p, f.end, length):
@@ -64,7 +64,7 @@ cdef const char* check_headers(RecordFields* f, const uint8_t* p, int32_t most) 
 
 cdef const char* read_record(const uint8_t* p, const uint8_t* end, RecordFields* f,
                              int32_t most_headers) noexcept nogil:
-    """Reads one record at p; NULL, or what is wrong with it. f.end is where the next one begins."""
+    """Read one record at p. Return NULL or the error; f.end is the next record."""
     cdef int32_t length = 0
     if not read_varint(p, end, length):
         return b"its length cannot be read"
@@ -74,7 +74,7 @@ cdef const char* read_record(const uint8_t* p, const uint8_t* end, RecordFields*
     f.end = end
     if length == 0:
         return b"it is empty"
-    p += 1  # attributes: none are defined
+    p += 1  # the attributes: Kafka defines none
     if not read_varlong(p, end, f.timestamp_delta):
         return b"its timestamp delta cannot be read"
     if not read_varint(p, end, f.offset_delta):
@@ -134,7 +134,7 @@ cdef bint put_headers(Columns* columns, int32_t row, RecordFields* f, int32_t bu
     if columns.headers == NULL:
         if f.header_count == 0:
             return True
-        columns.rows = row  # want_headers() clears what is there so far
+        columns.rows = row  # want_headers() sets the header counts of the rows so far to zero
         if not columns.want_headers():
             return False
     ref = &columns.headers[row]
@@ -146,7 +146,7 @@ cdef bint put_headers(Columns* columns, int32_t row, RecordFields* f, int32_t bu
 
 
 cdef void end_at(DecodeJob* job, int32_t first_row, int32_t row, int64_t payload) noexcept nogil:
-    """Rows up to `row` are whole: reading goes on after them."""
+    """Publish the rows before `row`: count them and move the position after them."""
     cdef Columns* columns = job.columns
     columns.rows = row
     if row == first_row:
@@ -190,7 +190,7 @@ cdef WalkResult walk_records(DecodeJob* job, size_t budget_bytes) noexcept nogil
         if reason != NULL:
             break
         if f.offset_delta <= previous or f.offset_delta > last_delta:
-            reason = b"its offset is not after the one before it, or beyond the batch's last offset"
+            reason = b"its offset is not after the previous offset, or beyond the batch's last offset"
             break
         previous = f.offset_delta
         p = f.end
@@ -241,7 +241,7 @@ cdef int control_record_type(DecodeJob* job) noexcept nogil:
         return -1
     reason = read_record(origin + job.record_position, origin + batch.records_end, &f, job.max_record_headers)
     if reason == NULL and (f.key_length < 4 or load_be16(f.key) < 0):
-        reason = b"the key of a control record is not one"
+        reason = b"the key of a control record is invalid"
     if reason != NULL:
         fail_record(job, &f, reason)
         return -2

@@ -1,4 +1,4 @@
-"""Owns: access to the records layer for tests. thread: the test's. Never: imported by the product."""
+"""Owns: access to the records layer for tests. thread: that of the test. Never: imported by the product."""
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from libc.stdlib cimport free, malloc
@@ -20,7 +20,7 @@ from kconsumer._core.records.batch_decoder cimport (
 
 
 def crc32c(bytes data, uint32_t start=0, bint portable=False):
-    """CRC32C of ``data`` after bytes whose CRC is ``start``; ``portable`` forces the table version."""
+    """Extend the CRC32C ``start`` by ``data``; ``portable`` forces the table version."""
     cdef const uint8_t* p = <const uint8_t*>PyBytes_AS_STRING(data)
     if portable:
         return crc32c_extend_portable(start, p, len(data))
@@ -32,7 +32,7 @@ def crc32c_in_hardware():
 
 
 cdef class Pool:
-    """A BlockPool; ``live_bytes`` counts the bytes that have not been given back."""
+    """A BlockPool; ``live_bytes`` counts the bytes in blocks that are not freed."""
     cdef BlockPool* pool
 
     def __cinit__(self):
@@ -47,7 +47,7 @@ cdef class Pool:
 
 
 cdef class Arena:
-    """Reads one Columns."""
+    """A reader of one Columns."""
     cdef Columns* columns
 
     def __cinit__(self, Pool pool, int32_t capacity):
@@ -87,7 +87,7 @@ cdef class Arena:
         return out
 
     def repeated(self, int32_t times):
-        """The arena with its single row appearing ``times`` times."""
+        """Repeat the single row of the arena ``times`` times; return the arena."""
         cdef Columns* c = self.columns
         cdef int32_t i
         for i in range(1, times):
@@ -105,13 +105,16 @@ cdef class Arena:
         return self.columns.buffers.size()
 
     def runs(self):
-        """(first row, end row, leader epoch, timestamp type) of every run."""
+        """Return (first row, end row, leader epoch, timestamp type) of every run."""
         cdef size_t i
         return [(self.columns.runs[i].row_start, self.columns.runs[i].row_end, self.columns.runs[i].leader_epoch,
                  self.columns.runs[i].timestamp_type) for i in range(self.columns.runs.size())]
 
     def rows(self):
-        """(offset, timestamp, key, value, headers, leader epoch, timestamp type) of every record, in order."""
+        """Return all records in order.
+
+        Each is (offset, timestamp, key, value, headers, leader epoch, timestamp type).
+        """
         cdef Columns* c = self.columns
         cdef size_t i
         cdef int32_t row
@@ -132,12 +135,12 @@ cdef class Arena:
 
 
 cdef class Job:
-    """A DecodeJob over a copy of ``data``, followed by ``tail`` bytes of garbage inside the same block."""
+    """A DecodeJob for a copy of ``data``; other bytes follow the copy in its block."""
     cdef DecodeJob job
     cdef Pool pool
     cdef int32_t capacity
     cdef list arenas
-    cdef InflateAhead* ahead   # as the other thread holds it
+    cdef InflateAhead* ahead   # the reference of the other thread
     cdef AheadBatch claimed
     cdef atomic[int64_t] inflated_ahead
 
@@ -182,7 +185,7 @@ cdef class Job:
         return decode_estimate_rows(&self.job)
 
     def step(self, size_t budget):
-        """One slice; its result's name. Full columns are replaced by fresh ones."""
+        """Decode one slice and return the name of its result; replace full columns."""
         cdef DecodeResult result
         with nogil:
             result = decode_step(&self.job, budget)
@@ -193,7 +196,7 @@ cdef class Job:
                 DECODE_WAIT: "wait"}[result]
 
     def run(self, size_t budget=1 << 40):
-        """Steps to the end; how many slices ended in "more" and "full"."""
+        """Decode to the end; count the slices that ended in "more" and "full"."""
         steps = {"more": 0, "full": 0}
         while (result := self.step(budget)) in steps:
             steps[result] += 1
@@ -205,7 +208,7 @@ cdef class Job:
     # ---- inflating ahead
 
     def offer(self):
-        """Lets others inflate; whether anything is worth it."""
+        """Let other threads inflate batches; return False if no batch is compressed."""
         if not InflateAhead.is_wanted(self.job.data, self.job.length):
             return False
         self.job.ahead = new InflateAhead(self.job.block, self.job.data, self.job.length, self.job.max_inflated_bytes,
@@ -215,14 +218,18 @@ cdef class Job:
         return True
 
     def inflate_ahead(self):
-        """As another thread would, once; whether there was anything to do."""
+        """Inflate batches once, like another thread; return whether there were any."""
         cdef bint found
         with nogil:
             found = inflate_ahead(self.ahead, self.job.pool)
         return found
 
     def claim(self):
-        """Claim the next batch like a slow thread, until give_up(); its bounds, or None."""
+        """Claim the next batch like a slow thread, until give_up().
+
+        Returns:
+            The bounds of the batch, or None if there is none.
+        """
         return (self.claimed.begin, self.claimed.end) if self.ahead.claim(&self.claimed) else None
 
     def give_up(self):
@@ -251,7 +258,7 @@ cdef class Job:
 
 
 def bench(Pool pool, bytes data, int repeats, size_t budget=1 << 40, bint check_crcs=True):
-    """Decodes ``data`` again and again into one warm arena: (records, microseconds)."""
+    """Decode ``data`` ``repeats`` times to one arena; return (records, microseconds)."""
     cdef DecodeJob* job
     cdef Block* block = pool.pool.take(len(data))
     cdef Columns* columns
@@ -302,7 +309,10 @@ cdef void free_array_capsule(object capsule) noexcept:
 
 
 cdef class Batch:
-    """Rows of an Arena as an Arrow object; ``runs`` gives (topic index, partition) for every run of the arena."""
+    """Rows of an Arena as an Arrow object.
+
+    ``runs`` has (topic index, partition) for every run of the arena.
+    """
     cdef Arena arena
     cdef ArrowSource source
 

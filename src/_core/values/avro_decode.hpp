@@ -1,9 +1,9 @@
 // Owns: decoding of one Avro datum into the columns of a Plan, from a writer's schema to the reader's.
-// Threads: one at a time (the caller of decode). Never: reads more than 32 bytes past a row's end, allocates for what is
-// skipped, touches Python.
+// Threads: one at a time (the caller of decode). Never: reads more than 32 bytes past a row's end, allocates for
+// skipped data, touches Python.
 //
-// A failure returns nullptr up to row(); the caller then takes the row back. The memory for a few bytes is bounded:
-// items have a least size, items of no bytes are counted, and the cells that items fill have a budget.
+// After an error all functions return nullptr up to row(); the caller then removes the row. A few bytes cannot allocate
+// much: each item has a minimum size, empty items are counted, and the cells that items fill have a budget.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -20,11 +20,11 @@ namespace kc {
 
 class AvroDecoder {
  public:
-  static constexpr int64_t kMostEmptyItems = 1 << 16;   // items of no bytes in a row
+  static constexpr int64_t kMostEmptyItems = 1 << 16;   // maximum number of empty items in a row
 
   AvroDecoder(const Plan& plan, Columnar& out) : nodes_(plan.nodes.data()), out_(out), cells_(cells_by_node(plan)) {}
 
-  // Appends one row. False with `failure` (the row must be taken back), or with the columns' own failure.
+  // Appends one row. False with `failure` (the caller must remove the row) or with the failure of the columns.
   bool row(const AvroProgram& program, const uint8_t* p, const uint8_t* end, RowFailure& failure) {
     ops_ = program.ops.data();
     end_ = end;
@@ -52,7 +52,7 @@ class AvroDecoder {
     return fail(end_ - p < 10 ? BAD_CUT_OFF : BAD_VARINT, node, p);
   }
 
-  // A varint that is mostly one byte.
+  // Reads a varint that usually has one byte.
   Bytes branch_index(Bytes p, int32_t node, int64_t& out) {
     if (__builtin_expect(p < end_ && *p < 0x80, 1)) {
       out = zigzag(*p);
@@ -61,7 +61,7 @@ class AvroDecoder {
     return varint(p, node, out);
   }
 
-  // `bytes` more bytes of the row.
+  // Checks that the row has `bytes` more bytes.
   Bytes need(Bytes p, int64_t bytes, int32_t node) {
     if (__builtin_expect(bytes < 0, 0)) return fail(BAD_NEGATIVE, node, p);
     return __builtin_expect(bytes <= end_ - p, 1) ? p : fail(BAD_CUT_OFF, node, end_);
@@ -126,8 +126,9 @@ class AvroDecoder {
     }
   }
 
-  // A field in the usual case: not null, with room in its column, text of up to 16 bytes. nullptr otherwise, with nothing
-  // changed. p is before the row's end; up to 27 bytes may be read after it, which the next field or the row notices.
+  // Reads a field in the usual case: not null, its column has capacity, text of up to 16 bytes. Otherwise it returns
+  // nullptr and changes nothing. `p` is before the row's end; the function can read up to 27 bytes after the end, and
+  // the next field or row() detects this.
   __attribute__((always_inline)) Bytes fast(const AvroOp& op, Bytes p) {
     if (op.fast == AVRO_SLOW) return nullptr;
     if (op.null_branch >= 0) {
@@ -146,7 +147,7 @@ class AvroDecoder {
         return p + 7;
       case AVRO_FAST_TEXT:
       case AVRO_FAST_BYTES: {
-        n >>= 1;   // where the byte is odd, a negative length; from 0x80 on it is not the only one
+        n >>= 1;   // an odd byte means a negative length; a byte from 0x80 on is not the last byte of the length
         if (p[-1] & 0x81 || n > 16 || static_cast<int64_t>(n) > end_ - p) return nullptr;
         if (op.fast == AVRO_FAST_TEXT && !is_ascii_16(p, static_cast<uint32_t>(n))) return nullptr;
         if (c.data.size + n + kWriteAhead > c.data.capacity) return nullptr;
@@ -278,7 +279,7 @@ class AvroDecoder {
     return p;
   }
 
-  // The count of a block of items; `bytes` is how many bytes they take, or -1 where it is not said.
+  // Reads the header of a block: the count of its items, and their size in `bytes`, or -1 if the header has no size.
   Bytes block(const AvroOp& op, Bytes p, int64_t& count, int64_t& bytes) {
     bytes = -1;
     if (!(p = varint(p, op.column, count))) return nullptr;
@@ -326,7 +327,7 @@ class AvroDecoder {
     return out_.reserve(entries) ? text(nodes_[entries].children[0], p, true) : nullptr;
   }
 
-  // One branch of a struct that stands for a union: the others are null.
+  // Reads one branch of a union, which is a struct in the columns: the other fields are null.
   Bytes branch(const AvroOp& op, Bytes p) {
     if (!out_.reserve(op.column) || !(p = run(ops_[op.children[0]], p))) return nullptr;
     const std::vector<int32_t>& fields = nodes_[op.column].children;
@@ -337,7 +338,7 @@ class AvroDecoder {
     return p;
   }
 
-  // A field that the writer does not have: the reader's default, which is kept as a datum.
+  // A field that the writer does not have: reads the reader's default from an encoded datum.
   Bytes constant(const AvroOp& op, Bytes p) {
     Bytes end = end_;
     const bool inside = constants_;
@@ -351,7 +352,7 @@ class AvroDecoder {
     return after ? p : nullptr;
   }
 
-  // Two's complement, the highest byte first, of any length.
+  // Reads two's complement of any length, big-endian.
   Bytes decimal(int32_t at, Bytes p, int64_t bytes) {
     const ValueNode& node = nodes_[at];
     if (!out_.reserve(at)) return nullptr;
@@ -377,7 +378,7 @@ class AvroDecoder {
     return p + bytes;
   }
 
-  // Whether a magnitude has up to `digits` digits.
+  // Returns whether a magnitude has at most `digits` digits.
   static bool fits(const Wide& magnitude, int32_t digits) {
     Wide limit;
     limit.word[0] = 1;
@@ -388,7 +389,7 @@ class AvroDecoder {
     return false;
   }
 
-  // Months, days and milliseconds without a sign, as Arrow's months, days and nanoseconds.
+  // Converts unsigned months, days and milliseconds to Arrow's months, days and nanoseconds.
   Bytes duration(int32_t at, Bytes p) {
     if (!out_.reserve(at) || !need(p, 12, at)) return nullptr;
     const auto months = load<uint32_t>(p), days = load<uint32_t>(p + 4);
@@ -402,7 +403,7 @@ class AvroDecoder {
     return p + 12;
   }
 
-  // Arrow has no times of day that are negative or beyond 24 hours.
+  // Refuses times of day that are negative or at least 24 hours: Arrow does not allow them.
   Bytes time(const AvroOp& op, Bytes p) {
     const int32_t at = op.column;
     const ValueNode& node = nodes_[at];
@@ -450,14 +451,14 @@ class AvroDecoder {
   }
 
  public:
-  static constexpr size_t kConstantPadding = 64;   // at the end of AvroOp::constant
+  static constexpr size_t kConstantPadding = 64;   // bytes at the end of AvroOp::constant
 
  private:
   const ValueNode* nodes_;
   Columnar& out_;
   const AvroOp* ops_ = nullptr;
   const uint8_t* end_ = nullptr;
-  const uint8_t* row_at_ = nullptr;    // in the row, while a default is read
+  const uint8_t* row_at_ = nullptr;    // the position in the row while constant() reads a default
   bool constants_ = false;
   RowFailure* failure_ = nullptr;
   int64_t empty_items_ = 0;

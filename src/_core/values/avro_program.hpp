@@ -1,5 +1,5 @@
-// Owns: the compiled form of a writer's and a reader's Avro schema: operations that read the writer's bytes in order and
-// append to the reader's columns.
+// Owns: the compiled form of a writer's and a reader's Avro schema: operations that read the writer's bytes in order
+// and append values to the reader's columns.
 // Threads: any (immutable once made). Never: parses a schema (kconsumer.decoding.avro_program does).
 #pragma once
 #include <cstdint>
@@ -9,31 +9,31 @@
 
 namespace kc {
 
-// The order is known to kconsumer/decoding/avro_program.py.
+// kconsumer/decoding/avro_program.py has the same order.
 enum AvroKind : int32_t {
-  AVRO_NULL = 0,       // nothing to read; a null
+  AVRO_NULL = 0,       // reads no bytes; appends a null
   AVRO_BOOL,
   AVRO_INT,            // int → int32
-  AVRO_LONG,           // int or long → int64, times `number`
+  AVRO_LONG,           // int or long → int64, multiplied by `number`
   AVRO_LONG_FLOAT,     // int or long → float
   AVRO_LONG_DOUBLE,
   AVRO_FLOAT,
   AVRO_FLOAT_DOUBLE,
   AVRO_DOUBLE,
-  AVRO_TEXT,           // string or bytes → string: checked to be UTF-8
+  AVRO_TEXT,           // string or bytes → string: must be UTF-8
   AVRO_BYTES,
   AVRO_FIXED,          // `number` bytes
-  AVRO_ENUM,           // table: symbol of the writer → of the reader, or -1
+  AVRO_ENUM,           // table: symbol of the writer → symbol of the reader, or -1
   AVRO_ARRAY,          // children: item
   AVRO_MAP,            // children: value
   AVRO_RECORD,         // children: the writer's fields in order, then defaults
   AVRO_UNION,          // children: one per branch of the writer
-  AVRO_BRANCH,         // of a reader's union of several types: children: the branch; number: its index
-  AVRO_DEFAULT,        // children: reads `constant`
+  AVRO_BRANCH,         // a branch of a reader's union of several types: children: the branch; number: its index
+  AVRO_DEFAULT,        // children: the operation that reads `constant`
   AVRO_DECIMAL_BYTES,
   AVRO_DECIMAL_FIXED,  // `number` bytes
   AVRO_DURATION,
-  AVRO_TIME,           // int or long → a time of day, times `number`
+  AVRO_TIME,           // int or long → a time of day, multiplied by `number`
   AVRO_ERROR,          // a branch that the reader's schema does not have
   AVRO_SKIP_VARINT,
   AVRO_SKIP_FIXED,     // `number` bytes
@@ -44,7 +44,7 @@ enum AvroKind : int32_t {
   AVRO_SKIP_UNION,
 };
 
-// Operations that the loop over a record's fields does itself in the usual case.
+// Operations that the loop over a record's fields performs without a call, in the usual case.
 enum AvroFast : int32_t {
   AVRO_SLOW = 0,
   AVRO_FAST_INT,
@@ -61,13 +61,13 @@ enum AvroFast : int32_t {
 struct AvroOp {
   AvroKind kind = AVRO_NULL;
   AvroFast fast = AVRO_SLOW;
-  int32_t column = 0;               // node of the Plan
-  int32_t null_branch = -1;         // 0 or 1: the index of a union with null is read first; -1: there is none
+  int32_t column = 0;               // index into Plan::nodes
+  int32_t null_branch = -1;         // index of null (0 or 1) in a union, whose branch index is read first; -1: no union
   int64_t number = 0;
-  int64_t least = 0;                // fewest bytes of an item (arrays and maps)
+  int64_t least = 0;                // minimum bytes of an item (arrays and maps)
   std::vector<int32_t> children;    // indices into AvroProgram::ops
   std::vector<int32_t> table;
-  std::string constant;             // followed by bytes that may be read
+  std::string constant;             // padded with bytes that a decoder may read
 };
 
 struct AvroProgram {
@@ -95,7 +95,7 @@ struct AvroProgram {
   }
 
  private:
-  // Makes one operation of a union of null and one other type, the most frequent one.
+  // Replaces a union of null and one other type, the most frequent union, by one operation.
   void fuse() {
     for (AvroOp& op : ops) {
       const bool skips = op.kind == AVRO_SKIP_UNION;
@@ -114,9 +114,9 @@ struct AvroProgram {
   }
 };
 
-// The programs of the writers whose rows may come.
+// The programs for the schemas of the rows.
 struct AvroPrograms {
-  const AvroProgram* any = nullptr;                           // for rows without a schema id
+  const AvroProgram* any = nullptr;                           // for all rows; null: use by_id
   std::unordered_map<int64_t, const AvroProgram*> by_id;
 
   const AvroProgram* find(int64_t id) const {

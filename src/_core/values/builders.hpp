@@ -1,8 +1,8 @@
 // Owns: Arrow buffers under construction, one Column per node of a Plan, and the rows that could not be decoded.
 // Threads: one at a time (the caller of decode). Never: knows a format, touches Python.
 //
-// A row is atomic: its mark is the number of rows before it, and truncate() to that mark undoes whatever the row has
-// appended to any column. Entries are valid unless append_null() says otherwise, so validity is free for valid entries.
+// A row is atomic: its mark is the number of rows before it, and truncate() to this mark removes all entries that the
+// row has appended. Entries are valid by default; only append_null() writes validity, so valid entries cost nothing.
 #pragma once
 #include <climits>
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace kc {
 
-// Bytes that scanners may write ahead of what they keep.
+// The number of bytes that a scanner may write after its result.
 constexpr size_t kWriteAhead = 32;
 constexpr int64_t kMostEntries = INT64_MAX & ~int64_t(63);
 
@@ -32,8 +32,8 @@ struct GrowingBytes {
   }
   ~GrowingBytes() { ColumnMemory::give_back(data, capacity); }
 
-  // Room for `bytes` in all, and some to write ahead. It never grows beyond room for `most` bytes, so that "there is room"
-  // implies "within the limit". False when memory is out.
+  // Ensures capacity for `bytes` in total, plus kWriteAhead. The capacity never exceeds `most` plus kWriteAhead, so
+  // that a check of the capacity is also a check of the limit. False if memory is out.
   bool reserve(size_t bytes, size_t most = SIZE_MAX - kWriteAhead) {
     return bytes + kWriteAhead <= capacity || enlarge(bytes + kWriteAhead, most + kWriteAhead);
   }
@@ -66,12 +66,12 @@ struct Column {
   int64_t length = 0;
   int64_t capacity = 0;
   int64_t nulls = 0;
-  int64_t limit = kMostEntries;  // entries that the offsets of the parent can count, in whole groups of 64
-  uint8_t* validity = nullptr;   // made by the first null; ones beyond `length`
+  int64_t limit = kMostEntries;  // maximum number of entries for the parent's offsets, a multiple of 64
+  uint8_t* validity = nullptr;   // allocated with the first null; the bits after `length` are ones
   uint8_t* values = nullptr;     // entries of `width` bytes, bits, or offsets
-  size_t validity_bytes = 0;     // that were asked for
+  size_t validity_bytes = 0;     // allocated bytes
   size_t values_bytes = 0;
-  GrowingBytes data;             // text and binary
+  GrowingBytes data;             // the bytes of text and binary
   std::vector<int32_t> children;
 
   Column() = default;
@@ -87,7 +87,7 @@ struct Column {
     ColumnMemory::give_back(validity, validity_bytes);
     ColumnMemory::give_back(values, values_bytes);
   }
-  // Room for so many bytes. False when memory is out.
+  // Grow to this number of bytes. False if memory is out.
   bool grow_values(size_t bytes) { return grow(values, values_bytes, bytes); }
   bool grow_validity(size_t bytes) { return grow(validity, validity_bytes, bytes); }
 
@@ -102,7 +102,7 @@ struct Column {
       reinterpret_cast<int32_t*>(values)[i] = static_cast<int32_t>(value);
     }
   }
-  // The most bytes of text or binary that the offsets can address.
+  // The maximum number of bytes of text or binary that the offsets can address.
   size_t data_limit() const { return is_large ? static_cast<size_t>(INT64_MAX) : static_cast<size_t>(INT32_MAX); }
 
  private:
@@ -121,7 +121,7 @@ enum BuildFailure : int32_t { BUILD_OK = 0, BUILD_MEMORY, BUILD_TOO_LONG };
 class Columnar {
  public:
   std::vector<Column> columns;
-  BuildFailure failure = BUILD_OK;   // ends the call: no row is to blame
+  BuildFailure failure = BUILD_OK;   // ends the whole call: not an error of one row
   int32_t failed_column = 0;
 
   explicit Columnar(const Plan& plan) {
@@ -142,13 +142,14 @@ class Columnar {
     }
   }
 
-  // Room for `more` entries in a column. False (with `failure`) when memory is out or the offsets end.
+  // Ensures capacity for `more` entries in a column. False (with `failure`) if memory is out or the offsets are too
+  // small.
   bool reserve(int32_t index, int64_t more = 1) {
     Column& c = columns[static_cast<size_t>(index)];
     return __builtin_expect(c.length + more <= c.capacity, 1) || enlarge(index, c.length + more);
   }
 
-  // Room for as many rows in the row's column and the fields of its structs, so that they do not grow step by step.
+  // Ensures capacity for this many rows in a column and the fields of its structs, so that they do not grow in steps.
   bool reserve_rows(int32_t index, int64_t rows) {
     if (rows && !reserve(index, rows)) return false;
     if (columns[static_cast<size_t>(index)].type != VALUE_STRUCT) return true;
@@ -158,7 +159,7 @@ class Columnar {
     return true;
   }
 
-  // One entry of text or binary. Reads 16 bytes from `p` if there are fewer.
+  // Appends one entry of text or binary. Reads at least 16 bytes from `p`.
   bool append_bytes(int32_t index, const uint8_t* p, size_t length) {
     if (!reserve_data(index, length)) return false;
     Column& c = columns[static_cast<size_t>(index)];
@@ -174,7 +175,7 @@ class Columnar {
     return true;
   }
 
-  // Room for `bytes` more of text in a column.
+  // Ensures capacity for `bytes` more bytes of text in a column.
   bool reserve_data(int32_t index, size_t bytes) {
     Column& c = columns[static_cast<size_t>(index)];
     if (__builtin_expect(c.data.size + bytes + kWriteAhead <= c.data.capacity, 1)) return true;
@@ -187,7 +188,7 @@ class Columnar {
     return c.data.reserve(bytes, c.data_limit()) || fail(index, BUILD_MEMORY);
   }
 
-  // One null, or one entry of zeros where the column is not nullable (below a null of its parent).
+  // Appends a null, or an entry of zeros if the column is not nullable (its parent is then null).
   bool append_null(int32_t index) {
     if (!reserve(index)) return false;
     Column& c = columns[static_cast<size_t>(index)];
@@ -229,7 +230,7 @@ class Columnar {
     return true;
   }
 
-  // Takes back every entry from `length` on, and half-made ones in the columns below.
+  // Removes all entries from `length` on, and incomplete entries in the child columns.
   void truncate(int32_t index, int64_t length) {
     Column& c = columns[static_cast<size_t>(index)];
     const int64_t kept = c.length < length ? c.length : length;
@@ -258,7 +259,7 @@ class Columnar {
     return c.nulls && c.validity && !(c.validity[entry >> 3] >> (entry & 7) & 1);
   }
 
-  // Takes out the entries from `first` on whose `kept` is false. May throw std::bad_alloc.
+  // Removes the entries from `first` on whose flag in `kept` is false. May throw std::bad_alloc.
   void keep_only(int32_t index, int64_t first, const std::vector<bool>& kept) {
     Column& c = columns[static_cast<size_t>(index)];
     const bool is_list = c.type == VALUE_LIST || c.type == VALUE_MAP;
@@ -274,13 +275,13 @@ class Columnar {
       if (c.has_offsets) {
         const int64_t at = c.offset_at(to);
         if (!is_list && size) memmove(c.data.data + at, c.data.data + start, size);
-        c.put_offset(to + 1, at + static_cast<int64_t>(size));   // to <= i: the offsets still to be read stay
+        c.put_offset(to + 1, at + static_cast<int64_t>(size));   // to <= i: it overwrites no unread offset
       } else if (c.type == VALUE_BOOL) {
         move_bit(c.values, i, to);
       } else if (c.width && i != to) {
         memcpy(c.values + to * c.width, c.values + i * c.width, static_cast<size_t>(c.width));
       }
-      if (c.validity && i != to) {   // the bit at `i` stays too, until truncate() takes it off
+      if (c.validity && i != to) {   // truncate() removes the bit at `i` later
         c.nulls += int64_t{is_null(index, i)} - int64_t{is_null(index, to)};
         move_bit(c.validity, i, to);
       }
@@ -310,7 +311,7 @@ class Columnar {
     }
   }
 
-  // Entries below a list count in its offsets; a struct's children have as many as the struct.
+  // Sets the limit of a list's child and of its structs' fields, whose entries the offsets of the list count.
   void bound(int32_t index, int64_t limit) {
     columns[static_cast<size_t>(index)].limit = limit;
     if (columns[static_cast<size_t>(index)].type != VALUE_STRUCT) return;
@@ -352,7 +353,7 @@ class Columnar {
   }
 };
 
-// Where and why a row could not be decoded.
+// A row that could not be decoded: the reason and the place.
 struct BadRow {
   int64_t row;
   BadValue reason;
@@ -368,7 +369,7 @@ struct BadRows {
   GrowingBytes raw;
 };
 
-// What the decoder of a format says about the row that it could not decode.
+// The error of a format's decoder for one row.
 struct RowFailure {
   BadValue reason = BAD_NONE;
   int32_t node = 0;

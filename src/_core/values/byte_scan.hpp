@@ -1,5 +1,5 @@
-// Owns: finding the bytes that end or interrupt a JSON string, sixteen at a time, and telling ASCII from other text.
-// Threads: any (pure functions). Never: reads more than 16 bytes from the position it is given.
+// Owns: the search for bytes that end or interrupt a JSON string, 16 at a time, and checks for ASCII and UTF-8.
+// Threads: any (pure functions). Never: reads more than 16 bytes after the text.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace kc {
 
-// Of sixteen bytes: how many come before the first '"', '\\' or control character (16: none), and whether one of those
-// has its high bit set.
+// The result for 16 bytes: the number of bytes before the first '"', '\\' or control character (16: there is none), and
+// whether one of these bytes has its high bit set.
 struct StringScan {
   int32_t plain;
   bool high;
@@ -49,7 +49,7 @@ inline StringScan scan_string(const uint8_t* p, uint8_t* copy) {
 
 #endif
 
-// Whether all bytes are ASCII. Reads 8 bytes from `p` if there are fewer.
+// Returns whether all bytes are ASCII. Reads at least 8 bytes from `p`.
 inline bool is_ascii(const uint8_t* p, size_t length) {
   uint64_t word, high = 0;
   for (; length >= 8; length -= 8, p += 8) {
@@ -63,7 +63,7 @@ inline bool is_ascii(const uint8_t* p, size_t length) {
   return !(high & 0x8080808080808080u);
 }
 
-// Whether up to 16 bytes are ASCII. Reads 16.
+// Returns whether up to 16 bytes are ASCII. Reads 16 bytes.
 inline bool is_ascii_16(const uint8_t* p, uint32_t length) {
 #if defined(__SSE2__) && !defined(KC_PORTABLE_SCAN)
   const auto high = static_cast<uint32_t>(_mm_movemask_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
@@ -73,12 +73,12 @@ inline bool is_ascii_16(const uint8_t* p, uint32_t length) {
 #endif
 }
 
-// Whether the bytes are UTF-8. Reads 8 bytes from `p` if there are fewer.
+// Returns whether the bytes are UTF-8. Reads at least 8 bytes from `p`.
 inline bool is_text(const uint8_t* p, size_t length) {
   return (length < 16 && is_ascii(p, length)) || valid_utf8(p, length);
 }
 
-// Bytes of the character as UTF-8; up to four.
+// Writes the character as UTF-8. Returns the number of bytes, at most 4.
 inline size_t put_utf8(uint32_t c, uint8_t* out) {
   if (c < 0x80) {
     out[0] = static_cast<uint8_t>(c);

@@ -1,9 +1,10 @@
-// Owns: the memory of columns under construction, and a few freed pieces of it, which the next batch takes again.
-// Threads: any. Never: keeps more than kMostKept bytes; waits for another thread.
+// Owns: the memory of columns under construction, and a cache of freed pieces for the next batch.
+// Threads: any. Never: keeps more than kMostKept bytes, waits for another thread.
 //
-// A batch takes megabytes and gives them back when its reader drops it. malloc returns them to the kernel, and the next
-// batch pays a page fault for every 4 KiB: half of the time of decoding Avro. Pieces are malloc's own, so that any may be
-// given to realloc or free. The lock is only ever tried: a child of a fork may find it held for ever.
+// A batch takes megabytes and frees them when its reader drops it. malloc returns them to the kernel, and the next
+// batch pays a page fault for every 4 KiB: half of the time of decoding Avro. All pieces come from malloc, so realloc
+// and free accept them. The code only tries the lock: in the child of a fork a thread that does not exist there can
+// hold it.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +15,7 @@
 
 namespace kc {
 
-// Pieces that are kept would hide from AddressSanitizer what reads or writes them after their end. tools/fuzz may say 1.
+// AddressSanitizer cannot detect a use of a cached piece, so builds with it have no cache. tools/fuzz can set 1.
 #if defined(KC_KEEPS_COLUMN_MEMORY)
 #elif defined(__SANITIZE_ADDRESS__)
 #define KC_KEEPS_COLUMN_MEMORY 0
@@ -29,12 +30,12 @@ namespace kc {
 
 class ColumnMemory {
  public:
-  static constexpr size_t kLeast = size_t{1} << 15;      // smaller pieces are malloc's
-  static constexpr size_t kMost = size_t{1} << 23;       // larger ones too
-  static constexpr size_t kMostKept = size_t{1} << 25;   // in all
+  static constexpr size_t kLeast = size_t{1} << 15;      // smaller pieces are not cached
+  static constexpr size_t kMost = size_t{1} << 23;       // larger pieces are not cached
+  static constexpr size_t kMostKept = size_t{1} << 25;   // maximum size of the cache in bytes
 
-  // `bytes` of memory in place of `p` (nullptr, or of the fewer `old_bytes`), with all that it held: a scanner may have
-  // written beyond what counts yet. nullptr, and `p` as it was, when memory is out.
+  // Grows `p` (nullptr, or a piece of `old_bytes`) to `bytes`. It keeps all bytes of `p`, because a scanner may have
+  // written after the valid ones. If memory is out it returns nullptr and does not change `p`.
   static void* grow(void* p, size_t old_bytes, size_t bytes) {
     if (!is_kept(bytes)) return realloc(p, bytes);
     const size_t order = order_of(bytes);
@@ -46,7 +47,7 @@ class ColumnMemory {
     return taken;
   }
 
-  // The end of a piece that grow() gave for `bytes`.
+  // Frees a piece that grow() returned for `bytes`.
   static void give_back(void* p, size_t bytes) {
     if (p && !(is_kept(bytes) && keep(p, order_of(bytes)))) free(p);
   }
@@ -56,11 +57,11 @@ class ColumnMemory {
 
   struct Kept {
     std::mutex lock;
-    void* first[kOrders] = {};   // of a list, whose next piece is named in the first bytes of each
+    void* first[kOrders] = {};   // heads of linked lists; the first bytes of each piece point to the next piece
     size_t bytes = 0;
   };
 
-  // Its destructor does nothing: columns may live longer than what is static.
+  // Has a trivial destructor, because columns can outlive static objects.
   static Kept& kept() {
     static Kept all;
     static_assert(std::is_trivially_destructible<Kept>::value, "columns are freed at exit too");

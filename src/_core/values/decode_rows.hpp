@@ -1,4 +1,4 @@
-// Owns: the loop over rows: framing, a padded copy where a row lies at the end of its memory, and the list of bad rows.
+// Owns: the loop over rows: framing, a padded copy of a row at the end of its memory, and the list of bad rows.
 // Threads: one at a time (the caller of decode). Never: knows a format, touches Python.
 #pragma once
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace kc {
 
-// What a decode call made: shared by the Python object and every Arrow array made from it.
+// The result of a decode call. The Python object and its Arrow arrays share it.
 struct Decoded {
   std::shared_ptr<const Plan> plan;
   Columnar columns;
@@ -27,7 +27,7 @@ struct Decoded {
 
   const Plan* plan_pointer() const { return plan.get(); }
 
-  // Buffers that Arrow wants to be there even where nothing was appended.
+  // Allocates the buffers that Arrow requires even for empty columns.
   bool finish() {
     for (size_t i = 0; i < columns.columns.size(); ++i) {
       Column& c = columns.columns[i];
@@ -38,12 +38,12 @@ struct Decoded {
   }
 };
 
-// Has an exported array keep the columns that its buffers lie in.
+// Makes an exported array keep the columns alive that contain its buffers.
 inline void hold_decoded(ArrowArray* array, const std::shared_ptr<Decoded>& decoded) {
   static_cast<ArrayParts*>(array->private_data)->holds = decoded;
 }
 
-// nullptr when memory is out.
+// Returns nullptr if memory is out.
 inline std::shared_ptr<Decoded> new_decoded(const std::shared_ptr<const Plan>& plan) {
   try {
     return std::make_shared<Decoded>(plan);
@@ -52,12 +52,12 @@ inline std::shared_ptr<Decoded> new_decoded(const std::shared_ptr<const Plan>& p
   }
 }
 
-// Bytes that decoders may read past a row's end.
+// The number of bytes that decoders may read past a row's end.
 constexpr ptrdiff_t kReadAhead = 64;
 
 class PaddedRow {
  public:
-  // False when memory is out.
+  // Copies the row and moves `p` and `end` to the padded copy. False if memory is out.
   bool pad(const uint8_t*& p, const uint8_t*& end) {
     bytes_.size = 0;
     const auto length = static_cast<size_t>(end - p);
@@ -83,7 +83,7 @@ inline bool keep_bad_row(Decoded& out, int64_t row, const RowBytes& bytes, const
   return true;
 }
 
-// Decodes every row with decode(id, p, end, failure); false when the whole call failed (out.columns.failure).
+// Decodes every row with decode(id, p, end, failure). False if the whole call failed (out.columns.failure).
 template <class Decode>
 bool decode_rows(const RowSource& source, const Framing& framing, Decoded& out, bool always_padded, Decode decode) {
   PaddedRow padded;
@@ -162,7 +162,7 @@ inline bool decode_proto(const RowSource& source, const Framing& framing, const 
   }
 }
 
-// The ids of the writers' schemas among the rows, each once: those of headers, then the others in order of appearance.
+// Returns each schema id in the rows once: first the ids of headers, then the other ids in order of appearance.
 inline std::vector<int64_t> schema_ids(const RowSource& source, const Framing& framing) {
   std::vector<int64_t> found;
   std::unordered_set<int64_t> seen;
@@ -184,7 +184,7 @@ inline std::vector<int64_t> schema_ids(const RowSource& source, const Framing& f
 }
 
 inline bool decode_json(const RowSource& source, const Framing& framing, const JsonProgram& program, Decoded& out) {
-  // The end of a number shows only in the byte after it: where rows are numbers, each is copied and zeros follow it.
+  // Only the byte after a number shows its end. If rows can be numbers, each row is copied and padded with zeros.
   const ValueType root = program.plan->nodes[0].type;
   const bool closed = root == VALUE_STRUCT || root == VALUE_LIST || root == VALUE_MAP;
   try {

@@ -1,5 +1,5 @@
-// Owns: what stands before a value's own bytes: nothing, a number of bytes to leave out, or Confluent's prefix.
-// Threads: any (pure functions). Never: asks for a schema.
+// Owns: the prefix of a value: none, a number of bytes to skip, or Confluent's framing.
+// Threads: any (pure functions). Never: fetches a schema.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -12,11 +12,11 @@ enum FramingKind : int32_t { FRAMING_NONE = 0, FRAMING_SKIP, FRAMING_CONFLUENT }
 
 struct Framing {
   FramingKind kind = FRAMING_NONE;
-  int64_t skip = 0;   // bytes
+  int64_t skip = 0;   // number of bytes to skip
 
-  static constexpr int64_t kConfluentBytes = 5;   // 0, then the schema's id as four bytes, the highest first
+  static constexpr int64_t kConfluentBytes = 5;   // a zero byte, then the schema id in 4 bytes, big-endian
 
-  // Moves p to the value's own bytes; `id` is the schema's, or 0 where the framing has none.
+  // Moves `p` after the prefix, and sets `id` to the schema id; 0 if the framing has none.
   BadValue open(const uint8_t*& p, const uint8_t* end, int64_t& id) const {
     id = 0;
     if (__builtin_expect(kind == FRAMING_NONE, 1)) return BAD_NONE;

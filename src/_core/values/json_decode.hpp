@@ -1,9 +1,10 @@
-// Owns: decoding of one JSON text into the columns of a Plan, in one pass and without a tree between.
-// Threads: one at a time (the caller of decode). Never: reads more than 32 bytes past a row's end, changes columns of
-// other rows, touches Python.
+// Owns: decoding of one JSON text into the columns of a Plan, in one pass, without an intermediate tree.
+// Threads: one at a time (the caller of decode). Never: reads more than 32 bytes past a row's end, changes other rows,
+// touches Python.
 //
-// Rows may be followed by bytes that look like more of them, so every loop compares its position with the row's end, and
-// a row is good only if it ends exactly there. A failure returns nullptr up to row(); the caller then takes the row back.
+// The bytes after a row can be valid JSON too. So every loop compares its position with the row's end, and a row is
+// valid only if it ends exactly there. After an error all functions return nullptr up to row(); the caller then removes
+// the row.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -22,18 +23,18 @@ namespace kc {
 
 class JsonDecoder {
  public:
-  static constexpr int32_t kMostNested = 512;   // containers in each other, in fields that are skipped too
+  static constexpr int32_t kMostNested = 512;   // maximum depth of nested containers, in skipped fields too
 
   JsonDecoder(const JsonProgram& program, Columnar& out)
       : program_(program), nodes_(program.plan->nodes.data()), out_(out), follows_(program.plan->nodes.size()) {
     for (size_t i = 0; i < follows_.size(); ++i) {
       const size_t count = program.fields[i].keys.size();
-      follows_[i].resize(count + 1);   // at first in the order of the schema; entry 0 is the object's first field
+      follows_[i].resize(count + 1);   // initially in schema order; entry 0 is the object's first field
       for (size_t f = 0; f <= count; ++f) follows_[i][f] = static_cast<int32_t>(f < count ? f : 0);
     }
   }
 
-  // Appends one row. False with `failure` (the row must be taken back), or with the columns' own failure.
+  // Appends one row. False with `failure` (the caller must remove the row) or with the failure of the columns.
   bool row(const uint8_t* p, const uint8_t* end, RowFailure& failure) {
     end_ = end;
     failure_ = &failure;
@@ -123,7 +124,7 @@ class JsonDecoder {
     return p;
   }
 
-  // Where a value of one type was expected: another type, or nothing that JSON has.
+  // Returns the error for an unexpected value at p: a value of another type, or invalid JSON.
   BadValue wrong(Bytes p) const {
     if (p >= end_) return BAD_CUT_OFF;
     const bool begins = *p == '"' || *p == '{' || *p == '[' || *p == '-' || is_digit(*p) || is(p, "true") ||
@@ -170,7 +171,7 @@ class JsonDecoder {
     return p;
   }
 
-  // Many digits, a fraction or an exponent: a whole number all the same, or not one.
+  // Reads an integer with many digits, a fraction or an exponent. Fails if the number is not whole.
   __attribute__((noinline)) Bytes odd_integer(Bytes p, int32_t index, const ValueNode& node) {
     NumberText n;
     Bytes after = number(p, index, n);
@@ -210,7 +211,7 @@ class JsonDecoder {
     return after;
   }
 
-  // A decimal is a number, or a string that holds one.
+  // Reads a decimal: a number, or a string that contains a number.
   Bytes decimal(Bytes p, int32_t index, const ValueNode& node) {
     NumberText n;
     Bytes after;
@@ -273,7 +274,7 @@ class JsonDecoder {
     ++c.length;
   }
 
-  // A number of the epoch's unit, exactly in the column's unit or not at all.
+  // Reads a timestamp as a number in the epoch unit. Fails if the column's unit cannot hold the exact value.
   Bytes epoch(Bytes p, int32_t index, const ValueNode& node) {
     NumberText n;
     Bytes after = number(p, index, n);
@@ -307,8 +308,8 @@ class JsonDecoder {
     return to.reserve(bytes) || out_.fail(0, BUILD_MEMORY);
   }
 
-  // Appends the text of the string whose first byte is at p, as UTF-8. `to` is unchanged on failure. `column_index` says
-  // whose data it is; -1: no column's.
+  // Appends the text of the string whose first byte is at p, as UTF-8. After an error `to` is unchanged. `column_index`
+  // is the column that owns `to`; -1: none.
   Bytes unescape(Bytes p, int32_t index, GrowingBytes& to, int32_t column_index) {
     size_t at = to.size;
     bool high = false;
@@ -333,7 +334,7 @@ class JsonDecoder {
     return p + 1;
   }
 
-  // p is at the backslash.
+  // Decodes an escape sequence; p is at the backslash.
   __attribute__((noinline)) Bytes escape(Bytes p, int32_t index, uint8_t* data, size_t& at) {
     if (end_ - p < 2) return fail(BAD_CUT_OFF, index, end_);
     uint8_t c;
@@ -350,7 +351,7 @@ class JsonDecoder {
         uint32_t code, low;
         if (!hex(p + 2, code)) return fail(BAD_ESCAPE, index, p);
         Bytes after = p + 6;
-        if (code >= 0xd800 && code < 0xe000) {  // half of a pair: no character without the other
+        if (code >= 0xd800 && code < 0xe000) {  // one half of a surrogate pair: the other half must follow
           if (code >= 0xdc00 || end_ - after < 6 || after[0] != '\\' || after[1] != 'u' || !hex(after + 2, low) ||
               low < 0xdc00 || low >= 0xe000)
             return fail(BAD_ESCAPE, index, p);
@@ -382,7 +383,7 @@ class JsonDecoder {
     return true;
   }
 
-  // The text of a string, where it stands or unescaped beside it; valid until the next call.
+  // Sets `begin` and `length` to the text of a string: in the row, or in a copy that is valid until the next call.
   Bytes short_text(Bytes p, int32_t index, Bytes& begin, size_t& length) {
     begin = nullptr;
     length = 0;
@@ -414,7 +415,7 @@ class JsonDecoder {
     return c == '+' ? 62 : c == '/' ? 63 : -1;
   }
 
-  // Base64 with padding (RFC 4648).
+  // Reads base64 with padding (RFC 4648).
   Bytes binary(Bytes p, int32_t index, const ValueNode& node) {
     if (*p != '"') return fail(wrong(p), index, p);
     Bytes text;
@@ -450,7 +451,7 @@ class JsonDecoder {
         bits &= (1u << have) - 1;
       }
     }
-    if (bits) return fail(BAD_BASE64, index, p);  // bits that stand for no byte
+    if (bits) return fail(BAD_BASE64, index, p);  // nonzero bits after the last byte
     if (node.type == VALUE_BINARY) {
       c.data.size += bytes;
       c.put_offset(c.length + 1, static_cast<int64_t>(c.data.size));
@@ -475,8 +476,8 @@ class JsonDecoder {
 
   // ---- containers
 
-  // p is after a value in a container: moves it after the comma, or returns nullptr with `p` after the closing byte, or
-  // with p == nullptr on failure.
+  // Called after a value in a container. Moves `p` after a comma and returns true. Returns false with `p` after the
+  // closing byte, or with p == nullptr after an error.
   bool next(Bytes& p, uint8_t close, int32_t index) {
     p = space(p);
     if (__builtin_expect(p >= end_, 0)) {
@@ -538,7 +539,7 @@ class JsonDecoder {
               continue;
             }
           } else {
-            if (__builtin_expect(column(child).length != entry, 0)) {  // the key again: its last value counts
+            if (__builtin_expect(column(child).length != entry, 0)) {  // a repeated key: the last value counts
               out_.truncate(child, entry);
               --found;
             }
@@ -741,7 +742,7 @@ class JsonDecoder {
     return found;
   }
 
-  // ---- what no column takes, checked all the same
+  // ---- values without a column, which are checked and skipped
 
   Bytes skip_string(Bytes p, int32_t index) {
     Bytes first = p;
@@ -763,7 +764,7 @@ class JsonDecoder {
     return p + 1;
   }
 
-  // Any value; its containers are counted, not called into each other.
+  // Skips any value, without recursion for nested containers.
   Bytes skip(Bytes p, int32_t index) {
     const int32_t before = depth_;
     for (;;) {
@@ -794,7 +795,7 @@ class JsonDecoder {
         p = number(p, index, n);
       }
       if (!p) return nullptr;
-      // After a value: up and out of the containers that end here.
+      // After a value: leave all containers that end here.
       for (;;) {
         if (depth_ == before) return p;
         if (next(p, closes_[depth_ - 1], index)) break;
@@ -822,7 +823,7 @@ class JsonDecoder {
   GrowingBytes scratch_;
   const uint8_t* end_ = nullptr;
   RowFailure* failure_ = nullptr;
-  int32_t depth_ = 0;                          // open containers
+  int32_t depth_ = 0;                          // number of open containers
   uint8_t closes_[kMostNested] = {};
 };
 

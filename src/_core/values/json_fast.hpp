@@ -1,6 +1,6 @@
-// Owns: the values of JSON objects in their usual form, read without a call: short numbers and short plain text.
-// Threads: any (a column is its caller's). Never: fails a row: it leaves other forms to JsonDecoder; reads more
-// than 18 bytes from the position it is given.
+// Owns: inline readers for the usual values of JSON objects: short numbers and short plain text.
+// Threads: any (the caller owns the column). Never: fails a row (it leaves other forms to JsonDecoder), reads more than
+// 18 bytes after its start.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -11,7 +11,7 @@
 
 namespace kc {
 
-// p is after the digits before the point.
+// Finishes a number whose digits before the decimal point end at p.
 __attribute__((always_inline)) inline const uint8_t* fast_float(Column& c, const uint8_t* p, const uint8_t* first, uint64_t n,
                                                                 bool negative, int64_t entry) {
   static const double kPowers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
@@ -22,7 +22,7 @@ __attribute__((always_inline)) inline const uint8_t* fast_float(Column& c, const
     while ((digit = static_cast<uint8_t>(*p - '0')) <= 9) {
       n = n * 10 + digit;
       ++p;
-      if (p - first > 16) return nullptr;   // more than 15 digits: not exact
+      if (p - first > 16) return nullptr;   // more than 15 digits are not exact
     }
     if (p == point + 1) return nullptr;
     ++point;
@@ -35,8 +35,8 @@ __attribute__((always_inline)) inline const uint8_t* fast_float(Column& c, const
   return p;
 }
 
-// The first value of a field in the usual case: a number of a few digits or text of a few bytes, with room in its column.
-// nullptr otherwise, with nothing changed. It may read into the bytes after the row; the caller notices that.
+// Reads the first value of a field in the usual case: a short number or a short text, and its column has capacity.
+// Otherwise it returns nullptr and changes nothing. It can read beyond the row; the caller checks the position.
 __attribute__((always_inline)) inline const uint8_t* fast_value(JsonFast fast, Column& c, const uint8_t* p, int64_t entry) {
   if (__builtin_expect(c.length != entry || entry >= c.capacity, 0)) return nullptr;
   if (fast == JSON_FAST_TEXT) {

@@ -1,4 +1,4 @@
-// Owns: how the fields of JSON objects are found: keys compared in the order of the last object, then by a hash table.
+// Owns: the lookup of the fields of JSON objects: first in the order of the last object, then in a hash table.
 // Threads: any (immutable once made). Never: touches Python.
 #pragma once
 #include <cstdint>
@@ -11,25 +11,25 @@
 
 namespace kc {
 
-// Values that the loop over an object's fields reads itself.
+// Values that the loop over an object's fields reads without a call.
 enum JsonFast : int32_t { JSON_SLOW = 0, JSON_FAST_INT64, JSON_FAST_INT32, JSON_FAST_FLOAT64, JSON_FAST_TEXT };
 
-// A key that is compared at once: its bytes with the closing quote, up to sixteen.
+// A key: up to 16 of its bytes, with the closing quote, are compared in one step.
 struct JsonKey {
   uint64_t low = 0, high = 0;
   uint64_t low_mask = 0, high_mask = 0;
-  uint32_t length = 0;      // with the quote
-  bool is_short = false;    // up to sixteen
-  bool with_colon = false;  // up to fifteen: it is compared with quote and colon
+  uint32_t length = 0;      // bytes of the key and the quote
+  bool is_short = false;    // at most 16 bytes
+  bool with_colon = false;  // at most 15 bytes: quote and colon are part of the comparison
   uint64_t colon_low = 0, colon_high = 0, colon_low_mask = 0, colon_high_mask = 0;
   JsonFast fast = JSON_SLOW;
-  std::string text;         // without it
+  std::string text;         // without the quote
 
   JsonKey(const std::string& name, const ValueNode& node) : text(name) {
     const std::string quoted = name + '"';
     length = static_cast<uint32_t>(quoted.size());
     for (const char c : name) {
-      // JSON writes it with an escape: a key is never these bytes.
+      // JSON requires an escape for this byte, so a comparison of bytes can never match.
       if (static_cast<uint8_t>(c) < 0x20 || c == '"' || c == '\\') length = UINT32_MAX;
     }
     is_short = length <= 16;
@@ -57,7 +57,7 @@ struct JsonKey {
     if (node.type == VALUE_INT && node.is_signed && node.width == 4) fast = JSON_FAST_INT32;
   }
 
-  // Whether the key, its quote and a colon stand at p.
+  // Returns whether the key, its quote and a colon are at p.
   bool at_colon(const uint8_t* p) const {
     uint64_t a, b;
     memcpy(&a, p, 8);
@@ -65,7 +65,7 @@ struct JsonKey {
     return with_colon && (((a ^ colon_low) & colon_low_mask) | ((b ^ colon_high) & colon_high_mask)) == 0;
   }
 
-  // Whether the key and its quote stand at p, of which sixteen bytes can be read, and which ends at `end`.
+  // Returns whether the key and its quote are at p. The text ends at `end`; at least 16 bytes at p are readable.
   bool at(const uint8_t* p, const uint8_t* end) const {
     uint64_t a, b;
     memcpy(&a, p, 8);
@@ -79,11 +79,11 @@ struct JsonKey {
 
 // The fields of one struct.
 struct JsonFields {
-  std::vector<JsonKey> keys;           // one per child of the node, in their order
+  std::vector<JsonKey> keys;           // one for each child of the node, in the same order
   std::vector<int32_t> slots;          // open addressing: index into keys, or -1
   uint64_t slot_mask = 0;
 
-  // Reads up to eight bytes after the text.
+  // Reads up to 8 bytes after the text.
   static uint64_t hash(const uint8_t* p, size_t length) {
     uint64_t h = length * 0x9e3779b97f4a7c15u;
     while (length >= 8) {
@@ -116,7 +116,7 @@ struct JsonFields {
     }
   }
 
-  // The field of that name, or -1.
+  // Returns the field with this name, or -1.
   int32_t find(const uint8_t* p, size_t length) const {
     uint64_t slot = hash(p, length) & slot_mask;
     while (slots[slot] >= 0) {
@@ -130,8 +130,8 @@ struct JsonFields {
 
 struct JsonProgram {
   const Plan* plan = nullptr;
-  std::vector<JsonFields> fields;      // by node; empty but for structs
-  int32_t epoch_unit = -1;             // numbers count this unit since 1970 in timestamps; -1: they are not taken
+  std::vector<JsonFields> fields;      // by node; empty for nodes other than structs
+  int32_t epoch_unit = -1;             // unit of numbers in timestamp fields, since 1970; -1: numbers are an error
 
   explicit JsonProgram(const Plan& p, int32_t epoch) : plan(&p), fields(p.nodes.size()), epoch_unit(epoch) {
     for (size_t i = 0; i < p.nodes.size(); ++i) {

@@ -1,4 +1,4 @@
-// Owns: JSON's numbers as text: their grammar, and their exact value as an integer, a decimal or the nearest float.
+// Owns: JSON numbers as text: their grammar, and their exact value as an integer or decimal or the nearest float.
 // Threads: any (pure functions). Never: rounds an integer or a decimal, reads more than one byte past the end.
 #pragma once
 #include <charconv>
@@ -18,21 +18,21 @@
 
 namespace kc {
 
-// A number's parts, as they stand in the text.
+// The parts of a number in the text.
 struct NumberText {
   const uint8_t* begin = nullptr;
   const uint8_t* end = nullptr;
   bool negative = false;
   bool is_whole = true;         // neither fraction nor exponent
-  int32_t digits = 0;           // in `mantissa`; at most 19, further ones are left out
-  int32_t dropped = 0;          // digits left out of the mantissa
+  int32_t digits = 0;           // digits in `mantissa`, at most 19
+  int32_t dropped = 0;          // further digits, which are not in `mantissa`
   uint64_t mantissa = 0;
-  int64_t exponent = 0;         // of ten, of the mantissa (with what was left out counted in)
+  int64_t exponent = 0;         // power of ten for the mantissa; includes the dropped digits
 };
 
 inline bool is_digit(uint8_t c) { return static_cast<uint8_t>(c - '0') <= 9; }
 
-// Reads a number of JSON's grammar. nullptr where there is none; `n.end` is then where it goes wrong.
+// Reads a number in JSON's grammar. Returns nullptr if it is not valid; `n.end` is then the position of the error.
 inline const uint8_t* read_number(const uint8_t* p, const uint8_t* end, NumberText& n) {
   n.begin = p;
   if (p < end && *p == '-') {
@@ -82,7 +82,7 @@ inline const uint8_t* read_number(const uint8_t* p, const uint8_t* end, NumberTe
   return p;
 }
 
-// 256 bits, the lowest word first; two's complement once signed.
+// 256 bits, the lowest word first; negative numbers are in two's complement.
 struct Wide {
   uint64_t word[4] = {0, 0, 0, 0};
 
@@ -103,11 +103,11 @@ struct Wide {
   }
 };
 
-// The number times ten to the power of `scale`, when it is whole and has up to `precision` digits.
+// Sets `out` to the number times 10 to the power of `scale`, if it is whole and has at most `precision` digits.
 inline BadValue exact_number(const NumberText& n, int32_t scale, int32_t precision, Wide& out) {
   if (n.mantissa == 0) return BAD_NONE;
-  // Digits of the text that are kept: those whose place is at least 10 to the power of -scale.
-  int64_t point = 0;  // digits before the point, counted from the first one that is not zero
+  // It keeps the digits of the text whose place value is at least 10 to the power of -scale.
+  int64_t point = 0;  // digits before the decimal point, counted from the first nonzero digit
   bool seen = false, after = false;
   const uint8_t* p = n.begin + n.negative;
   for (; p < n.end && (*p | 0x20) != 'e'; ++p) {
@@ -164,12 +164,12 @@ inline bool nearest_float(const char* begin, const char* end, F& out) {
 #endif
 }
 
-// The nearest float. False when the number is too large for the type.
+// Sets `out` to the nearest float. False if the number is too large for the type.
 template <class F>
 inline bool float_number(const NumberText& n, F& out) {
   static const double kPowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-  constexpr int32_t kExact = sizeof(F) == 4 ? 10 : 22;  // the largest exact power of ten, and mantissa, of the type
+  constexpr int32_t kExact = sizeof(F) == 4 ? 10 : 22;  // the largest exact power of ten of the type; then the mantissa
   constexpr uint64_t kMantissa = sizeof(F) == 4 ? uint64_t(1) << 24 : uint64_t(1) << 53;
   if (n.mantissa <= kMantissa && !n.dropped && n.exponent >= -kExact && n.exponent <= kExact) {
     const auto power = static_cast<F>(kPowers[n.exponent < 0 ? -n.exponent : n.exponent]);
@@ -190,7 +190,7 @@ inline bool float_number(const NumberText& n, F& out) {
   if (magnitude > 400) return false;
   if (nearest_float(reinterpret_cast<const char*>(n.begin), reinterpret_cast<const char*>(n.end), out))
     return !std::isinf(out);
-  // Out of range: below the smallest float it is zero, or the smallest; above the largest it does not fit.
+  // Out of range: a number below the smallest float becomes zero; a number above the largest float does not fit.
   if (magnitude > 0) return false;
   out = n.negative ? -F(0) : F(0);
   return true;

@@ -1,5 +1,5 @@
-// Owns: the compiled schema of decoded values: a flat array of nodes, one per column, and the reasons of bad rows.
-// Threads: any (immutable once made). Never: knows a wire, touches Python, holds what a single call decodes.
+// Owns: the compiled schema of decoded values: a flat array of nodes, one per column, and the error texts of bad rows.
+// Threads: any (immutable once made). Never: knows a wire format, touches Python, contains decoded data.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace kc {
 
-// What a column holds. The order is known to kconsumer/decoding/types.py.
+// The type of a column. kconsumer/decoding/types.py has the same order.
 enum ValueType : int32_t {
   VALUE_NULL = 0,
   VALUE_BOOL,
@@ -36,20 +36,20 @@ struct ValueNode {
   bool is_signed = true;
   bool is_large = false;           // 64-bit offsets
   bool has_zone = false;
-  int32_t width = 0;               // bytes of an entry; 0 where there are none or they vary
+  int32_t width = 0;               // bytes of an entry; 0 if it has none or a variable number
   int32_t unit = 0;
   int32_t precision = 0;
   int32_t scale = 0;
   int32_t parent = -1;
   std::string name;
-  std::string format;              // Arrow's
+  std::string format;              // Arrow format string
   std::vector<int32_t> children;   // indices into Plan::nodes
   std::vector<std::string> symbols;
 };
 
 struct Plan {
   std::vector<ValueNode> nodes;    // nodes[0] is a row
-  // Where in a row a node is, such as "position.lat"; empty for the row itself.
+  // Returns the path of a node in a row, such as "position.lat"; empty for the row itself.
   std::string path(int32_t node) const {
     std::string out;
     for (int32_t at = node; at > 0; at = nodes[static_cast<size_t>(at)].parent) {
@@ -117,9 +117,9 @@ inline const char* bad_value_text(int32_t reason) {
       "more items than the bytes can hold",
       "the union has no such branch",
       "the enum has no such symbol",
-      "the decoder's schema cannot have data of this schema id",
+      "data with this schema id cannot be converted to the decoder's schema",
       "not a valid field number or wire type",
-      "the message indexes name another message",
+      "the message indexes identify a different message",
       "expected a boolean, found a byte that is neither 0 nor 1",
       "the length is negative",
       "the items do not have the size that their block states",

@@ -1,9 +1,10 @@
 // Owns: decoding of one Protobuf message into the columns of a Plan.
 // Threads: one at a time (the caller of decode). Never: reads more than 64 bytes past a row's end, touches Python.
 //
-// Fields come in any order and as often as the writer likes. A field is open as long as its column is as long as the
-// struct's. A scalar that comes again is taken back first. A message that comes again is reopened: its columns end with its
-// entry, so that merging it goes on there. Lists and maps are closed with the message that has them.
+// Fields can come in any order and repeatedly. A field has no entry yet while its column and the struct's column have
+// the same length. Before a repeated scalar, the decoder removes the earlier entry. It reopens the entry of a repeated
+// message, which is the last entry of its columns, and merges the fields into it. Lists and maps are closed together
+// with their message.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -25,7 +26,7 @@ class ProtoDecoder {
 
   ProtoDecoder(const Plan& plan, Columnar& out) : nodes_(plan.nodes.data()), out_(out) {}
 
-  // Appends one row. False with `failure` (the row must be taken back), or with the columns' own failure.
+  // Appends one row. False with `failure` (the caller must remove the row) or with the failure of the columns.
   bool row(const ProtoProgram& program, const uint8_t* p, const uint8_t* end, RowFailure& failure) {
     messages_ = program.messages.data();
     end_ = end;
@@ -47,7 +48,7 @@ class ProtoDecoder {
 
   Column& column(int32_t node) { return out_.columns[static_cast<size_t>(node)]; }
 
-  // ---- the wire. Up to ten bytes are read past `end`; whoever loops over fields looks at the position after each.
+  // ---- the wire format. Reads can pass `end` by up to 10 bytes: a loop over fields checks its position after each.
 
   Bytes varint(Bytes p, int32_t node, uint64_t& out) {
     const uint64_t a = p[0];
@@ -68,14 +69,14 @@ class ProtoDecoder {
     memcpy(&word, p, 8);
     const uint64_t ends = ~word & 0x8080808080808080u;
     if (__builtin_expect(ends != 0, 1)) {
-      const int32_t bits = __builtin_ctzll(ends) + 1;   // of the bytes it takes
+      const int32_t bits = __builtin_ctzll(ends) + 1;   // number of bits in the bytes of the varint
       word &= (bits == 64 ? ~uint64_t(0) : (uint64_t(1) << bits) - 1) & 0x7f7f7f7f7f7f7f7fu;
       word = (word & 0x007f007f007f007fu) | (word & 0x7f007f007f007f00u) >> 1;
       word = (word & 0x00003fff00003fffu) | (word & 0x3fff00003fff0000u) >> 2;
       out = (word & 0x000000000fffffffu) | (word & 0x0fffffff00000000u) >> 4;
       return p + bits / 8;
     }
-    out = 0;   // bits beyond 64 are lost, as in google.protobuf
+    out = 0;   // bits beyond 64 are ignored, as in google.protobuf
     for (int32_t i = 0; i < 10; ++i) {
       const uint64_t byte = p[i];
       out |= (byte & 0x7f) << (7 * i);
@@ -95,7 +96,7 @@ class ProtoDecoder {
     return !after || (n <= UINT32_MAX && after - p <= 5) ? after : fail(BAD_TAG, node, p);
   }
 
-  // A length, and that many bytes after it.
+  // Reads a length and checks that as many bytes follow.
   Bytes length(Bytes p, Bytes end, int32_t node, int64_t& n) {
     uint64_t size;
     p = varint(p, node, size);
@@ -104,7 +105,7 @@ class ProtoDecoder {
     return __builtin_expect(n >= 0 && n <= end - p, 1) ? p : fail(BAD_CUT_OFF, node, end_);
   }
 
-  // The value of an unknown field.
+  // Skips the value of an unknown field.
   __attribute__((noinline)) Bytes skip(uint32_t tag, Bytes p, Bytes end, int32_t node) {
     uint32_t open[kMostNested];
     int32_t depth = 0;
@@ -142,7 +143,7 @@ class ProtoDecoder {
 
   // ---- messages
 
-  // One entry of a struct; `group` is the tag that ends it, 0 where `end` does.
+  // Reads one entry of a struct; `group` is the tag that ends it, or 0 if it ends at `end`.
   Bytes message(const ProtoMessage& m, Bytes p, Bytes end, uint32_t group, int64_t entry) {
     if (!out_.reserve(m.node)) return nullptr;
     size_t appended = 0;
@@ -152,7 +153,7 @@ class ProtoDecoder {
     return p;
   }
 
-  // `appended` counts columns that have their entry for good: scalars.
+  // Reads the fields of a message. `appended` counts the columns that already have their entry: scalars.
   Bytes fields(const ProtoMessage& m, Bytes p, Bytes end, uint32_t group, int64_t entry, size_t& appended) {
     const ProtoField* f = m.fields.data();
     Column* const columns = out_.columns.data();
@@ -186,8 +187,8 @@ class ProtoDecoder {
     return __builtin_expect(p == end && !group, 1) ? p : fail(BAD_CUT_OFF, m.node, end);
   }
 
-  // The value of a field in the usual case: nothing special about it, and its column has room. nullptr otherwise, with
-  // nothing changed.
+  // Reads the value of a field in the usual case: a plain scalar, and its column has capacity. Otherwise it returns
+  // nullptr and changes nothing.
   __attribute__((always_inline)) Bytes fast(const ProtoField& f, Column* columns, Bytes p, Bytes end, int64_t entry) {
     uint64_t n = *p;
     if (f.fast >= PROTO_FAST_SKIP_VARINT) return fast_skip(f.fast, p, end);
@@ -233,7 +234,7 @@ class ProtoDecoder {
     return p;
   }
 
-  // Up to 16 bytes, of ASCII if they are text.
+  // Reads up to 16 bytes; text must be ASCII.
   static __attribute__((always_inline)) Bytes fast_bytes(Column& c, Bytes p, Bytes end, int64_t entry, bool is_text) {
     const uint64_t n = *p++;
     uint8_t* to = c.data.data + c.data.size;
@@ -262,7 +263,7 @@ class ProtoDecoder {
            (tag & 7) == PROTO_WIRE_BYTES && (f.tag & 7) != PROTO_WIRE_BYTES;
   }
 
-  // What has not come is filled in, and lists end here.
+  // Fills in the absent fields and ends the lists.
   bool close(const ProtoMessage& m, Bytes p, int64_t entry) {
     for (const ProtoColumn& k : m.columns) {
       Column& c = column(k.node);
@@ -311,7 +312,7 @@ class ProtoDecoder {
     return scalar(f, p, end);
   }
 
-  // The other members of a oneof are cleared.
+  // Clears the other members of a oneof.
   void choose(const ProtoMessage& m, const ProtoField& f, int64_t entry) {
     for (int32_t member : m.oneofs[static_cast<size_t>(f.oneof)]) {
       if (member != f.column && column(member).length != entry) out_.truncate(member, entry);
@@ -320,7 +321,7 @@ class ProtoDecoder {
 
   Bytes repeated(const ProtoField& f, uint32_t tag, Bytes p, Bytes end, int64_t entry) {
     Column& list = column(f.list);
-    if (list.length != entry) {   // of a message that comes again
+    if (list.length != entry) {   // a list of a repeated message: reopen it
       --list.length;
     } else if (!out_.reserve(f.list)) {
       return nullptr;
@@ -420,7 +421,7 @@ class ProtoDecoder {
         return p;
       }
       case PROTO_CONVERT: return convert(f, p);
-      default: return fail(BAD_TAG, at, p);   // a tag of zeros
+      default: return fail(BAD_TAG, at, p);   // a tag with the value 0
     }
   }
 
@@ -436,7 +437,7 @@ class ProtoDecoder {
   }
 
   static bool symbol_of(const ProtoField& f, int32_t number, int32_t& symbol) {
-    auto at = static_cast<size_t>(number);   // most enums count from 0
+    auto at = static_cast<size_t>(number);   // most enums have the numbers 0, 1, 2 …
     if (at >= f.numbers.size() || f.numbers[at] != number) {
       const auto found = std::lower_bound(f.numbers.begin(), f.numbers.end(), number);
       if (found == f.numbers.end() || *found != number) return false;
@@ -446,7 +447,7 @@ class ProtoDecoder {
     return true;
   }
 
-  // A scalar of the writer in a column of another type, if it fits.
+  // Reads a scalar for a column of another type, if the value fits.
   Bytes convert(const ProtoField& f, Bytes p) {
     const ValueNode& node = nodes_[f.column];
     const int32_t at = f.column;
@@ -498,9 +499,9 @@ class ProtoDecoder {
     return p;
   }
 
-  // ---- what is made of several parts
+  // ---- values with several parts
 
-  // `m` is the message of a field that is not repeated.
+  // `m` is the message of a field that is not repeated; nullptr for a repeated field.
   __attribute__((noinline)) Bytes nested(const ProtoMessage* m, const ProtoField& f, Bytes p, Bytes end,
                                          int64_t entry) {
     if (f.kind == PROTO_CLOSED_ENUM) return closed_enum(m, f, p, entry);
@@ -511,7 +512,7 @@ class ProtoDecoder {
     uint32_t group = 0;
     size_t unused = 0;
     if ((f.tag & 7) == PROTO_WIRE_GROUP) {
-      group = f.tag + 1;   // its end
+      group = f.tag + 1;   // the end tag
     } else {
       int64_t bytes;
       p = length(p, end, f.column, bytes);
@@ -530,7 +531,7 @@ class ProtoDecoder {
         if (again) --c.length;
         if (__builtin_expect(!budget_.take(messages_[f.message].cells), 0)) return fail(BAD_COUNT, f.column, p);
         p = message(messages_[f.message], p, stop, group, entry);
-        if (p && m == nullptr && unknown_symbol_) {   // a map's entry whose value counts as unknown
+        if (p && m == nullptr && unknown_symbol_) {   // a map's entry with an unknown enum number: drop it
           out_.truncate(f.column, entry);
           unknown_symbol_ = false;
         }
@@ -557,7 +558,7 @@ class ProtoDecoder {
     return p;
   }
 
-  // Seconds and nanoseconds, in the unit of the column. `again`: it has been read before, and this is merged into it.
+  // Reads seconds and nanoseconds as a number of the column's unit. With `again` it merges them into the earlier value.
   Bytes time(const ProtoField& f, Bytes p, Bytes end, uint32_t group, int64_t entry, bool again) {
     static constexpr int64_t kPowers[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000};
     const int32_t at = f.column;
@@ -604,14 +605,14 @@ class ProtoDecoder {
                                             nanos < 1000000000;
     if (!in_range) return fail(BAD_RANGE, at, first);
     if (nanos % nanos_per_unit) return fail(BAD_INEXACT, at, first);
-    // Of two signs where both are near the limit: the sum fits though the product does not.
+    // 128 bits: with parts of different signs near the limit, the sum can fit although the product does not.
     const __int128 exact = static_cast<__int128>(seconds) * units + nanos / nanos_per_unit;
     if (exact > INT64_MAX || exact < INT64_MIN) return fail(BAD_RANGE, at, first);
     put(at, static_cast<int64_t>(exact));
     return p;
   }
 
-  // Of equal keys the last counts.
+  // Removes earlier entries of equal keys, because the last one counts.
   void unique_keys(int32_t map) {
     const Column& c = column(map);
     const int32_t entries = c.children[0];
@@ -666,8 +667,8 @@ class ProtoDecoder {
   bool unknown_symbol_ = false;    // a map's entry has a value that its closed enum does not know
 };
 
-// Confluent's message indexes, which name a message of the writer's file: a count and as many indexes as zigzag varints,
-// or a single 0 for the first message. Moves p after them.
+// Reads Confluent's message indexes, which select a message of the writer's file: a count and the indexes, all as
+// zigzag varints, or a single 0 for the first message. Moves `p` after them and compares them with `expected`.
 inline BadValue open_indexes(const uint8_t*& p, const uint8_t* end, const std::vector<int32_t>& expected) {
   constexpr int64_t kMost = 64;
   int64_t count, index;

@@ -1,5 +1,5 @@
-// Owns: the compiled form of a writer's Protobuf message and a reader's columns: what each field number of each message
-// becomes.
+// Owns: the compiled form of a writer's Protobuf messages and a reader's columns: it maps each field number of each
+// message to a column.
 // Threads: any (immutable once made). Never: reads a descriptor (kconsumer.decoding.proto_program does).
 #pragma once
 #include <algorithm>
@@ -9,9 +9,9 @@
 
 namespace kc {
 
-// How the bytes of a field are read. The order is known to kconsumer/decoding/proto_program.py.
+// The encoding of a field. kconsumer/decoding/proto_program.py has the same order.
 enum ProtoKind : int32_t {
-  PROTO_INT32 = 0,    // the low 32 bits of a varint: int32 and uint32 alike
+  PROTO_INT32 = 0,    // the low 32 bits of a varint: int32 and uint32
   PROTO_INT64,        // int64 and uint64
   PROTO_SINT32,
   PROTO_SINT64,
@@ -21,13 +21,13 @@ enum ProtoKind : int32_t {
   PROTO_TEXT,
   PROTO_BYTES,
   PROTO_ENUM,         // numbers, table
-  PROTO_CONVERT,      // the scalar `from`, into a column of another type
+  PROTO_CONVERT,      // the scalar `from`, for a column of another type
   PROTO_CLOSED_ENUM,  // numbers, table; an unknown number counts as an unknown field
-  PROTO_MESSAGE,      // message: its fields become a struct's
+  PROTO_MESSAGE,      // message: its fields become the fields of a struct
   PROTO_TIMESTAMP,    // google.protobuf.Timestamp
   PROTO_DURATION,     // google.protobuf.Duration
-  PROTO_WRAPPER,      // google.protobuf.Int64Value and the like: message, whose only field has this column
-  PROTO_SKIP,         // nothing is kept, but the other members of a oneof are cleared
+  PROTO_WRAPPER,      // google.protobuf.Int64Value and similar: message, whose only field has this column
+  PROTO_SKIP,         // not stored, but it clears the other members of a oneof
   PROTO_NONE,         // no field
 };
 
@@ -56,15 +56,15 @@ enum ProtoWire : uint32_t {
   PROTO_WIRE_32 = 5,
 };
 
-// What an absent field becomes.
+// The value of an absent field.
 enum ProtoAbsent : int32_t {
-  PROTO_ABSENT_NULL = 0,    // null, or zero where the column is not nullable
-  PROTO_ABSENT_ERROR,       // required
-  PROTO_ABSENT_LIST,        // a list or map of what has come
-  PROTO_ABSENT_MESSAGE,     // the value of a map's entry: an empty message
+  PROTO_ABSENT_NULL = 0,    // null, or zero if the column is not nullable
+  PROTO_ABSENT_ERROR,       // none: the field is required
+  PROTO_ABSENT_LIST,        // a list or map of the items so far
+  PROTO_ABSENT_MESSAGE,     // an empty message, as the value of a map's entry
 };
 
-// Fields that the loop over a message's fields reads itself: not repeated, no member of a oneof.
+// Fields that the loop over a message's fields reads without a call: not repeated, not a member of a oneof.
 enum ProtoFast : int32_t {
   PROTO_SLOW = 0,
   PROTO_FAST_INT32,
@@ -86,30 +86,30 @@ struct ProtoField {
   uint32_t tag = 0;              // number << 3 | wire type of a value that is not packed; 0: no field
   ProtoFast fast = PROTO_SLOW;
   ProtoKind kind = PROTO_NONE;
-  int32_t column = -1;           // node of the Plan; of a repeated field the item's
+  int32_t column = -1;           // index into Plan::nodes; for a repeated field, the node of the item
   int32_t list = -1;             // node of the list or map; -1: not repeated
   int32_t message = -1;          // index into ProtoProgram::messages
   int32_t oneof = -1;            // index into ProtoMessage::oneofs
   ProtoScalar from = PROTO_FROM_INT32;
-  std::vector<int32_t> numbers;  // of an enum, ascending
-  std::vector<int32_t> table;    // their indices among the symbols
+  std::vector<int32_t> numbers;  // the numbers of an enum, ascending
+  std::vector<int32_t> table;    // the symbol index of each number
 };
 
 struct ProtoColumn {
   int32_t node = 0;
   ProtoAbsent absent = PROTO_ABSENT_NULL;
-  int32_t message = -1;          // PROTO_ABSENT_MESSAGE
+  int32_t message = -1;          // with PROTO_ABSENT_MESSAGE
 };
 
 struct ProtoMessage {
   static constexpr uint32_t kDense = 1024;
 
   int32_t node = 0;                            // the struct
-  bool is_entry = false;                       // of a map
-  int64_t cells = 1;                           // columns of it and below
-  std::vector<ProtoField> fields;              // by number, then one without a tag
-  std::vector<ProtoColumn> columns;            // all that the struct has
-  std::vector<std::vector<int32_t>> oneofs;    // nodes of the members
+  bool is_entry = false;                       // whether it is an entry of a map
+  int64_t cells = 1;                           // number of its columns, with all columns below them
+  std::vector<ProtoField> fields;              // ascending by number; the last one has no tag
+  std::vector<ProtoColumn> columns;            // all columns of the struct
+  std::vector<std::vector<int32_t>> oneofs;    // nodes of the members of each oneof
   std::vector<int32_t> maps;                   // nodes of maps among the columns
   std::vector<int32_t> dense;                  // by number: index into fields, or -1
 
@@ -152,14 +152,14 @@ struct ProtoProgram {
   }
 };
 
-// A writer's schema: the messages of its file are named by their indexes, level by level.
+// A writer's schema. Confluent's message indexes select a message of its file, one index for each nesting level.
 struct ProtoWriter {
   std::vector<int32_t> indexes;
   const ProtoProgram* program = nullptr;       // nullptr: the file does not have the message
 };
 
 struct ProtoPrograms {
-  bool any = false;                            // rows of every other schema id are the writer's
+  bool any = false;                            // use `writer` for every schema id that is not in `by_id`
   ProtoWriter writer;
   std::unordered_map<int64_t, ProtoWriter> by_id;
 

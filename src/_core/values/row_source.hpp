@@ -1,5 +1,5 @@
-// Owns: the binary values of many rows as they lie in memory: Arrow views, or offsets of 32 or 64 bits.
-// Threads: any (immutable while it is read). Never: owns the memory it looks into, except for rows it was given to copy.
+// Owns: access to the binary values of many rows: Arrow views, or 32-bit or 64-bit offsets.
+// Threads: any (immutable while it is read). Never: owns the memory of the values, except that of copied rows.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -16,24 +16,24 @@ namespace kc {
 struct RowBytes {
   const uint8_t* begin = nullptr;   // nullptr: a null
   const uint8_t* end = nullptr;
-  const uint8_t* readable = nullptr;  // bytes up to here may be read, though they are not the row's
+  const uint8_t* readable = nullptr;  // end of the readable memory after the row
 };
 
 struct RowSource {
   int64_t length = 0;
-  int64_t offset = 0;                  // of the first row in what follows
+  int64_t offset = 0;                  // index of the first row in the buffers below
   const uint8_t* validity = nullptr;   // bitmap; nullptr: no nulls
   const BinaryView* views = nullptr;
-  std::vector<const uint8_t*> buffers; // that views point into
+  std::vector<const uint8_t*> buffers; // the buffers into which the views point
   std::vector<size_t> buffer_bytes;
-  const void* offsets = nullptr;       // without views
+  const void* offsets = nullptr;       // instead of views
   bool is_large = false;
   const uint8_t* data = nullptr;
-  const HeadersRef* headers = nullptr; // of the rows, by index like `views`; their bytes lie in `buffers`
-  std::string schema_header;           // the name of the header that refers to a row's schema
-  SchemaHeaders schema_headers;        // filled by read_schema_headers()
+  const HeadersRef* headers = nullptr; // of the rows, by index like `views`; `buffers` has their bytes
+  std::string schema_header;           // name of the header with the reference to a row's schema
+  SchemaHeaders schema_headers;        // read_schema_headers() fills it
 
-  // Copied rows: they lie in separate `data` and `offsets`, which are set by finish().
+  // Copied rows; finish() then sets `data` and `offsets` to them.
   GrowingBytes own_data;
   std::vector<int64_t> own_offsets;
   std::vector<uint8_t> own_validity;
@@ -61,7 +61,7 @@ struct RowSource {
     return out;
   }
 
-  // False when memory is out. The second time nothing is left to do.
+  // Reads the schema headers at the first call. False if memory is out.
   bool read_schema_headers() {
     if (!headers) return true;
     try {

@@ -1,5 +1,5 @@
-// Owns: the references to schemas that records carry in a header instead of before their value: which row has which.
-// Threads: one at a time (the caller of decode). Never: asks for a schema, keeps memory of the records.
+// Owns: the schema references that records have in a header instead of a prefix of the value, and the rows of each.
+// Threads: one at a time (the caller of decode). Never: fetches a schema, refers to memory of the records.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -12,19 +12,19 @@
 
 namespace kc {
 
-// Schema ids of rows whose reference stands in a header: this and an index into SchemaHeaders::values.
+// The schema id of a row with a reference in a header is this plus an index into SchemaHeaders::values.
 constexpr int64_t kHeaderIds = int64_t{1} << 32;
 
 struct SchemaHeaders {
   static constexpr int32_t kNone = -1;  // the row has no such header
-  static constexpr int32_t kBad = -2;   // it has one that is not a reference
+  static constexpr int32_t kBad = -2;   // the header's value is not a reference
 
   std::vector<int32_t> rows;            // index into `values`, kNone or kBad; empty: no row has such a header
-  std::vector<std::string> values;      // each once
+  std::vector<std::string> values;      // each value once
 
   int32_t of(int64_t row) const { return rows.empty() ? kNone : rows[static_cast<size_t>(row)]; }
 
-  // The first header of that name in each of `length` rows. The lengths of headers were checked when the record was decoded.
+  // Reads the first header with this name of each of `length` rows. The record walk has already checked the lengths.
   void read(const HeadersRef* headers, const std::vector<const uint8_t*>& buffers, int64_t offset, int64_t length,
             const std::string& name) {
     std::unordered_map<std::string, int32_t> seen;
@@ -53,12 +53,12 @@ struct SchemaHeaders {
   }
 
  private:
-  // 0 and an id of 4 bytes, or 1 and a GUID of 16; Protobuf's message indexes may follow.
+  // A reference is 0 and a 4-byte id, or 1 and a 16-byte GUID. Protobuf's message indexes can follow.
   static bool is_reference(const uint8_t* p, ptrdiff_t bytes) {
     return bytes >= 5 && (p[0] == 0 || (p[0] == 1 && bytes >= 17));
   }
 
-  // False where there is no such header, or its value is null.
+  // Returns false if there is no such header or its value is null.
   static bool find(const uint8_t* p, int32_t bytes, const std::string& name, const uint8_t*& value,
                    const uint8_t*& value_end) {
     const uint8_t* const end = p + bytes;

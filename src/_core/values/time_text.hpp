@@ -1,5 +1,5 @@
-// Owns: ISO 8601 dates, times and timestamps as text, and their exact count of a unit.
-// Threads: any (pure functions). Never: rounds: digits that the unit cannot hold are an error unless they are zeros.
+// Owns: ISO 8601 dates, times and timestamps as text, and their exact number of units.
+// Threads: any (pure functions). Never: rounds; nonzero digits that the unit cannot hold are an error.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace kc {
 
-// Days since 1970-01-01 in the proleptic Gregorian calendar.
+// Returns the days since 1970-01-01 in the proleptic Gregorian calendar.
 inline int64_t days_from_civil(int64_t y, int32_t m, int32_t d) {
   y -= m <= 2;
   const int64_t era = (y >= 0 ? y : y - 399) / 400;
@@ -32,7 +32,7 @@ class TimeText {
     return true;
   }
 
-  // HH:MM[:SS[.fraction]] as a count of the unit within the day.
+  // HH:MM[:SS[.fraction]] as the number of units since midnight.
   BadValue time(int32_t unit, int64_t& count) {
     int32_t hour, minute, second = 0;
     int64_t fraction = 0;
@@ -61,8 +61,8 @@ class TimeText {
     return lost ? BAD_INEXACT : BAD_NONE;
   }
 
-  // A date, then 'T' or a space and a time, then 'Z' or an offset: both may be left out. With a zone the count is of
-  // UTC, which a text without offset is taken to be in; without one an offset would be lost, and is an error.
+  // A date, then optionally 'T' or a space and a time, then optionally 'Z' or an offset. If the column has a zone, the
+  // result is in UTC, and a text without an offset is UTC. Otherwise an offset is an error, because it would be lost.
   BadValue timestamp(int32_t unit, bool has_zone, int64_t& out) {
     int64_t days, count = 0, shift = 0;
     if (!date(days)) return BAD_TIME;

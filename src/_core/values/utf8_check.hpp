@@ -1,8 +1,10 @@
-// Owns: checking that bytes are UTF-8 as RFC 3629 has it: sixteen at a time where the CPU has SSSE3, else one by one.
-// Threads: any (pure functions over constant tables). Never: reads past the bytes, needs compile flags beyond the baseline.
+// Owns: the check that bytes are UTF-8 (RFC 3629): 16 bytes at a time if the CPU has SSSE3, otherwise one by one.
+// Threads: any (pure functions over constant tables). Never: reads past the bytes, needs compile flags beyond the
+// baseline.
 //
-// Every fault of two neighbouring bytes is a product of sets: of the first one's high half, of its low half and of the second
-// one's high half. So three tables of sixteen, with a bit for each fault, find them all (Keiser and Lemire, 2020).
+// Three half-bytes of two neighbouring bytes determine each kind of error: the first byte's high and low half, and the
+// second byte's high half. Three tables with 16 entries, with one bit for each kind of error, therefore find all errors
+// (Keiser and Lemire, 2020).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -62,12 +64,12 @@ struct Tables {
     uint8_t bit = 1;
     add(bit, kLead, kAny, kAscii | kLead);                   // too short
     add(bit, kAscii, kAny, kContinuation);                   // too long
-    add(bit, 1 << 12, 0x0003, kContinuation);                // two bytes for what fits one
-    add(bit, 1 << 14, 0x0001, 0x0300);                       // three bytes for what fits two
+    add(bit, 1 << 12, 0x0003, kContinuation);                // two bytes for a character that needs one
+    add(bit, 1 << 14, 0x0001, 0x0300);                       // three bytes for a character that needs two
     add(bit, 1 << 14, 0x2000, 0x0c00);                       // a surrogate
     add(bit, 1 << 15, 0xfff0, 0x0e00);                       // beyond U+10FFFF
-    add(bit, 1 << 15, 0xffe1, 0x0100);                       // beyond it, or four bytes for what fits three
-    add(bit, kContinuation, kAny, kContinuation);            // the highest bit: no fault in a third or fourth byte
+    add(bit, 1 << 15, 0xffe1, 0x0100);                       // beyond U+10FFFF, or four bytes instead of three
+    add(bit, kContinuation, kAny, kContinuation);            // the highest bit: correct in a third or fourth byte
   }
 
  private:
@@ -85,7 +87,7 @@ inline const Tables kTables;
 
 KC_UTF8_TARGET inline __m128i faults(__m128i now, __m128i before) {
   const __m128i half = _mm_set1_epi8(0x0f);
-  const __m128i one = _mm_alignr_epi8(now, before, 15);     // the byte before each
+  const __m128i one = _mm_alignr_epi8(now, before, 15);     // for each byte, the byte before it
   const __m128i two = _mm_alignr_epi8(now, before, 14);
   const __m128i three = _mm_alignr_epi8(now, before, 13);
   auto table = [](const uint8_t* t) { return *reinterpret_cast<const __m128i*>(t); };
@@ -93,7 +95,7 @@ KC_UTF8_TARGET inline __m128i faults(__m128i now, __m128i before) {
       _mm_and_si128(_mm_shuffle_epi8(table(kTables.first_high), _mm_and_si128(_mm_srli_epi16(one, 4), half)),
                     _mm_shuffle_epi8(table(kTables.first_low), _mm_and_si128(one, half))),
       _mm_shuffle_epi8(table(kTables.second_high), _mm_and_si128(_mm_srli_epi16(now, 4), half)));
-  // Third bytes after 0xe0 and above, fourth ones after 0xf0 and above: there two continuations must stand.
+  // The third byte after 0xe0 and above and the fourth byte after 0xf0 and above: two continuation bytes are required.
   const __m128i expected = _mm_or_si128(_mm_subs_epu8(two, _mm_set1_epi8(0x60)), _mm_subs_epu8(three, _mm_set1_epi8(0x70)));
   return _mm_xor_si128(pairs, _mm_and_si128(expected, _mm_set1_epi8(static_cast<char>(0x80))));
 }
@@ -105,7 +107,7 @@ KC_UTF8_TARGET inline bool valid_by_16(const uint8_t* p, size_t length) {
     if (_mm_movemask_epi8(_mm_or_si128(now, before))) found = _mm_or_si128(found, faults(now, before));
     before = now;
   }
-  alignas(16) uint8_t rest[16] = {};   // zeros follow the text: a character that they cut off is too short
+  alignas(16) uint8_t rest[16] = {};   // zeros after the text, so that an incomplete last character is too short
   if (length) memcpy(rest, p, length);
   found = _mm_or_si128(found, faults(*reinterpret_cast<const __m128i*>(rest), before));
   return _mm_movemask_epi8(_mm_cmpeq_epi8(found, _mm_setzero_si128())) == 0xffff;
@@ -117,7 +119,7 @@ inline const bool kHasSsse3 = __builtin_cpu_supports("ssse3");
 
 }  // namespace utf8_detail
 
-// Whether the bytes are UTF-8: no overlong forms, no surrogates, nothing beyond U+10FFFF.
+// Returns whether the bytes are UTF-8, without overlong forms, surrogates and characters beyond U+10FFFF.
 inline bool valid_utf8(const uint8_t* p, size_t length) {
 #ifdef KC_UTF8_TARGET
   if (length >= 16 && utf8_detail::kHasSsse3) return utf8_detail::valid_by_16(p, length);

@@ -1,4 +1,4 @@
-# ValueDecoder, a compiled schema, and DecodedValues, what it makes. thread: A; both immutable.
+# Declares ValueDecoder, a compiled schema, and DecodedValues, its result. thread: A; both immutable.
 from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint32_t, vector
 from kconsumer._core.values.value_export cimport Decoded, Plan, shared_ptr
 from kconsumer._core.values.value_source cimport RowSource, ValueSource
@@ -110,7 +110,7 @@ cdef extern from "values/decode_rows.hpp" namespace "kc" nogil:
 cdef class DecodedValues:
     # thread: any (immutable)
     cdef shared_ptr[Decoded] decoded
-    cdef list _errors           # made when asked for
+    cdef list _errors           # built at the first access to `errors`
 
     cdef int check(self) except -1
 

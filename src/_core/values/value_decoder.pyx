@@ -1,6 +1,6 @@
-"""Owns: ValueDecoder, a compiled schema that decodes rows without the GIL, and DecodedValues, the columns it makes.
+"""Owns: ValueDecoder, a compiled schema that decodes rows without the GIL, and DecodedValues, the decoded columns.
 
-thread: A; both are immutable and may be used by several threads. Never: parses a schema (kconsumer.decoding does).
+thread: A; both are immutable, and several threads may use them. Never: parses a schema (kconsumer.decoding does).
 """
 cimport cython
 
@@ -25,9 +25,9 @@ class RowError(NamedTuple):
 
     row: int        # index in the array
     reason: str
-    field: str      # its path, such as "position.lat"; empty for the row as a whole
-    position: int   # byte of the value at which decoding stopped
-    value: bytes    # the row's own bytes
+    field: str      # path of the field, such as "position.lat"; empty for the whole row
+    position: int   # byte position in the value at which decoding stopped
+    value: bytes    # the bytes of the row
 
 
 cdef bytes encoded(object text):
@@ -35,7 +35,7 @@ cdef bytes encoded(object text):
 
 
 cdef int read_node(ValueNode* node, object described) except -1:
-    """One node as kconsumer.decoding.plan describes it."""
+    """Fill `node` from a kconsumer.decoding.plan.Node."""
     cdef bytes name = encoded(described.name)
     cdef bytes format = encoded(described.format)
     cdef bytes symbol
@@ -60,13 +60,13 @@ cdef int read_node(ValueNode* node, object described) except -1:
 
 
 cdef enum:
-    MOST_DESCRIBED = 256  # levels of an Arrow schema; kconsumer.decoding.plan has a lower limit
+    MOST_DESCRIBED = 256  # maximum depth of an Arrow schema; kconsumer.decoding.plan has a lower limit
 
 
 cdef object described_schema(const ArrowSchema* schema, int depth):
-    """(name, format, nullable, children, dictionary's format or None, extension's name)."""
+    """Describe a schema as read_arrow_schema() returns it."""
     if depth > MOST_DESCRIBED:
-        raise ValueError(f"the Arrow schema is nested more than {MOST_DESCRIBED} deep")
+        raise ValueError(f"the Arrow schema is nested more than {MOST_DESCRIBED} levels deep")
     if schema.dictionary != NULL:
         dictionary = schema.dictionary.format.decode()
     else:
@@ -80,7 +80,7 @@ cdef object described_schema(const ArrowSchema* schema, int depth):
 
 
 cdef object extension_name(const char* metadata):
-    """The value of ARROW:extension:name, or nothing."""
+    """Return the value of ARROW:extension:name; empty if there is none."""
     cdef const int32_t* number = <const int32_t*>metadata
     cdef int32_t count, length
     if metadata == NULL:
@@ -102,11 +102,11 @@ def read_arrow_schema(source: Any) -> Any:
     """Read the schema of an object with ``__arrow_c_schema__``.
 
     Returns:
-        (name, format, nullable, children, format of the dictionary or None, name of the extension type): children as
-        tuples of the same form.
+        (name, format, nullable, children, format of the dictionary or None, name of the extension type); the children
+        are tuples of the same form.
 
     Raises:
-        ValueError: the schema is nested more than 256 deep.
+        ValueError: the schema is nested more than 256 levels deep.
     """
     capsule = source.__arrow_c_schema__()
     return described_schema(schema_in(capsule), 0)
@@ -120,13 +120,13 @@ cdef class DecodedValues:
         raise TypeError("DecodedValues are made by Decoder.decode()")
 
     cdef int check(self) except -1:
-        """Raises what made the whole call fail."""
+        """Raise the error of the whole call, if it failed."""
         cdef Decoded* decoded = self.decoded.get()
         if decoded == NULL or (decoded.columns.failure != BUILD_OK and decoded.columns.failure != BUILD_TOO_LONG):
             raise MemoryError()
         if decoded.columns.failure == BUILD_TOO_LONG:
             path = decoded.plan_pointer().path(decoded.columns.failed_column).decode("utf-8", "replace")
-            raise OverflowError(f"column {path}: more than 2 GiB do not fit its 32-bit offsets; declare it as "
+            raise OverflowError(f"column {path}: more than 2 GiB of data do not fit its 32-bit offsets: declare it as "
                                 "large_utf8, large_binary or large_list, or decode fewer rows at a time")
         return 0
 
@@ -135,7 +135,7 @@ cdef class DecodedValues:
 
     @property
     def error_count(self):
-        """Rows that could not be decoded: int."""
+        """The number of rows that could not be decoded: int."""
         return self.decoded.get().bad.rows.size()
 
     @property
@@ -154,7 +154,10 @@ cdef class DecodedValues:
 
     @property
     def errors(self):
-        """Rows that could not be decoded, in order: list of RowError. They are null in the array."""
+        """The rows that could not be decoded, in order: list of RowError.
+
+        These rows are null in the array.
+        """
         cdef Decoded* decoded = self.decoded.get()
         cdef const BadRow* bad
         cdef string path, raw, reason
@@ -183,7 +186,10 @@ cdef class DecodedValues:
         return capsule
 
     def __arrow_c_array__(self, requested_schema=None):
-        """Arrow's PyCapsule interface: (schema, array) capsules; `requested_schema` is not followed."""
+        """Export as (schema, array) capsules (Arrow's PyCapsule interface).
+
+        `requested_schema` has no effect.
+        """
         cdef ArrowArray* array = NULL
         cdef Status status
         capsule = array_capsule(&array)
@@ -193,7 +199,7 @@ cdef class DecodedValues:
         return self.__arrow_c_schema__(), capsule
 
     def __reduce__(self):
-        raise TypeError("cannot pickle DecodedValues, whose columns are shared memory: pickle pyarrow.array() of them")
+        raise TypeError("cannot pickle DecodedValues, whose columns are shared memory: pickle pyarrow.array(values)")
 
     def __repr__(self):
         return f"<DecodedValues of {len(self)} rows, {self.error_count} of them bad>"
@@ -201,10 +207,10 @@ cdef class DecodedValues:
 
 @cython.final
 cdef class AvroProgram:
-    """How data of one writer's schema become columns.
+    """The compiled decoding of one writer's Avro schema.
 
     Args:
-        ops: kconsumer.decoding.avro_program.Op, the row's first.
+        ops: list of kconsumer.decoding.avro_program.Op; the first one reads a row.
     """
 
     def __init__(self, ops):
@@ -234,10 +240,10 @@ cdef int read_numbers(vector[int32_t]* out, object numbers) except -1:
 
 @cython.final
 cdef class ProtoProgram:
-    """How messages of one writer's Protobuf schema become columns.
+    """The compiled decoding of one writer's Protobuf schema.
 
     Args:
-        messages: kconsumer.decoding.proto_program.MessageOps, the row's first.
+        messages: list of kconsumer.decoding.proto_program.MessageOps; the first one is the row.
     """
 
     def __init__(self, messages):
@@ -287,9 +293,9 @@ cdef class ValueDecoder:
     """A compiled schema.
 
     Args:
-        nodes: kconsumer.decoding.plan.Node, the row first.
-        framing: (FramingKind, bytes to skip).
-        epoch_unit: power of ten of the unit that JSON numbers in timestamps count, or -1.
+        nodes: list of kconsumer.decoding.plan.Node; the first one is the row.
+        framing: (FramingKind, number of bytes to skip).
+        epoch_unit: unit of JSON numbers in timestamp fields (0 s, 3 ms, 6 µs, 9 ns), or -1 if they are an error.
     """
 
     def __init__(self, nodes, framing, epoch_unit):
@@ -303,9 +309,9 @@ cdef class ValueDecoder:
         self.framing.skip = framing[1]
 
     def schema_ids(self, ValueSource source not None):
-        """Ids of the writers' schemas among the rows, each once: list of int.
+        """Return each schema id in the rows once: list of int.
 
-        From HEADER_IDS up, an id is that and an index into ``source.schema_headers()``.
+        An id from HEADER_IDS up is HEADER_IDS plus an index into ``source.schema_headers()``.
         """
         cdef vector[int64_t] ids
         cdef size_t i
@@ -315,12 +321,15 @@ cdef class ValueDecoder:
         return [ids[i] for i in range(ids.size())]
 
     def schema_headers(self, ValueSource source not None):
-        """References to schemas in the records' headers, each once, by index from HEADER_IDS up: list of bytes."""
+        """Return each schema reference in the records' headers once: list of bytes.
+
+        The schema id of a reference is HEADER_IDS plus its index.
+        """
         self.read_headers(source)
         return source.schema_headers()
 
     cdef int read_headers(self, ValueSource source) except -1:
-        """With the registry's framing, a record may have its schema's reference in a header."""
+        """Read the schema references in record headers, if the framing is Confluent's."""
         cdef bint read = True
         if self.framing.kind == FRAMING_CONFLUENT:
             with nogil:
@@ -330,7 +339,13 @@ cdef class ValueDecoder:
         return 0
 
     def decode_avro(self, ValueSource source not None, AvroProgram any, dict by_id):
-        """Decode Avro data without the GIL, by one program, or by those of the rows' schema ids: DecodedValues."""
+        """Decode Avro data without the GIL: DecodedValues.
+
+        Args:
+            source: the rows.
+            any: the program for all rows, or None.
+            by_id: the program for each schema id; used if `any` is None.
+        """
         cdef DecodedValues out = DecodedValues.__new__(DecodedValues)
         cdef AvroPrograms programs
         cdef AvroProgram program
@@ -352,8 +367,8 @@ cdef class ValueDecoder:
 
         Args:
             source: the rows.
-            any: (message indexes, ProtoProgram or None) of all rows, or None.
-            by_id: schema id to the same, before `any`; from HEADER_IDS up as in schema_ids().
+            any: (message indexes, ProtoProgram or None) for all rows without an entry in `by_id`, or None.
+            by_id: (message indexes, ProtoProgram or None) for each schema id; the ids are those of schema_ids().
         """
         cdef DecodedValues out = DecodedValues.__new__(DecodedValues)
         cdef ProtoPrograms programs

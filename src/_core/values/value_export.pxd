@@ -1,4 +1,4 @@
-# Exports decoded columns through Arrow's C data interface. thread: A; release callbacks on any thread.
+# Declares the export of decoded columns through Arrow's C data interface. thread: A; release callbacks on any thread.
 from kconsumer._core.base.cpp cimport int32_t, int64_t, string, uint8_t, vector
 from kconsumer._core.base.status cimport Status
 from kconsumer._core.records.arrow_export cimport ArrowArray, ArrowField
@@ -105,7 +105,7 @@ cdef extern from "values/decode_rows.hpp" namespace "kc" nogil:
     void hold_decoded(ArrowArray* array, const shared_ptr[Decoded]& decoded)
 
 
-# The Arrow field of a node and those below it.
+# Returns the Arrow field of a node, with its children.
 cdef ArrowField value_field(const Plan* plan, int32_t node) noexcept nogil
-# Fills `out` with the column of a node. On failure `out` may be half made: release it all the same.
+# Fills `out` with the column of a node. The caller must release `out` even after an error.
 cdef Status export_values(const shared_ptr[Decoded]& decoded, int32_t node, ArrowArray* out) noexcept nogil

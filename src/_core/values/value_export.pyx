@@ -1,4 +1,4 @@
-"""Owns: the Arrow schema and arrays of decoded columns. Every array shares the columns, none is copied.
+"""Owns: the Arrow schema and arrays of decoded columns. All arrays share the columns; no column is copied.
 
 thread: A; release callbacks on any thread. Never: touches Python, changes the columns.
 """

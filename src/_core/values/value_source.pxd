@@ -1,4 +1,4 @@
-# ValueSource: binary values of many rows, from wherever they lie. thread: A.
+# Declares ValueSource: the binary values of many rows, from a batch, an Arrow array or a list. thread: A.
 from kconsumer._core.base.cpp cimport int64_t, string, uint8_t, vector
 from kconsumer._core.records.columns cimport BinaryView, HeadersRef
 
@@ -36,6 +36,6 @@ cdef extern from "values/row_source.hpp" namespace "kc" nogil:
 cdef class ValueSource:
     # thread: any (immutable)
     cdef RowSource rows
-    cdef object owner           # keeps alive what `rows` look into
-    cdef readonly tuple topics  # of the records; empty where there are none
+    cdef object owner           # keeps the memory of `rows` alive
+    cdef readonly tuple topics  # the topics of the records; empty without records
     cdef readonly bint keys     # whether the values are keys

@@ -1,6 +1,6 @@
-"""Owns: ValueSource, binary values of many rows as decoders read them: a column of a batch, an Arrow array, a list.
+"""Owns: ValueSource, the binary values of many rows for a decoder: from a column of a batch, an Arrow array or a list.
 
-thread: A. Never: copies an Arrow array that comes in one piece, knows a format.
+thread: A. Never: copies an Arrow array with one chunk, knows a format.
 """
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -16,7 +16,7 @@ cdef bint is_one_of(const char* format, const char* a, const char* b) noexcept n
 
 
 cdef int look_into(RowSource* rows, const ArrowSchema* schema, const ArrowArray* array) except -1:
-    """Points `rows` at the buffers of a binary or text array."""
+    """Set `rows` to the buffers of a binary or text array."""
     cdef int64_t i, count
     rows.length = array.length
     rows.offset = array.offset
@@ -59,7 +59,7 @@ cdef int copy_array(ValueSource source, const ArrowSchema* schema, const ArrowAr
 
 
 cdef int copy_stream(ValueSource source, ArrowArrayStream* stream) except -1:
-    """Rows of all chunks, copied one after another."""
+    """Copy the rows of all chunks."""
     cdef ArrowSchema schema
     cdef ArrowArray array
     if stream.get_schema(stream, &schema) != 0:
@@ -85,14 +85,14 @@ cdef str stream_error(ArrowArrayStream* stream):
 
 @cython.final
 cdef class ValueSource:
-    """Binary values, null or not, that decoders read.
+    """The binary values that a decoder reads; a value can be null.
 
     Args:
         values: an object with ``__arrow_c_array__`` (binary, large_binary, binary_view or text), one with
             ``__arrow_c_stream__`` (its chunks are copied), or an iterable of bytes and None (copied).
 
     Raises:
-        TypeError: values is none of these, or has elements of another type.
+        TypeError: `values` has another type, or elements of another type.
     """
 
     def __init__(self, values):
@@ -130,7 +130,7 @@ cdef class ValueSource:
             raise MemoryError()
 
     def schema_headers(self):
-        """The values of the header that refers to the records' schema, each value once: list of bytes."""
+        """Return each value of the schema header once: list of bytes."""
         cdef list found = []
         cdef const string* value
         cdef size_t i
@@ -140,7 +140,7 @@ cdef class ValueSource:
         return found
 
     def values(self, int64_t most):
-        """The first values, for a look at them: list of bytes and None."""
+        """Return the first `most` values: list of bytes and None."""
         cdef RowBytes row
         cdef list found = []
         cdef int64_t i

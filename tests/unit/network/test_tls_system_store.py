@@ -98,5 +98,5 @@ def test_a_store_without_the_authority(unshare: list[str], tmp_path: Path) -> No
 
 def test_no_store_at_all(unshare: list[str], tmp_path: Path) -> None:
     words = handshake(unshare, {}, tmp_path)
-    assert words.startswith("ssl.ca.location is not set and this system has no CA certificates (looked at ")
+    assert words.startswith("ssl.ca.location is not set and this system has no CA certificates (searched ")
     assert "/etc/pki/tls/certs/ca-bundle.crt" in words

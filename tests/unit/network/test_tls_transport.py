@@ -224,7 +224,7 @@ def test_closed_and_cut_off_are_distinguished(wire: Wires) -> None:
     two = wire()
     assert two.shake() == "done"
     two.theirs.close()
-    with pytest.raises(OSError, match="cut off: closed without the end of the TLS conversation"):
+    with pytest.raises(OSError, match="cut off: closed without a TLS close_notify"):
         two.client.read(1)
     assert two.client.error_code == KafkaError._TRANSPORT
 
@@ -408,7 +408,7 @@ def plaintext(face: TlsFace, answer: bytes, end: bool = True, known: bool = Fals
 @pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad Request\r\n", b"\x00\x00\x00\x0a\x00\x00\x00\x01\x00#"])
 def test_a_port_that_speaks_something_else(answer: bytes) -> None:
     code, text = plaintext(TlsFace(options()), answer)
-    assert code == KafkaError._SSL and "speaks no TLS: is this a plaintext listener?" in text
+    assert code == KafkaError._SSL and "the answer is not TLS: is this a plaintext listener?" in text
 
 
 def test_a_port_that_hangs_up(wire: Wires) -> None:
@@ -591,19 +591,20 @@ def test_files_that_cannot_be_used(files: SimpleNamespace, tmp_path: Path) -> No
     folder.mkdir()
     missing = f"'{none}' cannot be read: No such file or directory"
     assert wrong(ca_pem=None, ca_location=none) == f"ssl.ca.location {missing}"
-    assert wrong(ca_pem=None, ca_location=str(empty)) == f"ssl.ca.location '{empty}' holds no certificate (PEM)"
+    assert wrong(ca_pem=None, ca_location=str(empty)) == f"ssl.ca.location '{empty}' contains no certificate (PEM)"
     assert wrong(ca_pem=None, ca_location=str(damaged)).startswith(f"ssl.ca.location '{damaged}' is damaged: ")
     assert wrong(ca_pem=None, ca_location=str(folder)) == (
         f"ssl.ca.location '{folder}' has no file with a certificate (PEM)")
-    assert wrong(ca_pem="nothing") == "ssl.ca.pem holds no certificate (PEM)"
+    assert wrong(ca_pem="nothing") == "ssl.ca.pem contains no certificate (PEM)"
     assert wrong(crl_location=none) == f"ssl.crl.location {missing}"
-    assert wrong(crl_location=str(empty)) == f"ssl.crl.location '{empty}' holds no list of revoked certificates (PEM)"
+    assert wrong(crl_location=str(empty)) == (
+        f"ssl.crl.location '{empty}' contains no list of revoked certificates (PEM)")
     assert wrong(certificate_location=none, key_location=files.key) == f"ssl.certificate.location {missing}"
     assert wrong(certificate_location=files.key, key_location=files.key) == (
-        f"ssl.certificate.location '{files.key}' holds no certificate (PEM)")
+        f"ssl.certificate.location '{files.key}' contains no certificate (PEM)")
     assert wrong(key_location=none, **certificate) == f"ssl.key.location {missing}"
     assert wrong(key_location=files.certificate, **certificate) == (
-        f"ssl.key.location '{files.certificate}' holds no private key (PEM)")
+        f"ssl.key.location '{files.certificate}' contains no private key (PEM)")
     assert wrong(key_location=files.other, **certificate) == (
         f"ssl.key.location '{files.other}' is not the key of the certificate in ssl.certificate.location "
         f"'{files.certificate}'")
@@ -618,13 +619,13 @@ def test_files_that_cannot_be_used(files: SimpleNamespace, tmp_path: Path) -> No
         f"ssl.keystore.location '{files.store}' is encrypted: set ssl.keystore.password")
     assert wrong(keystore_location=files.store, keystore_password="hunter2") == (
         f"ssl.keystore.location '{files.store}' cannot be opened: ssl.keystore.password is wrong")
-    assert "PEM files belong into ssl.certificate.location" in wrong(keystore_location=files.key)
+    assert "set PEM files in ssl.certificate.location" in wrong(keystore_location=files.key)
     damaged.write_bytes(b"\xfe\xed\xfe\xed\0\0\0\2")
-    assert "but a JKS one: convert it with keytool" in wrong(keystore_location=str(damaged))
-    assert wrong(cipher_suites="NONSENSE") == "ssl.cipher.suites 'NONSENSE' names no suites that OpenSSL knows"
+    assert "but a JKS keystore: convert it with keytool" in wrong(keystore_location=str(damaged))
+    assert wrong(cipher_suites="NONSENSE") == "ssl.cipher.suites 'NONSENSE' contains no suite known to OpenSSL"
     assert "ssl.cipher.suites 'TLS_NONSENSE' " in wrong(cipher_suites="TLS_NONSENSE")
-    assert wrong(curves="nonsense").startswith("ssl.curves.list 'nonsense' names no curves")
-    assert wrong(sigalgs="nonsense").startswith("ssl.sigalgs.list 'nonsense' names no signature algorithms")
+    assert wrong(curves="nonsense").startswith("ssl.curves.list 'nonsense' contains a curve unknown")
+    assert wrong(sigalgs="nonsense").startswith("ssl.sigalgs.list 'nonsense' contains an algorithm unknown")
 
 
 def test_every_form_of_an_identity(
@@ -686,7 +687,7 @@ def test_certificates_are_read_again_once_they_changed(
     Path(files.certificate).write_text(following.certificate_pem)
     assert subject() == "client"  # half of it: the key is still the old one's
     level, text = face.news()
-    assert level == 3 and "is not the key of the certificate" in text and "read before stay in use" in text
+    assert level == 3 and "is not the key of the certificate" in text and "the previous credentials stay in use" in text
     Path(files.key).write_text(following.key_pem())
     assert subject() == "following"
     assert face.news() == (5, "TLS credentials have changed on disk and were read again")

@@ -60,9 +60,9 @@ def test_a_second_answer_replaces_the_first():
 def test_unsupported_names_the_api_both_ranges_and_the_broker():
     code, detail = table((FETCH, 0, 3)).unsupported(FETCH, 4, 18, b"kafka1:9092/1")
     assert code == -165
-    assert detail == "broker kafka1:9092/1 speaks Fetch (API 1) v0 to v3, and v4 to v18 is needed"
+    assert detail == "broker kafka1:9092/1 supports Fetch (API 1) v0 to v3, but v4 to v18 is needed"
     _, detail = table().unsupported(FETCH, 12, 12, b"kafka1:9092/1")
-    assert detail == "broker kafka1:9092/1 does not offer Fetch (API 1), and v12 is needed"
+    assert detail == "broker kafka1:9092/1 does not offer Fetch (API 1), but v12 is needed"
 
 
 def test_an_old_broker_is_asked_again_and_its_body_not_read():

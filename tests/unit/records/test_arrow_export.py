@@ -190,13 +190,13 @@ def test_what_cannot_be_made_is_named(field, says):
 @pytest.mark.parametrize("kind", [pa.binary_view(), pa.binary()])
 def test_nulls_where_the_schema_excludes_them(kind):
     schema = pa.schema([pa.field("key", kind, nullable=False)])
-    with pytest.raises(ValueError, match="column key: the schema asked for excludes nulls, but 1 are there"):
+    with pytest.raises(ValueError, match="the requested schema does not allow nulls, but the null count is 1"):
         pa.record_batch(exported(batch(RECORDS)), schema=schema)
     out = read(Batch(decoded(batch(RECORDS)), ["t"], [(0, 0)], start=2), schema)
     assert out.schema.equals(schema)
     nested = pa.field("value", kind, nullable=False)
     schema = pa.schema([pa.field("headers", pa.list_(pa.struct([pa.field("key", pa.string()), nested])))])
-    with pytest.raises(ValueError, match="column value: the schema asked for excludes nulls"):
+    with pytest.raises(ValueError, match="column value: the requested schema does not allow nulls"):
         pa.record_batch(exported(batch(RECORDS)), schema=schema)
 
 
@@ -204,7 +204,7 @@ def test_a_timestamp_that_does_not_fit_microseconds():
     far = [(0, 0, None, b"v", [])]
     schema = pa.schema([("timestamp", pa.timestamp("us", "UTC"))])
     for when in (1 << 60, -(1 << 60)):
-        with pytest.raises(ValueError, match="does not fit microseconds"):
+        with pytest.raises(ValueError, match="is out of range for microseconds"):
             pa.record_batch(exported(batch(far, base_timestamp=when, base_offset=77)), schema=schema)
 
 
@@ -258,7 +258,7 @@ def test_capsules_nobody_imports_release_what_they_hold():
 def test_a_failed_export_releases_what_it_held():
     pool = Pool()
     source = Batch(decoded(batch(RECORDS), pool), ["t"], [(0, 0)])
-    with pytest.raises(ValueError, match="excludes nulls"):
+    with pytest.raises(ValueError, match="does not allow nulls"):
         pa.record_batch(source, schema=pa.schema([("value", pa.binary()), pa.field("key", pa.binary(), False)]))
     del source
     gc.collect()

@@ -52,7 +52,7 @@ def test_snappy_cannot_claim_more_than_its_bytes_can_hold():
     job = Job(pool, of_payload(SNAPPY, claim))
     before = pool.live_bytes
     job.run()
-    assert "claims more bytes than it can hold" in job.report["detail"]
+    assert "the length of a block is larger than its bytes can hold" in job.report["detail"]
     assert pool.live_bytes - before < 1 << 20
 
 
@@ -109,7 +109,7 @@ def test_snappy_framing_block_by_block():
     (framed(snappy.compress(PLAIN))[:-1], "a block goes beyond the data"),
     (framed(snappy.compress(PLAIN)) + b"\x00", "the data ends too early"),
     (framed(b""), "the length of a block cannot be read"),
-    (framed(snappy.compress(PLAIN)[:-1]), "a block is damaged"),
+    (framed(snappy.compress(PLAIN)[:-1]), "a block is corrupt"),
     (framed() + b"\xff\xff\xff\xff", "a block goes beyond the data"),
 ])
 def test_snappy_framing_that_lies(payload, cause):

@@ -292,7 +292,7 @@ def test_records_before_a_bad_one_are_kept_and_the_position_is_after_them():
 
 
 @pytest.mark.parametrize(("changes", "cause", "resume"), [
-    ({"crc": 1}, "its CRC is 00000001, its bytes give", 6),
+    ({"crc": 1}, "its CRC is 00000001, but the CRC of its bytes is", 6),
     ({"count": -1}, "count is negative", 6),
     ({"count": 1000}, "more than its bytes can hold", 6),
     ({"last_offset_delta": -1}, "last offset is before its first", -1),
@@ -383,5 +383,5 @@ def test_a_record_with_more_headers_than_allowed_fails_and_those_before_it_are_k
     rows, report = decode(batch(records, codec=codec), max_record_headers=3)
     assert rows == expected(records[:1])
     assert report["code"] == -199
-    assert "record 2 of 3: it has 4 headers, and fetch.max.record.headers allows 3" in report["detail"]
+    assert "record 2 of 3: it has 4 headers, but fetch.max.record.headers allows 3" in report["detail"]
     assert report["error_next_offset"] == 3

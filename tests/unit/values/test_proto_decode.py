@@ -572,8 +572,8 @@ def test_message_indexes():
     ]
     assert decoded(inner, rows) == (
         [{"a": 5}, *[None] * 5],
-        {i: "the message indexes name another message" for i in (1, 2, 3, 4)}
-        | {5: "the message indexes name another message"},
+        {i: "the message indexes identify a different message" for i in (1, 2, 3, 4)}
+        | {5: "the message indexes identify a different message"},
     )
     assert [row for row in decoded(first, rows)[0] if row] == [{"a": 5}] * 2
     broken = [framed(9, indexes, b"") for indexes in (b"", b"\x01", b"\xff" * 11, varint(2 * 65), b"\x02")]
@@ -641,7 +641,7 @@ def test_several_writers_in_one_batch():
         None,
         {"a": 7, "d": 0.0, "new": None, "e": "X"},
     ]
-    another = "the message indexes name another message"
+    another = "the message indexes identify a different message"
     assert bad == {2: another, 3: "the schema of this id is unknown", 4: another}
     assert pickle.loads(pickle.dumps(decoder)) == decoder
     with pytest.raises(ValueError, match="32 bits"):

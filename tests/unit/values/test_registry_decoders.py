@@ -78,7 +78,7 @@ def test_ids_that_are_unknown_or_unusable_are_bad_rows(caplog):
     rows = [framed(id_, b"\x02") for id_ in (3, 4, 5, 6, 7)] + ROWS
     found, bad = decoded(Avro(SchemaRegistry(server), subject="s"), rows)
     assert found == [None] * 5 + WANTED
-    unusable = "the decoder's schema cannot have data of this schema id"
+    unusable = "data with this schema id cannot be converted to the decoder's schema"
     assert bad == {**dict.fromkeys(range(4), unusable), 4: "the schema of this id is unknown"}
     for id_, text in ((3, "writer's type string"), (4, "not of type AVRO, but JSON"), (5, "not JSON"), (6, "itself")):
         assert any(f"schema {id_} cannot be decoded" in r.message and text in r.message for r in caplog.records), id_
