@@ -34,7 +34,7 @@ def command(servers: str, *more: str) -> list[str]:
 
 
 def refused(servers: str, *more: str) -> str:
-    """What the command prints where it fails: one error, without a stack."""
+    """Return the message of a command that fails: one error, without a stack."""
     done = subprocess.run(command(servers, *more), capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode != 0
     assert "Traceback" not in done.stderr, done.stderr
@@ -79,8 +79,7 @@ def test_a_second_sigterm_ends_the_process(cluster: EmbeddedCluster, tmp_path: P
     with EmbeddedCluster(1) as other:
         other.create_topic("t", 1)
         process = subprocess.Popen(command(other.bootstrap_servers, *JSON, "-O", str(tmp_path), "--trigger", "1s",
-                                           "--metrics", str(tmp_path / "metrics"), "--option", "commitOffsetsToGroup=g"),
-                                   stderr=subprocess.PIPE, text=True)
+                                           "--metrics", str(tmp_path / "metrics")), stderr=subprocess.PIPE, text=True)
         other.produce("t", [{"value": b'{"a": 1}'}])
         deadline = time.monotonic() + 60
         while not (tmp_path / "metrics").exists():

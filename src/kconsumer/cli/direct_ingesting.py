@@ -35,7 +35,8 @@ _BROKERS: Final = ("bootstrap.servers", "metadata.broker.list")
 _START: Final = {"beginning": "earliest", "end": "latest"}
 _CONNECT_S: Final = 60.0
 _LIBRARIES: Final = frozenset({
-    "deltalake", "_internal", "pyiceberg", "pyarrow", "httpx", "httpx2", "requests", "sqlalchemy", "botocore", "authlib"})
+    "deltalake", "_internal", "pyiceberg", "pyarrow", "httpx", "httpx2", "requests", "sqlalchemy", "botocore",
+    "authlib"})
 _BYTES: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 # Options of the command that are Structured Streaming's alone, as click calls them, and as users do.
 _STREAMING: Final = {"checkpoint": "--checkpoint", "select": "--select", "sink": "--sink-option"}
