@@ -2,8 +2,8 @@
 
 Usage: python tools/soak_simulation.py [--seconds N] [--histories N] [--state FILE]. Ranges of seeds are run by a
 process per core; what is done is kept in a file (default build/soak-simulation.json), so that the next run goes on from
-there, until every protocol has had its histories (default 200,000). Exit status 1 when a seed failed; each is printed,
-and is run again by `python -m tests.simulation --protocol P --seed N`.
+there, until every protocol has had its histories (default 1,000,000). Exit status 1 when a seed failed; each is
+printed, and is run again by `python -m tests.simulation --protocol P --seed N`.
 
 Threads: one a process that it starts. Never: goes on into a range after the time is up.
 """
@@ -57,7 +57,7 @@ def due(done: dict[str, int], histories: int) -> list[tuple[str, int]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Run the simulation for a long time.")
     parser.add_argument("--seconds", type=float, default=600)
-    parser.add_argument("--histories", type=int, default=200_000, help="of each protocol")
+    parser.add_argument("--histories", type=int, default=1_000_000, help="of each protocol")
     parser.add_argument("--state", type=Path, default=ROOT / "build" / "soak-simulation.json")
     options = parser.parse_args()
     state = load(options.state)

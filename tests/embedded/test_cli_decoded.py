@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kconsumer.cli.app import cli
-from kconsumer.cli.decoded_output import objects
+from kconsumer.cli.decoded_output import iso_duration, objects
 from kconsumer.testing import EmbeddedCluster
 
 Run = Callable[..., Result]
@@ -56,7 +56,8 @@ def test_json_lines(run: Run, topic: str):
     assert found[1]["key"] == base64.b64encode(b"k1").decode() and found[1]["offset"] == 1
     assert found[3]["value"] is None and "value_error" not in found[3]
     assert found[2]["value"] is None and found[2]["value_error"] == {
-        "reason": "expected int64, found a string", "field": "id", "position": 7, "bytes": base64.b64encode(BAD).decode()}
+        "reason": "expected int64, found a string", "field": "id", "position": 7,
+        "bytes": base64.b64encode(BAD).decode()}
     assert sum("value_error" in line for line in found) == 2
 
 
@@ -121,6 +122,11 @@ def test_avro_from_a_registry(run: Run, embedded: EmbeddedCluster, topic_name: C
             (n, {"delay": None, **cases.flight(n, n % 2 == 1)}) for n in range(cases.ROWS)]
         refused = run(topic, "--value", "avro", "--registry", server.url)
         assert refused.exit_code == 1 and "cannot fetch" in refused.stderr and "secret" not in refused.output
+        other = run(topic, "--value", "avro", *options, "--subject", "no-such")
+        assert other.exit_code == 1 and "subject no-such is not in the schema registry" in other.stderr
+        assert "give the decoder a schema, or --subject where" in other.stderr
+        named = run(topic, "--value", "avro", *options, "--subject", f"{topic}-value")
+        assert [line["value"] for line in lines(named)] == [line["value"] for line in lines(result)]
 
 
 @pytest.mark.parametrize(
@@ -137,6 +143,8 @@ def test_avro_from_a_registry(run: Run, embedded: EmbeddedCluster, topic_name: C
         (["--value", "json", "--registry-property", "a=b"], "needs --registry"),
         (["--value", "avro", "--registry", "http://x", "--registry-property", "a"], "expected NAME=VALUE"),
         (["--value", "avro", "--registry", "http://x", "--registry-property", "a=b"], "--registry: "),
+        (["--value", "avro", "--schema", '"int"', "--subject", "s"], "--subject and --key-subject need --registry"),
+        (["--subject", "s"], "need --value or --key avro"),
         (["--value", "json", "--message", "M", "--schema", "int64"], "--message is for protobuf only"),
     ], ids=lambda value: " ".join(value) if isinstance(value, list) else "")
 def test_wrong_usage(run: Run, arguments: list[str], text: str):
@@ -151,5 +159,67 @@ def test_arrow_values_as_json():
                                 ("m", pa.map_(pa.string(), pa.float64())), ("f", pa.float64()),
                                 ("p", pa.duration("ns")), ("e", pa.dictionary(pa.int32(), pa.string()))]))
     assert objects(pa, array) == [{"t": "1970-01-01T00:00:00.000000001", "d": "2.00", "l": ["eA==", None],
-                                   "m": {"k": 1.5}, "f": "nan", "p": 3, "e": "a"}, None]
+                                   "m": {"k": 1.5}, "f": "nan", "p": "PT0.000000003S", "e": "a"}, None]
     assert objects(pa, array[1:]) == [None]
+
+
+@pytest.mark.parametrize(("count", "per_second", "text"), [
+    (0, 1, "PT0S"), (1_500, 1_000, "PT1.5S"), (-90, 1, "-PT1M30S"), (3_600, 1, "PT1H"),
+    (3_723_000_000_001, 10**9, "PT1H2M3.000000001S"), (90_000, 1, "PT25H"),
+])
+def test_durations_in_iso_8601(count: int, per_second: int, text: str):
+    assert iso_duration(count, per_second) == text
+
+
+def test_intervals_of_months_days_and_nanoseconds():
+    array = pa.array([(1, 2, 3_000_000), None], pa.month_day_nano_interval())
+    assert objects(pa, array) == ["P1M2DT0.003S", None]
+
+
+@pytest.mark.parametrize("options", [["--schema", SCHEMA], []])
+@pytest.mark.parametrize("kind", ["arrow", "parquet"])
+def test_an_empty_topic_is_a_file_with_the_schema(run: Run, embedded: EmbeddedCluster, tmp_path, options: list[str],
+                                                  kind: str):
+    topic = f"empty-{kind}-{len(options)}"
+    embedded.create_topic(topic, 1)
+    result = run(topic, "--value", "json", *options, "-o", kind, "-O", str(tmp_path / "x"))
+    assert result.exit_code == 0, result.output
+    read = pq.read_table if kind == "parquet" else lambda path: pa.ipc.open_stream(path).read_all()
+    table = read(tmp_path / "x")
+    assert table.num_rows == 0 and {"topic", "offset", "key", "value", "value_error"} <= set(table.column_names)
+    assert table.schema.field("value").type == (pa.struct([("id", pa.int64()), ("name", pa.string()), (
+        "at", pa.timestamp("ms", "UTC"))]) if options else pa.binary())
+
+
+@pytest.mark.parametrize("records", [0, 1])
+def test_columns_that_parquet_cannot_have(run: Run, embedded: EmbeddedCluster, tmp_path, records: int):
+    topic = f"parquet-{records}"
+    embedded.create_topic(topic, 1)
+    embedded.produce(topic, [{"value": b'{"d": {}}', "partition": 0}] * records)
+    result = run(topic, "--value", "json", "--schema", '{"d": {}}', "-o", "parquet", "-O",
+                 str(tmp_path / "x"))
+    assert result.exit_code == 1 and not (tmp_path / "x").exists()
+    assert "Parquet cannot have these columns" in result.stderr and "struct" in result.stderr
+
+
+def test_protobuf_by_a_file(run: Run, embedded: EmbeddedCluster, topic_name: Callable[[], str], tmp_path):
+    pytest.importorskip("grpc_tools", reason="the extra [protoc] is not installed")
+    (tmp_path / "a.proto").write_text(
+        'syntax = "proto3"; import "google/protobuf/duration.proto"; message Other {} '
+        "message A { int32 x = 1; google.protobuf.Duration d = 2; map<string, int64> m = 3; }")
+    topic = topic_name()
+    embedded.create_topic(topic, 1)
+    embedded.produce(topic, [{"value": value, "partition": 0} for value in (
+        b"\x08\x05\x12\x02\x08\x5a\x1a\x05\x0a\x01k\x10\x07", b"", b"\xff")])
+    result = run(topic, "--value", "protobuf", "--schema", str(tmp_path / "a.proto"), "--message", "A")
+    assert result.exit_code == 0, result.output
+    assert [line["value"] for line in lines(result)] == [
+        {"x": 5, "d": "PT1M30S", "m": {"k": 7}}, {"x": 0, "d": None, "m": {}}, None]
+
+
+def test_a_field_that_no_record_has(run: Run, topic: str):
+    result = run(topic, "--value", "json", "--schema", '{"id": "int64", "carier": "string"}')
+    assert result.exit_code == 0, result.output
+    assert result.stderr.splitlines() == [
+        "warning: no record has a value for the field 'carier' (of 5 records): check the schema"]
+    assert run(topic, "--value", "json", "--schema", SCHEMA).stderr == ""

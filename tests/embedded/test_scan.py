@@ -131,7 +131,8 @@ def test_bad_records_are_counted_or_an_error(config, caplog):
     with caplog.at_level(logging.WARNING):
         assert of(kconsumer.scan(config, "bad", value=VALUE)).num_rows == 8
     assert [r.message for r in caplog.records] == [
-        "2 of 8 records of bad could not be decoded, and are null; the first: not valid JSON"]
+        "2 of 8 records of bad could not be decoded, and are null; the first: not valid JSON",
+            "bad: no record has a value for the fields 'id', 'carrier' (of 6 records): check the schema"]
     with pytest.raises((pa.ArrowInvalid, OSError), match=r"SerializationError: value of bad .* at offset 0"):
         of(kconsumer.scan(config, "bad", value=VALUE, on_error="raise"))
     with pytest.raises(SerializationError, match="at offset 0"):
@@ -275,3 +276,20 @@ def test_a_filter_on_a_field_of_the_value_limits_nothing(config, predicate):
     frame = scan_kafka(config, "named", value=value, metadata=())
     assert frame.filter(predicate).collect().height == 20
     assert frame.filter(predicate).select(pl.len()).collect().item() == 20
+
+
+def test_a_field_that_no_record_has_is_logged_once(config, caplog):
+    assert of(kconsumer.scan(config, "flights", value=Json({"id": "int64", "carier": "string"}))).num_rows == RECORDS
+    assert [record.message for record in caplog.records] == [
+        f"flights: no record has a value for the field 'carier' (of {RECORDS} records): check the schema"]
+    caplog.clear()
+    for options in ({"value": VALUE}, {"value": Json({"id": "int64", "carier": "string"}), "columns": ["id"]}):
+        of(kconsumer.scan(config, "flights", **options))
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(("given", "shown"), [({"a": "int64"}, "a dict"), (Json, "the class Json"), ("json", "a str")])
+@pytest.mark.parametrize("part", ["value", "key"])
+def test_what_is_not_a_decoder(config, part, given, shown):
+    with pytest.raises(TypeError, match=rf"{part}: expected a decoder such as Json\(schema\), not {shown}"):
+        kconsumer.scan(config, "flights", **{part: given})

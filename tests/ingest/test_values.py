@@ -106,6 +106,46 @@ def test_a_new_field_of_the_registry_becomes_a_column(
     assert frame.select("number", "delay").rows() == [(3, None), (4, 1.5), (5, None)]
 
 
+@pytest.mark.parametrize("when", ["before the tasks", "after the tasks"])
+@pytest.mark.parametrize("format_", ["parquet", "delta"])
+def test_a_field_that_appears_while_a_job_runs_becomes_a_column(
+    cluster: EmbeddedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str, format_: str
+):
+    """The second trigger has the first record of the new schema, which is registered before its plan or after it."""
+    from kconsumer.decoding import SchemaRegistry
+    from kconsumer.ingest import options as module
+
+    registry = _Registry({1: OLD})
+    monkeypatch.setattr(module, "SchemaRegistry", lambda config: SchemaRegistry(registry))
+    cluster.produce("t", [{"value": b"\0\0\0\0\1" + avro(3)}, {"value": b"\0\0\0\0\2" + avro(4, 1.5, True)},
+                          {"value": b"\0\0\0\0\1" + avro(5)}])
+
+    class Registering(InProcess):
+        maps = 0
+
+        def map(self, tasks: Any, what: str) -> Any:
+            self.maps += 1
+            if self.maps == 2 and when == "after the tasks":
+                registry.schemas[2] = NEW
+            return super().map(tasks, what)
+
+    def registered(_: Any) -> None:
+        if when == "before the tasks":
+            registry.schemas[2] = NEW
+
+    runner = Registering()
+    options = IngestOptions(
+        bootstrap_servers=cluster.bootstrap_servers, topics=("t",), path=str(tmp_path / "out"), value="avro",
+        registry={"url": "http://localhost:1"}, metadata=("offset",), format=format_,
+        source={"maxOffsetsPerTrigger": "1"})
+    with Ingestion(options, runner) as run:
+        run.run(registered)
+    frame = pl.read_delta(str(tmp_path / "out")) if format_ == "delta" else pl.concat(
+        [pl.read_parquet(path) for path in (tmp_path / "out").glob("*.parquet")], how="diagonal")
+    assert frame.sort("offset").select("number", "delay").rows() == [(3, None), (4, 1.5), (5, None)]
+    assert runner.maps == (4 if when == "after the tasks" else 3)
+
+
 def test_protobuf_by_its_descriptors(cluster: EmbeddedCluster, tmp_path: Path):
     descriptor = pytest.importorskip("google.protobuf.descriptor_pb2")
     file = descriptor.FileDescriptorProto(name="f.proto", syntax="proto3")

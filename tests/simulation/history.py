@@ -15,10 +15,15 @@ from kconsumer._core.simulation.simulated_cluster_testing import SimulatedCluste
 from kconsumer._core.simulation.simulation_testing import Simulation
 
 from .assignor import OWN
+from .failures import Suspect, verified
 from .member import Member
-from .reader import Application, Broken, Reader, Where
+from .progress import AFTER_FAULTS_MS, HEALTHY_MS
+from .reader import Application, Broken, Reader, Where, warnings
 
 ABSENCES_EVERY = 16
+QUICK_TIMEOUT_MS = 3000
+LULLS = 0.15  # share of the histories with faults and quick timeouts in which the faults pause once
+LULL_MS = QUICK_TIMEOUT_MS + AFTER_FAULTS_MS + 4000
 LONGEST_SETTLING_MS = 120_000
 DEEPEST = 3  # calls that wait within calls that wait; then only brokers and loops go on
 ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky", *OWN)
@@ -53,6 +58,8 @@ class History:
         self.topics: dict[str, int] = {}
         self.records = 0
         self.ending = False
+        self.suspects: list[Suspect] = []  # commits that a leave of their member may have failed
+        warnings.texts.clear()
         self.seen_violations = 0
         self.set_up()
 
@@ -61,6 +68,10 @@ class History:
         # Nothing goes wrong in a calm history: no commit may fail in it, and where members commit as they give
         # partitions up, no record is read twice.
         self.calm = self.protocol != "assign" and chance.random() < 0.3 and not self.absences
+        self.brokers_fail = False  # or the network does
+        self.coordinator_forgets = False
+        self.faults_end = False    # for good, or during a lull
+        self.healthy_since_ms = 0
         self.cluster.set_latency(chance.choice([0, 2, 10, 40]))
         self.cluster.live()
         for name in ("red", "green", "blue")[: chance.randint(1, 3)]:
@@ -74,8 +85,11 @@ class History:
         self.common: dict[str, object] = {
             "auto.offset.reset": "earliest",
             "isolation.level": chance.choice(["read_committed", "read_uncommitted"]),
+            "socket.timeout.ms": chance.choice([QUICK_TIMEOUT_MS, 60_000]),
         }
         self.set_windows()
+        is_quick = self.common["socket.timeout.ms"] == QUICK_TIMEOUT_MS
+        self.has_lull = self.brokers_fail and is_quick and not self.absences and chance.random() < LULLS
         if self.protocol != "assign":
             self.set_up_group()
         for _ in range(chance.randint(1, 2) if self.protocol == "assign" else chance.randint(1, 5)):
@@ -113,10 +127,15 @@ class History:
 
     def set_rates(self) -> None:
         chance = self.chance
-        self.cluster.set_rates(
-            appends=chance.choice([5, 15, 40]), transactions=chance.choice([0, 0.2]), gaps=chance.choice([0, 0.2]),
-            leader_moves=chance.choice([0, 0.1, 0.5]), coordinator_moves=self.unless_calm(0, 0, 0.1),
-            outages=self.unless_calm(0, 0, 0.1), fences=self.unless_calm(0, 0, 0.1), trims=chance.choice([0, 0, 0.2]))
+        coordinator_moves, outages = self.unless_calm(0, 0, 0.1), self.unless_calm(0, 0, 0.1)
+        # A coordinator that takes over may not know the newest generation.
+        self.brokers_fail = self.coordinator_forgets = coordinator_moves > 0 or outages > 0
+        self.rates = {
+            "appends": chance.choice([5, 15, 40]), "transactions": chance.choice([0, 0.2]),
+            "gaps": chance.choice([0, 0.2]), "leader_moves": chance.choice([0, 0.1, 0.5]),
+            "coordinator_moves": coordinator_moves, "outages": outages, "fences": self.unless_calm(0, 0, 0.1),
+            "trims": chance.choice([0, 0, 0.2])}
+        self.cluster.set_rates(**self.rates)
 
     def unless_calm(self, *rates: float) -> float:
         rate = self.chance.choice(rates)
@@ -124,10 +143,27 @@ class History:
 
     def set_faults(self) -> None:
         level = self.unless_calm(0, 0.002, 0.01, 0.03)
+        self.faults: dict[str, float] = {}
         if level:
-            self.cluster.set_faults(
-                lose_request=level, lose_response=level, hang=level / 10, slow=level, refuse=level,
-                throttle=level / 2, evict_session=level, spoil=level)
+            self.brokers_fail = True
+            self.faults = {
+                "lose_request": level, "lose_response": level, "hang": level / 10, "slow": level, "refuse": level,
+                "throttle": level / 2, "evict_session": level, "spoil": level}
+            self.cluster.set_faults(**self.faults)
+
+    def begin_lull(self) -> None:
+        """Brokers and the network work for a while: every partition must be read again before the lull ends."""
+        self.faults_end = True
+        self.healthy_since_ms = self.simulation.now_ms
+        self.cluster.set_faults()
+        self.cluster.set_rates(**{**self.rates, "coordinator_moves": 0, "outages": 0})
+        self.later(LULL_MS, self.end_lull)
+
+    def end_lull(self) -> None:
+        if not self.ending:
+            self.faults_end = False
+            self.cluster.set_faults(**self.faults)
+            self.cluster.set_rates(**self.rates)
 
     def set_versions(self) -> None:
         """Brokers of today, of 3.9, or older ones."""
@@ -178,9 +214,10 @@ class History:
 
     def handed_out(self, application: Application, where: Where, offset: int) -> None:
         self.records += 1
-        delivered = self.delivered.setdefault(where, set())
-        if (offset in delivered and self.protocol != "assign" and self.calm and self.hand_over
-                and offset >= self.held_up_at.get(where, 0)):
+        delivered = self.delivered.get(where)
+        if delivered is None:
+            delivered = self.delivered[where] = set()
+        if offset in delivered and self.calm and self.hand_over and offset >= self.held_up_at.get(where, 0):
             raise application.broken(f"{where} at {offset} is read again after a planned handover")
         delivered.add(offset)
 
@@ -207,6 +244,9 @@ class History:
     def run(self) -> None:
         """Everything, up to the end; raises Broken."""
         until = self.simulation.now_ms + (60_000 if self.absences else self.chance.choice([3_000, 8_000, 15_000]))
+        if self.has_lull:
+            self.later(self.chance.randrange(1000, 3000), self.begin_lull)
+            until += LULL_MS
         while self.simulation.now_ms < until:
             self.step(until)
         self.settle()
@@ -216,6 +256,15 @@ class History:
             if application.running and not application.closed:
                 application.close()
         self.check()
+        caused = verified(self)
+        if caused:
+            raise Broken(caused)
+
+    def allowed_wait_ms(self) -> int | None:
+        """How long a record may wait now for an application that asks for records; None: no limit."""
+        if not self.brokers_fail:
+            return HEALTHY_MS
+        return self.common["socket.timeout.ms"] + AFTER_FAULTS_MS if self.faults_end else None
 
     def later(self, ms: int, what: Callable[[], None]) -> None:
         heapq.heappush(self.planned, (self.simulation.now_ms + ms, next(self.plan_numbers), what))
@@ -241,8 +290,11 @@ class History:
 
     def step(self, until: int) -> None:
         """The next deed of an application, or what is planned, and all that happens up to then."""
-        ready = [a for a in self.applications if a.running and not a.busy and not a.closed]
-        application = min(ready, key=lambda a: (a.next_ms, a.number)) if ready else None
+        application = None  # the first in time, then by number, which is their order
+        for other in self.applications:
+            if other.running and not other.busy and not other.closed and (
+                    application is None or other.next_ms < application.next_ms):
+                application = other
         deed_ms = until + 1 if application is None else max(application.next_ms, self.simulation.now_ms)
         planned_ms = max(self.planned[0][0], self.simulation.now_ms) if self.planned else until + 1
         if min(deed_ms, planned_ms) > until:
@@ -258,7 +310,8 @@ class History:
 
     def settle(self) -> None:
         """Faults end: within bounded time every application has every record."""
-        self.ending = True
+        self.ending = self.faults_end = True
+        self.healthy_since_ms = self.simulation.now_ms
         self.cluster.settle()
         self.cluster.stop_appends()
         until = self.simulation.now_ms + LONGEST_SETTLING_MS
@@ -275,6 +328,8 @@ class History:
             self.step(until)
 
     def settled(self) -> bool:
+        if self.protocol != "assign" and not self.cluster.group_is_stable:
+            return False
         if any(what != self.join_if_unsettled for _, _, what in self.planned):
             return False
         if not all(a.settled() for a in self.applications if a.running and not a.closed):
@@ -282,7 +337,7 @@ class History:
         if self.protocol == "assign":
             return True
         owned = [where for a in self.applications if a.running and not a.closed for where in a.expected]
-        return sorted(owned) == sorted(self.partitions()) and self.cluster.group_is_stable
+        return sorted(owned) == sorted(self.partitions())
 
     def unsettled(self) -> str:
         apps = [f"app {a.number}: {a.expected}" for a in self.applications if a.running and not a.closed]
@@ -291,6 +346,8 @@ class History:
     def check(self) -> None:
         if self.cluster.violated:
             raise Broken(self.cluster.violations[0])
+        if warnings.texts:
+            raise Broken(f"at {self.simulation.now_ms / 1000:.3f} s, though no log lost a record: {warnings.texts[0]}")
         for commit in self.cluster.take_commits():
             self.check_commit(commit)
 

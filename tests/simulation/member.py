@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from kconsumer import Consumer, KafkaError, KafkaException, TopicPartition
 
 from .assignor import OWN
+from .failures import CommitFailures
 from .reader import Application, Where
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Member(Application):
     def __init__(self, history: History, number: int, settings: dict[str, object]) -> None:
         self.ownership: dict[Where, tuple[str, int]] = {}   # member id and which of its lives
         self.first_committed: dict[Where, int] = {}         # in History.committed: what was committed at on_assign
-        self.paused: set[Where] = set()
+        self.failures = CommitFailures(self)
         self.commits = 0           # async commits asked for
         self.told_commits = 0      # on_commit calls; those of automatic commits too
         self.accepted: dict[tuple[tuple[Where, int], ...], list[Accepted]] = {}  # by offsets: on_commit not called yet
@@ -66,7 +67,7 @@ class Member(Application):
         self.subscription: list[str] = []
         self.due_error: CallbackError | None = None
         self.dead = False
-        self.slow_until = 0
+        self.unsubscribes_next = False
         own = OWN.get(str(settings.get("partition.assignment.strategy")))
         self.assignor = None if own is None else own(self)
         if self.assignor is not None:
@@ -89,10 +90,13 @@ class Member(Application):
         if self.history.ending:
             if self.paused:
                 self.resume_all()
-            if sorted(self.subscription) != sorted(self.history.topics):
+            if not self.subscribes_to_all():
                 self.subscribe()
             self.serve(500)
-            pause = 50
+            pause = 100
+        elif self.unsubscribes_next:
+            self.unsubscribes_next = False
+            pause = self.disturb_with("unsubscribe") or pause
         elif what < 0.85:
             self.serve(self.chance.choice([1, 5, 50]))
         else:
@@ -101,9 +105,11 @@ class Member(Application):
             self.next_ms = max(self.next_ms, self.simulation.now_ms + pause)
 
     def disturb(self) -> int | None:
-        deeds = self.history.deeds
+        return self.disturb_with(self.chance.choice(self.history.deeds))
+
+    def disturb_with(self, deed: str) -> int | None:
         try:
-            pause = getattr(self, self.chance.choice(deeds))()
+            pause: int | None = getattr(self, deed)()
         except CallbackError as e:
             self.forgive(e)
             return None
@@ -132,7 +138,8 @@ class Member(Application):
         offsets = {where: self.expected[where] for where in which if self.expected[where] is not None}
         if not offsets:
             return
-        self.say(f"commits {offsets}")
+        if self.history.tracing:
+            self.say(f"commits {offsets}")
         self.consumer.commit(offsets=[TopicPartition(*where, offset) for where, offset in offsets.items()])
         self.commits += 1
         self.accepted.setdefault(tuple(sorted(offsets.items())), []).append(
@@ -165,6 +172,7 @@ class Member(Application):
             self.say(f"seeks {where} to {at}")
             self.history.sought.add(where)
             self.left_by_seek[where] = (self.simulation.now_ms, self.given_by_now(where, self.simulation.now_ms))
+            self.progress.forget(where)
             self.consumer.seek(TopicPartition(*where, at))
             self.expected[where] = at
 
@@ -183,6 +191,8 @@ class Member(Application):
 
     def resume_all(self) -> None:
         self.consumer.resume([TopicPartition(*where) for where in sorted(self.paused)])
+        for where in self.paused:
+            self.progress.forget(where)
         self.paused.clear()
 
     def be_slow(self) -> int:
@@ -197,6 +207,7 @@ class Member(Application):
     def unsubscribe(self) -> int:
         self.commit_before_it_goes()
         self.say("unsubscribes")
+        self.failures.leaves()
         self.subscription = []
         self.consumer.unsubscribe()
         if self.expected:
@@ -244,6 +255,7 @@ class Member(Application):
     def close(self) -> None:
         self.commit_before_it_goes()
         self.say("closes")
+        self.failures.leaves()
         try:
             self.consumer.close(2)
         except CallbackError as e:
@@ -256,6 +268,8 @@ class Member(Application):
         self.simulation.forget(self.place)
         self.history.check()
         self.check_commits_ended()
+        if self.failures.to_be_lost:
+            raise self.broken(f"no on_lost for {self.failures.to_be_lost}, of which a commit has failed")
 
     def subscribe(self) -> None:
         names = list(self.history.topics)
@@ -265,6 +279,10 @@ class Member(Application):
         self.say(f"subscribes to {self.subscription}")
         self.consumer.subscribe(self.subscription, on_assign=self.on_assign, on_revoke=self.on_revoke,
                                 on_lost=self.on_lost)
+
+    def subscribes_to_all(self) -> bool:
+        """A subscription has topics of the history only, each once."""
+        return len(self.subscription) == len(self.history.topics)
 
     def serve(self, most: int) -> None:
         try:
@@ -305,11 +323,14 @@ class Member(Application):
             self.expected[where] = None
             self.first_committed[where] = len(self.history.committed.setdefault(where, [0])) - 1
             self.ownership[where] = (member_id, self.cluster.incarnation(member_id))
+            self.failures.owns(where, self.ownership[where])
+            self.progress.forget(where)
             self.history.taken(self, where)
         self.linger("assign")
 
     def on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self.say(f"on_revoke {[(p.topic, p.partition) for p in partitions]}")
+        self.failures.gives_up([(p.topic, p.partition) for p in partitions])
         if self.history.hand_over:
             self.commit_named([(p.topic, p.partition) for p in partitions if (p.topic, p.partition) in self.expected])
         self.give_up(partitions)
@@ -320,6 +341,7 @@ class Member(Application):
 
     def on_lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self.say(f"on_lost {[(p.topic, p.partition) for p in partitions]}")
+        self.failures.loses([(p.topic, p.partition) for p in partitions])
         self.give_up(partitions)
         try:
             self.linger("lost")
@@ -348,6 +370,9 @@ class Member(Application):
             ms = self.lingers_ms()
             self.say(f"its callback takes {ms} ms")
             self.history.pass_time(self, ms)
+            # A static member whose callback has outlasted the rebalance may unsubscribe while it joins again.
+            self.unsubscribes_next = (self.history.absences and ms > self.history.max_poll_ms
+                                      and self.chance.random() < 0.3)
         elif what == 1 and kind == "revoke":
             self.commit_sync()
         elif what == 2:
@@ -364,14 +389,18 @@ class Member(Application):
         return min(ms, CALM_CALLBACK_MS) if self.history.calm else ms
 
     def on_commit(self, error, partitions: list[TopicPartition]) -> None:
-        self.say(f"on_commit {error} {[(p.topic, p.partition, p.offset) for p in partitions]}")
+        if self.history.tracing:
+            self.say(f"on_commit {error} {[(p.topic, p.partition, p.offset) for p in partitions]}")
         self.told_commits += 1
-        if error is not None and error.code() != KafkaError._NO_OFFSET and (
-                (self.history.calm and not self.is_held_up(error)) or error.code() == KafkaError._DESTROY):
-            raise self.broken(f"a commit failed, and not for a reason of the brokers: {error}")
-        if error is not None and self.is_held_up(error):
-            self.history.held_up(partitions)
         owed = self.accepted.get(tuple(sorted(((p.topic, p.partition), p.offset) for p in partitions)))
+        failed = error or next((p.error for p in partitions if p.error is not None), None)
+        if failed is not None:
+            if self.is_held_up(failed):
+                self.history.held_up(partitions)
+            # That of an automatic commit is not known.
+            asked_ms = owed[0].since_ms if owed else self.simulation.now_ms - LATE_COMMIT_MS
+            self.failures.check(failed, [(p.topic, p.partition) for p in partitions],
+                                min([asked_ms, *self.unnamed_ms[:1]]))
         if owed:
             # Another commit of the same offsets may answer first, an automatic one or one without names: then only the
             # count is right in the end, and the coordinator may have taken them before this one was asked for.
@@ -406,6 +435,8 @@ class Member(Application):
         if self.is_assignors(error):
             return
         self.expect(error, *EXPECTED_ERRORS)
+        if error.code() == KafkaError._MAX_POLL_EXCEEDED:
+            self.failures.too_slow()
         if error.fatal() or error.code() in FATAL_ERRORS:
             self.fatal()
 
@@ -422,19 +453,16 @@ class Member(Application):
         if error.code() not in codes:
             raise self.broken(f"error {error}")
 
-    def check(self, message) -> None:
-        where = (message.topic(), message.partition())
-        if message.error() is None and self.expected.get(where, 0) is None:
-            # The first record since it was assigned: reading goes on where the group stood then, or later.
-            self.expected[where] = self.begins_at(where, message.offset())
-        super().check(message)
-        if message.error() is None:
-            self.last_given[where] = message.offset()
-            if self.history.per_record:
-                self.commit_named([where])
+    def given(self, where: Where, offset: int) -> None:
+        self.last_given[where] = offset
+        if self.history.per_record:
+            self.commit_named([where])
 
     def begins_at(self, where: Where, offset: int) -> int:
-        """Of the offsets that were committed when it was assigned or since, the one that its first record follows."""
+        """Of the offsets that were committed when it was assigned or since, the one that its first record follows.
+
+        Reading goes on where the group stood when the partition was assigned, or later.
+        """
         committed = self.history.committed.get(where, [0])
         candidates = committed[self.first_committed[where]:]
         for position in candidates:
@@ -443,7 +471,7 @@ class Member(Application):
         return candidates[-1]
 
     def settled(self) -> bool:
-        if not self.history.ending or sorted(self.subscription) != sorted(self.history.topics):
+        if not self.history.ending or not self.subscribes_to_all():
             return False
         for where, position in self.expected.items():
             at = position if position is not None else (self.cluster.committed(*where) or 0)

@@ -8,24 +8,62 @@ from __future__ import annotations
 
 import logging
 import random
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from kconsumer import Consumer, KafkaException, TopicPartition, config
+from kconsumer import Consumer, KafkaException, Message, TopicPartition, config
 from kconsumer._core.simulation.simulated_cluster_testing import SimulatedNetwork
 
+from .progress import Progress
+
 if TYPE_CHECKING:
+    from kconsumer.config import Settings
+
     from .history import History
 
 Where = tuple[str, int]
 EARLIEST = -2
 
-_logger = logging.getLogger("tests.simulation")
-_logger.addHandler(logging.NullHandler())
-_logger.propagate = False
+TRUNCATED = "log truncation"
 
 
 class Broken(AssertionError):
     """Something that must hold does not."""
+
+
+class Warnings(logging.Handler):
+    """Keeps the warnings about logs that have lost records: a simulated leader never loses any."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if TRUNCATED in text:
+            self.texts.append(text)
+
+
+warnings = Warnings()
+_logger = logging.getLogger("tests.simulation")
+_logger.addHandler(warnings)
+_logger.propagate = False
+
+# Properties that do not change how others are read: the rest is read once for each combination.
+_OWN = ("error_cb", "on_commit", "client.id", "group.instance.id")
+_parsed: dict[tuple[object, ...], Settings] = {}
+
+
+def parse(given: dict[str, object]) -> Settings:
+    """`config.parse`, which takes longer than the rest of opening a simulated consumer."""
+    own = {name: given[name] for name in _OWN if name in given}
+    common = {name: value for name, value in given.items() if name not in own}
+    if not isinstance(common.get("partition.assignment.strategy", ""), str):
+        return config.parse(given)
+    key = (*own, *sorted(common.items(), key=lambda item: item[0]))
+    if key not in _parsed:
+        _parsed[key] = config.parse(given)
+    return _parsed[key].changed(**{name.replace(".", "_"): value for name, value in own.items()})
 
 
 class Application:
@@ -44,6 +82,8 @@ class Application:
         self.busy = False          # inside a call that lets time pass
         self.running = True        # False: it has crashed or stands still
         self.expected: dict[Where, int | None] = {}   # what is owned, and what must come next (None: whatever comes)
+        self.paused: set[Where] = set()
+        self.progress = Progress(self)
         self.open()
 
     def open(self) -> None:
@@ -53,7 +93,7 @@ class Application:
                  "error_cb": self.on_background_error, "logger": _logger, "fetch.wait.max.ms": 500,
                  "retry.backoff.ms": 50,
                  "retry.backoff.max.ms": 500, "topic.metadata.refresh.interval.ms": 5000, **self.settings}
-        self.consumer._settings = config.parse(given)
+        self.consumer._settings = parse(given)
         self.consumer._open(self.consumer._settings, "1.0", self.network, self.simulation.clock)
         self.place = self.simulation.add(self.consumer)
         self.simulation.set_window_from(self.place, self.history.window_from)
@@ -80,8 +120,8 @@ class Application:
             messages = self.consumer.consume(most, 0)
         else:
             messages = self.take_batch(most)
-        for message in messages:
-            self.check(message)
+        self.check(messages)
+        self.progress.polled(self.simulation.now_ms, len(messages))
         return len(messages)
 
     def take_batch(self, most: int):
@@ -91,23 +131,37 @@ class Application:
             self.on_error(e.args[0])
             return []
 
-    def check(self, message) -> None:
-        error = message.error()
-        if error is not None:
-            return self.on_error(error)
-        where = (message.topic(), message.partition())
-        offset = message.offset()
-        if where not in self.expected:
-            raise self.broken(f"{where} at {offset}, which is not its own")
-        position = self.expected[where]
-        if message.value() != b"%s:%d:%d" % (where[0].encode(), where[1], offset):
-            raise self.broken(f"{where} at {offset}: the value is {message.value()!r}")
-        if position is not None and not self.cluster.may_follow(*where, position, offset, self.read_committed):
-            raise self.broken(
-                f"{where}: {offset} where {self.cluster.next_visible(*where, position, self.read_committed)} was due "
-                f"(position {position}, log starts at {self.cluster.log_start(*where)})")
-        self.expected[where] = offset + 1
-        self.history.handed_out(self, where, offset)
+    def check(self, messages: Iterable[Message]) -> None:
+        expected, read_committed, may_follow = self.expected, self.read_committed, self.cluster.may_follow
+        handed_out = self.history.handed_out
+        for message in messages:
+            error = message.error()
+            if error is not None:
+                self.on_error(error)
+                continue
+            topic, partition, offset = message.topic(), message.partition(), message.offset()
+            where = (topic, partition)
+            if where not in expected:
+                raise self.broken(f"{where} at {offset}, which is not its own")
+            position = expected[where]
+            if position is None:
+                position = self.begins_at(where, offset)
+            if message.value() != b"%s:%d:%d" % (topic.encode(), partition, offset):
+                raise self.broken(f"{where} at {offset}: the value is {message.value()!r}")
+            if not may_follow(topic, partition, position, offset, read_committed):
+                raise self.broken(
+                    f"{where}: {offset} where {self.cluster.next_visible(*where, position, read_committed)} was due "
+                    f"(position {position}, log starts at {self.cluster.log_start(*where)})")
+            expected[where] = offset + 1
+            handed_out(self, where, offset)
+            self.given(where, offset)
+
+    def begins_at(self, where: Where, offset: int) -> int:
+        """The position that the first record of a partition follows."""
+        return offset
+
+    def given(self, where: Where, offset: int) -> None:
+        """A record has passed every check."""
 
     def on_background_error(self, error) -> None:
         self.say(f"error_cb {error}")
@@ -140,10 +194,6 @@ class Application:
 
 class Reader(Application):
     """Assigns, seeks, pauses and reads as chance has it; when the history ends it reads everything."""
-
-    def __init__(self, history: History, number: int, settings: dict[str, object]) -> None:
-        super().__init__(history, number, settings)
-        self.paused: set[Where] = set()
 
     def step(self) -> None:
         what = self.chance.random()
@@ -187,6 +237,7 @@ class Reader(Application):
         low, high = self.cluster.log_start(*where), self.cluster.last_stable_offset(*where)
         at = self.chance.choice([EARLIEST, None, self.chance.randint(low, high)])
         self.expected[where] = low if at is None or at < 0 else at
+        self.progress.forget(where)
         return TopicPartition(*where) if at is None else TopicPartition(*where, at)
 
     def assign(self) -> None:
@@ -216,6 +267,8 @@ class Reader(Application):
         self.say(f"resumes {which}")
         self.consumer.resume([TopicPartition(*where) for where in which])
         self.paused.difference_update(which)
+        for where in which:
+            self.progress.forget(where)
 
     def settled(self) -> bool:
         return bool(self.expected) and self.caught_up()

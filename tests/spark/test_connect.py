@@ -1,4 +1,4 @@
-"""Spark Connect: the source on a server, which the client reaches over gRPC."""
+"""Spark Connect: the source and the direct engine on a server, which the client reaches over gRPC."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kconsumer.testing import EmbeddedCluster
 PROGRAM = Path(__file__).with_name("connect_job.py")
 
 
-def test_a_batch_and_a_stream_over_spark_connect(embedded: EmbeddedCluster, tmp_path: Path):
+def test_a_batch_a_stream_and_an_ingestion_over_spark_connect(embedded: EmbeddedCluster, tmp_path: Path):
     embedded.create_topic("connected", 2)
     embedded.produce("connected", [{"value": b"%d" % n, "partition": n % 2} for n in range(100)])
     done = subprocess.run(
@@ -22,5 +22,5 @@ def test_a_batch_and_a_stream_over_spark_connect(embedded: EmbeddedCluster, tmp_
         env={**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"})
     assert done.returncode == 0, done.stderr[-3000:]
     *found, refused = json.loads(done.stdout.splitlines()[-1])
-    assert found == [100, 100, 105]
+    assert found == [100, 100, 105, 110]
     assert "an ingestion with a checkpoint cannot run over Spark Connect" in refused

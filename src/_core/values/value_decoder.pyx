@@ -139,6 +139,11 @@ cdef class DecodedValues:
         return self.decoded.get().bad.rows.size()
 
     @property
+    def null_count(self):
+        """Rows that are null, bad ones among them: int."""
+        return self.decoded.get().columns.columns[0].nulls
+
+    @property
     def fields_without_values(self):
         """Fields of the row's struct that are null in every row: list of str."""
         cdef Decoded* decoded = self.decoded.get()

@@ -99,6 +99,8 @@ def cli() -> None:
 @click.option("--schema", metavar="SCHEMA",
               help="Schema of values, or @FILE: Avro, JSON of field names and types, FileDescriptorSet, .proto file.")
 @click.option("--key-schema", metavar="SCHEMA", help="Schema of keys, or @FILE.")
+@click.option("--subject", metavar="NAME", help="Subject of the values' schema. Default: TOPIC-value.")
+@click.option("--key-subject", metavar="NAME", help="Subject of the keys' schema. Default: TOPIC-key.")
 @click.option("--message", metavar="NAME",
               help="The message of a Protobuf schema; default: its first.")
 @click.option("--on-error", type=click.Choice(["show", "fail", "stop"]), default="show", show_default=True,
@@ -108,8 +110,8 @@ def cli() -> None:
 def consume(
     ctx: click.Context, /, *, topic: str, properties: dict[str, str], timeout: float, kind: str | None,
     path: Path | None, template: str | None, key_form: str, value_form: str, quiet: bool, registry: str | None,
-    registry_properties: tuple[str, ...], schema: str | None, key_schema: str | None, message: str | None,
-    on_error: str, **what: Any,
+    registry_properties: tuple[str, ...], schema: str | None, key_schema: str | None, subject: str | None,
+    key_subject: str | None, message: str | None, on_error: str, **what: Any,
 ) -> None:
     """Write the records of TOPIC to standard output or a file.
 
@@ -141,11 +143,12 @@ def consume(
         raise click.UsageError("--follow and --to exclude each other: give one of them", ctx)
     if decoded:
         found = registry_of(registry, registry_properties)
-        value, key = (_decoder(form, found, given, message) for form, given in (
-            (value_form, schema), (key_form, key_schema)))
-        decoders = decoded_output.Decoders(value, key, on_error)
+        value, key = (_decoder(form, found, given, message, called) for form, given, called in (
+            (value_form, schema, subject), (key_form, key_schema, key_subject)))
+        decoders = decoded_output.Decoders(value, key, on_error, topic)
         writer = decoded_output.open_writer(kind, path, decoders)
-    elif kind == "table" or registry or registry_properties or schema or key_schema or message or on_error != "show":
+    elif (kind == "table" or registry or registry_properties or schema or key_schema or subject or key_subject
+          or message or on_error != "show"):
         raise click.UsageError("-o table, --on-error and the options of schemas need --value or --key avro, json or "
                                "protobuf", ctx)
     else:
@@ -156,13 +159,13 @@ def consume(
         decoders.finish()
 
 
-def _decoder(form: str, registry: Any, schema: str | None, message: str | None) -> Any:
+def _decoder(form: str, registry: Any, schema: str | None, message: str | None, subject: str | None) -> Any:
     """The decoder of a key or value; None: it is not decoded; "infer": its values will suggest the schema."""
     if form not in DECODED:
-        if schema is not None:
+        if schema is not None or subject is not None:
             raise click.UsageError("a schema needs avro, json or protobuf")
         return None
-    return decoder_of(form, registry, schema, message) or "infer"
+    return decoder_of(form, registry, schema, message, subject) or "infer"
 
 
 def _free_terminal(path: Path | None) -> bool:

@@ -6,6 +6,8 @@ Owns: the writers of decoded records. Threads: the main one. Never: reads from K
 from __future__ import annotations
 
 import base64
+import contextlib
+import io
 import itertools
 import math
 import sys
@@ -19,11 +21,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kconsumer._core.consumer.decoded_batch import DecodedBatch
+from kconsumer._core.consumer.decoded_batch import DecodedBatch, columns_of
 from kconsumer._core.consumer.record_batch import RecordBatch
 from kconsumer.cli.output import Writer, arrow_modules
 from kconsumer.cli.terminal import Failure
-from kconsumer.decoding import Decoder, Json, RowError
+from kconsumer.decoding import Decoder, Json, RegistryError, RowError
+from kconsumer.decoding.field_watch import FieldWatch
 from kconsumer.errors.printable import json_text, printable
 
 _OWN: Final = ("topic", "partition", "offset", "timestamp")
@@ -44,13 +47,30 @@ class Decoders:
     Args:
         value, key: a decoder, None, or "infer": JSON whose first values suggest the schema.
         on_error: "show", "fail" (when all is written) or "stop" (at the first).
+        topic: names the subjects of schemas in a registry.
     """
 
-    def __init__(self, value: Decoder | str | None, key: Decoder | str | None, on_error: str) -> None:
+    def __init__(self, value: Decoder | str | None, key: Decoder | str | None, on_error: str, topic: str) -> None:
         self._value = value
         self._key = key
         self._on_error = on_error
+        self._topic = topic
+        self._watch: FieldWatch | None = None
         self.bad = 0
+
+    def empty(self) -> Decoded:
+        """The columns without records. A schema that the values would have suggested leaves their bytes."""
+        with _options_named():
+            value, key = (None if one is None or isinstance(one, str) else one.resolved(self._topic, key=is_key)
+                          for one, is_key in ((self._value, False), (self._key, True)))
+        return self._decoded(RecordBatch.__new__(RecordBatch), value, key)
+
+    @staticmethod
+    def _decoded(batch: RecordBatch, value: Any, key: Any) -> Decoded:
+        own = [*_OWN, "headers", *(name for name, one in (("key", key), ("value", value)) if one is None)]
+        made = (columns_of(batch, own) if value is None and key is None
+                else batch.decode(value=value, key=key, metadata=own))
+        return Decoded(made, {bad.row: bad for bad in made.errors}, {bad.row: bad for bad in made.key_errors})
 
     def decode(self, batch: RecordBatch) -> Decoded:
         """The columns, and the bad values and keys by row."""
@@ -61,9 +81,10 @@ class Decoders:
                 self._key = Json.infer(batch, keys=True)
         except ValueError as error:
             raise click.UsageError(f"{error}: give --schema or --registry") from error
-        own = [*_OWN, "headers", *(name for name, one in (("key", self._key), ("value", self._value)) if one is None)]
-        made = batch.decode(value=self._value, key=self._key, metadata=own)
-        return Decoded(made, {bad.row: bad for bad in made.errors}, {bad.row: bad for bad in made.key_errors})
+        if self._watch is None and self._value is not None:
+            self._watch = FieldWatch(self._value)
+        with _options_named():
+            return self._decoded(batch, self._watch, self._key)
 
     def first_stop(self, found: Decoded) -> int | None:
         """The row at which reading is to stop; None: at none. Bad ones are counted."""
@@ -72,9 +93,21 @@ class Decoders:
         return min([*found.values, *found.keys]) if stops else None
 
     def finish(self) -> None:
-        """Raise Failure if there were bad records, with --on-error fail."""
+        """Say which fields no record has; raise Failure if there were bad records, with --on-error fail."""
+        warning = None if self._watch is None else self._watch.warning()
+        if warning is not None:
+            click.echo(f"warning: {warning}", err=True)
         if self.bad and self._on_error == "fail":
             raise Failure(f"{self.bad} keys or values could not be decoded")
+
+
+@contextlib.contextmanager
+def _options_named() -> Iterator[None]:
+    """Errors that name the decoder's argument name the command's option."""
+    try:
+        yield
+    except RegistryError as error:
+        raise RegistryError(str(error).replace("subject= ", "--subject "), error.missing) from error
 
 
 def said(bad: RowError) -> str:
@@ -214,6 +247,17 @@ class ArrowWriter(_DecodedWriter):
         super().__init__(path, decoders, pyarrow)
         self._parquet = parquet
         self._stream: Any = None
+        self._refused = False
+
+    def __exit__(self, *exc_info: object) -> None:
+        failed = exc_info[0] is not None
+        try:
+            if not failed and self._stream is None:
+                self._put(self._decoders.empty())
+        finally:
+            super().__exit__(*exc_info)
+            if self._refused and self._path is not None and self._path.is_file():
+                self._path.unlink()
 
     def _put(self, found: Decoded) -> None:
         table = self._table(found.columns)
@@ -224,15 +268,44 @@ class ArrowWriter(_DecodedWriter):
             options = self._pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
             self._stream = self._pa.ipc.new_stream(self._file, table.schema, options=options)
         elif self._stream is None:
-            self._stream = self._parquet.ParquetWriter(self._file, table.schema, compression="zstd")
+            self._stream = self._parquet_writer(table.schema)
         if self._parquet is None:
             self._stream.write_table(table)
         else:
             self._stream.write_table(table, row_group_size=_ROW_GROUP_RECORDS)
 
+    def _parquet_writer(self, schema: Any) -> Any:
+        """The writer of a schema.
+
+        Raises:
+            Failure: Parquet has no such type.
+        """
+        try:
+            with self._parquet.ParquetWriter(io.BytesIO(), schema) as trial:
+                trial.write_table(schema.empty_table())
+            return self._parquet.ParquetWriter(self._file, schema, compression="zstd")
+        except self._pa.ArrowException as error:
+            self._refused = True
+            raise Failure(f"Parquet cannot have these columns ({error}): choose another format, such as -o arrow or "
+                          "-o json, or a schema without these fields") from error
+
     def _end(self) -> None:
         if self._stream is not None:
             self._stream.close()
+
+
+_PER_SECOND: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+def iso_duration(count: int, per_second: int) -> str:
+    """A length of time in ISO 8601's form, such as PT1H2M3.5S."""
+    seconds, rest = divmod(abs(count), per_second)
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    fraction = f".{rest:0{len(str(per_second)) - 1}}".rstrip("0") if rest else ""
+    text = f"{hours}H" * (hours > 0) + f"{minutes}M" * (minutes > 0)
+    text += f"{seconds}{fraction}S" if seconds or rest or not text else ""
+    return f"{'-' if count < 0 else ''}PT{text}"
 
 
 def objects(pa: Any, array: Any) -> list[Any]:
@@ -260,7 +333,11 @@ def objects(pa: Any, array: Any) -> list[Any]:
     if types.is_date(kind) or types.is_time(kind) or types.is_decimal(kind):
         return list(array.cast(pa.string()).to_pylist())
     if types.is_duration(kind):
-        return list(array.cast(pa.int64()).to_pylist())
+        return [None if count is None else iso_duration(count, _PER_SECOND[kind.unit])
+                for count in array.cast(pa.int64()).to_pylist()]
+    if types.is_interval(kind):
+        return [None if one is None else f"P{one.months}M{one.days}D{iso_duration(one.nanoseconds, 10**9)[1:]}"
+                for one in array.to_pylist()]
     found = array.to_pylist()
     if types.is_floating(kind):
         return [str(value) if value is not None and not math.isfinite(value) else value for value in found]

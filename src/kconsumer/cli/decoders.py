@@ -41,7 +41,8 @@ def registry_of(url: str | None, properties: Sequence[str]) -> SchemaRegistry | 
     return registry
 
 
-def decoder_of(form: str, registry: SchemaRegistry | None, schema: str | None, message: str | None) -> Decoder | None:
+def decoder_of(form: str, registry: SchemaRegistry | None, schema: str | None, message: str | None,
+               subject: str | None = None) -> Decoder | None:
     """The decoder of a form; None for JSON without a schema and a registry: its values will suggest one.
 
     Raises:
@@ -49,18 +50,21 @@ def decoder_of(form: str, registry: SchemaRegistry | None, schema: str | None, m
     """
     if schema is None and registry is None and form != "json":
         raise click.UsageError(f"{form} needs --registry or a schema")
+    if subject is not None and registry is None:
+        raise click.UsageError("--subject and --key-subject need --registry")
     if message is not None and form != "protobuf":
         raise click.UsageError("--message is for protobuf only")
     try:
         match form:
             case "avro":
-                return Avro(None if schema is None else _text(schema), registry=registry)
+                return Avro(None if schema is None else _text(schema), registry=registry, subject=subject)
             case "json":
-                return None if schema is None and registry is None else Json(_fields(schema), registry=registry)
+                return None if schema is None and registry is None else Json(_fields(schema), registry=registry,
+                                                                              subject=subject)
         given: Any = None if schema is None else _content("--schema", schema)
         if schema is not None and schema.endswith(".proto"):
             given = given.decode()
-        return Protobuf(given, message, registry=registry)
+        return Protobuf(given, message, registry=registry, subject=subject)
     except (ValueError, TypeError, ImportError) as error:
         raise click.UsageError(f"invalid schema: {error}") from error
 

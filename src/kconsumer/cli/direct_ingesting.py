@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from importlib.util import find_spec
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from kconsumer.cli.connect import consumer, reason
 from kconsumer.cli.exit_codes import SIGINT_EXIT
 from kconsumer.cli.ingest_progress import IngestProgress
 from kconsumer.cli.ingest_routes import Route, route_options, routed
@@ -23,6 +25,7 @@ from kconsumer.cli.ingest_signals import signals
 from kconsumer.cli.ingest_target import target
 from kconsumer.cli.property_sources import read_pairs
 from kconsumer.cli.terminal import Failure, warn
+from kconsumer.errors import KafkaException
 
 if TYPE_CHECKING:
     from kconsumer.ingest import IngestOptions
@@ -30,6 +33,10 @@ if TYPE_CHECKING:
 
 _BROKERS: Final = ("bootstrap.servers", "metadata.broker.list")
 _START: Final = {"beginning": "earliest", "end": "latest"}
+_CONNECT_S: Final = 60.0
+_LIBRARIES: Final = frozenset({
+    "deltalake", "_internal", "pyiceberg", "pyarrow", "httpx", "httpx2", "requests", "sqlalchemy", "botocore",
+    "authlib"})
 _BYTES: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 # Options of the command that are Structured Streaming's alone, as click calls them, and as users do.
 _STREAMING: Final = {"checkpoint": "--checkpoint", "select": "--select", "sink": "--sink-option"}
@@ -121,7 +128,9 @@ def run_direct(
     for name, option in _STREAMING.items():
         if given.pop(name):
             raise click.UsageError(f"{option} is an option of --engine structured-streaming")
-    runner = runner or _default_runner(conf, workers)
+    if ctx.get_parameter_source("sample") is click.core.ParameterSource.COMMANDLINE:
+        raise click.UsageError("--sample is an option of --engine structured-streaming: give --schema")
+    runner = runner or ("local" if vacuum or compact else _default_runner(conf, workers))
     if conf and runner != "spark":
         raise click.UsageError("--conf needs the runner on Spark: give --runner spark")
     if workers is not None and runner != "local":
@@ -131,21 +140,28 @@ def run_direct(
         from kconsumer.ingest.errors import IngestError
     except ImportError as error:
         raise click.UsageError(f"kconsumer ingest needs pyarrow ({error}): pip install 'kconsumer[arrow]'") from error
-    found = _options(**given)
-    job = found.job if isinstance(found, IngestOptions) else found[0].job
     shown = not quiet and sys.stderr.isatty()
     try:
         with ExitStack() as stack:
+            found = _options(**given)
+            job = found.job if isinstance(found, IngestOptions) else found[0].job
             tasks = _runner(stack, runner, workers, conf, job)
             run: Any = Routes(found, tasks) if isinstance(found, list) else Ingestion(found, tasks)
             stack.enter_context(run)
             if vacuum or compact:
                 _maintain(run, vacuum, compact)
                 return
+            _check_brokers(given["properties"])
             with IngestProgress(shown, metrics) as progress, signals(run.stop, progress) as received:
                 run.run(progress.trigger, progress.look)
     except (IngestError, OSError) as error:
         raise Failure(str(error)) from error
+    except KafkaException as error:
+        raise Failure(reason(error)) from error
+    except Exception as error:
+        if not _is_of_a_library(error):
+            raise
+        raise Failure(f"{type(error).__name__}: {' '.join(str(error).split())}") from error
     if received and received[0] == signal.SIGINT:
         ctx.exit(SIGINT_EXIT)
 
@@ -169,6 +185,19 @@ def _runner(stack: ExitStack, name: str, workers: int | None, conf: Mapping[str,
     except ImportError as error:
         raise click.UsageError(f"--runner spark needs PySpark ({error}): pip install 'kconsumer[spark]', or give "
                                "--runner local") from error
+
+
+def _check_brokers(properties: Mapping[str, str]) -> None:
+    """Raise what is wrong with the connection now: a run would try it for minutes."""
+    with consumer(properties) as found:
+        found.list_topics(timeout=_CONNECT_S)
+
+
+def _is_of_a_library(error: Exception) -> bool:
+    """Return whether the library of a table or a registry raised it: such an error is about the user's data."""
+    modules = [base.__module__ for base in type(error).__mro__]
+    modules += [str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return any(name.split(".")[0] in _LIBRARIES for name in modules)
 
 
 def _maintain(run: Any, vacuum: bool, compact: bool) -> None:

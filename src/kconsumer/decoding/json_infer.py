@@ -123,9 +123,12 @@ def infer_type(values: Iterable[bytes | None], errors: Errors) -> Type:
     seen, good = _Seen(), []
     for value in values:
         try:
-            seen.add(json.loads(value or b"", parse_constant=_no_constant), 0)
+            made = json.loads((value or b"").decode(), parse_constant=_no_constant)
+            if b"\\u" in (value or b""):
+                json.dumps(made, ensure_ascii=False).encode()  # half of a surrogate pair is an error of the decoder too
         except (ValueError, RecursionError):
             continue
+        seen.add(made, 0)
         good.append(value)
     if not good:
         raise ValueError("cannot infer a schema: no value is valid JSON")

@@ -16,7 +16,6 @@ from kconsumer.decoding.plan import Field, Type, ValueType
 _MOST_NESTED = 60
 _MOST_TYPES = 10_000
 
-_STRINGS = {"date": plan.DATE, "date-time": plan.timestamp("us", "UTC")}
 _CONNECT = {"int8": "int8", "int16": "int16", "int32": "int32", "int64": "int64", "float32": "float32",
             "float64": "float64", "bytes": "binary"}
 _CONNECT_KIND = {"float32": "number", "float64": "number", "bytes": "string"}  # the others are integers
@@ -26,12 +25,13 @@ class JsonSchemaError(ValueError):
     """A text that is not a JSON Schema, or one that is too large."""
 
 
-def schema_type(text: str, references: Sequence[tuple[str, str]] = ()) -> Type:
+def schema_type(text: str, references: Sequence[tuple[str, str]] = (), unit: str = "us") -> Type:
     """The type of the values that a JSON Schema describes. All fields are nullable: a missing one is null.
 
     Args:
         text: the schema.
         references: (name, schema) of further documents that it refers to by name.
+        unit: "s", "ms", "us" or "ns", of date-time columns.
 
     Raises:
         JsonSchemaError: a text is not JSON, or the schema has too many types.
@@ -41,7 +41,7 @@ def schema_type(text: str, references: Sequence[tuple[str, str]] = ()) -> Type:
     for document in list(documents.values()):
         if isinstance(document, Mapping) and isinstance(document.get("$id"), str):
             documents.setdefault(document["$id"].rstrip("#"), document)
-    return _Reader(documents).type(documents[""], "", 0, ())
+    return _Reader(documents, unit).type(documents[""], "", 0, ())
 
 
 def _document(name: str, text: str) -> Any:
@@ -52,8 +52,9 @@ def _document(name: str, text: str) -> Any:
 
 
 class _Reader:
-    def __init__(self, documents: dict[str, Any]) -> None:
+    def __init__(self, documents: dict[str, Any], unit: str) -> None:
         self.documents = documents
+        self.strings = {"date": plan.DATE, "date-time": plan.timestamp(unit, "UTC")}
         self.types = 0
 
     def type(self, schema: Any, document: str, depth: int, open: tuple[str, ...]) -> Type:
@@ -71,7 +72,9 @@ class _Reader:
             return self.referred(schema["$ref"], document, depth, open)
         for name in ("oneOf", "anyOf"):
             if isinstance(schema.get(name), list):
-                return _common([inner(one) for one in schema[name] if not _is_null(one)])
+                branches = [inner(one) for one in schema[name] if not _is_null(one)]
+                own = {key: value for key, value in schema.items() if key != name}
+                return _beside(inner(own), branches) if "properties" in own or "type" in own else _common(branches)
         if isinstance(schema.get("allOf"), list):
             own = {name: value for name, value in schema.items() if name != "allOf"}
             parts = [inner(one) for one in schema["allOf"]]
@@ -83,10 +86,9 @@ class _Reader:
             kind = _implied(schema)
         return self.simple(kind, schema, inner)
 
-    @staticmethod
-    def simple(kind: Any, schema: Mapping[str, Any], inner: Any) -> Type:
+    def simple(self, kind: Any, schema: Mapping[str, Any], inner: Any) -> Type:
         connect = schema.get("connect.type")
-        if connect in _CONNECT and kind == _CONNECT_KIND.get(connect, "integer"):
+        if isinstance(connect, str) and connect in _CONNECT and kind == _CONNECT_KIND.get(connect, "integer"):
             return plan.read_type(_CONNECT[connect])
         match kind:
             case "boolean":
@@ -98,7 +100,7 @@ class _Reader:
             case "string":
                 if schema.get("contentEncoding") == "base64":
                     return plan.BINARY
-                return _STRINGS.get(str(schema.get("format")), plan.TEXT)
+                return self.strings.get(str(schema.get("format")), plan.TEXT)
             case "null":
                 return plan.NULL
             case "array" if isinstance(schema.get("items"), Mapping):
@@ -108,6 +110,8 @@ class _Reader:
             case "object":
                 properties = schema.get("properties")
                 if isinstance(properties, Mapping) and properties:
+                    if not all(map(is_column_name, properties)):
+                        return plan.RAW_JSON
                     return plan.struct(tuple(Field(name, inner(below)) for name, below in properties.items()))
                 if isinstance(schema.get("additionalProperties"), Mapping) and "patternProperties" not in schema:
                     return plan.map_of(plan.TEXT, Field("value", inner(schema["additionalProperties"])))
@@ -124,7 +128,10 @@ class _Reader:
         place = f"{name}#{fragment}"
         if name not in self.documents or place in open:  # unknown, or a type that contains itself
             return plan.RAW_JSON
-        found = _pointed(self.documents[name], unquote(fragment))
+        if fragment and not fragment.startswith("/"):
+            found = _anchored(self.documents[name], unquote(fragment))
+        else:
+            found = _pointed(self.documents[name], unquote(fragment))
         return self.type(found, name, depth + 1, (*open, place))
 
 
@@ -142,6 +149,25 @@ def _pointed(document: Any, pointer: str) -> Any:
     return at
 
 
+def _anchored(document: Any, anchor: str) -> Any:
+    """Return the schema of that ``$anchor`` (``$id`` or ``id`` with a ``#`` before draft 2019-09); None without one."""
+    waiting = [document]
+    while waiting:
+        at = waiting.pop()
+        if isinstance(at, Mapping):
+            if anchor in (at.get("$anchor"), at.get("$dynamicAnchor")) or f"#{anchor}" in (at.get("$id"), at.get("id")):
+                return at
+            waiting += at.values()
+        elif isinstance(at, list):
+            waiting += at
+    return None
+
+
+def is_column_name(name: str) -> bool:
+    """Whether Arrow can have the name: no NUL character, and no half of a surrogate pair."""
+    return "\0" not in name and not any("\ud800" <= char <= "\udfff" for char in name)
+
+
 def _is_null(schema: Any) -> bool:
     return isinstance(schema, Mapping) and (schema.get("type") == "null" or schema.get("const", 0) is None)
 
@@ -152,7 +178,8 @@ def _implied(schema: Mapping[str, Any]) -> str | None:
         return "object"
     if "items" in schema:
         return "array"
-    values = [value for value in schema.get("enum") or [schema.get("const")] if value is not None]
+    listed = schema.get("enum")
+    values = [value for value in (listed if isinstance(listed, list) else [schema.get("const")]) if value is not None]
     for name, types in (("boolean", {bool}), ("integer", {int}), ("number", {int, float}), ("string", {str})):
         if values and {type(value) for value in values} <= types:
             return name
@@ -168,6 +195,18 @@ def _common(types: list[Type]) -> Type:
     if all(one.type in (ValueType.INT, ValueType.FLOAT) for one in types):
         return plan.FLOAT64
     return plan.RAW_JSON
+
+
+def _beside(own: Type, branches: list[Type]) -> Type:
+    """The type of values that have their own type, and besides match one of the branches: its fields too."""
+    if own.type is not ValueType.STRUCT:
+        return own if own != plan.RAW_JSON else _common(branches)
+    fields = {field.name: field for field in own.children}
+    names = set(fields)
+    for field in (field for one in branches if one.type is ValueType.STRUCT for field in one.children):
+        if field.name not in names and fields.setdefault(field.name, field).type != field.type:
+            fields[field.name] = Field(field.name, plan.RAW_JSON)
+    return plan.struct(tuple(fields.values()))
 
 
 def _merged(types: list[Type]) -> Type:

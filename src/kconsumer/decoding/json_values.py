@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from typing import Any
 
 from kconsumer._core.values.value_decoder import DecodedValues, ValueDecoder
@@ -45,6 +46,8 @@ class Json(RegistryDecoder[_Reader]):
         epoch: "s", "ms", "us" or "ns": numbers in timestamp fields count this unit since 1970. Default: such numbers
             are errors.
         columns: names of the fields to decode; default: all.
+        unit: "s", "ms", "us" or "ns": the unit of date-time fields of a registry's JSON Schema. Default: "us". Digits
+            that the unit cannot hold make a row bad.
 
     Raises:
         TypeError, ValueError: the schema, the framing or the epoch is not one of these.
@@ -55,15 +58,20 @@ class Json(RegistryDecoder[_Reader]):
     _whole: Type | None     # where it was given
 
     def __init__(self, schema: Any = None, *, registry: SchemaRegistry | None = None, subject: str | None = None,
-                 framing: str | None = None, epoch: str | None = None, columns: Iterable[str] | None = None) -> None:
+                 framing: str | None = None, epoch: str | None = None, columns: Iterable[str] | None = None,
+                 unit: str | None = None) -> None:
         schema, registry, framing = with_registry(schema, registry, subject, framing)
         if epoch is not None and (not isinstance(epoch, str) or epoch not in UNITS):
             raise ValueError(f"invalid epoch {epoch!r}: expected s, ms, us or ns")
+        if unit is not None and (not isinstance(unit, str) or unit not in UNITS):
+            raise ValueError(f"invalid unit {unit!r}: expected s, ms, us or ns")
+        if unit is not None and registry is None:
+            raise ValueError("unit= needs a registry: in a schema, declare the unit of each field")
         names = read_columns(columns)
         kind = read_framing(framing)
         reader = None if schema is None else _Reader(read_type(schema), names, kind, epoch)
         super().__init__(None if reader is None else reader.type, registry=registry, subject=subject, framing=framing,
-                         epoch=epoch, columns=names)
+                         epoch=epoch, columns=names, unit=unit)
         self._set(_framing=kind, _subjects=None if registry is None else Subjects(registry, subject),
                   _warnings=Warnings(), _readers={} if reader is None else {"": reader},
                   _whole=None if reader is None else reader.whole)
@@ -77,7 +85,7 @@ class Json(RegistryDecoder[_Reader]):
         schema.
 
         Args:
-            batches: a RecordBatch or an iterable of RecordBatches; or values as for ``decode()``.
+            batches: a RecordBatch or an iterable of RecordBatches; or values as for ``decode()``, a generator too.
             keys: look at the keys of the batches.
             rows: number of values to look at.
             framing: as for ``Json``.
@@ -88,7 +96,7 @@ class Json(RegistryDecoder[_Reader]):
         """
         kind, skip = read_framing(framing)
         sample: list[bytes | None] = []
-        for source in _sources(batches, keys):
+        for source in _sources(batches, keys, rows):
             for value in source.values(rows - len(sample)):
                 skipped = skip or (5 if kind == CONFLUENT and value and value[0] == 0 else 0)
                 sample.append(value and value[skipped:])
@@ -110,7 +118,7 @@ class Json(RegistryDecoder[_Reader]):
     def _newest(self, subjects: Subjects, subject: str) -> Type:
         found = subjects.newest_of(subject)
         try:
-            return _read(found)
+            return _read(found, self.options["unit"] or "us")
         except ValueError as error:
             raise JsonSchemaError(f"the newest schema of subject {subject}: {error}") from error
 
@@ -134,21 +142,24 @@ class Json(RegistryDecoder[_Reader]):
                 self._warnings.lost(reference, lost)
 
 
-def _sources(batches: Any, keys: bool) -> Iterator[ValueSource]:
+def _sources(batches: Any, keys: bool, rows: int) -> Iterator[ValueSource]:
     if hasattr(batches, "value_source"):
         yield batches.value_source(keys)
-    elif isinstance(batches, list | tuple) and not any(hasattr(one, "value_source") for one in batches):
-        yield ValueSource(batches)
     elif hasattr(batches, "__arrow_c_array__") or hasattr(batches, "__arrow_c_stream__"):
         yield ValueSource(batches)
     else:
-        for batch in batches:
+        left = iter(batches)
+        first = list(islice(left, 1))
+        if first and (first[0] is None or isinstance(first[0], bytes | bytearray | memoryview)):
+            yield ValueSource([*first, *islice(left, max(rows - 1, 0))])
+            return
+        for batch in chain(first, left):
             if not hasattr(batch, "value_source"):
                 raise TypeError(f"expected batches of records, not {type(batch).__name__}")
             yield batch.value_source(keys)
 
 
-def _read(found: RegistrySchema) -> Type:
+def _read(found: RegistrySchema, unit: str = "us") -> Type:
     if found.type not in ("JSON", ""):
         raise JsonSchemaError(f"it is not of type JSON, but {found.type}")
-    return schema_type(found.text, found.references)
+    return schema_type(found.text, found.references, unit)

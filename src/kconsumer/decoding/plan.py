@@ -123,6 +123,8 @@ _BY_NAME: dict[str, Type] = {
     "binary": BINARY, "large_binary": Type(ValueType.BINARY, "Z", is_large=True),
     "json": RAW_JSON, "date32": DATE, "date": DATE, "date64": Type(ValueType.DATE, "tdm", width=8),
 }
+# Arrow's formats of text and binary → those that are decoded into: views become plain columns.
+_PLAIN_TEXT = {"u": "u", "U": "U", "z": "z", "Z": "Z", "vu": "u", "vz": "z"}
 _BY_FORMAT: dict[str, Type] = {made.format: made for name, made in _BY_NAME.items() if name != "json"}
 
 
@@ -194,11 +196,20 @@ def dictionary(symbols: tuple[str, ...]) -> Type:
 
 # ---- from Arrow
 
+_REFUSED = {"+w": "fixed_size_list: declare a list", "+vl": "list_view: declare a list",
+            "+vL": "large_list_view: declare a large_list", "e": "float16: declare float32", "d:": "of small decimals: "
+            "declare decimal128", "ti": "of intervals", "+u": "of unions: declare json", "+r": "run_end_encoded: "
+            "declare the type of its values"}
+
 def from_arrow(described: Any) -> Type:
     """The type of a schema as read_arrow_schema() describes it."""
     _, format, _, children, of_dictionary, extension = described
     if of_dictionary is not None:
-        raise TypeError("cannot decode into a dictionary: declare the type of its values")
+        if of_dictionary not in _PLAIN_TEXT:
+            raise TypeError("cannot decode into a dictionary of other values than strings and binaries: declare the "
+                            "type of its values")
+        format = of_dictionary  # the values themselves
+    format = _PLAIN_TEXT.get(format, format)
     if extension == "arrow.json" and format in ("u", "U"):
         return replace(RAW_JSON, format=format, is_large=format == "U")
     if format in _BY_FORMAT:
@@ -225,7 +236,8 @@ def from_arrow(described: Any) -> Type:
         numbers = [int(number) for number in rest.split(",")]
         if len(numbers) == 2 or numbers[2] in (128, 256):
             return decimal(numbers[0], numbers[1], numbers[2] if len(numbers) == 3 else 128)
-    raise TypeError(f"cannot decode into the Arrow type {format!r}")
+    shown = next((name for start, name in _REFUSED.items() if format.startswith(start)), f"of format {format!r}")
+    raise TypeError(f"cannot decode into the Arrow type {shown}")
 
 
 # ---- from names
@@ -353,12 +365,12 @@ def read_type(declared: Any, depth: int = 0) -> Type:
         return declared
     if isinstance(declared, str):
         return _TypeText(declared).whole()
+    if hasattr(declared, "__arrow_c_schema__"):  # polars.Schema is a Mapping too
+        return from_arrow(read_arrow_schema(declared))
     if isinstance(declared, Mapping):
         return struct(tuple(Field(str(name), read_type(inner, depth + 1)) for name, inner in declared.items()))
     if isinstance(declared, list) and len(declared) == 1:
         return list_of(Field("item", read_type(declared[0], depth + 1)))
-    if hasattr(declared, "__arrow_c_schema__"):
-        return from_arrow(read_arrow_schema(declared))
     raise TypeError(f"expected an Arrow schema, a dict of name to type or a type's name, not {type(declared).__name__}")
 
 

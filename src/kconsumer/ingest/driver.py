@@ -100,6 +100,7 @@ class Driver:
             its first look is read.
         staged: whether files are written under a name that readers do not find.
         take_over: where a new job begins; None: where the options of the topics say.
+        renew: returns an output with a newer schema of the values; None: the schema is still the newest one.
     """
 
     def __init__(
@@ -107,7 +108,7 @@ class Driver:
         read: ReadOptions, output: Output, interval: float | None = None, staged: bool = False,
         on_trigger: Callable[[TriggerMetrics], None] | None = None,
         on_commit: Callable[[Offsets], None] | None = None, run: int | None = None,
-        take_over: Inheritance | None = None,
+        take_over: Inheritance | None = None, renew: Callable[[], Output | None] = lambda: None,
     ) -> None:
         self.state = State.OPEN
         self.run = random.SystemRandom().randrange(1, 1 << 62) if run is None else run
@@ -118,8 +119,8 @@ class Driver:
         self._planner = planner
         self._clock = clock
         self._read = read
-        self._output = replace(output, folder=f"{table.staging}/{self.run}",
-                               letters_folder=f"_kconsumer/{name}/staged/{self.run}")
+        self._output = self._placed(output)
+        self._renew = renew
         self._interval = interval
         self._staged = staged
         self._on_trigger = on_trigger
@@ -193,6 +194,7 @@ class Driver:
         """Look at the topics, and plan the trigger."""
         if self._stopping:
             return State.DONE
+        self._is_renewed()
         self._next = self._clock.now() + (self._interval or 0.0)
         latest = self._target or self._topics.available(self._progress)
         if self._interval is None:
@@ -232,6 +234,19 @@ class Driver:
             _log.info("%s: removed %d uncommitted files of earlier runs", self._table.name, len(orphans))
         return State.RUN
 
+    def _placed(self, output: Output) -> Output:
+        return replace(output, folder=f"{self._table.staging}/{self.run}",
+                       letters_folder=f"_kconsumer/{self._name}/staged/{self.run}")
+
+    def _is_renewed(self) -> bool:
+        """Whether the values have a newer schema; the next claim prepares the table for it."""
+        output = self._renew()
+        if output is None:
+            return False
+        _log.info("%s: the values have a newer schema", self._table.name)
+        self._output, self._claimed = self._placed(output), False
+        return True
+
     def _leave_out(self, names: Sequence[str]) -> None:
         _log.warning("%s has no column %s: left out", self._table.name, ", ".join(names))
         self._output = replace(self._output, left_out=(*self._output.left_out, *names))
@@ -243,6 +258,11 @@ class Driver:
         what = f"{self._name}: trigger {self._number}, {sum(r.size for t in plan.tasks for r in t.ranges)} offsets"
         self._results = self._runner.map(plan.tasks, what) if plan.tasks else ()
         self._check_complete(plan, self._results)
+        # A schema is registered before the first record with it is written: if the newest one is still the one that the
+        # tasks had, no record of this trigger has a field that they did not know.
+        if self._is_renewed():
+            self._results = ()
+            return State.PLAN
         return State.COMMIT
 
     def _check_complete(self, plan: Plan, results: Sequence[TaskResult]) -> None:

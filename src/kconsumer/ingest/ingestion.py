@@ -13,6 +13,7 @@ from typing import Any
 
 from kconsumer.ingest.driver import Driver, State
 from kconsumer.ingest.options import IngestOptions
+from kconsumer.ingest.output import Output
 from kconsumer.ingest.planner import Planner
 from kconsumer.ingest.runners.protocol import Runner
 from kconsumer.ingest.tables.delta import DeltaTable
@@ -122,7 +123,21 @@ def driver_of(
     return Driver(
         name=options.job, table=table, runner=runner, topics=topics, planner=Planner(options.limits()), clock=clock,
         read=read, output=options.output(""), interval=options.interval(), staged=options.format == "parquet",
-        on_trigger=on_trigger, on_commit=group.commit, take_over=options.inheritance())
+        on_trigger=on_trigger, on_commit=group.commit, take_over=options.inheritance(), renew=_Renewal(options))
+
+
+class _Renewal:
+    """Asks for a newer schema of the values, again and again."""
+
+    def __init__(self, options: IngestOptions) -> None:
+        self._options = options
+
+    def __call__(self) -> Output | None:
+        newer = self._options.renewed()
+        if newer is None:
+            return None
+        self._options = newer
+        return newer.output("")
 
 
 def table_of(options: IngestOptions) -> Table:

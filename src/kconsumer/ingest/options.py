@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kconsumer.config.values import configuration_error
 from kconsumer.decoding import Avro, Decoder, Json, Protobuf, SchemaRegistry
 from kconsumer.ingest.ddl import parse_schema
+from kconsumer.ingest.errors import IngestError
 from kconsumer.ingest.output import FileOptions, Output, PartitionColumn, parse_metadata
 from kconsumer.ingest.planner import Limits
 from kconsumer.ingest.storage import Storage
@@ -148,16 +149,39 @@ class IngestOptions:
         if self.schema is not None or registry is None:
             return self.schema or ""
         if self._newest is None:
-            found = registry.client.get_latest_version(f"{self.topics[0]}-value")
-            object.__setattr__(self, "_newest", found.schema.schema_str)
+            object.__setattr__(self, "_newest", self._ask_newest(registry))
         return self._newest or ""
+
+    def _ask_newest(self, registry: SchemaRegistry) -> str:
+        subject = f"{self.topics[0]}-value"
+        try:
+            return str(registry.client.get_latest_version(subject).schema.schema_str)
+        except Exception as error:  # of the client that the user chose
+            raise IngestError(f"cannot fetch the newest schema of subject {subject} from the schema registry: "
+                              f"{error}") from error
+
+    def renewed(self) -> IngestOptions | None:
+        """Ask the registry for the newest schema; None if it is the one of these options.
+
+        Raises:
+            IngestError: the registry does not answer.
+        """
+        if self._newest is None or not self.registry:
+            return None
+        newest = self._ask_newest(SchemaRegistry(dict(self.registry)))
+        if newest == self._newest:
+            return None
+        found = replace(self)
+        object.__setattr__(found, "_newest", newest)
+        return found
 
     def read_options(self) -> ReadOptions:
         """Return the options of reading topics."""
         what = {"subscribePattern": self.pattern} if self.pattern is not None else {"subscribe": ",".join(self.topics)}
         group = {} if self.commit_group is None else {"commitOffsetsToGroup": self.commit_group}
         return ReadOptions.parse({
-            **self.source, **what, **group, **{f"kafka.{name}": value for name, value in self.kafka.items()},
+            **self.source, **what, **group, "kafka.isolation.level": "read_committed",
+            **{f"kafka.{name}": value for name, value in self.kafka.items()},
             "kafka.bootstrap.servers": self.bootstrap_servers, "startingOffsets": self.start})
 
     def limits(self) -> Limits:

@@ -18,6 +18,7 @@ from kconsumer._core.consumer.array_stream import array_stream
 from kconsumer._core.consumer.decoded_batch import columns_of
 from kconsumer._core.consumer.record_batch import RecordBatch
 from kconsumer.consumer import Consumer
+from kconsumer.decoding.field_watch import FieldWatch
 from kconsumer.errors.printable import printable
 from kconsumer.scanning.bounds import Bound, Limits, read_bound, resolve
 from kconsumer.scanning.reading import read_spans
@@ -68,6 +69,9 @@ def scan(
     """
     if value is None and key is None and metadata:
         raise ValueError("metadata= needs a decoder: without one, list the columns of the records in columns=")
+    for part, decoder in (("value", value), ("key", key)):
+        if decoder is not None and (isinstance(decoder, type) or not hasattr(decoder, "select")):
+            raise TypeError(f"{part}: expected a decoder such as Json(schema), not {_shown(decoder)}")
     if on_error not in ("null", "raise"):
         raise ValueError(f"invalid on_error {on_error!r}: expected null or raise")
     if max_records < 1 or (threads is not None and threads < 1):
@@ -86,6 +90,11 @@ def scan(
     made._max_records, made._timeout = max_records, timeout
     made._threads = threads or min(_MOST_THREADS, max((os.cpu_count() or 1) - 1, 1))
     return made
+
+
+def _shown(given: Any) -> str:
+    """What was given in place of a decoder."""
+    return f"the class {given.__name__}" if isinstance(given, type) else f"a {type(given).__name__}"
 
 
 class TopicScan:
@@ -115,7 +124,9 @@ class TopicScan:
             RegistryError: schemas cannot be fetched.
             SerializationError: a record cannot be decoded, and on_error is "raise".
         """
-        shape = self._shape()
+        value, key = self._resolved()
+        watch = None if value is None or self._limits != Limits(self._limits.partitions) else FieldWatch(value)
+        shape = self._shape(value if watch is None else watch, key)
         bad = rows = 0
         first = ""
         with Consumer({**self._config, "enable.auto.commit": False, "auto.offset.reset": "error"}) as consumer:
@@ -132,13 +143,20 @@ class TopicScan:
         if bad:
             _log.warning("%d of %d records of %s could not be decoded, and are null; the first: %s", bad, rows,
                          printable(self._topic), first)
+        warning = None if watch is None else watch.warning()
+        if warning is not None:
+            _log.warning("%s: %s", printable(self._topic), warning)
 
-    def _shape(self) -> Callable[[RecordBatch], Any]:
-        """Return the decoder of records. The newest schema of a registry is read once, so all streams share it."""
+    def _resolved(self) -> tuple[Decoder | None, Decoder | None]:
+        """Return the decoders. The newest schema of a registry is read once, so all streams share it."""
         self._value = None if self._value is None else self._value.resolved(self._topic)
         self._key = None if self._key is None else self._key.resolved(self._topic, key=True)
-        if self._value is not None or self._key is not None:
-            return lambda batch: batch.decode(value=self._value, key=self._key, **self._decode)
+        return self._value, self._key
+
+    def _shape(self, value: Any, key: Any) -> Callable[[RecordBatch], Any]:
+        """Return what makes the rows of records."""
+        if value is not None or key is not None:
+            return lambda batch: batch.decode(value=value, key=key, **self._decode)
         names = self._decode["columns"]
         return lambda batch: batch.with_headers() if names is None else columns_of(batch, names)
 
@@ -199,7 +217,7 @@ class TopicScan:
 
     def empty(self) -> RecordBatch | DecodedBatch:
         """No rows, with the columns of all."""
-        made: RecordBatch | DecodedBatch = self._shape()(RecordBatch.__new__(RecordBatch))
+        made: RecordBatch | DecodedBatch = self._shape(*self._resolved())(RecordBatch.__new__(RecordBatch))
         return made
 
     @property

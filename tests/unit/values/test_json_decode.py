@@ -841,3 +841,32 @@ def test_the_last_value_that_does_not_fit_fails_the_row(schema, text, reason, pl
     pa.array(out).validate(full=True)
     assert [(bad.row, bad.reason, (bad.field, bad.position)) for bad in out.errors] == [
         (row, reason, place) for row in (1, 2)]
+
+
+# ---- Arrow schemas
+
+
+def test_a_schema_of_polars():
+    pl = pytest.importorskip("polars", reason="polars is not installed")
+    schema = pl.Schema({"a": pl.String, "b": pl.Int64, "c": pl.Binary, "d": pl.Enum(["x"]), "e": pl.List(pl.String)})
+    assert str(Json(schema).type) == "struct<a: string, b: int64, c: binary, d: string, e: large_list<string>>"
+
+
+@pytest.mark.parametrize(("type_", "column"), [
+    (pa.string_view(), "string"), (pa.binary_view(), "binary"), (pa.large_string(), "large_string"),
+    (pa.dictionary(pa.int32(), pa.string()), "string"), (pa.dictionary(pa.int8(), pa.large_binary()), "large_binary"),
+    (pa.list_(pa.string_view()), "list<string>"),
+])
+def test_arrow_types_of_text_and_binary(type_, column):
+    assert str(Json(pa.schema([("a", type_)])).type) == f"struct<a: {column}>"
+
+
+@pytest.mark.parametrize(("type_", "text"), [
+    (pa.list_(pa.int64(), 3), "fixed_size_list: declare a list"), (pa.float16(), "float16: declare float32"),
+    (pa.list_view(pa.int64()), "list_view: declare a list"), (pa.month_day_nano_interval(), "of intervals"),
+    (pa.dictionary(pa.int32(), pa.int64()), "a dictionary of other values"),
+    (pa.run_end_encoded(pa.int32(), pa.string()), "run_end_encoded: declare the type of its values"),
+])
+def test_arrow_types_that_are_refused(type_, text):
+    with pytest.raises(TypeError, match=f"cannot decode into .*{text}"):
+        Json(pa.schema([("a", type_)]))

@@ -43,6 +43,17 @@ def test_what_is_not_json_is_passed_over():
         Json.infer(iter([1]))
 
 
+@pytest.mark.parametrize("odd", [
+    b'{"\\ud800": 1}', b'{"a": "\\udc00"}', '{"a": 1.5}'.encode("utf-16"), b'\xef\xbb\xbf{"a": 1.5}', b'{"b": "\xff"}'])
+def test_values_that_a_decoder_refuses_are_passed_over(odd):
+    assert str(Json.infer([b'{"a": 1}', odd, b'{"a": 2}']).type) == "struct<a: int64>"
+
+
+def test_a_generator():
+    assert str(Json.infer(value for value in (None, b'{"a": 1}')).type) == "struct<a: int64>"
+    assert str(Json.infer((b"%d" % n if n < 5 else b'"x"' for n in range(9)), rows=5).type) == "int64"
+
+
 def test_sources_and_framing():
     values = [b"\0\0\0\0\x01" + b'{"a": 1}'] * 3
     decoder = Json.infer(pa.array(values, pa.binary()), framing="confluent")

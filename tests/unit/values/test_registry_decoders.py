@@ -13,6 +13,7 @@ from registry_client import Client, Reference, Schema
 from rows import decoded
 
 from kconsumer.decoding import Avro, Json, RegistryError, SchemaRegistry
+from kconsumer.decoding.json_schema import schema_type
 from kconsumer.decoding.registry_decoder import Learned
 
 OLD = record(field("a", "int"), field("gone", "string"))
@@ -232,6 +233,45 @@ def test_json_schema_becomes_columns():
     found = pa.array(made).to_pylist()
     assert made.errors == [] and found[1]["id"] == 2
     assert {name: found[0][name] for name in row} == {**row, "extra": [("k", 2)], "mixed": "3"}
+
+
+@pytest.mark.parametrize(("schema", "columns"), [
+    ({"$defs": {"a": {"$anchor": "foo", "type": "integer"}}, "properties": {"x": {"$ref": "#foo"}}},
+     "struct<x: int64>"),
+    ({"definitions": {"a": {"$id": "#foo", "type": "integer"}}, "properties": {"x": {"$ref": "#foo"}}},
+     "struct<x: int64>"),
+    ({"properties": {"x": {"$ref": "#none"}}}, "struct<x: json>"),
+    ({"properties": {"a": {"type": "integer"}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
+     "struct<a: int64>"),
+    ({"type": "object", "properties": {"a": {"type": "integer"}}, "oneOf": [
+        {"properties": {"b": {"type": "string"}, "c": {"type": "string"}}},
+        {"properties": {"a": {"const": 5}, "c": {"type": "integer"}}}]}, "struct<a: int64, b: string, c: json>"),
+    ({"type": "string", "anyOf": [{"maxLength": 3}, {"pattern": "^x"}]}, "string"),
+    ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "int64"),
+    ({"enum": 5}, "json"),
+    ({"properties": {"a": {"connect.type": ["int8"], "type": "integer"}}}, "struct<a: int64>"),
+    ({"properties": {"a\0": {"type": "integer"}}}, "json"),
+    ({"properties": {"\ud800": {"type": "integer"}}}, "json"),
+])
+def test_json_schemas_and_their_columns(schema, columns):
+    text = json.dumps(schema)
+    assert str(schema_type(text)) == columns
+    server = Client({1: Schema(text, "JSON")}, {("s", "latest"): Schema(text, "JSON")})
+    assert Json("json", registry=SchemaRegistry(server)).decode([framed(1, b"{}")]).errors == []
+
+
+def test_the_unit_of_date_times_of_a_json_schema():
+    text = json.dumps({"properties": {"t": {"type": "string", "format": "date-time"}}})
+    server = Client({1: Schema(text, "JSON")}, {("s", "latest"): Schema(text, "JSON")})
+    row = framed(1, b'{"t":"2024-01-01T00:00:00.123456789Z"}')
+    micros = Json(SchemaRegistry(server), subject="s")
+    assert [bad.reason for bad in micros.decode([row]).errors] == ["the type would lose digits of the value"]
+    nanos = Json(SchemaRegistry(server), subject="s", unit="ns")
+    assert pa.array(nanos.decode([row])).field("t").cast(pa.int64()).to_pylist() == [1704067200123456789]
+    with pytest.raises(ValueError, match="invalid unit 'day': expected s, ms, us or ns"):
+        Json(SchemaRegistry(server), unit="day")
+    with pytest.raises(ValueError, match="unit= needs a registry"):
+        Json("int64", unit="ns")
 
 
 def test_json_schemas_that_are_refused():

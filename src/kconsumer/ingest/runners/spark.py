@@ -53,7 +53,8 @@ class SparkRunner:
     def _default_parallelism(self) -> int:
         if self._context is not None:
             return int(self._context.defaultParallelism)
-        return int(self._spark.conf.get("spark.sql.leafNodeDefaultParallelism", "0") or 0) or 2
+        # The server checks a default value as if it were set, and 0 is not allowed: None has no such check.
+        return int(self._spark.conf.get("spark.sql.leafNodeDefaultParallelism", None) or 2)
 
     def _as_rdd(self, packed: list[bytes], what: str) -> dict[int, bytes]:
         assert self._context is not None

@@ -271,7 +271,7 @@ class IcebergTable:
         that are split for nothing, would be the result."""
         schema = self._table.schema()
         found = [f"{field.transform}({schema.find_column_name(field.source_id)})"
-                 for field in self._table.spec().fields]
+                 for field in self._table.spec().fields if str(field.transform) != "void"]  # void: a dropped one
         wanted = [f"{transform}({source})" for source, transform, _ in self._wanted_spec()]
         if found != wanted:
             raise IngestError(f"{self.name} is partitioned by {', '.join(found) or 'nothing'}, not by "

@@ -32,7 +32,10 @@ class Table(Protocol):
         """The folder in it that tasks write to."""
 
     def open(self) -> JobState:
-        """The state of the job, after what an earlier run committed is there for readers."""
+        """The state of the job, after the files of its last commit are there for readers.
+
+        Dead letters beside Delta and Iceberg follow in claim(): until then, an earlier run may be writing them.
+        """
 
     def prepare(self, schema: Any, partition_by: Sequence[str]) -> list[str]:
         """Make the table, or add columns to it, so that it takes files of this Arrow schema; the table's columns.

@@ -1,0 +1,94 @@
+"""The messages of `kconsumer ingest` where the brokers, a table, a catalog or the options are wrong."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kconsumer.testing import EmbeddedCluster
+
+pytest.importorskip("deltalake")
+pytestmark = pytest.mark.embedded
+JSON = ("--value", "json", "--schema", "a INT")
+NO_BROKER = "127.0.0.1:1"
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(1) as found:
+        found.create_topic("t", 1)
+        found.produce("t", [{"value": b'{"a": 1}'}])
+        yield found
+
+
+def command(servers: str, *more: str) -> list[str]:
+    return [sys.executable, "-m", "kconsumer", "ingest", "t", "-b", servers, "--runner", "local", "--workers", "1",
+            *more]
+
+
+def refused(servers: str, *more: str) -> str:
+    """Return the message of a command that fails: one error, without a stack."""
+    done = subprocess.run(command(servers, *more), capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.stderr
+
+
+def test_brokers_that_refuse_the_connection_are_one_message_at_once(tmp_path: Path):
+    began = time.monotonic()
+    said = refused(NO_BROKER, *JSON, "-O", str(tmp_path / "out"))
+    assert f"cannot connect to Kafka: {NO_BROKER}" in said
+    assert time.monotonic() - began < 60  # a run without brokers tries for three minutes
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_damaged_delta_log(cluster: EmbeddedCluster, tmp_path: Path):
+    log = tmp_path / "_delta_log" / f"{0:020}.json"
+    log.parent.mkdir()
+    log.write_text("{")
+    assert "Error: " in refused(cluster.bootstrap_servers, *JSON, "-o", "delta", "-O", str(tmp_path))
+
+
+@pytest.mark.parametrize("catalog", [(), ("--catalog", "type=nope")], ids=["none", "unknown type"])
+def test_an_iceberg_catalog_that_cannot_be_opened(cluster: EmbeddedCluster, tmp_path: Path, catalog: tuple[str, ...]):
+    pytest.importorskip("pyiceberg")
+    said = refused(cluster.bootstrap_servers, *JSON, "-o", "iceberg", "-O", str(tmp_path), "--table", "a.b", *catalog)
+    assert "Error: " in said
+
+
+def test_a_registry_that_does_not_answer(cluster: EmbeddedCluster, tmp_path: Path):
+    said = refused(cluster.bootstrap_servers, "--value", "avro", "--schema-registry", f"url=http://{NO_BROKER}",
+                   "-O", str(tmp_path))
+    assert "cannot fetch the newest schema of subject t-value from the schema registry" in said
+
+
+def test_a_sample_belongs_to_the_other_engine(cluster: EmbeddedCluster, tmp_path: Path):
+    assert "--sample is an option of --engine structured-streaming" in refused(
+        cluster.bootstrap_servers, *JSON, "-O", str(tmp_path), "--sample", "5")
+
+
+def test_a_second_sigterm_ends_the_process(cluster: EmbeddedCluster, tmp_path: Path):
+    """The first one ends the run after its trigger, which waits for the brokers here."""
+    with EmbeddedCluster(1) as other:
+        other.create_topic("t", 1)
+        process = subprocess.Popen(command(other.bootstrap_servers, *JSON, "-O", str(tmp_path), "--trigger", "1s",
+                                           "--metrics", str(tmp_path / "metrics")), stderr=subprocess.PIPE, text=True)
+        other.produce("t", [{"value": b'{"a": 1}'}])
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "metrics").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        other.broker_down()
+        other.set_rtt(60_000)
+    time.sleep(2)
+    os.kill(process.pid, signal.SIGTERM)
+    time.sleep(1)
+    os.kill(process.pid, signal.SIGTERM)
+    assert process.wait(30) == 128 + signal.SIGTERM

@@ -1,0 +1,140 @@
+"""Owns: CommitFailures: a failure that a broker or the network caused is excused; a failure that the member caused by
+leaving, unsubscribing or giving partitions up is not.
+
+Threads: the simulation's one. Never: excuses a failure because something else in the history went wrong, where the
+coordinator can be asked.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kconsumer import KafkaError
+
+from .reader import Where
+
+if TYPE_CHECKING:
+    from .history import History
+    from .member import Member
+
+Identity = tuple[str, int]  # a member id, and which of its lives (SimulatedCluster.incarnation)
+
+# The coordinator does not know the member, or knows a newer state of it.
+BY_COORDINATOR = frozenset((
+    KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION, KafkaError.REBALANCE_IN_PROGRESS,
+    KafkaError.FENCED_INSTANCE_ID, KafkaError.STALE_MEMBER_EPOCH, KafkaError.FENCED_MEMBER_EPOCH,
+    KafkaError._ASSIGNMENT_LOST))
+# No coordinator answered in time.
+NO_ANSWER = frozenset((
+    KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._WAIT_COORD, KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.REQUEST_TIMED_OUT))
+LEFT = r"client {client}: LeaveGroup v|group: client {client} leaves \("
+REFUSED = r"group: commit of client {client} \(.*\) is refused: (22|25|27|82|110|113)$"  # as BY_COORDINATOR
+
+
+@dataclass
+class Suspect:
+    """A commit that failed because the member was unknown, after a leave that began while the member was known."""
+
+    member: Member
+    leaving_ms: int
+    failed_ms: int
+    text: str
+
+
+class CommitFailures:
+    """The failures of one member's commits, and the state that explains them."""
+
+    def __init__(self, member: Member) -> None:
+        self.member = member
+        self.identities: dict[Where, Identity] = {}  # by which each partition was owned last
+        self.lost_ms: dict[Where, int] = {}          # the last on_lost
+        self.to_be_lost: set[Where] = set()          # a commit failed since they are lost; on_lost is still to come
+        self.too_slow_ms = -1                        # the last _MAX_POLL_EXCEEDED
+        self.is_stale = False                        # since then it has been given nothing
+        self.leaving: set[Identity] = set()          # known to the coordinator when the last leave began
+        self.leaving_ms = 0
+
+    def owns(self, where: Where, identity: Identity) -> None:
+        if where in self.to_be_lost:
+            raise self.member.broken(f"{where} is assigned, after a commit failed because it is lost, without on_lost")
+        self.identities[where] = identity
+        self.leaving.clear()
+        self.is_stale = False
+
+    def too_slow(self) -> None:
+        """It has left for want of polls: a static member keeps its place at the coordinator meanwhile."""
+        self.too_slow_ms = self.member.simulation.now_ms
+        self.is_stale = True
+
+    def loses(self, which: list[Where]) -> None:
+        """on_lost is called."""
+        self.lost_ms.update(dict.fromkeys(which, self.member.simulation.now_ms))
+        self.to_be_lost.difference_update(which)
+
+    def gives_up(self, which: list[Where]) -> None:
+        """on_revoke is called."""
+        if self.to_be_lost & set(which):
+            raise self.member.broken(f"on_revoke for {which}, after a commit failed because {self.to_be_lost} are lost")
+
+    def leaves(self) -> None:
+        """close() or unsubscribe() begins."""
+        self.leaving_ms = self.member.simulation.now_ms
+        self.leaving = {who for who in set(self.identities.values()) if self.member.history.lives(*who)}
+
+    def check(self, error: KafkaError, which: list[Where], since_ms: int) -> None:
+        """Raises Broken unless a broker or the network caused the failure of a commit accepted at `since_ms`."""
+        history, code = self.member.history, error.code()
+        if code == KafkaError._NO_OFFSET:
+            return
+        what = f"the commit of {which} failed, and not for a reason of the brokers: {error}"
+        identities = {self.identities[where] for where in which if where in self.identities}
+        fenced = not any(history.lives(*who) for who in identities)
+        if self.member.is_held_up(error):
+            return
+        if history.calm or code not in BY_COORDINATOR | NO_ANSWER or (code in NO_ANSWER and not history.brokers_fail):
+            raise self.member.broken(what)
+        if code in NO_ANSWER or self.is_stale or self.too_slow_ms >= since_ms:
+            return
+        if fenced or history.coordinator_forgets:
+            if identities & self.leaving:
+                history.suspects.append(Suspect(self.member, self.leaving_ms, self.member.simulation.now_ms, what))
+        else:
+            # A static member that missed a generation has lost its partitions, but not its place: on_lost says so.
+            self.to_be_lost |= {where for where in which if self.lost_ms.get(where, -1) < since_ms}
+
+
+def condemned(suspects: list[Suspect], lines: list[str]) -> str:
+    """The first failure that the trace of a history shows to follow from the member's leave, or an empty text.
+
+    The coordinator refused the commit after the member's own leave had been sent: it did not wait for the commit.
+    """
+    for suspect in suspects:
+        left = re.compile(LEFT.format(client=suspect.member.number))
+        refused = re.compile(REFUSED.format(client=suspect.member.number))
+        has_left = False
+        for line in lines:
+            if not suspect.leaving_ms <= _time_ms(line) <= suspect.failed_ms:
+                continue
+            has_left = has_left or left.search(line) is not None
+            if has_left and refused.search(line):
+                return f"{suspect.text}: {line.strip()}, after its leave"
+    return ""
+
+
+def _time_ms(line: str) -> int:
+    seconds = line.lstrip().partition(" ")[0]
+    return int(seconds.replace(".", "")) if seconds[:1].isdigit() else -1
+
+
+def verified(history: History) -> str:
+    """`condemned`, with the trace of the same history: if it was not traced, it runs again."""
+    if not history.suspects:
+        return ""
+    if history.tracing:
+        return condemned(history.suspects, history.cluster.lines)
+    again = type(history)(history.seed, history.protocol, tracing=True)
+    again.run()
+    return condemned(again.suspects, again.cluster.lines)
