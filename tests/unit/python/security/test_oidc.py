@@ -343,7 +343,7 @@ def test_http_must_be_asked_for(caplog: pytest.LogCaptureFixture) -> None:
     settings = config.parse(configuration("https://idp", **url, **{
         "sasl.oauthbearer.token.endpoint.allow.http": True, "https.ca.location": "probe"}))
     assert settings.sasl_oauthbearer_token_endpoint_url == "http://idp/token"
-    assert "the client secret and the tokens can be read on the way" in caplog.text
+    assert "the client secret and the tokens are readable on the way" in caplog.text
     assert "https.ca.location and https.ca.pem have no effect" in caplog.text
 
 
