@@ -50,7 +50,7 @@ class Kind(IntEnum):
 
 
 CONSTANT_PADDING = 64  # the core's AvroDecoder::kConstantPadding
-MOST_OPS = 100_000     # a schema that names its types often enough would be without end
+MOST_OPS = 100_000     # a schema could name its types without limit
 
 
 @dataclass(frozen=True)
@@ -80,22 +80,22 @@ _TYPES = {"null": plan.NULL, "boolean": plan.BOOL, "int": plan.INT32, "long": pl
 
 
 def branches_of(union: Schema) -> list[Schema]:
-    """A union's branches that are not null."""
+    """Return a union's branches except null."""
     return [branch for branch in union.branches if branch.kind != "null"]
 
 
 def has_null(schema: Schema) -> bool:
-    """Whether a value may be null."""
+    """Return whether a value may be null."""
     return schema.kind == "null" or (schema.kind == "union" and any(b.kind == "null" for b in schema.branches))
 
 
 def column(name: str, schema: Schema) -> plan.Field:
-    """The column of a field."""
+    """Return the column of a field."""
     return plan.Field(name, column_type(schema), has_null(schema))
 
 
 def column_type(schema: Schema) -> Type:
-    """The type that data of a schema become: of a union, its only type, or a struct of a field for each type."""
+    """Return the column type of a schema; a union's is its only type, or a struct with a field per type."""
     if schema.logical == "decimal":
         return plan.decimal(schema.precision, schema.scale)
     if schema.logical:
@@ -129,7 +129,7 @@ def _union_type(branches: list[Schema]) -> Type:
 # ---- from the writer to the reader
 
 class ResolutionError(AvroSchemaError):
-    """A writer's schema that cannot be resolved to the reader's schema."""
+    """A writer's schema that does not resolve to the reader's schema."""
 
 
 # (writer's type, reader's type) → operation
@@ -145,10 +145,10 @@ _POWERS = {"millis": 3, "micros": 6, "nanos": 9}
 
 
 def compile_program(writer: Schema, reader: Schema, nodes: list[Node]) -> list[Op]:
-    """The operations that read a writer's data into the columns of the reader's schema.
+    """Return the operations that read a writer's data into the reader's columns.
 
     Raises:
-        ResolutionError: the reader's schema cannot have the writer's data.
+        ResolutionError: the reader's schema cannot hold the writer's data.
     """
     compiler = _Compiler(nodes)
     compiler.add(lambda: compiler.resolve(writer, reader, 0, ""))
@@ -161,7 +161,7 @@ class _Compiler:
         self.ops: list[Op | None] = []
 
     def add(self, make: Any) -> int:
-        """An operation, which stands before those below it."""
+        """Add an operation and return its index. Nested operations come later."""
         index = len(self.ops)
         if index >= MOST_OPS:
             raise AvroSchemaError(f"the Avro schema needs more than {MOST_OPS} operations")
@@ -212,7 +212,7 @@ class _Compiler:
         for branch in w.branches:
             try:
                 children.append(self.resolved(branch, r, node, path))
-            except ResolutionError as error:  # bad only for rows that have this branch
+            except ResolutionError as error:  # an error only for rows with this branch
                 failure = error
                 children.append(self.add(lambda: Op(Kind.ERROR, node)))
         if failure is not None and all(self.kind(child) == Kind.ERROR for child in children):
@@ -275,7 +275,7 @@ class _Compiler:
         return Op(Kind.DURATION if r.logical == "duration" else Kind.FIXED, node, number=w.size)
 
     def skip(self, w: Schema, node: int) -> Op:
-        """Data that no column takes; failures are those of the record around."""
+        """Return the operation that skips data without a column; failures count for the record."""
         def below(schema: Schema) -> int:
             return self.add(lambda: self.skip(schema, node))
 
@@ -296,12 +296,12 @@ class _Compiler:
 
 
 def same_name(w: Schema, r: Schema) -> bool:
-    """Whether a named type of the writer is the reader's: by its name without the namespace, or by an alias."""
+    """Return whether the writer's named type is the reader's: by short name, or by an alias."""
     return w.short_name == r.short_name or w.name in r.aliases
 
 
 def matches(w: Schema, r: Schema) -> dict[str, int]:
-    """The writer's field → index of the reader's, by name, then by the reader's aliases."""
+    """Return the writer's field → the reader's index, by name, then by the reader's aliases."""
     names = {entry.name for entry in w.fields}
     found = {entry.name: i for i, entry in enumerate(r.fields) if entry.name in names}
     for i, entry in enumerate(r.fields):
@@ -317,7 +317,7 @@ def same_scale(w: Schema, r: Schema, path: str) -> None:
 
 
 def lost_fields(w: Schema, r: Schema, path: str = "") -> list[str]:
-    """The writer's fields that the reader's schema does not have."""
+    """Return the writer's fields that the reader's schema lacks."""
     if w.kind == "union" or r.kind == "union":
         readers = r.branches if r.kind == "union" else (r,)
         return [lost for one in (w.branches if w.kind == "union" else (w,))
@@ -348,7 +348,7 @@ def multiplier(w: Schema, r: Schema, path: str) -> int:
 
 
 def least_bytes(schema: Schema) -> int:
-    """The fewest bytes that a datum takes."""
+    """Return the minimum size of a datum in bytes."""
     match schema.kind:
         case "null":
             return 0
@@ -377,10 +377,10 @@ def _varint(n: int) -> bytes:
 
 
 def encode(schema: Schema, value: Any, path: str) -> bytes:
-    """A default as a datum.
+    """Encode a default as a datum.
 
     Raises:
-        AvroSchemaError: the value is not one of the schema.
+        AvroSchemaError: the value does not match the schema.
     """
     made = _encode(schema, value, path)
     if made is None:
@@ -423,7 +423,7 @@ def _encode(schema: Schema, value: Any, path: str) -> bytes | None:
             return (_varint(len(value)) + items if value else b"") + b"\0"
         case "record" if isinstance(value, dict):
             return _encode_record(schema, value, path)
-        case "union":  # of its first type; newer versions of the specification allow any
+        case "union":  # the first type; newer versions of the specification allow any
             for i, branch in enumerate(schema.branches):
                 made = _encode(branch, value, path)
                 if made is not None:

@@ -12,7 +12,7 @@ from kconsumer.decoding.plan import Type
 
 D = TypeVar("D", bound="Decoder")
 
-_MOST_CHOSEN = 64  # selections of columns that a decoder keeps
+_MOST_CHOSEN = 64  # most selections of columns that a decoder keeps
 
 
 class Decoder(ABC):
@@ -20,8 +20,8 @@ class Decoder(ABC):
 
     __slots__ = ("_chosen", "options", "type")
 
-    type: Type | None          # what a row becomes; None while that is for a registry to say
-    options: dict[str, Any]    # the keyword arguments it was made with
+    type: Type | None          # a row's type; None until the registry has returned the schema
+    options: dict[str, Any]    # its keyword arguments
     _chosen: dict[tuple[str, ...], Any]
 
     def __init__(self, type: Type | None, **options: Any) -> None:
@@ -52,11 +52,11 @@ class Decoder(ABC):
         return found
 
     def resolved(self: D, topic: str | None = None, *, key: bool = False) -> D:
-        """Return the decoder with a fixed schema: with a registry, the newest schema of the subject now.
+        """Return the decoder with a fixed schema: a registry's newest schema of the subject.
 
         Args:
             topic: the topic of the values (or keys). It names the subject, unless the decoder has ``subject=``.
-            key: whether these are keys.
+            key: True for keys.
 
         Raises:
             RegistryError: the schema cannot be fetched.
@@ -81,7 +81,7 @@ class Decoder(ABC):
             ``decoded.errors`` lists the rows that could not be decoded; they are null.
 
         Raises:
-            TypeError: values are none of these.
+            TypeError: values have another type.
             OverflowError: a column is too large for the 32-bit offsets of its type.
             RegistryError: schemas cannot be fetched.
         """
@@ -92,7 +92,7 @@ class Decoder(ABC):
         return self.type
 
     def _state(self) -> Any:
-        """Return the learned schemas for a copy in another process; None if there are none."""
+        """Return the fetched schemas for a copy in another process; None without any."""
         return None
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Descriptors of the well-known types that become Arrow types: registries do not have them, as every library does.
+"""Descriptors of the well-known types that become Arrow types. Registries do not have them.
 
 Owns: known_files. Threads: any (pure functions). Never: reads a descriptor.
 """
@@ -9,7 +9,7 @@ from functools import cache
 
 _WRAPPED = {"Double": 1, "Float": 2, "Int64": 3, "UInt64": 4, "Int32": 5, "UInt32": 13, "Bool": 8, "String": 9,
             "Bytes": 12}
-# file → message → its fields (name, type), numbered from 1
+# file → message → fields (name, type), numbered from 1
 _FILES: dict[str, dict[str, list[tuple[str, int]]]] = {
     "timestamp": {"Timestamp": [("seconds", 3), ("nanos", 5)]},
     "duration": {"Duration": [("seconds", 3), ("nanos", 5)]},
@@ -19,7 +19,7 @@ _FILES: dict[str, dict[str, list[tuple[str, int]]]] = {
 
 
 def _part(number: int, data: bytes) -> bytes:
-    """A field of a message that holds bytes; none is longer than 16 KiB here."""
+    """Encode a field of a message with bytes; no field here exceeds 16 KiB."""
     length = bytes([len(data)]) if len(data) < 0x80 else bytes([len(data) & 0x7F | 0x80, len(data) >> 7])
     return bytes([number << 3 | 2]) + length + data
 
@@ -37,7 +37,7 @@ def _message(name: str, fields: list[tuple[str, int]]) -> bytes:
 
 @cache
 def known_files() -> dict[str, bytes]:
-    """Name → FileDescriptorProto."""
+    """Return name → FileDescriptorProto."""
     return {name: b"".join([_part(1, name.encode()), _part(2, b"google.protobuf"),
                             *(_part(4, _message(*one)) for one in messages.items()), _part(12, b"proto3")])
             for name, messages in ((f"google/protobuf/{file}.proto", found) for file, found in _FILES.items())}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class ClusterError(RuntimeError):
-    """A test cluster could not be started, or an operation on it failed; the text says which and why."""
+    """A test cluster could not be started, or an operation on it failed; the text has the reason."""
 
 
 class MissingToolError(ClusterError):

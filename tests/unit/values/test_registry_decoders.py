@@ -46,7 +46,7 @@ def test_the_newest_schema_of_the_subject_reads_all_writers(caplog):
     assert decoded(decoder, ROWS) == (WANTED, {})
     assert sorted(map(str, server.asked)) == ["('s', 'latest')", "1", "2"]
     assert [r.message for r in caplog.records] == [
-        "schema 1 has fields that the decoder's schema does not have, and that are skipped: gone"]
+        "schema 1 has fields that the decoder's schema lacks; they are skipped: gone"]
     decoded(decoder, ROWS)
     assert len(caplog.records) == 1 and len(server.asked) == 3
 
@@ -79,7 +79,7 @@ def test_ids_that_are_unknown_or_unusable_are_bad_rows(caplog):
     assert found == [None] * 5 + WANTED
     unusable = "the decoder's schema cannot have data of this schema id"
     assert bad == {**dict.fromkeys(range(4), unusable), 4: "the schema of this id is unknown"}
-    for id_, text in ((3, "writer's type string"), (4, "not of type AVRO, but JSON"), (5, "not JSON"), (6, "itself")):
+    for id_, text in ((3, "writer's type string"), (4, "its type is JSON, not AVRO"), (5, "not JSON"), (6, "itself")):
         assert any(f"schema {id_} cannot be decoded" in r.message and text in r.message for r in caplog.records), id_
 
 
@@ -255,7 +255,7 @@ def test_fields_of_a_json_writer_that_are_lost_are_said_once(caplog):
     assert pa.array(made).to_pylist() == [{"id": 1, "address": None}, {"id": 2, "address": None},
                                           {"id": None, "address": None}]
     assert [r.message.partition(":")[0] for r in caplog.records] == [
-        "schema 1 has fields that the decoder's schema does not have, and that are skipped", "schema 2",
+        "schema 1 has fields that the decoder's schema lacks; they are skipped", "schema 2",
         "the schema registry does not have schema 3"]
     server = Client({1: Schema(json.dumps(PERSON), "JSON")}, failures=[OSError("away")])
     with pytest.raises(RegistryError, match="schema 1 from"):
