@@ -1,6 +1,6 @@
 """Signal handling of `kconsumer ingest`.
 
-Owns: the handlers of SIGTERM and SIGINT while a run runs. Threads: the main one. Never: ends a run by force.
+Owns: the handlers of SIGTERM and SIGINT during a run. Threads: the main thread. Never: ends a run by force.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kconsumer.cli.ingest_progress import IngestProgress
 
 @contextmanager
 def signals(stop: Callable[[], None], progress: IngestProgress) -> Iterator[list[int]]:
-    """SIGTERM and SIGINT call `stop`; the ones that came."""
+    """Call `stop` on SIGTERM and SIGINT; yield the list of received signals."""
     received: list[int] = []
 
     def handle(number: int, _frame: Any) -> None:
