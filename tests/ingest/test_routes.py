@@ -300,9 +300,9 @@ def options(path: str = "out", **more: Any) -> IngestOptions:
 
 
 @pytest.mark.parametrize(("routes", "message"), [
-    ([], "give at least one route"),
-    ([options("out/a"), options("out/b/../a")], "two routes write to out/b/../a: give both topics to one route"),
-    ([options("a"), options("b", trigger="1s")], "all routes of a run have one trigger"),
+    ([], "no routes: set at least one"),
+    ([options("out/a"), options("out/b/../a")], "two routes write to out/b/../a: use one route for both topics"),
+    ([options("a"), options("b", trigger="1s")], "the routes have different triggers"),
     ([options(path, value="json", schema="a INT", bad_records="dead-letter", dead_letters="d") for path in "ab"],
      "two routes write to d: use a separate folder of dead letters for each"),
 ])

@@ -205,7 +205,7 @@ def test_a_wrong_option_fails_at_load(read: Read, options: dict[str, Any], text:
 def test_another_schema_is_refused(spark: Any, kafka: KafkaCluster, topic: str):
     frame = spark.read.format("kconsumer").schema("value string").options(
         **{"kafka.bootstrap.servers": kafka.bootstrap_servers, "subscribe": topic}).load()
-    with pytest.raises(AnalysisException, match="the options fix the schema of the frame"):
+    with pytest.raises(AnalysisException, match="remove the schema: the options define it"):
         frame.collect()
 
 

@@ -1,6 +1,6 @@
-"""FileWriter: record batches become Parquet files of about a given size, one or more for each partition's values.
+"""FileWriter: writes record batches to Parquet files of a target size, per combination of partition values.
 
-Owns: the files of one attempt of a task. Threads: the task's. Never: writes into a file that it has not made.
+Owns: the files of one attempt of a task. Threads: the task's thread. Never: writes to a file that it did not create.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from kconsumer.ingest.output import FileOptions
 from kconsumer.ingest.storage import Storage
 
 _Values = tuple[Any, ...]
-_LONGEST_TEXT: Final = 64  # characters of a minimum or maximum
+_LONGEST_TEXT: Final = 64  # most characters of a minimum or maximum
 
 
 @dataclass
 class _Open:
-    """A file that is being written."""
+    """A file being written."""
 
     name: str
     sink: Any
@@ -34,15 +34,15 @@ class _Open:
 
 
 class FileWriter:
-    """Gathers rows until they make a good row group.
+    """Collects rows until there are enough for a row group.
 
     Args:
-        storage, folder: where the files go.
+        storage, folder: the target of the files.
         pattern: of their names, with %d for a number.
-        schema: of the rows; files lack the columns that the table is partitioned by.
-        options: how they are written.
-        partition_by: names of columns.
-        columns: of the files; default: all that it is not partitioned by.
+        schema: of the rows; files lack the table's partition columns.
+        options: the file options.
+        partition_by: names of the partition columns.
+        columns: of the files; default: all except the partition columns.
     """
 
     def __init__(self, storage: Storage, folder: str, pattern: str, schema: pa.Schema, options: FileOptions, *,
@@ -72,14 +72,14 @@ class FileWriter:
             self._flush()
 
     def close(self) -> tuple[FileEntry, ...]:
-        """Write what is left; the files."""
+        """Write the remaining rows and return the files."""
         self._flush()
         for values in list(self._open):
             self._finish(values)
         return tuple(self._done)
 
     def abandon(self) -> None:
-        """Delete what was written, as far as that is possible: the files are of no use."""
+        """Delete the written files as far as possible: they are not needed any more."""
         for opened in self._open.values():
             try:
                 opened.writer.close()
@@ -103,8 +103,10 @@ class FileWriter:
             self._write(values, part)
 
     def _parts(self, gathered: list[pa.RecordBatch]) -> Iterator[tuple[_Values, pa.Table]]:
-        """The rows of each combination of the partition's values, without those columns. Empties the list: each copy
-        of the rows is freed as soon as the next one is made."""
+        """Yield the rows of each combination of partition values, without the partition columns.
+
+        It empties the list: each copy of the rows is freed before the next one is made.
+        """
         table = pa.Table.from_batches(gathered, self._schema)
         gathered.clear()
         if self._options.sort_by:
@@ -152,7 +154,7 @@ class FileWriter:
 
     @contextmanager
     def _naming(self, name: str) -> Iterator[None]:
-        """An error of the file system says which file it is about."""
+        """Add the file's name to an error of the file system."""
         try:
             yield
         except OSError as error:
@@ -170,7 +172,7 @@ class FileWriter:
 
 
 def _codes(keys: list[pa.Array]) -> tuple[pa.Array, list[_Values]]:
-    """A number for each row, and the values that it stands for."""
+    """Return a number for each row, and the values for each number."""
     codes: Any = None
     combinations: list[_Values] = [()]
     for key in keys:
@@ -183,7 +185,7 @@ def _codes(keys: list[pa.Array]) -> tuple[pa.Array, list[_Values]]:
 
 
 def value_text(value: Any) -> str | None:
-    """A partition's value as tables write it."""
+    """Return a partition's value in the form that tables use."""
     if value is None:
         return None
     if isinstance(value, bool):
@@ -196,7 +198,7 @@ def value_text(value: Any) -> str | None:
 
 
 def statistics(found: Any) -> str:
-    """Of a file, from its footer, in the form of Delta's log. Columns of columns are left out."""
+    """Return a file's statistics from its footer, in the form of Delta's log, without nested columns."""
     lows: dict[str, Any] = {}
     highs: dict[str, Any] = {}
     nulls: dict[str, int] = {}
@@ -220,7 +222,7 @@ def statistics(found: Any) -> str:
 
 
 def bound(value: Any) -> Any:
-    """A minimum or maximum in JSON; None: none is stated."""
+    """Return a minimum or maximum as JSON; None: omitted."""
     if isinstance(value, bool | bytes):
         return None
     if isinstance(value, int):

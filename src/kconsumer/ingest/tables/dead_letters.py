@@ -1,13 +1,13 @@
-"""DeadLetters: a folder of Parquet files that belong to commits of another table.
+"""DeadLetters: a folder of Parquet files; their commits belong to another table.
 
-Owns: the folder `_kconsumer/JOB` in it: `prepared/` and `staged/`. Threads: the driver's. Never: decides whether a
-commit has happened: the table does.
+Owns: the folder `_kconsumer/JOB` in it: `prepared/` and `staged/`. Threads: the driver's thread. Never: decides whether
+a commit has happened: the table does.
 
-1. Before the table's commit, a record says which staged files belong to it, and which names they get. 2. The table
-commits. 3. The files get their names, and the record goes. A run that is killed after step 2 leaves step 3 to the next
-run, one that is killed before it leaves a record that the next run removes. The table shows the next run the
-difference: a commit has happened if the table has its number, by the same run. It looks before it claims the job, so
-that only the last run can have left something.
+1. Before the table's commit, a record lists the staged files of the commit and their final names. 2. The table commits.
+3. The files are renamed, and the record is removed. If a run is killed after step 2, the next run does step 3. If it is
+killed earlier, the next run removes the record. The table distinguishes the two cases: a commit has happened if the
+table has its number, by the same run. The next run checks before it claims the job, so only the last run can have left
+such a record.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _HOME: Final = "_kconsumer"
 
 
 class DeadLetters:
-    """The folder.
+    """The folder of dead letters.
 
     Args:
-        storage: where it is.
+        storage: the folder.
         job: the name of the job.
     """
 
@@ -36,7 +36,7 @@ class DeadLetters:
         self._home = f"{_HOME}/{job}"
 
     def open(self, state: JobState) -> None:
-        """Finish what the last run has left."""
+        """Finish or discard the last run's record."""
         self._folder.make(f"{self._home}/prepared")
         self._folder.make(f"{self._home}/staged")
         for name, _ in list(self._folder.files(f"{self._home}/prepared")):
@@ -45,19 +45,19 @@ class DeadLetters:
                 self._settle(name, run == state.run and number <= state.number)
 
     def prepare(self, run: int, number: int, entries: Sequence[FileEntry]) -> None:
-        """Before a commit."""
+        """Write the record before a commit."""
         if entries:
             moves = [(entry.path, f"{self._job}-{number:08d}-{n:04d}.parquet") for n, entry in enumerate(entries)]
             self._folder.create(self._name(run, number), json.dumps(moves).encode())
 
     def publish(self, run: int, number: int) -> None:
-        """After it."""
+        """Rename the files after the commit."""
         name = self._name(run, number)
         if self._folder.exists(name):
             self._settle(name, committed=True)
 
     def staged(self) -> list[str]:
-        """Files that have not got their names."""
+        """Return the files without their final names."""
         return [name for name, _ in self._folder.files(f"{self._home}/staged")]
 
     def remove(self, name: str) -> None:

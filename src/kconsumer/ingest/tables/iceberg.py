@@ -1,12 +1,12 @@
-"""IcebergTable: a table of an Iceberg catalog, in whose properties the offsets are.
+"""IcebergTable: a table of an Iceberg catalog whose properties store the offsets.
 
-Owns: the folder `kconsumer/JOB` at the path given, where tasks write; the table's property `kconsumer.JOB`. Threads:
-the driver's. Never: commits where another run of the job has committed since.
+Owns: the folder `kconsumer/JOB` at the given path, which tasks write to; the table's property `kconsumer.JOB`. Threads:
+the driver's thread. Never: commits after another run of the job.
 
 A commit is one transaction: a snapshot with the files, and the property with number, run and offsets. A claim appends a
-snapshot without files: catalogs compare the snapshot that a commit is based on, not properties, so that two claims, or
-a claim and the commit of an earlier run, cannot both succeed. PyIceberg would try a commit again on the newer snapshot
-without a look at the property; this is turned off.
+snapshot without files. Catalogs compare a commit's base snapshot, not properties. So two claims, or a claim and an
+earlier run's commit, cannot both succeed. PyIceberg's own retries on a newer snapshot would skip the check of the
+property, so they are turned off.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ _RETRIES: Final = "commit.retry.num-retries"
 
 
 class IcebergTable:
-    """A table of a catalog that PyIceberg knows.
+    """A table of a catalog in PyIceberg.
 
     Args:
-        storage: a folder for the files; of a table that is made, its location.
+        storage: a folder for the files; the location of a new table.
         job: the name of the job.
-        table: its name, with the namespace.
+        table: the table's name, with the namespace.
         catalog: the properties of the catalog; ``name`` is its name in PyIceberg's configuration.
-        partitions: columns that the table is partitioned by: their own values, or the day or year of a timestamp.
+        partitions: the partition columns: a column's values, or the day or year of a timestamp.
         dead_letters: the folder for bad records.
-        evolve: what happens to fields that the table does not have: "add", "fail" or "ignore".
+        evolve: for columns that the table lacks: "add", "fail" or "ignore".
 
     Raises:
-        IngestError: pyiceberg is not installed, or Iceberg does not have such a partition.
+        IngestError: pyiceberg is not installed, or Iceberg does not support a partition column.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class IcebergTable:
             self._letters.publish(self._state.run, self._state.number)
 
     def orphans(self) -> list[str]:
-        """Files of earlier runs that no snapshot has. 1. The files are listed. 2. The table is read."""
+        """Return the files of earlier runs in no snapshot. 1. List the files. 2. Read the table."""
         found = [name for name, _ in self.storage.open().files(self.staging)]
         letters = [] if self._letters is None else self._letters.staged()
         if self._table is None:
@@ -130,7 +130,7 @@ class IcebergTable:
         raise IngestError("cannot compact an Iceberg table with PyIceberg: use rewrite_data_files of Spark or another "
                           "engine")
 
-    # ---- how
+    # ---- internal
 
     @property
     def _property(self) -> str:
@@ -148,7 +148,7 @@ class IcebergTable:
         return JobState(found["number"], found["run"], Progress.from_json(found["offsets"]), found["cluster"])
 
     def _known_files(self) -> set[str]:
-        """Of all snapshots."""
+        """Return the files of all snapshots."""
         manifests = {manifest.manifest_path: manifest for snapshot in self._table.metadata.snapshots
                      for manifest in snapshot.manifests(self._table.io)}
         return {entry.data_file.file_path for manifest in manifests.values()
@@ -177,10 +177,10 @@ class IcebergTable:
         self._state = state
 
     def _add(self, transaction: Any, files: list[str], number: int) -> None:
-        """Add the files, whose footers are read."""
+        """Add the files; PyIceberg reads their footers."""
         try:
             transaction.add_files(files, check_duplicate_files=False)
-        except FileNotFoundError:  # another run has removed them, since it has claimed the job after the check
+        except FileNotFoundError:  # another run claimed the job after the check, and removed them
             self._refresh()
             self._check(number)
             raise
@@ -189,14 +189,14 @@ class IcebergTable:
         if self._read_state().number != number:
             raise OtherRunError(
                 f"another run of job {self._job!r} writes to {self.name}: it claimed the table after this run began; "
-                "stop one of them, or give each a different job name")
+                "stop one of them, or use different job names")
 
     def _is_ours(self, state: JobState) -> bool:
         found = self._read_state()
         return (found.number, found.run) == (state.number, state.run)
 
     def _again(self, act: Callable[[], None], done: Callable[[], bool] = lambda: False) -> None:
-        """Do it, again where another writer of the table has committed meanwhile."""
+        """Run a commit, and retry if another writer of the table has committed in the meantime."""
         from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
 
         for left in reversed(range(_ATTEMPTS)):
@@ -219,14 +219,14 @@ class IcebergTable:
             None: IdentityTransform(), "to_date": DayTransform(), "date": DayTransform(), "year": YearTransform()}
         for column in self._partitions:
             if column.function not in transforms:
-                raise IngestError(f"cannot partition by {column.function}({column.source}): an Iceberg table is "
-                                  "partitioned by a column, or by to_date or year of one")
+                raise IngestError(f"cannot partition by {column.function}({column.source}): Iceberg tables are "
+                                  "partitioned by a column, to_date(column) or year(column)")
         self._catalog.create_namespace_if_not_exists(self.name.rpartition(".")[0])
         self.storage.open().make()
         try:
             self._table = self._catalog.create_table(self.name, _nullable(schema), location=self._uri("").rstrip("/"),
                                                      properties={_RETRIES: "0"})
-        except TableAlreadyExistsError:  # another run was quicker, which the claim finds out
+        except TableAlreadyExistsError:  # another run was faster: the claim detects it
             self._refresh()
             return
         if self._partitions:

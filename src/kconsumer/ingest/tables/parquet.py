@@ -1,12 +1,12 @@
-"""ParquetTable: a folder of Parquet files, with a log that says which records of the topics are in it.
+"""ParquetTable: a folder of Parquet files, with a log of the offsets in it.
 
-Owns: the folder `_kconsumer/JOB`: `log/` and `staged/`. Threads: the driver's. Never: shows a reader a file that is not
-committed, or a record twice.
+Owns: the folder `_kconsumer/JOB`: `log/` and `staged/`. Threads: the driver's thread. Never: publishes an uncommitted
+file, or a record twice.
 
-Tasks write to `staged/`, under a name that no glob for Parquet finds. A record of the log is the commit: it has the
-next offsets, and the name that each staged file gets. A record is a new file whose number is one above the last one's,
-so that of two runs only one can write it. Then the files get their names. A run that is killed between the two leaves
-this to the next one, which finds the names in the log.
+Tasks write to `staged/`, under names that no glob for Parquet matches. A record of the log is the commit: it has the
+next offsets and the final name of each staged file. A record is a new file, with the last number plus one, so only one
+of two runs can write it. Then the files get their final names. If a run is killed before that, the next run reads the
+names in the log and renames them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from kconsumer.ingest.storage import Storage
 from kconsumer.ranges.offsets import Progress
 
 _HOME: Final = "_kconsumer"
-_KEPT: Final = 20  # records of the log
+_KEPT: Final = 20  # number of kept log records
 _VERSION: Final = 1
 
 
@@ -35,7 +35,7 @@ class _Record:
 
     state: JobState
     schema: str | None
-    moves: tuple[tuple[str, str], ...] = ()  # staged name, name for readers
+    moves: tuple[tuple[str, str], ...] = ()  # staged name, final name
     dead_letters: tuple[tuple[str, str], ...] = ()
 
     def to_bytes(self) -> bytes:
@@ -55,17 +55,17 @@ class _Record:
             moves, letters = ([(str(a), str(b)) for a, b in found[key]] for key in ("files", "dead_letters"))
             return cls(state, found["schema"], tuple(moves), tuple(letters))
         except (ValueError, KeyError, TypeError) as error:
-            raise IngestError(f"{name} is not a record of an ingestion: {error!r}") from error
+            raise IngestError(f"{name} is not a log record of an ingestion: {error!r}") from error
 
 
 class ParquetTable:
-    """Plain Parquet.
+    """A folder of plain Parquet files.
 
     Args:
         storage: the folder.
         job: the name of the job.
         dead_letters: the folder for bad records.
-        evolve: what happens to fields that the table does not have: "add", "fail" or "ignore".
+        evolve: for columns that the table lacks: "add", "fail" or "ignore".
     """
 
     def __init__(self, storage: Storage, job: str, dead_letters: Storage | None = None, evolve: str = "add") -> None:
@@ -120,10 +120,10 @@ class ParquetTable:
         self._forget()
 
     def orphans(self) -> list[str]:
-        """Files of earlier runs of the job. Those of the present run lie in its own folder.
+        """Return the files of earlier runs of the job. The current run has a separate folder.
 
-        1. The files are listed. 2. The log says which run is the present one. A run that claims the job after step 1
-        has no file in the list.
+        1. List the files. 2. Read the current run from the log. If another run claims the job after step 1, the list
+        has none of its files.
         """
         found = [("", name) for name, _ in self._folder.files(self.staging)]
         if self._letters is not None:
@@ -138,7 +138,7 @@ class ParquetTable:
             (self._folder if letter == name or self._letters is None else self._letters).delete(letter)
 
     def compact(self, target_bytes: int) -> int:
-        raise IngestError("plain Parquet cannot be compacted: a reader could see records twice; use delta or iceberg")
+        raise IngestError("cannot compact plain Parquet, since readers could see records twice: use delta or iceberg")
 
     # ---- the log
 
@@ -157,11 +157,11 @@ class ParquetTable:
         if not self._folder.create(self._name(record.state.number), record.to_bytes()):
             raise OtherRunError(
                 f"another run of job {self._job!r} writes to {self.name}: it claimed the table after this run began; "
-                "stop one of them, or give each a different job name")
+                "stop one of them, or use different job names")
         self._state = record.state
 
     def _forget(self) -> None:
-        """Remove old records of the log, of which nothing is left to be done."""
+        """Remove old log records that need no further step."""
         old = self._state.number - _KEPT
         if old > 0 and old % _KEPT == 0:
             for number in self._numbers():
@@ -177,19 +177,19 @@ class ParquetTable:
     def _publish(self, record: _Record) -> None:
         for folder, moves in ((self._folder, record.moves), (self._letters, record.dead_letters)):
             if moves and folder is None:
-                raise IngestError(f"the last commit of {self.name} has unpublished dead letters: give their folder")
+                raise IngestError(f"the last commit of {self.name} has unpublished dead letters: set their folder")
             for staged, final in moves:
                 assert folder is not None
                 folder.publish(staged, final)
 
     def _refuse_foreign(self) -> None:
-        """Files that no job has written would be read beside ours, and the same records perhaps with them."""
+        """Refuse a folder with other files: readers would see them too, perhaps with the same records."""
         if next(self._folder.files("_spark_metadata"), None) is not None:
-            raise IngestError(f"{self.name} was written by Spark's stream, whose log hides the files of others from "
-                              "Spark: give another folder")
+            raise IngestError(f"{self.name} was written by Spark's stream, whose log hides other files from "
+                              "Spark: use another folder")
         if any(name.endswith(".parquet") for name, _ in self._folder.files(recursive=False)) \
                 and not self._other_jobs():
-            raise IngestError(f"{self.name} has Parquet files that were not written by an ingestion: give an empty "
+            raise IngestError(f"{self.name} has Parquet files that no ingestion has written: use an empty "
                               "folder")
 
     def _other_jobs(self) -> bool:
@@ -197,7 +197,7 @@ class ParquetTable:
 
 
 def escaped(value: str | None) -> str:
-    """A value as Hive's folders have it."""
+    """Return a value in the form of Hive's folder names."""
     if value is None:
         return "__HIVE_DEFAULT_PARTITION__"
     return "".join(c if c.isalnum() or c in "-_. +" else "".join(f"%{b:02X}" for b in c.encode()) for c in value)
