@@ -59,7 +59,7 @@ def _stand_in_for_trivup() -> None:
     """The fixtures import trivup, and do without it where the environment names a cluster (BROKERS)."""
     for name in ("trivup", "trivup.clusters", "trivup.clusters.KafkaCluster"):
         sys.modules[name] = types.ModuleType(name)
-    sys.modules["trivup.clusters.KafkaCluster"].KafkaCluster = None  # type: ignore[attr-defined]
+    sys.modules["trivup.clusters.KafkaCluster"].KafkaCluster = None  # type: ignore[attr-defined]  # a stand-in module
 
 
 if os.environ["DROP_IN_CLIENT"] == "kconsumer":

@@ -17,7 +17,7 @@ try:
 except ImportError as error:
     _reason = str(error)
 
-    class DefaultSource(DataSource):  # type: ignore[no-redef]
+    class DefaultSource(DataSource):  # type: ignore[no-redef]  # the fallback without dependencies
         """Reports the missing dependency."""
 
         def __init__(self, options: dict[str, str]) -> None:

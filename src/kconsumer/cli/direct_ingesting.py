@@ -42,7 +42,7 @@ _DIRECT: Final = {"runner": "--runner", "workers": "--workers", "job": "--job", 
                   "schemas": "--route-schema", "take_over": "--take-over"}
 
 
-class _Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+class _Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # not generic in all versions of click
     name = "size"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:

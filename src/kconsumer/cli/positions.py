@@ -33,7 +33,7 @@ BEGINNING = Position("beginning")
 END = Position("tail", 0)
 
 
-class PositionType(click.ParamType):  # type: ignore[type-arg]
+class PositionType(click.ParamType):  # type: ignore[type-arg]  # not generic in all versions of click
     name = "position"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Position:
@@ -56,7 +56,7 @@ class PositionType(click.ParamType):  # type: ignore[type-arg]
                       param, ctx)
 
 
-class PartitionsType(click.ParamType):  # type: ignore[type-arg]
+class PartitionsType(click.ParamType):  # type: ignore[type-arg]  # not generic in all versions of click
     name = "partitions"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:

@@ -632,7 +632,7 @@ class Consumer(GroupConsumer):
         raise TypeError("cannot pickle a Consumer")
 
 
-class DeserializingConsumer(Deserializing[K, V], Consumer):  # type: ignore[misc]
+class DeserializingConsumer(Deserializing[K, V], Consumer):  # type: ignore[misc]  # generic mixin over a C base class
     """A Consumer whose messages have deserialized keys and values.
 
     ``key.deserializer`` and ``value.deserializer`` make them.

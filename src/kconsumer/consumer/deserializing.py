@@ -150,7 +150,7 @@ class Deserializing(_Consumer, Generic[K, V]):
                 raise ValueDeserializationError(exception=error, kafka_message=message) from error
         message.set_key(key)
         message.set_value(value)
-        return message  # type: ignore[no-any-return]
+        return message  # type: ignore[no-any-return]  # the core is untyped
 
     def close(self, timeout: float | None = None) -> None:
         """Close the consumer, then the deserializers from builders; arguments as ``Consumer.close``."""

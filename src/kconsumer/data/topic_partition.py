@@ -60,7 +60,7 @@ def offset_tail(count: int) -> int:
 
 
 def _integer(name: str, value: object, bits: int) -> int:
-    number = operator.index(value)  # type: ignore[arg-type]
+    number = operator.index(value)  # type: ignore[arg-type]  # index() checks the type
     if not -(1 << (bits - 1)) <= number < 1 << (bits - 1):
         raise OverflowError(f"{name} does not fit in {bits} bits: {number}")
     return number

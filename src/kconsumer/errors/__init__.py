@@ -185,17 +185,17 @@ class KafkaException(Exception):
     @property
     def topic(self) -> str | None:
         """Name of the affected topic, or None."""
-        return self._detail("topic")  # type: ignore[no-any-return]
+        return self._detail("topic")  # type: ignore[no-any-return]  # _detail() returns Any
 
     @property
     def partition(self) -> int | None:
         """Number of the affected partition, or None."""
-        return self._detail("partition")  # type: ignore[no-any-return]
+        return self._detail("partition")  # type: ignore[no-any-return]  # _detail() returns Any
 
     @property
     def offset(self) -> int | None:
         """Affected offset, or None."""
-        return self._detail("offset")  # type: ignore[no-any-return]
+        return self._detail("offset")  # type: ignore[no-any-return]  # _detail() returns Any
 
 
 class AuthenticationError(KafkaException):
@@ -289,12 +289,12 @@ class ConsumeError(KafkaException):
     @property
     def code(self) -> int:
         """The error code."""
-        return self._detail("code")()  # type: ignore[no-any-return]
+        return self._detail("code")()  # type: ignore[no-any-return]  # _detail() returns Any
 
     @property
     def name(self) -> str:
         """The name of the error code."""
-        return self._detail("name")()  # type: ignore[no-any-return]
+        return self._detail("name")()  # type: ignore[no-any-return]  # _detail() returns Any
 
 
 class _DeserializationError(ConsumeError, SerializationError):

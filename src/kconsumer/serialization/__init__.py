@@ -112,7 +112,7 @@ class DoubleDeserializer(_StructDeserializer):
 
     def __call__(self, value: bytes | None, ctx: SerializationContext | None = None) -> float | None:
         """Return the float; None for None. Raises SerializationError if `value` does not have 8 bytes."""
-        return self._number(value)  # type: ignore[no-any-return]
+        return self._number(value)  # type: ignore[no-any-return]  # _number() returns Any
 
 
 class IntegerDeserializer(_StructDeserializer):
@@ -123,7 +123,7 @@ class IntegerDeserializer(_StructDeserializer):
 
     def __call__(self, value: bytes | None, ctx: SerializationContext | None = None) -> int | None:
         """Return the int; None for None. Raises SerializationError if `value` does not have 4 bytes."""
-        return self._number(value)  # type: ignore[no-any-return]
+        return self._number(value)  # type: ignore[no-any-return]  # _number() returns Any
 
 
 class StringDeserializer(Deserializer):

@@ -177,7 +177,7 @@ class StreamReader(DataSourceStreamReader):
 class UnlimitedStreamReader(StreamReader):
     """For PySpark 4.0 and 4.1: they call latestOffset() without a start and a limit."""
 
-    def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]
+    def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # older PySpark passes no arguments
         known = self._latest or self._initial
         if known is None:  # after a restart: only partitions() has the checkpoint's offsets
             return self._all_available(Progress()).to_json()

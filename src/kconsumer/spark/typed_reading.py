@@ -27,6 +27,7 @@ class TypedRows:
     def __init__(self, typed: Typed, columns: tuple[str, ...], what: str) -> None:
         self._typed = typed
         self._what = what  # the range, for the log
+        # typed.column() is checked in the second line, which mypy does not see.
         self._decoders: dict[str, Any] = {name: typed.column(name).decoder for name in ("value", "key")  # type: ignore[union-attr]
                                           if name in columns and typed.column(name) is not None}
         self._bad_columns = typed.bad_columns(columns)

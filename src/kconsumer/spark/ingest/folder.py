@@ -23,6 +23,7 @@ class Folder:
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         self._gateway: Any = spark.sparkContext._gateway
+        # The stubs have _jsc and _jvm as Optional.
         self._conf: Any = spark.sparkContext._jsc.hadoopConfiguration()  # type: ignore[union-attr]
         self._hadoop: Any = spark.sparkContext._jvm.org.apache.hadoop.fs  # type: ignore[union-attr]
         found = self._hadoop.Path(path)

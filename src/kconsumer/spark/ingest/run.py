@@ -281,6 +281,7 @@ class Ingestion:
     def _time_zone(self) -> str:
         """Return a name of the session's time zone, which applies to times without a zone."""
         name = str(self._spark.conf.get("spark.sql.session.timeZone"))
+        # The stubs have _jvm as Optional.
         zones: Any = self._spark.sparkContext._jvm.java.time.ZoneId  # type: ignore[union-attr]
         try:
             found = str(zones.of(name).normalized().getId())
