@@ -101,7 +101,10 @@ def _narrowed(whole: TopicScan, own: tuple[str, ...] | None, needed: list[str] |
 # ---- filters
 
 def limits_of(predicate: Any) -> Limits:
-    """Return the bounds that a filter implies for all its rows. Unknown expressions imply no bounds."""
+    """Return the bounds that a filter implies for all its rows.
+
+    Unknown expressions imply no bounds.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -55,7 +55,9 @@ def kafka_cluster() -> Iterator[KafkaCluster]:
 
 @pytest.fixture
 def topic(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Create an empty topic for one test; delete it after the test. The value is its name.
+    """Create an empty topic for one test; delete it after the test.
+
+    The value is its name.
 
     The topic is created on ``kafka_cluster`` if the test uses that fixture, else on ``embedded_cluster``. It has one
     partition, unless the test is marked ``@pytest.mark.kafka_topic(partitions=3)``.

@@ -304,7 +304,7 @@ def options(path: str = "out", **more: Any) -> IngestOptions:
     ([options("out/a"), options("out/b/../a")], "two routes write to out/b/../a: use one route for both topics"),
     ([options("a"), options("b", trigger="1s")], "the routes have different triggers"),
     ([options(path, value="json", schema="a INT", bad_records="dead-letter", dead_letters="d") for path in "ab"],
-     "two routes write to d: use a separate folder of dead letters for each"),
+     "two routes write to d: use a separate folder of dead letters"),
 ])
 def test_routes_that_do_not_go_together(routes: list[IngestOptions], message: str):
     with pytest.raises(ConfigurationError, match=message):

@@ -30,7 +30,9 @@ class Methods(LoopCalls):
         on_revoke: Rebalanced | None = None,
         on_lost: Rebalanced | None = None,
     ) -> None:
-        """Join the group and read its assigned partitions. Replaces an earlier subscription.
+        """Join the group and read its assigned partitions.
+
+        Replaces an earlier subscription.
 
         Args:
             topics: at least one name, or patterns that begin with ``^``. Under ``group.protocol=classic`` these are
@@ -55,7 +57,10 @@ class Methods(LoopCalls):
         self._inner.subscribe(topics, on_assign, on_revoke, on_lost)
 
     async def subscription(self) -> list[str]:
-        """Return the names and patterns of the latest subscribe(), in order; else an empty list."""
+        """Return the names and patterns of the latest subscribe(), in order.
+
+        The list is empty without a subscription.
+        """
         self._enter()
         return self._inner.subscription()
 
@@ -76,7 +81,7 @@ class Methods(LoopCalls):
         return self._inner.rebalance_protocol()
 
     async def consumer_group_metadata(self) -> bytes | None:
-        """Return the data with which a transactional producer commits this consumer's offsets.
+        """Return the data for a transactional producer's commit of offsets.
 
         Pass it to ``confluent_kafka.Producer.send_offsets_to_transaction``. It has librdkafka's serialized form. The
         result is None without a ``group.id``.
@@ -87,7 +92,7 @@ class Methods(LoopCalls):
     async def store_offsets(
         self, message: Message | None=None, offsets: Iterable[TopicPartition] | None=None
     ) -> None:
-        """Store offsets for the next commit() without arguments, or the next automatic commit.
+        """Store offsets for the next automatic commit, or commit() without arguments.
 
         Args:
             message: store the offset after this Message, or after the last records of this RecordBatch.
@@ -147,7 +152,7 @@ class Methods(LoopCalls):
         return self._inner.assignment()
 
     async def seek(self, partition: TopicPartition) -> None:
-        """Continue at ``partition.offset`` (absolute, or OFFSET_BEGINNING, OFFSET_END, OFFSET_TAIL).
+        """Continue at ``partition.offset``: absolute, OFFSET_BEGINNING, _END or _TAIL.
 
         Buffered records of the partition are dropped.
 
@@ -159,12 +164,18 @@ class Methods(LoopCalls):
         self._inner.seek(partition)
 
     async def seek_to_beginning(self, partitions: Iterable[TopicPartition] | None=None) -> None:
-        """Continue at the first record of the partitions (None: all assigned). Raises as seek()."""
+        """Continue at the first record of the partitions (None: all assigned).
+
+        Raises as seek().
+        """
         self._enter()
         self._inner.seek_to_beginning(partitions)
 
     async def seek_to_end(self, partitions: Iterable[TopicPartition] | None=None) -> None:
-        """Continue after the last record of the partitions (None: all assigned). Raises as seek()."""
+        """Continue after the last record of the partitions (None: all assigned).
+
+        Raises as seek().
+        """
         self._enter()
         self._inner.seek_to_end(partitions)
 
@@ -207,7 +218,7 @@ class Methods(LoopCalls):
         self._inner.set_config(changes)
 
     async def metrics(self) -> Metrics:
-        """Return counters and gauges by name: see docs/metrics.md, ``kconsumer.metrics.METRICS``.
+        """Return counters and gauges by name: see ``kconsumer.metrics.METRICS``.
 
         Thread-safe; sends no request. Names that end in ``_total`` only grow.
         """
@@ -230,7 +241,9 @@ class Methods(LoopCalls):
     async def set_oauth_token(
         self, token: str, lifetime_ms: int, principal: str='', extensions: Mapping[str, str] | None=None
     ) -> None:
-        """Set the OAUTHBEARER token for new connections and re-authentication. Thread-safe.
+        """Set the OAUTHBEARER token for new connections and re-authentication.
+
+        Thread-safe.
 
         Args:
             token: the token.
@@ -375,5 +388,8 @@ class Methods(LoopCalls):
         return await self._call(self._inner._list_topics_call(topic, timeout))
 
     async def cluster_id(self, timeout: float | None=None) -> str | None:
-        """Return the cluster's id, or None if the broker is too old. Timeout as in list_topics()."""
+        """Return the cluster's id, or None if the broker is too old.
+
+        Timeout as in list_topics().
+        """
         return await self._call(self._inner._cluster_id_call(timeout))

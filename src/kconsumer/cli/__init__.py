@@ -15,7 +15,10 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command with these arguments, or the process's arguments; does not return."""
+    """Run the command with these arguments, or the process's arguments.
+
+    Does not return.
+    """
     try:
         import click  # noqa: F401 - checks that it is installed
         import rich  # noqa: F401 - checks that it is installed

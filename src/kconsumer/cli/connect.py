@@ -36,7 +36,10 @@ class _Consumer(Consumer):
 
 
 def consumer(properties: Mapping[str, str]) -> Consumer:
-    """Return a consumer. Missing positions are an error, unless -X changes it; it commits nothing."""
+    """Return a consumer.
+
+    Missing positions are an error, unless -X changes it; it commits nothing.
+    """
     reports = Reports(debug=bool(properties.get("debug")))
     return _Consumer(reports, {"client.id": "kconsumer-cli", "auto.offset.reset": "error", "enable.auto.commit": False,
                                **properties, "error_cb": reports.error, "logger": reports.logger})
@@ -65,7 +68,7 @@ def partitions_of(consumer: Consumer, topic: str, timeout: float) -> list[Partit
 
 
 def offsets(consumer: Consumer, asked: Sequence[tuple[str, int, int]], timeout: float) -> list[int]:
-    """Return the offsets of (topic, partition, timestamp in ms, EARLIEST or LATEST), in one round.
+    """Fetch the offsets of (topic, partition, time in ms, EARLIEST or LATEST).
 
     The result is -1 without a record at or after the timestamp.
 

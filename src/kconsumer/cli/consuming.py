@@ -28,7 +28,10 @@ def run(
     consumer: Consumer, topic: str, writer: Writer, timeout: float, *, partitions: tuple[int, ...] | None,
     start: Position, stop: Position, follow: bool, count: int | None, show_progress: bool,
 ) -> None:
-    """Read and write until the end, `count` records, or an exception. The written records are complete."""
+    """Read and write until the end, `count` records, or an exception.
+
+    The written records are complete.
+    """
     spans = _spans(consumer, topic, partitions, start, None if follow else stop, timeout)
     with writer, Progress(show_progress, consumer, spans.values(), count) as progress:
         if count == 0:

@@ -151,7 +151,10 @@ class _DecodedWriter(Writer):
 
 
 class JsonWriter(_DecodedWriter):
-    """One object per line. A bad value is null; value_error has the reason and its bytes (base64)."""
+    """One object per line.
+
+    A bad value is null; value_error has the reason and its bytes (base64).
+    """
 
     def _put(self, found: Decoded) -> None:
         for columns, value, key in self._rows(found):
@@ -163,7 +166,10 @@ class JsonWriter(_DecodedWriter):
 
 
 class TableWriter(_DecodedWriter):
-    """Fields as columns; tab-separated without a terminal. A bad record's reason is a separate column."""
+    """Fields as columns; tab-separated without a terminal.
+
+    A bad record's reason is a separate column.
+    """
 
     def _begin(self) -> None:
         self._terminal = self._path is None and sys.stdout.isatty()
@@ -236,7 +242,7 @@ class ArrowWriter(_DecodedWriter):
 
 
 def objects(pa: Any, array: Any) -> list[Any]:
-    """Return an Arrow array as JSON values: bytes as base64, decimals and times as text."""
+    """Return an Arrow array as JSON values: base64 bytes, decimals and times as text."""
     types = pa.types
     kind = array.type
     if types.is_struct(kind):

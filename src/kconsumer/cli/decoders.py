@@ -18,7 +18,9 @@ DECODED: Final = ("avro", "json", "protobuf")
 
 
 def registry_of(url: str | None, properties: Sequence[str]) -> SchemaRegistry | None:
-    """Return the registry of --registry and --registry-property; @FILE means a file's content.
+    """Return the registry of --registry and --registry-property.
+
+    @FILE means a file's content.
 
     Raises:
         click.UsageError: a property is not name=value, its file cannot be read, or there is no URL.

@@ -24,7 +24,7 @@ _UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
 class IngestProgress:
-    """A context manager that shows a line if `shown`, and keeps the last one at the end.
+    """A context manager that shows a line if `shown`, and keeps the last one.
 
     Otherwise it warns of bad records at the end.
 

@@ -35,7 +35,10 @@ Field = Callable[[Message], bytes]
 
 
 class Writer(ABC):
-    """Writes batches to a file or to standard output; a context manager, entered before the first write."""
+    """Writes batches to a file or to standard output.
+
+    A context manager, entered before the first write.
+    """
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
@@ -200,7 +203,10 @@ def _json_form(form: str) -> Callable[[bytes], str]:
 
 
 class JsonWriter(Writer):
-    """One object per line. U+FFFD replaces bytes that are not UTF-8; hex and base64 keep every byte."""
+    """One object per line.
+
+    U+FFFD replaces bytes that are not UTF-8; hex and base64 keep every byte.
+    """
 
     def __init__(self, path: Path | None, key_form: str, value_form: str) -> None:
         super().__init__(path)

@@ -23,7 +23,7 @@ _MAX_PARTITION = 2**31 - 1
 
 @dataclass(frozen=True)
 class Position:
-    """A position in a partition: an offset, a time in ms since 1970, or a distance from the end."""
+    """A position in a partition: an offset, a time, or a distance from the end."""
 
     kind: str  # "offset", "time", "tail", "beginning"
     number: int = 0
@@ -74,7 +74,7 @@ class PartitionsType(click.ParamType):  # type: ignore[type-arg]  # not generic 
 
 @dataclass(frozen=True)
 class Span:
-    """The offsets [start, end) of a partition; `end` is None for a span without an end."""
+    """The offsets [start, end) of a partition; `end` may be None (no end)."""
 
     partition: int
     start: int
@@ -84,7 +84,10 @@ class Span:
 def resolve(
     consumer: Consumer, topic: str, partitions: list[int], *, start: Position, stop: Position | None, timeout: float
 ) -> list[Span]:
-    """Return the range to read in each partition, limited to its records. One round of requests."""
+    """Return the range to read in each partition, limited to its records.
+
+    One round of requests.
+    """
     asked = [(topic, p, EARLIEST) for p in partitions] + [(topic, p, LATEST) for p in partitions]
     for position in (start, stop):
         if position is not None and position.kind == "time":

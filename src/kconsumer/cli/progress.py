@@ -19,7 +19,7 @@ _EVERY_S = 0.2
 
 
 class Progress:
-    """A context manager that shows a line if `shown`, and keeps the last one at the end."""
+    """A context manager that shows a line if `shown`, and keeps the last one."""
 
     def __init__(self, shown: bool, consumer: Consumer, spans: Iterable[Span], count: int | None) -> None:
         self._consumer = consumer
@@ -58,7 +58,10 @@ class Progress:
         self._live.update(Text(f"{self._records:,}{of} records, {rate:,.0f}/s{behind}"), refresh=True)
 
     def lag(self) -> int | None:
-        """Return the offsets up to the end of the spans, else of the partitions; None if one is unknown."""
+        """Return the offsets up to the end of the spans, else of the partitions.
+
+        None if one is unknown.
+        """
         total = 0
         lags = self._consumer.lag(timeout=0)
         for p in self._consumer.position(self._consumer.assignment()):

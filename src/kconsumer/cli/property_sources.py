@@ -80,7 +80,9 @@ def read_pairs(ctx: click.Context, param: click.Parameter, given: Sequence[str])
 
 
 def gathered(files: Sequence[Path], environment: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-    """Collect all properties: of the files in order, the environment, the arguments; later ones win.
+    """Collect all properties: of the files in order, the environment, the arguments.
+
+    Later ones win.
 
     Raises:
         click.UsageError: a file is unusable, or there are no brokers.

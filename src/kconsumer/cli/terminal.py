@@ -85,7 +85,10 @@ class Reports:
         return "; ".join(causes[:_MOST_CAUSES]) + (f"; and {more} more" if more > 0 else "")
 
     def explained(self, error: KafkaException) -> KafkaException:
-        """Return the error of the first call; if no broker answered in time, with the reasons."""
+        """Return the error of the first call.
+
+        It includes the reasons if no broker answered in time.
+        """
         found = error.args[0] if error.args else None
         if self._connected or not self._causes or not isinstance(found, KafkaError) or (
                 found.code() != KafkaError._TIMED_OUT):

@@ -31,7 +31,7 @@ class _Given(NamedTuple):
 
 
 def parse(config: Mapping[str, object]) -> Settings:
-    """Return the Settings of a configuration, as ``confluent_kafka.Consumer`` takes it.
+    """Return the Settings of a configuration as in ``confluent_kafka.Consumer``.
 
     For each property without effect, one warning with the reason is logged.
 

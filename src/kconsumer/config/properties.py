@@ -35,7 +35,7 @@ INT32_MAX: Final = 2**31 - 1
 
 
 class OffsetReset(NamedTuple):
-    """Action if there is no valid offset: ``earliest``, ``latest``, ``error``, ``by_duration``."""
+    """Action without a valid offset: earliest, latest, error or by_duration."""
 
     policy: str
     duration_ms: int = 0  #: for ``by_duration``: start this long before now (KIP-1106)

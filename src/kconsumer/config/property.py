@@ -78,7 +78,7 @@ ABSENT: Final = Elsewhere.ABSENT
 
 
 class Property:
-    """One configuration property: the only place with its names, type, range and default.
+    """A configuration property: its names, type, range and default.
 
     Attributes:
         name: canonical name; the Settings attribute is the same with underscores.

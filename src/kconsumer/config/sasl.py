@@ -277,7 +277,7 @@ _INSTEAD: Final = {
 
 
 def read_jaas(text: str) -> dict[str, Any]:
-    """Return the properties of a ``sasl.jaas.config`` of Java's Plain, Scram and OAuthBearer modules.
+    """Return the properties in a JAAS entry of the Plain, Scram or OAuthBearer module.
 
     Raises:
         ConfigurationError: another module (the message has its equivalent), or text that is not a JAAS entry.

@@ -159,7 +159,7 @@ class Settings:
 
     @property
     def assignors_have_user_data(self) -> bool:
-        """Return whether one of the application's assignors adds user data to subscriptions."""
+        """Return whether an application's assignor adds user data to subscriptions."""
         own = self.own_assignors
         if not own:
             return False
@@ -169,7 +169,7 @@ class Settings:
 
     @property
     def cooperative(self) -> bool:
-        """Whether all assignors are cooperative: members of a classic group then keep partitions (KIP-429)."""
+        """Whether all assignors are cooperative: members keep partitions (KIP-429)."""
         return all(supports(given, "cooperative") for given in self.partition_assignment_strategy)
 
     @property
@@ -187,7 +187,10 @@ class Settings:
 
 
 def supports(assignor: str | Assignor, protocol: str) -> bool:
-    """Return whether an assignor supports a protocol. All built-in ones are eager, one is also cooperative."""
+    """Return whether an assignor supports a protocol.
+
+    All built-in ones are eager, one is also cooperative.
+    """
     if isinstance(assignor, str):
         return protocol == "eager" or assignor == "cooperative-sticky"
     return any(supported.value == protocol for supported in assignor.supported_protocols)

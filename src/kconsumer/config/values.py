@@ -186,7 +186,7 @@ def _own_assignor(name: str, given: object) -> Assignor:
 
 
 def parse_duration_ms(text: str) -> int:
-    """Return the milliseconds of an ISO 8601 duration (``PnDTnHnMn.nS``), rounded down.
+    """Return the ms of an ISO 8601 duration (``PnDTnHnMn.nS``), rounded down.
 
     Raises:
         ValueError: `text` is not such a duration.
@@ -239,7 +239,7 @@ def _parse_entry(name: str, entry: str) -> Endpoint:
 
 
 def parse_bootstrap(value: object, name: str = "bootstrap.servers") -> tuple[Endpoint, ...]:
-    """Return the addresses of a comma-separated string or a list, in order and without duplicates.
+    """Return the addresses of a comma-separated string or a list, without duplicates.
 
     Raises:
         ConfigurationError: an entry is not ``host:port`` (the message has it), or there is no entry.

@@ -51,7 +51,9 @@ Self = TypeVar("Self", bound="Consumer")
 
 
 class Consumer(GroupConsumer):
-    """A Kafka consumer. subscribe() reads as a member of a consumer group, assign() reads given partitions.
+    """A Kafka consumer.
+
+    subscribe() reads as a member of a consumer group, assign() reads given partitions.
 
     Args:
         config: properties by name (see docs/configuration.md), as a mapping, as keywords, or both.
@@ -216,7 +218,7 @@ class Consumer(GroupConsumer):
     # ---- positions
 
     def seek(self, partition: TopicPartition) -> None:
-        """Continue at ``partition.offset`` (absolute, or OFFSET_BEGINNING, OFFSET_END, OFFSET_TAIL).
+        """Continue at ``partition.offset``: absolute, OFFSET_BEGINNING, _END or _TAIL.
 
         Buffered records of the partition are dropped.
 
@@ -237,11 +239,17 @@ class Consumer(GroupConsumer):
             raise self._not_assigned(p, f"{p.topic} [{p.partition}] is not assigned")
 
     def seek_to_beginning(self, partitions: Iterable[TopicPartition] | None = None) -> None:
-        """Continue at the first record of the partitions (None: all assigned). Raises as seek()."""
+        """Continue at the first record of the partitions (None: all assigned).
+
+        Raises as seek().
+        """
         self._seek_all(partitions, -2)
 
     def seek_to_end(self, partitions: Iterable[TopicPartition] | None = None) -> None:
-        """Continue after the last record of the partitions (None: all assigned). Raises as seek()."""
+        """Continue after the last record of the partitions (None: all assigned).
+
+        Raises as seek().
+        """
         self._seek_all(partitions, -1)
 
     def _seek_all(self, partitions: Iterable[TopicPartition] | None, offset: int) -> None:
@@ -444,7 +452,10 @@ class Consumer(GroupConsumer):
         )
 
     def cluster_id(self, timeout: float | None = None) -> str | None:
-        """Return the cluster's id, or None if the broker is too old. Timeout as in list_topics()."""
+        """Return the cluster's id, or None if the broker is too old.
+
+        Timeout as in list_topics().
+        """
         return self._run(self._cluster_id_call(timeout))
 
     def _cluster_id_call(self, timeout: float | None = None) -> Call[str | None]:
@@ -470,7 +481,7 @@ class Consumer(GroupConsumer):
         self._set_fetch_config(self._settings)
 
     def metrics(self) -> Metrics:
-        """Return counters and gauges by name: see docs/metrics.md, ``kconsumer.metrics.METRICS``.
+        """Return counters and gauges by name: see ``kconsumer.metrics.METRICS``.
 
         Thread-safe; sends no request. Names that end in ``_total`` only grow.
         """
@@ -510,7 +521,9 @@ class Consumer(GroupConsumer):
         principal: str = "",
         extensions: Mapping[str, str] | None = None,
     ) -> None:
-        """Set the OAUTHBEARER token for new connections and re-authentication. Thread-safe.
+        """Set the OAUTHBEARER token for new connections and re-authentication.
+
+        Thread-safe.
 
         Args:
             token: the token.

@@ -49,7 +49,7 @@ else:
 
 
 class Deserializing(_Consumer, Generic[K, V]):
-    """Mixin for a consumer: ``class DeserializingConsumer(Deserializing[K, V], Consumer)``.
+    """Mixin for a consumer: ``class C(Deserializing[K, V], Consumer)``.
 
     It adds four properties. ``key.deserializer`` and ``value.deserializer`` are callables
     ``(bytes | None, SerializationContext) -> object``; confluent_kafka's own work too. Alternatively,
@@ -118,7 +118,7 @@ class Deserializing(_Consumer, Generic[K, V]):
         return None if message is None else self._deserialize(message)
 
     def consume(self, num_messages: int = 1, timeout: float | None = -1) -> NoReturn:
-        """Raise NotImplementedError, as confluent_kafka: one error would lose the other messages."""
+        """Raise NotImplementedError: one error would lose the other messages."""
         raise NotImplementedError("DeserializingConsumer has no consume(): use poll()")
 
     def __iter__(self) -> Iterator[Message[K, V]]:
@@ -153,7 +153,10 @@ class Deserializing(_Consumer, Generic[K, V]):
         return message  # type: ignore[no-any-return]  # the core is untyped
 
     def close(self, timeout: float | None = None) -> None:
-        """Close the consumer, then the deserializers from builders; arguments as ``Consumer.close``."""
+        """Close the consumer, then the deserializers from builders.
+
+        Arguments as ``Consumer.close``.
+        """
         super().close(timeout)
         self._close_built()
 

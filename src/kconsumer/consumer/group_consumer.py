@@ -51,7 +51,9 @@ class GroupConsumer(GroupCore):
         on_revoke: Rebalanced | None = None,
         on_lost: Rebalanced | None = None,
     ) -> None:
-        """Join the group and read its assigned partitions. Replaces an earlier subscription.
+        """Join the group and read its assigned partitions.
+
+        Replaces an earlier subscription.
 
         Args:
             topics: at least one name, or patterns that begin with ``^``. Under ``group.protocol=classic`` these are
@@ -119,7 +121,10 @@ class GroupConsumer(GroupCore):
         self._topics = []
 
     def subscription(self) -> list[str]:
-        """Return the names and patterns of the latest subscribe(), in order; else an empty list."""
+        """Return the names and patterns of the latest subscribe(), in order.
+
+        The list is empty without a subscription.
+        """
         self._check_open()
         return list(self._topics)
 
@@ -167,7 +172,7 @@ class GroupConsumer(GroupCore):
         return self._settings.group_protocol == "consumer" or self._settings.cooperative
 
     def consumer_group_metadata(self) -> bytes | None:
-        """Return the data with which a transactional producer commits this consumer's offsets.
+        """Return the data for a transactional producer's commit of offsets.
 
         Pass it to ``confluent_kafka.Producer.send_offsets_to_transaction``. It has librdkafka's serialized form. The
         result is None without a ``group.id``.
@@ -224,7 +229,7 @@ class GroupConsumer(GroupCore):
         return None if asked is None else _partitions((yield asked))
 
     def store_offsets(self, message: Message | None = None, offsets: Iterable[TopicPartition] | None = None) -> None:
-        """Store offsets for the next commit() without arguments, or the next automatic commit.
+        """Store offsets for the next automatic commit, or commit() without arguments.
 
         Args:
             message: store the offset after this Message, or after the last records of this RecordBatch.

@@ -27,7 +27,10 @@ class BrokerMetadata:
 
 
 class PartitionMetadata:
-    """A partition. Its brokers may be missing from ``ClusterMetadata.brokers`` while brokers start and stop."""
+    """A partition.
+
+    Its brokers may be missing from ``ClusterMetadata.brokers`` while brokers start and stop.
+    """
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ __all__ = ["IsolationLevel"]
 
 
 class IsolationLevel(Enum):
-    """The values of ``isolation.level``: whether to return records of uncommitted transactions."""
+    """The values of ``isolation.level``: which transactions' records to return."""
 
     READ_UNCOMMITTED = 0  #: all records, also of open and aborted transactions
     READ_COMMITTED = 1  #: records of committed transactions, and without transaction

@@ -67,7 +67,7 @@ def _integer(name: str, value: object, bits: int) -> int:
 
 
 def check_text(name: str, text: str) -> None:
-    """Raise ValueError if Kafka's protocol cannot carry the text: a NUL, or more than 32,767 bytes."""
+    """Raise ValueError for a text with a NUL or more than 32,767 bytes."""
     if "\0" in text:
         raise ValueError(f"{name}: embedded null character")
     if len(text) > _MOST_BYTES // 4:

@@ -95,7 +95,10 @@ def column(name: str, schema: Schema) -> plan.Field:
 
 
 def column_type(schema: Schema) -> Type:
-    """Return the column type of a schema; a union's is its only type, or a struct with a field per type."""
+    """Return the column type of a schema.
+
+    A union's is its only type, or a struct with a field per type.
+    """
     if schema.logical == "decimal":
         return plan.decimal(schema.precision, schema.scale)
     if schema.logical:
@@ -275,7 +278,10 @@ class _Compiler:
         return Op(Kind.DURATION if r.logical == "duration" else Kind.FIXED, node, number=w.size)
 
     def skip(self, w: Schema, node: int) -> Op:
-        """Return the operation that skips data without a column; failures count for the record."""
+        """Return the operation that skips data without a column.
+
+        Failures count for the record.
+        """
         def below(schema: Schema) -> int:
             return self.add(lambda: self.skip(schema, node))
 
@@ -296,12 +302,12 @@ class _Compiler:
 
 
 def same_name(w: Schema, r: Schema) -> bool:
-    """Return whether the writer's named type is the reader's: by short name, or by an alias."""
+    """Return whether the writer's named type is the reader's: by name or alias."""
     return w.short_name == r.short_name or w.name in r.aliases
 
 
 def matches(w: Schema, r: Schema) -> dict[str, int]:
-    """Return the writer's field → the reader's index, by name, then by the reader's aliases."""
+    """Return the writer's field → the reader's index, by name, then by alias."""
     names = {entry.name for entry in w.fields}
     found = {entry.name: i for i, entry in enumerate(r.fields) if entry.name in names}
     for i, entry in enumerate(r.fields):

@@ -206,7 +206,10 @@ class _Parser:
         return Field(given["name"], schema, self.texts(given, "aliases"), default)
 
     def annotated(self, made: Schema, given: Mapping[str, Any]) -> Schema:
-        """Add the logical type. The specification says to ignore unknown and unsuitable ones."""
+        """Add the logical type.
+
+        The specification says to ignore unknown and unsuitable ones.
+        """
         logical = given.get("logicalType")
         if logical == "decimal" and made.kind in ("bytes", "fixed"):
             precision, scale = given.get("precision"), given.get("scale", 0)

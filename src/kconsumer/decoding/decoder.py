@@ -16,7 +16,10 @@ _MOST_CHOSEN = 64  # most selections of columns that a decoder keeps
 
 
 class Decoder(ABC):
-    """Turns binary values into typed columns. Immutable, picklable and comparable; any thread may use it."""
+    """Turns binary values into typed columns.
+
+    Immutable, picklable and comparable; any thread may use it.
+    """
 
     __slots__ = ("_chosen", "options", "type")
 
@@ -52,7 +55,7 @@ class Decoder(ABC):
         return found
 
     def resolved(self: D, topic: str | None = None, *, key: bool = False) -> D:
-        """Return the decoder with a fixed schema: a registry's newest schema of the subject.
+        """Return the decoder with a fixed schema: the newest of a registry's subject.
 
         Args:
             topic: the topic of the values (or keys). It names the subject, unless the decoder has ``subject=``.

@@ -68,14 +68,20 @@ def read_columns(columns: Any) -> tuple[str, ...] | None:
 
 
 def read_header(value: bytes) -> int | str:
-    """Return the schema reference in a header: the id, or the GUID. The core has checked the form."""
+    """Return the schema reference in a header: the id, or the GUID.
+
+    The core has checked the form.
+    """
     if value[0] == 0:
         return int.from_bytes(value[1:5], "big")
     return str(uuid.UUID(bytes=value[1:17]))
 
 
 def header_indexes(value: bytes) -> tuple[int, ...] | None:
-    """Return the message indexes after a header's schema reference; None if missing or invalid."""
+    """Return the message indexes after a header's schema reference.
+
+    The result is None if they are missing or invalid.
+    """
     rest = value[5 if value[0] == 0 else 17:]
     numbers: list[int] = []
     at = 0

@@ -27,7 +27,9 @@ class JsonSchemaError(ValueError):
 
 
 def schema_type(text: str, references: Sequence[tuple[str, str]] = ()) -> Type:
-    """Return the type of a JSON Schema's values. All fields are nullable: a missing one is null.
+    """Return the type of a JSON Schema's values.
+
+    All fields are nullable: a missing one is null.
 
     Args:
         text: the schema.
@@ -57,7 +59,10 @@ class _Reader:
         self.types = 0
 
     def type(self, schema: Any, document: str, depth: int, open: tuple[str, ...]) -> Type:
-        """Return the type of a schema in a document; `open`: the references being followed."""
+        """Return the type of a schema in a document.
+
+        `open`: the references being followed.
+        """
         self.types += 1
         if self.types > _MOST_TYPES:
             raise JsonSchemaError(f"the JSON Schema has more than {_MOST_TYPES} types in all")

@@ -142,7 +142,10 @@ def duration(unit: str) -> Type:
 
 
 def decimal(precision: int, scale: int, bits: int = 0) -> Type:
-    """Return a decimal of up to 76 digits; `bits` is 128 or 256, by default the smaller that fits."""
+    """Return a decimal of up to 76 digits.
+
+    `bits` is 128 or 256, by default the smaller that fits.
+    """
     bits = bits or (128 if precision <= 38 else 256)
     if not 1 <= precision <= (38 if bits == 128 else 76):
         raise ValueError(f"invalid precision {precision} of a decimal: expected 1 to {38 if bits == 128 else 76}")
@@ -341,7 +344,7 @@ class _TypeText:
 
 
 def read_type(declared: Any, depth: int = 0) -> Type:
-    """Return the declared type: a name, a dict of fields, a list of one item type, an Arrow schema or type.
+    """Return the declared type: a name, a dict, a list of an item type, or Arrow's.
 
     Raises:
         TypeError: another object, or an unsupported Arrow type.
@@ -422,7 +425,9 @@ def flatten(root: Type) -> list[Node]:
 
 
 def projected(root: Type, columns: tuple[str, ...] | None) -> Type:
-    """Return the struct with only these fields, in order; all fields if `columns` is None.
+    """Return the struct with only these fields, in order.
+
+    All fields if `columns` is None.
 
     Raises:
         TypeError: the type is not a struct.

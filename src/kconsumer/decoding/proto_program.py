@@ -117,7 +117,7 @@ def chosen(message: Message, columns: tuple[str, ...] | None) -> list[ProtoField
 
 
 def is_nullable(entry: ProtoField) -> bool:
-    """Return whether a non-repeated field may be null: if Protobuf records its presence."""
+    """Return whether a non-repeated field may be null: if it has presence."""
     return entry.oneof >= 0 or entry.presence == proto.EXPLICIT
 
 
@@ -198,7 +198,9 @@ _TEXTS = frozenset({proto.STRING, proto.BYTES})
 
 
 def compile_program(writer: ProtoSchema, reader: ProtoSchema, nodes: list[Node], options: Options) -> list[MessageOps]:
-    """Compile the core's operations for a writer's messages; the reader's fields have the same numbers.
+    """Compile the core's operations for a writer's messages.
+
+    The reader's fields have the same numbers.
 
     Raises:
         ProtoSchemaError: a field of the reader cannot hold the writer's data.
@@ -267,7 +269,7 @@ class _Compiler:
 
     def field(self, w: ProtoField, r: ProtoField, node: int, path: str, in_map: bool) -> FieldOp:
         if w.repeated and not r.repeated:
-            raise ProtoSchemaError(f"{path}: the field is repeated only in the writer's schema")
+            raise ProtoSchemaError(f"{path}: the field is repeated only in the schema of the writer")
         base = FieldOp(self.tag(w, in_map), Kind.SKIP)
         if r.repeated:
             base = replace(base, list=node)

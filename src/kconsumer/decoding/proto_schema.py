@@ -142,7 +142,7 @@ def read_schema(given: Any, name: str | None = None) -> ProtoSchema:
 
 
 def is_file_set(given: Any) -> bool:
-    """Return whether `given` is a FileDescriptorSet: bytes, google.protobuf's object, or the .proto text."""
+    """Return whether `given` is a FileDescriptorSet or a .proto text."""
     if isinstance(given, (str, bytes, bytearray, memoryview)):
         return True
     name = getattr(getattr(given, "DESCRIPTOR", None), "full_name", "")
@@ -150,7 +150,7 @@ def is_file_set(given: Any) -> bool:
 
 
 def file_set(files: Iterable[bytes]) -> bytes:
-    """Return the FileDescriptorSet of serialized FileDescriptorProtos, each after its imports."""
+    """Return the FileDescriptorSet of files, each after its imports."""
     return b"".join(b"\x0a" + _varint(len(data)) + data for data in files)
 
 

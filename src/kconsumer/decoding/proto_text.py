@@ -25,7 +25,9 @@ class ProtoTextError(ValueError):
 
 
 def compile_text(text: str, imports: Sequence[tuple[str, str]] = ()) -> bytes:
-    """Return the FileDescriptorSet of a .proto file and its imports; the file itself is last.
+    """Return the FileDescriptorSet of a .proto file and its imports.
+
+    The file itself is last.
 
     Args:
         text: of the file.

@@ -39,7 +39,9 @@ Key = tuple[Any, ...]
 
 
 class RegistryError(SerializationError):
-    """The schemas of records could not be fetched. No record is lost: a retry may succeed.
+    """The schemas of records could not be fetched.
+
+    No record is lost: a retry may succeed.
 
     Attributes:
         missing: the ids (int) or GUIDs (str) of the schemas, or the subject.
@@ -247,7 +249,9 @@ os.register_at_fork(after_in_child=_forget)
 
 
 class SchemaRegistry:
-    """A schema registry for decoders. Comparable; picklable if made from a configuration.
+    """A schema registry for decoders.
+
+    Comparable; picklable if made from a configuration.
 
     Each schema is fetched once per process, for all threads.
 
@@ -321,7 +325,9 @@ class SchemaRegistry:
             return found
 
     def schemas(self, references: Iterable[int | str], form: str = "") -> dict[int | str, RegistrySchema | None]:
-        """Return schemas by id (int) or GUID (str); None for a schema that the registry does not have.
+        """Return schemas by id (int) or GUID (str).
+
+        None for a schema that the registry does not have.
 
         Args:
             references: ids and GUIDs.

@@ -22,7 +22,7 @@ D = TypeVar("D", bound="RegistryDecoder[Any]")
 
 
 class RegistryDecoder(Decoder, Generic[R]):
-    """R is a format's reader: a schema with its columns, and the known writers' schemas."""
+    """A decoder with a registry. R is a format's reader: a schema with columns."""
 
     __slots__ = ("_framing", "_readers", "_subjects")
 

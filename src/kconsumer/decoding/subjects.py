@@ -108,7 +108,7 @@ class Subjects:
         _log.warning(text, *arguments)
 
     def warn_lost(self, reference: int | str, fields: Iterable[str]) -> None:
-        """Log the fields of a writer's schema that the reader's schema lacks, each field once."""
+        """Log the writer's fields that the reader's schema lacks, each field once."""
         with self.lock:
             new = [name for name in fields if ("lost", name) not in self._warned]
             self._warned.update(("lost", name) for name in new)

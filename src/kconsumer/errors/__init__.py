@@ -46,7 +46,7 @@ _str = builtins.str  # inside KafkaError, str is a method
 
 
 class KafkaError(Codes):
-    """An error or event: a code with a reason and flags, in the form of ``confluent_kafka.KafkaError``.
+    """An error or event: a code with a reason and flags, as in confluent_kafka.
 
     Compares, orders and hashes by its code, with other errors and with plain ints. Immutable; can be pickled.
 
@@ -176,7 +176,7 @@ def _restore_error(
 
 
 class KafkaException(Exception):
-    """Base of every exception that kconsumer raises: ``args[0]`` is its :class:`KafkaError`."""
+    """Base of all exceptions of kconsumer: ``args[0]`` is a :class:`KafkaError`."""
 
     def _detail(self, attribute: str) -> Any:
         error = self.args[0] if self.args else None
@@ -211,7 +211,7 @@ class InvalidArgumentError(KafkaException, ValueError):
 
 
 class ConfigurationError(InvalidArgumentError):
-    """A configuration property is unknown, has an invalid value, or contradicts another one."""
+    """A property is unknown, has an invalid value, or contradicts another one."""
 
 
 class FencedError(KafkaException):
@@ -219,7 +219,7 @@ class FencedError(KafkaException):
 
 
 class CommitFailedError(KafkaException):
-    """The offsets were not committed: the member left the group or lost the partitions."""
+    """The commit failed: the member left the group or lost the partitions."""
 
 
 class OffsetOutOfRangeError(KafkaException):
@@ -251,7 +251,7 @@ class WakeupError(KafkaException):
 
 
 class IllegalStateError(KafkaException, RuntimeError):
-    """The consumer's state does not allow the call: closed, forked, in use by another thread, re-entered."""
+    """The consumer is closed, forked, re-entered, or in use by another thread."""
 
 
 class NetworkError(KafkaException):
@@ -267,7 +267,10 @@ class UnsupportedVersionError(KafkaException):
 
 
 class SerializationError(KafkaException):
-    """A key or value could not be serialized or deserialized; ``args[0]`` may be a plain text."""
+    """A key or value could not be serialized or deserialized.
+
+    ``args[0]`` may be a plain text.
+    """
 
 
 class ConsumeError(KafkaException):
@@ -437,7 +440,10 @@ def exception_for(
     partition: int | None = None,
     offset: int | None = None,
 ) -> KafkaException:
-    """Return the exception of a status code: only this function maps codes to classes. Args: see `error_for`."""
+    """Return the exception of a status code: only this function maps codes to classes.
+
+    Args: see `error_for`.
+    """
     return exception_from(
         error_for(
             code, detail, fatal=fatal, retriable=retriable, topic=topic, partition=partition, offset=offset

@@ -9,7 +9,7 @@ from typing import Final
 
 
 class Codes:
-    """Error codes as class attributes, under the names and numbers of ``confluent_kafka.KafkaError``.
+    """Error codes as class attributes, with confluent_kafka's names and numbers.
 
     Codes from -1 up belong to the Kafka protocol (Kafka 4.3's ``Errors``). kconsumer raises the ``_``-prefixed ones
     locally; they have librdkafka's numbers. The codes that librdkafka lacks (98, 99, 101, 102, 104-109) have Kafka's
@@ -448,5 +448,5 @@ def text(code: int) -> str:
 
 
 def is_retriable(code: int) -> bool:
-    """Return whether the same request may succeed later, without a change by the application."""
+    """Return whether the same request may succeed later, without a change."""
     return code in _RETRIABLE

@@ -43,7 +43,10 @@ BUILT_IN = frozenset(("range", "roundrobin", "sticky", "cooperative-sticky"))
 
 
 class RebalanceProtocol(enum.Enum):
-    """How members rejoin: EAGER ones first give up all partitions; COOPERATIVE ones keep theirs (KIP-429)."""
+    """How members rejoin: EAGER ones first give up all partitions.
+
+    COOPERATIVE members keep their partitions (KIP-429).
+    """
 
     EAGER = "eager"
     COOPERATIVE = "cooperative"
@@ -100,7 +103,7 @@ class GroupSubscription:
 
 @dataclass(frozen=True)
 class Assignment:
-    """The assignment of one member: partitions (offsets are ignored), and bytes for its `on_assignment`."""
+    """The assignment of one member: partitions, and bytes for `on_assignment`."""
 
     partitions: tuple[TopicPartition, ...] = ()
     user_data: bytes | None = field(default=None, kw_only=True)
@@ -110,7 +113,9 @@ Assigned: TypeAlias = "Assignment | Iterable[TopicPartition]"
 
 
 class Assignor(ABC):
-    """Base class of assignors: set `name` and implement `assign`. One object serves one consumer.
+    """Base class of assignors: set `name` and implement `assign`.
+
+    One object serves one consumer.
 
     Attributes:
         name: the members of a group agree on this name. It must mean the same in all of them, and must not be a
@@ -148,7 +153,9 @@ class Assignor(ABC):
         return None
 
     def on_assignment(self, assignment: Assignment, generation: int) -> None:
-        """Called on every member with its whole assignment, before `on_assign`. Does nothing here.
+        """Called on every member with its whole assignment, before `on_assign`.
+
+        Does nothing here.
 
         The call in which it ran raises its exception, as with `assign`; the assignment remains valid.
         """
@@ -177,7 +184,7 @@ def check_assignor(assignor: object) -> None:
 
 
 def as_assignor(given: object) -> Assignor:
-    """Return the assignor of a configuration: an object, or a class to call without arguments.
+    """Return a configured assignor: an object, or a class without arguments.
 
     Raises:
         TypeError, ValueError: as `check_assignor`; the class needs arguments.

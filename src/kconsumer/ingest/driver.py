@@ -148,7 +148,10 @@ class Driver:
         return self.state
 
     def stop(self) -> None:
-        """End after the commit of the current trigger. Safe in signal handlers and other threads."""
+        """End after the commit of the current trigger.
+
+        Safe in signal handlers and other threads.
+        """
         self._stopping = True
 
     @property

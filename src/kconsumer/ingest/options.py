@@ -124,7 +124,10 @@ class IngestOptions:
                                       "dead_letters needs bad_records='dead-letter'")
 
     def interval(self) -> float | None:
-        """Return the seconds between triggers; None: the run ends at the end offsets of its start."""
+        """Return the seconds between triggers.
+
+        None: the run ends at the end offsets of its start.
+        """
         if self.trigger in ("available-now", "once"):
             return None
         return duration_s({"trigger": self.trigger}, "trigger", "")

@@ -84,7 +84,7 @@ class Output:
     hidden_partitions: bool = False  #: the table derives its partitions from columns, which stay in the files
 
     def schema(self, with_partitions: bool = False) -> pa.Schema:
-        """Return the table's schema, with `with_partitions` also the columns that only divide rows.
+        """Return the table's schema; `with_partitions` adds columns that only divide rows.
 
         Raises:
             ConfigurationError: two columns have the same name, or a partition needs a missing column.

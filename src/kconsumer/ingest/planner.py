@@ -70,7 +70,7 @@ class Planner:
 
 
 def pack(ranges: Sequence[OffsetRange], parallelism: int) -> list[tuple[OffsetRange, ...]]:
-    """Return the ranges of each task, with about equal offsets: combine small ones, cut large ones."""
+    """Return the ranges of each task: combine small ones, cut large ones."""
     total = sum(found.size for found in ranges)
     if not total:
         return []

@@ -86,7 +86,10 @@ class Routes:
         self._clock.stopped.set()
 
     def vacuum(self) -> list[str]:
-        """Remove uncommitted files of earlier runs from every table; return `TABLE: NAME` of each."""
+        """Remove uncommitted files of earlier runs from every table.
+
+        Return `TABLE: NAME` of each.
+        """
         found = []
         for options, table in zip(self.routes, self._tables, strict=True):
             table.open()
@@ -94,7 +97,9 @@ class Routes:
         return found
 
     def compact(self) -> int:
-        """Rewrite small files of every table as larger ones; return the number of replaced files.
+        """Rewrite small files of every table as larger ones.
+
+        Return the number of replaced files.
 
         Raises:
             IngestError: the format of a table cannot be compacted.

@@ -29,7 +29,10 @@ DEAD_LETTERS: Final = pa.schema([
 
 
 def stored_type(found: pa.DataType) -> pa.DataType:
-    """Return a column's type in a file: no dictionaries, views or large offsets; instants in µs."""
+    """Return a column's type in a file: no dictionaries, views or large offsets.
+
+    Instants in µs.
+    """
     if pa.types.is_dictionary(found):
         return stored_type(found.value_type)
     if pa.types.is_large_string(found) or found == pa.string_view():

@@ -103,7 +103,10 @@ class Folder:
         return bool(self.fs.get_file_info(self.path(name)).type == fs.FileType.File)
 
     def move(self, source: str, target: str) -> None:
-        """Rename a file, replacing the target. Object stores copy; readers see the whole file or none."""
+        """Rename a file, replacing the target.
+
+        Object stores copy; readers see the whole file or none.
+        """
         parent = os.path.dirname(target)
         if parent and self._is_local:
             self.make(parent)

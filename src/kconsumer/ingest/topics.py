@@ -29,7 +29,7 @@ class Topics:
         return self._reader.cluster_id()
 
     def initial(self) -> tuple[Progress, bool]:
-        """Return the start of a new job, and whether to store it at once because it changes over time."""
+        """Return the start of a new job, and whether to store it at once."""
         topics = self._reader.topics()
         found = self._reader.resolve(self._start, option_of("starting", self._start), topics.places, start=True)
         return Progress(self._reader.look_up(found), topics.ids), LATEST in found.values()

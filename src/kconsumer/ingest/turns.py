@@ -50,7 +50,10 @@ class Turns:
             raise IngestError(f"cannot write to {said}") from next(iter(self._failures.values()))
 
     def stop(self) -> None:
-        """End each driver after the commit of its current trigger. Safe in a signal handler."""
+        """End each driver after the commit of its current trigger.
+
+        Safe in a signal handler.
+        """
         for driver in list(self._live.values()):
             driver.stop()
 

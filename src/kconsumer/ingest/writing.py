@@ -198,7 +198,7 @@ def value_text(value: Any) -> str | None:
 
 
 def statistics(found: Any) -> str:
-    """Return a file's statistics from its footer, in the form of Delta's log, without nested columns."""
+    """Return a file's statistics in the form of Delta's log, from its footer."""
     lows: dict[str, Any] = {}
     highs: dict[str, Any] = {}
     nulls: dict[str, int] = {}

@@ -51,7 +51,7 @@ class Admission:
 
 
 def share(limit: int, starts: Mapping[Place, int], ends: Offsets) -> Offsets:
-    """Return ends for about `limit` offsets, in proportion to each partition's offsets, at least one of each."""
+    """Return ends for about `limit` offsets, in proportion, at least one each."""
     sizes = {place: ends[place] - start for place, start in starts.items() if place in ends and ends[place] > start}
     total = sum(sizes.values())
     if total <= limit:

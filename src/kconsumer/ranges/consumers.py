@@ -57,7 +57,9 @@ os.register_at_fork(after_in_child=_forget)
 
 @contextmanager
 def borrowed(config: Mapping[str, str], fresh: bool = False) -> Iterator[WorkerConsumer]:
-    """Lend a consumer without an assignment to one task. After an error it is closed, not kept.
+    """Lend a consumer without an assignment to one task.
+
+    After an error it is closed, not kept.
 
     Args:
         config: the consumer's configuration.

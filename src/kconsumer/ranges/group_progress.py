@@ -23,7 +23,10 @@ _log = logging.getLogger("kconsumer.ranges")
 
 
 class GroupProgress:
-    """Commits to ``commitOffsetsToGroup``, a group without members; without it, does nothing."""
+    """Commits to ``commitOffsetsToGroup``, a group without members.
+
+    Without it, does nothing.
+    """
 
     def __init__(self, options: ReadOptions) -> None:
         self._group = options.commit_group

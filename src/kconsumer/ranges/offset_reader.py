@@ -63,7 +63,7 @@ class Found:
 
 
 class OffsetReader:
-    """Sends requests, with retries by ``fetchOffset.numRetries`` and ``fetchOffset.retryIntervalMs``."""
+    """Sends requests with the retries of the options ``fetchOffset.*``."""
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
@@ -126,7 +126,10 @@ class OffsetReader:
         return dict(zip(places, zip(found[: len(places)], found[len(places):], strict=True), strict=True))
 
     def at_times(self, timestamps: Offsets) -> dict[Place, int | None]:
-        """Return the first offset at or after each timestamp (ms); None without such a record."""
+        """Return the first offset at or after each timestamp (ms).
+
+        None without such a record.
+        """
         found = self._asking(lambda: self._list(list(timestamps.items())))
         return {place: None if offset < 0 else offset for place, offset in zip(timestamps, found, strict=True)}
 

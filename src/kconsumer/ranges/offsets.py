@@ -59,7 +59,7 @@ class AtOffsets:
 
 @dataclass(frozen=True)
 class AtTime:
-    """Each partition at its first record at or after this timestamp, in ms since the epoch."""
+    """Each partition at its first record at or after this timestamp in ms."""
 
     timestamp_ms: int
 

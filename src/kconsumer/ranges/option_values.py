@@ -41,7 +41,10 @@ def positive(given: Mapping[str, str], option: str) -> int | None:
 
 
 def timestamp(given: Mapping[str, str], option: str) -> int:
-    """Return milliseconds since the epoch. For brokers, negative ones are special positions."""
+    """Return milliseconds since the epoch.
+
+    For brokers, negative ones are special positions.
+    """
     found = integer(given, option)
     if found < 0:
         raise configuration_error(f"invalid value {given[option]!r} for {option}: expected milliseconds since the "

@@ -30,7 +30,7 @@ from kconsumer.ranges.options import Subscription
 def split(
     ranges: list[OffsetRange], min_partitions: int | None, max_records_per_partition: int | None
 ) -> list[OffsetRange]:
-    """Cut ranges into even parts, each within the maximum, and at least the given number of parts.
+    """Cut ranges into even parts within the maximum, at least the given number.
 
     If there are too few offsets, there are fewer parts. Parts stay in the order of their partition, and partitions in
     theirs.
@@ -84,7 +84,10 @@ def with_gone(found: Found, start: Progress, loss: DataLoss) -> Progress:
 
 
 def first_offsets(start: Progress, end: Progress, beginnings: Offsets) -> Offsets:
-    """Return the start of each partition of `end`; one with an unknown beginning is missing."""
+    """Return the start of each partition of `end`.
+
+    One with an unknown beginning is missing.
+    """
     recreated = set(start.recreated(end.ids))
     read = {place: at for place, at in {**start.gone, **start.offsets}.items() if place[0] not in recreated}
     known = {**beginnings, **read}

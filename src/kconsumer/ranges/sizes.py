@@ -26,13 +26,18 @@ _log = logging.getLogger("kconsumer.ranges")
 
 
 class SizeEstimate:
-    """Samples the start of each trigger; without a new sample, the last one remains valid."""
+    """Samples the start of each trigger.
+
+    Without a new sample, the last one remains valid.
+    """
 
     def __init__(self) -> None:
         self._mean = _UNKNOWN
 
     def offsets_of(self, size_bytes: int, consumer: Consumer, starts: Mapping[Place, int], ends: Offsets) -> int:
-        """Estimate how many offsets contain this many bytes of keys and values; at least 1.
+        """Estimate how many offsets contain this many bytes of keys and values.
+
+        The result is at least 1.
 
         The offsets are taken from the partitions in proportion.
         """

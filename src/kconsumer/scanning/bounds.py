@@ -51,7 +51,7 @@ def _place(name: str, given: Any) -> Place:
 
 @dataclass(frozen=True)
 class Limits:
-    """A part of a scan from a query's filters: partitions, offsets [least, most], times from `time_ms`."""
+    """A part of a scan: partitions, offsets [least, most], times from `time_ms`."""
 
     partitions: frozenset[int] | None = None
     least: int = 0

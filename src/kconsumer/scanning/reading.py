@@ -68,7 +68,7 @@ def _stalled(topic: str, positions: Mapping[int, int], ends: Mapping[int, int], 
 
 
 def within(batch: RecordBatch, ends: Mapping[int, int]) -> Iterator[RecordBatch]:
-    """Yield the rows of a batch before their partition's end, in as few slices as possible."""
+    """Yield the rows of a batch before their partition's end, in few slices."""
     offsets: dict[tuple[str, int], int] = batch.next_offsets
     if all(offset <= ends[partition] for (_, partition), offset in offsets.items()):
         yield batch

@@ -38,7 +38,7 @@ def scan(
     on_error: Literal["null", "raise"] = "null", partitions: Iterable[int] | None = None, max_records: int = 65_536,
     timeout: float = 60.0, threads: int | None = None,
 ) -> TopicScan:
-    """Return a range of a topic as a table, for every library that reads Arrow streams.
+    """Return a range of a topic as a table, for libraries that read Arrow streams.
 
     ``duckdb.sql("from flights")``, ``polars.from_arrow(flights)``, ``pyarrow.RecordBatchReader.from_stream(flights)``,
     ``pandas.DataFrame.from_arrow(flights)``. Each query reads the topic from its start. Nothing is committed. The rows
@@ -89,7 +89,10 @@ def scan(
 
 
 class TopicScan:
-    """The result of scan(): Arrow data (PyCapsule interface); each stream reads the topic again."""
+    """The result of scan(): Arrow data (PyCapsule interface).
+
+    Each stream reads the topic again.
+    """
 
     _value: Any = None
     _key: Any = None
@@ -108,7 +111,7 @@ class TopicScan:
     # ---- rows
 
     def batches(self) -> Iterator[RecordBatch | DecodedBatch]:
-        """Read the rows: RecordBatch without a decoder, else DecodedBatch with its ``errors``.
+        """Read the rows: RecordBatch, or with a decoder DecodedBatch with ``errors``.
 
         Raises:
             KafkaException: Kafka is unreachable, the topic does not exist, or no data arrives for `timeout`.
@@ -170,7 +173,9 @@ class TopicScan:
         return self.empty().__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """Return a stream's capsule (Arrow's PyCapsule interface). The stream reads the topic.
+        """Return a stream's capsule (Arrow's PyCapsule interface).
+
+        The stream reads the topic.
 
         Args:
             requested_schema: ignored.
@@ -180,7 +185,10 @@ class TopicScan:
     # ---- narrower scans
 
     def narrowed(self, limits: Limits, columns: tuple[str, ...] | None, metadata: tuple[str, ...]) -> TopicScan:
-        """Return the scan of a part; only for this package. Without value columns it decodes nothing."""
+        """Return the scan of a part; only for this package.
+
+        Without value columns it decodes nothing.
+        """
         both = [one for one in (self._limits.partitions, limits.partitions) if one is not None]
         partitions = frozenset.intersection(*both) if both else None
         made = TopicScan(self._config, self._topic, self._start, self._end, replace(limits, partitions=partitions))

@@ -76,7 +76,9 @@ class Endpoint:
         return self._url.shown
 
     def post(self, body: bytes, headers: Mapping[str, str], most_bytes: int) -> tuple[int, bytes]:
-        """Return the status and the body of the response; an error's body may be incomplete.
+        """Return the status and the body of the response.
+
+        An error's body may be incomplete.
 
         Raises:
             Refused: no complete response in time, a redirect, or a response that is too long.
@@ -155,7 +157,7 @@ def _end(connection: http.client.HTTPConnection, overdue: threading.Event) -> No
 
 
 def tls_context(settings: Settings) -> ssl.SSLContext:
-    """Return the TLS context for https: ``https.ca.location`` or ``https.ca.pem``, else the system's.
+    """Return the TLS context for https, with the configured or the system's CAs.
 
     Raises:
         ConfigurationError: the certificates cannot be read.

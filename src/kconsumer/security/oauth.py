@@ -40,7 +40,10 @@ class CallbackTokens:
             raise exception_for(KafkaError.SASL_AUTHENTICATION_FAILED, f"no OAUTHBEARER token: {problem}")
 
     def wanted(self, consumer: ConsumerCore) -> Call[None]:
-        """Call oauth_cb. On failure error_cb gets the error; the next attempt is in ten seconds."""
+        """Call oauth_cb.
+
+        On failure error_cb gets the error; the next attempt is in ten seconds.
+        """
         problem = yield from self._ask(consumer)
         if problem is not None:
             token_failed(consumer, f"no OAUTHBEARER token: {problem}")

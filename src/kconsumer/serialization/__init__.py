@@ -26,7 +26,10 @@ __all__ = [
 
 
 class MessageField(str, Enum):
-    """The field that is deserialized; equal to confluent_kafka's members and to their strings."""
+    """The field that is deserialized.
+
+    Equal to confluent_kafka's members and to their strings.
+    """
 
     NONE = "none"
     KEY = "key"
@@ -72,7 +75,7 @@ class Deserializer:
 
 
 class DeserializerBuilder:
-    """Base class of builders: ``key.deserializer.builder`` and ``value.deserializer.builder``."""
+    """Base class for ``key.deserializer.builder`` and ``value.deserializer.builder``."""
 
     __slots__: tuple[str, ...] = ()
 
@@ -111,7 +114,10 @@ class DoubleDeserializer(_StructDeserializer):
     _FORMAT = struct.Struct(">d")
 
     def __call__(self, value: bytes | None, ctx: SerializationContext | None = None) -> float | None:
-        """Return the float; None for None. Raises SerializationError if `value` does not have 8 bytes."""
+        """Return the float; None for None.
+
+        Raises SerializationError if `value` does not have 8 bytes.
+        """
         return self._number(value)  # type: ignore[no-any-return]  # _number() returns Any
 
 
@@ -122,7 +128,10 @@ class IntegerDeserializer(_StructDeserializer):
     _FORMAT = struct.Struct(">i")
 
     def __call__(self, value: bytes | None, ctx: SerializationContext | None = None) -> int | None:
-        """Return the int; None for None. Raises SerializationError if `value` does not have 4 bytes."""
+        """Return the int; None for None.
+
+        Raises SerializationError if `value` does not have 4 bytes.
+        """
         return self._number(value)  # type: ignore[no-any-return]  # _number() returns Any
 
 
@@ -137,7 +146,10 @@ class StringDeserializer(Deserializer):
         self.codec = codec
 
     def __call__(self, value: bytes | None, ctx: SerializationContext | None = None) -> str | None:
-        """Return the text; None for None. Raises SerializationError if the encoding does not match."""
+        """Return the text; None for None.
+
+        Raises SerializationError if the encoding does not match.
+        """
         if value is None:
             return None
         try:

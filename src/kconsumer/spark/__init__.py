@@ -32,5 +32,8 @@ __all__ = ["KconsumerDataSource", "register"]
 
 
 def register(spark: SparkSession) -> None:
-    """Register ``spark.read.format("kconsumer")`` in a session. Repeated calls change nothing."""
+    """Register ``spark.read.format("kconsumer")`` in a session.
+
+    Repeated calls change nothing.
+    """
     spark.dataSource.register(KconsumerDataSource)

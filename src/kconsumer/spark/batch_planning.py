@@ -16,7 +16,9 @@ from kconsumer.spark.pruning import Pruning
 
 
 def plan(options: ReadOptions, pruning: Pruning | None = None) -> list[OffsetRange]:
-    """Return the range of each task of a batch read; empty if there is nothing to read.
+    """Return the range of each task of a batch read.
+
+    Empty if there is nothing to read.
 
     Raises:
         ConfigurationError: the configured offsets do not match the existing partitions.

@@ -28,7 +28,7 @@ _settled = False
 
 
 def settle() -> None:
-    """Exclude the existing objects from garbage collection, at the end of a worker's first task."""
+    """Exclude existing objects from collection, after a worker's first task."""
     global _settled  # noqa: PLW0603 - once per process
     if _settled:
         return

@@ -31,7 +31,7 @@ _AS_THE_OPTIONS_SAY: Final = ReadMaxRows(2**63 - 1)
 
 
 class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
-    """Resolves ``maxOffsetsPerTrigger``, ``minOffsetsPerTrigger``, ``maxTriggerDelay`` and ``maxBytesPerTrigger``."""
+    """Resolves the options that limit a trigger's offsets, bytes and delay."""
 
     def __init__(self, options: ReadOptions, typed: Typed | None = None) -> None:
         super().__init__(options, typed)

@@ -42,7 +42,9 @@ def read_pinned(checkpoint: str) -> dict[str, RegistrySchema]:
 
 
 def write_pinned(checkpoint: str, newest: Mapping[str, RegistrySchema]) -> None:
-    """Store the schemas. An existing file stays: this run or an earlier one has read it.
+    """Store the schemas.
+
+    An existing file stays: this run or an earlier one has read it.
 
     Raises:
         ConfigurationError: the file cannot be written.

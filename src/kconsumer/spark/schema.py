@@ -41,5 +41,8 @@ def spark_schema(columns: Iterable[str]) -> StructType:
 
 
 def arrow_schema(columns: Iterable[str]) -> pa.Schema:
-    """Return pyspark's to_arrow_schema() of spark_schema(); its arguments differ between versions."""
+    """Return pyspark's to_arrow_schema() of spark_schema().
+
+    Its arguments differ between versions.
+    """
     return pa.schema([pa.field(name, _TYPES[name][1]) for name in columns])

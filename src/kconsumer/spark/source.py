@@ -34,7 +34,7 @@ _PUSHDOWN_WORKER: Final = "pyspark.sql.worker.data_source_pushdown_filters"
 
 
 class KconsumerDataSource(DataSource):
-    """The data source ``kconsumer``: Kafka topics in batch and streaming, with the options of Spark's Kafka source.
+    """The data source ``kconsumer``, with the options of Spark's Kafka source.
 
     docs/spark.md describes the options. Options of Spark's own source have the same meaning here. With ``value.format``
     or ``key.format``, values or keys are decoded, and the frame is typed.

@@ -102,7 +102,9 @@ def sort_out(options: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]
 
 
 def decoders(options: Mapping[str, str]) -> dict[str, RegistryDecoder[Any]]:
-    """Return the decoders by "value" and "key". Schemas of a registry are not fetched yet.
+    """Return the decoders by "value" and "key".
+
+    Schemas of a registry are not fetched yet.
 
     Args:
         options: of sort_out().

@@ -159,7 +159,10 @@ def install(version: str = DEFAULT_VERSION) -> Path:
 
 
 def kafka_jars(version: str = DEFAULT_VERSION) -> list[Path]:
-    """Return all jars of a Kafka version. The first call fetches them. Raises ClusterError on failure."""
+    """Return all jars of a Kafka version. The first call fetches them.
+
+    Raises ClusterError on failure.
+    """
     return sorted((install(version) / "libs").glob("*.jar"))
 
 

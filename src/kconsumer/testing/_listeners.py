@@ -34,7 +34,10 @@ class Listener(NamedTuple):
 
 
 def read_listeners(given: Mapping[str, Mapping[str, object]]) -> tuple[Listener, ...]:
-    """Return the listeners of KafkaCluster's argument. Raises ValueError for invalid ones."""
+    """Return the listeners of KafkaCluster's argument.
+
+    Raises ValueError for invalid ones.
+    """
     return tuple(_read(name, properties) for name, properties in given.items())
 
 
@@ -51,7 +54,7 @@ def _read(name: str, properties: Mapping[str, object]) -> Listener:
 
 
 def listener_properties(plain: str, listeners: Iterable[Listener], ports: Mapping[str, int]) -> dict[str, object]:
-    """Return the broker properties that add ``listeners`` to the ``PLAINTEXT://`` listener ``plain``.
+    """Return the broker properties for ``listeners`` beside the listener ``plain``.
 
     The result is empty without listeners.
     """

@@ -16,7 +16,7 @@ _LARGEST_ANSWER = 64 * 1024 * 1024
 
 @dataclass
 class TopicView:
-    """A topic as one broker reports it: error code, and leader per partition (-1: none)."""
+    """A topic as one broker reports it: error, leader per partition (-1: none)."""
 
     error: int
     leaders: dict[int, int]

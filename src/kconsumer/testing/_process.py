@@ -87,7 +87,7 @@ class Children:
         child.send_signal(signal.SIGCONT)
 
     def end(self, child: subprocess.Popen[bytes], graceful_s: float = 0.0) -> None:
-        """End a program: SIGTERM and up to ``graceful_s`` seconds if positive, then SIGKILL."""
+        """End a program: SIGTERM for ``graceful_s`` seconds if positive, then SIGKILL."""
         if child.poll() is None and graceful_s > 0:
             child.send_signal(signal.SIGTERM)
             self.resume(child)  # a stopped process handles SIGTERM only after it continues

@@ -15,7 +15,10 @@ _FIELDS = {"key", "value", "headers", "partition", "timestamp"}
 
 
 def confluent(module: str) -> Any:
-    """Return ``confluent_kafka`` or one of its modules; raise MissingToolError if it is missing."""
+    """Return ``confluent_kafka`` or one of its modules.
+
+    Raise MissingToolError if it is missing.
+    """
     import importlib
 
     try:
@@ -41,7 +44,9 @@ def _arguments(record: Record) -> dict[str, Any]:
 def produce(
     bootstrap_servers: str, topic: str, records: Iterable[Record], config: Mapping[str, Any], timeout_s: float
 ) -> list[tuple[int, int]]:
-    """Write records and wait for all acknowledgements; return their (partition, offset) in order.
+    """Write records and wait for all acknowledgements.
+
+    Return their (partition, offset) in order.
 
     The producer is idempotent: a new topic has no leader yet, and a retried request would arrive after later ones.
     """

@@ -26,7 +26,7 @@ _READABLE = {11: 5, 12: 3, 13: 1, 14: 3}
 
 
 class Request(NamedTuple):
-    """A request that a broker received: broker id, API key, time (µs of librdkafka's monotonic clock)."""
+    """A request to a broker: broker id, API key, time (µs, librdkafka's clock)."""
 
     broker: int
     api_key: int
@@ -34,7 +34,7 @@ class Request(NamedTuple):
 
 
 def librdkafka_path() -> str:
-    """Return the path of the librdkafka in the confluent-kafka wheel, which is loaded only once.
+    """Return the path of the librdkafka in the confluent-kafka wheel.
 
     Raises ImportError with the ``[testing]`` extra's name if it is missing.
     """
@@ -51,7 +51,7 @@ def librdkafka_path() -> str:
 
 
 class EmbeddedCluster:
-    """Kafka brokers on loopback in this process: a context manager, ready in milliseconds, without Java.
+    """Kafka brokers in this process: a context manager, ready in milliseconds.
 
     It is librdkafka's mock cluster. It supports consumers, producers and groups (classic and KIP-848), but it is not a
     full Kafka: no fetch sessions, no compaction, no security; all data are in memory. **It keeps about 5 MiB per
@@ -113,7 +113,10 @@ class EmbeddedCluster:
     # Topics and records
 
     def create_topic(self, name: str, partitions: int = 1, replication: int | None = None) -> None:
-        """Create a topic. ``replication`` defaults to 3, or the number of brokers if lower."""
+        """Create a topic.
+
+        ``replication`` defaults to 3, or the number of brokers if lower.
+        """
         replicas = min(3, self._count) if replication is None else replication
         if partitions < 1 or not 1 <= replicas <= self._count:
             raise ValueError(f"expected at least 1 partition and 1 to {self._count} replicas, not {partitions} and "
@@ -141,7 +144,10 @@ class EmbeddedCluster:
         return _records.produce(self.bootstrap_servers, topic, records, config or {}, timeout_s)
 
     def watermarks(self, topic: str, timeout_s: float = 10.0) -> dict[int, tuple[int, int]]:
-        """Return the low and high watermark of each partition. A low one above 0: records were dropped."""
+        """Return the low and high watermark of each partition.
+
+        A low one above 0: records were dropped.
+        """
         return _records.watermarks(self.bootstrap_servers, topic, timeout_s)
 
     def delete_records(self, topic: str, partition: int, before_offset: int) -> None:
@@ -154,7 +160,9 @@ class EmbeddedCluster:
     def push_request_errors(
         self, api_key: int, errors: Sequence[int], broker: int | None = None, rtt_ms: int = 0
     ) -> None:
-        """Answer the next requests of a kind with these errors, one each; 0 means no error.
+        """Answer the next requests of a kind with these errors, one each.
+
+        0 means no error.
 
         With ``broker`` only requests to that broker count, and each answer is ``rtt_ms`` milliseconds late.
         """
@@ -168,7 +176,7 @@ class EmbeddedCluster:
                 self._check(f"push an error for broker {broker}", code)
 
     def push_partition_errors(self, topic: str, partition: int, api_key: int, errors: Sequence[int]) -> None:
-        """Answer the next requests of a kind for one partition with these errors, one each."""
+        """Answer the next requests for one partition with these errors, one each."""
         for error in errors:
             code = self._core.push_partition_error(topic, partition, api_key, error)
             self._check(f"push an error for {topic} [{partition}]", code)
@@ -182,7 +190,10 @@ class EmbeddedCluster:
         self._core.topic_set_error(topic, error)
 
     def broker_down(self, broker: int | None = None) -> None:
-        """Close the connections of a broker (None: all) and refuse new ones. Leaders do not move."""
+        """Close the connections of a broker (None: all) and refuse new ones.
+
+        Leaders do not move.
+        """
         self._check("take the broker down", self._core.broker_down(_ALL if broker is None else broker))
 
     def broker_up(self, broker: int | None = None) -> None:
@@ -213,7 +224,7 @@ class EmbeddedCluster:
         self._check(f"move {topic} [{partition}]", code)
 
     def push_leader_response(self, topic: str, partition: int, leader: int, leader_epoch: int) -> None:
-        """Report this leader and leader epoch in the next Metadata response for a partition."""
+        """Report this leader and epoch in a partition's next Metadata response."""
         code = self._core.push_leader_response(topic, partition, leader, leader_epoch)
         self._check(f"push a leader of {topic} [{partition}]", code)
 
@@ -246,7 +257,7 @@ class EmbeddedCluster:
         session_timeout_ms: int = -1,
         heartbeat_interval_ms: int = -1,
     ) -> None:
-        """Set the first rebalance's delay in a classic group, and KIP-848's session and heartbeat times.
+        """Set the first rebalance's delay, and KIP-848's session and heartbeat times.
 
         In milliseconds; -1 does not change a value (initially 3000, 30000, 3000).
         """

@@ -149,7 +149,10 @@ class KafkaCluster:
         self.stop()
 
     def start(self) -> None:
-        """Start all brokers and wait until each knows all others. Does nothing to a started cluster."""
+        """Start all brokers and wait until each knows all others.
+
+        Does nothing to a started cluster.
+        """
         if self._external:
             self._check_external()
             return
@@ -177,7 +180,10 @@ class KafkaCluster:
             raise
 
     def stop(self) -> None:
-        """Kill the brokers and remove their data. Does nothing to a stopped or external cluster."""
+        """Kill the brokers and remove their data.
+
+        Does nothing to a stopped or external cluster.
+        """
         if self._children is not None:
             for broker in self._brokers:
                 if broker.process is not None:
@@ -194,7 +200,10 @@ class KafkaCluster:
 
     @property
     def bootstrap_servers(self) -> str:
-        """``host:port`` of every broker, comma-separated. Raises ClusterError if not started."""
+        """``host:port`` of every broker, comma-separated.
+
+        Raises ClusterError if not started.
+        """
         return self._external or ",".join(broker.address for broker in self._started())
 
     def bootstrap(self, listener: str = "PLAINTEXT") -> str:
@@ -262,7 +271,7 @@ class KafkaCluster:
         replication: int | None = None,
         config: Mapping[str, object] | None = None,
     ) -> None:
-        """Create a topic and wait until every running broker knows a leader for each partition.
+        """Create a topic and wait until all brokers know its leaders.
 
         ``replication`` defaults to 3, or the number of brokers if lower. Raises ClusterError with the broker's reason.
         """
@@ -273,13 +282,16 @@ class KafkaCluster:
         self._wait_for_view(lambda view: _incomplete(view, name, partitions, all_led=True))
 
     def delete_topic(self, name: str) -> None:
-        """Delete a topic and wait until no running broker knows it. Raises ClusterError on failure."""
+        """Delete a topic and wait until no running broker knows it.
+
+        Raises ClusterError on failure.
+        """
         self._admin().delete_topic(name)
         self._topics.pop(name, None)
         self._wait_for_view(lambda view: f"topic {name} still exists" if name in view.topics else "")
 
     def leaders(self, topic: str) -> dict[int, int]:
-        """Return the leader's broker id of each partition as one running broker reports it; -1: no leader."""
+        """Return the leader's broker id of each partition; -1: no leader."""
         for address in self._addresses():
             found = _probe.metadata(address).topics.get(topic)
             if found is None:

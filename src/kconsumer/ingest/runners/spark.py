@@ -24,7 +24,9 @@ _SCHEMA = "number int, result binary"
 
 
 class SparkRunner:
-    """Runs tasks on a Spark session's executors; Spark's configuration defines retries.
+    """Runs tasks on a Spark session's executors.
+
+    Spark's configuration defines retries.
 
     Args:
         spark: the session, classic or of Spark Connect; close() does not stop it.

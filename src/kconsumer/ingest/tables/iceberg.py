@@ -104,7 +104,10 @@ class IcebergTable:
             self._letters.publish(self._state.run, self._state.number)
 
     def orphans(self) -> list[str]:
-        """Return the files of earlier runs in no snapshot. 1. List the files. 2. Read the table."""
+        """Return the files of earlier runs that are in no snapshot.
+
+        1. List the files. 2. Read the table.
+        """
         found = [name for name, _ in self.storage.open().files(self.staging)]
         letters = [] if self._letters is None else self._letters.staged()
         if self._table is None:

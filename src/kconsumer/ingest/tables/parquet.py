@@ -120,7 +120,9 @@ class ParquetTable:
         self._forget()
 
     def orphans(self) -> list[str]:
-        """Return the files of earlier runs of the job. The current run has a separate folder.
+        """Return the files of earlier runs of the job.
+
+        The current run has a separate folder.
 
         1. List the files. 2. Read the current run from the log. If another run claims the job after step 1, the list
         has none of its files.

@@ -32,10 +32,12 @@ class Table(Protocol):
         """The folder in the storage that tasks write to."""
 
     def open(self) -> JobState:
-        """Return the job's state, after publishing an earlier run's last commit to readers."""
+        """Publish an earlier run's last commit, and return the job's state."""
 
     def prepare(self, schema: Any, partition_by: Sequence[str]) -> list[str]:
-        """Create the table or add columns for files of this Arrow schema; return the table's columns.
+        """Create the table or add columns for files of this Arrow schema.
+
+        Return the table's columns.
 
         Raises:
             IngestError: the table's schema cannot become this schema.

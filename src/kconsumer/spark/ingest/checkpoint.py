@@ -55,7 +55,7 @@ def load(folder: Folder) -> dict[str, Any] | None:
 
 
 def refuse_taken_over(folder: Folder) -> None:
-    """Refuse a checkpoint that another job has taken over: both would write the same records.
+    """Refuse a checkpoint that another job has taken over.
 
     Raises:
         ConfigurationError: the direct engine has taken over the checkpoint.
@@ -130,7 +130,7 @@ def check(recorded: Mapping[str, Any], wanted: Mapping[str, Any], where: str) ->
 
 
 def was_decoded_by_spark(recorded: Mapping[str, Any]) -> bool:
-    """Return whether an older kconsumer wrote the record, with values that Spark's functions decoded."""
+    """Return whether an older kconsumer wrote it, and Spark decoded the values."""
     return recorded.get("version") == _BY_SPARK and recorded.get("decoding") != "raw"
 
 

@@ -62,7 +62,7 @@ def decoding_options(
 
 
 def decoded(frame: DataFrame) -> DataFrame:
-    """Return the source's columns, RAW if present, SIZE, and for decoded values REASON and BAD_VALUE.
+    """Return the source's columns, RAW, SIZE, and for decoded values the errors.
 
     Args:
         frame: of the source with decoding_options().
@@ -79,7 +79,7 @@ def decoded(frame: DataFrame) -> DataFrame:
 
 
 def typed_columns(decoding: Decoding, schema: StructType | None) -> Typed | None:
-    """Return the source's decoding, made in this process to find errors before a query starts.
+    """Return the source's decoding, to find errors before a query starts.
 
     Raises:
         ConfigurationError: the schema is invalid, or a field has a type that cannot be decoded.
@@ -94,7 +94,7 @@ def typed_columns(decoding: Decoding, schema: StructType | None) -> Typed | None
 # ---- schemas
 
 def parse_schema(spark: SparkSession, text: str) -> StructType:
-    """Return Spark's schema from DDL (``carrier STRING, miles INT``) or from its JSON form.
+    """Return Spark's schema from DDL (``name STRING, n INT``) or its JSON form.
 
     Raises:
         ConfigurationError: the text has neither form.

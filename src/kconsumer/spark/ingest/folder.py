@@ -43,14 +43,16 @@ class Folder:
         return self._text(self._child(child))
 
     def read_replacement(self, child: str) -> str | None:
-        """Return the text, perhaps incomplete, of an interrupted write(); None if there is none.
+        """Return the text, perhaps incomplete, of an interrupted write().
+
+        None if there is none.
 
         On a file system without atomic replacement, a killed process may leave only this text.
         """
         return self._text(self._new(child))
 
     def write(self, child: str, text: str) -> None:
-        """Replace a file so that readers see the old text or the new text, even after a system crash.
+        """Replace a file in one step: readers see the old or the new text.
 
         Raises:
             OSError: the write failed; the old file is unchanged.

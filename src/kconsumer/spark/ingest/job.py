@@ -86,7 +86,7 @@ def plan(spark: SparkSession, options: IngestOptions) -> Plan:
 
 
 def is_resolved(bad: str) -> bool:
-    """Return whether the start is resolved once, so that the query of the dead letters has the same start.
+    """Return whether the start is resolved once, for the dead letters too.
 
     If bad records fail the run, a later run may have such a query.
     """
@@ -199,7 +199,7 @@ def _failure() -> Any:
 
 
 def dead_letters(frame: DataFrame) -> DataFrame:
-    """Return the bad records among rows(): the source's columns, the unchanged value, the reason."""
+    """Return the bad records: the source's columns, the value, the reason."""
     return frame.select(*(f.col(BAD_VALUE).alias("value") if name == "value" else f.col(name)
                           for name in frame.columns if name not in (SIZE, BAD_VALUE)))
 
@@ -225,7 +225,7 @@ def dead_letter_checkpoint(options: IngestOptions) -> str:
 def start_dead_letters(
     spark: SparkSession, options: IngestOptions, made: Plan, follow: str, ends: bool
 ) -> StreamingQuery:
-    """Start the query that writes the dead letters, with the same start and separate progress.
+    """Start the query of the dead letters: same start, separate progress.
 
     Args:
         spark, options, made: of the ingestion.

@@ -69,7 +69,7 @@ class QueryLog:
 
 
 def check_written(log: QueryLog, output: Folder | None) -> None:
-    """Check that a folder has exactly the finished batches, or also the one of a killed run.
+    """Check that a folder has the finished batches, and at most a killed run's.
 
     Args:
         log: of the query that writes to the folder.

@@ -19,7 +19,7 @@ _OTHER_TYPES: Final = ("time-micros", "timestamp-nanos", "local-timestamp-nanos"
 
 
 def check_types_kept(decoding: Decoding, schema: StructType | None, time_zone: str, where: str) -> None:
-    """Check that new rows have the same types, and times the same meaning, as the existing output.
+    """Check that new rows match the existing output in types and time zones.
 
     Args:
         decoding: the format of the values.

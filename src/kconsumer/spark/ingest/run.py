@@ -81,7 +81,10 @@ class _Events(StreamingQueryListener):
 
 
 class Ingestion:
-    """One run. Call start(), then wait(). Signal handlers and other threads may call stop()."""
+    """One run. Call start(), then wait().
+
+    Signal handlers and other threads may call stop().
+    """
 
     def __init__(self, spark: SparkSession, options: IngestOptions) -> None:
         self._spark = spark
