@@ -234,7 +234,7 @@ def test_json_schema_becomes_columns():
 
 
 def test_json_schemas_that_are_refused():
-    for text, type_, message in (("{", "JSON", "not JSON"), ("{}", "AVRO", "but AVRO")):
+    for text, type_, message in (("{", "JSON", "not JSON"), ("{}", "AVRO", "its type is AVRO, not JSON")):
         server = Client(versions={("s", "latest"): Schema(text, type_)})
         with pytest.raises(ValueError, match=f"newest schema of subject s: .*{message}"):
             Json(SchemaRegistry(server), subject="s").resolved()
