@@ -60,7 +60,7 @@ def _drop_stdout() -> None:
 
 
 _connection = connection("-X", help="A property of the consumer; may be repeated. A secret may be @FILE. See "
-                                    "https://kconsumer.github.io/kconsumer/configuration.html")
+                                    "Configuration at https://kconsumer.github.io/kconsumer/")
 _timeout = click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=30.0, show_default=True,
                         metavar="SECONDS", help="Time limit for an answer of the brokers.")
 

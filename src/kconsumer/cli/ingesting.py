@@ -50,7 +50,7 @@ def _text_or_file(ctx: click.Context, param: click.Parameter, given: str | None)
 @click.command()
 @click.argument("topics", nargs=-1, metavar="[TOPIC]…")
 @connection("-X", "--kafka", help="A property of the consumers; may be repeated. A secret may be @FILE. See "
-                                  "https://kconsumer.github.io/kconsumer/configuration.html")
+                                  "Configuration at https://kconsumer.github.io/kconsumer/")
 @click.option("-t", "--topic", "old_topics", multiple=True, hidden=True)
 @click.option("--pattern", metavar="REGEX",
               help="Read every topic whose name matches, including new ones. Excludes TOPIC.")
