@@ -1,6 +1,6 @@
 """Owns: the command line of the benchmarks: `python -m benchmarks --help`.
 
-Threads: the main thread. Never: fails because a figure is low; exits with 1 only if a program did not work.
+Threads: the main thread. Never: fails because of a low figure; exits with 1 only if a program failed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def arguments() -> argparse.Namespace:
                         help="under a minute: 200,000 records, one round, two topics, kconsumer and confluent-kafka")
     parser.add_argument("--rounds", type=int, help="rounds on the first topic, each size, TLS (default 5; --quick: 1)")
     parser.add_argument("--more-rounds", type=int, help="rounds on every other topic (default 3; --quick: 1)")
-    parser.add_argument("--records", type=int, help="at most so many records a topic")
+    parser.add_argument("--records", type=int, help="maximum number of records per topic")
     parser.add_argument("--topics", help="names, separated by commas (default: all)")
     parser.add_argument("--clients", help="names, separated by commas, for every topic (default: all for the "
                         "first topic; kconsumer, confluent-kafka and the raw socket for the others)")

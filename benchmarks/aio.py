@@ -1,5 +1,5 @@
-"""Owns: the section `aio`: the topic plain read on an event loop, beside the synchronous calls; latency to await; 1,000
-idle consumers on one loop.
+"""Owns: the section `aio`: the topic plain on an event loop, compared with the synchronous calls; latency to await;
+1,000 idle consumers on one loop.
 
 Threads: the main thread. Never: mixes its samples with those of the section `throughput`: its topic has another name.
 """
@@ -24,11 +24,11 @@ CROWD = 1_000  # idle consumers
 QUICK_CROWD = 100
 
 
-def run(  # noqa: PLR0917
+def run(  # noqa: PLR0917 - called once
     cluster: KafkaCluster, quick: bool, rounds: int, chosen: Callable[[list[str]], list[Any]], result: dict[str, Any],
     say: Callable[[str], None],
 ) -> None:
-    """Adds to result: samples of the topic `aio`, latencies, failures."""
+    """Add to `result`: samples of the topic `aio`, latencies, failures."""
     topic = replace(topics.TOPICS["plain"], name="aio", about="100 B, uncompressed, 1 partition, on an event loop")
     topic = topic.scaled((QUICK_RECORDS if quick else RECORDS) / topic.records)
     topics.load(cluster, topic)
@@ -50,7 +50,7 @@ def run(  # noqa: PLR0917
 
 
 def _idle(cluster: KafkaCluster, consumers: int, say: Callable[[str], None]) -> list[dict[str, Any]]:
-    """CPU of consumers that get nothing, each in a task."""
+    """Return the CPU of consumers without records, each in a task."""
     cluster.create_topic("idle-on-loop", 1, replication=1)
     found = json.loads(run_program([
         sys.executable, "-m", "benchmarks.clients.idle_on_loop", "--bootstrap", cluster.bootstrap_servers, "--topic",

@@ -1,4 +1,4 @@
-"""Fixtures of the in-process benchmarks: records made once, without a broker."""
+"""Fixtures of the in-process benchmarks: records, created once, without a broker."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 
 @pytest.fixture(scope="session")
 def encoded():
-    """A function: codec name → bytes of BATCHES batches as a broker sends them, encoded by kafka-python."""
+    """Return a function: codec name → BATCHES batches in a broker's form, encoded by kafka-python."""
     pool = values(100)
 
     def encode(codec: str) -> bytes:
@@ -29,7 +29,7 @@ def encoded():
                 builder.append(offset, timestamp=1_700_000_000_000 + offset, key=key,
                                value=pool[(number * BATCH_RECORDS + offset) % len(pool)], headers=[])
             batch = bytearray(builder.build())
-            struct.pack_into(">q", batch, 0, number * BATCH_RECORDS)  # the base offset, which the CRC does not cover
+            struct.pack_into(">q", batch, 0, number * BATCH_RECORDS)  # the base offset; the CRC does not cover it
             out += batch
         return bytes(out)
 

@@ -2,9 +2,9 @@
 
     python -m benchmarks.decode [--rows N] [--rounds N] [--shapes flights,nested] [--formats json,avro] [--publish]
 
-Threads: the main thread. Never: fails because a figure is low or a tool is not installed.
-Prints M rows/s of CPU time, the median of rounds in which the tools take turns, and writes build/bench/decode.json.
---publish puts the tables into docs/benchmarks.md, from where tools/figures.py takes them.
+Threads: the main thread. Never: fails because of a low figure or a missing tool.
+It prints M rows/s of CPU time, the median of rounds in which the tools take turns, and writes build/bench/decode.json.
+--publish writes the tables into docs/benchmarks.md; tools/figures.py reads them there.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from benchmarks.decode_tools import RustRows, Tool, avro_tools, json_tools, prot
 BATCHES = (50_000, 1_000)
 BEGIN, END = "<!-- decode results -->", "<!-- end of decode results -->"
 PACKAGES = ("duckdb", "polars", "orjson", "fastavro", "pyruhvro", "ptars", "protobuf")
-# (section, tool or peers, at least): kconsumer's rate by that, batches of 50,000.
+# (section, tool or peers, minimum): kconsumer's rate relative to it, in batches of 50,000.
 GOALS = (
     ("json flights", "best peer", 3.5),
     ("json flights shuffled keys", "arrow-json (Rust)", 2.0),
@@ -84,7 +84,7 @@ def sections(formats: list[str], shapes: list[str], count: int) -> Iterator[Sect
 
 
 def measured(section: Section, batch: int, rounds: int) -> dict[str, list[float]]:
-    """M rows/s of CPU time by tool and round: the tools take turns, and one round before does not count."""
+    """Return M rows/s of CPU time by tool and round. The tools take turns after one uncounted round."""
     values = section.values
     parts = batches(values, batch)
     files = {tool.rust: RustRows(section.shape, tool.rust, values) for tool in section.tools if tool.rust}
@@ -100,7 +100,7 @@ def measured(section: Section, batch: int, rounds: int) -> dict[str, list[float]
                     if tool.rust
                     else seconds(tool, batches(values[:count], batch) if tool.share > 1 else parts)
                 )
-            except Exception as error:  # a peer that cannot read this shape
+            except Exception as error:  # the peer does not support this shape
                 print(f"  {tool.name}: left out ({str(error).splitlines()[0][:150] if str(error) else error!r})")
                 del found[tool.name]
                 continue
@@ -131,7 +131,7 @@ def best_peer(tools: list[Tool], rates: dict[str, float]) -> str | None:
 
 
 def tables(result: dict[str, Any]) -> str:
-    """The tables of docs/benchmarks.md."""
+    """Return the tables of docs/benchmarks.md."""
     out = [result["machine"], ""]
     by_name: dict[str, dict[int, dict[str, Any]]] = {}
     for entry in result["sections"]:

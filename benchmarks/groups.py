@@ -35,8 +35,8 @@ from kconsumer.testing import KafkaCluster
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "groups"))
 
-from scene import BROKER, CLASSIC, CONSUMER, HEARTBEAT_MS, MODULES, Scene  # noqa: E402
-from verdict import Verdict  # noqa: E402
+from scene import BROKER, CLASSIC, CONSUMER, HEARTBEAT_MS, MODULES, Scene  # noqa: E402 - path set above
+from verdict import Verdict  # noqa: E402 - likewise
 
 KINDS = ("kconsumer", "confluent", "java")
 CASES = {  # name → (protocol, static)
@@ -52,7 +52,7 @@ SECTIONS = ("bounce", "heartbeats", "crowd", "subscription")
 
 
 def bounce(cluster: KafkaCluster, kind: str, case: str, given: argparse.Namespace) -> Verdict:
-    """Every member once; the verdict counts only what happened from the first bounce on."""
+    """Bounce every member once. The verdict counts only events after the first bounce."""
     protocol, static = CASES[case]
     name = "".join(c if c.isalnum() else "-" for c in f"{kind}-{case}")
     with Scene(cluster, name, protocol, given.partitions) as scene:
@@ -63,7 +63,7 @@ def bounce(cluster: KafkaCluster, kind: str, case: str, given: argparse.Namespac
         began = time.monotonic()
         for n in range(given.members):
             scene.close(group[n])
-            if not static:  # the others take over, however long a client needs to start
+            if not static:  # the others take over, whatever the client's start time
                 scene.stable(group[:n] + group[n + 1:])
             group[n] = scene.member(kind, f"m{n}", static=static)
             scene.stable(group)
@@ -84,7 +84,7 @@ def row(kind: str, case: str, found: Verdict) -> dict[str, Any]:
 
 
 class Proxy:
-    """A TCP proxy that notes when each request reached it, by client id and API key. It runs in a separate thread."""
+    """A TCP proxy that records when each request arrived, by client id and API key. It runs in a separate thread."""
 
     def __init__(self) -> None:
         self.seen: dict[tuple[str, int], list[float]] = defaultdict(list)
@@ -134,7 +134,7 @@ class Proxy:
 
 @contextlib.contextmanager
 def proxied_cluster() -> Iterator[tuple[KafkaCluster, Proxy]]:
-    """A broker that names the proxy as its address."""
+    """Start a broker that advertises the proxy's address."""
     proxy = Proxy()
     config = {**BROKER, "advertised.listeners": f"PLAINTEXT://127.0.0.1:{proxy.port}"}
     with KafkaCluster(1, config=config, quick_start=False) as cluster:
@@ -146,7 +146,7 @@ def proxied_cluster() -> Iterator[tuple[KafkaCluster, Proxy]]:
 
 
 def heartbeats(kinds: list[str]) -> list[dict[str, Any]]:
-    """The distances of heartbeats during GIL_SECONDS without the GIL, beyond the interval asked for."""
+    """Return the delays of heartbeats beyond their interval during GIL_SECONDS without the GIL."""
     found = []
     with proxied_cluster() as (cluster, proxy):
         for kind in kinds:
@@ -170,7 +170,7 @@ def heartbeats(kinds: list[str]) -> list[dict[str, Any]]:
 
 
 def crowd(kinds: list[str], members: int, partitions: int) -> list[dict[str, Any]]:
-    """One process of many consumers for each library and protocol."""
+    """Run one process with many consumers for each library and protocol."""
     found = []
     with KafkaCluster(1, config={"group.consumer.max.size": members + 1}, quick_start=False) as cluster:
         cluster.create_topic("crowd", partitions, config={"segment.index.bytes": 4096})

@@ -1,6 +1,6 @@
-"""Owns: the CPU that idle consumers take: 100 partitions, and 10,000.
+"""Owns: the CPU of idle consumers with 100 partitions, and with 10,000.
 
-Threads: the main thread. Never: lets the broker's start-up work into the figure (only the program's own CPU counts).
+Threads: the main thread. Never: includes the broker's start in the figure (only the program's own CPU counts).
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from kconsumer.testing import ClusterError, KafkaCluster
 SECONDS = 20.0
 QUICK_SECONDS = 3.0
 LIBRARIES = ("kconsumer", "confluent_kafka")
-# (partitions, seconds until offsets are known and the fetch session stands)
+# (partitions, seconds until offsets are known and the fetch session exists)
 CASES = ((100, 3.0), (10_000, 30.0))
-# A broker creates no topic whose metadata are more than 10,000 records.
+# A broker refuses to create a topic whose metadata exceed 10,000 records.
 PARTITIONS_PER_TOPIC = 2500
-# Thousands of indexes of the default size would be gigabytes of address space in the broker.
+# Thousands of indexes of the default size would take gigabytes of the broker's address space.
 SMALL_INDEX = {"segment.index.bytes": 4096}
 
 
 def run(
     cluster: KafkaCluster, quick: bool, say: Callable[[str], None]
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """(one entry a case and library, what failed)."""
+    """Return (one entry per case and library, failures)."""
     found: list[dict[str, Any]] = []
     failed: dict[str, str] = {}
     for partitions, settle in CASES[:1] if quick else CASES:

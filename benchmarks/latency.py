@@ -1,6 +1,6 @@
-"""Owns: latency from produce to poll, or to await on an event loop: clients in turn, one paced producer beside each.
+"""Owns: latency from produce to poll, or to await on an event loop: clients in turn, each with one paced producer.
 
-Threads: the main thread. Never: counts the first records of a run, which meet cold code.
+Threads: the main thread. Never: counts the first records of a run, which run cold code.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from benchmarks.clients.registry import ROOT, Target, python_program
 from kconsumer.testing import KafkaCluster
 
 RATE = 500
-# One stall of the machine of 50 ms is all that the 99th percentile of a run shows: many short runs, and their median.
+# A single 50 ms stall of the machine defines the 99th percentile of a run. So: many short runs, and their median.
 ROUNDS = 9
 COUNT = 2500
 QUICK_COUNT = 500
@@ -31,7 +31,7 @@ def percentile(ordered: list[float], share: float) -> float:
 
 
 def one(cluster: KafkaCluster, program: str, library: str, count: int) -> dict[str, Any]:
-    """Latencies of one run. Raises RuntimeError when a program fails."""
+    """Return the latencies of one run. Raises RuntimeError if a program fails."""
     reader = python_program(program, "--library", library)(
         Target(cluster.bootstrap_servers, program, 1, count))
     pacer = [sys.executable, "-m", "benchmarks.clients.pace", "--bootstrap", cluster.bootstrap_servers, "--topic",
@@ -62,7 +62,7 @@ def run(
     cluster: KafkaCluster, quick: bool, say: Callable[[str], None], program: str = "latency_drop_in",
     libraries: Sequence[str] = LIBRARIES,
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """(one entry a run, what failed)."""
+    """Return (one entry per run, failures)."""
     found: list[dict[str, Any]] = []
     failed: dict[str, str] = {}
     cluster.create_topic(program, 1, replication=1)

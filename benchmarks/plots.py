@@ -1,6 +1,6 @@
-"""Owns: the plots of a run: clients on the first topic, and calls by the size of the values.
+"""Owns: the plots of a run: clients on the first topic, and calls by size of the values.
 
-Threads: the main thread. Never: measures, or leaves out a client that was measured.
+Threads: the main thread. Never: measures, or omits a measured client.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LINES = (("kconsumer poll", "poll()", "#1f6fb5", "o"), ("kconsumer consume", "c
 
 
 def draw(result: dict[str, Any], folder: Path) -> list[str]:
-    """Makes what the run has samples for. Returns the names of the files; none without matplotlib."""
+    """Draw the plots for the run's samples. Return their names; without matplotlib an empty list."""
     try:
         import matplotlib
     except ImportError:
@@ -44,7 +44,7 @@ def _save(figure: Any, pyplot: Any, path: Path) -> None:
 
 
 def _bars(result: dict[str, Any], pyplot: Any, path: Path) -> None:
-    """Rates and CPU of the first topic's clients, with their spread."""
+    """Draw rates and CPU of the first topic's clients, with their spread."""
     first = next(iter(result["topics"].values()))
     rows = [row for row in summary(result["samples"]) if row["topic"] == first["name"]]
     rows.sort(key=lambda row: row["rate"].median)
@@ -69,7 +69,7 @@ def _bars(result: dict[str, Any], pyplot: Any, path: Path) -> None:
 
 
 def _by_size(result: dict[str, Any], pyplot: Any, path: Path) -> None:
-    """Each call's rate by that of confluent-kafka's, over the size of a value; log scales."""
+    """Draw each call's rate relative to confluent-kafka's, by size of a value; log scales."""
     figure, axes = pyplot.subplots(figsize=(7.5, 4.2))
     rows = {(row["topic"], row["client"]): row for row in summary(result["samples"])}
     for client, label, colour, marker in _LINES:

@@ -1,9 +1,9 @@
-"""Owns: where the time goes: reads the first topic with kconsumer under `perf record` and prints the top functions.
+"""Owns: a CPU profile: reads the first topic with kconsumer under `perf record` and prints the top functions.
 
     python benchmarks/profile_poll.py --method poll [--records 5000000] [--bootstrap HOST:PORT --topic plain]
 
-Threads: one; the reader is a process. Never: compares or judges. The data stay in build/bench/perf-*.data
-for `perf report`. Without --bootstrap it starts a broker and writes the topic itself.
+Threads: one; the reader is a process. Never: compares or judges. The data stay in build/bench/perf-*.data for
+`perf report`. Without --bootstrap it starts a broker and writes the topic itself.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks import topics  # noqa: E402 - the folder above is on the path only now
-from benchmarks.clients.drop_in import METHODS  # noqa: E402
-from benchmarks.clients.registry import BUILD, Target, python_program  # noqa: E402
-from kconsumer.testing import KafkaCluster  # noqa: E402
+from benchmarks.clients.drop_in import METHODS  # noqa: E402 - likewise
+from benchmarks.clients.registry import BUILD, Target, python_program  # noqa: E402 - likewise
+from kconsumer.testing import KafkaCluster  # noqa: E402 - likewise
 
 FREQUENCY = 4999
 SHOWN = 45
@@ -38,7 +38,7 @@ def arguments() -> argparse.Namespace:
 
 
 def profile(target: Target, library: str, method: str) -> str:
-    """Top functions by thread, and what the program itself printed."""
+    """Return the top functions by thread, and the program's own output."""
     data = BUILD / f"perf-{method}.data"
     program = python_program("drop_in", "--library", library, "--method", method)(target)
     recorded = subprocess.run(

@@ -1,6 +1,6 @@
-"""Owns: what becomes of the samples: medians and paired ratios, the JSON, the Markdown tables.
+"""Owns: the evaluation of samples: medians and paired ratios, the JSON, the Markdown tables.
 
-Threads: the main thread. Never: runs anything; drops a round because it looks bad.
+Threads: the main thread. Never: runs anything; drops a round because of its result.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from benchmarks.clients.registry import BUILD, EVERY, ROOT
 DOCS = ROOT / "docs"
 BEGIN, END = "<!-- results -->", "<!-- end of results -->"
 _PACKAGES = ("kconsumer", "confluent-kafka", "aiokafka", "kafka-python", "pyarrow", "pyspark")
-# What was set out to be reached: (topic, client, figure, at least).
+# The targets: (topic, client, figure, minimum).
 _RATES = (("plain", "kconsumer consume_batch", 10.0), ("plain", "kconsumer consume", 4.0),
           ("plain", "kconsumer poll", 5.0), ("lz4", "kconsumer consume_batch", 6.0),
           ("zstd", "kconsumer consume_batch", 6.0), ("tls", "kconsumer consume_batch", 5.0),
@@ -44,7 +44,7 @@ _IDLE = ((100, 0.1), (10_000, 2.0))
 
 @dataclass(frozen=True)
 class Spread:
-    """A median with what lies around it."""
+    """A median with its lowest and highest values."""
 
     median: float
     least: float
@@ -88,14 +88,14 @@ def cpu(sample: dict[str, Any]) -> float:
 def ratios(
     samples: list[dict[str, Any]], topic: str, client: str, of: Callable[[dict[str, Any]], float]
 ) -> list[float]:
-    """Round by round: the client's figure by that of the confluent-kafka method it is compared with."""
+    """Return per round the client's figure relative to its confluent-kafka method."""
     base = {s["round"]: of(s) for s in samples if s["topic"] == topic and s["client"] == EVERY[client].versus}
     return [of(s) / base[s["round"]] for s in samples
             if s["topic"] == topic and s["client"] == client and base.get(s["round"])]
 
 
 def summary(samples: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One row for each topic and client, in the order they ran."""
+    """Return one row per topic and client, in the order of their runs."""
     rows = []
     for topic, client in dict.fromkeys((s["topic"], s["client"]) for s in samples):
         own = [s for s in samples if s["topic"] == topic and s["client"] == client]
@@ -125,14 +125,14 @@ def _table(rows: list[dict[str, Any]], base: str = "confluent-kafka's rate") -> 
 
 
 def beside(samples: list[dict[str, Any]], topic: str, client: str, other: str) -> list[float]:
-    """Round by round: the client's rate by that of any other."""
+    """Return per round the client's rate relative to another client's."""
     rates = {(s["client"], s["round"]): rate(s) for s in samples if s["topic"] == topic}
     return [found / rates[other, number] for (name, number), found in rates.items()
             if name == client and (other, number) in rates]
 
 
 def by_ceiling(samples: list[dict[str, Any]]) -> list[float]:
-    """Round by round: what consume_batch reaches through TLS by what OpenSSL does with answers as large."""
+    """Return per round the rate of consume_batch over TLS relative to plain OpenSSL with answers of equal size."""
     return beside(samples, "tls", "kconsumer consume_batch", "raw OpenSSL (16 MiB)")
 
 
@@ -241,7 +241,7 @@ def _latency_table(entries: list[dict[str, Any]], title: str) -> list[str]:
 
 
 def _ticker_table(samples: list[dict[str, Any]]) -> list[str]:
-    """How late a task is that sleeps for 1 ms again and again, beside a task that reads at full rate."""
+    """Return the table of the delay of a task that sleeps 1 ms repeatedly, beside a reader at full rate."""
     lines = []
     for client in dict.fromkeys(s["client"] for s in samples if "late_p99_ms" in s["details"]):
         own = [s["details"] for s in samples if s["client"] == client]
@@ -293,7 +293,7 @@ def save(result: dict[str, Any]) -> None:
 
 
 def write(result: dict[str, Any], publish: bool, draw: Callable[[dict[str, Any], Path], list[str]]) -> str:
-    """Everything into build/bench/, and with `publish` into docs/ too. Returns the Markdown.
+    """Write everything into build/bench/, and with `publish` also into docs/. Return the Markdown.
 
     `draw` makes the plots in a folder and returns their names.
     """
@@ -314,8 +314,10 @@ def write(result: dict[str, Any], publish: bool, draw: Callable[[dict[str, Any],
 
 
 def merged(old: str, new: str) -> str:
-    """The tables of a run in those of an earlier one: each takes the place of its namesake. A run of the first topic
-    replaces all."""
+    """Merge the tables of a run into those of an earlier one: each replaces its namesake.
+
+    A run of the first topic replaces all tables.
+    """
     was, now = _sections(old), _sections(new)
     if not was or next(iter(was)) in now:
         return new
@@ -325,7 +327,7 @@ def merged(old: str, new: str) -> str:
             heading, rest = text.split("\n", 1)
             was[name] = f"{heading}\n\n{measured}\n{rest.rstrip()}\n\n"
     if _GOALS in was and _GOALS in now:
-        # In the order of their names' first words, what was judged again in its place.
+        # New results replace old ones in the order of the first words of their names.
         lines = {line.split("|")[1]: line for text in (was[_GOALS], now[_GOALS]) for line in text.splitlines()
                  if line.startswith("|") and "---" not in line and "| figure " not in line}
         was[_GOALS] = "\n".join([*_goal_table([])[1:], *lines.values(), "", ""])
@@ -334,6 +336,6 @@ def merged(old: str, new: str) -> str:
 
 
 def _sections(text: str) -> dict[str, str]:
-    """Heading up to its colon → the section with its heading."""
+    """Return heading up to its colon → the section with its heading."""
     parts = re.split(r"^(?=### )", text, flags=re.M)[1:]
     return {part.split("\n", 1)[0].split(":")[0]: part for part in parts}

@@ -1,4 +1,4 @@
-"""Owns: running the measured programs in turns, each in a separate process, and their results.
+"""Owns: running the measured programs in turn, each in a separate process, and their results.
 
 Threads: the main thread; the broker and the programs are processes. Never: runs two at once, judges a figure.
 """
@@ -20,7 +20,7 @@ LONGEST_SECONDS = 600
 
 
 class ClientError(RuntimeError):
-    """A measured program failed, hung, or read something else than the topic holds."""
+    """A measured program failed, hung, or read a different number of records than the topic has."""
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Sample:
 
 
 def run_program(command: list[str], name: str) -> tuple[str, Any]:
-    """(what it wrote to stdout, its rusage). Raises ClientError with the end of its stderr."""
+    """Return (stdout, rusage). Raises ClientError with the end of stderr."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=ROOT)
         timer = threading.Timer(LONGEST_SECONDS, process.kill)
@@ -86,7 +86,7 @@ def run_client(client: Client, bootstrap: str, topic: Topic, number: int, tls: t
 
 
 def _check(client: Client, topic: Topic, wanted: int, found: dict[str, Any]) -> None:
-    """A figure counts only if all of the topic was read."""
+    """Check that the whole topic was read: otherwise the figure does not count."""
     if found["records"] < wanted or (wanted == topic.records and found["records"] != wanted):
         raise ClientError(f"{client.name} read {found['records']} of {wanted} records of {topic.name}")
     if found.get("bytes") is not None and found["bytes"] != found["records"] * topic.value_bytes:
@@ -98,7 +98,7 @@ def in_turn(
     clients: Iterable[Client], bootstrap: str, topic: Topic, rounds: int, say: Callable[[str], None],
     *, tls: tuple[str, ...] = (),
 ) -> tuple[list[Sample], dict[str, str]]:
-    """A B C A B C …, `rounds` times: (samples, why a client has none). One that fails is left out from then on."""
+    """Run A B C A B C … `rounds` times. Return (samples, failures); a failed client does not run again."""
     samples: list[Sample] = []
     failed: dict[str, str] = {}
     running = list(clients)

@@ -1,6 +1,6 @@
-"""Owns: the section `sizes`: the same calls of kconsumer and confluent-kafka over values of 100 B to 1 MB.
+"""Owns: the section `sizes`: the same calls of kconsumer and confluent-kafka for values of 100 B to 1 MB.
 
-Threads: the main thread. Never: measures a call that leaves values alone: each side hands out every one.
+Threads: the main thread. Never: measures a call that does not return the values.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TOPICS = {topic.name: topic for topic in (
     Topic("1MB", "1 MB, uncompressed, 1 partition", 800, value_bytes=1_000_000, batch_bytes=1_100_000),
 )}
 _QUICK = 0.1
-# confluent-kafka pauses for a second whenever its queue is full, which by its defaults happens every 64 MiB.
+# confluent-kafka pauses for a second when its queue is full: with its defaults, every 64 MiB.
 _BYTES_BY_DEFAULT = 100_000_000
 
 
@@ -42,7 +42,7 @@ def run(
     *,
     quick: bool,
 ) -> None:
-    """Adds to result: a topic for each size, samples, failures."""
+    """Add to `result`: a topic for each size, samples, failures."""
     for whole in TOPICS.values():
         topic = whole.scaled(_QUICK) if quick else whole
         took = topics.load(cluster, topic)

@@ -1,6 +1,6 @@
-"""How long the leader of a classic group takes to assign: `pytest benchmarks/test_assignors.py`.
+"""The time that the leader of a classic group needs to assign: `pytest benchmarks/test_assignors.py`.
 
-Nothing here asserts on time; the aim is 1,000 members and 10,000 partitions in less than a second.
+No test asserts on time. The target is 1,000 members and 10,000 partitions in less than a second.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def members_with(differing: bool, racks: bool, rng: random.Random) -> list[dict]
 
 
 def after_some_left(assignor: str, members: list[dict], topics: list[tuple], rng: random.Random) -> list[dict]:
-    """Nine of ten members, with what all had in the generation before."""
+    """Return nine of ten members, with the partitions that all had in the previous generation."""
     owned = core.assign(assignor, members, topics)
     stayed = rng.sample(members, MEMBERS * 9 // 10)
     return [{**member, "generation": 5, "owned": dict(owned[member["member_id"]]),

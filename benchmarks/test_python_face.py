@@ -15,7 +15,7 @@ SETTINGS = {"bootstrap.servers": "localhost:9092", "group.id": "g", "auto.offset
 
 
 def test_import(benchmark):
-    """A whole interpreter: subtract test_bare_interpreter."""
+    """Measure a whole interpreter: subtract test_bare_interpreter."""
     benchmark.pedantic(subprocess.run, args=([sys.executable, "-c", "import kconsumer"],), kwargs={"check": True},
                        rounds=10)
 

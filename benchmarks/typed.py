@@ -1,4 +1,4 @@
-"""Owns: the section `typed`: topics of flights from the broker into typed Arrow columns, and the same as bytes.
+"""Owns: the section `typed`: topics of flights, read from the broker as typed Arrow columns, and as bytes.
 
 Threads: the main thread. Never: measures decoding alone (benchmarks.decode does).
 """
@@ -17,14 +17,14 @@ from kconsumer.testing import KafkaCluster
 
 RECORDS = 3_000_000
 QUICK_RECORDS = 200_000
-DIFFERENT = 100_000  # rows, which are repeated
+DIFFERENT = 100_000  # number of different rows; they are repeated
 
 
-def run(  # noqa: PLR0917
+def run(  # noqa: PLR0917 - called once
     cluster: KafkaCluster, quick: bool, rounds: int, chosen: Callable[[list[str]], list[Any]], result: dict[str, Any],
     say: Callable[[str], None],
 ) -> None:
-    """Adds to result: samples of the topics typed-json, typed-avro and typed-protobuf, failures."""
+    """Add to `result`: samples of the topics typed-json, typed-avro and typed-protobuf, failures."""
     shape = SHAPES[0]
     rows = shape.rows(DIFFERENT)
     for form, values in (("json", json_bytes(rows)), ("avro", avro_bytes(shape, rows)),

@@ -1,11 +1,11 @@
-"""An ASGI service that consumes in its lifespan and answers with what it has seen.
+"""An ASGI service that consumes records in its lifespan and serves their totals.
 
     KAFKA=localhost:9092 TOPIC=flights uvicorn asgi_service:app
     pip install kconsumer uvicorn
 
-Plain ASGI: FastAPI and Starlette take the same `consuming` in the function that is their `lifespan`. The consumer is a
-task on the server's own loop, beside the requests. It commits a record's offset after its work, and leaves its group
-when the server ends. If the consumer fails, /health reports it with status 503.
+It is plain ASGI: with FastAPI and Starlette, use `consuming` in the function that is their `lifespan`. The consumer is
+a task on the server's event loop, beside the requests. It commits a record's offset after processing it, and leaves its
+group when the server ends. If the consumer fails, /health reports it with status 503.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ seen: Counter[int | None] = Counter()
 
 
 async def work(message: Message) -> None:
-    """The work: replace it by yours. What it raises ends the consumer; the record comes again after a restart."""
+    """Process a record: replace this by your code. An exception ends the consumer; a restart reads the record again."""
     seen[message.partition()] += 1
 
 
@@ -43,7 +43,7 @@ async def consume() -> None:
 
 @asynccontextmanager
 async def consuming() -> AsyncIterator[asyncio.Task[None]]:
-    """The consumer runs while the block does. At its end the task is cancelled: it commits and leaves the group."""
+    """Run the consumer during the block. At the end, the cancelled task commits and leaves the group."""
     task = asyncio.create_task(consume())
     try:
         yield task
@@ -54,7 +54,7 @@ async def consuming() -> AsyncIterator[asyncio.Task[None]]:
 
 
 class App:
-    """Two paths: / and /health."""
+    """The two paths: / and /health."""
 
     def __init__(self) -> None:
         self.consumer: asyncio.Task[None] | None = None

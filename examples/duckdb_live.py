@@ -1,12 +1,12 @@
-"""SQL over what has just arrived: keeps the last minutes of a topic in DuckDB and runs a query every few seconds.
+"""SQL over recent records: keeps the last minutes of a topic in DuckDB and runs a query every few seconds.
 
     python duckdb_live.py -b localhost:9092 -t flights
     python duckdb_live.py -b localhost:9092 -t flights --minutes 60 --every 5 \\
         --sql "select value->>'$.carrier' as carrier, count(*) as flights from records group by 1 order by 2 desc"
     pip install 'kconsumer[arrow]' duckdb
 
-The view `records` has topic, partition, offset, timestamp, key and value (as text). No group is needed: every partition
-is read, from so many minutes ago.
+The view `records` has topic, partition, offset, timestamp, key and value (as text). No group is needed: the program
+reads every partition, from the given number of minutes ago.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ COUNT = "select partition, count(*) as records, max(timestamp) as latest from re
 
 
 def begin(consumer: Consumer, topic: str, minutes: float) -> None:
-    """Every partition, from its first record that is not older."""
+    """Assign every partition, from its first record within the last minutes."""
     found = consumer.list_topics(topic, timeout=30).topics[topic]
     if found.error is not None:
         raise SystemExit(found.error)
@@ -46,9 +46,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-b", "--bootstrap-servers", required=True)
     parser.add_argument("-t", "--topic", required=True)
-    parser.add_argument("--minutes", type=float, default=15.0, help="how much is kept")
+    parser.add_argument("--minutes", type=float, default=15.0, help="minutes to keep")
     parser.add_argument("--every", type=float, default=5.0, help="seconds between queries")
-    parser.add_argument("--sql", default=COUNT, help="over the view `records`")
+    parser.add_argument("--sql", default=COUNT, help="query over the view `records`")
     arguments = parser.parse_args()
 
     database = duckdb.connect()

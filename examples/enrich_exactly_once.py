@@ -1,11 +1,11 @@
-"""Reads a topic, adds something to each record, and writes the result to another topic, exactly once.
+"""Reads a topic, adds data to each record, and writes the results to another topic, exactly once.
 
     python enrich_exactly_once.py -b localhost:9092 -i flights -o flights-enriched --id enrich-0
     pip install kconsumer confluent-kafka
 
-Results and the offsets that they come from are committed in one transaction of the producer's: after a crash either
-both are there or neither is. Readers of the output need isolation.level=read_committed. Give every instance an --id of
-its own that it keeps over restarts: a new one with the same id fences the old one.
+One transaction of the producer commits the results and the offsets of their records. So after a crash, both exist or
+neither does. Readers of the output need isolation.level=read_committed. Give every instance a separate --id and keep it
+over restarts: a new instance with the same id fences the old one.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ CARRIERS = {"AA": "American", "DL": "Delta", "UA": "United"}
 
 
 def enrich(message: Message) -> bytes:
-    """The work: replace it by yours."""
+    """Process a record: replace this by your code."""
     record = json.loads(message.value())
     record["carrier_name"] = CARRIERS.get(record["carrier"], "unknown")
     return json.dumps(record).encode()
 
 
 def transact(consumer: Consumer, producer: Producer, messages: list[Message], output: str) -> None:
-    """One transaction: the results of these messages, and the positions after them."""
+    """Write the results of these messages and commit the offsets after them, in one transaction."""
     producer.begin_transaction()
     for message in messages:
         producer.produce(output, enrich(message), key=message.key(), headers=message.headers())
@@ -39,7 +39,7 @@ def transact(consumer: Consumer, producer: Producer, messages: list[Message], ou
 
 
 def rewind(consumer: Consumer) -> None:
-    """Back to what the last transaction that went through has committed."""
+    """Seek back to the offsets of the last committed transaction."""
     for p in consumer.committed(consumer.assignment(), timeout=60):
         p.offset = p.offset if p.offset >= 0 else OFFSET_BEGINNING
         consumer.seek(p)
@@ -52,7 +52,7 @@ def main() -> None:
     parser.add_argument("-o", "--output", required=True)
     parser.add_argument("--id", required=True, help="transactional.id of this instance")
     parser.add_argument("-g", "--group", default="enrich")
-    parser.add_argument("-X", "--property", action="append", default=[], help="of the consumer: name=value")
+    parser.add_argument("-X", "--property", action="append", default=[], help="a property of the consumer: name=value")
     arguments = parser.parse_args()
 
     producer = Producer({"bootstrap.servers": arguments.bootstrap_servers, "transactional.id": arguments.id})
@@ -68,7 +68,7 @@ def main() -> None:
         consumer.subscribe([arguments.input])
         try:
             while True:
-                # Rebalances happen in here only, where no transaction is open.
+                # Only this call runs rebalances, and no transaction is open during it.
                 received = consumer.consume(500, timeout=1.0)
                 messages = [message for message in received if not message.error()]
                 for message in received:

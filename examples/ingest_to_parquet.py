@@ -1,11 +1,12 @@
-"""Writes a topic into Parquet files, each record once, as a member of a group.
+"""Writes a topic to Parquet files, each record once, as a member of a group.
 
     python ingest_to_parquet.py -b localhost:9092 -t flights -o /data/flights
     pip install 'kconsumer[arrow]'
 
-Run as many as there are partitions. A file holds consecutive records of one partition and is named after the first of
-them. It appears complete (written aside, then renamed) before its offsets are committed; a program that is killed in
-between reads the same records again and replaces the same file. SIGTERM and Ctrl-C write what is in hand and end.
+Run up to one instance per partition. A file has consecutive records of one partition and is named after the first one.
+It appears complete (written under another name, then renamed) before its offsets are committed. A program that is
+killed in between reads the same records again and replaces the same file. SIGTERM and Ctrl-C write the collected
+records and end.
 """
 
 from __future__ import annotations
@@ -21,15 +22,14 @@ import pyarrow.parquet as pq
 
 from kconsumer import Consumer, TopicPartition, WakeupError
 
-# Only these columns are built, and in this layout: copied out of the fetched memory, so that a large buffer here does
-# not hold the fetcher up.
+# Only these columns are built, as copies of the fetched memory. So a large buffer here does not delay the fetcher.
 SCHEMA = pa.schema([
     ("offset", pa.int64()), ("timestamp", pa.timestamp("us", "UTC")), ("key", pa.binary()), ("value", pa.binary()),
 ])
 
 
 class Writer:
-    """Records that were read and not written yet, by partition."""
+    """Records that were read but not written yet, by partition."""
 
     def __init__(self, consumer: Consumer, folder: Path) -> None:
         self.consumer = consumer
@@ -39,7 +39,7 @@ class Writer:
         self.since = time.monotonic()
 
     def add(self, batch) -> None:
-        """A batch may have several partitions: one after the other."""
+        """Add a batch. It may have several partitions, one after another."""
         columns = pa.schema([("topic", pa.utf8()), ("partition", pa.int32()), *SCHEMA])
         table = batch.to_arrow(columns)
         for topic, partition in batch.next_offsets:
@@ -52,7 +52,7 @@ class Writer:
         return self.records >= records or (self.records > 0 and time.monotonic() - self.since >= seconds)
 
     def flush(self) -> None:
-        """Files first, offsets afterwards."""
+        """Write the files first, then commit the offsets."""
         done = []
         for (topic, partition), batches in self.pending.items():
             table = pa.Table.from_batches(batches, SCHEMA)
@@ -69,7 +69,7 @@ class Writer:
         self.since = time.monotonic()
 
     def forget(self, partitions: list[TopicPartition]) -> None:
-        """Another member owns them now, and reads from the last commit."""
+        """Drop these partitions: another member owns them now, and reads from the last commit."""
         for p in partitions:
             self.records -= sum(batch.num_rows for batch in self.pending.pop((p.topic, p.partition), []))
 
@@ -80,9 +80,9 @@ def main() -> None:
     parser.add_argument("-t", "--topic", required=True)
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("-g", "--group", default="ingest-to-parquet")
-    parser.add_argument("-X", "--property", action="append", default=[], help="of the consumer: name=value")
-    parser.add_argument("--records", type=int, default=1_000_000, help="write after so many records …")
-    parser.add_argument("--seconds", type=float, default=60.0, help="… or so many seconds")
+    parser.add_argument("-X", "--property", action="append", default=[], help="a property of the consumer: name=value")
+    parser.add_argument("--records", type=int, default=1_000_000, help="write after this number of records …")
+    parser.add_argument("--seconds", type=float, default=60.0, help="… or this number of seconds")
     arguments = parser.parse_args()
     arguments.output.mkdir(parents=True, exist_ok=True)
 

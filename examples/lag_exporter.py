@@ -3,8 +3,8 @@
     python lag_exporter.py -b localhost:9092 -g readers -g ingest -t flights --port 9308
     pip install kconsumer prometheus-client
 
-For each group, topic and partition: what the group has committed, where the partition ends, and the difference. Brokers
-are asked when Prometheus asks, one request for each group and one for each leader.
+For each group, topic and partition it exports the committed offset, the end of the partition, and the difference. It
+asks brokers at each scrape: one request per group, and one per leader.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from prometheus_client.core import GaugeMetricFamily
 from kconsumer import Consumer, KafkaException, TopicPartition
 
 LABELS = ["group", "topic", "partition"]
-END = -1  # offsets_for_times: the end of the partition
+END = -1  # means the end of the partition in offsets_for_times()
 
 
 class LagCollector:
-    """Asked by prometheus_client for every scrape, from its own threads."""
+    """A collector that prometheus_client calls for every scrape, on its threads."""
 
     def __init__(self, bootstrap_servers: str, groups: list[str], topics: list[str], timeout: float) -> None:
         self.topics = topics
         self.timeout = timeout
-        # committed() needs a group.id, but no membership.
+        # committed() needs a group.id, but not a membership.
         self.consumers = {
             group: Consumer({"bootstrap.servers": bootstrap_servers, "group.id": group, "enable.auto.commit": False,
                              "isolation.level": "read_uncommitted"})
@@ -59,7 +59,7 @@ class LagCollector:
         yield from (committed, end, lag, up)
 
     def ends(self, consumer: Consumer) -> dict[tuple[str, int], int]:
-        """Where each partition ends, by one question for all of them."""
+        """Return the end of each partition, with one request for all of them."""
         partitions = []
         for topic in self.topics:
             found = consumer.list_topics(topic, timeout=self.timeout).topics[topic]
@@ -77,10 +77,10 @@ class LagCollector:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-b", "--bootstrap-servers", required=True)
-    parser.add_argument("-g", "--group", action="append", required=True, help="a group; may be given several times")
-    parser.add_argument("-t", "--topic", action="append", required=True, help="a topic; may be given several times")
+    parser.add_argument("-g", "--group", action="append", required=True, help="a group; may be repeated")
+    parser.add_argument("-t", "--topic", action="append", required=True, help="a topic; may be repeated")
     parser.add_argument("--port", type=int, default=9308)
-    parser.add_argument("--timeout", type=float, default=10.0, help="seconds that brokers may take")
+    parser.add_argument("--timeout", type=float, default=10.0, help="time limit of the brokers in seconds")
     arguments = parser.parse_args()
 
     ending = threading.Event()

@@ -1,9 +1,9 @@
-"""A topic as a lazy frame of polars: only the columns that the report needs are decoded, only the offsets are read.
+"""A topic as a lazy frame of polars: it decodes only the needed columns and reads only the needed offsets.
 
     python lazy_topic.py -b localhost:9092 -t flights --since 2024-05-01T00:00:00Z
     pip install kconsumer polars
 
-Prints the number of records and the distance flown by carrier, of records since a time.
+Prints the number of records and the flown distance per carrier, for records since a time.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""SQL over a whole topic: its values become typed columns, and DuckDB reads it as a table.
+"""SQL over a whole topic: DuckDB reads it as a table with typed columns.
 
     python query_topic.py -b localhost:9092 -t flights
     python query_topic.py -b localhost:9092 -t flights --columns '{"carrier": "string", "distance": "int64"}' \\
         --sql "select carrier, avg(distance) from records group by all order by all"
     pip install kconsumer duckdb
 
-The table `records` has partition, offset and timestamp besides the fields of the values. It is read again for each
-query, to the end of the topic at that time. Without --columns the first records suggest them.
+The table `records` has partition, offset and timestamp besides the fields of the values. Each query reads the topic
+again, to its current end. Without --columns, they are inferred from the first records.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ COUNT = "select partition, count(*) as records, max(timestamp) as latest from re
 
 
 def suggested(servers: str, topic: str) -> Json:
-    """The decoder for a topic, by its first records."""
+    """Return a decoder for a topic, inferred from its first records."""
     with Consumer({"bootstrap.servers": servers}) as consumer:
         found = consumer.list_topics(topic, timeout=30).topics[topic]
         if found.error is not None:

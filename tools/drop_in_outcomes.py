@@ -1,6 +1,6 @@
-"""A pytest plugin that writes the outcome of each test of a checkout, a line of JSON, for tools/drop_in.py.
+"""A pytest plugin that writes each test's outcome as a line of JSON, for tools/drop_in.py.
 
-Owns: the file that `DROP_IN_OUTCOMES` names. Threads: pytest's one. Never: replaces anything.
+Owns: the file that `DROP_IN_OUTCOMES` names. Threads: pytest's thread. Never: replaces anything.
 """
 
 from __future__ import annotations

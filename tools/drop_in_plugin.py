@@ -1,6 +1,6 @@
-"""A pytest plugin that puts kconsumer's classes into confluent_kafka, and stands in for trivup's cluster.
+"""A pytest plugin that puts kconsumer's classes into confluent_kafka, and replaces trivup's cluster.
 
-Owns: the replacement of names. Threads: pytest's one. Never: is loaded by our own tests, or changes the checkout.
+Owns: the replacement of names. Threads: pytest's thread. Never: is loaded by our own tests, or changes the checkout.
 
 `DROP_IN_CLIENT` is ``kconsumer`` or ``confluent_kafka`` (nothing is replaced).
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 def _load_cimpl() -> types.ModuleType:
-    """confluent_kafka's extension module before its package is imported, whose modules copy names out of it."""
+    """Import confluent_kafka's extension module before its package, whose modules copy names from it."""
     package = importlib.util.find_spec("confluent_kafka")
     assert package is not None and package.submodule_search_locations
     folder = Path(package.submodule_search_locations[0])
@@ -29,7 +29,7 @@ def _load_cimpl() -> types.ModuleType:
 
 
 def _replace() -> None:
-    """Every public name of kconsumer that confluent_kafka has too is kconsumer's, wherever a test imports it from."""
+    """Replace every public name that confluent_kafka and kconsumer share, in all modules of the import."""
     import kconsumer
     import kconsumer.error
 
@@ -46,7 +46,7 @@ def _replace() -> None:
 
 
 def _replace_aio() -> None:
-    """AIOConsumer, in the module that defines it too: tests import it from there."""
+    """Replace AIOConsumer, also in its defining module: tests import it from there."""
     import confluent_kafka.aio
     import confluent_kafka.aio._AIOConsumer as defining
 
@@ -56,10 +56,10 @@ def _replace_aio() -> None:
 
 
 def _stand_in_for_trivup() -> None:
-    """The fixtures import trivup, and do without it where the environment names a cluster (BROKERS)."""
+    """Replace trivup: the fixtures import it, but do not need it if the environment names a cluster (BROKERS)."""
     for name in ("trivup", "trivup.clusters", "trivup.clusters.KafkaCluster"):
         sys.modules[name] = types.ModuleType(name)
-    sys.modules["trivup.clusters.KafkaCluster"].KafkaCluster = None  # type: ignore[attr-defined]
+    sys.modules["trivup.clusters.KafkaCluster"].KafkaCluster = None  # type: ignore[attr-defined]  # a stand-in module
 
 
 if os.environ["DROP_IN_CLIENT"] == "kconsumer":

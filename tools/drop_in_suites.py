@@ -1,7 +1,7 @@
-"""The test suites that tools/drop_in.py runs: which tests, and which of them fail with kconsumer's classes, and why.
+"""The test suites of tools/drop_in.py: their tests, and the expected failures with their reasons.
 
-Owns: these lists. Threads: none. Never: runs anything. docs/migrating.md and docs/asyncio.md have a row for each
-expected failure.
+Owns: these lists. Threads: none. Never: runs a test. docs/migrating.md and docs/asyncio.md have a row for each expected
+failure.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 class Suite:
     """The tests of another client."""
 
-    name: str  # the client whose tests they are
-    sign: str  # a path that only its checkout has
+    name: str  # the client that the tests belong to
+    sign: str  # a path that identifies its checkout
     plugin: str
     tests: tuple[str, ...]
     expected: dict[str, str]
@@ -34,7 +34,7 @@ _CONFLUENT = Suite(
         "tests/test_Consumer.py::test_consumer_without_groupid": "group.id is not needed for assign()",
         **{_AIO + name: "AIOConsumer has no executor" for name in (
             "constructor_executor_handling", "call_method_executor_usage")},
-        # They put a mock in the place of the Consumer that confluent_kafka's AIOConsumer calls in its threads.
+        # They replace the Consumer that confluent_kafka's AIOConsumer calls in its threads by a mock.
         **{_AIO + name: "AIOConsumer calls no Consumer" for name in (
             "poll_success", "consume_success", "subscribe_with_callbacks", "multiple_concurrent_operations",
             "concurrent_operations_error_handling", "network_error_handling")},
@@ -43,7 +43,7 @@ _CONFLUENT = Suite(
 )
 
 _CASE = "tests/test_consumer.py::TestConsumerIntegration::test_"
-# These look into aiokafka's own parts, or replace them: nothing of kconsumer can be in their place.
+# These tests use or replace internals of aiokafka, which kconsumer does not have.
 _INTERNAL = (
     "consumer_seek_backward", "consumer_seek_forward_getone", "consumer_seek_forward_getmany", "consumer_position",
     "consumer_subscribe_pattern_with_autocreate", "consumer_subscribe_pattern_autocreate_no_group_id",
@@ -54,11 +54,11 @@ _INTERNAL = (
     "consumer_propagates_heartbeat_errors", "consumer_propagates_commit_refresh_errors", "kip_345_enabled",
     "kip_345_disabled", "consumer_context_manager",
 )
-# Members without a poll() rebalance in the background there, and in the next call that waits here.
+# There, members without a poll() rebalance in the background; here, in the next waiting call.
 _BACKGROUND = ("consumer_rebalance_on_new_topic", "max_poll_interval_ms")
-# A partition without a valid offset is an error of every call there, and of one call here.
+# A partition without a valid offset: every call raises an error there, one call here.
 _ONCE = ("offset_reset_manual",)
-# It counts on a getmany() that returns what one response had; here it returns what several had by then.
+# The test expects one response's records from getmany(); here it returns the records of several responses.
 _BUFFERED = ("large_messages_getmany",)
 _LEFT_OUT = (*_INTERNAL, *_BACKGROUND, *_ONCE, *_BUFFERED, "ssl_consume")
 _AIOKAFKA = Suite(

@@ -1,4 +1,4 @@
-"""Writes measured figures into the pages that quote them, from docs/benchmarks.json.
+"""Writes measured figures from docs/benchmarks.json into the pages that quote them.
 
 Owns: docs/benchmarks.json, which holds the figures of the tables that `make bench ARGS=--publish` writes into
 docs/benchmarks.md, docs/benchmarks-spark.md and docs/benchmarks-ingest.md, and the marked places in all other pages:
@@ -24,7 +24,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 RESULTS: Final = ROOT / "docs" / "benchmarks.json"
 SOURCES: Final = ("benchmarks.md", "benchmarks-spark.md", "benchmarks-ingest.md")
 
-_PAGES: Final = {"spark": SOURCES[1], "ingest": SOURCES[2]}  # first words of marks
+_PAGES: Final = {"spark": SOURCES[1], "ingest": SOURCES[2]}  # the first word of a mark
 # Short names of columns in marks.
 _COLUMNS: Final = {"M records/s": "rate", "CPU s per M records": "cpu", "times confluent-kafka's rate": "times",
                    "kconsumer's rate by this": "times", "a trigger, ms": "trigger", "% of a core": "core",
@@ -33,7 +33,7 @@ _SECTION: Final = re.compile(r"^### ([^:\n]+)(?::.*)?$")
 _NUMBER: Final = re.compile(r"-?[\d,]*\.?\d+")
 _MARK: Final = re.compile(r"<!-- figure: (?P<what>[^>]*?) -->(?P<shown>[^<]*)<!-- /figure -->")
 _BLOCK: Final = re.compile(r"^```.*?^```$", re.M | re.S)
-# What reads like a measured speed. Sizes, limits and settings do not.
+# Patterns of measured speeds. Sizes, limits and settings do not match.
 _BARE: Final = re.compile(
     r"\d[\d.,]*(?: to \d[\d.,]*)?\s*(?:"
     r"(?:M|k|million|thousand)\s*(?:records|rows|messages)?\s*/\s*s\b"
@@ -43,11 +43,11 @@ _BARE: Final = re.compile(
 
 
 class FigureError(Exception):
-    """A mark that names no figure, or a page that is not as it should be."""
+    """A mark without a figure, or a page with an error."""
 
 
 def figures_of(text: str) -> dict[str, dict[str, dict[str, float]]]:
-    """section → row → column → median, of the tables of a page."""
+    """Return section → row → column → median, from the tables of a page."""
     found: dict[str, dict[str, dict[str, float]]] = {}
     section, columns = "", []
     for line in text.splitlines():
@@ -78,16 +78,16 @@ def transcribed() -> str:
 
 
 class Figures:
-    """The figures by the names that marks give them; those of the other pages begin with ``spark`` or ``ingest``."""
+    """The figures by their names in marks; those of the other pages start with ``spark`` or ``ingest``."""
 
     def __init__(self, results: dict[str, dict[str, dict[str, dict[str, float]]]]) -> None:
         self._results = results
 
     def shown(self, what: str) -> str:
-        """The text of a mark.
+        """Return the text of a mark.
 
         Raises:
-            FigureError: there is no such figure.
+            FigureError: the figure does not exist.
         """
         parts = [self._figure(part) for part in re.split(r" / (?=[^;]+;)", what)]
         if len(parts) == 1:
@@ -111,23 +111,23 @@ def _two_digits(number: float) -> str:
 
 
 def filled(text: str, figures: Figures) -> str:
-    """A page with the present figures in its marks."""
+    """Return a page with the current figures in its marks."""
     return _MARK.sub(lambda mark: f"<!-- figure: {mark['what']} -->{figures.shown(mark['what'])}<!-- /figure -->", text)
 
 
 def bare(text: str) -> Iterator[tuple[int, str]]:
-    """(line, text) of figures of performance outside marks and blocks of code."""
+    """Yield (line, text) of performance figures outside marks and code blocks."""
     def blank(found: re.Match[str]) -> str:
         return re.sub(r"[^\n]", " ", found[0])
 
-    # A mark is known to be right, whatever word follows it.
+    # Marks are checked, so any word may follow them.
     plain = _MARK.sub(lambda mark: re.sub(r"[^\n]", "_", mark[0]), _BLOCK.sub(blank, text))
     for found in _BARE.finditer(plain):
         yield text.count("\n", 0, found.start()) + 1, found[0]
 
 
 def pages() -> list[Path]:
-    """The pages that may quote figures."""
+    """Return the pages that may quote figures."""
     docs = [page for page in sorted((ROOT / "docs").glob("*.md")) if page.name not in SOURCES]
     return [ROOT / "README.md", ROOT / "DESIGN.md", *docs]
 

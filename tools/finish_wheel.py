@@ -1,10 +1,10 @@
-"""Makes a wheel that was built into the one that is published: debug symbols aside, libraries bundled, licences, SBOM.
+"""Turns a built wheel into the published one: removes debug symbols, bundles libraries, adds licences and an SBOM.
 
     python tools/finish_wheel.py WHEEL DESTINATION [--debug FOLDER]
 
-Owns: what happens to a wheel after the compiler; cibuildwheel and tools/wheel.sh both call it. Needs auditwheel and
-patchelf on Linux, delocate on macOS, and packaging. Threads: one. Never: compiles, uploads; bundles a library
-whose version or licence it cannot tell; lets modules through that only tests use.
+Owns: the processing of a wheel after the compiler; cibuildwheel and tools/wheel.sh both call it. Needs auditwheel and
+patchelf on Linux, delocate on macOS, and packaging. Threads: one. Never: compiles, uploads; bundles a library with an
+unknown version or licence; accepts modules that only tests use.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from pathlib import Path
 
 MAC = sys.platform == "darwin"
 LARGEST_BYTES = 6_000_000
-# Where tools/wheel_libraries.sh has put the libraries that it built, with their versions and licences.
+# tools/wheel_libraries.sh puts its built libraries here, with their versions and licences.
 PREFIX = Path(os.environ.get("KCONSUMER_LIBRARIES", "/usr/local"))
 
 
 @dataclass(frozen=True)
 class Library:
-    """A library that may be bundled: how its project is called, its licence, who knows its version and its text."""
+    """A library that may be bundled: the project's name, its licence, the sources of its version and text."""
 
     name: str
     licence: str
     pkg_config: str
-    package: str  # Debian's
+    package: str  # Debian's package name
 
     def version(self) -> str:
         told = PREFIX / "share" / "kconsumer" / f"{self.name}.version"
@@ -54,7 +54,7 @@ class Library:
                       Path("/usr/share/doc") / self.package / "copyright"):
             if place.exists():
                 return place.read_text(encoding="utf-8")
-        raise SystemExit(f"finish_wheel: no licence of {self.name} is found, which the wheel bundles")
+        raise SystemExit(f"finish_wheel: no licence found for {self.name}, which the wheel bundles")
 
 
 GCC = "GPL-3.0-or-later WITH GCC-exception-3.1"
@@ -89,7 +89,7 @@ def unpack(wheel: Path, folder: Path) -> None:
 
 
 def pack(folder: Path, wheel: Path) -> None:
-    """Zips a folder as a wheel, with a RECORD of what is in it now."""
+    """Zip a folder as a wheel, with a RECORD of its current files."""
     (info,) = folder.glob("*.dist-info")
     record = info / "RECORD"
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path != record)
@@ -105,7 +105,7 @@ def pack(folder: Path, wheel: Path) -> None:
 
 
 def keep_debug_symbols_aside(folder: Path, archive: Path) -> None:
-    """Takes the debug symbols out of every module into one archive; a debugger finds them by build id or link."""
+    """Move the debug symbols of every module into one archive; debuggers find them by build id or link."""
     with tempfile.TemporaryDirectory() as place, tarfile.open(archive, "w:xz") as kept:
         for module in sorted(folder.rglob("*.so")):
             symbols = Path(place) / f"{module.name}.{'dSYM' if MAC else 'debug'}"
@@ -119,7 +119,7 @@ def keep_debug_symbols_aside(folder: Path, archive: Path) -> None:
 
 
 def repair(wheel: Path, folder: Path) -> Path:
-    """Bundles the libraries; the wheel it makes, whose name says where it runs."""
+    """Bundle the libraries; return the new wheel, whose name states its platforms."""
     if MAC:
         run("delocate-wheel", "--require-archs", os.environ.get("KCONSUMER_ARCHS", os.uname().machine),
             "-w", folder, wheel)
@@ -130,7 +130,7 @@ def repair(wheel: Path, folder: Path) -> Path:
 
 
 def bundled(folder: Path) -> dict[Path, Library]:
-    """The libraries that the wheel brings along."""
+    """Return the libraries in the wheel."""
     found = {}
     for path in sorted([*folder.glob("kconsumer.libs/*"), *folder.glob("kconsumer/.dylibs/*")]):
         name = re.match(r"lib([a-z_]+[a-z0-9_+]*?)(?:-[0-9a-f]{8})?\.", path.name)
@@ -141,7 +141,7 @@ def bundled(folder: Path) -> dict[Path, Library]:
 
 
 def add_licences(info: Path, libraries: set[Library]) -> None:
-    """Their texts beside ours, named in METADATA as PEP 639 has it."""
+    """Add their texts beside ours, with their names in METADATA as in PEP 639."""
     place = info / "licenses" / "bundled"
     place.mkdir(parents=True, exist_ok=True)
     metadata = info / "METADATA"
@@ -158,7 +158,7 @@ def add_licences(info: Path, libraries: set[Library]) -> None:
 
 
 def add_sbom(info: Path, wheel: Path, libraries: dict[Path, Library]) -> None:
-    """A bill of materials (CycloneDX) where PEP 770 looks for it."""
+    """Add a bill of materials (CycloneDX) at the place that PEP 770 defines."""
     metadata = HeaderParser().parsestr((info / "METADATA").read_text(encoding="utf-8"))
     purl = f"pkg:pypi/{metadata['Name']}@{metadata['Version']}"
     components = []
@@ -197,7 +197,7 @@ def finish(wheel: Path, destination: Path, debug: Path) -> Path:
         refuse_testing_modules(bare)
         symbols = Path(place) / "symbols.tar.xz"
         keep_debug_symbols_aside(bare, symbols)
-        # Before the repair: a library that patchelf has changed is better not stripped.
+        # Before the repair: stripping a library after patchelf may damage it.
         pack(bare, stripped / wheel.name)
         made = repair(stripped / wheel.name, repaired)
         unpack(made, final)

@@ -1,14 +1,14 @@
-"""Checks the rules of the architecture that no general linter knows; prints ``file:line: what`` and fails on any.
+"""Checks the rules of the architecture that no general linter has; prints ``file:line: what`` and fails on findings.
 
     python tools/lint_architecture.py [--no-generated] [ROOT]
 
-Owns: the rules below. Threads: none (a developer's tool). Never: changes a file, guesses: a file that cannot be checked
+Owns: the rules below. Threads: none (a developer's tool). Never: changes a file; guesses: a file that cannot be checked
 is a finding.
 
-- head: a source of the core opens with what it owns, which thread runs it and what it never does.
+- head: a source of the core starts with what it owns, its thread, and what it never does.
 - gil: a module that the network thread runs has no ``with gil``, no Python object as an attribute of a cdef class, no
   cdef class that the garbage collector may clear, and no nogil function that is not ``noexcept``.
-- tag: every attribute of a cdef class there says which thread may touch it.
+- tag: every attribute of a cdef class there states which thread may touch it.
 - layer: imports and includes go downwards only, in the core and between the rooms of src/kconsumer.
 - circle: no chain of imports in src/kconsumer leads from a module back to itself. Imports inside functions count.
   Imports under TYPE_CHECKING count too: a module that names a type depends on the module that defines it. The core is
@@ -32,17 +32,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LAYERS = ("base", "protocol", "records", "values", "network", "events", "state", "managers", "consumer", "simulation")
-# Of the consumer layer only these run on the network thread; below it everything does but what decodes values.
+# Of the consumer layer, only these run on the network thread. Below it, all modules do, except decoders of values.
 OFF_NETWORK_THREAD = {"values"}
 NETWORK_THREAD_CONSUMER = {"application_event_processor", "consumer_network_thread", "fetch_buffer"}
 CORE = Path("src/_core")
 FACE = Path("src/kconsumer")
-# The rooms of src/kconsumer, the core among them, from the bottom up.
+# The rooms of src/kconsumer, with the core, from the bottom up.
 ROOMS = (
     "_version", "errors", "data", "telemetry", "serialization", "groups", "config", "_core", "security", "decoding",
     "consumer", "aio", "scanning", "testing", "ranges", "ingest", "spark", "cli",
 )
-# Modules for users: nothing in the package imports them. The same holds for every __main__.
+# Modules for users: no module of the package imports them. The same applies to every __main__.
 NAMES_FOR_USERS = {"__init__", "error", "metrics", "polars", "__main__"}
 GENERATED = Path("build/cython")
 HEAD_LINES = 8
@@ -99,7 +99,7 @@ class Source:
 
     @property
     def layer(self) -> str:
-        """The folder of src/_core that it lies in, or nothing."""
+        """The folder of src/_core with the file; empty for other files."""
         parts = self.path.parts
         return parts[2] if self.path.is_relative_to(CORE) and len(parts) > 3 else ""
 
@@ -119,7 +119,7 @@ class Source:
 
 
 def code(line: str) -> str:
-    """A line without its comment; good enough where strings hold no ``#``."""
+    """Return a line without its comment; sufficient if strings have no ``#``."""
     return line.split("#", 1)[0].rstrip()
 
 
@@ -156,7 +156,7 @@ def decorated_no_gc(lines: list[str], index: int) -> bool:
 
 
 def signatures(lines: list[str]) -> Iterator[tuple[int, str]]:
-    """(line number, signature on one line) of every cdef function that is declared or defined, externs apart."""
+    """Yield (line number, signature on one line) of every cdef function, except externs."""
     extern_indent = -1
     at = 0
     while at < len(lines):
@@ -176,7 +176,7 @@ def signatures(lines: list[str]) -> Iterator[tuple[int, str]]:
 
 
 def class_attributes(lines: list[str]) -> Iterator[tuple[int, str, str, bool]]:
-    """(line number, line, declaration without ``cdef``, tagged by its class) of each attribute of a cdef class."""
+    """Yield (line number, line, declaration without ``cdef``, tagged by class) of cdef class attributes."""
     inside = tagged = opening = False
     for number, line in enumerate(lines, 1):
         if CDEF_CLASS.match(line):
@@ -186,7 +186,7 @@ def class_attributes(lines: list[str]) -> Iterator[tuple[int, str, str, bool]]:
             inside = False
         if not inside or not line.strip():
             continue
-        if opening and line.lstrip().startswith("#"):  # comments directly under the class statement speak for it
+        if opening and line.lstrip().startswith("#"):  # comments directly under the class statement apply to it
             tagged = tagged or bool(TAG.search(line))
             continue
         opening = False
@@ -232,11 +232,11 @@ def check_names(sources: Iterable[Source]) -> Iterator[Finding]:
 
 @dataclass(frozen=True)
 class Import:
-    """A line that makes one module of the package need another."""
+    """A line with which one module of the package needs another."""
 
     source: Source
     line: int
-    module: str  # dotted; CORE_MODULE for all of the core
+    module: str  # dotted; CORE_MODULE for the whole core
     needs: str
 
     def finding(self, text: str) -> Finding:
@@ -247,13 +247,13 @@ CORE_MODULE = "kconsumer._core"
 
 
 def module_of(path: Path) -> str:
-    """The dotted name of a file in src/kconsumer."""
+    """Return the dotted name of a file in src/kconsumer."""
     parts = ("kconsumer", *path.relative_to(FACE).with_suffix("").parts)
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def needed(tree: ast.Module, package: str, modules: set[str]) -> Iterator[tuple[int, str]]:
-    """(line number, module) of every import of the package's own modules, wherever in the file it stands."""
+    """Yield (line number, module) of every import of the package's modules, anywhere in the file."""
     for node in ast.walk(tree):
         names: list[str] = []
         if isinstance(node, ast.Import):
@@ -271,7 +271,7 @@ def needed(tree: ast.Module, package: str, modules: set[str]) -> Iterator[tuple[
 
 
 def python_imports(sources: list[Source]) -> Iterator[Import]:
-    """The imports between the modules of src/kconsumer, and between them and the core."""
+    """Yield the imports between the modules of src/kconsumer, and between them and the core."""
     face = {module_of(source.path): source for source in sources
             if source.path.is_relative_to(FACE) and source.path.suffix == ".py"}
     for module, source in face.items():
@@ -308,7 +308,7 @@ def check_rooms(imports: Iterable[Import]) -> Iterator[Finding]:
 
 
 def check_circles(imports: Iterable[Import]) -> Iterator[Finding]:
-    """Each circle once, as the shortest way round from one of its modules."""
+    """Yield each circle once, as the shortest chain from one of its modules back to itself."""
     graph: dict[str, dict[str, Import]] = {}
     for item in imports:
         if item.module != item.needs:
@@ -323,7 +323,7 @@ def check_circles(imports: Iterable[Import]) -> Iterator[Finding]:
 
 
 def way_round(graph: dict[str, dict[str, Import]], start: str) -> list[Import]:
-    """The shortest chain of imports from a module back to itself; empty where there is none."""
+    """Return the shortest chain of imports from a module back to itself; empty without one."""
     came_by: dict[str, Import] = {}
     queue = [start]
     for module in queue:
@@ -341,12 +341,12 @@ def way_round(graph: dict[str, dict[str, Import]], start: str) -> list[Import]:
 
 
 def c_name(module: Iterable[str], cls: str, function: str) -> str:
-    """The C name that Cython gives a cdef function or method."""
+    """Return the C name of a cdef function or method in Cython's output."""
     return "__pyx_f_" + "".join(f"{len(part)}{part}_" for part in [*module, *([cls] if cls else [])]) + function
 
 
 def nogil_functions(source: Source) -> Iterator[tuple[int, str]]:
-    """(line number, C name) of every nogil function that a module or the inline part of an interface defines."""
+    """Yield (line number, C name) of every nogil function in a module or an inline part of an interface."""
     module = ("kconsumer", "_core", *source.path.relative_to(CORE).with_suffix("").parts)
     lines = source.lines
     for number, signature in signatures(lines):
@@ -363,7 +363,7 @@ def nogil_functions(source: Source) -> Iterator[tuple[int, str]]:
 
 
 def definitions(text: str) -> Iterator[tuple[str, int, list[str]]]:
-    """(C name, line number, body) of each function with a Cython name in a generated file."""
+    """Yield (C name, line number, body) of each function with a Cython name in a generated file."""
     lines = text.splitlines()
     start = re.compile(r"^static .*?\b(__pyx_f_\w+)\(.*\{\s*$")
     at = 0
@@ -379,7 +379,7 @@ def definitions(text: str) -> Iterator[tuple[str, int, list[str]]]:
 
 
 def check_generated(root: Path, sources: Iterable[Source]) -> Iterator[Finding]:
-    """The C++ of the network thread's modules, all together: an inline function is defined where it is used."""
+    """Check the C++ of the network thread's modules together: inline functions are defined in their users."""
     expected: dict[str, Finding] = {}
     seen: set[str] = set()
     bodies: list[tuple[str, str, int, list[str]]] = []
@@ -428,7 +428,7 @@ def check_machine(source: Source) -> Iterator[Finding]:
 
 
 def tracked(root: Path) -> list[Source]:
-    """Every file that git tracks or would track; all files where there is no git."""
+    """Return every file that git tracks or would track; all files without git."""
     done = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=root, capture_output=True, text=True,
                           check=False)
     if done.returncode == 0:
@@ -439,7 +439,7 @@ def tracked(root: Path) -> list[Source]:
 
 
 def check(root: Path, generated: bool = True) -> list[Finding]:
-    """All findings in a tree, sorted."""
+    """Return all findings in a tree, sorted."""
     found: list[Finding] = []
     on_network_thread: list[Source] = []
     sources = tracked(root)
@@ -467,7 +467,7 @@ def check(root: Path, generated: bool = True) -> list[Finding]:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Check the architecture's rules.")
     parser.add_argument("root", nargs="?", type=Path, default=Path(__file__).resolve().parent.parent)
-    parser.add_argument("--no-generated", action="store_true", help="leave out the C++ under build/cython")
+    parser.add_argument("--no-generated", action="store_true", help="skip the C++ under build/cython")
     options = parser.parse_args()
     found = check(options.root, generated=not options.no_generated)
     for finding in found:

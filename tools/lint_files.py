@@ -1,7 +1,7 @@
-"""Checks the files that no compiler reads: the Dockerfile, the compose file, workflows, CITATION.cff, the conda recipe.
+"""Checks files that no compiler reads: the Dockerfile, the compose file, workflows, CITATION.cff, the conda recipe.
 
-Owns: which checker reads which file. Threads: none (a developer's tool). Never: needs a network or a container engine;
-skips a checker that is missing: it fails.
+Owns: the checker of each file. Threads: none (a developer's tool). Never: needs a network or a container engine; skips
+a missing checker: it fails.
 """
 
 from __future__ import annotations

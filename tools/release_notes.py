@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def notes(changelog: str, version: str, source: str) -> str:
-    """The section of the version. Raises ValueError if it is missing or empty."""
+    """Return the section of the version. Raises ValueError if it is missing or empty."""
     sections = dict(re.findall(r"^## (\S+)[^\n]*\n(.*?)(?=^## |\Z)", changelog, re.M | re.S))
     text = sections.get(version, "").strip()
     if not text:

@@ -1,6 +1,7 @@
-"""One bill of materials (CycloneDX) for a release: `python tools/release_sbom.py FOLDER VERSION > kconsumer.cdx.json`.
+"""Writes a release's bill of materials: `python tools/release_sbom.py FOLDER VERSION > kconsumer.cdx.json`.
 
-Owns: gathering the bills that tools/finish_wheel.py put into the wheels, with the hash of each file. Threads: one.
+Owns: collecting the bills (CycloneDX) of tools/finish_wheel.py from the wheels, with the hash of each file. Threads:
+one.
 Never: adds a component that no wheel names.
 """
 
@@ -15,16 +16,16 @@ from typing import Any
 
 
 def bill_of(wheel: Path) -> dict[str, Any]:
-    """The bill inside a wheel."""
+    """Return the bill inside a wheel."""
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if name.endswith(".dist-info/sboms/kconsumer.cdx.json")]
         if len(names) != 1:
             raise SystemExit(f"release_sbom: {wheel.name} has {len(names)} bills of materials: expected one")
-        return json.loads(archive.read(names[0]))  # type: ignore[no-any-return]
+        return json.loads(archive.read(names[0]))  # type: ignore[no-any-return]  # JSON is Any
 
 
 def release_bill(folder: Path, version: str) -> dict[str, Any]:
-    """Every file of the release, and what each wheel bundles.
+    """Return a bill of all files of the release, and the bundled libraries of each wheel.
 
     Raises:
         SystemExit: a wheel without a bill, or a folder without wheels.
@@ -39,7 +40,7 @@ def release_bill(folder: Path, version: str) -> dict[str, Any]:
             {"alg": "SHA-256", "content": hashlib.sha256(path.read_bytes()).hexdigest()}]})
         inside = bill_of(path)["components"] if path.suffix == ".whl" else []
         for component in inside:
-            # The hashes of bundled files differ from wheel to wheel, and stand in the wheel's own bill.
+            # The hashes of bundled files differ per wheel: they are in the wheel's own bill.
             libraries[component["bom-ref"]] = {k: v for k, v in component.items() if k != "properties"}
         depends[file] = sorted(component["bom-ref"] for component in inside)
     if not libraries:

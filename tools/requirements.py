@@ -1,7 +1,7 @@
 """Prints the requirements of an extra of the installed kconsumer, one per line: `python tools/requirements.py EXTRA`.
 
-Owns: reading that from the package's metadata, so that `make` can install it without building the package again.
-Threads: one. Never: installs.
+Owns: reading them from the package's metadata, so that `make` can install them without another build. Threads: one.
+Never: installs.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Opens every page of the built site in a headless browser, at desktop and phone width, and measures it.
+"""Opens every page of the built site in a headless browser, at desktop and phone width, and checks it.
 
     make docs-check                     build the site and check it
     python tools/site_check.py [SITE]   check a built site (default: build/site)
 
-Owns: the checks. No page and no code block scrolls sideways; a table scrolls only inside its own frame, and no name in
-a cell is broken; images load; links inside the site work; text has enough contrast, light and dark; the search finds a
-word; a wrong address shows the site's page 404. Needs Chromium. Threads: a server on loopback. Never: uses the network,
-or changes the site.
+Owns: the checks. Pages and code blocks do not scroll sideways; a table scrolls only inside its frame, and names in
+cells are not broken; images load; links inside the site work; text has enough contrast, light and dark; the search
+finds a word; a wrong address shows the site's page 404. Needs Chromium. Threads: a server on loopback. Never: uses the
+network, or changes the site.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SCRIPT: Final = (Path(__file__).parent / "site_check.js").read_text(encoding="ut
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """Serves the site under BASE, the checking page, and takes its report."""
+    """Serves the site under BASE and the checking page, and receives its report."""
 
     def __init__(self, *arguments: Any, settings: dict[str, Any], report: list[str], done: threading.Event,
                  **options: Any) -> None:
@@ -79,7 +79,7 @@ def browser() -> str:
 
 
 def findings(site: Path, words: str = "rebalance") -> list[str]:
-    """Everything that is wrong with the site, a line each."""
+    """Return all errors of the site, one per line."""
     pages = sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html") if path.name != "404.html")
     if not pages:
         raise SystemExit(f"site_check: {site} has no page: run make docs")

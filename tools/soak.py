@@ -1,9 +1,9 @@
 """Owns: the soak: a reader under random faults and random calls for a given time, with every record checked.
 
-Usage: python tools/soak.py [--seconds N] [--seed S]. The broker is killed and restarted, stopped and continued; the
-reader polls, consumes, takes batches, seeks back, pauses, is interrupted by wakeup(). Each partition must give every
-offset exactly once and in order between seeks, each with the value that was written. Prints the seed; the same seed
-makes the same calls (not the same timing). Exit status 1 at the first record that is wrong.
+Usage: python tools/soak.py [--seconds N] [--seed S]. The broker is killed and restarted, stopped and continued. The
+reader polls, consumes, takes batches, seeks back, pauses, and is interrupted by wakeup(). Between seeks, each partition
+must return every offset exactly once and in order, with the written value. It prints the seed; the same seed makes the
+same calls (not the same timing). Exit status 1 at the first wrong record.
 """
 
 import argparse
@@ -16,12 +16,12 @@ from kconsumer import Consumer, TopicPartition, WakeupError
 from kconsumer.testing import KafkaCluster
 
 PARTITIONS = 4
-RECORDS = 400_000  # per partition, written before the reading starts
+RECORDS = 400_000  # per partition, written before reading starts
 CODECS = ("none", "lz4", "zstd", "snappy")
 
 
 class Reader:
-    """Reads with randomly chosen calls and knows what must come next."""
+    """Reads with randomly chosen calls and checks the next record."""
 
     def __init__(self, bootstrap: str, topic: str, choose: random.Random) -> None:
         self.topic = topic

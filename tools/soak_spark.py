@@ -1,11 +1,11 @@
 """Owns: the long form of the model of Spark's streams: 500 random sequences of operations.
 
-Usage: python tools/soak_spark.py [--sequences N] [--seconds N] [--state FILE]. Sequences are run in parts, each on a
-separate broker. The progress is kept in a file (default build/soak-spark.json), so that the next run continues there.
-The next 500 have other seeds; without the file, those of the day. Exit status 1 when a seed failed; each is printed,
-and is run again by `python -m tests.spark.model --seeds N N+1`, which prints every operation.
+Usage: python tools/soak_spark.py [--sequences N] [--seconds N] [--state FILE]. Sequences run in parts, each on a
+separate broker. A file (default build/soak-spark.json) stores the progress, and the next run continues there. Its 500
+sequences have other seeds; without the file, the seeds depend on the date. Exit status 1 if a seed failed; each failed
+seed is printed. `python -m tests.spark.model --seeds N N+1` runs one again and prints every operation.
 
-Threads: one; a part is a process. Never: goes on into a part after the time is up.
+Threads: one; a part is a process. Never: starts a part after the time is over.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SEEDS_A_DAY = 1_000
 
 
 def run(first: int, end: int) -> list[str]:
-    """The lines about seeds that failed."""
+    """Return the lines about failed seeds."""
     done = subprocess.run([sys.executable, "-m", "tests.spark.model", "--seeds", str(first), str(end)], cwd=ROOT,
                           text=True, capture_output=True, check=False)
     failed = [line for line in done.stdout.splitlines() if re.match(r"seed \d+:", line)]
@@ -48,7 +48,7 @@ def load(path: Path, sequences: int) -> dict[str, Any]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Run the model of Spark's streams for a long time.")
-    parser.add_argument("--seconds", type=float, default=math.inf, help="default: as long as it takes")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="default: no limit")
     parser.add_argument("--sequences", type=int, default=500)
     parser.add_argument("--state", type=Path, default=ROOT / "build" / "soak-spark.json")
     options = parser.parse_args()

@@ -1,10 +1,10 @@
-"""Tests the kconsumer that is installed, outside of the source tree, with what else is installed: for cibuildwheel.
+"""Tests the installed kconsumer outside the source tree, with the other installed packages: for cibuildwheel.
 
     python tools/test_wheel.py TREE [pytest arguments]
 
-Owns: which tests those are: unit and embedded ones, but for the files that need what is not installed; those are named,
-with the reason. A wheel has no *_testing modules, so the tests of the core's inside are left out: what was built in
-place, or with KCONSUMER_TESTING=1, has them. Threads: one. Never: imports the package from the tree.
+Owns: the selection of tests: unit and embedded ones, without files that need missing packages; these are listed with
+the reason. A wheel has no *_testing modules, so tests of the core's internals are skipped; builds in place, or with
+KCONSUMER_TESTING=1, have them. Threads: one. Never: imports the package from the tree.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ def has_testing_modules() -> bool:
 
 
 def importing(folders: list[Path], names: list[str]) -> list[Path]:
-    """The test files that import one of these packages."""
+    """Return the test files that import one of these packages."""
     imports = re.compile(rf"^ *(?:from|import) +(?:{'|'.join(names)})\b", re.M)
     return [file for folder in folders for file in sorted(folder.rglob("test_*.py"))
             if names and imports.search(file.read_text(encoding="utf-8"))]
 
 
 def needing_testing_modules(folders: list[Path]) -> list[Path]:
-    """The test files that import *_testing modules, themselves or through a helper; folders where conftest.py does."""
+    """Return test files that import *_testing modules, also through a helper; folders whose conftest.py does."""
     needing: set[Path] = set()
     texts = {file: file.read_text(encoding="utf-8") for folder in folders for file in sorted(folder.rglob("*.py"))}
     found = {file for file, text in texts.items() if TESTING.search(text)}

@@ -1,4 +1,4 @@
-"""Runs mypy over the package as it is installed: src/kconsumer with src/_core as its _core.
+"""Runs mypy over the package in its installed form: src/kconsumer with src/_core as its _core.
 
 Owns: build/typecheck, a tree of links that puts the two together, so that the stubs of the core are found.
 Threads: none (a developer's tool). Never: checks anything but kconsumer.

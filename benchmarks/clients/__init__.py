@@ -1,1 +1,1 @@
-"""The programs that are measured: each runs in a process of its own and prints one JSON line; see measure.py."""
+"""The measured programs: each runs in a separate process and prints one JSON line; see measure.py."""

@@ -1,4 +1,4 @@
-"""Owns: a large group in one process, with kconsumer or confluent_kafka: how long until each partition has its owner.
+"""Owns: a large group in one process, with kconsumer or confluent_kafka: the time until each partition has its owner.
 
 Threads: the main thread, which polls all consumers in turn, and the library's. Never: reads records on purpose (the
 topic is empty).

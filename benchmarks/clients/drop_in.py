@@ -1,7 +1,7 @@
-"""Owns: reading a topic with kconsumer or confluent_kafka: the very same loop, the import differs.
+"""Owns: reading a topic with kconsumer or confluent_kafka: the same loop; only the import differs.
 
-Threads: the main thread. Never: does for one library what it does not do for the other (consume_batch and Arrow, which
-confluent_kafka has not, apart).
+Threads: the main thread. Never: treats the two libraries differently (except consume_batch and Arrow, which
+confluent_kafka does not have).
 
 kconsumer runs with its defaults. confluent_kafka with its defaults stops fetching for a second whenever its queue is
 full, and then reaches a fifth of what it can; so it is measured with a shorter pause (`--tuned`), and also as it comes.

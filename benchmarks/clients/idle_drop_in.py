@@ -1,4 +1,4 @@
-"""Owns: what a consumer costs that has partitions and gets nothing, with kconsumer or confluent_kafka.
+"""Owns: the cost of an idle consumer with partitions but no records, with kconsumer or confluent_kafka.
 
 Threads: the main thread, which waits in poll(), and the library's. Never: counts the start: it settles first.
 """

@@ -1,8 +1,8 @@
-"""Owns: what every measured Python program shares: its arguments, its clocks, the JSON line it prints.
+"""Owns: the common part of all measured Python programs: arguments, clocks, the JSON line.
 
 Threads: the program's main thread. Never: imports a Kafka client, so that each program holds its own client only.
 
-What is timed, alike for all: from just before the partitions are assigned to the return of the last record. The client
+All time the same span: from just before the partitions are assigned to the return of the last record. The client
 was created and has read the topic's metadata before, so its first connection is open. CPU time is the whole process's
 (all its threads, user and system) over the same span; memory is the process's peak from start to end.
 """

@@ -1,6 +1,6 @@
-"""Owns: a producer that sends one record every so often, each with the moment of its sending as its value.
+"""Owns: a producer that sends records at a fixed interval, each with its send time as value.
 
-Threads: the main thread and the producer's own. Never: catches up after a stall with a burst: what is late is late.
+Threads: the main thread and the producer's own. Never: catches up with a burst after a stall: late records stay late.
 The moment is CLOCK_MONOTONIC in nanoseconds, which all processes of a machine share.
 """
 

@@ -1,4 +1,4 @@
-"""Owns: the list of programs that are measured: how each is started, what is read from it, what it is compared with.
+"""Owns: the list of measured programs: the start, the output and the reference of each.
 
 Threads: the runner's main thread. Never: runs one (see runner.py).
 """

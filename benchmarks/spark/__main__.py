@@ -1,9 +1,8 @@
 """Owns: the parts of the benchmark against Spark's own Kafka source: `python -m benchmarks.spark --help`.
 
-Threads: the main thread; Spark and the broker are processes. Never: fails because a figure is low.
+Threads: the main thread; Spark and the broker are processes. Never: fails because of a low figure.
 
-Each part leaves its samples in build/bench/spark/, and the report is made of what is there: parts may be run one at a
-time.
+Each part writes its samples to build/bench/spark/. The report covers all samples there, so parts can run one at a time.
 """
 
 from __future__ import annotations

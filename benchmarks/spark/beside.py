@@ -1,10 +1,10 @@
-"""Owns: a process that lets a broker serve a topic once, beside something else that is measured.
+"""Owns: a process that makes a broker serve a topic once, beside a measured program.
 
 Threads: its main thread. Never: looks at the records; it plans its requests before the start signal.
 
     python -m benchmarks.spark.beside BOOTSTRAP TOPIC PARTITIONS RECORDS
 
-Writes a line when it is ready, and then, for each line that it reads, asks for the topic once and writes a line.
+It writes a line when it is ready. Then, for each line that it reads, it requests the topic once and writes a line.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Owns: the commits of large jobs measured: the part `commits` of benchmarks.spark.ingest.
+"""Owns: the measurement of commits of large jobs: the part `commits` of benchmarks.spark.ingest.
 
 A job of 10,000 partitions whose every commit moves all of them and adds 600 files, in each table format on the local
 disk. Only the table's part is measured: the files are copies of one, made before the clock starts.
 
-Threads: the main one. Never: needs a broker or Spark.
+Threads: the main thread. Never: needs a broker or Spark.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Owns: the flight records that ingestion and typed columns are measured with, in JSON and in Avro.
+"""Owns: the flight records for measurements of ingestion and typed columns, in JSON and in Avro.
 
 Threads: any. Never: writes to a broker.
 """

@@ -1,10 +1,10 @@
-"""Owns: ingestion measured, in parts: `python -m benchmarks.spark.ingest` (make bench-ingest).
+"""Owns: the measurement of ingestion, in parts: `python -m benchmarks.spark.ingest` (make bench-ingest).
 
 Spark's own pipeline (its Kafka source, from_json or from_avro, its writer) and the direct engine, on the same session,
 and the direct engine's local runner with two processes; one topic, in turns. The rows of every table are compared. CPU
 seconds are those of the measuring process and everything it has started, without the broker.
 
-Threads: the main one; Spark and the broker are processes. Never: fails because a figure is low.
+Threads: the main thread; Spark and the broker are processes. Never: fails because of a low figure.
 
 Each part runs in a separate process, since a JVM keeps the jars and the settings that it was started with. It leaves
 its samples in build/bench/ingest/, and the report is made of what is there.

@@ -1,9 +1,9 @@
 """Owns: batch reads of a topic into Spark's noop sink, by every reader in turn.
 
-Threads: the main thread; Spark, the broker and the process beside are their own. Never: fails because a figure is low.
+Threads: the main thread; Spark, the broker and the process beside are their own. Never: fails because of a low figure.
 
-The noop sink takes every column and keeps nothing. `ready-made batches` is a data source in Python whose batches are
-made beforehand: the ceiling of the way into the JVM. `…, broker beside` is the same while a broker serves the topic's
+The noop sink takes every column and keeps nothing. `ready-made batches` is a data source in Python with prepared
+batches: the ceiling of the transfer into the JVM. `…, broker beside` is the same while a broker serves the topic's
 bytes to another process once, as it must for every reader.
 """
 

@@ -1,4 +1,4 @@
-"""Owns: the data source `ready-made`, whose batches are there before it is asked: what the way into the JVM can take.
+"""Owns: the data source `ready-made` with prepared batches: the ceiling of the transfer into the JVM.
 
 Threads: a Spark Python worker's. Never: connects to anything.
 """

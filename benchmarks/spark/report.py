@@ -1,6 +1,6 @@
 """Owns: the report on the samples as Markdown: medians, paired ratios, targets.
 
-Threads: the main thread. Never: runs anything; drops a round because it looks bad.
+Threads: the main thread. Never: runs anything; drops a round because of its result.
 """
 
 from __future__ import annotations

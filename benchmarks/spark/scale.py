@@ -1,6 +1,6 @@
-"""Owns: what many partitions cost the driver and its tasks: 10,000 real ones of a broker, with a record each.
+"""Owns: the cost of many partitions for the driver and its tasks: 10,000 partitions of a broker, with a record each.
 
-Threads: the main thread; Spark and the broker are processes. Never: fails because a figure is low.
+Threads: the main thread; Spark and the broker are processes. Never: fails because of a low figure.
 
 First the streaming reader is called as Spark calls it, in this process; then queries run with both sources.
 """

@@ -1,7 +1,7 @@
 """Owns: streaming queries over a topic with Spark's own source and kconsumer in turn: throughput in triggers of a
 limited size, what a trigger costs, and the latency of a one-second trigger.
 
-Threads: the main thread, and one that writes records for the latency. Never: fails because a figure is low.
+Threads: the main thread, and one that writes records for the latency. Never: fails because of a low figure.
 """
 
 from __future__ import annotations

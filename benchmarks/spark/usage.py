@@ -1,4 +1,4 @@
-"""Owns: what a way of reading costs: CPU seconds of all its processes, and the peak memory of its Python workers.
+"""Owns: the cost of a way of reading: CPU seconds of all its processes, and the peak memory of its Python workers.
 
 Threads: any. Never: starts a process.
 """

@@ -1,10 +1,10 @@
-"""Owns: what kconsumer's interventions in pyspark's workers bring a small task: `python -m benchmarks.spark.workers`.
+"""Owns: the effect of kconsumer's changes in pyspark's workers on a small task: `python -m benchmarks.spark.workers`.
 
 Milliseconds a task, of a batch read of 2,000 records in 60 tasks on local[1], with both (kconsumer.spark.garbage and
 kconsumer.spark.latency), without each, and without both. `--pyspark FOLDER` takes another PySpark, which `pip install
 --target FOLDER` has put there.
 
-Threads: the main one; every measurement runs in a separate process. Never: changes what kconsumer does elsewhere: an
+Threads: the main thread; every measurement runs in a separate process. Never: changes what kconsumer does elsewhere: an
 intervention is replaced by nothing in the processes that are measured without it.
 """
 

@@ -1,7 +1,7 @@
 """kconsumer: a Kafka consumer for Python, with a network thread that never takes the GIL.
 
-``from kconsumer import Consumer`` in place of ``from confluent_kafka import Consumer`` is the migration; see
-docs/migrating.md for the differences.
+To migrate, replace ``from confluent_kafka import Consumer`` by ``from kconsumer import Consumer``. docs/migrating.md
+lists the differences.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ _OF_ASSIGNORS = frozenset(("Assignment", "Assignor", "GroupSubscription", "Rebal
 
 
 def __getattr__(name: str) -> Any:
-    """Load names on first use that few applications need."""
+    """Import rarely used names on first use."""
     if name in _OF_SCANNING:
         from kconsumer import scanning
 

@@ -1,6 +1,6 @@
 """``python -m kconsumer``: the command `kconsumer`.
 
-Owns: nothing. Threads: the main one. Never: does anything when it is imported under another name.
+Owns: nothing. Threads: the main thread. Never: runs on import.
 """
 
 from kconsumer.cli import main

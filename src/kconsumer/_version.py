@@ -1,17 +1,17 @@
-"""The package's version, apart from everything that needs it."""
+"""The package's version, in a module without imports."""
 
 __version__ = "0.1.0"
 
 
 def version() -> str:
-    """The version of kconsumer, such as ``"1.2.3"``."""
+    """Return the version of kconsumer, such as ``"1.2.3"``."""
     return __version__
 
 
 def libversion() -> tuple[str, int]:
-    """The version of the client library, in the form of confluent_kafka: (text, 0xMMmmrrff).
+    """Return the version of the client library as confluent_kafka: (text, 0xMMmmrrff).
 
-    There is no library below kconsumer: the version is its own.
+    kconsumer has no separate client library: this is its own version.
     """
     major, minor, revision = (int(part) for part in __version__.partition("+")[0].split(".")[:3])
     return __version__, major << 24 | minor << 16 | revision << 8 | 0xFF

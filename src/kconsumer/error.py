@@ -1,6 +1,6 @@
-"""The errors of deserialization under the module name that confluent_kafka has for them.
+"""Makes the errors of deserialization available under confluent_kafka's module name.
 
-Owns: nothing (names from errors). Threads: any. Never: defines an error.
+Owns: nothing (imports names from errors). Threads: any. Never: defines an error.
 """
 
 from kconsumer.errors import (

@@ -1,6 +1,6 @@
-"""The table of metrics under its documented name.
+"""Makes the table of metrics available as ``kconsumer.metrics``.
 
-Owns: nothing (names from telemetry/metrics.py). Threads: any. Never: states what a metric is.
+Owns: nothing (imports names from telemetry/metrics.py). Threads: any. Never: defines a metric.
 """
 
 from kconsumer.telemetry.metrics import METRICS, Metric, Metrics

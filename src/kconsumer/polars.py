@@ -1,7 +1,7 @@
 """Topics as lazy frames of polars: ``kconsumer.polars.scan_kafka``.
 
-Owns: scan_kafka, and what of a query's filters becomes offsets. Threads: polars'. Never: leaves a filter to offsets
-alone: polars' own filter runs over what was read.
+Owns: scan_kafka, and the translation of a query's filters into offsets. Threads: polars' threads. Never: replaces a
+filter by offsets: polars applies all filters to the rows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def scan_kafka(
     config: Mapping[str, Any], topic: str, *, value: Any = None, key: Any = None,
     metadata: Iterable[str] = ("partition", "offset", "timestamp"), **options: Any,
 ) -> polars.LazyFrame:
-    """A topic as a polars.LazyFrame, which reads it whenever it is collected.
+    """Return a topic as a polars.LazyFrame. Each collect() reads the topic.
 
     Only the columns that a query needs are decoded. Filters that all rows must pass decide which offsets are read:
     ``partition`` equal to a number, ``offset`` compared with one, ``timestamp`` from a time on. Only the columns in
@@ -35,12 +35,12 @@ def scan_kafka(
 
     Args:
         config, topic, value, key: as for ``kconsumer.scan``.
-        metadata: columns of the records before the decoded ones; without a decoder all of them are there.
+        metadata: columns of the records before the decoded ones; ignored without a decoder: all columns are there.
         options: the other arguments of ``kconsumer.scan``.
 
     Raises:
         ImportError: polars is not installed.
-        TypeError, ValueError: an argument is wrong.
+        TypeError, ValueError: an argument is invalid.
     """
     try:
         pl = importlib.import_module("polars")
@@ -82,7 +82,10 @@ def scan_kafka(
 
 
 def _narrowed(whole: TopicScan, own: tuple[str, ...] | None, needed: list[str] | None, limits: Limits) -> TopicScan:
-    """The scan of what a query needs; `own`: the records' columns beside decoded ones, None without a decoder."""
+    """Return the scan that a query needs.
+
+    `own` are the records' columns beside decoded ones; None without a decoder.
+    """
     if needed is None:
         return whole.narrowed(limits, whole.columns, own or ())
     if own is None:
@@ -109,7 +112,7 @@ def limits_of(predicate: Any, names: Collection[str]) -> Limits:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = json.loads(predicate.meta.serialize(format="json"))
-    except Exception:  # polars may stop writing JSON: filters then only run over what was read
+    except Exception:  # without JSON from polars, filters apply only to the rows
         return Limits()
     limits = Limits()
     for term in _terms(tree):
@@ -118,7 +121,7 @@ def limits_of(predicate: Any, names: Collection[str]) -> Limits:
 
 
 def _terms(tree: Any) -> Iterator[Any]:
-    """The parts of a conjunction."""
+    """Yield the terms of a conjunction."""
     inner = tree.get("BinaryExpr") if isinstance(tree, dict) else None
     if isinstance(inner, dict) and inner.get("op") == "And":
         yield from _terms(inner["left"])
@@ -157,7 +160,7 @@ def _of_offset(limits: Limits, op: str, literal: Any) -> Limits:
 
 
 def _of_time(limits: Limits, op: str, literal: Any) -> Limits:
-    """From a time on: later records may have earlier timestamps, so that an upper bound says nothing of offsets."""
+    """Use only lower time bounds: later records may have earlier timestamps."""
     ms = _milliseconds(literal)
     if ms is None or op not in ("Eq", "GtEq", "Gt"):
         return limits
@@ -169,7 +172,7 @@ _LIMITS: Final[dict[str, Callable[[Limits, str, Any], Limits]]] = {
 
 
 def _value(literal: Any) -> Any:
-    """Return the value of a literal: of {"Literal": {"Scalar": {"Int64": 3}}} {"Int64": 3}."""
+    """Return the value of a literal: {"Int64": 3} for {"Literal": {"Scalar": {"Int64": 3}}}."""
     for name in ("Literal",):
         literal = literal.get(name) if isinstance(literal, dict) else None
     if isinstance(literal, dict) and len(literal) == 1 and next(iter(literal)) in ("Scalar", "Dyn"):
@@ -187,7 +190,7 @@ def _integer(literal: Any) -> int | None:
 
 
 def _milliseconds(literal: Any) -> int | None:
-    """A point in time, rounded down."""
+    """Return a point in time in ms, rounded down."""
     if isinstance(literal, dict) and isinstance(literal.get("Cast"), dict):
         literal = literal["Cast"].get("expr")
     held = _value(literal)

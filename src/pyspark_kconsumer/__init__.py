@@ -1,7 +1,7 @@
-"""Where Spark finds the data source ``kconsumer``: it imports every module ``pyspark_…`` and asks for DefaultSource.
+"""Registers the Spark data source ``kconsumer``: Spark imports each ``pyspark_…`` module for its DefaultSource.
 
-Owns: DefaultSource. Threads: Spark's look-up process. Never: fails to be imported: that would cost the user every other
-Python data source too. What is missing is told when the source is used.
+Owns: DefaultSource. Threads: Spark's look-up process. Never: fails on import: then Spark would find no Python data
+source at all. A missing dependency is reported when the source is used.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ try:
 except ImportError as error:
     _reason = str(error)
 
-    class DefaultSource(DataSource):  # type: ignore[no-redef]
-        """Says what is missing."""
+    class DefaultSource(DataSource):  # type: ignore[no-redef]  # the fallback without dependencies
+        """Reports the missing dependency."""
 
         def __init__(self, options: dict[str, str]) -> None:
             raise ImportError(_reason)

@@ -1,8 +1,8 @@
 """A pytest plugin: fixtures that start Kafka for the tests of an application (docs/testing.md).
 
-Owns: the fixtures and the marker `kafka_topic`. Threads: pytest's. Never: imports kconsumer before a test asks for a
+Owns: the fixtures and the marker `kafka_topic`. Threads: pytest's. Never: imports kconsumer before a test uses a
 fixture: pytest loads this module at every start, also in projects that only have kconsumer installed. For the same
-reason it stands outside the package.
+reason the plugin is a separate package.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def embedded_cluster() -> Iterator[EmbeddedCluster]:
-    """Kafka inside this process: one broker that all tests share. Needs ``kconsumer[testing]``, but no Java."""
+    """Start Kafka inside this process: one broker, shared by all tests.
+
+    It needs ``kconsumer[testing]``, but not Java.
+    """
     from kconsumer.testing import EmbeddedCluster
 
     with EmbeddedCluster() as cluster:
@@ -38,9 +41,11 @@ def embedded_cluster() -> Iterator[EmbeddedCluster]:
 
 @pytest.fixture(scope="session")
 def kafka_cluster() -> Iterator[KafkaCluster]:
-    """Apache Kafka: one broker that all tests share, or the cluster that ``KCONSUMER_BOOTSTRAP_SERVERS`` names.
+    """Start Apache Kafka: one broker, shared by all tests.
 
-    Without that variable it needs Java and Maven. If one of them is missing, the test fails and the error says which.
+    If ``KCONSUMER_BOOTSTRAP_SERVERS`` is set, the tests use that cluster.
+
+    Without that variable it needs Java and Maven. If one is missing, the test fails with its name.
     """
     from kconsumer.testing import KafkaCluster
 
@@ -50,7 +55,9 @@ def kafka_cluster() -> Iterator[KafkaCluster]:
 
 @pytest.fixture
 def topic(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The name of an empty topic that no other test uses. It is deleted after the test.
+    """Create an empty topic for one test; delete it after the test.
+
+    The value is its name.
 
     The topic is created on ``kafka_cluster`` if the test uses that fixture, else on ``embedded_cluster``. It has one
     partition, unless the test is marked ``@pytest.mark.kafka_topic(partitions=3)``.

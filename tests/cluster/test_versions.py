@@ -31,8 +31,8 @@ def output(python: Path, *arguments: str | Path) -> list[str]:
 
 
 @pytest.mark.parametrize(("version", "limited"), [
-    ("4.0", "option maxOffsetsPerTrigger needs PySpark 4.2 or newer, which asks a source how much a trigger may read"),
-    ("4.1", "option maxOffsetsPerTrigger needs PySpark 4.2 or newer, which asks a source how much a trigger may read"),
+    ("4.0", "option maxOffsetsPerTrigger needs PySpark 4.2 or newer, which limits the size of a trigger"),
+    ("4.1", "option maxOffsetsPerTrigger needs PySpark 4.2 or newer, which limits the size of a trigger"),
     ("4.2", [10, 10]),
     ("4.3", [10, 10]),
 ])

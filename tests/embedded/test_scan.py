@@ -164,7 +164,7 @@ def test_a_reader_that_stops_early_leaves_nothing_behind(config):
 
 
 def test_a_scan_that_stalls_fails(config):
-    message = r"flights \[0\] at offset 200: no record came for 0.5 s, the scan ends at 201"
+    message = r"flights \[0\] at offset 200: no record arrived for 0.5 s, the scan ends at 201"
     stalled = pytest.raises(TimeoutError, match=message)
     with kconsumer.Consumer(config) as consumer, stalled:
         list(read_spans(consumer, "flights", {0: (200, 201)}, 10, 0.5))

@@ -210,7 +210,7 @@ def test_a_table_grows_and_refuses(tmp_path: Path):
     assert one.prepare(SCHEMA, []) == ["partition", "offset"]
     wider = pa.schema([*SCHEMA, ("text", pa.string()), ("list", pa.list_(pa.field("element", pa.decimal128(9, 2))))])
     assert table_opened(tmp_path, evolve="ignore").prepare(wider, []) == ["partition", "offset"]
-    with pytest.raises(IngestError, match=r"has no column text \(string\)"):
+    with pytest.raises(IngestError, match=r"does not have column text \(string\)"):
         table_opened(tmp_path, evolve="fail").prepare(wider, [])
     assert table_opened(tmp_path).prepare(wider, []) == ["partition", "offset", "text", "list"]
     assert table_opened(tmp_path).prepare(SCHEMA, []) == ["partition", "offset", "text", "list"]
@@ -218,7 +218,7 @@ def test_a_table_grows_and_refuses(tmp_path: Path):
         table_opened(tmp_path).prepare(pa.schema([("offset", pa.string())]), [])
     with pytest.raises(IngestError, match="is partitioned by nothing, not by offset"):
         table_opened(tmp_path).prepare(SCHEMA, ["offset"])
-    with pytest.raises(IngestError, match="column n is uint8, which Delta does not have"):
+    with pytest.raises(IngestError, match=r"Delta has no type for column n \(uint8\)"):
         table_opened(tmp_path).prepare(pa.schema([("n", pa.uint8())]), [])
 
 

@@ -97,7 +97,7 @@ def test_another_cluster_is_refused(world: World, monkeypatch: pytest.MonkeyPatc
     world.produce(0, 1)
     world.finish()
     monkeypatch.setattr(world, "cluster_id", lambda: "other")
-    with pytest.raises(IngestError, match=r"another Kafka cluster \(its id is cluster, that of the brokers given is"):
+    with pytest.raises(IngestError, match=r"another Kafka cluster \(its id is cluster, the id of these brokers is"):
         world.process().to_end()
 
 

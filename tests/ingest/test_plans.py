@@ -39,10 +39,10 @@ def test_schemas_of_spark(text: str, schema: pa.Schema):
 @pytest.mark.parametrize(("text", "message"), [
     ("", "expected the name of a column"), ("a", "expected a type"), ("a INT,", "expected the name of a column"),
     ("a INTERVAL", "expected a type of Spark at character 3, found 'INTERVAL'"), ("a ARRAY<INT", "expected >"),
-    ("a INT b INT", "expected a comma or the end at character 7"), ("a DECIMAL(39)", "the precision is 1 to 38"),
+    ("a INT b INT", "expected a comma or the end at character 7"), ("a DECIMAL(39)", "expected a precision of 1 to 38"),
     ("a INT, A INT", "two columns 'A'"), ("a INT; b INT", "expected a name or a type at character 6"),
     ("a " + "ARRAY<" * 70 + "INT" + ">" * 70, "nested more than"), ('{"type": "array"}', "KeyError"),
-    ('{"type": "array", "elementType": "int"}', "not that of a struct"),
+    ('{"type": "array", "elementType": "int"}', "the schema is not a struct"),
 ])
 def test_schemas_that_are_wrong(text: str, message: str):
     with pytest.raises(ConfigurationError, match=message):
@@ -88,15 +88,15 @@ def test_a_trigger_takes_what_makes_files_of_the_target_size():
 
 @pytest.mark.parametrize(("given", "message"), [
     ({**BASE, "topics": ()}, "either topics or a pattern"),
-    ({**BASE, "path": " "}, "a path for the table"),
+    ({**BASE, "path": " "}, "path is missing"),
     ({**BASE, "job": "a/b"}, "invalid job 'a/b'"),
     ({**BASE, "format": "orc"}, "invalid format 'orc': expected one of parquet"),
     ({**BASE, "schema": "a INT"}, "value raw is not decoded"),
     ({**BASE, "value": "json"}, "value json needs a schema"),
     ({**JSON, "framing": "skip"}, "invalid framing 'skip'"),
-    ({**JSON, "bad_records": "dead-letter"}, "dead letters need a folder"),
-    ({**JSON, "metadata": ("ofset",)}, "'ofset' is not a column of records"),
-    ({**JSON, "metadata": ("offset=a",)}, "two columns are called 'a'"),
+    ({**JSON, "bad_records": "dead-letter"}, "needs dead_letters, the folder"),
+    ({**JSON, "metadata": ("ofset",)}, "unknown column 'ofset' of records"),
+    ({**JSON, "metadata": ("offset=a",)}, "two columns have the name 'a'"),
     ({**JSON, "partition_by": ("day",)}, "cannot partition by day: the columns are"),
     ({**JSON, "partition_by": ("day=to_date(a)",)}, "a is int32, not a timestamp or a date"),
     ({**JSON, "partition_by": ("day=upper(a)",)}, "expected one of to_date"),
@@ -127,7 +127,7 @@ def test_how_a_schema_grows():
     assert widened(None, known, "add", "x") == known
     assert widened(known, more, "add", "x").names == ["a", "b"]
     assert widened(known, more, "ignore", "x") == known
-    with pytest.raises(IngestError, match=r"x has no column b \(string\)"):
+    with pytest.raises(IngestError, match=r"x does not have column b \(string\)"):
         widened(known, more, "fail", "x")
     with pytest.raises(IngestError, match="column a of x is int64 and would become int32"):
         widened(known, pa.schema([("a", pa.int32())]), "add", "x")

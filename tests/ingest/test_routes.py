@@ -300,11 +300,11 @@ def options(path: str = "out", **more: Any) -> IngestOptions:
 
 
 @pytest.mark.parametrize(("routes", "message"), [
-    ([], "give at least one route"),
-    ([options("out/a"), options("out/b/../a")], "two routes write to out/b/../a: give both topics to one route"),
-    ([options("a"), options("b", trigger="1s")], "all routes of a run have one trigger"),
+    ([], "no routes: set at least one"),
+    ([options("out/a"), options("out/b/../a")], "two routes write to out/b/../a: use one route for both topics"),
+    ([options("a"), options("b", trigger="1s")], "the routes have different triggers"),
     ([options(path, value="json", schema="a INT", bad_records="dead-letter", dead_letters="d") for path in "ab"],
-     "two routes write to d: give each its own folder of dead letters"),
+     "two routes write to d: use a separate folder of dead letters"),
 ])
 def test_routes_that_do_not_go_together(routes: list[IngestOptions], message: str):
     with pytest.raises(ConfigurationError, match=message):
@@ -320,9 +320,9 @@ def test_routes_that_do_not_go_together(routes: list[IngestOptions], message: st
     (["--route", "a=b", "--table", "c"], "--route sets the tables: remove --table"),
     (["--route", "a=b", "--route-schema", "c=x INT", "--value", "json"], "--route-schema c=… has no route"),
     (["t", "-O", "x", "--route-schema", "c=x INT"], "--route-schema needs --route"),
-    (["--route", "a=b", "--route", "c=d", "--from", '{"a": {"0": 1}}'], "--from does not name the topics c"),
+    (["--route", "a=b", "--route", "c=d", "--from", '{"a": {"0": 1}}'], "--from lacks the topics c"),
     (["--route", "a,b=c", "--route-schema", "a=x INT", "--route-schema", "b=x STRING", "--value", "json"],
-     "the topics a, b have different schemas and one table c"),
+     "the topics a, b have different schemas, but one table c"),
 ])
 def test_the_command_refuses(words: list[str], message: str):
     from click.testing import CliRunner

@@ -211,5 +211,5 @@ def test_a_folder_of_sparks_stream_is_refused(tmp_path: Path):
         options = IngestOptions(bootstrap_servers=cluster.bootstrap_servers, topics=("flights",),
                                 path=str(tmp_path / "out"))
         with Ingestion(options, LocalRunner(1)) as run, pytest.raises(
-                IngestError, match="was written by Spark's stream, whose log hides the files of others from Spark"):
+                IngestError, match="was written by Spark's stream, whose log hides other files from Spark"):
             run.run()

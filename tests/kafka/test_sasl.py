@@ -372,7 +372,7 @@ def test_an_oauth_cb_that_fails(secured: KafkaCluster) -> None:
     oauth = {"security.protocol": "sasl_plaintext", "sasl.mechanism": "OAUTHBEARER"}
     with pytest.raises(kconsumer.AuthenticationError, match="OSError: the provider is away"):
         kconsumer.Consumer(at(secured, oauth, oauth_cb=fails))
-    with pytest.raises(kconsumer.AuthenticationError, match="cannot use what oauth_cb returned"):
+    with pytest.raises(kconsumer.AuthenticationError, match="cannot use the result of oauth_cb"):
         kconsumer.Consumer(at(secured, oauth, oauth_cb=lambda config: ("token", 0)))
 
 

@@ -88,7 +88,7 @@ LOSSES: dict[str, tuple[dict[str, Any], str, list[OffsetRange]]] = {
         "a [1] are gone", [OffsetRange("a", 0, 5, 9)]),
     "a new partition is gone": (
         {"starts": {A: 5}, "ends": {A: 9, B: 5}, "beginnings": {}},
-        "a [1] are gone before anything", [OffsetRange("a", 0, 5, 9)]),
+        "a [1] are gone before they were read", [OffsetRange("a", 0, 5, 9)]),
     "a new partition has lost records": (
         {"starts": {A: 5}, "ends": {A: 9, B: 5}, "beginnings": {B: 3}},
         "a [1] is new and begins at offset 3; not read: a [1] offsets 0 to 3",

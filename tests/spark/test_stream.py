@@ -342,7 +342,7 @@ def test_the_checkpoint_of_something_else(files: Files, filled: Callable[..., st
 @pytest.mark.parametrize(("options", "text"), [
     ({"endingOffsets": "latest"}, "option endingOffsets cannot be set: a streaming query has no end"),
     ({"subscribe": "not-there", "fetchOffset__numRetries": 1}, "topic not-there: "),
-    ({"startingOffsets": {"t": {"0": 3}}}, "option startingOffsets must list exactly the partitions that are read"),
+    ({"startingOffsets": {"t": {"0": 3}}}, "option startingOffsets must list exactly the partitions to read"),
 ])
 @pytest.mark.slow
 def test_what_is_wrong_ends_the_query(

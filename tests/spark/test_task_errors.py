@@ -65,7 +65,7 @@ def test_a_broker_that_has_gone(cluster: EmbeddedCluster):
     cluster.broker_down()
     with pytest.raises(KafkaException) as raised:
         list(read_range(parsed, OffsetRange("t", 0, 0, 5)))
-    assert "t [0] offsets 0 to 5: nothing came from offset 0 on within 1 s" in str(raised.value)
+    assert "t [0] offsets 0 to 5: no record arrived from offset 0 on within 1 s" in str(raised.value)
     cluster.broker_up()
     assert values(cluster) == [b"%d" % n for n in range(5)]
 
@@ -132,5 +132,5 @@ def test_a_broker_that_is_gone_for_a_while(planned: tuple[str, Any], frail: Kafk
     frail.kill(1)
     said = failure(rows)
     frail.restart(1)
-    assert f"{name} [1] offsets 0 to 30: nothing came from offset 0 on within 3 s" in said
+    assert f"{name} [1] offsets 0 to 30: no record arrived from offset 0 on within 3 s" in said
     assert rows.count() == 30  # the same tasks once more

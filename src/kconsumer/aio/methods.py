@@ -30,31 +30,37 @@ class Methods(LoopCalls):
         on_revoke: Rebalanced | None = None,
         on_lost: Rebalanced | None = None,
     ) -> None:
-        """Join the group and read the partitions that it assigns. Replaces an earlier subscription.
+        """Join the group and read its assigned partitions.
+
+        Replaces an earlier subscription.
 
         Args:
-            topics: at least one name, or patterns that begin with ``^``: POSIX extended regular expressions under
-                ``group.protocol=classic``, found anywhere after the ``^``; RE2 under ``consumer``, matched by the
-                broker against whole names (``^logs.*``, not ``^logs``).
+            topics: at least one name, or patterns that begin with ``^``. Under ``group.protocol=classic`` these are
+                POSIX extended regular expressions that match anywhere after the ``^``. Under ``consumer`` they are RE2:
+                the broker matches them against whole names (``^logs.*``, not ``^logs``).
             on_assign: called with (consumer, list of TopicPartition) for new partitions. If it does not call assign()
                 or incremental_assign(), the consumer does.
-            on_revoke: called likewise before partitions are revoked. The consumer unassigns them afterwards if the
+            on_revoke: called in the same way before partitions are revoked. If the callback does not unassign them, the
+                consumer does.
                 callback has not.
-            on_lost: called likewise when the member was fenced and its partitions are lost. Default: on_revoke.
+            on_lost: called in the same way after the member was fenced and lost its partitions. Default: on_revoke.
 
         The callbacks run inside poll, consume, consume_batch, close and unsubscribe.
 
         Raises:
-            TypeError: not an iterable of str, or a callback that cannot be called.
-            ValueError: a topic with a NUL character, or of more than 32,767 bytes.
-            KafkaException: no ``group.id`` (_STATE); no topic, an empty name, a name that is given twice, or a pattern
-                that cannot be read (_INVALID_ARG).
+            TypeError: topics is not an iterable of str, or a callback is not callable.
+            ValueError: a topic has a NUL character or more than 32,767 bytes.
+            KafkaException: no ``group.id`` (_STATE); no topic, an empty or duplicate name, or an invalid pattern
+                (_INVALID_ARG).
         """
         self._enter()
         self._inner.subscribe(topics, on_assign, on_revoke, on_lost)
 
     async def subscription(self) -> list[str]:
-        """Return the names and patterns of the latest subscribe(), in its order; empty without a subscription."""
+        """Return the names and patterns of the latest subscribe(), in order.
+
+        The list is empty without a subscription.
+        """
         self._enter()
         return self._inner.subscription()
 
@@ -67,21 +73,26 @@ class Methods(LoopCalls):
         return self._inner.memberid()
 
     async def rebalance_protocol(self) -> str:
-        """Return ``"EAGER"``, ``"COOPERATIVE"`` (``group.protocol=consumer`` too), or ``"NONE"`` outside a group."""
+        """Return ``"EAGER"``, ``"COOPERATIVE"``, or ``"NONE"`` outside a group.
+
+        ``group.protocol=consumer`` is ``"COOPERATIVE"``.
+        """
         self._enter()
         return self._inner.rebalance_protocol()
 
     async def consumer_group_metadata(self) -> bytes | None:
-        """Return the data that a transactional producer needs to commit this consumer's offsets
-        (``confluent_kafka.Producer.send_offsets_to_transaction``): librdkafka's serialized form. None without a
-        ``group.id``."""
+        """Return the data for a transactional producer's commit of offsets.
+
+        Pass it to ``confluent_kafka.Producer.send_offsets_to_transaction``. It has librdkafka's serialized form. The
+        result is None without a ``group.id``.
+        """
         self._enter()
         return self._inner.consumer_group_metadata()
 
     async def store_offsets(
         self, message: Message | None=None, offsets: Iterable[TopicPartition] | None=None
     ) -> None:
-        """Store offsets for the next commit() without arguments, or the next automatic commit.
+        """Store offsets for the next automatic commit, or commit() without arguments.
 
         Args:
             message: store the offset after this Message, or after the last records of this RecordBatch.
@@ -89,8 +100,8 @@ class Methods(LoopCalls):
 
         Raises:
             KafkaException: ``enable.auto.offset.store`` is on (_INVALID_ARG); none of the partitions is assigned
-                (_UNKNOWN_PARTITION where no partition of the topic ever was, else _STATE).
-            ValueError: both or none of the arguments.
+                (_UNKNOWN_PARTITION if no partition of the topic ever was, else _STATE).
+            ValueError: both arguments, or neither.
         """
         self._enter()
         self._inner.store_offsets(message, offsets)
@@ -120,7 +131,7 @@ class Methods(LoopCalls):
 
         Raises:
             KafkaException: a partition is already assigned (_CONFLICT), or the group rebalances eagerly (_STATE). The
-                assignment stays as it was.
+                assignment does not change.
         """
         self._enter()
         self._inner.incremental_assign(partitions)
@@ -130,18 +141,18 @@ class Methods(LoopCalls):
 
         Raises:
             KafkaException: a partition is not assigned (_INVALID_ARG), or the group rebalances eagerly (_STATE). The
-                assignment stays as it was.
+                assignment does not change.
         """
         self._enter()
         self._inner.incremental_unassign(partitions)
 
     async def assignment(self) -> list[TopicPartition]:
-        """Return the assigned partitions in the order of the call that assigned them, with its offsets."""
+        """Return the assigned partitions with their offsets, in the order of assignment."""
         self._enter()
         return self._inner.assignment()
 
     async def seek(self, partition: TopicPartition) -> None:
-        """Continue at ``partition.offset`` (absolute, or OFFSET_BEGINNING, OFFSET_END, OFFSET_TAIL).
+        """Continue at ``partition.offset``: absolute, OFFSET_BEGINNING, _END or _TAIL.
 
         Buffered records of the partition are dropped.
 
@@ -153,19 +164,26 @@ class Methods(LoopCalls):
         self._inner.seek(partition)
 
     async def seek_to_beginning(self, partitions: Iterable[TopicPartition] | None=None) -> None:
-        """Continue at the first record of the partitions (None: all assigned). Raises as seek()."""
+        """Continue at the first record of the partitions (None: all assigned).
+
+        Raises as seek().
+        """
         self._enter()
         self._inner.seek_to_beginning(partitions)
 
     async def seek_to_end(self, partitions: Iterable[TopicPartition] | None=None) -> None:
-        """Continue after the last record of the partitions (None: all assigned). Raises as seek()."""
+        """Continue after the last record of the partitions (None: all assigned).
+
+        Raises as seek().
+        """
         self._enter()
         self._inner.seek_to_end(partitions)
 
     async def position(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
         """Return the offset after the last returned record, per partition.
 
-        OFFSET_INVALID for a partition that is not assigned, or without a returned record since then or since a seek.
+        The result is OFFSET_INVALID for an unassigned partition, or without a returned record since its assignment or a
+        seek.
         """
         self._enter()
         return self._inner.position(partitions)
@@ -191,16 +209,16 @@ class Methods(LoopCalls):
     async def set_config(self, changes: Mapping[str, Any]) -> None:
         """Change properties of the running consumer.
 
-        Those are ``fetch.*``, ``max.partition.fetch.bytes`` and ``fetch.buffer.memory``.
+        Supported: ``fetch.*``, ``max.partition.fetch.bytes`` and ``fetch.buffer.memory``.
 
         Raises:
-            ConfigurationError: a property cannot be changed while running, or its value is refused.
+            ConfigurationError: a property cannot be changed on a running consumer, or its value is invalid.
         """
         self._enter()
         self._inner.set_config(changes)
 
     async def metrics(self) -> Metrics:
-        """Return counters and gauges by name; docs/metrics.md and ``kconsumer.metrics.METRICS`` describe them.
+        """Return counters and gauges by name: see ``kconsumer.metrics.METRICS``.
 
         Thread-safe; sends no request. Names that end in ``_total`` only grow.
         """
@@ -213,9 +231,9 @@ class Methods(LoopCalls):
         Open connections stay open. New connections and re-authentication use the new values. Thread-safe.
 
         Raises:
-            KafkaException: the consumer does not use PLAIN or SCRAM (_STATE), or one of them cannot be used
+            KafkaException: the consumer does not use PLAIN or SCRAM (_STATE), or an argument is unusable
                 (_INVALID_ARG).
-            TypeError: not strings.
+            TypeError: an argument is not a str.
         """
         self._enter()
         self._inner.set_sasl_credentials(username, password)
@@ -223,24 +241,26 @@ class Methods(LoopCalls):
     async def set_oauth_token(
         self, token: str, lifetime_ms: int, principal: str='', extensions: Mapping[str, str] | None=None
     ) -> None:
-        """Set the OAUTHBEARER token for new connections and re-authentication. From any thread.
+        """Set the OAUTHBEARER token for new connections and re-authentication.
+
+        Thread-safe.
 
         Args:
             token: the token.
-            lifetime_ms: when it expires, in milliseconds since the epoch.
-            principal: ignored: the broker takes it from the token.
+            lifetime_ms: its expiry, in milliseconds since the epoch.
+            principal: ignored; the broker reads it from the token.
             extensions: SASL extensions (KIP-342).
 
         Raises:
-            KafkaException: the consumer does not use OAUTHBEARER (_STATE); the token has expired, or cannot be sent
+            KafkaException: the consumer does not use OAUTHBEARER (_STATE); the token has expired or is unusable
                 (_INVALID_ARG).
-            TypeError: an argument of another type.
+            TypeError: an argument has the wrong type.
         """
         self._enter()
         self._inner.set_oauth_token(token, lifetime_ms, principal, extensions)
 
     async def wakeup(self) -> None:
-        """Make the waiting call, or the next one, raise WakeupError. Thread-safe."""
+        """Make the waiting call, or else the next one, raise WakeupError. Thread-safe."""
         self._enter()
         self._inner.wakeup()
 
@@ -257,13 +277,13 @@ class Methods(LoopCalls):
             message: commit the offset after this Message, or after the last records of this RecordBatch.
             offsets: commit these (``offset`` is the next one to read; ``metadata`` is stored with it). Without
                 `message` and `offsets`: the stored offsets.
-            asynchronous: True: return at once; ``on_commit`` reports the result. False: wait for the result.
+            asynchronous: True: return at once; ``on_commit`` gets the result. False: wait for the result.
 
         Returns:
-            None, or (not asynchronous) the list of TopicPartition with the ``error`` of each.
+            None if asynchronous, else the list of TopicPartition, each with its ``error``.
 
         Raises:
-            KafkaException: the commit failed; nothing stood to be committed (_NO_OFFSET).
+            KafkaException: the commit failed; there were no offsets to commit (_NO_OFFSET).
             ValueError: both message and offsets.
             TypeError: message is neither a Message nor a RecordBatch.
         """
@@ -279,8 +299,8 @@ class Methods(LoopCalls):
             timeout: seconds; None: ``default.api.timeout.ms`` if set, else no limit; negative: no limit.
 
         Returns:
-            list of TopicPartition: ``offset`` (OFFSET_INVALID without a committed one), ``metadata`` (None without
-            one), ``leader_epoch``, ``error``.
+            list of TopicPartition: ``offset`` (OFFSET_INVALID without a commit), ``metadata`` (None if the commit has
+            none), ``leader_epoch``, ``error``.
 
         Raises:
             KafkaException: the coordinator's error, _TIMED_OUT.
@@ -303,8 +323,8 @@ class Methods(LoopCalls):
         Before the first record, the position is where reading starts. With ``isolation.level=read_committed`` the end
         is the last stable offset.
 
-        While a partition is being read, its latest fetch reports the end, and no request is sent. For the others
-        (paused, without a reachable broker, or while the buffer is full) each broker gets one request.
+        While a partition is being read, its latest fetch reports the end, and no request is sent. For the other
+        partitions (paused, without a reachable broker, or while the buffer is full) each broker gets one request.
 
         Args:
             partitions: one TopicPartition, several, or None: all assigned.
@@ -312,8 +332,8 @@ class Methods(LoopCalls):
                 request.
 
         Returns:
-            int, or of several a dict of (topic, partition) → int; what brokers do not tell in time is as the latest
-            fetch told. None where that is not known, no position is yet, or the partition is not assigned.
+            int, or for several a dict of (topic, partition) → int. If brokers do not answer in time, the latest fetch
+            counts. None if the end or the position is unknown, or the partition is not assigned.
         """
         return await self._call(self._inner._lag_call(partitions, timeout))
 
@@ -322,7 +342,7 @@ class Methods(LoopCalls):
     ) -> tuple[int, int]:
         """Return the low and high watermark of a partition.
 
-        With ``isolation.level=read_committed`` the high one is the last stable offset: open transactions hold it back.
+        With ``isolation.level=read_committed`` the high one is the last stable offset, where open transactions begin.
 
         Args:
             timeout: seconds; None: ``default.api.timeout.ms`` if set, else no limit.
@@ -339,7 +359,9 @@ class Methods(LoopCalls):
     async def offsets_for_times(
         self, partitions: Iterable[TopicPartition], timeout: float | None=None
     ) -> list[TopicPartition]:
-        """Return the first offset whose timestamp is at least ``offset`` (ms since the epoch), per partition.
+        """Return per partition the first offset with a timestamp at or after ``offset``.
+
+        ``offset`` is in ms since the epoch.
 
         Special times: -1: the high watermark; -2: the low watermark; -3: the record with the latest time (KIP-734).
 
@@ -357,7 +379,7 @@ class Methods(LoopCalls):
         """Return the brokers and topics of the cluster.
 
         Args:
-            topic: only this one; None: all.
+            topic: only this topic; None: all topics.
             timeout: seconds; None: ``default.api.timeout.ms`` if set, else no limit; negative: no limit.
 
         Raises:
@@ -366,5 +388,8 @@ class Methods(LoopCalls):
         return await self._call(self._inner._list_topics_call(topic, timeout))
 
     async def cluster_id(self, timeout: float | None=None) -> str | None:
-        """Return the id of the cluster, or None if the broker is too old to report it. Timeout as in list_topics()."""
+        """Return the cluster's id, or None if the broker is too old.
+
+        Timeout as in list_topics().
+        """
         return await self._call(self._inner._cluster_id_call(timeout))

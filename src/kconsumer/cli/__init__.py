@@ -1,7 +1,7 @@
-"""The command `kconsumer`: `consume`, `topics` and `watermarks` for a look into topics, `ingest` for Spark's job.
+"""The command `kconsumer`: `consume`, `topics` and `watermarks` inspect topics; `ingest` writes tables.
 
-Owns: main, and what is said when the extra is missing. Threads: the main one. Never: is
-imported by the rest of kconsumer.
+Owns: main, and the message about the missing extra. Threads: the main thread. Never: is imported by the rest of
+kconsumer.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command with these arguments, or the process's; does not return."""
+    """Run the command with these arguments, or the process's arguments.
+
+    Does not return.
+    """
     try:
-        import click  # noqa: F401
-        import rich  # noqa: F401
+        import click  # noqa: F401 - checks that it is installed
+        import rich  # noqa: F401 - checks that it is installed
     except ImportError as error:
         sys.exit(f"kconsumer: the command needs click and rich ({error}): pip install 'kconsumer[cli]'")
     try:

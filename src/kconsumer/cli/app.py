@@ -1,9 +1,9 @@
-"""The commands and their options, and the one place that turns what goes wrong into an exit code.
+"""The commands and their options, and the only place that converts errors into exit codes.
 
-Owns: the click program. Threads: the main one. Never: reads a record itself.
+Owns: the click program. Threads: the main thread. Never: reads a record itself.
 
-Exit codes: 0 done, 1 Kafka refused or could not be reached, 2 wrong usage, 130 ended by Ctrl-C. When the reader of a
-pipe goes away (`| head`), the command ends quietly.
+Exit codes: 0 success, 1 Kafka refused or is unreachable, 2 wrong usage, 130 ended by Ctrl-C. If the reader of a pipe
+ends (`| head`), the command ends without a message.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Program(click.Group):
 
 
 def _drop_stdout() -> None:
-    """Discard the buffered output: its reader is gone, and the interpreter must not fail again when it exits."""
+    """Discard the buffered output: its reader is gone, and Python must not fail again at exit."""
     try:
         descriptor = sys.stdout.fileno()
     except (OSError, ValueError):
@@ -59,16 +59,16 @@ def _drop_stdout() -> None:
     os.close(null)
 
 
-_connection = connection("-X", help="A property of the consumer, as in docs/configuration.md; may be repeated. A "
-                                    "secret may be given as @FILE.")
+_connection = connection("-X", help="A property of the consumer; may be repeated. A secret may be @FILE. See "
+                                    "Configuration at https://kconsumer.github.io/kconsumer/")
 _timeout = click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=30.0, show_default=True,
-                        metavar="SECONDS", help="Time that brokers have to answer a request.")
+                        metavar="SECONDS", help="Time limit for an answer of the brokers.")
 
 
 @click.group(cls=_Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, "-V", "--version", prog_name="kconsumer")
 def cli() -> None:
-    """Inspect Kafka topics, and ingest them with Spark."""
+    """Inspect Kafka topics and write them as tables."""
 
 
 @cli.command()
@@ -78,9 +78,9 @@ def cli() -> None:
 @click.option("-p", "--partitions", type=PartitionsType(), metavar="LIST",
               help="Partitions to read, such as 0,3-5. Default: all.")
 @click.option("--from", "start", type=PositionType(), default=BEGINNING, metavar="POSITION", show_default="beginning",
-              help="Position to start from in each partition.")
+              help="Start position in each partition.")
 @click.option("--to", "stop", type=PositionType(), default=END, metavar="POSITION", show_default="end",
-              help="Position to stop at, exclusive. Default: the end offset when the command starts.")
+              help="End position, exclusive. Default: the end offset when the command starts.")
 @click.option("-f", "--follow", is_flag=True, help="Wait for new records at the end.")
 @click.option("-n", "--count", type=click.IntRange(min=0), metavar="N", help="Stop after N records.")
 @click.option("-o", "--output", "kind", type=click.Choice(["text", "json", "table", "arrow", "parquet"]),
@@ -102,9 +102,9 @@ def cli() -> None:
 @click.option("--subject", metavar="NAME", help="Subject of the values' schema. Default: TOPIC-value.")
 @click.option("--key-subject", metavar="NAME", help="Subject of the keys' schema. Default: TOPIC-key.")
 @click.option("--message", metavar="NAME",
-              help="The message of a Protobuf schema; default: its first.")
+              help="Message of a Protobuf schema. Default: its first message.")
 @click.option("--on-error", type=click.Choice(["show", "fail", "stop"]), default="show", show_default=True,
-              help="Records that cannot be decoded: show them; show them and exit with 1; stop at the first with 1.")
+              help="Records that cannot be decoded: show them; show them and exit with 1; stop at the first one.")
 @click.option("-q", "--quiet", is_flag=True, help="Do not show progress.")
 @click.pass_context
 def consume(
@@ -115,22 +115,22 @@ def consume(
 ) -> None:
     """Write the records of TOPIC to standard output or a file.
 
-    Without --follow it ends when it has reached --to in every partition. Progress (records, rate, lag) is shown on
-    standard error if that is a terminal and the records do not go to one.
+    Without --follow the command ends at --to in every partition. It shows the progress (records, rate, lag) on standard
+    error if that is a terminal and the records go elsewhere.
 
     \b
     POSITION is one of
       beginning, end     of the partition
       1234               this offset
-      -100               so many offsets before the end
-      2024-05-01T12:00Z  the first record of this time or later (ISO 8601; local time without a zone)
+      -100               this number of offsets before the end
+      2024-05-01T12:00Z  the first record at or after this time (ISO 8601; without a zone: local time)
       @1714564800000     the same, in milliseconds since 1970
 
-    Decoded records are JSON lines, a table, Arrow or Parquet. With --value json and neither --schema nor --registry the
-    first records suggest the schema.
+    Decoded records are JSON lines, a table, Arrow or Parquet. With --value json, but without --schema and --registry,
+    the schema is inferred from the first records.
 
     \b
-    FORMAT has
+    FORMAT consists of text and
       %k %v  key, value (nothing for null)    %K %V  their lengths in bytes (-1 for null)
       %t %p %o  topic, partition, offset      %T     timestamp, milliseconds since 1970
       %h     headers, as name=value,…         %%     a percent sign; also \\n \\t \\r \\0 \\\\ \\xHH
@@ -138,9 +138,9 @@ def consume(
     decoded = value_form in DECODED or key_form in DECODED
     kind = kind or ("json" if decoded else "text")
     if template is not None and kind != "text":
-        raise click.UsageError("--format needs text output: remove it, or give -o text", ctx)
+        raise click.UsageError("--format needs text output: remove it, or set -o text", ctx)
     if what["follow"] and what["stop"] != END:
-        raise click.UsageError("--follow and --to exclude each other: give one of them", ctx)
+        raise click.UsageError("--follow and --to contradict each other: use one of them", ctx)
     if decoded:
         found = registry_of(registry, registry_properties)
         value, key = (_decoder(form, found, given, message, called) for form, given, called in (
@@ -184,7 +184,7 @@ _listing = click.option("-o", "--output", "kind", type=click.Choice(["text", "js
 @click.option("-a", "--all", "internal", is_flag=True, help="Include topics whose names begin with two underscores.")
 def topics(*, names: tuple[str, ...], properties: dict[str, str], timeout: float, kind: str,
            internal: bool) -> None:
-    """List the topics, or the partitions of the TOPICs given."""
+    """List the topics, or the partitions of the given TOPICs."""
     with connect.consumer(properties) as consumer:
         if names:
             inspecting.show_partitions(consumer, names, timeout, kind)
@@ -201,7 +201,7 @@ def watermarks(*, names: tuple[str, ...], properties: dict[str, str], timeout: f
                kind: str) -> None:
     """Show the low and high watermark of each partition, and the difference.
 
-    With -X isolation.level=read_committed the end is that of what such a reader sees.
+    With -X isolation.level=read_committed the end is the last stable offset.
     """
     with connect.consumer(properties) as consumer:
         inspecting.show_watermarks(consumer, names, timeout, kind)

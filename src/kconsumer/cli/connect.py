@@ -1,6 +1,6 @@
 """The consumer of a command: its error messages, the partitions of a topic, and offsets.
 
-Owns: how properties become a Consumer, and what every command asks of brokers. Threads: the main one. Never: prints
+Owns: making a Consumer from properties, and requests that all commands send. Threads: the main thread. Never: prints
 records.
 """
 
@@ -20,7 +20,7 @@ LATEST = -1
 
 
 class _Consumer(Consumer):
-    """Metadata is what every command asks for first: its answer says that a broker was reached."""
+    """Every command requests metadata first: the answer shows that a broker is reachable."""
 
     def __init__(self, reports: Reports, config: Mapping[str, object]) -> None:
         self._reports = reports
@@ -36,14 +36,17 @@ class _Consumer(Consumer):
 
 
 def consumer(properties: Mapping[str, str]) -> Consumer:
-    """Positions that are not there are an error, unless -X says otherwise; nothing is committed."""
+    """Return a consumer.
+
+    Missing positions are an error, unless -X changes it; it commits nothing.
+    """
     reports = Reports(debug=bool(properties.get("debug")))
     return _Consumer(reports, {"client.id": "kconsumer-cli", "auto.offset.reset": "error", "enable.auto.commit": False,
                                **properties, "error_cb": reports.error, "logger": reports.logger})
 
 
 def reason(error: KafkaException) -> str:
-    """An exception in one line: what Kafka's error says, and its name."""
+    """Return an exception as one line: the text and name of Kafka's error."""
     found = error.args[0] if error.args else None
     if isinstance(found, KafkaError):
         return found.str() if found.name() in found.str() else f"{found.str()} ({found.name()})"
@@ -51,10 +54,10 @@ def reason(error: KafkaException) -> str:
 
 
 def partitions_of(consumer: Consumer, topic: str, timeout: float) -> list[PartitionMetadata]:
-    """The partitions of a topic, in order.
+    """Return the partitions of a topic, in order.
 
     Raises:
-        KafkaException: there is no such topic, or no broker tells.
+        KafkaException: the topic does not exist, or no broker answers.
     """
     found = consumer.list_topics(topic, timeout).topics.get(topic)
     error = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART) if found is None else found.error
@@ -65,8 +68,9 @@ def partitions_of(consumer: Consumer, topic: str, timeout: float) -> list[Partit
 
 
 def offsets(consumer: Consumer, asked: Sequence[tuple[str, int, int]], timeout: float) -> list[int]:
-    """The offsets of (topic, partition, timestamp in ms, EARLIEST or LATEST), all in one round; -1 where no record is
-    that young.
+    """Fetch the offsets of (topic, partition, time in ms, EARLIEST or LATEST).
+
+    The result is -1 without a record at or after the timestamp.
 
     Raises:
         KafkaException: an offset cannot be fetched.

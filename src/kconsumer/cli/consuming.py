@@ -1,6 +1,6 @@
-"""`kconsumer consume`: reads spans of partitions and hands their records to a writer.
+"""`kconsumer consume`: reads spans of partitions and passes their records to a writer.
 
-Owns: the loop, and where it ends. Threads: the main one. Never: knows how records are written.
+Owns: the loop and its end. Threads: the main thread. Never: knows the form of the output.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ from kconsumer.scanning.reading import within
 
 _MAX_RECORDS = 65_536
 _NO_END = 2**63
-_LOOK_S = 0.1  # how often to look whether a position moved over records that are not shown
+_LOOK_S = 0.1  # interval between checks of positions, which also pass hidden records
 
 
 def run(
     consumer: Consumer, topic: str, writer: Writer, timeout: float, *, partitions: tuple[int, ...] | None,
     start: Position, stop: Position, follow: bool, count: int | None, show_progress: bool,
 ) -> None:
-    """Read and write until the end, `count` records, or an exception; what was written is complete in any case."""
+    """Read and write until the end, `count` records, or an exception.
+
+    The written records are complete.
+    """
     spans = _spans(consumer, topic, partitions, start, None if follow else stop, timeout)
     with writer, Progress(show_progress, consumer, spans.values(), count) as progress:
         if count == 0:
@@ -45,11 +48,11 @@ def run(
                     return
 
 
-def _spans(  # noqa: PLR0917
+def _spans(  # noqa: PLR0917 - only run() calls it
     consumer: Consumer, topic: str, partitions: tuple[int, ...] | None, start: Position, stop: Position | None,
     timeout: float,
 ) -> dict[int, Span]:
-    """What to read, by partition; without those of which there is nothing to read."""
+    """Return the spans to read, by partition, without empty ones."""
     there = [found.id for found in partitions_of(consumer, topic, timeout)]
     for partition in partitions or ():
         if partition not in there:
@@ -60,7 +63,7 @@ def _spans(  # noqa: PLR0917
 
 
 def _batches(consumer: Consumer, topic: str, spans: dict[int, Span]) -> Iterator[RecordBatch]:
-    """The records within the spans, until all are read; a partition that is done is dropped from the assignment."""
+    """Yield the records of the spans. A finished partition is removed from the assignment."""
     active = dict(spans)
     ends = {partition: _NO_END if span.end is None else span.end for partition, span in spans.items()}
     while active:
@@ -78,7 +81,7 @@ def _batches(consumer: Consumer, topic: str, spans: dict[int, Span]) -> Iterator
 
 
 def _raise_if_nobody_reads() -> None:
-    """A pipe whose reader has gone says so at the next write only, and while there are no records there is none."""
+    """Raise if the reader of the pipe is gone. Only a write would report it, and without records there is none."""
     try:
         stdout = sys.stdout.fileno()
     except (OSError, ValueError):

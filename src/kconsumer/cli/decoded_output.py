@@ -1,6 +1,6 @@
-"""How decoded records are written: JSON lines, a table, an Arrow stream, a Parquet file; and bad ones shown as such.
+"""Writers of decoded records: JSON lines, a table, an Arrow stream, a Parquet file; bad records are marked.
 
-Owns: the writers of decoded records. Threads: the main one. Never: reads from Kafka.
+Owns: the writers of decoded records. Threads: the main thread. Never: reads from Kafka.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Decoded(NamedTuple):
 
 
 class Decoders:
-    """The decoders of keys and values; None: they are shown as bytes.
+    """The decoders of keys and values; None: raw bytes.
 
     Args:
         value, key: a decoder, None, or "infer": JSON whose first values suggest the schema.
@@ -73,7 +73,7 @@ class Decoders:
         return Decoded(made, {bad.row: bad for bad in made.errors}, {bad.row: bad for bad in made.key_errors})
 
     def decode(self, batch: RecordBatch) -> Decoded:
-        """The columns, and the bad values and keys by row."""
+        """Return the columns, and the bad values and keys by row."""
         try:
             if isinstance(self._value, str):
                 self._value = Json.infer(batch)
@@ -87,7 +87,7 @@ class Decoders:
             return self._decoded(batch, self._watch, self._key)
 
     def first_stop(self, found: Decoded) -> int | None:
-        """The row at which reading is to stop; None: at none. Bad ones are counted."""
+        """Return the row at which reading stops; None: none. Counts bad records."""
         self.bad += len(found.values) + len(found.keys)
         stops = self._on_error == "stop" and (found.values or found.keys)
         return min([*found.values, *found.keys]) if stops else None
@@ -111,21 +111,21 @@ def _options_named() -> Iterator[None]:
 
 
 def said(bad: RowError) -> str:
-    """Why a key or value is bad."""
+    """Return why a key or value is bad."""
     field = f"field {bad.field}: " if bad.field else ""
     return f"{field}{bad.reason} (byte {bad.position})"
 
 
 def open_writer(kind: str, path: Path | None, decoders: Decoders) -> Writer:
-    """The writer of decoded records.
+    """Return the writer of decoded records.
 
     Raises:
-        click.UsageError: the kind has no decoded form, a terminal cannot take it, or pyarrow is missing.
+        click.UsageError: the kind has no decoded form or cannot go to a terminal, or pyarrow is missing.
     """
     if kind == "text":
-        raise click.UsageError("decoded records have no text form: -o json, table, arrow or parquet")
+        raise click.UsageError("decoded records have no text form: use -o json, table, arrow or parquet")
     if kind in ("arrow", "parquet") and path is None and sys.stdout.isatty():
-        raise click.UsageError(f"cannot write {kind} to a terminal: give --file, or redirect the output")
+        raise click.UsageError(f"cannot write {kind} to a terminal: set --file, or redirect the output")
     pyarrow, parquet = arrow_modules("decoded")
     if kind == "json":
         return JsonWriter(path, decoders, pyarrow)
@@ -141,10 +141,10 @@ class _DecodedWriter(Writer):
         self._pa = pyarrow
 
     def write(self, batch: RecordBatch) -> None:
-        """Write what was decoded; up to the first bad record, where reading is to stop there.
+        """Write the decoded records; with "stop", up to the first bad one.
 
         Raises:
-            Failure: it stops.
+            Failure: a bad record stops the command.
         """
         found = self._decoders.decode(batch)
         row = self._decoders.first_stop(found)
@@ -161,7 +161,7 @@ class _DecodedWriter(Writer):
     def _put(self, found: Decoded) -> None: ...
 
     def _rows(self, found: Decoded) -> Iterator[tuple[dict[str, Any], RowError | None, RowError | None]]:
-        """(columns, bad value, bad key) of each record."""
+        """Yield (columns, bad value, bad key) of each record."""
         table = self._table(found.columns)
         columns = {name: objects(self._pa, table.column(name).combine_chunks()) for name in table.column_names}
         for row in range(table.num_rows):
@@ -184,7 +184,10 @@ class _DecodedWriter(Writer):
 
 
 class JsonWriter(_DecodedWriter):
-    """One object a line. A bad value is null, with the reason and its bytes (base64) in value_error."""
+    """One object per line.
+
+    A bad value is null; value_error has the reason and its bytes (base64).
+    """
 
     def _put(self, found: Decoded) -> None:
         for columns, value, key in self._rows(found):
@@ -196,7 +199,10 @@ class JsonWriter(_DecodedWriter):
 
 
 class TableWriter(_DecodedWriter):
-    """Fields as columns; tab-separated when not for a terminal. The reason of a bad record has a separate column."""
+    """Fields as columns; tab-separated without a terminal.
+
+    A bad record's reason is a separate column.
+    """
 
     def _begin(self) -> None:
         self._terminal = self._path is None and sys.stdout.isatty()
@@ -309,7 +315,7 @@ def iso_duration(count: int, per_second: int) -> str:
 
 
 def objects(pa: Any, array: Any) -> list[Any]:
-    """An Arrow array as what JSON has: bytes as base64, decimals and times as text."""
+    """Return an Arrow array as JSON values: base64 bytes, decimals and times as text."""
     types = pa.types
     kind = array.type
     if types.is_struct(kind):

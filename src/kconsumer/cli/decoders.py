@@ -1,6 +1,6 @@
-"""Decoders from a command's options: --value avro, --schema, --registry and their like.
+"""Decoders from a command's options: --value avro, --schema, --registry and similar ones.
 
-Owns: DECODED, decoder_of, registry_of. Threads: the main one. Never: decodes.
+Owns: DECODED, decoder_of, registry_of. Threads: the main thread. Never: decodes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ DECODED: Final = ("avro", "json", "protobuf")
 
 
 def registry_of(url: str | None, properties: Sequence[str]) -> SchemaRegistry | None:
-    """The registry of --registry and --registry-property; a value that begins with @ is a file's content.
+    """Return the registry of --registry and --registry-property.
+
+    @FILE means a file's content.
 
     Raises:
         click.UsageError: a property is not name=value, its file cannot be read, or there is no URL.
@@ -35,7 +37,7 @@ def registry_of(url: str | None, properties: Sequence[str]) -> SchemaRegistry | 
         config[name] = _content("--registry-property", value).decode().rstrip("\n") if value[:1] == "@" else value
     registry = SchemaRegistry(config)
     try:
-        registry.client  # noqa: B018 - it is made here, so that a wrong property is wrong usage
+        registry.client  # noqa: B018 - makes the client here: an invalid property is wrong usage
     except (ImportError, ValueError, TypeError) as error:
         raise click.UsageError(f"--registry: {error}") from error
     return registry
@@ -46,7 +48,7 @@ def decoder_of(form: str, registry: SchemaRegistry | None, schema: str | None, m
     """The decoder of a form; None for JSON without a schema and a registry: its values will suggest one.
 
     Raises:
-        click.UsageError: an option is missing, or the schema is none.
+        click.UsageError: an option is missing, or the schema is invalid.
     """
     if schema is None and registry is None and form != "json":
         raise click.UsageError(f"{form} needs --registry or a schema")
@@ -70,7 +72,7 @@ def decoder_of(form: str, registry: SchemaRegistry | None, schema: str | None, m
 
 
 def _fields(schema: str | None) -> Any:
-    """Fields and their types as JSON, or a type's name."""
+    """Return the fields and their types from JSON, or a type's name."""
     if schema is None:
         return None
     text = _text(schema)

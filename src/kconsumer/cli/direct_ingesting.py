@@ -1,7 +1,7 @@
-"""`kconsumer ingest` by the direct engine.
+"""`kconsumer ingest` with the direct engine.
 
-Owns: the options that only this engine has, and what the others mean to it. Threads: the main one. Never: imports
-PySpark unless the runner is spark.
+Owns: the options of this engine, and its use of the others. Threads: the main thread. Never: imports PySpark unless the
+runner is spark.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _LIBRARIES: Final = frozenset({
     "deltalake", "_internal", "pyiceberg", "pyarrow", "httpx", "httpx2", "requests", "sqlalchemy", "botocore",
     "authlib"})
 _BYTES: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-# Options of the command that are Structured Streaming's alone, as click calls them, and as users do.
+# Options only for Structured Streaming: click's names and the users' names.
 _STREAMING: Final = {"checkpoint": "--checkpoint", "select": "--select", "sink": "--sink-option"}
-# Those of this engine alone.
+# Options only for this engine.
 _DIRECT: Final = {"runner": "--runner", "workers": "--workers", "job": "--job", "metadata": "--metadata",
                   "nested": "--nested", "framing": "--framing", "registry": "--schema-registry",
                   "sort_by": "--sort-by", "codec": "--codec",
@@ -49,7 +49,7 @@ _DIRECT: Final = {"runner": "--runner", "workers": "--workers", "job": "--job", 
                   "schemas": "--route-schema", "take_over": "--take-over"}
 
 
-class _Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+class _Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # not generic in all versions of click
     name = "size"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
@@ -63,11 +63,11 @@ class _Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 
 
 def direct_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The options of this engine."""
+    """Add the options of this engine."""
     for option in reversed((
         click.option("--runner", type=click.Choice(["spark", "local"]),
-                     help="direct: where the tasks run. local: in processes of this machine; spark: on the executors "
-                          "of a session. Default: spark where PySpark is installed."),
+                     help="direct: where tasks run. local: in processes on this machine; spark: on the executors "
+                          "of a Spark session. Default: spark if PySpark is installed."),
         click.option("--workers", type=click.IntRange(min=1), metavar="N",
                      help="direct: number of processes of the local runner. Default: one per CPU."),
         click.option("--job", default="kconsumer", show_default=True, metavar="NAME",
@@ -78,20 +78,20 @@ def direct_options(command: Callable[..., None]) -> Callable[..., None]:
                                              "headers."),
         click.option("--nested", is_flag=True, help="direct: the value is a struct; default: its fields are columns."),
         click.option("--framing", metavar="none|confluent|skip=N",
-                     help="direct: bytes before each value. Default: none; confluent with a registry."),
+                     help="direct: bytes before each value. Default: none, or confluent with a registry."),
         click.option("--schema-registry", "registry", multiple=True, metavar="NAME=VALUE", callback=read_pairs,
                      help="direct: a property of the registry's client, such as url=http://localhost:8081; may be "
                           "repeated."),
         click.option("--sort-by", multiple=True, metavar="COLUMN", help="direct: sort within files; may be repeated."),
         click.option("--codec", default="zstd", show_default=True, help="direct: the compression of the files."),
         click.option("--target-file-size", "file_size", type=_Size(), default=128 << 20, show_default="128M",
-                     metavar="SIZE", help="direct: size at which a file is closed."),
+                     metavar="SIZE", help="direct: target size of a file."),
         click.option("--evolve", type=click.Choice(["add", "fail", "ignore"]), default="add", show_default=True,
-                     help="direct: handling of columns that the table lacks."),
+                     help="direct: what to do with columns that the table lacks."),
         click.option("--storage-option", "storage", multiple=True, metavar="NAME=VALUE", callback=read_pairs,
                      help="direct: a setting of the table's file system, such as AWS_ENDPOINT_URL=…; may be repeated."),
         click.option("--catalog", multiple=True, metavar="NAME=VALUE", callback=read_pairs,
-                     help="direct: iceberg: a property of the catalog, such as type=sql; name=NAME takes one from "
+                     help="direct: iceberg: a property of the catalog, such as type=sql; name=NAME selects one from "
                           "PyIceberg's configuration; may be repeated."),
         click.option("--take-over", metavar="CHECKPOINT",
                      help="direct: a new job continues where the Structured Streaming query of this checkpoint ended."),
@@ -104,10 +104,10 @@ def direct_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def without_direct(ctx: click.Context, given: dict[str, Any]) -> None:
-    """Take the options of this engine out of `given`.
+    """Remove the options of this engine from `given`.
 
     Raises:
-        click.UsageError: one was given on the command line.
+        click.UsageError: one was set on the command line.
     """
     for name, option in _DIRECT.items():
         given.pop(name)
@@ -123,7 +123,7 @@ def run_direct(
 
     Raises:
         Failure: the run fails.
-        click.UsageError: options do not go together, or pyarrow is missing.
+        click.UsageError: options contradict each other, or pyarrow is missing.
     """
     for name, option in _STREAMING.items():
         if given.pop(name):
@@ -132,9 +132,9 @@ def run_direct(
         raise click.UsageError("--sample is an option of --engine structured-streaming: give --schema")
     runner = runner or ("local" if vacuum or compact else _default_runner(conf, workers))
     if conf and runner != "spark":
-        raise click.UsageError("--conf needs the runner on Spark: give --runner spark")
+        raise click.UsageError("--conf needs the runner on Spark: set --runner spark")
     if workers is not None and runner != "local":
-        raise click.UsageError("--workers needs the local runner: give --runner local")
+        raise click.UsageError("--workers needs the local runner: set --runner local")
     try:
         from kconsumer.ingest import Ingestion, IngestOptions, Routes
         from kconsumer.ingest.errors import IngestError
@@ -183,7 +183,7 @@ def _runner(stack: ExitStack, name: str, workers: int | None, conf: Mapping[str,
 
         return SparkRunner(stack.enter_context(session(conf)), f"kconsumer ingest {job}")
     except ImportError as error:
-        raise click.UsageError(f"--runner spark needs PySpark ({error}): pip install 'kconsumer[spark]', or give "
+        raise click.UsageError(f"--runner spark needs PySpark ({error}): pip install 'kconsumer[spark]', or set "
                                "--runner local") from error
 
 
@@ -216,16 +216,16 @@ def _options(
     descriptors: Path | None, dead_letter: str | None, bad_records: str | None, metadata: str, nested: bool,
     file_size: int, routes: tuple[Route, ...], schemas: dict[str, str], **more: Any,
 ) -> IngestOptions | list[IngestOptions]:
-    """The options of the run; a list with --route."""
+    """Return the options of the run; a list with --route."""
     from kconsumer.ingest import IngestOptions
 
     if old_topics:
-        warn("-t is deprecated: give the topics as arguments")
+        warn("-t is deprecated: pass the topics as arguments")
     format_, path = target(output, path, None, old_format, needed=not routes)
     if schemas and not routes:
-        raise click.UsageError("--route-schema needs --route; give --schema")
+        raise click.UsageError("--route-schema needs --route: without it, use --schema")
     if skip_bytes and framing is not None:
-        raise click.UsageError("--skip-bytes and --framing both say what precedes a value")
+        raise click.UsageError("--skip-bytes and --framing contradict each other: use one of them")
     if dead_letter is not None and bad_records is None:
         bad_records = "dead-letter"
     brokers = next(properties[name] for name in _BROKERS if properties.get(name))
@@ -240,5 +240,5 @@ def _options(
         return routed(routes, schemas, topics=topics, path=path, format_=format_, start=start,
                       dead_letters=dead_letter, make=IngestOptions, **shared)
     if path is None:
-        raise click.UsageError("give -O PATH: where the table is")
+        raise click.UsageError("-O is missing: set the path of the table")
     return IngestOptions(topics=topics, path=path, format=format_, start=start, dead_letters=dead_letter, **shared)

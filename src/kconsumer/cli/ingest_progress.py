@@ -1,7 +1,7 @@
-"""The progress of `kconsumer ingest`: a line on the terminal, and a line of JSON for each trigger.
+"""The progress of `kconsumer ingest`: a line on the terminal, and one line of JSON per trigger.
 
-Owns: the line on standard error, and the file of metrics. Threads: the main one. Never: writes to standard output but
-for `--metrics -`.
+Owns: the line on standard error, and the file of metrics. Threads: the main thread. Never: writes to standard output,
+except for `--metrics -`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ _UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
 class IngestProgress:
-    """A context manager; shows a line only if `shown`, and leaves the last one at the end. Otherwise the end warns of
-    bad records.
+    """A context manager that shows a line if `shown`, and keeps the last one.
+
+    Otherwise it warns of bad records at the end.
 
     Raises:
         OSError: the file of metrics cannot be written.
@@ -38,7 +39,7 @@ class IngestProgress:
         self._lines: TextIO | None = None
         self._began = self._drawn = time.monotonic()
         self._last: TriggerMetrics | None = None
-        self._of_tables: dict[str | None, TriggerMetrics] = {}  # the last trigger of each
+        self._of_tables: dict[str | None, TriggerMetrics] = {}  # the last trigger of each table
         self._triggers = self._bytes = self._bad = 0
         self._ending = False
 
@@ -46,7 +47,7 @@ class IngestProgress:
         if self._path == "-":
             self._lines = sys.stdout
         elif self._path is not None:
-            Path(self._path).parent.mkdir(parents=True, exist_ok=True)  # as Spark does for the checkpoint beside it
+            Path(self._path).parent.mkdir(parents=True, exist_ok=True)  # Spark creates the checkpoint's folder too
             self._lines = self._stack.enter_context(open(self._path, "a", encoding="utf-8"))
         if self._live is not None:
             self._live.start()

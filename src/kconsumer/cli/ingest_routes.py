@@ -1,6 +1,6 @@
 """The routes of `kconsumer ingest`: --route and --route-schema.
 
-Owns: the two options, and what a route means to the other ones. Threads: the main one. Never: opens a table.
+Owns: the two options, and their effect on the others. Threads: the main thread. Never: opens a table.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Route:
     """One table."""
 
     topics: tuple[str, ...]
-    target: str  #: a path; of Iceberg the name of the table
+    target: str  #: a path; for Iceberg the name of the table
 
 
 def read_routes(ctx: click.Context, param: click.Parameter, given: Sequence[str]) -> tuple[Route, ...]:
@@ -38,7 +38,7 @@ def read_routes(ctx: click.Context, param: click.Parameter, given: Sequence[str]
 
 
 def read_schemas(ctx: click.Context, param: click.Parameter, given: Sequence[str]) -> dict[str, str]:
-    """TOPIC=TEXT, or TOPIC=@FILE."""
+    """Parse TOPIC=TEXT, or TOPIC=@FILE."""
     found = {}
     for text in given:
         topic, equals, schema = text.partition("=")
@@ -54,14 +54,14 @@ def read_schemas(ctx: click.Context, param: click.Parameter, given: Sequence[str
 
 
 def route_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The options of the command."""
+    """Add the options to the command."""
     for option in reversed((
         click.option("--route", "routes", multiple=True, metavar="TOPIC=PATH_OR_TABLE", callback=read_routes,
-                     help="direct: write this topic into this table (iceberg: NAMESPACE.NAME, whose files are below "
-                          "-O); may be repeated, instead of TOPIC and -O. TOPIC,TOPIC=… writes both into one table."),
+                     help="direct: write this topic into this table (iceberg: NAMESPACE.NAME, with its files below "
+                          "-O); may be repeated; replaces TOPIC and -O. TOPIC,TOPIC=… writes both into one table."),
         click.option("--route-schema", "schemas", multiple=True, metavar="TOPIC=TEXT|@FILE", callback=read_schemas,
                      help="direct: the --schema of one route; may be repeated. With a registry and no schema, each "
-                          "Avro topic has the newest schema of TOPIC-value."),
+                          "Avro topic uses the newest schema of TOPIC-value."),
     )):
         command = option(command)
     return command
@@ -75,15 +75,15 @@ def routed(
     """Return the options of each route.
 
     Args:
-        make: IngestOptions, with everything that the routes share.
+        make: IngestOptions with all options that the routes share.
 
     Raises:
-        click.UsageError: options do not go together.
+        click.UsageError: options contradict each other.
     """
     if topics or more.get("pattern") is not None:
         raise click.UsageError("--route sets the topics: remove TOPIC, -t and --pattern")
     if more.pop("table", None) is not None:
-        raise click.UsageError("--route sets the tables: remove --table, and give TOPIC=NAMESPACE.NAME")
+        raise click.UsageError("--route sets the tables: remove --table, and use --route TOPIC=NAMESPACE.NAME")
     if more.get("take_over") is not None:
         raise click.UsageError("--take-over needs a run with one table: remove --route")
     if (format_ == "iceberg") != (path is not None):
@@ -106,13 +106,13 @@ def routed(
 def _schema(route: Route, schemas: Mapping[str, str], default: str | None) -> str | None:
     found = {schemas[topic] for topic in route.topics if topic in schemas}
     if len(found) > 1:
-        raise click.UsageError(f"the topics {', '.join(route.topics)} have different schemas and one table "
-                               f"{route.target}: give each its own route")
+        raise click.UsageError(f"the topics {', '.join(route.topics)} have different schemas, but one table "
+                               f"{route.target}: use one route per topic")
     return next(iter(found), default)
 
 
 def _starts(start: str, known: set[str]) -> Callable[[Route], str]:
-    """Where each route begins: of a position by topics, its own topics."""
+    """Return the start of each route: its topics' part of a JSON position."""
     if not start.startswith("{"):
         return lambda route: start
     try:
@@ -121,7 +121,7 @@ def _starts(start: str, known: set[str]) -> Callable[[Route], str]:
         raise click.UsageError(f"--from {start!r} is not JSON: {error}") from error
     missing = known - found.keys()
     if missing:
-        raise click.UsageError(f"--from does not name the topics {', '.join(sorted(missing))}, which have routes")
+        raise click.UsageError(f"--from lacks the topics {', '.join(sorted(missing))} of the routes")
     return lambda route: json.dumps({topic: found[topic] for topic in route.topics})
 
 

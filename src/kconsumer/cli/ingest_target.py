@@ -1,6 +1,6 @@
-"""The target of `kconsumer ingest`, in the forms that it is given in.
+"""The target of `kconsumer ingest`, in all forms of its options.
 
-Owns: target(). Threads: the main one. Never: looks whether the target is there.
+Owns: target(). Threads: the main thread. Never: checks whether the target exists.
 """
 
 from __future__ import annotations
@@ -10,27 +10,27 @@ import click
 from kconsumer.cli.terminal import warn
 
 _FORMAT = "parquet"
-_FORMATS = ("parquet", "delta", "iceberg", "json", "orc", "csv", "text", "avro", "hudi")  # no path is called like these
+_FORMATS = ("parquet", "delta", "iceberg", "json", "orc", "csv", "text", "avro", "hudi")  # a path never has these names
 
 
 def target(
     output: str | None, path: str | None, table: str | None, old_format: str | None, needed: bool = True
 ) -> tuple[str, str | None]:
-    """The format and the path, also from `-o PATH --format FORMAT`, which is how they were given before.
+    """Return the format and the path, also from the deprecated `-o PATH --format FORMAT`.
 
     Args:
-        needed: whether one of `path` and `table` must be there; routes have their own.
+        needed: whether `path` or `table` is required; routes have their own.
 
     Raises:
-        click.UsageError: a format is given twice, or neither a path nor a table.
+        click.UsageError: the format is set twice, or there is neither a path nor a table.
     """
     if old_format is not None:
-        warn("--format is deprecated: give -o FORMAT")
+        warn("--format is deprecated: use -o FORMAT")
     if not needed or output is None or path is not None or table is not None:
         if output is not None and old_format is not None:
-            raise click.UsageError("-o and --format both set the format: give one of them")
+            raise click.UsageError("-o and --format both set the format: use one of them")
         return output or old_format or _FORMAT, path
     if old_format is None and output in _FORMATS:
-        raise click.UsageError(f"-o {output} sets the format, not the path: give -O PATH or --table too")
-    warn("-o PATH is deprecated, since -o is the format of the output in every command: give -O PATH")
+        raise click.UsageError(f"-o {output} sets the format, not the path: set -O PATH or --table too")
+    warn("-o PATH is deprecated, since -o sets the format in every command: use -O PATH")
     return old_format or _FORMAT, output

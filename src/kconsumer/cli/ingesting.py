@@ -1,9 +1,9 @@
-"""`kconsumer ingest`: the face of the ingestion job.
+"""`kconsumer ingest`: the command line of the ingestion job.
 
-Owns: the command's options, Spark's session, and the signals. Threads: the main one. Never: imports PySpark before the
-command runs; `--help` works without it.
+Owns: the command's options, Spark's session, and the signals. Threads: the main thread. Never: imports PySpark before
+the command runs: `--help` works without it.
 
-SIGTERM and SIGINT end the run after the trigger that is running, a second one at once.
+SIGTERM and SIGINT end the run after the current trigger, a second signal ends it at once.
 """
 
 from __future__ import annotations
@@ -49,69 +49,72 @@ def _text_or_file(ctx: click.Context, param: click.Parameter, given: str | None)
 
 @click.command()
 @click.argument("topics", nargs=-1, metavar="[TOPIC]…")
-@connection("-X", "--kafka", help="A property of the consumers, as in docs/configuration.md; may be repeated. A secret "
-                                  "may be given as @FILE.")
+@connection("-X", "--kafka", help="A property of the consumers; may be repeated. A secret may be @FILE. See "
+                                  "Configuration at https://kconsumer.github.io/kconsumer/")
 @click.option("-t", "--topic", "old_topics", multiple=True, hidden=True)
 @click.option("--pattern", metavar="REGEX",
               help="Read every topic whose name matches, including new ones. Excludes TOPIC.")
 @click.option("--from", "start", default="beginning", show_default=True, metavar="POSITION",
               help='Start of a new table or checkpoint: beginning, end, or {"TOPIC": {"0": 123}}.')
 @click.option("--engine", type=click.Choice(["direct", "structured-streaming"]),
-              help="direct: tasks write the table themselves, and its offsets are in it; structured-streaming: Spark's "
-                   "queries, with a --checkpoint. Default: direct, unless a --checkpoint is given.")
-@click.option("--checkpoint", metavar="PATH", help="structured-streaming: folder that stores the progress.")
+              help="direct: tasks write the table, which also stores the offsets; structured-streaming: Spark's "
+                   "queries write it, with a --checkpoint. Default: direct, without --checkpoint.")
+@click.option("--checkpoint", metavar="PATH", help="structured-streaming: folder for the progress.")
 @direct_options
 @click.option("--trigger", default="available-now", show_default=True, metavar="WHEN",
-              help="available-now: read to the present end, then exit; once: the same in one trigger; 10s: every 10 s.")
+              help="available-now: read to the end offsets at the start, then exit; once: the same in one trigger; "
+                   "10s: every 10 s.")
 @click.option("-o", "--output", metavar="FORMAT", show_default="parquet",
-              help="Any format that Spark writes as a stream; delta and iceberg need their jars.")
+              help="direct: parquet, delta, iceberg; structured-streaming: any format of Spark's stream writer.")
 @click.option("-O", "--path", metavar="PATH", help="Path of the output.")
 @click.option("--table", metavar="NAME", help="Table to write to, instead of --path.")
 @click.option("--format", "old_format", hidden=True)
 @click.option("--partition-by", multiple=True, metavar="NAME[=SQL]",
-              help="A column to partition the output by, or a new one: 'day=to_date(timestamp)'; may be repeated.")
+              help="A column to partition the output by, or a new one, such as 'day=to_date(timestamp)'; may be "
+                   "repeated.")
 @click.option("--select", multiple=True, metavar="SQL",
-              help="A column of the output, as 'value.*' or 'cast(key as string) as key'; repeatable. Default: all.")
+              help="structured-streaming: a column of the output, such as 'value.*' or 'cast(key as string) as key'; "
+                   "may be repeated. Default: all.")
 @click.option("--value", "kind", type=click.Choice(["raw", "json", "avro", "protobuf"]), default="raw",
               show_default=True, help="Format of the values.")
 @click.option("--schema", metavar="TEXT|@FILE", callback=_text_or_file,
-              help="JSON: Spark's schema, as 'carrier STRING, miles INT' or in its JSON form; without, it is inferred "
-                   "from a sample. Avro: the schema.")
+              help="JSON: Spark's schema, such as 'carrier STRING, miles INT', or its JSON form. direct needs it; "
+                   "structured-streaming infers a missing one from a sample. Avro: the schema.")
 @click.option("--sample", type=click.IntRange(min=1), default=1000, show_default=True, metavar="N",
-              help="Records that a schema is inferred from.")
+              help="structured-streaming: number of records for the inferred schema.")
 @click.option("--descriptors", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-              help="Protobuf: what protoc --descriptor_set_out --include_imports wrote.")
+              help="Protobuf: a file of protoc --descriptor_set_out --include_imports.")
 @click.option("--message", metavar="NAME", help="Protobuf: the full name of the message.")
 @click.option("--skip-bytes", type=click.IntRange(min=0), default=0, metavar="N",
-              help="Bytes to skip at the start of a value: 5 for Avro with a schema registry.")
+              help="structured-streaming: bytes to skip at the start of a value: 5 for Avro with a schema registry.")
 @click.option("--bad-records", type=click.Choice(["column", "dead-letter", "fail"]),
-              help="Values that cannot be decoded: a column with the reason, --dead-letter, or the run's failure. "
+              help="For values that cannot be decoded: a column with the reason, --dead-letter, or the run fails. "
                    "Default: column.")
 @click.option("--dead-letter", metavar="PATH",
               help="Folder for Parquet files of the bad records, each with its reason.")
-@_pairs("--option", "source", help="An option of the source, as maxOffsetsPerTrigger=1000000; may be repeated.")
+@_pairs("--option", "source", help="An option of the source, such as maxOffsetsPerTrigger=1000000; may be repeated.")
 @_pairs("--sink-option", "sink", help="An option of the output's format; may be repeated.")
-@_pairs("--conf", help="Spark's configuration, as spark.master='local[4]'; may be repeated.")
+@_pairs("--conf", help="A property of Spark's configuration, such as spark.master='local[4]'; may be repeated.")
 @click.option("--metrics", type=click.Path(dir_okay=False, allow_dash=True), metavar="FILE",
-              help="Append a line of JSON for each trigger; - is standard output.")
+              help="Append a line of JSON per trigger to this file; - is standard output.")
 @click.option("-q", "--quiet", is_flag=True, help="Do not show progress.")
 @click.pass_context
 def ingest(
     ctx: click.Context, /, *, engine: str | None, conf: dict[str, str], metrics: str | None, quiet: bool, **given: Any,
 ) -> None:
-    """Write TOPICs as Parquet, or another format, each record once.
+    """Write TOPICs as tables, each record exactly once.
 
-    A run that is started again with the same table (or --checkpoint) goes on where the last one ended, however that
-    ended. SIGTERM and Ctrl-C end it after the trigger that is running.
+    A second run with the same table (or --checkpoint) continues where the last run ended, even if it was killed.
+    SIGTERM and Ctrl-C end a run after the current trigger.
     """
     if engine == "direct" or (engine is None and given["checkpoint"] is None):
         run_direct(ctx, conf=conf, metrics=metrics, quiet=quiet, **given)
         return
     if given["checkpoint"] is None:
-        raise click.UsageError("--engine structured-streaming needs --checkpoint: where the progress is kept")
+        raise click.UsageError("--engine structured-streaming needs --checkpoint, the folder for the progress")
     without_direct(ctx, given)
     try:
-        from kconsumer.spark import ingest as _job  # noqa: F401
+        from kconsumer.spark import ingest as _job  # noqa: F401 - checks that PySpark is installed
     except ImportError as error:
         raise click.UsageError(str(error)) from error
     from pyspark.errors import PySparkException
@@ -149,7 +152,7 @@ def _ends(
 ) -> dict[str, Any]:
     """Map the command line to the fields of IngestOptions."""
     if old_topics:
-        warn("-t is deprecated: give the topics as arguments")
+        warn("-t is deprecated: pass the topics as arguments")
     format_, path = target(output, path, table, old_format)
     brokers = next(properties[name] for name in _BROKERS if properties.get(name))
     return {**more, "topics": topics + old_topics, "format": format_, "path": path, "table": table,
@@ -158,7 +161,7 @@ def _ends(
 
 
 def _run(spark: SparkSession, options: IngestOptions, shown: bool, metrics: str | None) -> int | None:
-    """Returns the signal that has ended the run; None: it has ended by itself."""
+    """Run the job. Return the signal that ended it; None: it ended by itself."""
     from kconsumer.spark.ingest import Ingestion
 
     run = Ingestion(spark, options)
@@ -169,7 +172,7 @@ def _run(spark: SparkSession, options: IngestOptions, shown: bool, metrics: str 
 
 
 def _reason(error: Exception) -> str:
-    """What Spark says, without the stacks of its processes."""
+    """Return Spark's error message, without the stacks of its processes."""
     lines = str(error).splitlines()
     kept = [line for line in lines[: next((n for n, line in enumerate(lines) if "JVM stacktrace" in line), len(lines))]
             if not line.lstrip().startswith("at ")]

@@ -1,6 +1,6 @@
 """`kconsumer topics` and `kconsumer watermarks`: tables about topics and partitions.
 
-Owns: what is asked and how it is laid out. Threads: the main one. Never: reads records.
+Owns: the requests and the layout of the tables. Threads: the main thread. Never: reads records.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kconsumer.errors.printable import json_text, printable
 
 
 def show_topics(consumer: Consumer, internal: bool, timeout: float, kind: str) -> None:
-    """Name, partitions and replicas of every topic."""
+    """Show name, partitions and replicas of every topic."""
     found = consumer.list_topics(timeout=timeout).topics
     rows = []
     for name in sorted(found):
@@ -31,14 +31,14 @@ def show_topics(consumer: Consumer, internal: bool, timeout: float, kind: str) -
 
 
 def show_partitions(consumer: Consumer, names: Sequence[str], timeout: float, kind: str) -> None:
-    """Leader, replicas and in-sync replicas of every partition of the topics."""
+    """Show leader, replicas and in-sync replicas of every partition of the topics."""
     rows = [(name, p.id, p.leader, p.replicas, p.isrs)
             for name in names for p in partitions_of(consumer, name, timeout)]
     _show(("topic", "partition", "leader", "replicas", "isrs"), rows, kind)
 
 
 def show_watermarks(consumer: Consumer, names: Sequence[str], timeout: float, kind: str) -> None:
-    """Low and high watermark of every partition of the topics."""
+    """Show low and high watermark of every partition of the topics."""
     places = [(name, p.id) for name in names for p in partitions_of(consumer, name, timeout)]
     asked = [(*place, EARLIEST) for place in places] + [(*place, LATEST) for place in places]
     found = offsets(consumer, asked, timeout)
@@ -59,7 +59,7 @@ def _show(columns: Sequence[str], rows: Iterable[Sequence[Any]], kind: str) -> N
         for column in columns:
             table.add_column(column, justify="left" if column == "topic" else "right")
         for row in rows:
-            table.add_row(*(Text(_cell(value)) for value in row))  # a str would be read as markup
+            table.add_row(*(Text(_cell(value)) for value in row))  # rich would parse a str as markup
         Console().print(table)
 
 

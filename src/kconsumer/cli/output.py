@@ -1,6 +1,6 @@
-"""How records are written: text by a format, JSON lines, an Arrow stream, a Parquet file.
+"""Writers of records: text by a format, JSON lines, an Arrow stream, a Parquet file.
 
-Owns: the writers. Threads: the main one. Never: reads from Kafka; leaves a half-written Parquet file without its
+Owns: the writers. Threads: the main thread. Never: reads from Kafka; leaves an incomplete Parquet file without a
 footer.
 """
 
@@ -35,7 +35,10 @@ Field = Callable[[Message], bytes]
 
 
 class Writer(ABC):
-    """Writes batches to a file or to standard output; a context manager, to be entered before the first write."""
+    """Writes batches to a file or to standard output.
+
+    A context manager, entered before the first write.
+    """
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
@@ -62,24 +65,24 @@ class Writer(ABC):
     def write(self, batch: RecordBatch) -> None:
         """Write all records of a batch."""
 
-    def _begin(self) -> None:  # noqa: B027 - text needs none
-        """Called once, before the first record."""
+    def _begin(self) -> None:  # noqa: B027 - text output does not need it
+        """Run once, before the first record."""
 
-    def _end(self) -> None:  # noqa: B027
-        """Called once, after the last record, however reading ended."""
+    def _end(self) -> None:  # noqa: B027 - text output does not need it
+        """Run once, after the last record, also after an error."""
 
 
 def _stdout() -> BinaryIO:
-    """Standard output that writes all it is given: under PYTHONUNBUFFERED its own `buffer` may write a part."""
+    """Return a standard output that writes all bytes: with PYTHONUNBUFFERED, `buffer` may write only a part."""
     buffer = sys.stdout.buffer
     return open(buffer.fileno(), "wb", closefd=False) if isinstance(buffer, io.RawIOBase) else buffer
 
 
 def open_writer(kind: str, path: Path | None, template: str | None, key_form: str, value_form: str) -> Writer:
-    """The writer of an output kind; nothing is opened before it is entered.
+    """Return the writer of an output kind. Entering it opens the output.
 
     Raises:
-        click.UsageError: the format is wrong, a terminal cannot take the output, or pyarrow is missing.
+        click.UsageError: the format is invalid, the output cannot go to a terminal, or pyarrow is missing.
     """
     terminal = path is None and sys.stdout.isatty()
     if kind == "text":
@@ -88,16 +91,16 @@ def open_writer(kind: str, path: Path | None, template: str | None, key_form: st
     if kind == "json":
         return JsonWriter(path, key_form, value_form)
     if terminal:
-        raise click.UsageError(f"cannot write {kind} to a terminal: give --file, or redirect the output")
+        raise click.UsageError(f"cannot write {kind} to a terminal: set --file, or redirect the output")
     pyarrow, parquet = arrow_modules(kind)
     return ArrowWriter(path, pyarrow) if kind == "arrow" else ParquetWriter(path, pyarrow, parquet)
 
 
 def arrow_modules(what: str) -> tuple[Any, Any]:
-    """pyarrow and pyarrow.parquet, which an output needs.
+    """Return pyarrow and pyarrow.parquet, which an output needs.
 
     Raises:
-        click.UsageError: they cannot be imported.
+        click.UsageError: they are not installed.
     """
     try:
         return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
@@ -108,7 +111,7 @@ def arrow_modules(what: str) -> tuple[Any, Any]:
 # ---- text
 
 def _shown(form: str, terminal: bool) -> Callable[[bytes], bytes]:
-    """Bytes as text shows them. utf-8: as they are, but for what could steer a terminal."""
+    """Return a function from bytes to shown text. utf-8 escapes only characters that control a terminal."""
     if form == "hex":
         return lambda data: data.hex().encode()
     if form == "base64":
@@ -148,11 +151,11 @@ def _fields(key_form: str, value_form: str, terminal: bool) -> dict[str, Field]:
 
 
 def parse_format(template: str, key_form: str, value_form: str, *, terminal: bool = False) -> list[Field | bytes]:
-    """A format as the fields and plain bytes that make a record's text.
+    """Parse a format into the fields and constant bytes of a record's text.
 
     Args:
         template, key_form, value_form: the options --format, --key and --value.
-        terminal: whether what could steer a terminal is escaped in the fields.
+        terminal: whether to escape characters in fields that control a terminal.
 
     Raises:
         click.UsageError: an unknown %-sequence or escape.
@@ -200,7 +203,10 @@ def _json_form(form: str) -> Callable[[bytes], str]:
 
 
 class JsonWriter(Writer):
-    """One object a line. U+FFFD stands for what is not UTF-8; hex and base64 keep every byte."""
+    """One object per line.
+
+    U+FFFD replaces bytes that are not UTF-8; hex and base64 keep every byte.
+    """
 
     def __init__(self, path: Path | None, key_form: str, value_form: str) -> None:
         super().__init__(path)
@@ -245,7 +251,7 @@ def _schema(pa: Any) -> Any:
 
 
 class ArrowWriter(Writer):
-    """An Arrow IPC stream, a batch as it comes."""
+    """An Arrow IPC stream, batch by batch."""
 
     def __init__(self, path: Path | None, pyarrow: Any) -> None:
         super().__init__(path)
@@ -265,7 +271,7 @@ class ArrowWriter(Writer):
 
 
 class ParquetWriter(Writer):
-    """A Parquet file, zstd; batches are gathered to row groups of a useful size."""
+    """A Parquet file, zstd; batches are combined into row groups of a useful size."""
 
     def __init__(self, path: Path | None, pyarrow: Any, parquet: Any) -> None:
         super().__init__(path)

@@ -1,6 +1,7 @@
-"""Positions as people write them (beginning, 1234, -100, a time), and the offsets they stand for.
+"""Positions in the users' form (beginning, 1234, -100, a time), and their offsets.
 
-Owns: Position, the click types of positions and partitions, resolve. Threads: the main one. Never: moves a consumer.
+Owns: Position, the click types of positions and partitions, resolve. Threads: the main thread. Never: changes a
+consumer's position.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _MAX_PARTITION = 2**31 - 1
 
 @dataclass(frozen=True)
 class Position:
-    """A place in a partition: an offset, a time in ms since 1970, or a distance before the end."""
+    """A position in a partition: an offset, a time, or a distance from the end."""
 
     kind: str  # "offset", "time", "tail", "beginning"
     number: int = 0
@@ -32,7 +33,7 @@ BEGINNING = Position("beginning")
 END = Position("tail", 0)
 
 
-class PositionType(click.ParamType):  # type: ignore[type-arg]
+class PositionType(click.ParamType):  # type: ignore[type-arg]  # not generic in all versions of click
     name = "position"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Position:
@@ -55,7 +56,7 @@ class PositionType(click.ParamType):  # type: ignore[type-arg]
                       param, ctx)
 
 
-class PartitionsType(click.ParamType):  # type: ignore[type-arg]
+class PartitionsType(click.ParamType):  # type: ignore[type-arg]  # not generic in all versions of click
     name = "partitions"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
@@ -73,7 +74,7 @@ class PartitionsType(click.ParamType):  # type: ignore[type-arg]
 
 @dataclass(frozen=True)
 class Span:
-    """The offsets [start, end) of a partition; `end` is None when there is none to stop at."""
+    """The offsets [start, end) of a partition; `end` may be None (no end)."""
 
     partition: int
     start: int
@@ -83,7 +84,10 @@ class Span:
 def resolve(
     consumer: Consumer, topic: str, partitions: list[int], *, start: Position, stop: Position | None, timeout: float
 ) -> list[Span]:
-    """Return the range to read of each partition, limited to its records. Asks each broker once."""
+    """Return the range to read in each partition, limited to its records.
+
+    One round of requests.
+    """
     asked = [(topic, p, EARLIEST) for p in partitions] + [(topic, p, LATEST) for p in partitions]
     for position in (start, stop):
         if position is not None and position.kind == "time":

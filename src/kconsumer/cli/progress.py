@@ -1,6 +1,6 @@
-"""The progress line: records so far, their rate, and the lag that is left.
+"""The progress line: records so far, their rate, and the remaining lag.
 
-Owns: the line on standard error while a command reads. Threads: the main one. Never: writes to standard output.
+Owns: the line on standard error while a command reads. Threads: the main thread. Never: writes to standard output.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _EVERY_S = 0.2
 
 
 class Progress:
-    """A context manager; shows nothing unless `shown`, and leaves the last line when it ends."""
+    """A context manager that shows a line if `shown`, and keeps the last one."""
 
     def __init__(self, shown: bool, consumer: Consumer, spans: Iterable[Span], count: int | None) -> None:
         self._consumer = consumer
@@ -43,7 +43,7 @@ class Progress:
             self._live.stop()
 
     def add(self, records: int) -> None:
-        """So many more were written."""
+        """Add this number of written records."""
         self._records += records
         if self._live is None:
             return
@@ -58,13 +58,16 @@ class Progress:
         self._live.update(Text(f"{self._records:,}{of} records, {rate:,.0f}/s{behind}"), refresh=True)
 
     def lag(self) -> int | None:
-        """Offsets up to where reading stops, else to the end of the partitions; None while one is not known."""
+        """Return the offsets up to the end of the spans, else of the partitions.
+
+        None if one is unknown.
+        """
         total = 0
         lags = self._consumer.lag(timeout=0)
         for p in self._consumer.position(self._consumer.assignment()):
             span = self._spans[p.partition]
             left = lags[(p.topic, p.partition)]
-            if span.end is not None:  # before the first record there is no position
+            if span.end is not None:  # a position exists only after the first record
                 left = max(span.end - max(p.offset, span.start), 0)
             if left is None:
                 return None

@@ -1,7 +1,7 @@
 """Reads a properties file as the Java client does: ``name=value``, ``name: value``, escapes, comments.
 
-Owns: the grammar of such files (java.util.Properties). Threads: the main one. Never: knows a property; puts a value
-into a message.
+Owns: the grammar of properties files (java.util.Properties). Threads: the main thread. Never: knows a property; puts a
+value into a message.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ _LETTERS: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 class Entry(NamedTuple):
     """One property of a file."""
 
-    line: int  #: where it begins, from 1
+    line: int  #: its first line, from 1
     name: str
     value: str
 
 
 class PropertiesError(ValueError):
-    """A file has an error. The message begins with the line number."""
+    """A file has an error. The message starts with the line number."""
 
 
 def read_entries(text: str) -> list[Entry]:
-    """The properties of a file, in order.
+    """Return the properties of a file, in order.
 
     Raises:
-        PropertiesError: a line has no name, or an escape that means nothing.
+        PropertiesError: a line has no name, or an unknown escape.
     """
     entries = []
     for number, line in _logical_lines(text):
         name = _NAME.match(line)
-        assert name is not None  # it may be empty
+        assert name is not None  # the name may be empty
         separator = _SEPARATOR.match(line, name.end())
         assert separator is not None
         if not name[0]:
@@ -51,7 +51,7 @@ def read_entries(text: str) -> list[Entry]:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines without comments; one that ends in a backslash goes on in the next."""
+    """Yield lines without comments; a trailing backslash joins a line with the next."""
     lines = iter(enumerate(_LINE_END.split(text), 1))
     for number, line in lines:
         whole = line.lstrip(_BLANK)

@@ -1,10 +1,10 @@
-"""Where a command's properties come from: files, the environment, its arguments; and how secrets get there unseen.
+"""The sources of a command's properties: files, the environment, arguments; and how to hide secrets.
 
-Owns: the options -b, -F and -X, their order of precedence, the checks of files with secrets. Threads: the main one.
+Owns: the options -b, -F and -X, their order of precedence, the checks of files with secrets. Threads: the main thread.
 Never: checks a value (kconsumer.config does), puts a secret into a message.
 
-A secret in the arguments is visible to every user of the machine in the list of processes, so that it is warned about;
-files are for their owner, and the environment of a process is readable by its user.
+Every user of the machine can see the arguments of a process, so a secret there causes a warning. Files belong to their
+owner, and only the user of a process can read its environment.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ from kconsumer.config.property import Kind, Property
 _PREFIX: Final = "KCONSUMER_"
 _BROKERS: Final = "bootstrap.servers"
 _CALLABLES: Final = (Kind.CALLABLE, Kind.LOGGER, Kind.TOPIC_CONFIG)
-# What a command decides itself: a file that an application shares with it does not change these, but -X does.
+# Set by a command itself: -X changes these, but a file, which applications may share, does not.
 _OURS: Final = frozenset({
     "auto.offset.reset", "auto.commit.interval.ms", "enable.auto.commit", "enable.auto.offset.store",
     "enable.partition.eof", "key.deserializer", "value.deserializer", "key.serializer", "value.serializer",
     "interceptor.classes",
 })
-# By the name of an environment variable. Names without a dot are left out: too many variables are called like them.
+# By the name of an environment variable, without properties whose names have no dot: too many variables have these
+# names.
 _VARIABLES: Final = {
     _PREFIX + name.replace(".", "_").upper(): name
     for prop in PROPERTIES if prop.kind not in _CALLABLES
@@ -41,17 +42,19 @@ _VARIABLES: Final = {
 
 
 def connection(*names: str, help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Options -b, -F and -X of a command; it is called with ``properties``, a dict with ``bootstrap.servers`` in it.
+    """Add the options -b, -F and -X to a command.
+
+    It is called with ``properties``, a dict with ``bootstrap.servers``.
 
     Args:
-        names: those of -X.
-        help: that of -X.
+        names: names of -X.
+        help: help text of -X.
     """
 
     def add(command: Callable[..., None]) -> Callable[..., None]:
-        @click.option("-b", "--bootstrap-servers", metavar="HOST:PORT,…", help="Brokers to begin with.")
+        @click.option("-b", "--bootstrap-servers", metavar="HOST:PORT,…", help="Initial brokers.")
         @click.option("-F", "--config", "files", multiple=True, metavar="FILE", type=click.Path(path_type=Path),
-                      help="A file of properties, also of the Java client's form; may be repeated.")
+                      help="A properties file, also one of the Java client; may be repeated.")
         @click.option(*names, "given", multiple=True, metavar="PROPERTY=VALUE", callback=read_pairs, help=help)
         @functools.wraps(command)
         def run(*arguments: Any, bootstrap_servers: str | None, files: Sequence[Path], given: dict[str, str],
@@ -66,7 +69,7 @@ def connection(*names: str, help: str) -> Callable[[Callable[..., None]], Callab
 
 
 def read_pairs(ctx: click.Context, param: click.Parameter, given: Sequence[str]) -> dict[str, str]:
-    """NAME=VALUE, as several options take it."""
+    """Parse NAME=VALUE options."""
     found: dict[str, str] = {}
     for text in given:
         name, equals, value = text.partition("=")
@@ -77,10 +80,12 @@ def read_pairs(ctx: click.Context, param: click.Parameter, given: Sequence[str])
 
 
 def gathered(files: Sequence[Path], environment: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-    """All properties: of the files in their order, then of the environment, then those given; later ones win.
+    """Collect all properties: of the files in order, the environment, the arguments.
+
+    Later ones win.
 
     Raises:
-        click.UsageError: a file cannot be used, or there are no brokers.
+        click.UsageError: a file is unusable, or there are no brokers.
     """
     found: dict[str, str] = {}
     for path in files:
@@ -89,8 +94,8 @@ def gathered(files: Sequence[Path], environment: Mapping[str, str], given: Mappi
                    if environment.get(variable) and _canonical(name) not in _OURS})
     _merge(found, {name: _given(name, value) for name, value in given.items()})
     if not found.get(_BROKERS) and not found.get("metadata.broker.list"):
-        raise click.UsageError("no brokers: give -b/--bootstrap-servers HOST:PORT, set KCONSUMER_BOOTSTRAP_SERVERS, or "
-                               "give -F a file that has bootstrap.servers")
+        raise click.UsageError("no brokers: set -b/--bootstrap-servers HOST:PORT, KCONSUMER_BOOTSTRAP_SERVERS, or "
+                               "-F FILE with bootstrap.servers in the file")
     return found
 
 
@@ -110,7 +115,7 @@ def _secret(name: str) -> bool:
 
 
 def _merge(found: dict[str, str], more: Mapping[str, str]) -> None:
-    """One property may stand under different names in two sources."""
+    """Merge two sources. A property may have different names in them."""
     canonical = {_canonical(name) for name in more}
     for name in [name for name in found if _canonical(name) in canonical]:
         del found[name]
@@ -138,7 +143,7 @@ def _of_file(path: Path) -> dict[str, str]:
 
 
 def _given(name: str, value: str) -> str:
-    """The value of an argument: that of a secret may be @FILE, and @@ begins a value with an @."""
+    """Return the value of an argument. A secret may be @FILE; @@ stands for a leading @."""
     if not _secret(name) or not value:
         return value
     if value.startswith("@") and not value.startswith("@@"):
@@ -146,13 +151,13 @@ def _given(name: str, value: str) -> str:
         text, permissions = _read(path)
         _check_permissions(path, permissions, name)
         return text.removesuffix("\n").removesuffix("\r")
-    warn(f"every user of this machine can read {name} in the list of processes: give -X {name}=@FILE, -F FILE, or "
+    warn(f"every user of this machine can read {name} in the list of processes: use -X {name}=@FILE, -F FILE, or "
          f"{_PREFIX}{name.replace('.', '_').upper()} in the environment")
     return value.removeprefix("@")
 
 
 def _read(path: Path) -> tuple[str, int | None]:
-    """A file's text, and its permissions where it is a regular file (and no pipe)."""
+    """Return a file's text, and its permissions if it is a regular file (not a pipe)."""
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
@@ -166,8 +171,11 @@ def _read(path: Path) -> tuple[str, int | None]:
 
 
 def _check_permissions(path: Path, permissions: int | None, name: str) -> None:
-    """Readable by others: a warning, since secrets that Kubernetes mounts are. Writable by others: refused, since who
-    writes the file chooses the brokers that the secret is sent to."""
+    """Check the permissions of a file with a secret.
+
+    Readable by others: a warning, because secrets that Kubernetes mounts are. Writable by others: refused, because a
+    user with write access chooses the brokers that receive the secret.
+    """
     if permissions is None:
         return
     remedy = f"(mode {permissions:03o}): chmod 600 {path}"

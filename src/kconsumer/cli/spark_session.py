@@ -1,6 +1,6 @@
 """The Spark session of `kconsumer ingest`.
 
-Owns: session(). Threads: the main one. Never: imports PySpark before it is called.
+Owns: session(). Threads: the main thread. Never: imports PySpark before it is called.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def session(conf: Mapping[str, str]) -> Iterator[SparkSession]:
     """Return the session of spark-submit, or create one."""
     from pyspark.sql import SparkSession
 
-    if "PYSPARK_GATEWAY_PORT" not in os.environ:  # spark-submit has decided which Python its workers are
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:  # spark-submit sets the Python of its workers
         os.environ.setdefault("PYSPARK_PYTHON", conf.get("spark.pyspark.python", sys.executable))
     builder = SparkSession.builder.appName("kconsumer ingest").config("spark.ui.showConsoleProgress", "false")
     for name, value in conf.items():

@@ -1,7 +1,7 @@
 """Messages of the command on standard error, and its failures.
 
-Owns: warn, Failure, Reports. Threads: the main one. Never: writes a byte of broker or producer text that could steer
-the terminal; writes to standard output.
+Owns: warn, Failure, Reports. Threads: the main thread. Never: writes unescaped text of brokers or producers, which
+could control the terminal; writes to standard output.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import click
 from kconsumer.errors import KafkaError, KafkaException, exception_for
 from kconsumer.errors.printable import printable
 
-_AGAIN_S: Final = 60.0  # after which a warning that repeats is shown again
+_AGAIN_S: Final = 60.0  # repeated warnings are shown again after this time
 _MOST_CAUSES: Final = 3
 _FAIL: Final = "FAIL"  # facility of log lines about connections, which error_cb reports too
 
@@ -32,7 +32,7 @@ def warn(text: str) -> None:
 
 
 class Failure(click.ClickException):
-    """Ends the command with exit code 1 and its message, whose line feeds are kept."""
+    """Ends the command with exit code 1 and its message, which may have line feeds."""
 
     exit_code = 1
 
@@ -43,11 +43,11 @@ class Failure(click.ClickException):
 class Reports:
     """Collects the reports of a consumer while a command runs.
 
-    Until a broker has answered, failures to connect are gathered; once every broker has failed, they become the one
-    error that ends the command. Afterwards each is a warning, shown again after a minute at the earliest.
+    Until a broker has answered, connection failures are collected. When all brokers have failed, they become one error
+    that ends the command. After that each is a warning, repeated after a minute at the earliest.
 
     Args:
-        debug: whether log lines of all levels are shown, repeated ones too.
+        debug: whether to show log lines of all levels, with repetitions.
         clock: monotonic seconds.
     """
 
@@ -61,31 +61,34 @@ class Reports:
         self.logger.addHandler(_Handler(self))
 
     def connected(self) -> None:
-        """A broker has answered."""
+        """Note that a broker has answered."""
         self._connected = True
 
     def error(self, error: KafkaError) -> None:
-        """For ``error_cb``.
+        """Handle an error: the consumer's ``error_cb``.
 
         Raises:
-            KafkaException: no broker can be reached, and none has answered before.
+            KafkaException: no broker is reachable, and none has answered before.
         """
         if self._connected:
             self._warn(error.str())
         elif error.code() != KafkaError._ALL_BROKERS_DOWN:
             self._causes[error.str()] = None
         else:
-            self._connected = True  # close() must not raise it a second time
+            self._connected = True  # close() must not raise it again
             raise exception_for(error.code(), f"cannot connect to Kafka: {self.causes() or error.str()}")
 
     def causes(self) -> str:
-        """Why no broker has answered so far; empty where nothing is known."""
+        """Return why no broker has answered so far; empty if unknown."""
         causes = list(self._causes)
         more = len(causes) - _MOST_CAUSES
         return "; ".join(causes[:_MOST_CAUSES]) + (f"; and {more} more" if more > 0 else "")
 
     def explained(self, error: KafkaException) -> KafkaException:
-        """An error of the first call; where no broker answered in time, with the reasons."""
+        """Return the error of the first call.
+
+        It includes the reasons if no broker answered in time.
+        """
         found = error.args[0] if error.args else None
         if self._connected or not self._causes or not isinstance(found, KafkaError) or (
                 found.code() != KafkaError._TIMED_OUT):

@@ -1,8 +1,8 @@
-"""Configuration: from a dict of properties to checked Settings.
+"""Configuration: turns a dict of properties into checked Settings.
 
-The table of properties is properties.py (TLS and SASL: security_properties.py), made of what property.py has. values.py
-reads one value, sasl.py and tls.py check what belongs together, parsing.py does all of it, and Settings is the result.
-Threads: any. Never: connects to anything, knows a consumer.
+properties.py and security_properties.py (TLS, SASL) hold the table of properties; property.py has its types. values.py
+reads a value. sasl.py and tls.py check properties against each other. parsing.py runs all steps and returns Settings.
+Threads: any. Never: opens a connection, uses a consumer.
 """
 
 from kconsumer.config.parsing import parse, parse_update

@@ -1,7 +1,7 @@
-"""Reads a configuration: a dict of properties becomes Settings, or a ConfigurationError that says what is wrong.
+"""Reads a configuration: a dict of properties becomes Settings, or raises a ConfigurationError.
 
-Owns: parse, parse_update, and the checks of properties against each other. Threads: any. Never: states a property's
-name, range or default of its own (properties.py), connects to anything.
+Owns: parse, parse_update, and the checks of properties against each other. Threads: any. Never: defines a property's
+name, range or default (properties.py does), opens a connection.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from kconsumer.config.values import NONE_IS_UNSET, configuration_error, read_val
 
 __all__ = ["parse", "parse_update"]
 
-_RESPONSE_OVERHEAD: Final = 512  # bytes of a Fetch response that are not records, as librdkafka allows for
+_RESPONSE_OVERHEAD: Final = 512  # bytes of a Fetch response without records: librdkafka's margin
 _TOPIC_PREFIX: Final = "topic."
 _FROM_OIDC: Final = frozenset({"sasl.oauthbearer.token.endpoint.url", "sasl.oauthbearer.client.id"})
 _LOGGER: Final = "kconsumer"
 
 
 class _Given(NamedTuple):
-    """A property that was given: under which name, with which value as read."""
+    """A property in the configuration: its name there, and its parsed value."""
 
     name: str
     value: Any
 
 
 def parse(config: Mapping[str, object]) -> Settings:
-    """Settings from a configuration as ``confluent_kafka.Consumer`` takes it.
+    """Return the Settings of a configuration as in ``confluent_kafka.Consumer``.
 
-    Properties without effect are taken with one logged warning each, which says why.
+    For each property without effect, one warning with the reason is logged.
 
     Args:
-        config: property names, in librdkafka's or the Java client's spelling, to values; strings stand for numbers
-            and booleans as in librdkafka.
+        config: property names, in librdkafka's or the Java client's spelling, to values. Strings for numbers and
+            booleans are read as in librdkafka.
 
     Raises:
-        ConfigurationError: an unknown name (the nearest known one is named), a value of the wrong type or out of
-            range, a property that is refused, or properties that contradict each other.
+        ConfigurationError: an unknown name (the message suggests the nearest known one), a value of the wrong type or
+            out of range, a refused property, or properties that contradict each other.
         TypeError: `config` is not a mapping.
     """
     warnings: list[str] = []
@@ -63,10 +63,10 @@ def parse(config: Mapping[str, object]) -> Settings:
 
 
 def parse_update(settings: Settings, changes: Mapping[str, object]) -> Settings:
-    """`settings` with `changes` to properties that may be changed on a running consumer (all of them or none).
+    """Return `settings` with changes to properties of a running consumer: all or none.
 
     Raises:
-        ConfigurationError: as `parse`, or a property that cannot be changed while running.
+        ConfigurationError: as `parse`, or a property cannot be changed on a running consumer.
         TypeError: `changes` is not a mapping.
     """
     warnings: list[str] = []
@@ -98,7 +98,7 @@ def _lookup(name: object) -> tuple[Property, Alias | None]:
 
 
 def _collect(config: Mapping[str, object], warnings: list[str]) -> dict[str, _Given]:
-    """Reads each given property; keyed by canonical names. None unsets a string, a callback or the logger."""
+    """Read each property; keys are canonical names. None unsets a string, a callback or the logger."""
     if not isinstance(config, Mapping):
         raise TypeError(f"expected a dict of configuration properties, not {type(config).__name__}")
     given: dict[str, _Given] = {}
@@ -115,15 +115,15 @@ def _collect(config: Mapping[str, object], warnings: list[str]) -> dict[str, _Gi
         item = _take(prop, alias, name, value, warnings)
         earlier = here.get(prop.name)
         if earlier is not None and item.value != earlier.value:
-            warnings.append(f"{earlier.name} and {name} are names of the same property: using the value of {name}")
+            warnings.append(f"{earlier.name} and {name} name the same property: using the value of {name}")
         here[prop.name] = item
     given.update(here)
     return given
 
 
 def _take(prop: Property, alias: Alias | None, name: str, value: object, warnings: list[str]) -> _Given:
-    if prop.scope is Scope.PRODUCER:  # a producer's to check
-        warnings.append(f"{name}: {prop.reason}")
+    if prop.scope is Scope.PRODUCER:  # the producer checks it
+        warnings.append(f"ignoring {name}: {prop.reason}")
         return _Given(name, value)
     if prop.status is Status.REFUSED and not prop.satisfied_by:
         raise configuration_error(f"{name} is not supported: {prop.reason}")
@@ -137,12 +137,12 @@ def _take(prop: Property, alias: Alias | None, name: str, value: object, warning
 
 
 def _from_jaas(given: Mapping[str, _Given]) -> dict[str, _Given]:
-    """The properties that sasl.jaas.config stands for."""
+    """Return the properties that sasl.jaas.config contains."""
     from kconsumer.config.sasl import read_jaas
 
     found = {name: _Given("sasl.jaas.config", value) for name, value in read_jaas(
         given["sasl.jaas.config"].value).items()}
-    if not found and _FROM_OIDC <= given.keys():  # Java's entry without options: the client stands in properties
+    if not found and _FROM_OIDC <= given.keys():  # Java's entry without options: the properties name the client
         found = {"sasl.oauthbearer.method": _Given("sasl.jaas.config", "oidc")}
     for name, item in found.items():
         if name in given and (name, given[name].value) != ("sasl.oauthbearer.method", item.value):
@@ -151,7 +151,7 @@ def _from_jaas(given: Mapping[str, _Given]) -> dict[str, _Given]:
 
 
 def _derive(values: dict[str, Any], explicit: frozenset[str]) -> None:
-    """Fills in defaults that depend on other properties."""
+    """Fill in defaults that depend on other properties."""
     if "receive.message.max.bytes" not in explicit:
         least = values["fetch.max.bytes"] + _RESPONSE_OVERHEAD
         values["receive.message.max.bytes"] = max(values["receive.message.max.bytes"], least)
@@ -194,8 +194,8 @@ def _check_assignors(settings: Settings, given: Mapping[str, _Given]) -> str | N
         return None
     for assignor in settings.own_assignors:
         if not supports(assignor, "eager"):
-            return (f"partition.assignment.strategy: {assignor.name} is cooperative only, and cannot stand beside one "
-                    "that is eager only")
+            return (f"partition.assignment.strategy: {assignor.name} supports only the cooperative protocol, another "
+                    "assignor only the eager one")
     return None
 
 
@@ -258,7 +258,7 @@ _CHECKS: Final[tuple[Callable[[Settings, Mapping[str, _Given]], str | None], ...
 
 
 def _check(settings: Settings, given: Mapping[str, _Given], warnings: list[str]) -> None:
-    """Properties that contradict each other are an error; where one merely bounds another, a warning."""
+    """Check properties against each other: a contradiction raises an error, a lower bound only a warning."""
     for check in _CHECKS:
         problem = check(settings, given)
         if problem is not None:

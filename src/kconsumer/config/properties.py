@@ -1,9 +1,9 @@
-"""The table of configuration properties: every name that a consumer may be given, and what becomes of it.
+"""The table of configuration properties: every name that a consumer accepts, and its effect.
 
-Owns: PROPERTIES, BY_NAME. Threads: any (immutable). Never: reads a value; states a default twice.
+Owns: PROPERTIES, BY_NAME. Threads: any (immutable). Never: reads a value; defines a default twice.
 
-The names are those of librdkafka 2.16 (consumer and common properties), those of the Java consumer (Kafka 4.3), and
-kconsumer's own. docs/configuration.md is generated from here (tools/generate_docs.py).
+The names are librdkafka 2.16's (consumer and common properties), the Java consumer's (Kafka 4.3), and kconsumer's own.
+tools/generate_docs.py generates docs/configuration.md from this table.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ INT32_MAX: Final = 2**31 - 1
 
 
 class OffsetReset(NamedTuple):
-    """What to do where there is no valid offset: ``earliest``, ``latest``, ``error`` or ``by_duration``."""
+    """Action without a valid offset: earliest, latest, error or by_duration."""
 
     policy: str
-    duration_ms: int = 0  #: for ``by_duration``: how long before now to start (KIP-1106)
+    duration_ms: int = 0  #: for ``by_duration``: start this long before now (KIP-1106)
 
 
 _DEBUG = words(
@@ -48,9 +48,9 @@ _DEBUG = words(
 
 _CLIENT = (
     Property(
-        "bootstrap.servers", Kind.BOOTSTRAP, (), "Brokers to start from, `host:port` separated by commas. Brackets "
-        "around an IPv6 address; the port is 9092 where none is given; `PLAINTEXT://` may stand before the host. "
-        "Without it the consumer knows no broker, which is logged as a warning.",
+        "bootstrap.servers", Kind.BOOTSTRAP, (), "Initial brokers, `host:port` separated by commas. Brackets "
+        "around an IPv6 address; the default port is 9092; a host may have the prefix `PLAINTEXT://`. "
+        "Without it the consumer knows no broker and logs a warning.",
         aliases=(Alias("metadata.broker.list"),),
     ),
     string("client.id", "kconsumer", "Name of this client in the brokers' logs and quotas.",
@@ -63,43 +63,44 @@ _CLIENT = (
            "Software version reported to brokers (KIP-511). Default: the version of kconsumer.",
            librdkafka_default="librdkafka's version"),
     Property(
-        "builtin.features", Kind.FLAGS, frozenset(), "Features that the application needs: construction fails if one "
-        "of them is not there.", choices=words("gzip", "snappy", "lz4", "zstd"), in_settings=False,
+        "builtin.features", Kind.FLAGS, frozenset(), "Features that the application needs: construction fails without "
+        "one of them.", choices=words("gzip", "snappy", "lz4", "zstd"), in_settings=False,
         librdkafka_default="its features",
     ),
     Property(
         "default.topic.config", Kind.TOPIC_CONFIG, None, "A dict of topic-level properties such as "
-        "`auto.offset.reset`. The same property outside of it takes precedence.", in_settings=False,
+        "`auto.offset.reset`. The same property outside it takes precedence.", in_settings=False,
     ),
 )
 
 _METADATA = (
-    integer("topic.metadata.refresh.interval.ms", -1, 3_600_000, 300_000, "Time in ms after which metadata is fetched "
-            "again without cause; 0 or -1: only `metadata.max.age.ms` counts, and that only if set."),
-    integer("metadata.max.age.ms", 1, 86_400_000, 900_000, "Age in ms at which metadata is fetched again. The shorter "
-            "of this and `topic.metadata.refresh.interval.ms` counts; three times the latter if not set."),
+    integer("topic.metadata.refresh.interval.ms", -1, 3_600_000, 300_000, "Interval in ms of metadata fetches "
+            "without another cause; 0 or -1: only `metadata.max.age.ms` counts, if set."),
+    integer("metadata.max.age.ms", 1, 86_400_000, 900_000, "Age in ms of metadata before it is fetched again. The "
+            "shorter of this and `topic.metadata.refresh.interval.ms` counts; three times the latter if not set."),
     enum("metadata.recovery.strategy", words("none", "rebootstrap"), "rebootstrap", "Whether to start again from "
          "`bootstrap.servers` when no known broker can be reached (KIP-899)."),
     integer("metadata.recovery.rebootstrap.trigger.ms", 0, INT32_MAX, 300_000, "Time in ms without metadata from any "
             "broker after which to start again from `bootstrap.servers` (KIP-1102)."),
-    boolean("allow.auto.create.topics", False, "Whether a broker may create a topic that is assigned or asked for and "
+    boolean("allow.auto.create.topics", False, "Whether a broker may create an assigned or requested topic that "
             "does not exist."),
 )
 
 _NETWORK = (
-    integer("default.api.timeout.ms", 0, INT32_MAX, 60_000, "Time limit in ms of a call that asks brokers and is given "
-            "no timeout. `commit` always has it; the other calls wait without limit where it is not set, as in "
+    integer("default.api.timeout.ms", 0, INT32_MAX, 60_000, "Time limit in ms of a call that sends requests and has "
+            "no timeout. `commit` always has it. If it is not set, the other calls wait without limit, as in "
             "confluent_kafka.", librdkafka_default=ABSENT, java_default=SAME),
-    integer("socket.timeout.ms", 10, 300_000, 60_000, "Time limit in ms of a request; a Fetch has `fetch.wait.max.ms` "
-            "on top. Governs under both names.",
+    integer("socket.timeout.ms", 10, 300_000, 60_000, "Time limit in ms of a request; for a Fetch, `fetch.wait.max.ms` "
+            "is added. Both names are accepted.",
             aliases=(Alias("request.timeout.ms", "Java", maximum=900_000),)),
-    integer("socket.send.buffer.bytes", 0, 100_000_000, 0, "Size of a socket's send buffer in bytes; 0: the system's.",
+    integer("socket.send.buffer.bytes", 0, 100_000_000, 0, "Size of a socket's send buffer in bytes; 0: the system's "
+            "default.",
             aliases=(Alias("send.buffer.bytes", "Java", minimum=-1, renamed={-1: 0}),)),
     integer("socket.receive.buffer.bytes", 0, 100_000_000, 0, "Size of a socket's receive buffer in bytes; 0: the "
             "system's.", aliases=(Alias("receive.buffer.bytes", "Java", minimum=-1, renamed={-1: 0}),)),
     boolean("socket.keepalive.enable", False, "TCP keep-alive on connections to brokers."),
     boolean("socket.nagle.disable", True, "TCP_NODELAY on connections to brokers."),
-    integer("socket.max.fails", 0, 1_000_000, 1, "Requests that may time out on a connection before it is closed; 0: "
+    integer("socket.max.fails", 0, 1_000_000, 1, "Timed-out requests on a connection before it is closed; 0: "
             "any number."),
     integer("socket.connection.setup.timeout.ms", 1000, INT32_MAX, 30_000, "Time limit in ms for setting up a "
             "connection, handshakes included."),
@@ -111,43 +112,44 @@ _NETWORK = (
     integer("retry.backoff.ms", 1, 300_000, 100, "Pause in ms before a request is tried again; grows exponentially "
             "with jitter (KIP-580)."),
     integer("retry.backoff.max.ms", 1, 300_000, 1000, "Longest pause in ms between tries of a request (KIP-580)."),
-    integer("broker.address.ttl", 0, 86_400_000, 1000, "Time in ms that the addresses of a host name are kept."),
+    integer("broker.address.ttl", 0, 86_400_000, 1000, "Time in ms for which the addresses of a host name are cached."),
     enum("broker.address.family", words("any", "v4", "v6"), "any", "Address family to connect with."),
     enum("client.dns.lookup", words("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"), "use_all_dns_ips",
-         "Whether every address of a host name is tried, or the bootstrap names are first made canonical."),
-    boolean("api.version.request", True, "Whether a broker is asked for the versions it supports (KIP-35)."),
-    integer("api.version.request.timeout.ms", 1, 300_000, 10_000, "Time limit in ms of asking for versions."),
-    integer("receive.message.max.bytes", 1000, INT32_MAX, 100_000_000, "Largest response in bytes that is accepted. "
-            "Must be at least `fetch.max.bytes` + 512; if not set it is raised to that."),
+         "Try every address of a host name, or resolve the bootstrap names to canonical names first."),
+    boolean("api.version.request", True, "Ask brokers for their supported versions (KIP-35)."),
+    integer("api.version.request.timeout.ms", 1, 300_000, 10_000, "Time limit in ms of the version request."),
+    integer("receive.message.max.bytes", 1000, INT32_MAX, 100_000_000, "Largest accepted response in bytes. "
+            "Must be at least `fetch.max.bytes` + 512; the default grows to it."),
 )
 
 _FETCH = (
-    integer("fetch.min.bytes", 1, 100_000_000, 1, "Bytes a broker gathers before it answers a Fetch, within "
+    integer("fetch.min.bytes", 1, 100_000_000, 1, "Bytes that a broker gathers before it answers a Fetch, within "
             "`fetch.wait.max.ms`.", runtime=True),
-    integer("fetch.wait.max.ms", 0, 300_000, 500, "Time in ms a broker may wait for `fetch.min.bytes`.", runtime=True,
+    integer("fetch.wait.max.ms", 0, 300_000, 500, "Time in ms for which a broker may wait for "
+            "`fetch.min.bytes`.", runtime=True,
             aliases=(Alias("fetch.max.wait.ms", "Java"),)),
-    integer("fetch.max.bytes", 0, 2_147_483_135, 52_428_800, "Bytes a Fetch asks for in all. A first batch larger than "
-            "this is returned all the same.", runtime=True),
-    integer("max.partition.fetch.bytes", 0, 1_000_000_000, 0, "Bytes a Fetch asks for per partition. A first "
-            "batch larger than this is returned all the same. 0: an equal share of 8 MiB for each partition that is "
-            "read from the same broker, and no less than 1 MiB.", runtime=True,
+    integer("fetch.max.bytes", 0, 2_147_483_135, 52_428_800, "Bytes that a Fetch requests in total. A larger first "
+            "batch is still returned.", runtime=True),
+    integer("max.partition.fetch.bytes", 0, 1_000_000_000, 0, "Bytes that a Fetch requests per partition. A larger "
+            "first batch is still returned. 0: an equal share of 8 MiB for each partition that is "
+            "read from the same broker, but at least 1 MiB.", runtime=True,
             aliases=(Alias("fetch.message.max.bytes", minimum=1),), librdkafka_default=1_048_576),
-    integer("fetch.buffer.memory", 1024, 2**40, 67_108_864, "Bound in bytes of fetched records: asked for and not yet "
-            "arrived, and arrived and not yet taken, inflated size counted.", runtime=True,
+    integer("fetch.buffer.memory", 1024, 2**40, 67_108_864, "Limit in bytes of fetched records: requested ones and "
+            "buffered ones. Decompressed sizes count.", runtime=True,
             aliases=(Alias("queued.max.messages.kbytes", factor=1024, minimum=1, maximum=2_097_151),)),
-    integer("fetch.max.inflated.batch.bytes", 0, INT32_MAX - 1, 0, "Bytes that one compressed batch may inflate to. "
+    integer("fetch.max.inflated.batch.bytes", 0, INT32_MAX - 1, 0, "Largest decompressed size in bytes of a batch. "
             "A larger one is reported as `_BAD_COMPRESSION` and stops its partition. A zstd window beyond 8 MiB counts "
-            "too, as far as it is used. 0: the larger of `fetch.buffer.memory` and 100,000,000.",
+            "too, for its used part. 0: the larger of `fetch.buffer.memory` and 100,000,000.",
             librdkafka_default=ABSENT),
-    integer("fetch.max.record.headers", 1, INT32_MAX, 10_000, "Headers that one record may have. A record with more "
-            "is reported as `_BAD_MSG` and stops its partition.", librdkafka_default=ABSENT),
+    integer("fetch.max.record.headers", 1, INT32_MAX, 10_000, "Maximum number of headers of a record. A record with "
+            "more is reported as `_BAD_MSG` and stops its partition.", librdkafka_default=ABSENT),
     boolean("check.crcs", True, "Verify the CRC of every batch.", librdkafka_default=False),
-    enum("isolation.level", words("read_uncommitted", "read_committed"), "read_committed", "Whether records of aborted "
-         "and open transactions are left out."),
+    enum("isolation.level", words("read_uncommitted", "read_committed"), "read_committed", "Whether to skip records "
+         "of aborted and open transactions."),
     Property(
-        "auto.offset.reset", Kind.RESET, OffsetReset("latest"), "Where to start if there is no offset, or if it is out "
-        "of range: `earliest`, `latest`, `error` (an error is reported), or `by_duration:` with an ISO 8601 duration "
-        "before now, such as `by_duration:PT1H` (KIP-1106).",
+        "auto.offset.reset", Kind.RESET, OffsetReset("latest"), "Where to start if there is no committed offset, or "
+        "if it is out of range: `earliest`, `latest`, `error` (an error is reported), or `by_duration:` with an ISO "
+        "8601 duration before now, such as `by_duration:PT1H` (KIP-1106).",
         choices=words("earliest", "latest", "error", smallest="earliest", beginning="earliest", largest="latest",
                       end="latest", none="error"),
     ),
@@ -158,12 +160,12 @@ _OBSERVE = (
     function("error_cb", "Called with a KafkaError for errors that are not tied to a record."),
     function("throttle_cb", "Called with a ThrottleEvent when a broker throttles this client (KIP-219)."),
     function("stats_cb", "Called with a JSON string every `statistics.interval.ms`."),
-    Property("logger", Kind.LOGGER, None, "Where log lines go: an object with `log(level, format, *args)`; the logger "
-             "`kconsumer` if not set."),
-    integer("statistics.interval.ms", 0, 86_400_000, 0, "Time in ms between calls of `stats_cb`; 0: none."),
-    Property("debug", Kind.FLAGS, frozenset(), "Contexts whose debug lines are logged; a `-` before one takes it out.",
+    Property("logger", Kind.LOGGER, None, "Receives the log lines: an object with `log(level, format, *args)`; "
+             "default: the logger `kconsumer`."),
+    integer("statistics.interval.ms", 0, 86_400_000, 0, "Time in ms between calls of `stats_cb`; 0: no calls."),
+    Property("debug", Kind.FLAGS, frozenset(), "Contexts with debug logging; a leading `-` excludes one.",
              choices=_DEBUG),
-    integer("log_level", 0, 7, 6, "Least severe syslog level that is logged: 3 error, 4 warning, 6 info, 7 debug."),
+    integer("log_level", 0, 7, 6, "Least severe syslog level to log: 3 error, 4 warning, 6 info, 7 debug."),
     boolean("log.connection.close", True, "Log connections that a broker closes."),
 )
 
@@ -175,33 +177,34 @@ _ASSIGNORS = words(
 )  # fmt: skip
 
 _GROUP = (
-    string("group.id", None, "Consumer group. Not needed to consume assigned partitions.", nonempty=True,
+    string("group.id", None, "Consumer group. Not needed with assign().", nonempty=True,
            maximum=ON_WIRE),
-    string("group.instance.id", None, "Static member's name in the group (KIP-345).", nonempty=True, maximum=ON_WIRE),
+    string("group.instance.id", None, "Static member's id in the group (KIP-345).", nonempty=True, maximum=ON_WIRE),
     enum("group.protocol", words("classic", "consumer"), "classic", "Membership protocol; `consumer` is KIP-848's."),
-    string("group.remote.assignor", None, "Assignor on the broker, under `group.protocol=consumer`; the "
-           "broker's choice if not set."),
+    string("group.remote.assignor", None, "Assignor on the broker, under `group.protocol=consumer`; default: the "
+           "broker's choice."),
     Property("partition.assignment.strategy", Kind.ASSIGNORS, ("range", "roundrobin"), "Assignors in order of "
              "preference, under `group.protocol=classic`: names, and objects or subclasses of `kconsumer.Assignor` "
-             "(docs/assignors.md), alone or in a list. The group rebalances cooperatively if all are cooperative. The "
-             "Java consumer's class names are understood.", choices=_ASSIGNORS),
+             "(docs/assignors.md), alone or in a list. The group rebalances cooperatively if all assignors are "
+             "cooperative. The Java consumer's class names are accepted.", choices=_ASSIGNORS),
     integer("session.timeout.ms", 1, 3_600_000, 45_000, "Time in ms without heartbeats after which the "
             "coordinator drops the member, under `group.protocol=classic`."),
     integer("heartbeat.interval.ms", 1, 3_600_000, 3000, "Time in ms between heartbeats, under "
             "`group.protocol=classic`."),
-    integer("max.poll.interval.ms", 1, 86_400_000, 300_000, "Longest time in ms between calls that take "
-            "records before the member leaves the group (KIP-62)."),
-    boolean("enable.auto.commit", True, "Commit processed positions in the background."),
-    integer("auto.commit.interval.ms", 0, 86_400_000, 5000, "Time in ms between background commits; 0: none."),
-    boolean("enable.auto.offset.store", True, "Store the position of each record that is returned, to be "
+    integer("max.poll.interval.ms", 1, 86_400_000, 300_000, "Maximum time in ms between calls that return "
+            "records; after it the member leaves the group (KIP-62). Set it longer than your slowest processing of "
+            "one call's records."),
+    boolean("enable.auto.commit", True, "Commit the stored offsets in the background."),
+    integer("auto.commit.interval.ms", 0, 86_400_000, 5000, "Time in ms between background commits; 0: no commits."),
+    boolean("enable.auto.offset.store", True, "Store the offset after each returned record, to be "
             "committed."),
     function("on_commit", "Called with an error or None and the list of partitions after a commit."),
     accepted(integer("coordinator.query.interval.ms", 1, 3_600_000, 600_000, "Time in ms between queries for the "
-                     "coordinator."), "the coordinator is looked for when it is needed or stops answering"),
+                     "coordinator."), "the consumer looks for the coordinator when it needs it or gets no answer"),
     accepted(string("group.protocol.type", "consumer", "Type of the group protocol."),
-             "consumers use no other type than `consumer`", "consumer"),
-    refused(string("topic.blacklist", None, "Patterns of topics to be hidden."), "topics cannot be hidden: give the "
-            "consumer the topics to read, or a pattern that leaves the others out"),
+             "consumers use only the type `consumer`", "consumer"),
+    refused(string("topic.blacklist", None, "Patterns of topics to hide."), "topics cannot be hidden: give the "
+            "consumer the topics to read, or a pattern that excludes the others"),
     boolean("exclude.internal.topics", True, "Leave internal topics out of pattern subscriptions.",
             librdkafka_default=ABSENT, java_default=SAME),
 )
@@ -210,7 +213,7 @@ _NO_EFFECT = (
     accepted(integer("message.max.bytes", 1000, 1_000_000_000, 1_000_000, "Largest request."),
              "a consumer's requests are small and need no limit"),
     accepted(integer("message.copy.max.bytes", 0, 1_000_000_000, 65_535, "Largest produced message that is copied."),
-             "it concerns produced messages"),
+             "a producer property"),
     accepted(integer("max.in.flight.requests.per.connection", 1, 1_000_000, 1_000_000, "Requests in flight per "
                      "connection.", aliases=(Alias("max.in.flight"),)),
              "each connection carries only as many requests as its role needs, one Fetch for instance"),
@@ -219,21 +222,21 @@ _NO_EFFECT = (
     accepted(integer("topic.metadata.refresh.fast.cnt", 0, 1000, 10, "Deprecated in librdkafka."),
              "librdkafka no longer uses it either"),
     accepted(boolean("topic.metadata.refresh.sparse", True, "Ask for the metadata of used topics only."),
-             "metadata is always asked for used topics only", True),
+             "metadata requests always name only used topics", True),
     accepted(integer("topic.metadata.propagation.max.ms", 0, 3_600_000, 30_000, "Grace for topics just created."),
-             "an unknown topic is reported at once and asked for again until it is there"),
+             "an unknown topic is reported at once, and requested again until it exists"),
     accepted(integer("socket.blocking.max.ms", 1, 60_000, 1000, "Deprecated in librdkafka."),
              "librdkafka no longer uses it either"),
     accepted(integer("reconnect.backoff.jitter.ms", 0, 3_600_000, 0, "Deprecated in librdkafka."),
              "librdkafka no longer uses it either"),
     accepted(integer("api.version.fallback.ms", 0, 604_800_000, 0, "Time a version fallback is used."),
-             "a broker is asked for its versions on each new connection"),
-    accepted(string("broker.version.fallback", "0.10.0", "Version assumed of a broker that cannot be asked."),
-             "a broker that cannot be asked is assumed to support the oldest versions"),
-    accepted(integer("queued.min.messages", 1, 10_000_000, 100_000, "Records to keep at hand per partition."),
-             "`fetch.buffer.memory` bounds bytes, not records, and is used in full"),
-    accepted(integer("fetch.queue.backoff.ms", 0, 300_000, 1000, "Pause of a partition whose queue is full."),
-             "fetching goes on as soon as there is room"),
+             "each new connection asks the broker for its versions"),
+    accepted(string("broker.version.fallback", "0.10.0", "Assumed version of a broker without ApiVersions."),
+             "without ApiVersions, a broker is assumed to support only the oldest versions"),
+    accepted(integer("queued.min.messages", 1, 10_000_000, 100_000, "Records to buffer per partition."),
+             "`fetch.buffer.memory` limits the buffer in bytes instead"),
+    accepted(integer("fetch.queue.backoff.ms", 0, 300_000, 1000, "Pause of a partition with a full queue."),
+             "fetching resumes when the buffer has space"),
     accepted(integer("fetch.error.backoff.ms", 0, 300_000, 500, "Pause of a partition after a fetch error."),
              "`retry.backoff.ms` and `retry.backoff.max.ms` pace these requests"),
     accepted(integer("consume.callback.max.messages", 0, 1_000_000, 0, "Messages per consume callback."),
@@ -243,19 +246,20 @@ _NO_EFFECT = (
     accepted(boolean("enable.metrics.push", True, "Send client metrics to the brokers (KIP-714)."),
              "metrics are not sent to brokers yet", False),
     accepted(boolean("log.queue", False, "Queue log lines for the application."),
-             "log lines are always handed over on the application's thread"),
-    accepted(boolean("log.thread.name", True, "Print thread names in log lines."), "the logger's format decides"),
-    accepted(boolean("enable.random.seed", True, "Seed librdkafka's generator."), "there is no such generator here"),
+             "the application thread always receives the log lines"),
+    accepted(boolean("log.thread.name", True, "Print thread names in log lines."), "the logger's format defines it"),
+    accepted(boolean("enable.random.seed", True, "Seed librdkafka's generator."), "kconsumer does not have such a "
+             "generator"),
     accepted(integer("enabled_events", 0, INT32_MAX, 0, "Events of librdkafka's C interface."),
              "events reach the application through callbacks", 0),
     accepted(integer("internal.termination.signal", 0, 128, 0, "Signal that interrupts librdkafka's threads."),
              "the network thread is woken without signals", 0),
     accepted(enum("share.acknowledgement.mode", words("implicit", "explicit"), "implicit", "Share consumers only."),
-             "this is not a share consumer"),
+             "kconsumer is not a share consumer"),
     accepted(string("share.acquire.mode", None, "Share consumers only.", librdkafka_default=ABSENT, java_default=SAME),
-             "this is not a share consumer"),
+             "kconsumer is not a share consumer"),
     accepted(boolean("auto.commit.enable", True, "Legacy form of `enable.auto.commit` for librdkafka's simple "
-                     "consumer."), "it belongs to librdkafka's legacy consumer: use `enable.auto.commit`"),
+                     "consumer."), "a property of librdkafka's legacy consumer: use `enable.auto.commit`"),
     accepted(string("offset.store.path", ".", "Deprecated in librdkafka."), "offsets are stored by the broker"),
     accepted(integer("offset.store.sync.interval.ms", -1, 86_400_000, -1, "Deprecated in librdkafka."),
              "offsets are stored by the broker"),
@@ -263,13 +267,13 @@ _NO_EFFECT = (
             "offsets are stored by the broker only", "broker"),
     accepted(integer("socket.connection.setup.timeout.max.ms", 0, INT32_MAX, 30_000, "Longest set-up time after "
                      "repeated failures.", librdkafka_default=ABSENT, java_default=SAME),
-             "`socket.connection.setup.timeout.ms` does not grow; reconnections are paced by `reconnect.backoff.ms`"),
+             "`socket.connection.setup.timeout.ms` does not grow; `reconnect.backoff.ms` paces reconnections"),
     *(accepted(string(name, None, "Metrics of the Java client.", librdkafka_default=ABSENT, java_default=SAME),
-               "it concerns the Java client's metrics: use `metrics()` or `stats_cb`")
+               "a property of the Java client's metrics: use `metrics()` or `stats_cb`")
       for name in ("metric.reporters", "metrics.num.samples", "metrics.recording.level", "metrics.sample.window.ms")),
 )  # fmt: skip
 
-_C_ONLY = "it belongs to librdkafka's C interface and has no form in Python"
+_C_ONLY = "a property of librdkafka's C interface only"
 
 
 def _unsettable(name: str, doc: str, reason: str) -> Property:
@@ -278,7 +282,7 @@ def _unsettable(name: str, doc: str, reason: str) -> Property:
 
 _NOT_FOR_PYTHON = (
     _unsettable("log_cb", "Log callback.", "set `logger`"),
-    _unsettable("consume_cb", "Consume callback.", "records are taken with `poll`, `consume` or `consume_batch`"),
+    _unsettable("consume_cb", "Consume callback.", "call `poll`, `consume` or `consume_batch`"),
     _unsettable("rebalance_cb", "Rebalance callback.", "pass `on_assign`, `on_revoke` and `on_lost` to `subscribe`"),
     _unsettable("offset_commit_cb", "Commit callback.", "set `on_commit`"),
     _unsettable("background_event_cb", "Event callback.", _C_ONLY),
@@ -287,7 +291,7 @@ _NOT_FOR_PYTHON = (
     _unsettable("closesocket_cb", "Closes sockets.", _C_ONLY),
     _unsettable("open_cb", "Opens files.", _C_ONLY),
     _unsettable("resolve_cb", "Resolves names.", _C_ONLY),
-    _unsettable("opaque", "Pointer handed to callbacks.", _C_ONLY),
+    _unsettable("opaque", "Pointer for callbacks.", _C_ONLY),
     _unsettable("default_topic_conf", "Topic configuration object.", "set `default.topic.config`"),
     _unsettable("interceptors", "Interceptors.", _C_ONLY),
     refused(string("plugin.library.paths", None, "Plugins for librdkafka."), "librdkafka's plugins cannot be loaded"),
@@ -302,10 +306,10 @@ _NOT_FOR_PYTHON = (
 def _ignored(name: str, kind: Kind = Kind.STRING, default: object = None, *aliases: str) -> Property:
     prop = Property(name, kind, default, "A producer's property.", aliases=tuple(Alias(alias) for alias in aliases),
                     scope=Scope.PRODUCER)
-    return accepted(prop, "it is a producer's property: this consumer ignores it")
+    return accepted(prop, "a producer property")
 
 
-# librdkafka takes these for a consumer too, with a warning. Their values are a producer's to check.
+# librdkafka accepts these for a consumer too, with a warning. The producer checks their values.
 _PRODUCER = (
     _ignored("transactional.id"),
     _ignored("transaction.timeout.ms", default=60_000),
@@ -333,7 +337,7 @@ _PRODUCER = (
     _ignored("msg_order_cmp", Kind.CALLABLE),
 )
 
-# The Java consumer's defaults (Kafka 4.3) of the properties that it shares with librdkafka.
+# The Java consumer's defaults (Kafka 4.3) of properties that it shares with librdkafka.
 _JAVA_DEFAULTS: Final[dict[str, object]] = {
     "allow.auto.create.topics": True,
     "client.id": "",
@@ -392,7 +396,7 @@ SECTIONS: Final[tuple[tuple[str, tuple[Property, ...]], ...]] = (
 
 PROPERTIES: Final[tuple[Property, ...]] = tuple(prop for _, section in SECTIONS for prop in section)
 
-# Any name to its property and, for another name than the canonical one, the alias.
+# Maps any name to its property and, if it is not the canonical name, the alias.
 BY_NAME: Final[Mapping[str, tuple[Property, Alias | None]]] = MappingProxyType(
     {prop.name: (prop, None) for prop in PROPERTIES}
     | {alias.name: (prop, alias) for prop in PROPERTIES for alias in prop.aliases}

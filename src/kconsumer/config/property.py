@@ -1,7 +1,7 @@
-"""The types of the table of configuration properties.
+"""The types for the table of configuration properties.
 
-Owns: Property, Alias, Kind, Status and the short constructors the table is written with. Threads: any (immutable).
-Never: reads a value (values.py) or knows a property (properties.py).
+Owns: Property, Alias, Kind, Status, and the short constructors for the table. Threads: any (immutable).
+Never: reads a value (values.py does), defines a property (properties.py does).
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ class Kind(Enum):
 
 
 class Status(Enum):
-    """What happens to a property that is set."""
+    """How kconsumer treats a property in the configuration."""
 
     HONOURED = "honoured"
-    ACCEPTED = "accepted"  # checked, then one warning is logged that says why it has no effect
+    ACCEPTED = "accepted"  # checked; one warning says why it has no effect
     REFUSED = "refused"  # construction fails with the reason
 
 
 class Scope(Enum):
-    """Where the property comes from: whose it is in librdkafka's table."""
+    """The client that uses the property, from librdkafka's table."""
 
     CONSUMER = "consumer"
     PRODUCER = "producer"
@@ -52,10 +52,10 @@ class Alias(NamedTuple):
 
     Attributes:
         name: the other name.
-        origin: whose name it is: ``librdkafka`` or ``Java``.
-        factor: what a number given under this name is multiplied by.
-        minimum, maximum: range under this name; None takes the property's.
-        renamed: values under this name that mean another one.
+        origin: the client with this name: ``librdkafka`` or ``Java``.
+        factor: multiplies a number under this name.
+        minimum, maximum: range under this name; None: the property's range.
+        renamed: values with another meaning under this name.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Alias(NamedTuple):
 
 
 class Elsewhere(Enum):
-    """Marks for another client's default that is not a value."""
+    """Marks for another client's default without a value."""
 
     SAME = "same"
     ABSENT = "absent"  # that client does not know the property
@@ -78,20 +78,20 @@ ABSENT: Final = Elsewhere.ABSENT
 
 
 class Property:
-    """One configuration property: the only place that knows its names, type, range and default.
+    """A configuration property: its names, type, range and default.
 
     Attributes:
         name: canonical name; the Settings attribute is the same with underscores.
         kind: type of the value.
-        default: value where it is not set, already in the form Settings holds.
-        doc: what it does; units in the text or the name.
+        default: value if it is not set, in the form of Settings.
+        doc: its effect; with units in the text or the name.
         aliases: other names.
-        minimum, maximum: range of a number; of a string, `maximum` is its most bytes in UTF-8.
-        choices: words of an ENUM, FLAGS or ASSIGNORS and what each means.
+        minimum, maximum: range of a number; for a string, `maximum` limits its bytes in UTF-8.
+        choices: words of an ENUM, FLAGS or ASSIGNORS, and the meaning of each.
         nonempty: an empty string is refused.
-        status: what happens when it is set.
-        reason: why it is accepted without effect, or refused.
-        satisfied_by: values that hold anyway: no warning, no refusal.
+        status: how kconsumer treats it.
+        reason: why it has no effect, or is refused.
+        satisfied_by: values that cause no warning and no refusal.
         runtime: ``set_config`` may change it.
         secret: its value never appears in a message.
         scope: consumer or producer property.
@@ -141,7 +141,7 @@ class Property:
         self.in_settings = in_settings
 
     def changed(self, **values: Any) -> Property:
-        """A property like this one, but for these attributes."""
+        """Return a copy of this property with other attributes."""
         return Property(**{**self.__dict__, **values})
 
     @property
@@ -151,55 +151,55 @@ class Property:
 
     @property
     def allowed(self) -> str:
-        """The words of a property that has choices, else the range of a number."""
+        """The words of a property with choices, else the range of a number."""
         return ", ".join(filter(None, self.choices)) or f"{self.minimum} .. {self.maximum}"
 
 
 def boolean(name: str, default: bool, doc: str, **more: Any) -> Property:
-    """A property that is true or false."""
+    """Define a property that is true or false."""
     return Property(name, Kind.BOOLEAN, default, doc, **more)
 
 
 def integer(name: str, minimum: int, maximum: int, default: int, doc: str, **more: Any) -> Property:
-    """A whole number within a range."""
+    """Define a whole number within a range."""
     return Property(name, Kind.INTEGER, default, doc, minimum=minimum, maximum=maximum, **more)
 
 
-ON_WIRE: Final = 32_767  # bytes of a string in Kafka's protocol, whose length is an int16
+ON_WIRE: Final = 32_767  # limit in bytes of a string in Kafka's protocol (int16)
 
 
 def string(name: str, default: str | None, doc: str, **more: Any) -> Property:
-    """A string; None unsets it."""
+    """Define a string; None unsets it."""
     return Property(name, Kind.STRING, default, doc, **more)
 
 
 def url(name: str, doc: str, **more: Any) -> Property:
-    """An http or https URL, which Settings holds in its normal form; None unsets it."""
+    """Define an http or https URL; Settings holds its normal form, None unsets it."""
     return Property(name, Kind.URL, None, doc, **more)
 
 
 def words(*choices: str, **synonyms: str) -> dict[str, str]:
-    """Choices of an enumeration; `synonyms` map further words to one of them."""
+    """Return the choices of an enumeration; `synonyms` map other words to them."""
     return {choice: choice for choice in choices} | synonyms
 
 
 def enum(name: str, choices: Mapping[str, str], default: str, doc: str, **more: Any) -> Property:
-    """One word of a set, in any case."""
+    """Define a choice of one word, in any case."""
     return Property(name, Kind.ENUM, default, doc, choices=choices, **more)
 
 
 def function(name: str, doc: str, **more: Any) -> Property:
-    """A callable; None is none."""
+    """Define a callable; None: not set."""
     return Property(name, Kind.CALLABLE, None, doc, **more)
 
 
 def accepted(prop: Property, reason: str, *satisfied_by: Any, in_settings: bool = False) -> Property:
-    """`prop`, taken with a warning that gives `reason`."""
+    """Accept `prop` with a warning that gives `reason`."""
     return _with(prop, Status.ACCEPTED, reason, satisfied_by, in_settings)
 
 
 def refused(prop: Property, reason: str, *satisfied_by: Any, in_settings: bool = False) -> Property:
-    """`prop`, which fails the construction with `reason` when it is set to anything not in `satisfied_by`."""
+    """Refuse `prop` with `reason`, unless its value is in `satisfied_by`."""
     return _with(prop, Status.REFUSED, reason, satisfied_by, in_settings)
 
 

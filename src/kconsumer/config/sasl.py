@@ -1,7 +1,7 @@
-"""Checks of the SASL properties before the first connection: which belong together, which are missing.
+"""Checks the SASL properties before the first connection: missing ones, and contradictions.
 
-Owns: check_sasl, sasl_warnings, prepared, Hidden, and the reading of what these properties contain: JAAS entries,
-extensions, claims. Threads: any. Never: connects, obtains a token (security/), puts a secret into a message.
+Owns: check_sasl, sasl_warnings, prepared, Hidden, and the parsers of property values: JAAS entries, extensions,
+claims. Threads: any. Never: opens a connection, obtains a token (security/ does), puts a secret into a message.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = [
 
 
 class Hidden(str):
-    """A str that does not show in a repr."""
+    """A str whose repr hides it."""
 
     __slots__ = ()
 
@@ -37,13 +37,13 @@ class Hidden(str):
 
 SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 MECHANISMS: Final = ("PLAIN", *SCRAM, "OAUTHBEARER", "GSSAPI")
-LONGEST_LIFE_S: Final = 100 * 365 * 86400  # of a token
+LONGEST_LIFE_S: Final = 100 * 365 * 86400  # longest lifetime of a token
 
 # RFC 7628 §3.1
 _EXTENSION_KEY: Final = re.compile(r"[A-Za-z]+")
 _EXTENSION_VALUE: Final = re.compile(r"[\x20-\x7e\t\r\n]*")
 
-# Which settings belong to which mechanisms; all of them only to SASL.
+# The mechanisms that each setting applies to. All settings apply only to SASL.
 _BELONGS: Final[Mapping[str, tuple[str, ...]]] = {
     "sasl.username": ("PLAIN", *SCRAM),
     "sasl.password": ("PLAIN", *SCRAM),
@@ -80,7 +80,7 @@ def check_sasl(settings: Settings) -> str | None:
     for name, mechanisms in _BELONGS.items():
         if name in settings.explicit and mechanism not in mechanisms:
             hint = " (the default)" if "sasl.mechanism" not in settings.explicit else ""
-            return f"{name} is set, which is for {', '.join(mechanisms)}, but sasl.mechanism is {mechanism}{hint}"
+            return f"{name} applies only to {', '.join(mechanisms)}, but sasl.mechanism is {mechanism}{hint}"
     if mechanism == "OAUTHBEARER":
         return _check_oauthbearer(settings)
     return None if mechanism == "GSSAPI" else _check_password(settings)
@@ -97,10 +97,10 @@ def _check_password(settings: Settings) -> str | None:
 
 
 def prepared(mechanism: str, text: str) -> str | None:
-    """Why a user name or password cannot be used as it is; None where it can.
+    """Return why a user name or password is unusable; None if it is usable.
 
-    RFC 5802 wants both in the form that SASLprep (RFC 4013) gives them. Kafka's brokers keep what was typed when the
-    user was made. Where the two differ, kconsumer does not know which one the broker uses, and refuses the value.
+    RFC 5802 requires both in the form of SASLprep (RFC 4013). Kafka's brokers keep the text that was entered when the
+    user was created. Where the two forms differ, kconsumer cannot know the broker's form and refuses the value.
     """
     if not text:
         return "is empty"
@@ -116,8 +116,8 @@ def prepared(mechanism: str, text: str) -> str | None:
         return "contains a character that SASLprep (RFC 4013) prohibits"
     mapped = "".join(" " if stringprep.in_table_c12(c) else c for c in text if not stringprep.in_table_b1(c))
     if unicodedata.ucd_3_2_0.normalize("NFKC", mapped) != text:
-        return ("is not in the form that SASLprep (RFC 4013) gives it, and brokers differ in whether they apply that: "
-                "give it in Unicode's NFKC form, without soft hyphens and unusual spaces")
+        return ("is not in the form of SASLprep (RFC 4013), which only some brokers apply: "
+                "use Unicode's NFKC form, without soft hyphens and unusual spaces")
     return None
 
 
@@ -128,7 +128,10 @@ def _prohibited(text: str) -> bool:
 
 
 def _mixes_directions(text: str) -> bool:
-    """RFC 3454 §6: text from right to left has nothing from left to right, and begins and ends so."""
+    """Return whether right-to-left text breaks RFC 3454 §6.
+
+    It must not contain left-to-right characters, and must begin and end with right-to-left ones.
+    """
     if not any(map(stringprep.in_table_d1, text)):
         return False
     ends = stringprep.in_table_d1(text[0]) and stringprep.in_table_d1(text[-1])
@@ -142,7 +145,7 @@ def _check_oauthbearer(settings: Settings) -> str | None:
                                        ("enable.sasl.oauthbearer.unsecure.jwt",
                                         settings.enable_sasl_oauthbearer_unsecure_jwt)) if used]
     if len(sources) > 1:
-        return f"{' and '.join(sources)} contradict each other: tokens come from one of them"
+        return f"{' and '.join(sources)} contradict each other: set one of them"
     if settings.enable_sasl_oauthbearer_unsecure_jwt:
         try:
             read_unsecured(settings.sasl_oauthbearer_config or "")
@@ -159,15 +162,15 @@ def _check_oauthbearer(settings: Settings) -> str | None:
         if not value:
             return f"sasl.oauthbearer.method=oidc needs {name}"
     if settings.https_ca_location is not None and settings.https_ca_pem is not None:
-        return "https.ca.location and https.ca.pem contradict each other: give one of them"
+        return "https.ca.location and https.ca.pem contradict each other: set one of them"
     if _plain_endpoint(settings) and not settings.sasl_oauthbearer_token_endpoint_allow_http:
-        return ("sasl.oauthbearer.token.endpoint.url begins with http://, by which the client secret would go readable "
-                "over the network: use https://, or set sasl.oauthbearer.token.endpoint.allow.http=true")
+        return ("sasl.oauthbearer.token.endpoint.url is http://, which exposes the client secret "
+                "on the network: use https://, or set sasl.oauthbearer.token.endpoint.allow.http=true")
     return _check_extensions(settings)
 
 
 def _plain_endpoint(settings: Settings) -> bool:
-    """Settings hold the URL in its normal form."""
+    """Return whether the token endpoint is http://. Settings hold the URL in its normal form."""
     return (settings.sasl_oauthbearer_token_endpoint_url or "").startswith("http://")
 
 
@@ -175,7 +178,7 @@ def sasl_warnings(settings: Settings) -> list[str]:
     """Return warnings about settings that may not do what the user expects."""
     if not _plain_endpoint(settings):
         return []
-    warnings = ["sasl.oauthbearer.token.endpoint.url is http://: the client secret and the tokens can be read on the "
+    warnings = ["sasl.oauthbearer.token.endpoint.url is http://: the client secret and the tokens are readable on the "
                 "way"]
     if settings.https_ca_location is not None or settings.https_ca_pem is not None:
         warnings.append("https.ca.location and https.ca.pem have no effect: the token endpoint is http://")
@@ -202,10 +205,10 @@ def read_extensions(text: str) -> dict[str, str]:
 
 
 def checked_extensions(extensions: object) -> dict[str, str]:
-    """SASL extensions (KIP-342) that a token comes with; none where there are none.
+    """Return the SASL extensions (KIP-342) of a token; an empty dict if it has none.
 
     Raises:
-        TypeError, ValueError: they cannot be sent.
+        TypeError, ValueError: an extension cannot be sent.
     """
     if extensions is None:
         return {}
@@ -225,8 +228,10 @@ _CLAIM_DEFAULTS: Final[Mapping[str, str]] = {
 
 
 def read_unsecured(text: str) -> dict[str, Any]:
-    """``sasl.oauthbearer.config`` for unsecured tokens: ``principal=… scope=a,b lifeSeconds=… extension_x=…``, as
-    librdkafka has it. Raises ValueError, without quoting a value."""
+    """Read ``sasl.oauthbearer.config`` for unsecured tokens, in librdkafka's form.
+
+    The form is ``principal=… scope=a,b lifeSeconds=… extension_x=…``. Raises ValueError, without quoting a value.
+    """
     found: dict[str, Any] = dict(_CLAIM_DEFAULTS) | {"extensions": {}}
     for part in text.split():
         match = _UNSECURED.fullmatch(part)
@@ -258,7 +263,7 @@ _MODULES: Final[Mapping[str, Mapping[str, str]]] = {
                                "clientSecret": "sasl.oauthbearer.client.secret"},
 }
 _EXTENSION: Final = "extension_"
-# Options of OAuthBearerLoginModule for unsecured tokens, and what sasl.oauthbearer.config calls them.
+# Options of OAuthBearerLoginModule for unsecured tokens, and their names in sasl.oauthbearer.config.
 _UNSECURED_LOGIN: Final[Mapping[str, str]] = {
     "unsecuredLoginStringClaim_sub": "principal", "unsecuredLoginListClaim_scope": "scope",
     "unsecuredLoginStringClaim_scope": "scope", "unsecuredLoginPrincipalClaimName": "principalClaimName",
@@ -272,17 +277,17 @@ _INSTEAD: Final = {
 
 
 def read_jaas(text: str) -> dict[str, Any]:
-    """``sasl.jaas.config`` of Java's Plain, Scram and OAuthBearer login modules → the properties it stands for.
+    """Return the properties in a JAAS entry of the Plain, Scram or OAuthBearer module.
 
     Raises:
-        ConfigurationError: another module (its equivalents are named), or text that is not a JAAS entry.
+        ConfigurationError: another module (the message has its equivalent), or text that is not a JAAS entry.
     """
     entry = _LOGIN.fullmatch(text)
     if entry is None:
         raise configuration_error('invalid value of sasl.jaas.config: expected module required key="value" …;')
     module = entry["module"].rsplit(".", 1)[-1]
     if module not in _MODULES:
-        instead = _INSTEAD.get(module, f"only {', '.join(_MODULES)} are read")
+        instead = _INSTEAD.get(module, f"only {', '.join(_MODULES)} are supported")
         raise configuration_error(f"sasl.jaas.config: {module} is a Java class: {instead}")
     options: dict[str, str] = {}
     at = 0
@@ -300,18 +305,18 @@ def _of_login(module: str, options: Mapping[str, str]) -> dict[str, Any]:
     names = _MODULES[module]
     for key in sorted(options):
         if key not in names:
-            raise configuration_error(f"sasl.jaas.config: {module} takes {', '.join(names)} here, not {key}")
+            raise configuration_error(f"sasl.jaas.config: {module} accepts {', '.join(names)}, not {key}")
     return {names[key]: value for key, value in options.items()}
 
 
 def _of_oauthbearer(options: Mapping[str, str]) -> dict[str, Any]:
-    """OIDC where there is a client, unsecured tokens where there are claims, and nothing where there are no options."""
+    """Read the options: a client means OIDC, claims mean unsecured tokens, no options mean nothing."""
     if any(key.startswith("unsecuredLogin") for key in options):
         return _of_unsecured(options)
     extensions = {key.removeprefix(_EXTENSION): value for key, value in options.items() if key.startswith(_EXTENSION)}
     found = _of_login("OAuthBearerLoginModule", {k: v for k, v in options.items() if not k.startswith(_EXTENSION)})
     if any("," in value for value in extensions.values()):
-        raise configuration_error("sasl.jaas.config: the value of an extension has a comma")
+        raise configuration_error("sasl.jaas.config: the value of an extension must not have a comma")
     if extensions:
         found["sasl.oauthbearer.extensions"] = ",".join(f"{key}={value}" for key, value in extensions.items())
     return found | {"sasl.oauthbearer.method": "oidc"} if found else {}
@@ -325,6 +330,6 @@ def _of_unsecured(options: Mapping[str, str]) -> dict[str, Any]:
         if name is None:
             raise configuration_error(f"sasl.jaas.config: {key} has no equivalent in sasl.oauthbearer.config")
         if not value or any(map(str.isspace, value)):
-            raise configuration_error(f"sasl.jaas.config: the value of {key} is empty or has spaces")
+            raise configuration_error(f"sasl.jaas.config: the value of {key} must not be empty or have spaces")
         words.append(f"{name}={value}")
     return {"enable.sasl.oauthbearer.unsecure.jwt": True, "sasl.oauthbearer.config": " ".join(words)}

@@ -24,8 +24,8 @@ from kconsumer.config.property import (
     words,
 )
 
-_WINDOWS = "Windows' certificate stores are not there on this system: set `ssl.ca.location`"
-_PROVIDERS = ("engines and providers are named in OpenSSL's configuration file only: for a key set "
+_WINDOWS = "this system does not have Windows' certificate stores: set `ssl.ca.location`"
+_PROVIDERS = ("only OpenSSL's configuration file can set engines and providers: for a key set "
               "`ssl.key.location` or `ssl.keystore.location`")
 _JAVA = "it configures Java's security classes"
 
@@ -46,8 +46,8 @@ SECURITY: Final[tuple[Property, ...]] = (
          "Protocol of the connections to brokers: TLS with `ssl` and `sasl_ssl`, SASL with `sasl_plaintext` and "
          "`sasl_ssl`."),
     string("ssl.cipher.suites", None, "Cipher suites, separated by colons or commas, in OpenSSL's names or the "
-           "standard's. Those of TLS 1.3 and those before are chosen apart: what is not named stays at its default, "
-           "but where only suites of TLS 1.3 are named it is the only version."),
+           "standard's. TLS 1.3 and older versions have separate lists: a list without a suite keeps its default. "
+           "With suites of TLS 1.3 only, TLS 1.3 is the only version."),
     string("ssl.curves.list", None, "Curves (groups) offered in the TLS handshake, separated by colons."),
     string("ssl.sigalgs.list", None, "Signature algorithms offered in the TLS handshake, separated by colons."),
     Property("ssl.enabled.protocols", Kind.FLAGS, frozenset({"TLSv1.2", "TLSv1.3"}), "Versions of TLS.",
@@ -56,17 +56,17 @@ SECURITY: Final[tuple[Property, ...]] = (
     string("ssl.key.password", None, "Passphrase of the private key.", secret=True),
     string("ssl.key.pem", None, "The client's private key (PEM).", secret=True,
            aliases=(Alias("ssl.keystore.key", "Java"),), java_default=SAME),
-    string("ssl.certificate.location", None, "File of the client's certificate and those of the CAs between it and one "
-           "that brokers know (PEM)."),
+    string("ssl.certificate.location", None, "File of the client's certificate and its intermediate CA certificates "
+           "(PEM)."),
     string("ssl.certificate.pem", None, "The client's certificate, as in `ssl.certificate.location`.",
            aliases=(Alias("ssl.keystore.certificate.chain", "Java"),), java_default=SAME),
-    string("ssl.ca.location", None, "File of the certificates that are trusted (PEM), a folder of such files, or "
-           "`probe`. Where neither this nor `ssl.ca.pem` is set, and with `probe`: what `SSL_CERT_FILE` and "
-           "`SSL_CERT_DIR` name, else the system's."),
-    string("ssl.ca.pem", None, "Certificates that are trusted (PEM).",
+    string("ssl.ca.location", None, "File of the trusted CA certificates (PEM), a folder of such files, or "
+           "`probe`. With `probe`, or without this and `ssl.ca.pem`: the certificates in `SSL_CERT_FILE` and "
+           "`SSL_CERT_DIR`, else the system's."),
+    string("ssl.ca.pem", None, "Trusted CA certificates (PEM).",
            aliases=(Alias("ssl.truststore.certificates", "Java"),), java_default=SAME),
     refused(string("ssl.ca.certificate.stores", "Root", "Windows certificate stores."), _WINDOWS),
-    string("ssl.crl.location", None, "File of lists of revoked certificates (PEM), one of each CA that signs brokers' "
+    string("ssl.crl.location", None, "File of certificate revocation lists (PEM), one for each CA that signs brokers' "
            "certificates."),
     string("ssl.keystore.location", None, "File of the client's key and certificate (PKCS#12)."),
     string("ssl.keystore.password", None, "Passphrase of the keystore.", secret=True),
@@ -74,9 +74,9 @@ SECURITY: Final[tuple[Property, ...]] = (
     refused(string("ssl.engine.location", None, "OpenSSL engine to load; deprecated in librdkafka."), _PROVIDERS),
     refused(string("ssl.engine.id", "dynamic", "Id of the OpenSSL engine."), _PROVIDERS),
     enum("ssl.endpoint.identification.algorithm", words("none", "https") | {"": "none"}, "https",
-         "Whether the broker's certificate must be for the name by which it is connected to: `https`, or `none` (the "
+         "Whether the broker's certificate must match its host name: `https`, or `none` (the "
          "Java client's empty string)."),
-    boolean("enable.ssl.certificate.verification", True, "Whether the broker's certificate is checked."),
+    boolean("enable.ssl.certificate.verification", True, "Verify the broker's certificate."),
     refused(string("ssl.keystore.type", None, "Format of the Java client's keystore.", librdkafka_default=ABSENT,
                    java_default="JKS"),
             "a keystore is PKCS12: convert it with keytool -importkeystore", "PKCS12", "PEM"),
@@ -89,48 +89,48 @@ SECURITY: Final[tuple[Property, ...]] = (
             "give the trusted certificates as PEM in `ssl.ca.location`"),
     refused(string("ssl.protocol", None, "Version of TLS.", librdkafka_default=ABSENT, java_default="TLSv1.3"),
             "set `ssl.enabled.protocols`", "TLS", "TLSv1.3"),
-    string("https.ca.location", None, "File or folder of the certificates trusted for HTTPS, when tokens are fetched; "
-           "none or `probe`: the system's."),
-    string("https.ca.pem", None, "Certificates trusted for HTTPS (PEM)."),
+    string("https.ca.location", None, "File or folder of the CA certificates trusted for the HTTPS token endpoint; "
+           "not set or `probe`: the system's."),
+    string("https.ca.pem", None, "CA certificates trusted for the HTTPS token endpoint (PEM)."),
     string("sasl.mechanism", "GSSAPI", "SASL mechanism: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or GSSAPI.",
            aliases=(Alias("sasl.mechanisms"),), java_default=SAME),
     string("sasl.username", None, "User name for PLAIN and SCRAM."),
     string("sasl.password", None, "Password for PLAIN and SCRAM.", secret=True),
-    string("sasl.jaas.config", None, "The Java client's way to `sasl.username`, `sasl.password` and the properties of "
+    string("sasl.jaas.config", None, "The Java client's form of `sasl.username`, `sasl.password` and the properties of "
            "OAUTHBEARER: an entry of PlainLoginModule, ScramLoginModule or OAuthBearerLoginModule.", secret=True,
            librdkafka_default=ABSENT, java_default=SAME),
     string("sasl.kerberos.service.name", "kafka", "Kerberos service name of the brokers.", nonempty=True,
            java_default=None),
-    string("sasl.kerberos.principal", None, "Kerberos principal of this client; none: that of the keytab, or of the "
+    string("sasl.kerberos.principal", None, "Kerberos principal of this client; not set: the one in the keytab or the "
            "credential cache.", librdkafka_default="kafkaclient"),
     accepted(string("sasl.kerberos.kinit.cmd", None, "Command that obtains a Kerberos ticket.", java_default=SAME,
                     librdkafka_default='kinit -R -t "%{sasl.kerberos.keytab}" -k %{sasl.kerberos.principal} || '
                                        'kinit -t "%{sasl.kerberos.keytab}" -k %{sasl.kerberos.principal}'),
              "the Kerberos library takes tickets from `sasl.kerberos.keytab` or the credential cache by itself"),
-    string("sasl.kerberos.keytab", None, "File of the Kerberos keytab; none: tickets are taken from the credential "
+    string("sasl.kerberos.keytab", None, "File of the Kerberos keytab; not set: tickets come from the credential "
            "cache (`KRB5CCNAME`)."),
-    accepted(integer("sasl.kerberos.min.time.before.relogin", 0, 86_400_000, 60_000, "Least time in ms between "
+    accepted(integer("sasl.kerberos.min.time.before.relogin", 0, 86_400_000, 60_000, "Minimum time in ms between "
                      "Kerberos logins.", java_default=SAME),
              "the Kerberos library renews tickets by itself"),
-    boolean("enable.sasl.oauthbearer.unsecure.jwt", False, "Make unsecured tokens as `sasl.oauthbearer.config` says "
+    boolean("enable.sasl.oauthbearer.unsecure.jwt", False, "Make unsecured tokens from `sasl.oauthbearer.config` "
             "(`principal=… scope=… lifeSeconds=…`): for tests only."),
-    function("oauth_cb", "Returns an OAUTHBEARER token, `(token, expires_at[, principal[, extensions]])`, when called "
-             "with `sasl.oauthbearer.config`; runs inside the calls that wait."),
+    function("oauth_cb", "Called for an OAUTHBEARER token: returns `(token, expires_at[, principal[, extensions]])`. "
+             "Its argument is `sasl.oauthbearer.config`. It runs inside the calls that wait."),
     refused(function("oauthbearer_token_refresh_cb", "Refreshes an OAUTHBEARER token."), "set `oauth_cb`"),
-    string("sasl.oauthbearer.config", None, "What `oauth_cb` is called with, or what unsecured tokens say.",
+    string("sasl.oauthbearer.config", None, "Argument of `oauth_cb`, or the claims of unsecured tokens.",
            secret=True),
-    enum("sasl.oauthbearer.method", words("default", "oidc"), "default", "How a token is obtained: by `oauth_cb` or "
-         "`set_oauth_token()`, or by `oidc` (client credentials, KIP-768)."),
+    enum("sasl.oauthbearer.method", words("default", "oidc"), "default", "Source of tokens: `oauth_cb` or "
+         "`set_oauth_token()`, or `oidc` (client credentials, KIP-768)."),
     string("sasl.oauthbearer.client.id", None, "OIDC client id.",
            aliases=(Alias("sasl.oauthbearer.client.credentials.client.id"),)),
     string("sasl.oauthbearer.client.secret", None, "OIDC client secret.",
            aliases=(Alias("sasl.oauthbearer.client.credentials.client.secret"),), secret=True),
     string("sasl.oauthbearer.scope", None, "OIDC scope.", java_default=SAME),
-    string("sasl.oauthbearer.extensions", None, "SASL extensions sent with a token of OIDC: `key=value,…` (KIP-342)."),
+    string("sasl.oauthbearer.extensions", None, "SASL extensions sent with an OIDC token: `key=value,…` (KIP-342)."),
     url("sasl.oauthbearer.token.endpoint.url", "URL that issues tokens. `http://` needs "
         "`sasl.oauthbearer.token.endpoint.allow.http`.", java_default=SAME),
-    boolean("sasl.oauthbearer.token.endpoint.allow.http", False, "Take an `http://` URL as token endpoint, to which "
-            "the client secret goes, and from which tokens come, readable by everyone on the path: for a proxy on the "
+    boolean("sasl.oauthbearer.token.endpoint.allow.http", False, "Allow an `http://` token endpoint. The client "
+            "secret and the tokens are then readable on the network: use it only for a proxy on the "
             "same machine.", librdkafka_default=ABSENT),
     accepted(string("sasl.oauthbearer.sub.claim.name", "sub", "Claim that names the principal.", java_default=SAME),
              "the broker names the principal", "sub"),
@@ -144,12 +144,12 @@ SECURITY: Final[tuple[Property, ...]] = (
     _no_jwt_bearer("assertion.claim.exp.seconds", 300, "Life of the assertion in seconds."),
     _no_jwt_bearer("assertion.claim.iss", None, "Issuer claim of the assertion."),
     _no_jwt_bearer("assertion.claim.jti.include", False, "Whether the assertion has an id."),
-    _no_jwt_bearer("assertion.claim.nbf.seconds", 60, "Seconds before now that the assertion starts at."),
+    _no_jwt_bearer("assertion.claim.nbf.seconds", 60, "Seconds before now at which the assertion becomes valid."),
     _no_jwt_bearer("assertion.claim.sub", None, "Subject claim of the assertion."),
     _no_jwt_bearer("assertion.jwt.template.file", None, "File of the assertion's template."),
     refused(string("sasl.oauthbearer.metadata.authentication.type", "none", "Cloud service that issues tokens."),
-            "cloud services are asked by their own packages: call one in `oauth_cb` (docs/security.md)", "none"),
-    *(refused(function(name, "Set through librdkafka's C interface."), "set the `ssl.` properties")
+            "cloud services have their own packages for tokens: call one in `oauth_cb` (docs/security.md)", "none"),
+    *(refused(function(name, "Set in librdkafka's C interface."), "set the `ssl.` properties")
       for name in ("ssl_key", "ssl_certificate", "ssl_ca", "ssl_engine_callback_data", "ssl.certificate.verify_cb")),
     refused(string("sasl.login.callback.handler.class", None, "Java class that obtains a token.",
                    librdkafka_default=ABSENT, java_default=SAME),

@@ -1,7 +1,7 @@
-"""Settings, what a configuration says once it has been read and checked.
+"""Settings: the checked values of a configuration.
 
-Owns: Settings. Threads: any (immutable). Never: reads or checks a value (values.py, parsing.py), states a default
-(properties.py).
+Owns: Settings. Threads: any (immutable). Never: reads or checks a value (values.py and parsing.py do), defines a
+default (properties.py does).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ __all__ = ["Settings", "supports"]
 
 
 class Settings:
-    """The value of every property that the consumer acts on, under its name with underscores.
+    """The value of each property that the consumer uses, with underscores in its name.
 
-    Units are those of the property: ``_ms`` milliseconds, ``_bytes`` bytes. See docs/configuration.md.
+    Units are the property's: ``_ms`` milliseconds, ``_bytes`` bytes. See docs/configuration.md.
     """
 
-    explicit: frozenset[str]  #: canonical names of the properties that were given
+    explicit: frozenset[str]  #: canonical names of the properties in the configuration
     bootstrap_servers: tuple[Endpoint, ...]
     client_id: str
     client_rack: str
@@ -123,7 +123,7 @@ class Settings:
     sasl_oauthbearer_token_endpoint_url: str | None
     sasl_oauthbearer_token_endpoint_allow_http: bool
 
-    # By hand: a dataclass of so many fields, and the module that makes it, take a sixth of `import kconsumer`.
+    # Not a dataclass: with so many fields, it and its module would take a sixth of `import kconsumer`.
     def __init__(self, **values: Any) -> None:
         if values.keys() != self.__annotations__.keys():
             raise TypeError(f"missing or unknown settings: {sorted(values.keys() ^ self.__annotations__.keys())}")
@@ -133,33 +133,33 @@ class Settings:
         raise AttributeError(f"cannot change {name}: settings are immutable")
 
     def changed(self, **values: Any) -> Settings:
-        """These settings with other values."""
+        """Return a copy of these settings with other values."""
         return Settings(**{**self.__dict__, **values})
 
     def without_secrets(self) -> Settings:
-        """These settings once the core has taken over what authenticates."""
+        """Return a copy without the credentials. The core has them by now."""
         secrets = {prop.attribute: None for prop in PROPERTIES if prop.secret and prop.in_settings}
         return self.changed(**secrets)
 
     def described(self) -> list[str]:
-        """The properties that were given, a line each, for the log; of secrets the name only."""
+        """Return one log line per configured property. A secret's line has only its name."""
         given = [prop for prop in PROPERTIES if prop.name in self.explicit and prop.in_settings]
         return [f"{prop.name} = (hidden)" if prop.secret else f"{prop.name} = {getattr(self, prop.attribute)!r}"
                 for prop in given]
 
     @property
     def own_assignors(self) -> list[Assignor]:
-        """The assignors that the application gave as objects."""
+        """Return the assignors that the application passed as objects."""
         return [given for given in self.partition_assignment_strategy if not isinstance(given, str)]
 
     @property
     def assignor_names(self) -> list[str]:
-        """The names of the assignors, in order of preference."""
+        """Return the names of the assignors, in order of preference."""
         return [given if isinstance(given, str) else given.name for given in self.partition_assignment_strategy]
 
     @property
     def assignors_have_user_data(self) -> bool:
-        """Whether one of the application's assignors has something to say with each subscription."""
+        """Return whether an application's assignor adds user data to subscriptions."""
         own = self.own_assignors
         if not own:
             return False
@@ -169,17 +169,17 @@ class Settings:
 
     @property
     def cooperative(self) -> bool:
-        """Whether all assignors are cooperative: then the members of a classic group keep what they own (KIP-429)."""
+        """Whether all assignors are cooperative: members keep partitions (KIP-429)."""
         return all(supports(given, "cooperative") for given in self.partition_assignment_strategy)
 
     @property
     def call_timeout_s(self) -> float | None:
-        """Time limit in seconds of a call that is given none; None: no limit."""
+        """Default time limit of a call in seconds; None: no limit."""
         return self.default_api_timeout_ms / 1000 if "default.api.timeout.ms" in self.explicit else None
 
     @property
     def metadata_refresh_ms(self) -> int:
-        """Time in ms after which metadata is fetched again without cause; 0 means never."""
+        """Interval in ms of metadata fetches without another cause; 0: never."""
         interval = self.topic_metadata_refresh_interval_ms
         if interval > 0:
             return min(interval, self.metadata_max_age_ms)
@@ -187,7 +187,10 @@ class Settings:
 
 
 def supports(assignor: str | Assignor, protocol: str) -> bool:
-    """Of the built-in assignors all are eager, and one is cooperative too."""
+    """Return whether an assignor supports a protocol.
+
+    All built-in ones are eager, one is also cooperative.
+    """
     if isinstance(assignor, str):
         return protocol == "eager" or assignor == "cooperative-sticky"
     return any(supported.value == protocol for supported in assignor.supported_protocols)

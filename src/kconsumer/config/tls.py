@@ -1,7 +1,7 @@
-"""What TLS's properties must be, before a file is read: which belong together, which contradict each other.
+"""Checks the TLS properties before any file is read: missing ones, and contradictions.
 
-Owns: TlsOptions, tls_options, check_tls, tls_warnings. Threads: any. Never: reads a file (the core does, so that it can
-do it again), puts a secret into a message.
+Owns: TlsOptions, tls_options, check_tls, tls_warnings. Threads: any. Never: reads a file (the core does, and reads it
+again later), puts a secret into a message.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TlsOptions", "check_tls", "tls_options", "tls_warnings"]
 
-# The same thing, from a file or in the configuration itself.
+# Pairs of properties with the same content: from a file, or in the configuration.
 _EITHER: Final = (
     ("ssl.ca.location", "ssl.ca.pem"),
     ("ssl.certificate.location", "ssl.certificate.pem"),
@@ -28,7 +28,7 @@ _OF_TLS: Final = (
 class TlsOptions:
     """The TLS settings for the core; None for settings that are not set."""
 
-    # A class of its own so that its repr shows nothing.
+    # Not a NamedTuple: its repr would show secrets.
     def __init__(self, settings: Settings) -> None:
         self.ca_location = settings.ssl_ca_location
         self.ca_pem = settings.ssl_ca_pem
@@ -44,13 +44,13 @@ class TlsOptions:
         self.curves = settings.ssl_curves_list
         self.sigalgs = settings.ssl_sigalgs_list
         versions = settings.ssl_enabled_protocols
-        self.protocols = next(iter(versions)) if len(versions) == 1 else None  # both is the core's own default
+        self.protocols = next(iter(versions)) if len(versions) == 1 else None  # both: the core's default
         self.verify = settings.enable_ssl_certificate_verification
         self.verify_host = settings.ssl_endpoint_identification_algorithm == "https"
 
 
 def tls_options(settings: Settings) -> TlsOptions:
-    """The TLS part of `settings`, which check_tls() has found to be in order."""
+    """Return the TLS part of `settings`. check_tls() has checked it."""
     return TlsOptions(settings)
 
 
@@ -64,11 +64,11 @@ def check_tls(settings: Settings) -> str | None:
         return None
     for first, second in _EITHER:
         if _given(settings, first) and _given(settings, second):
-            return f"{first} and {second} contradict each other: give one of them"
+            return f"{first} and {second} contradict each other: set one of them"
     certificate = next(filter(lambda name: _given(settings, name), _EITHER[1]), None)
     key = next(filter(lambda name: _given(settings, name), _EITHER[2]), None)
     if settings.ssl_keystore_location and (certificate or key):
-        return f"ssl.keystore.location and {certificate or key} contradict each other: give one of them"
+        return f"ssl.keystore.location and {certificate or key} contradict each other: set one of them"
     if certificate and not key:
         return f"{certificate} is set without a private key: set ssl.key.location or ssl.key.pem"
     if key and not certificate:
@@ -78,7 +78,7 @@ def check_tls(settings: Settings) -> str | None:
     if settings.ssl_key_password is not None and not (key or settings.ssl_keystore_location):
         return "ssl.key.password is set without a private key: set ssl.key.location or ssl.key.pem"
     if not settings.ssl_enabled_protocols:
-        return "ssl.enabled.protocols names no version: give TLSv1.2, TLSv1.3 or both"
+        return "ssl.enabled.protocols has no version: set TLSv1.2, TLSv1.3 or both"
     return None
 
 
@@ -87,12 +87,13 @@ def tls_warnings(settings: Settings) -> list[str]:
     if _uses_tls(settings):
         if settings.enable_ssl_certificate_verification:
             return []
-        return ["enable.ssl.certificate.verification is off: whoever can answer for a broker can read and change all"]
+        return ["enable.ssl.certificate.verification is off: an attacker can pose as a broker, read and change all "
+                "data"]
     given = sorted(name for name in _OF_TLS if name in settings.explicit)
     if not given:
         return []
     protocol = settings.security_protocol
-    return [f"{', '.join(given)}: no effect, security.protocol is {protocol}: set it to ssl or sasl_ssl"]
+    return [f"{', '.join(given)} has no effect with security.protocol={protocol}: set it to ssl or sasl_ssl"]
 
 
 def _given(settings: Settings, name: str) -> bool:

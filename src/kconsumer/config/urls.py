@@ -1,6 +1,6 @@
-"""URLs of the HTTP services that a consumer asks: read once, and kept in the one form that everything else compares.
+"""URLs of the HTTP services that a consumer uses: parsed once, and compared in one normal form.
 
-Owns: HttpUrl, read_http_url. Threads: any. Never: connects, puts what follows the path into a message.
+Owns: HttpUrl, read_http_url. Threads: any. Never: opens a connection, puts a URL's query into a message.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 __all__ = ["HttpUrl", "read_http_url"]
 
-# urlsplit() drops some of these without a word, and programs disagree about the rest.
+# urlsplit() silently drops some of these characters, and programs disagree about the others.
 _UNFIT: Final = re.compile(r"[^\x21-\x7e]|[\\\"<>^`{|}]")
 _HOST: Final = re.compile(r"[a-z0-9._~-]+|[0-9a-f:.]+")
 
@@ -19,20 +19,20 @@ _HOST: Final = re.compile(r"[a-z0-9._~-]+|[0-9a-f:.]+")
 class HttpUrl(NamedTuple):
     """An ``http`` or ``https`` URL in parts."""
 
-    scheme: str  #: in small letters
-    host: str  #: in small letters; an IPv6 address without its brackets
+    scheme: str  #: in lower case
+    host: str  #: in lower case; an IPv6 address without brackets
     port: int
-    path: str  #: with the query, beginning with ``/``
+    path: str  #: starts with ``/``, includes the query
 
     @property
     def address(self) -> str:
-        """Scheme, host and port as they stand in a URL."""
+        """Return scheme, host and port in the form of a URL."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.scheme}://{host}" + ("" if self.port == _PORTS[self.scheme] else f":{self.port}")
 
     @property
     def shown(self) -> str:
-        """The URL without its query, which can contain a secret."""
+        """Return the URL without its query, which may contain a secret."""
         return self.address + self.path.partition("?")[0]
 
     def __str__(self) -> str:
@@ -43,10 +43,10 @@ _PORTS: Final = {"http": 80, "https": 443}
 
 
 def read_http_url(text: str) -> HttpUrl:
-    """Reads a URL; spaces around it do not count.
+    """Parse a URL; surrounding spaces are ignored.
 
     Raises:
-        ValueError: it is not a URL of http or https, or has what such a service has no use for.
+        ValueError: not an http or https URL, or it has parts that are not allowed here.
     """
     text = text.strip(" \t\r\n")
     if _UNFIT.search(text):
@@ -58,9 +58,9 @@ def read_http_url(text: str) -> HttpUrl:
         raise ValueError("is not a URL") from None
     scheme = parts.scheme.lower()
     if scheme not in _PORTS or not host:
-        raise ValueError("must begin with https:// (or http://) and name a host")
+        raise ValueError("must be https:// (or http://) with a host")
     if "@" in parts.netloc:
-        raise ValueError("must not carry a user name or a password")
+        raise ValueError("must not have a user name or a password")
     if parts.fragment or not _HOST.fullmatch(host) or port == 0:
         raise ValueError("is not a URL")
     path = parts.path or "/"

@@ -1,7 +1,7 @@
-"""Turns what an application gives for a property into its value, in the forms that librdkafka takes.
+"""Parses the values of properties, in the forms that librdkafka accepts.
 
 Owns: read_value, NONE_IS_UNSET, Endpoint, parse_bootstrap, parse_duration_ms, configuration_error. Threads: any.
-Never: knows more than one property.
+Never: uses more than one property.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DEFAULT_PORT: Final = 9092
 _TRUE: Final = frozenset({"true", "t", "1"})
 _FALSE: Final = frozenset({"false", "f", "0"})
 _PROTOCOLS: Final = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
-_MOST_SHOWN: Final = 200  # characters of a value in a message
+_MOST_SHOWN: Final = 200  # longest value in a message, in characters
 _BY_DURATION: Final = "by_duration:"
 _INTEGER: Final = re.compile(r"\s*[+-]?(?:(?P<hex>0x[0-9a-f]{1,16})|[0-9]{1,20})\s*", re.IGNORECASE | re.ASCII)
 _DURATION: Final = re.compile(
@@ -37,12 +37,12 @@ _ENTRY: Final = re.compile(
 
 
 def configuration_error(text: str) -> ConfigurationError:
-    """A ConfigurationError with this text (code ``_INVALID_ARG``)."""
+    """Return a ConfigurationError with this text (code ``_INVALID_ARG``)."""
     return ConfigurationError(KafkaError(KafkaError._INVALID_ARG, text))
 
 
 class _NotCallableError(ConfigurationError, TypeError):
-    """A callback property that is not callable: confluent_kafka raises a TypeError."""
+    """A callback property that is not callable; a TypeError, as in confluent_kafka."""
 
 
 class Endpoint(NamedTuple):
@@ -50,7 +50,7 @@ class Endpoint(NamedTuple):
 
     host: str
     port: int
-    protocol: str = ""  #: in small letters, where one stands before the host
+    protocol: str = ""  #: in lower case; empty if the entry has none
 
 
 def _wrong(prop: Property, name: str, value: object, expected: str) -> ConfigurationError:
@@ -152,7 +152,8 @@ def _read_assignors(prop: Property, name: str, value: object) -> tuple[str | Ass
     for given in _assignors_of(prop, name, value):
         assignor = prop.choices.get(given) if isinstance(given, str) else _own_assignor(name, given)
         if assignor is None:
-            raise _wrong(prop, name, given, f"words of {prop.allowed}, separated by commas")
+            short = ", ".join(dict.fromkeys(prop.choices.values()))  # without the Java class names
+            raise _wrong(prop, name, given, f"words of {short}, separated by commas")
         if assignor not in found:
             found.append(assignor)
     if not found:
@@ -167,7 +168,7 @@ def _read_assignors(prop: Property, name: str, value: object) -> tuple[str | Ass
 
 
 def _assignors_of(prop: Property, name: str, value: object) -> list[object]:
-    """Words and objects, alone or in a list."""
+    """Return words and objects, from one value or a list."""
     if isinstance(value, str):
         return list(_words_of(prop, name, value))
     if isinstance(value, (list, tuple)):
@@ -185,7 +186,7 @@ def _own_assignor(name: str, given: object) -> Assignor:
 
 
 def parse_duration_ms(text: str) -> int:
-    """Milliseconds of an ISO 8601 duration of days and time (``PnDTnHnMn.nS``), rounded down.
+    """Return the ms of an ISO 8601 duration (``PnDTnHnMn.nS``), rounded down.
 
     Raises:
         ValueError: `text` is not such a duration.
@@ -238,10 +239,10 @@ def _parse_entry(name: str, entry: str) -> Endpoint:
 
 
 def parse_bootstrap(value: object, name: str = "bootstrap.servers") -> tuple[Endpoint, ...]:
-    """The addresses of a comma-separated string, or a list of strings, in order and without repetitions.
+    """Return the addresses of a comma-separated string or a list, without duplicates.
 
     Raises:
-        ConfigurationError: an entry is not ``host:port`` (the message names it), or there is none.
+        ConfigurationError: an entry is not ``host:port`` (the message has it), or there is no entry.
     """
     if isinstance(value, str):
         entries = value.split(",")
@@ -287,12 +288,12 @@ NONE_IS_UNSET: Final = frozenset({Kind.STRING, Kind.URL, Kind.CALLABLE, Kind.LOG
 
 
 def read_value(prop: Property, name: str, value: object, alias: Alias | None = None) -> Any:
-    """The value of `prop` that `value`, given under `name`, stands for.
+    """Return the value of `prop` that `value` means under `name`.
 
-    Strings stand for numbers and booleans as in librdkafka (``"true"``, ``"1"``, ``"0x10"``).
+    Strings for numbers and booleans are read as in librdkafka (``"true"``, ``"1"``, ``"0x10"``).
 
     Raises:
-        ConfigurationError: wrong type or out of range; it names the property, the value and what is allowed.
+        ConfigurationError: wrong type or out of range; it has the property, the value and the allowed values.
     """
     if prop.kind is Kind.INTEGER:
         return _read_integer(prop, name, value, alias)

@@ -1,7 +1,7 @@
-"""The public consumer: confluent_kafka.Consumer's methods and callbacks over the core.
+"""The public consumer: confluent_kafka.Consumer's methods and callbacks on top of the core.
 
-Owns: Consumer and DeserializingConsumer, the callbacks, the conversion of types. Threads: the application's; see each
-method. Never: touches bytes of the wire or waits for the network itself (ConsumerCore does both).
+Owns: Consumer and DeserializingConsumer, the callbacks, the conversion of types. Threads: the application threads; see
+each method. Never: reads bytes of the protocol or waits for the network itself (ConsumerCore does both).
 """
 
 from __future__ import annotations
@@ -42,24 +42,26 @@ __all__ = ["Consumer", "DeserializingConsumer"]
 _LOG_LEVELS = {0: 50, 1: 50, 2: 50, 3: 40, 4: 30, 5: 20, 6: 20, 7: 10}  # syslog → logging
 _EARLIEST, _LATEST = -2, -1  # ListOffsets' special timestamps
 
-# No records arrive until a user fixes them: without an error_cb, poll() returns them.
+# Without a fix by the user, no records arrive. So poll() returns these errors if there is no error_cb.
 _IDENTITY = (KafkaError._AUTHENTICATION, KafkaError._SSL)
-# Connection failures come as log lines too, which say more.
+# Log lines report connection failures too, with more detail.
 _LOGGED_BY_CORE = (KafkaError._TRANSPORT, KafkaError._RESOLVE)
 
 Self = TypeVar("Self", bound="Consumer")
 
 
 class Consumer(GroupConsumer):
-    """A Kafka consumer. subscribe() reads as a member of a consumer group, assign() reads given partitions.
+    """A Kafka consumer.
+
+    subscribe() reads as a member of a consumer group, assign() reads given partitions.
 
     Args:
         config: properties by name (see docs/configuration.md), as a mapping, as keywords, or both.
 
-    ``poll``, ``consume``, ``consume_batch``, iteration, ``unsubscribe`` and ``close`` belong to one thread at a time;
-    every other method may be called from any thread. Callbacks (``error_cb``, ``stats_cb``, ``throttle_cb``,
-    ``logger``) run inside whichever call of this consumer waits; those of rebalances inside poll, consume,
-    consume_batch, close and unsubscribe.
+    Only one thread at a time may use ``poll``, ``consume``, ``consume_batch``, iteration, ``unsubscribe`` and
+    ``close``. Every other method may be called from any thread. Callbacks (``error_cb``, ``stats_cb``,
+    ``throttle_cb``, ``logger``) run inside any waiting call of this consumer. Rebalance callbacks run inside poll,
+    consume, consume_batch, close and unsubscribe.
 
     Raises:
         ConfigurationError: a property is unknown, of the wrong type, out of range, or refused.
@@ -90,8 +92,8 @@ class Consumer(GroupConsumer):
     def _start_tokens(self, tokens: TokenSource) -> None:
         self._run(tokens.start(self))
 
-    # ---- records; poll() alone stays ConsumerCore's, since every record would pay for a further call. The others are
-    # written in Python, so that mocks made from this class check their arguments.
+    # ---- records. Only poll() is ConsumerCore's, since a wrapper would cost time per record. The others are
+    # written in Python, so that mocks of this class check their arguments.
 
     def consume(self, num_messages: int = 1, timeout: float | None = -1) -> list[Message]:
         """Return up to `num_messages` records and consumer errors.
@@ -124,7 +126,7 @@ class Consumer(GroupConsumer):
         return super().consume_batch(max_records, timeout)
 
     def wakeup(self) -> None:
-        """Make the waiting call, or the next one, raise WakeupError. Thread-safe."""
+        """Make the waiting call, or else the next one, raise WakeupError. Thread-safe."""
         super().wakeup()
 
     # ---- assignment
@@ -157,7 +159,7 @@ class Consumer(GroupConsumer):
 
         Raises:
             KafkaException: a partition is already assigned (_CONFLICT), or the group rebalances eagerly (_STATE). The
-                assignment stays as it was.
+                assignment does not change.
         """
         wanted = coerce_list(partitions)
         self._refuse_duplicates(wanted)
@@ -175,7 +177,7 @@ class Consumer(GroupConsumer):
 
         Raises:
             KafkaException: a partition is not assigned (_INVALID_ARG), or the group rebalances eagerly (_STATE). The
-                assignment stays as it was.
+                assignment does not change.
         """
         gone = coerce_list(partitions)
         self._refuse_protocol("EAGER", "assign() and unassign()")
@@ -189,13 +191,13 @@ class Consumer(GroupConsumer):
         self._reassigned = True
 
     def assignment(self) -> list[TopicPartition]:
-        """Return the assigned partitions in the order of the call that assigned them, with its offsets."""
+        """Return the assigned partitions with their offsets, in the order of assignment."""
         return [TopicPartition(topic, partition, offset) for topic, partition, offset in self._assignment()]
 
     def _refuse_protocol(self, protocol: str, instead: str) -> None:
         if self._is_subscribed() and self.rebalance_protocol() == protocol:
-            raise exception_for(KafkaError._STATE, f"the group's rebalance protocol is {protocol}: change the "
-                                f"assignment by {instead}")
+            raise exception_for(KafkaError._STATE, f"the group's rebalance protocol is {protocol}: call "
+                                f"{instead} instead")
 
     @staticmethod
     def _plain(partitions: Iterable[TopicPartition]) -> list[tuple[str, int, int, int]]:
@@ -216,7 +218,7 @@ class Consumer(GroupConsumer):
     # ---- positions
 
     def seek(self, partition: TopicPartition) -> None:
-        """Continue at ``partition.offset`` (absolute, or OFFSET_BEGINNING, OFFSET_END, OFFSET_TAIL).
+        """Continue at ``partition.offset``: absolute, OFFSET_BEGINNING, _END or _TAIL.
 
         Buffered records of the partition are dropped.
 
@@ -237,11 +239,17 @@ class Consumer(GroupConsumer):
             raise self._not_assigned(p, f"{p.topic} [{p.partition}] is not assigned")
 
     def seek_to_beginning(self, partitions: Iterable[TopicPartition] | None = None) -> None:
-        """Continue at the first record of the partitions (None: all assigned). Raises as seek()."""
+        """Continue at the first record of the partitions (None: all assigned).
+
+        Raises as seek().
+        """
         self._seek_all(partitions, -2)
 
     def seek_to_end(self, partitions: Iterable[TopicPartition] | None = None) -> None:
-        """Continue after the last record of the partitions (None: all assigned). Raises as seek()."""
+        """Continue after the last record of the partitions (None: all assigned).
+
+        Raises as seek().
+        """
         self._seek_all(partitions, -1)
 
     def _seek_all(self, partitions: Iterable[TopicPartition] | None, offset: int) -> None:
@@ -251,7 +259,8 @@ class Consumer(GroupConsumer):
     def position(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
         """Return the offset after the last returned record, per partition.
 
-        OFFSET_INVALID for a partition that is not assigned, or without a returned record since then or since a seek.
+        The result is OFFSET_INVALID for an unassigned partition, or without a returned record since its assignment or a
+        seek.
         """
         found = []
         for p in coerce_list(partitions):
@@ -298,8 +307,8 @@ class Consumer(GroupConsumer):
         Before the first record, the position is where reading starts. With ``isolation.level=read_committed`` the end
         is the last stable offset.
 
-        While a partition is being read, its latest fetch reports the end, and no request is sent. For the others
-        (paused, without a reachable broker, or while the buffer is full) each broker gets one request.
+        While a partition is being read, its latest fetch reports the end, and no request is sent. For the other
+        partitions (paused, without a reachable broker, or while the buffer is full) each broker gets one request.
 
         Args:
             partitions: one TopicPartition, several, or None: all assigned.
@@ -307,8 +316,8 @@ class Consumer(GroupConsumer):
                 request.
 
         Returns:
-            int, or of several a dict of (topic, partition) → int; what brokers do not tell in time is as the latest
-            fetch told. None where that is not known, no position is yet, or the partition is not assigned.
+            int, or for several a dict of (topic, partition) → int. If brokers do not answer in time, the latest fetch
+            counts. None if the end or the position is unknown, or the partition is not assigned.
         """
         return self._run(self._lag_call(partitions, timeout))
 
@@ -342,14 +351,14 @@ class Consumer(GroupConsumer):
                 lags[where] = max(ends[where] - at, 0)
         return lags
 
-    # ---- questions to brokers
+    # ---- requests to brokers
 
     def get_watermark_offsets(
         self, partition: TopicPartition, timeout: float | None = None, cached: bool = False
     ) -> tuple[int, int]:
         """Return the low and high watermark of a partition.
 
-        With ``isolation.level=read_committed`` the high one is the last stable offset: open transactions hold it back.
+        With ``isolation.level=read_committed`` the high one is the last stable offset, where open transactions begin.
 
         Args:
             timeout: seconds; None: ``default.api.timeout.ms`` if set, else no limit.
@@ -381,7 +390,9 @@ class Consumer(GroupConsumer):
     def offsets_for_times(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> list[TopicPartition]:
-        """Return the first offset whose timestamp is at least ``offset`` (ms since the epoch), per partition.
+        """Return per partition the first offset with a timestamp at or after ``offset``.
+
+        ``offset`` is in ms since the epoch.
 
         Special times: -1: the high watermark; -2: the low watermark; -3: the record with the latest time (KIP-734).
 
@@ -416,7 +427,7 @@ class Consumer(GroupConsumer):
         """Return the brokers and topics of the cluster.
 
         Args:
-            topic: only this one; None: all.
+            topic: only this topic; None: all topics.
             timeout: seconds; None: ``default.api.timeout.ms`` if set, else no limit; negative: no limit.
 
         Raises:
@@ -441,7 +452,10 @@ class Consumer(GroupConsumer):
         )
 
     def cluster_id(self, timeout: float | None = None) -> str | None:
-        """Return the id of the cluster, or None if the broker is too old to report it. Timeout as in list_topics()."""
+        """Return the cluster's id, or None if the broker is too old.
+
+        Timeout as in list_topics().
+        """
         return self._run(self._cluster_id_call(timeout))
 
     def _cluster_id_call(self, timeout: float | None = None) -> Call[str | None]:
@@ -449,7 +463,7 @@ class Consumer(GroupConsumer):
         return answer[0] or None
 
     def _limit(self, timeout: float | None) -> float | None:
-        """The time limit of a call: its own, or default.api.timeout.ms."""
+        """Return the time limit of a call: its argument, or default.api.timeout.ms."""
         return self._settings.call_timeout_s if timeout is None and self._is_open() else timeout
 
     # ---- settings, metrics
@@ -457,17 +471,17 @@ class Consumer(GroupConsumer):
     def set_config(self, changes: Mapping[str, Any]) -> None:
         """Change properties of the running consumer.
 
-        Those are ``fetch.*``, ``max.partition.fetch.bytes`` and ``fetch.buffer.memory``.
+        Supported: ``fetch.*``, ``max.partition.fetch.bytes`` and ``fetch.buffer.memory``.
 
         Raises:
-            ConfigurationError: a property cannot be changed while running, or its value is refused.
+            ConfigurationError: a property cannot be changed on a running consumer, or its value is invalid.
         """
         self._check_open()
         self._settings = _config.parse_update(self._settings, changes)
         self._set_fetch_config(self._settings)
 
     def metrics(self) -> Metrics:
-        """Return counters and gauges by name; docs/metrics.md and ``kconsumer.metrics.METRICS`` describe them.
+        """Return counters and gauges by name: see ``kconsumer.metrics.METRICS``.
 
         Thread-safe; sends no request. Names that end in ``_total`` only grow.
         """
@@ -485,9 +499,9 @@ class Consumer(GroupConsumer):
         Open connections stay open. New connections and re-authentication use the new values. Thread-safe.
 
         Raises:
-            KafkaException: the consumer does not use PLAIN or SCRAM (_STATE), or one of them cannot be used
+            KafkaException: the consumer does not use PLAIN or SCRAM (_STATE), or an argument is unusable
                 (_INVALID_ARG).
-            TypeError: not strings.
+            TypeError: an argument is not a str.
         """
         self._refuse_mechanism(("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"), "user name and password")
         from kconsumer.config.sasl import prepared
@@ -507,18 +521,20 @@ class Consumer(GroupConsumer):
         principal: str = "",
         extensions: Mapping[str, str] | None = None,
     ) -> None:
-        """Set the OAUTHBEARER token for new connections and re-authentication. From any thread.
+        """Set the OAUTHBEARER token for new connections and re-authentication.
+
+        Thread-safe.
 
         Args:
             token: the token.
-            lifetime_ms: when it expires, in milliseconds since the epoch.
-            principal: ignored: the broker takes it from the token.
+            lifetime_ms: its expiry, in milliseconds since the epoch.
+            principal: ignored; the broker reads it from the token.
             extensions: SASL extensions (KIP-342).
 
         Raises:
-            KafkaException: the consumer does not use OAUTHBEARER (_STATE); the token has expired, or cannot be sent
+            KafkaException: the consumer does not use OAUTHBEARER (_STATE); the token has expired or is unusable
                 (_INVALID_ARG).
-            TypeError: an argument of another type.
+            TypeError: an argument has the wrong type.
         """
         self._refuse_mechanism(("OAUTHBEARER",), "a token")
         from kconsumer.security.tokens import check_token
@@ -540,19 +556,20 @@ class Consumer(GroupConsumer):
             raise exception_for(KafkaError._STATE, f"{what} cannot be set: this consumer has {has}")
 
     def close(self, timeout: float | None = None) -> None:
-        """Commit what stands to be committed (``enable.auto.commit``), leave the group, close connections and end the
-        network thread. Again: nothing happens.
+        """Commit, leave the group, close connections and end the network thread.
+
+        The commit happens with ``enable.auto.commit``. A second close() does nothing.
 
         Args:
-            timeout: seconds it may take at most (float); None: 5.
+            timeout: time limit in seconds (float); None: 5.
 
-        Exceptions of ``error_cb``, ``stats_cb`` and ``throttle_cb`` that run inside are logged; those of ``on_commit``
-        and of rebalance callbacks leave close() once the consumer is closed.
+        close() logs exceptions of ``error_cb``, ``stats_cb`` and ``throttle_cb``. It raises those of ``on_commit`` and
+        of rebalance callbacks after the consumer is closed.
         """
         super().close(timeout)
 
     def _closing_call(self, timeout: float | None = None) -> Call[None]:
-        before = self._closing  # a close() in a callback of close() is refused
+        before = self._closing  # a callback of close() must not call close()
         self._closing = True
         try:
             yield from super()._closing_call(timeout)
@@ -561,7 +578,7 @@ class Consumer(GroupConsumer):
             if self._tokens is not None and not self._is_open():
                 self._tokens.stop()
 
-    # ---- callbacks of the core; they run inside the application's calls
+    # ---- callbacks of the core; they run inside calls of the application
 
     def _on_token_wanted(self) -> Call[None]:
         if self._tokens is not None:
@@ -569,7 +586,7 @@ class Consumer(GroupConsumer):
 
     def _on_error(self, error: KafkaError) -> Any:
         if not self._settings.bootstrap_servers and error.code() == KafkaError._ALL_BROKERS_DOWN:
-            return None  # there is none, and the warning of the configuration says so
+            return None  # no callback: the configuration logged a warning
         if self._settings.error_cb is not None:
             return self._call("error_cb", self._settings.error_cb, error)
         if error.code() in _IDENTITY:
@@ -589,7 +606,7 @@ class Consumer(GroupConsumer):
         return None if self._settings.stats_cb is None else self._call("stats_cb", self._settings.stats_cb, document)
 
     def _call(self, name: str, callback: Callable[..., Any], argument: object) -> Any:
-        """Call a callback. What it returns may have to be awaited."""
+        """Call a callback. Its result may be an awaitable."""
         try:
             return callback(argument)
         except Exception:
@@ -612,9 +629,12 @@ class Consumer(GroupConsumer):
         return self
 
     def __exit__(self, exc_type: type[BaseException] | None, *exc_info: object) -> None:
-        """close(). Where an exception ends the block (GeneratorExit and KeyboardInterrupt among them), the records of
-        the latest poll, consume or consume_batch were returned, but may not have been processed: the last
-        commit stops before them, unless the application has committed them itself."""
+        """Close the consumer.
+
+        If an exception ends the block (also GeneratorExit and KeyboardInterrupt), the records of the latest poll,
+        consume or consume_batch may not have been processed. So the last commit stops before them, unless the
+        application has committed them itself.
+        """
         self._processed_only = exc_type is not None
         try:
             self.close()
@@ -625,8 +645,11 @@ class Consumer(GroupConsumer):
         raise TypeError("cannot pickle a Consumer")
 
 
-class DeserializingConsumer(Deserializing[K, V], Consumer):  # type: ignore[misc]
-    """A Consumer whose messages carry what ``key.deserializer`` and ``value.deserializer`` made."""
+class DeserializingConsumer(Deserializing[K, V], Consumer):  # type: ignore[misc]  # generic mixin over a C base class
+    """A Consumer whose messages have deserialized keys and values.
+
+    ``key.deserializer`` and ``value.deserializer`` make them.
+    """
 
 
 def _token_source(settings: _config.Settings) -> TokenSource | None:
@@ -638,14 +661,17 @@ def _token_source(settings: _config.Settings) -> TokenSource | None:
 
 
 def _property(keyword: str) -> str:
-    """A keyword argument's property: ``group_id`` is ``group.id``; callbacks and dotted names are as they are."""
+    """Return the property of a keyword argument: ``group_id`` is ``group.id``.
+
+    Callbacks and dotted names do not change.
+    """
     if "." in keyword or keyword.endswith("_cb") or keyword in ("on_commit", "log_level"):
         return keyword
     return keyword.replace("_", ".")
 
 
 def _refused(error: int, p: TopicPartition, what: str) -> KafkaException:
-    """The exception of a question about one partition; of an unknown topic the code is the one of confluent_kafka."""
+    """Return the exception of a request about one partition; unknown topics get confluent_kafka's code."""
     code = KafkaError._UNKNOWN_PARTITION if error == KafkaError.UNKNOWN_TOPIC_OR_PART else error
     return exception_for(code, f"{p.topic} [{p.partition}]: {what}", topic=p.topic, partition=p.partition)
 

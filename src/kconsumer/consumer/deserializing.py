@@ -1,7 +1,7 @@
-"""Deserializing: what makes a consumer return messages whose key and value are objects.
+"""Makes a consumer return messages with deserialized keys and values.
 
-Owns: Deserializing, the mixin that DeserializingConsumer is made with. Threads: application thread, as the consumer's
-poll. Never: reads a broker or a record itself; closes a deserializer that the application made.
+Owns: Deserializing, the mixin of DeserializingConsumer. Threads: the application thread, as the consumer's poll.
+Never: reads from a broker or decodes a record itself; closes a deserializer that the application made.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kconsumer.serialization import MessageField, SerializationContext
 
 __all__ = ["CLUSTER_ID_TIMEOUT", "Deserializing", "close_all"]
 
-CLUSTER_ID_TIMEOUT: Final = 60.0  # seconds a deserializer waits at most for the cluster's id
+CLUSTER_ID_TIMEOUT: Final = 60.0  # time limit in seconds for a deserializer's request of the cluster id
 _FIELDS: Final = ("key.deserializer", "value.deserializer")
 
 if TYPE_CHECKING:
@@ -49,15 +49,15 @@ else:
 
 
 class Deserializing(_Consumer, Generic[K, V]):
-    """Mixin for a consumer: ``class DeserializingConsumer(Deserializing[K, V], Consumer)``.
+    """Mixin for a consumer: ``class C(Deserializing[K, V], Consumer)``.
 
-    Takes four properties besides the consumer's own: ``key.deserializer`` and ``value.deserializer``, callables
-    ``(bytes | None, SerializationContext) -> object`` (confluent_kafka's own will do), or in their place
-    ``key.deserializer.builder`` and ``value.deserializer.builder``, whose ``build(config, is_key)`` returns a
-    deserializer and the rest of the configuration. The consumer closes deserializers that a builder made.
+    It adds four properties. ``key.deserializer`` and ``value.deserializer`` are callables
+    ``(bytes | None, SerializationContext) -> object``; confluent_kafka's own work too. Alternatively,
+    ``key.deserializer.builder`` and ``value.deserializer.builder`` have a method ``build(config, is_key)`` that returns
+    a deserializer and the rest of the configuration. The consumer closes deserializers from builders.
 
     Raises:
-        ConfigurationError: both a deserializer and its builder, or what is given is neither; else as the consumer.
+        ConfigurationError: both a deserializer and its builder, or a value of another type; else as the consumer.
     """
 
     _built: Sequence[Any] = ()
@@ -76,7 +76,7 @@ class Deserializing(_Consumer, Generic[K, V]):
             raise
 
     def _make(self, config: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Takes the deserializers out of `config`, has the missing ones built; each builder sees all the rest."""
+        """Take the deserializers out of `config`, and build the missing ones from the rest."""
         ready = [config.pop(name, None) for name in _FIELDS]
         builders = [config.pop(f"{name}.builder", None) for name in _FIELDS]
         kept = set(config)
@@ -92,7 +92,7 @@ class Deserializing(_Consumer, Generic[K, V]):
         return ready, {name: value for name, value in config.items() if name in kept}
 
     def _offer_cluster_id(self, deserializers: Iterable[Any]) -> None:
-        this = weakref.ref(self)  # no cycle through the deserializers: the consumer must go when its owner drops it
+        this = weakref.ref(self)  # no reference cycle: garbage collection must free the consumer
 
         def cluster_id() -> str | None:
             consumer = this()
@@ -105,10 +105,12 @@ class Deserializing(_Consumer, Generic[K, V]):
                 offer(cluster_id)
 
     def poll(self, timeout: float | None = -1) -> Message[K, V] | None:
-        """The next message with its key and value deserialized, or None; arguments as ``Consumer.poll``.
+        """Return the next message with key and value deserialized, or None.
+
+        Arguments as ``Consumer.poll``.
 
         Raises:
-            ConsumeError: the consumer reported an error; ``kafka_message`` is the message that carried it.
+            ConsumeError: the consumer reported an error; ``kafka_message`` is the message with it.
             KeyDeserializationError: the key's deserializer failed; ``kafka_message`` has the bytes.
             ValueDeserializationError: the value's deserializer failed; ``kafka_message`` has the bytes.
         """
@@ -116,12 +118,12 @@ class Deserializing(_Consumer, Generic[K, V]):
         return None if message is None else self._deserialize(message)
 
     def consume(self, num_messages: int = 1, timeout: float | None = -1) -> NoReturn:
-        """Not offered, as in confluent_kafka: an error in one message would lose the others."""
+        """Raise NotImplementedError: one error would lose the other messages."""
         raise NotImplementedError("DeserializingConsumer has no consume(): use poll()")
 
     def __iter__(self) -> Iterator[Message[K, V]]:
-        """Messages with key and value deserialized, without ends of partitions; raises as `poll`."""
-        while True:  # not through the base's iterator, which calls poll() and so would deserialize twice
+        """Yield deserialized messages, without partition ends; raises as `poll`."""
+        while True:  # the base's iterator calls poll(), which would deserialize twice
             message = super().poll()
             error = message.error()
             if error is None or error.code() != KafkaError._PARTITION_EOF:
@@ -133,8 +135,8 @@ class Deserializing(_Consumer, Generic[K, V]):
             raise ConsumeError(error, kafka_message=message)
         ctx = SerializationContext(message.topic(), MessageField.KEY, message.headers())
         key, value = message.key(), message.value()
-        # The key first: its deserializer may leave something for the value's. The message is changed only when
-        # both are there, so that an error carries the bytes.
+        # The key first: its deserializer may store data for the value's. The message changes only after both
+        # succeed, so that an error has the bytes.
         if self._key_deserializer is not None:
             try:
                 key = self._key_deserializer(key, ctx)
@@ -148,10 +150,13 @@ class Deserializing(_Consumer, Generic[K, V]):
                 raise ValueDeserializationError(exception=error, kafka_message=message) from error
         message.set_key(key)
         message.set_value(value)
-        return message  # type: ignore[no-any-return]
+        return message  # type: ignore[no-any-return]  # the core is untyped
 
     def close(self, timeout: float | None = None) -> None:
-        """Closes the consumer, then the deserializers that were built for it; argument as ``Consumer.close``."""
+        """Close the consumer, then the deserializers from builders.
+
+        Arguments as ``Consumer.close``.
+        """
         super().close(timeout)
         self._close_built()
 
@@ -173,8 +178,11 @@ def _build(name: str, builder: Any, config: dict[str, Any], is_key: bool) -> tup
 
 
 def close_all(deserializers: Sequence[Any], quietly: bool) -> list[Any]:
-    """Closes each of them whatever the others do; the first error is raised, or logged like the rest if `quietly`.
-    Returns the awaitables for AIOConsumer."""
+    """Close all of them, also after an error of one.
+
+    The first error is raised; the others are logged, and with `quietly` the first too. Returns the awaitables for
+    AIOConsumer.
+    """
     first: BaseException | None = None
     awaited: list[Any] = []
     for deserializer in deserializers:

@@ -1,7 +1,7 @@
-"""A consumer's group: subscription with its callbacks, stored offsets and commits, in confluent_kafka's form.
+"""A consumer's group: subscription with callbacks, stored offsets, commits; compatible with confluent_kafka.
 
-Owns: GroupConsumer, the part of Consumer that needs a ``group.id``. Threads: the application's; callbacks of rebalances
-run inside poll, consume, consume_batch, close and unsubscribe only. Never: waits for a rebalance.
+Owns: GroupConsumer, the part of Consumer that needs a ``group.id``. Threads: the application thread;
+rebalance callbacks run only inside poll, consume, consume_batch, close and unsubscribe. Never: waits for a rebalance.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ __all__ = ["GroupConsumer"]
 
 Rebalanced = Callable[[Any, list[TopicPartition]], Any]
 
-# A broker does not keep null and empty metadata apart. confluent_kafka sends the NUL that ends its C string, so an
-# empty text is one character to the broker. A reader stops at the first NUL, no matter which client wrote it.
+# Brokers do not distinguish null and empty metadata. confluent_kafka sends the NUL that ends its C string, so an empty
+# text is one character for the broker. Readers stop at the first NUL, for commits of any client.
 _EMPTY_METADATA = "\0"
-# librdkafka's serialized rd_kafka_consumer_group_metadata_t: what transactional producers read.
+# librdkafka's serialized rd_kafka_consumer_group_metadata_t, which transactional producers read.
 _GROUP_METADATA_MAGIC = b"CGMDv2:"
 
 
 class GroupConsumer(GroupCore):
-    """The part of Consumer that works with a consumer group."""
+    """The part of Consumer for consumer groups."""
 
     _settings: Settings
     _on_assign: Rebalanced | None = None
     _on_revoke: Rebalanced | None = None
     _on_lost: Rebalanced | None = None
     _topics: Sequence[str] = ()
-    _reassigned = False  # whether the callback that runs has changed the assignment itself
+    _reassigned = False  # whether the running callback changed the assignment itself
 
     # ---- subscription
 
@@ -51,25 +51,28 @@ class GroupConsumer(GroupCore):
         on_revoke: Rebalanced | None = None,
         on_lost: Rebalanced | None = None,
     ) -> None:
-        """Join the group and read the partitions that it assigns. Replaces an earlier subscription.
+        """Join the group and read its assigned partitions.
+
+        Replaces an earlier subscription.
 
         Args:
-            topics: at least one name, or patterns that begin with ``^``: POSIX extended regular expressions under
-                ``group.protocol=classic``, found anywhere after the ``^``; RE2 under ``consumer``, matched by the
-                broker against whole names (``^logs.*``, not ``^logs``).
+            topics: at least one name, or patterns that begin with ``^``. Under ``group.protocol=classic`` these are
+                POSIX extended regular expressions that match anywhere after the ``^``. Under ``consumer`` they are RE2:
+                the broker matches them against whole names (``^logs.*``, not ``^logs``).
             on_assign: called with (consumer, list of TopicPartition) for new partitions. If it does not call assign()
                 or incremental_assign(), the consumer does.
-            on_revoke: called likewise before partitions are revoked. The consumer unassigns them afterwards if the
+            on_revoke: called in the same way before partitions are revoked. If the callback does not unassign them, the
+                consumer does.
                 callback has not.
-            on_lost: called likewise when the member was fenced and its partitions are lost. Default: on_revoke.
+            on_lost: called in the same way after the member was fenced and lost its partitions. Default: on_revoke.
 
         The callbacks run inside poll, consume, consume_batch, close and unsubscribe.
 
         Raises:
-            TypeError: not an iterable of str, or a callback that cannot be called.
-            ValueError: a topic with a NUL character, or of more than 32,767 bytes.
-            KafkaException: no ``group.id`` (_STATE); no topic, an empty name, a name that is given twice, or a pattern
-                that cannot be read (_INVALID_ARG).
+            TypeError: topics is not an iterable of str, or a callback is not callable.
+            ValueError: a topic has a NUL character or more than 32,767 bytes.
+            KafkaException: no ``group.id`` (_STATE); no topic, an empty or duplicate name, or an invalid pattern
+                (_INVALID_ARG).
         """
         self._check_open()
         if isinstance(topics, (str, bytes)) or not isinstance(topics, Iterable):
@@ -102,32 +105,35 @@ class GroupConsumer(GroupCore):
         for pattern in topics:
             objection = re2_objection(pattern) if pattern.startswith("^") else None
             if objection is not None:
-                raise exception_for(KafkaError._INVALID_ARG, f"the topic pattern {pattern!r} is not one that a broker "
-                                    f"can match (group.protocol=consumer): {objection}")
+                raise exception_for(KafkaError._INVALID_ARG, f"brokers cannot match the topic pattern {pattern!r} "
+                                    f"(group.protocol=consumer): {objection}")
 
     def unsubscribe(self) -> None:
-        """Leave the group: run on_revoke, commit (``enable.auto.commit``), and end the assignment.
+        """Leave the group: run on_revoke, commit (``enable.auto.commit``), unassign.
 
         Without a subscription it does nothing.
         """
         self._run(self._unsubscribe_call())
 
     def _unsubscribe_call(self) -> Call[None]:
-        self._reassigned = True  # in a callback: nothing is left to be assigned for it
+        self._reassigned = True  # in a callback: the consumer must not assign afterwards
         yield from super()._unsubscribe_call()
         self._topics = []
 
     def subscription(self) -> list[str]:
-        """Return the names and patterns of the latest subscribe(), in its order; empty without a subscription."""
+        """Return the names and patterns of the latest subscribe(), in order.
+
+        The list is empty without a subscription.
+        """
         self._check_open()
         return list(self._topics)
 
     def _face(self) -> Any:
-        """The consumer argument of callbacks."""
+        """The consumer object that callbacks receive."""
         return self
 
     def _on_rebalance(self, kind: str, partitions: list[tuple[str, int]], eager: bool) -> Call[None]:
-        """A call of the core: run the callback, then do what it has not done."""
+        """Run the callback for the core, then assign or unassign if the callback did not."""
         callback = {"assign": self._on_assign, "revoke": self._on_revoke,
                     "lost": self._on_lost or self._on_revoke}[kind]
         self._reassigned = False
@@ -153,7 +159,10 @@ class GroupConsumer(GroupCore):
         return member_id or None
 
     def rebalance_protocol(self) -> str:
-        """Return ``"EAGER"``, ``"COOPERATIVE"`` (``group.protocol=consumer`` too), or ``"NONE"`` outside a group."""
+        """Return ``"EAGER"``, ``"COOPERATIVE"``, or ``"NONE"`` outside a group.
+
+        ``group.protocol=consumer`` is ``"COOPERATIVE"``.
+        """
         member_id, epoch = self._memberid()
         if not member_id or (epoch < 0 and self._settings.group_protocol == "consumer" and not self._is_subscribed()):
             return "NONE"
@@ -163,9 +172,11 @@ class GroupConsumer(GroupCore):
         return self._settings.group_protocol == "consumer" or self._settings.cooperative
 
     def consumer_group_metadata(self) -> bytes | None:
-        """Return the data that a transactional producer needs to commit this consumer's offsets
-        (``confluent_kafka.Producer.send_offsets_to_transaction``): librdkafka's serialized form. None without a
-        ``group.id``."""
+        """Return the data for a transactional producer's commit of offsets.
+
+        Pass it to ``confluent_kafka.Producer.send_offsets_to_transaction``. It has librdkafka's serialized form. The
+        result is None without a ``group.id``.
+        """
         self._check_open()
         group = self._settings.group_id
         if group is None:
@@ -174,7 +185,7 @@ class GroupConsumer(GroupCore):
         instance = self._settings.group_instance_id
         return b"".join((
             _GROUP_METADATA_MAGIC, struct.pack("=i", epoch), group.encode(), b"\0",
-            member_id.encode("utf-8", "surrogateescape"), b"\0",  # brokers give it, and may give any bytes
+            member_id.encode("utf-8", "surrogateescape"), b"\0",  # the broker's id may contain any bytes
             b"\1" if instance is None else b"\0" + instance.encode() + b"\0",
         ))
 
@@ -193,13 +204,13 @@ class GroupConsumer(GroupCore):
             message: commit the offset after this Message, or after the last records of this RecordBatch.
             offsets: commit these (``offset`` is the next one to read; ``metadata`` is stored with it). Without
                 `message` and `offsets`: the stored offsets.
-            asynchronous: True: return at once; ``on_commit`` reports the result. False: wait for the result.
+            asynchronous: True: return at once; ``on_commit`` gets the result. False: wait for the result.
 
         Returns:
-            None, or (not asynchronous) the list of TopicPartition with the ``error`` of each.
+            None if asynchronous, else the list of TopicPartition, each with its ``error``.
 
         Raises:
-            KafkaException: the commit failed; nothing stood to be committed (_NO_OFFSET).
+            KafkaException: the commit failed; there were no offsets to commit (_NO_OFFSET).
             ValueError: both message and offsets.
             TypeError: message is neither a Message nor a RecordBatch.
         """
@@ -218,7 +229,7 @@ class GroupConsumer(GroupCore):
         return None if asked is None else _partitions((yield asked))
 
     def store_offsets(self, message: Message | None = None, offsets: Iterable[TopicPartition] | None = None) -> None:
-        """Store offsets for the next commit() without arguments, or the next automatic commit.
+        """Store offsets for the next automatic commit, or commit() without arguments.
 
         Args:
             message: store the offset after this Message, or after the last records of this RecordBatch.
@@ -226,8 +237,8 @@ class GroupConsumer(GroupCore):
 
         Raises:
             KafkaException: ``enable.auto.offset.store`` is on (_INVALID_ARG); none of the partitions is assigned
-                (_UNKNOWN_PARTITION where no partition of the topic ever was, else _STATE).
-            ValueError: both or none of the arguments.
+                (_UNKNOWN_PARTITION if no partition of the topic ever was, else _STATE).
+            ValueError: both arguments, or neither.
         """
         self._check_open()
         if message is None and offsets is None:
@@ -236,13 +247,13 @@ class GroupConsumer(GroupCore):
         assert given is not None
         if self._settings.enable_auto_offset_store:
             raise exception_for(KafkaError._INVALID_ARG, "StoreOffsets failed: enable.auto.offset.store must be set to "
-                                "false when offsets are stored by hand")
+                                "false if the application stores offsets")
         if self._store_offsets(given) == 0 and given:
             raise self._not_assigned(TopicPartition(*given[-1][:2]), "StoreOffsets failed: none of the partitions is "
                                      "assigned")
 
     def _not_assigned(self, p: TopicPartition, what: str) -> KafkaException:
-        """As confluent_kafka: the code says whether a partition of the topic was ever assigned."""
+        """Return confluent_kafka's error: its code depends on whether the topic ever had an assignment."""
         code = KafkaError._STATE if self._was_assigned(p.topic) else KafkaError._UNKNOWN_PARTITION
         return exception_for(code, what, topic=p.topic, partition=p.partition)
 
@@ -254,8 +265,8 @@ class GroupConsumer(GroupCore):
             timeout: seconds; None: ``default.api.timeout.ms`` if set, else no limit; negative: no limit.
 
         Returns:
-            list of TopicPartition: ``offset`` (OFFSET_INVALID without a committed one), ``metadata`` (None without
-            one), ``leader_epoch``, ``error``.
+            list of TopicPartition: ``offset`` (OFFSET_INVALID without a commit), ``metadata`` (None if the commit has
+            none), ``leader_epoch``, ``error``.
 
         Raises:
             KafkaException: the coordinator's error, _TIMED_OUT.
@@ -272,7 +283,7 @@ class GroupConsumer(GroupCore):
 
     @staticmethod
     def _given(message: Any, offsets: Any, what: str) -> list[tuple[str, int, int, int, str | None]] | None:
-        """The arguments of commit and store_offsets as the core takes them; None: neither was given."""
+        """Return the arguments of commit and store_offsets in the core's form; None without both."""
         if message is not None and offsets is not None:
             raise ValueError("message and offsets are mutually exclusive")
         if offsets is not None:
@@ -286,7 +297,7 @@ class GroupConsumer(GroupCore):
             if error is not None or topic is None:
                 raise exception_for(KafkaError._INVALID_ARG, f"Cannot {what} offsets for message with error: "
                                     f"'{error.str() if error else 'no topic'}'")
-            # Without an offset there is nothing to commit, which is the commit's own answer (_NO_OFFSET).
+            # Without an offset there is nothing to commit: commit() reports _NO_OFFSET.
             return [(topic, -1 if partition is None else partition, OFFSET_INVALID if offset is None else offset + 1,
                      -1 if epoch is None else epoch, None)]
         if hasattr(message, "next_offsets"):
@@ -297,7 +308,7 @@ class GroupConsumer(GroupCore):
     # ---- callbacks of the core
 
     def _assign_group(self, name: str, members: list[Any], topics: list[Any]) -> Call[list[Any]]:
-        """This member leads the group, which agreed on one of the application's assignors."""
+        """Run the application's assignor: this member leads the group, which chose that assignor."""
         from kconsumer.groups.assignors import assign_group
 
         return assign_group(self._own_assignor(name), members, topics, self._settings.cooperative)

@@ -1,4 +1,4 @@
-"""The plain data that the API takes and returns, in the form of confluent_kafka's classes.
+"""The plain data classes of the API, compatible with confluent_kafka's classes.
 
-Threads: any (not locked). Never: knows a consumer, asks a broker.
+Threads: any (not locked). Never: uses a consumer, sends requests.
 """

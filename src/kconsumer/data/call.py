@@ -1,10 +1,10 @@
-"""The state of a waiting call of a consumer, for both faces: the synchronous one and the one on an event loop.
+"""The state of a waiting call, shared by the synchronous consumer and the one on an event loop.
 
-A call that may wait is a generator. It yields a question to brokers and is sent the answer, or an awaitable that a
-callback of the application returned and is sent its result. Consumer waits for questions with poll(2) and leaves
-awaitables alone; AIOConsumer awaits both.
+A call that may wait is a generator. It yields one of two things: a question to brokers, and receives the answer; or an
+awaitable that a callback of the application returned, and receives its result. Consumer waits for answers with poll(2)
+and does not await awaitables. AIOConsumer awaits both.
 
-Owns: Call, awaited. Threads: the application's. Never: waits itself.
+Owns: Call, awaited. Threads: the application thread. Never: waits itself.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Call: TypeAlias = Generator[Any, Any, R]
 
 
 def awaited(result: Any) -> Call[Any]:
-    """The part of a call that ends with the result of a callback, which may have to be awaited."""
+    """End a call with the result of a callback, which may be an awaitable."""
     if result is not None and hasattr(type(result), "__await__"):
         result = yield result
     return result

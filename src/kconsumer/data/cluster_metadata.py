@@ -1,7 +1,7 @@
-"""The result of list_topics(), in the form of confluent_kafka.admin's classes.
+"""The result of list_topics(), compatible with confluent_kafka.admin's classes.
 
 Owns: ClusterMetadata, BrokerMetadata, TopicMetadata, PartitionMetadata. Threads: any (plain data, not locked).
-Never: asks a broker.
+Never: sends requests.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ class BrokerMetadata:
 
 
 class PartitionMetadata:
-    """A partition. Broker ids named here may be missing from ``ClusterMetadata.brokers`` while brokers come and go."""
+    """A partition.
+
+    Its brokers may be missing from ``ClusterMetadata.brokers`` while brokers start and stop.
+    """
 
     def __init__(
         self,
@@ -38,9 +41,9 @@ class PartitionMetadata:
         error: KafkaError | None = None,
     ) -> None:
         self.id = id  #: partition number
-        self.leader = leader  #: id of the leading broker; -1 if there is none
-        self.replicas: list[int] = [] if replicas is None else replicas  #: ids of the brokers that hold a replica
-        self.isrs: list[int] = [] if isrs is None else isrs  #: ids of the brokers whose replica is in sync
+        self.leader = leader  #: id of the leading broker; -1 without a leader
+        self.replicas: list[int] = [] if replicas is None else replicas  #: ids of brokers with a replica
+        self.isrs: list[int] = [] if isrs is None else isrs  #: ids of brokers with an in-sync replica
         self.error = error  #: the partition's error, or None
 
     def __repr__(self) -> str:
@@ -73,7 +76,7 @@ class TopicMetadata:
 
 
 class ClusterMetadata:
-    """The cluster: its brokers and topics as one broker saw them."""
+    """The brokers and topics of the cluster, as one broker reports them."""
 
     def __init__(
         self,
@@ -85,7 +88,7 @@ class ClusterMetadata:
         orig_broker_id: int = -1,
         orig_broker_name: str | None = None,
     ) -> None:
-        self.cluster_id = cluster_id  #: id of the cluster, None if the broker is too old to tell
+        self.cluster_id = cluster_id  #: id of the cluster; None if the broker is too old to report it
         self.controller_id = controller_id  #: id of the controller, or -1
         self.brokers: dict[int, BrokerMetadata] = {} if brokers is None else brokers  #: by broker id
         self.topics: dict[str, TopicMetadata] = {} if topics is None else topics  #: by topic name

@@ -1,6 +1,6 @@
-"""The values of isolation.level, in the form of confluent_kafka's enumeration.
+"""The values of isolation.level, compatible with confluent_kafka's enumeration.
 
-Owns: IsolationLevel. Threads: any (immutable). Never: knows a property.
+Owns: IsolationLevel. Threads: any (immutable). Never: reads a property.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ __all__ = ["IsolationLevel"]
 
 
 class IsolationLevel(Enum):
-    """Whether records of transactions are returned before their commit: a value of ``isolation.level``."""
+    """The values of ``isolation.level``: which transactions' records to return."""
 
-    READ_UNCOMMITTED = 0  #: every record, also of transactions that are open or were aborted
-    READ_COMMITTED = 1  #: records without a transaction, and those of committed ones
+    READ_UNCOMMITTED = 0  #: all records, also of open and aborted transactions
+    READ_COMMITTED = 1  #: records of committed transactions, and without transaction

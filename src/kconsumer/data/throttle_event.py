@@ -1,4 +1,4 @@
-"""The argument of throttle_cb, in the form of confluent_kafka's ThrottleEvent.
+"""The argument of throttle_cb, compatible with confluent_kafka's ThrottleEvent.
 
 Owns: ThrottleEvent. Threads: any (plain data, not locked). Never: throttles.
 """
@@ -9,12 +9,12 @@ __all__ = ["ThrottleEvent"]
 
 
 class ThrottleEvent:
-    """A broker asked this client to hold back (KIP-219).
+    """A broker throttles this client (KIP-219).
 
     Attributes:
         broker_name: the broker's ``host:port``.
         broker_id: the broker's id.
-        throttle_time: for how long, in seconds.
+        throttle_time: duration in seconds.
     """
 
     def __init__(self, broker_name: str, broker_id: int, throttle_time: float) -> None:

@@ -1,7 +1,7 @@
-"""TopicPartition and the offset and timestamp constants, in the form of confluent_kafka's.
+"""TopicPartition and the offset and timestamp constants, compatible with confluent_kafka's.
 
 Owns: TopicPartition, coerce, coerce_list, offset_tail, the constants. Threads: any; an instance is not locked.
-Never: knows the consumer; imports confluent_kafka except in to_confluent().
+Never: uses the consumer; imports confluent_kafka except in to_confluent().
 """
 
 from __future__ import annotations
@@ -43,11 +43,13 @@ TIMESTAMP_NOT_AVAILABLE: Final = 0
 TIMESTAMP_CREATE_TIME: Final = 1
 TIMESTAMP_LOG_APPEND_TIME: Final = 2
 
-_MOST_BYTES: Final = 32767  # of a string on the wire
+_MOST_BYTES: Final = 32767  # length limit of a string in Kafka's protocol
 
 
 def offset_tail(count: int) -> int:
-    """The logical offset `count` records before the end of a partition (librdkafka's ``RD_KAFKA_OFFSET_TAIL``).
+    """Return the logical offset `count` records before a partition's end.
+
+    librdkafka calls it ``RD_KAFKA_OFFSET_TAIL``.
 
     Raises:
         ValueError: `count` is negative.
@@ -58,39 +60,39 @@ def offset_tail(count: int) -> int:
 
 
 def _integer(name: str, value: object, bits: int) -> int:
-    number = operator.index(value)  # type: ignore[arg-type]
+    number = operator.index(value)  # type: ignore[arg-type]  # index() checks the type
     if not -(1 << (bits - 1)) <= number < 1 << (bits - 1):
         raise OverflowError(f"{name} does not fit in {bits} bits: {number}")
     return number
 
 
 def check_text(name: str, text: str) -> None:
-    """Raise ValueError where Kafka's protocol cannot carry the text: a NUL, or more than 32,767 bytes."""
+    """Raise ValueError for a text with a NUL or more than 32,767 bytes."""
     if "\0" in text:
         raise ValueError(f"{name}: embedded null character")
     if len(text) > _MOST_BYTES // 4:
-        size = len(text.encode("utf-8", "surrogateescape"))  # what a broker gave may be no UTF-8
+        size = len(text.encode("utf-8", "surrogateescape"))  # text from a broker may not be UTF-8
         if size > _MOST_BYTES:
-            raise ValueError(f"{name}: {size} bytes, and Kafka's strings have up to {_MOST_BYTES}")
+            raise ValueError(f"{name}: {size} bytes exceed Kafka's limit of {_MOST_BYTES}")
 
 
 class TopicPartition:
-    """A partition of a topic, with an offset and what goes along with one.
+    """A partition of a topic, with an offset and its metadata.
 
-    Equality, order and hash use the topic and the partition only. Can be pickled and copied.
+    Equality, order and hash use only the topic and the partition. Instances can be pickled and copied.
 
     Args:
         topic: topic name.
-        partition: partition number; -1 means none in particular.
+        partition: partition number; -1: no particular one.
         offset: an offset, or one of the ``OFFSET_`` constants.
         metadata: text stored with a committed offset, or None.
         leader_epoch: leader epoch of the record before `offset` (KIP-320); None or negative means unknown.
         error: error of this partition in the result of a call.
 
     Raises:
-        TypeError: an argument of the wrong type.
-        ValueError: a topic or metadata with a NUL character, or of more than 32,767 bytes.
-        OverflowError: a partition that does not fit in 32 bits, an offset that does not fit in 64.
+        TypeError: an argument has the wrong type.
+        ValueError: a topic or metadata has a NUL character or more than 32,767 bytes.
+        OverflowError: the partition does not fit in 32 bits, or the offset in 64.
     """
 
     __slots__ = ("_error", "_leader_epoch", "_metadata", "_offset", "_partition", "_topic")
@@ -152,7 +154,7 @@ class TopicPartition:
 
     @property
     def leader_epoch(self) -> int | None:
-        """Leader epoch, or None where unknown (read-only)."""
+        """Leader epoch, or None if unknown (read-only)."""
         return self._leader_epoch
 
     @property
@@ -161,9 +163,11 @@ class TopicPartition:
         return self._error
 
     def to_confluent(self) -> confluent_kafka.TopicPartition:
-        """This partition as a ``confluent_kafka.TopicPartition``, for its producer's ``send_offsets_to_transaction``.
+        """Return this partition as a ``confluent_kafka.TopicPartition``.
 
-        The error is left out: confluent_kafka has no way to set it.
+        Its producer's ``send_offsets_to_transaction`` needs them.
+
+        The result has no error, since confluent_kafka cannot set it.
 
         Raises:
             ImportError: confluent_kafka is not installed.
@@ -216,7 +220,9 @@ def _restore(cls: type[TopicPartition], arguments: tuple[Any, ...], error: Kafka
 
 
 def coerce(obj: object) -> TopicPartition:
-    """`obj` itself if it is a TopicPartition, else one made from its attributes (confluent_kafka's own class).
+    """Return `obj` if it is a TopicPartition, else make one from its attributes.
+
+    This accepts confluent_kafka's own class.
 
     Raises:
         TypeError: `obj` lacks ``topic``, ``partition`` or ``offset``, or one has the wrong type.
@@ -227,7 +233,7 @@ def coerce(obj: object) -> TopicPartition:
         topic, partition, offset = obj.topic, obj.partition, obj.offset  # type: ignore[attr-defined]
     except AttributeError:
         raise TypeError(f"expected a TopicPartition, not {type(obj).__name__}") from None
-    if not isinstance(topic, str):  # a Message has these names too, as methods
+    if not isinstance(topic, str):  # a Message has methods with these names
         raise TypeError(f"expected a TopicPartition, not {type(obj).__name__}")
     return TopicPartition(
         topic, partition, offset, getattr(obj, "metadata", None), getattr(obj, "leader_epoch", None)
@@ -235,7 +241,7 @@ def coerce(obj: object) -> TopicPartition:
 
 
 def coerce_list(objects: Iterable[object]) -> list[TopicPartition]:
-    """A list of TopicPartitions from any iterable of them; confluent_kafka's are converted.
+    """Return a list of TopicPartitions from an iterable; convert confluent_kafka's.
 
     Raises:
         TypeError: not an iterable, or an element is not a TopicPartition (the message names its index).

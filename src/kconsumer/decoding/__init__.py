@@ -1,4 +1,4 @@
-"""Typed columns: values of records decoded by the core straight into Arrow.
+"""Typed columns: the core decodes the values of records directly into Arrow.
 
 ``batch.decode(value=Json({"id": "int64", "carrier": "string"}))`` for records, ``decoder.decode(values)`` for any
 binary values. See docs/columns.md.

@@ -51,7 +51,7 @@ class Kind(IntEnum):
 
 
 CONSTANT_PADDING = 64  # the core's AvroDecoder::kConstantPadding
-MOST_OPS = 100_000     # a schema that names its types often enough would be without end
+MOST_OPS = 100_000     # a schema could name its types without limit
 
 
 @dataclass(frozen=True)
@@ -81,12 +81,12 @@ _TYPES = {"null": plan.NULL, "boolean": plan.BOOL, "int": plan.INT32, "long": pl
 
 
 def branches_of(union: Schema) -> list[Schema]:
-    """A union's branches that are not null."""
+    """Return a union's branches except null."""
     return [branch for branch in union.branches if branch.kind != "null"]
 
 
 def has_null(schema: Schema) -> bool:
-    """Whether a value may be null."""
+    """Return whether a value may be null."""
     return schema.kind == "null" or (schema.kind == "union" and any(b.kind == "null" for b in schema.branches))
 
 
@@ -96,7 +96,10 @@ def column(name: str, schema: Schema) -> plan.Field:
 
 
 def column_type(schema: Schema) -> Type:
-    """The type that data of a schema become: of a union, its only type, or a struct of a field for each type."""
+    """Return the column type of a schema.
+
+    A union's is its only type, or a struct with a field per type.
+    """
     if schema.logical == "decimal":
         return plan.decimal(schema.precision, schema.scale)
     if schema.logical:
@@ -130,7 +133,7 @@ def _union_type(branches: list[Schema]) -> Type:
 # ---- from the writer to the reader
 
 class ResolutionError(AvroSchemaError):
-    """A writer's schema that cannot be resolved to the reader's schema."""
+    """A writer's schema that does not resolve to the reader's schema."""
 
 
 # (writer's type, reader's type) → operation
@@ -146,10 +149,10 @@ _POWERS = {"millis": 3, "micros": 6, "nanos": 9}
 
 
 def compile_program(writer: Schema, reader: Schema, nodes: list[Node]) -> list[Op]:
-    """The operations that read a writer's data into the columns of the reader's schema.
+    """Return the operations that read a writer's data into the reader's columns.
 
     Raises:
-        ResolutionError: the reader's schema cannot have the writer's data.
+        ResolutionError: the reader's schema cannot hold the writer's data.
     """
     compiler = _Compiler(nodes)
     compiler.add(lambda: compiler.resolve(writer, reader, 0, ""))
@@ -162,7 +165,7 @@ class _Compiler:
         self.ops: list[Op | None] = []
 
     def add(self, make: Any) -> int:
-        """An operation, which stands before those below it."""
+        """Add an operation and return its index. Nested operations come later."""
         index = len(self.ops)
         if index >= MOST_OPS:
             raise AvroSchemaError(f"the Avro schema needs more than {MOST_OPS} operations")
@@ -214,7 +217,7 @@ class _Compiler:
         for branch in w.branches:
             try:
                 children.append(self.resolved(branch, r, node, path))
-            except ResolutionError as error:  # bad only for rows that have this branch
+            except ResolutionError as error:  # an error only for rows with this branch
                 failure = error
                 children.append(self.add(lambda: Op(Kind.ERROR, node)))
         if failure is not None and all(self.kind(child) == Kind.ERROR for child in children):
@@ -275,7 +278,10 @@ class _Compiler:
         return Op(Kind.DURATION if r.logical == "duration" else Kind.FIXED, node, number=w.size)
 
     def skip(self, w: Schema, node: int) -> Op:
-        """Data that no column takes; failures are those of the record around."""
+        """Return the operation that skips data without a column.
+
+        Failures count for the record.
+        """
         def below(schema: Schema) -> int:
             return self.add(lambda: self.skip(schema, node))
 
@@ -296,7 +302,7 @@ class _Compiler:
 
 
 def same_name(w: Schema, r: Schema) -> bool:
-    """Whether a named type of the writer is the reader's: by its name without the namespace, or by an alias."""
+    """Return whether the writer's named type is the reader's: by name or alias."""
     return w.short_name == r.short_name or w.name in r.aliases
 
 
@@ -314,7 +320,7 @@ def candidates(w: Schema, branches: Sequence[Schema]) -> list[int]:
 
 
 def matches(w: Schema, r: Schema) -> dict[str, int]:
-    """The writer's field → index of the reader's, by name, then by the reader's aliases."""
+    """Return the writer's field → the reader's index, by name, then by alias."""
     names = {entry.name for entry in w.fields}
     found = {entry.name: i for i, entry in enumerate(r.fields) if entry.name in names}
     for i, entry in enumerate(r.fields):
@@ -330,7 +336,7 @@ def same_scale(w: Schema, r: Schema, path: str) -> None:
 
 
 def lost_fields(w: Schema, r: Schema, path: str = "") -> list[str]:
-    """The writer's fields that the reader's schema does not have."""
+    """Return the writer's fields that the reader's schema lacks."""
     if w.kind == "union" or r.kind == "union":
         readers = r.branches if r.kind == "union" else (r,)
         return [lost for one in (w.branches if w.kind == "union" else (w,))
@@ -371,7 +377,7 @@ def family(logical: str) -> str:
 
 
 def least_bytes(schema: Schema) -> int:
-    """The fewest bytes that a datum takes."""
+    """Return the minimum size of a datum in bytes."""
     match schema.kind:
         case "null":
             return 0
@@ -400,10 +406,10 @@ def _varint(n: int) -> bytes:
 
 
 def encode(schema: Schema, value: Any, path: str) -> bytes:
-    """A default as a datum.
+    """Encode a default as a datum.
 
     Raises:
-        AvroSchemaError: the value is not one of the schema.
+        AvroSchemaError: the value does not match the schema.
     """
     made = _encode(schema, value, path)
     if made is None:
@@ -446,7 +452,7 @@ def _encode(schema: Schema, value: Any, path: str) -> bytes | None:
             return (_varint(len(value)) + items if value else b"") + b"\0"
         case "record" if isinstance(value, dict):
             return _encode_record(schema, value, path)
-        case "union":  # of its first type; newer versions of the specification allow any
+        case "union":  # the first type; newer versions of the specification allow any
             for i, branch in enumerate(schema.branches):
                 made = _encode(branch, value, path)
                 if made is not None:

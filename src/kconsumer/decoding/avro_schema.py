@@ -1,4 +1,4 @@
-"""Avro schemas as objects: names resolved, logical types understood, defaults kept as JSON text."""
+"""Avro schemas as objects, with resolved names and logical types; defaults stay JSON text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 MOST_NESTED = 64
-MOST_TYPES = 10_000  # a type that is named often counts as often: its columns are made as often
+MOST_TYPES = 10_000  # each use of a named type counts, since each has its columns
 MOST_DIGITS = 76  # of a decimal256
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
 # logical type → the type that it annotates
@@ -23,25 +23,25 @@ _LOGICAL = {
 
 
 class AvroSchemaError(ValueError):
-    """A schema that is not valid Avro, or that cannot become columns."""
+    """A schema that is not valid Avro, or that has no equivalent in columns."""
 
 
 @dataclass(frozen=True)
 class Schema:
-    """Any schema. `kind` is its type's name."""
+    """A schema of any type. `kind` is the type's name."""
 
     kind: str
     name: str = ""                      # full name of a record, enum or fixed
     aliases: tuple[str, ...] = ()       # full names
-    logical: str = ""                   # empty: none, or none that is known
+    logical: str = ""                   # empty: none, or an unknown one
     precision: int = 0                  # of a decimal
     scale: int = 0
     size: int = 0                       # of a fixed, in bytes
     symbols: tuple[str, ...] = ()       # of an enum
     default: str | None = None          # of an enum
     fields: tuple[Field, ...] = ()      # of a record
-    branches: tuple[Schema, ...] = ()   # of a union; of an array or map its only one
-    types: int = field(default=1, compare=False)  # in all, itself among them
+    branches: tuple[Schema, ...] = ()   # of a union; an array or map has one
+    types: int = field(default=1, compare=False)  # total number, with itself
 
     @property
     def short_name(self) -> str:
@@ -64,10 +64,10 @@ def read_schema(given: Any, references: Sequence[tuple[str, str]] = ()) -> Schem
 
     Args:
         given: the schema.
-        references: (name, schema) of types that it uses without defining them. Each comes after the types that it uses.
+        references: (name, schema) of used types without a definition. Each comes after the types that it uses.
 
     Raises:
-        AvroSchemaError: it is not a valid schema, is recursive, or is nested more than 64 deep.
+        AvroSchemaError: the schema is invalid, recursive, or nested more than 64 deep.
     """
     if isinstance(given, Schema):
         return given
@@ -206,7 +206,10 @@ class _Parser:
         return Field(given["name"], schema, self.texts(given, "aliases"), default)
 
     def annotated(self, made: Schema, given: Mapping[str, Any]) -> Schema:
-        """Add the logical type. As specified, an unknown or unsuitable one is ignored."""
+        """Add the logical type.
+
+        The specification says to ignore unknown and unsuitable ones.
+        """
         logical = given.get("logicalType")
         if logical == "decimal" and made.kind in ("bytes", "fixed"):
             precision, scale = given.get("precision"), given.get("scale", 0)

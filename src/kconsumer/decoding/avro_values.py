@@ -18,7 +18,7 @@ from kconsumer.decoding.subjects import Subjects, Warnings, with_registry
 
 
 class _Reader:
-    """A reader's schema with its columns, and the programs of the writers that were met."""
+    """A reader's schema with its columns, and the programs of known writers."""
 
     def __init__(self, schema: Schema, columns: tuple[str, ...] | None, framing: tuple[int, int]) -> None:
         self.schema = schema
@@ -55,26 +55,26 @@ class Avro(RegistryDecoder[_Reader]):
     """Decode Avro data into typed columns of a reader's schema.
 
     Args:
-        schema: the reader's schema, as JSON text or as the result of ``json.loads``; or a SchemaRegistry: then the
-            newest schema of the subject at the first use of the decoder.
+        schema: the reader's schema, as JSON text or as the result of ``json.loads``; or a SchemaRegistry: the subject's
+            newest schema at the first use of the decoder.
         registry: SchemaRegistry with the writers' schemas.
         subject: the subject of the reader's schema; default: ``<topic>-value``, for keys ``<topic>-key``.
         writer: the writer's schema of all data; default: the reader's schema.
         writers: dict of schema id to the schema of that id's data, for ``framing="confluent"``. A row with another id
             is a bad record.
-        framing: "none"; "confluent": 0 and the schema's id come first, or a header of the record refers to the schema;
-            "skip=n": n bytes come first. Default: "confluent" with a registry, else "none".
+        framing: "none"; "confluent": 0 and the schema id precede the value, or are in a header; "skip=n": n bytes
+            precede the value. Default: "confluent" with a registry, else "none".
         columns: names of the fields to decode; default: all.
 
     Raises:
         TypeError: writers is not a dict of int, columns is not a list of names, or there is no schema.
-        ValueError: a schema is not valid, is recursive, or the reader's cannot have a writer's data; or the framing is
-            not one of these.
+        ValueError: a schema is invalid or recursive, the reader's schema cannot hold a writer's data, or the framing is
+            invalid.
     """
 
     __slots__ = ("schema",)
 
-    schema: Schema | None   # the reader's, where it was given
+    schema: Schema | None   # the reader's, if the decoder has one
 
     def __init__(self, schema: Any = None, *, registry: SchemaRegistry | None = None, subject: str | None = None,
                  writer: Any = None, writers: Mapping[int, Any] | None = None, framing: str | None = None,
@@ -156,5 +156,5 @@ class Avro(RegistryDecoder[_Reader]):
 
 def _read(found: RegistrySchema) -> Schema:
     if found.type not in ("AVRO", ""):
-        raise AvroSchemaError(f"it is not of type AVRO, but {found.type}")
+        raise AvroSchemaError(f"its type is {found.type}, not AVRO")
     return read_schema(found.text, found.references)

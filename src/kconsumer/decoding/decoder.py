@@ -13,11 +13,14 @@ from kconsumer.decoding.plan import Type
 
 D = TypeVar("D", bound="Decoder")
 
-_MOST_CHOSEN = 64  # selections of columns that a decoder keeps
+_MOST_CHOSEN = 64  # most selections of columns that a decoder keeps
 
 
 class Decoder(ABC):
-    """Turns binary values into typed columns. Immutable, picklable and comparable; any thread may use it."""
+    """Turns binary values into typed columns.
+
+    Immutable, picklable and comparable; any thread may use it.
+    """
 
     __slots__ = ("_chosen", "options", "type")
 
@@ -58,11 +61,11 @@ class Decoder(ABC):
         return found
 
     def resolved(self: D, topic: str | None = None, *, key: bool = False) -> D:
-        """Return the decoder with a fixed schema: with a registry, the newest schema of the subject now.
+        """Return the decoder with a fixed schema: the newest of a registry's subject.
 
         Args:
             topic: the topic of the values (or keys). It names the subject, unless the decoder has ``subject=``.
-            key: whether these are keys.
+            key: True for keys.
 
         Raises:
             RegistryError: the schema cannot be fetched.
@@ -87,7 +90,7 @@ class Decoder(ABC):
             ``decoded.errors`` lists the rows that could not be decoded; they are null.
 
         Raises:
-            TypeError: values are none of these.
+            TypeError: values have another type.
             OverflowError: a column is too large for the 32-bit offsets of its type.
             RegistryError: schemas cannot be fetched.
         """
@@ -98,7 +101,7 @@ class Decoder(ABC):
         return self.type
 
     def _state(self) -> Any:
-        """Return the learned schemas for a copy in another process; None if there are none."""
+        """Return the fetched schemas for a copy in another process; None without any."""
         return None
 
     def __reduce__(self) -> tuple[Any, ...]:

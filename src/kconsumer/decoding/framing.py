@@ -1,6 +1,6 @@
 """Framing: the bytes before a value: none, Confluent's prefix, or a number of bytes to skip.
 
-Confluent's serializers refer to a value's schema by five bytes before it (0 and the id), or in a header of the record
+Confluent's serializers put a reference to the schema into five bytes before the value (0 and the id) or into a header
 (``__value_schema_id`` or ``__key_schema_id``): 1 and the 16 bytes of its GUID, or 0 and the id.
 """
 
@@ -19,10 +19,10 @@ _SKIP = re.compile(r"skip=(\d{1,9})")
 
 
 def read_framing(text: str) -> tuple[int, int]:
-    """(kind, bytes to skip) of "none", "confluent" or "skip=n".
+    """Return (kind, bytes to skip) of "none", "confluent" or "skip=n".
 
     Raises:
-        ValueError: it is none of these.
+        ValueError: another text.
     """
     if text == "none":
         return NONE, 0
@@ -35,11 +35,11 @@ def read_framing(text: str) -> tuple[int, int]:
 
 
 def read_writers(writers: Any, read: Callable[[Any], S]) -> dict[int, S] | None:
-    """The schemas of writers by id, each as `read` makes it; None where there are none.
+    """Return the parsed schemas of writers by id; None without writers.
 
     Raises:
-        TypeError: it is not a mapping of numbers.
-        ValueError: a number is not a schema's id.
+        TypeError: not a mapping of numbers.
+        ValueError: a number is not a schema id.
     """
     if writers is None:
         return None
@@ -54,10 +54,10 @@ def read_writers(writers: Any, read: Callable[[Any], S]) -> dict[int, S] | None:
 
 
 def read_columns(columns: Any) -> tuple[str, ...] | None:
-    """The names of the fields to decode; None: all.
+    """Return the names of the fields to decode; None: all.
 
     Raises:
-        TypeError: it is not an iterable of str.
+        TypeError: not an iterable of str.
     """
     if columns is None:
         return None
@@ -68,14 +68,20 @@ def read_columns(columns: Any) -> tuple[str, ...] | None:
 
 
 def read_header(value: bytes) -> int | str:
-    """Return the schema reference in a header: the id, or the GUID. The core has checked the form."""
+    """Return the schema reference in a header: the id, or the GUID.
+
+    The core has checked the form.
+    """
     if value[0] == 0:
         return int.from_bytes(value[1:5], "big")
     return str(uuid.UUID(bytes=value[1:17]))
 
 
 def header_indexes(value: bytes) -> tuple[int, ...] | None:
-    """Return the message indexes after the reference in a header; None if there are none, or they are not valid."""
+    """Return the message indexes after a header's schema reference.
+
+    The result is None if they are missing or invalid.
+    """
     rest = value[5 if value[0] == 0 else 17:]
     numbers: list[int] = []
     at = 0

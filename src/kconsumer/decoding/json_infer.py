@@ -1,6 +1,6 @@
 """Infer the type of JSON texts from a sample.
 
-Owns: infer_type. Threads: any (pure functions). Never: decodes what a decoder made of the type will not.
+Owns: infer_type. Threads: any (pure functions). Never: proposes a type that fails to decode the sample.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kconsumer.decoding.plan import Field, Type, ValueType
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)?")
-_MOST_FIELDS = 1_000  # of an object; one with more is taken for a map
+_MOST_FIELDS = 1_000  # an object with more fields counts as a map
 _MOST_NESTED = 40
 
 
@@ -64,7 +64,7 @@ class _Seen:
                 return plan.list_of(Field("item", self.item.type()))
             case ["object"] if self.fields:
                 return self.object()
-        return plan.RAW_JSON  # nothing but null, several types, or an object without fields
+        return plan.RAW_JSON  # only null, several types, or an object without fields
 
     def integer(self) -> Type:
         if -(1 << 63) <= self.least and self.most < 1 << 63:
@@ -85,7 +85,7 @@ class _Seen:
 
 
 _KINDS = {bool: "bool", int: "int", float: "float", str: "str", dict: "object", list: "array"}
-# Forms of strings, so named that the largest of a group stands for all of it.
+# Forms of strings. The largest name of a group is the form for the whole group.
 _BY_FORM = {"date": plan.DATE, "local 6": plan.timestamp("us"), "local 9": plan.timestamp("ns"),
             "zoned 6": plan.timestamp("us", "UTC"), "zoned 9": plan.timestamp("ns", "UTC")}
 
@@ -111,11 +111,11 @@ Errors = Callable[[Type, list[bytes | None]], list[RowError]]
 
 
 def infer_type(values: Iterable[bytes | None], errors: Errors) -> Type:
-    """The type of the values that are valid JSON.
+    """Return the type of the values that are valid JSON.
 
     Args:
         values: the sample.
-        errors: decodes values as a type, and returns the failed ones.
+        errors: decodes values with a type and returns the failed ones.
 
     Raises:
         ValueError: no value is valid JSON.
@@ -136,7 +136,7 @@ def infer_type(values: Iterable[bytes | None], errors: Errors) -> Type:
 
 
 def _checked(type: Type, good: list[bytes | None], errors: Errors) -> Type:
-    """The type as all the values have it: a field that does not decode becomes text, then the value's own text."""
+    """Return a type that decodes all values: a failing field becomes text, then the value's own text."""
     while True:
         failed = {bad.field for bad in errors(type, good)}
         relaxed = type
@@ -148,7 +148,7 @@ def _checked(type: Type, good: list[bytes | None], errors: Errors) -> Type:
 
 
 def _relaxed(type: Type, path: list[str]) -> Type:
-    """With a wider type at the path, whose names may contain points."""
+    """Return the type with a wider one at the path. Its names may contain dots."""
     for i, child in enumerate(type.children):
         parts = child.name.split(".")
         if path[:len(parts)] == parts:

@@ -1,4 +1,4 @@
-"""JSON Schema as the type of a column. A schema without an Arrow type becomes the text of the value (type `json`).
+"""Converts JSON Schema to a column type. A schema without an Arrow type becomes the value's text (`json`).
 
 Owns: schema_type, lost_columns. Threads: any (pure functions). Never: validates a value.
 """
@@ -22,7 +22,7 @@ _CONNECT_KIND = {"float32": "number", "float64": "number", "bytes": "string"}  #
 
 
 class JsonSchemaError(ValueError):
-    """A text that is not a JSON Schema, or one that is too large."""
+    """A text that is not a JSON Schema, or is too large."""
 
 
 def schema_type(text: str, references: Sequence[tuple[str, str]] = (), unit: str = "us") -> Type:
@@ -58,7 +58,10 @@ class _Reader:
         self.types = 0
 
     def type(self, schema: Any, document: str, depth: int, open: tuple[str, ...]) -> Type:
-        """The type of a schema in a document; `open`: the references that are being followed."""
+        """Return the type of a schema in a document.
+
+        `open`: the references being followed.
+        """
         self.types += 1
         if self.types > _MOST_TYPES:
             raise JsonSchemaError(f"the JSON Schema has more than {_MOST_TYPES} types in all")
@@ -173,7 +176,7 @@ def _is_null(schema: Any) -> bool:
 
 
 def _implied(schema: Mapping[str, Any]) -> str | None:
-    """The type of a schema that does not name it."""
+    """Return the type of a schema that does not state it."""
     if "properties" in schema or "additionalProperties" in schema:
         return "object"
     if "items" in schema:
@@ -187,7 +190,7 @@ def _implied(schema: Mapping[str, Any]) -> str | None:
 
 
 def _common(types: list[Type]) -> Type:
-    """One type for values of any of these."""
+    """Return one type for values of any of these types."""
     if not types:
         return plan.NULL
     if all(one == types[0] for one in types):
@@ -210,7 +213,7 @@ def _beside(own: Type, branches: list[Type]) -> Type:
 
 
 def _merged(types: list[Type]) -> Type:
-    """One type for values of all of these."""
+    """Return one type for values of all these types."""
     structs = [one for one in types if one.type is ValueType.STRUCT]
     if structs and len(structs) == sum(one != plan.RAW_JSON for one in types):
         fields = {field.name: field for one in structs for field in one.children}
@@ -220,7 +223,7 @@ def _merged(types: list[Type]) -> Type:
 
 
 def lost_columns(writer: Type, reader: Type, path: str = "") -> list[str]:
-    """The writer's fields that the reader's type does not have."""
+    """Return the writer's fields that the reader's type lacks."""
     if writer.type is not reader.type or writer.type not in (ValueType.STRUCT, ValueType.LIST, ValueType.MAP):
         return []
     if writer.type is ValueType.LIST:

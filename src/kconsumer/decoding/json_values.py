@@ -18,14 +18,14 @@ from kconsumer.decoding.subjects import Subjects, Warnings, with_registry
 
 
 class _Reader:
-    """A type with its columns."""
+    """A type and its columns."""
 
     def __init__(self, type: Type, columns: tuple[str, ...] | None, framing: tuple[int, int],
                  epoch: str | None) -> None:
         self.whole = type
         self.type = projected(type, columns)
         self.core = ValueDecoder(flatten(self.type), framing, -1 if epoch is None else UNITS[epoch])
-        self.compared: set[int | str] = set()  # writers' schemas that were compared with the type
+        self.compared: set[int | str] = set()  # writers' schemas already compared with the type
 
 
 class Json(RegistryDecoder[_Reader]):
@@ -35,14 +35,17 @@ class Json(RegistryDecoder[_Reader]):
     last value counts. A row that does not match the schema becomes null, and is listed in ``errors``.
 
     Args:
-        schema: an Arrow schema or type (any object with ``__arrow_c_schema__``), a dict of field name to type, or a
-            type's name: ``int64``, ``decimal(10, 2)``, ``timestamp[ms, UTC]``, ``list<string>``,
-            ``map<string, int64>``, ``struct<a: int64>``, ``json`` (a field's own text); or a SchemaRegistry: then the
-            newest JSON Schema of the subject at the first use of the decoder.
+        schema: one of:
+
+            - an Arrow schema or type (any object with ``__arrow_c_schema__``)
+            - a dict of field name to type
+            - a type's name: ``int64``, ``decimal(10, 2)``, ``timestamp[ms, UTC]``, ``list<string>``,
+              ``map<string, int64>``, ``struct<a: int64>``, ``json`` (a field's own text)
+            - a SchemaRegistry: the subject's newest JSON Schema at the first use of the decoder
         registry: SchemaRegistry with the writers' schemas. Their fields that the decoder's schema lacks are logged.
         subject: the subject of the schema; default: ``<topic>-value``, for keys ``<topic>-key``.
-        framing: "none"; "confluent": five bytes come first (0 and the schema's id), or a header of the record refers to
-            the schema; "skip=n": n bytes come first. Default: "confluent" with a registry, else "none".
+        framing: "none"; "confluent": the schema id is in the five bytes before the value, or in a header; "skip=n": n
+            bytes precede the value. Default: "confluent" with a registry, else "none".
         epoch: "s", "ms", "us" or "ns": numbers in timestamp fields count this unit since 1970. Default: such numbers
             are errors.
         columns: names of the fields to decode; default: all.
@@ -50,12 +53,12 @@ class Json(RegistryDecoder[_Reader]):
             that the unit cannot hold make a row bad.
 
     Raises:
-        TypeError, ValueError: the schema, the framing or the epoch is not one of these.
+        TypeError, ValueError: the schema, the framing or the epoch is invalid.
     """
 
     __slots__ = ("_whole",)
 
-    _whole: Type | None     # where it was given
+    _whole: Type | None     # set if the decoder has a schema
 
     def __init__(self, schema: Any = None, *, registry: SchemaRegistry | None = None, subject: str | None = None,
                  framing: str | None = None, epoch: str | None = None, columns: Iterable[str] | None = None,
@@ -78,7 +81,7 @@ class Json(RegistryDecoder[_Reader]):
 
     @classmethod
     def infer(cls, batches: Any, *, keys: bool = False, rows: int = 10_000, framing: str = "none") -> Json:
-        """Propose a decoder for JSON values by looking at some.
+        """Propose a decoder for JSON values from a sample.
 
         Numbers with and without fractions become float64. Strings that are all dates or timestamps become that type. A
         field of several types becomes `json`. Values that are not JSON are ignored. Print the decoder to see its
@@ -92,7 +95,7 @@ class Json(RegistryDecoder[_Reader]):
 
         Raises:
             ValueError: no value is valid JSON.
-            TypeError: batches is none of these.
+            TypeError: batches has another type.
         """
         kind, skip = read_framing(framing)
         sample: list[bytes | None] = []

@@ -1,4 +1,4 @@
-"""A schema as the core compiles it: a flat list of nodes, one per column, made from type names or an Arrow schema."""
+"""The core's form of a schema: a flat list of nodes, one per column, from type names or an Arrow schema."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ MOST_NESTED = 64
 MOST_NODES = 10_000
 UNITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 _TOO_DEEP = f"the schema is nested more than {MOST_NESTED} deep"
-_MOST_SHOWN = 200  # characters of a type's text in a message
+_MOST_SHOWN = 200  # longest text of a type in a message, in characters
 _UNIT_LETTERS = {"s": "s", "ms": "m", "us": "u", "ns": "n"}
 
 
 @dataclass(frozen=True)
 class Type:
-    """The type of a column: what the core needs to know, and the types of the columns below it."""
+    """The type of a column: the core's data about it, and the types of nested columns."""
 
     type: ValueType
-    format: str  # Arrow's
+    format: str  # Arrow's format string
     is_signed: bool = True
     is_large: bool = False
     has_zone: bool = False
@@ -76,7 +76,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Node:
-    """A column in the flat list: `parent` and `children` are indices into it."""
+    """A column in the flat list: `parent` and `children` are indices."""
 
     name: str
     format: str
@@ -129,22 +129,25 @@ _BY_FORMAT: dict[str, Type] = {made.format: made for name, made in _BY_NAME.item
 
 
 def time(unit: str) -> Type:
-    """A time of day: time32 in "s" and "ms", time64 in "us" and "ns"."""
+    """Return a time of day: time32 in "s" and "ms", time64 in "us" and "ns"."""
     return Type(ValueType.TIME, f"tt{_UNIT_LETTERS[unit]}", width=4 if UNITS[unit] < 6 else 8, unit=UNITS[unit])
 
 
 def timestamp(unit: str, zone: str = "") -> Type:
-    """An instant (with a zone), or a date and time of a calendar (without)."""
+    """Return an instant (with a zone), or a calendar date and time (without)."""
     return Type(ValueType.TIMESTAMP, f"ts{_UNIT_LETTERS[unit]}:{zone}", width=8, unit=UNITS[unit], has_zone=bool(zone))
 
 
 def duration(unit: str) -> Type:
-    """A length of time."""
+    """Return a length of time."""
     return Type(ValueType.DURATION, f"tD{_UNIT_LETTERS[unit]}", width=8, unit=UNITS[unit])
 
 
 def decimal(precision: int, scale: int, bits: int = 0) -> Type:
-    """A decimal of up to 76 digits; `bits` is 128 or 256, by default the fewest that hold the precision."""
+    """Return a decimal of up to 76 digits.
+
+    `bits` is 128 or 256, by default the smaller that fits.
+    """
     bits = bits or (128 if precision <= 38 else 256)
     if not 1 <= precision <= (38 if bits == 128 else 76):
         raise ValueError(f"invalid precision {precision} of a decimal: expected 1 to {38 if bits == 128 else 76}")
@@ -155,42 +158,42 @@ def decimal(precision: int, scale: int, bits: int = 0) -> Type:
 
 
 def fixed(width: int) -> Type:
-    """Binary of one length, in bytes."""
+    """Return binary of a fixed length in bytes."""
     if not 1 <= width <= 1 << 20:
         raise ValueError(f"invalid length {width} of fixed binary: expected 1 to {1 << 20} bytes")
     return Type(ValueType.FIXED, f"w:{width}", width=width)
 
 
 def struct(fields: tuple[Field, ...]) -> Type:
-    """A struct of fields with different names."""
+    """Return a struct; its field names are unique."""
     names = [entry.name for entry in fields]
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"field {name!r} is declared twice")
         if "\0" in name:
-            raise ValueError(f"invalid field name {name!r}: Arrow's names have no NUL character")
+            raise ValueError(f"invalid field name {name!r}: a name must not have NUL characters")
     return Type(ValueType.STRUCT, "+s", children=fields)
 
 
 def list_of(item: Field, is_large: bool = False) -> Type:
-    """A list of items."""
+    """Return a list of items."""
     return Type(ValueType.LIST, "+L" if is_large else "+l", is_large=is_large, children=(item,))
 
 
 def map_of(key: Type, value: Field) -> Type:
-    """A map from text to values."""
+    """Return a map from text to values."""
     if key.type is not ValueType.TEXT:
-        raise TypeError(f"cannot decode a map with keys of type {key}: keys are text")
+        raise TypeError(f"cannot decode a map with keys of type {key}: expected text keys")
     return map_entries(Field("key", key, False), replace(value, name="value"))
 
 
 def map_entries(key: Field, value: Field) -> Type:
-    """A map from keys of any type."""
+    """Return a map with keys of any type."""
     return Type(ValueType.MAP, "+m", children=(Field("entries", struct((key, value)), False),))
 
 
 def dictionary(symbols: tuple[str, ...]) -> Type:
-    """One of the symbols, as an index into them."""
+    """Return one of the symbols, as an index into them."""
     return Type(ValueType.DICTIONARY, "i", width=4, symbols=symbols)
 
 
@@ -202,7 +205,7 @@ _REFUSED = {"+w": "fixed_size_list: declare a list", "+vl": "list_view: declare 
             "declare the type of its values"}
 
 def from_arrow(described: Any) -> Type:
-    """The type of a schema as read_arrow_schema() describes it."""
+    """Return the type of a schema from read_arrow_schema()."""
     _, format, _, children, of_dictionary, extension = described
     if of_dictionary is not None:
         if of_dictionary not in _PLAIN_TEXT:
@@ -246,7 +249,7 @@ _WORD = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_/+-]*|[+-]?\d+|[<>()\[\],:])\s*")
 
 
 class _TypeText:
-    """A type's name, such as ``list<struct<at: timestamp[ms, UTC], price: decimal(10, 2)>>``."""
+    """Parses a type's name, such as ``list<struct<at: timestamp[ms, UTC], price: decimal(10, 2)>>``."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -353,11 +356,11 @@ class _TypeText:
 
 
 def read_type(declared: Any, depth: int = 0) -> Type:
-    """The type that a user declares: a name, a dict of fields, a list of one item type, an Arrow schema or type.
+    """Return the declared type: a name, a dict, a list of an item type, or Arrow's.
 
     Raises:
-        TypeError: it is none of these, or an Arrow type that is not decoded into.
-        ValueError: the name is not a type's, or the type is nested more than 64 deep.
+        TypeError: another object, or an unsupported Arrow type.
+        ValueError: the name is invalid, or the type is nested more than 64 deep.
     """
     if depth > MOST_NESTED:
         raise ValueError(_TOO_DEEP)
@@ -375,7 +378,7 @@ def read_type(declared: Any, depth: int = 0) -> Type:
 
 
 def type_name(of: Type) -> str:
-    """The name that read_type() reads."""
+    """Return the name of a type, in the form of read_type()."""
     names = [name for name, made in _BY_NAME.items() if made == of]
     unit = next((name for name, power in UNITS.items() if power == of.unit), "")
     match of.type:
@@ -410,7 +413,7 @@ def type_name(of: Type) -> str:
 # ---- for the core
 
 def flatten(root: Type) -> list[Node]:
-    """The nodes of a type, the row first, every node before those below it.
+    """Return the nodes of a type: the row first, each node before its nested ones.
 
     Raises:
         ValueError: the type is nested more than 64 deep, or has more than 10,000 nodes.
@@ -434,11 +437,13 @@ def flatten(root: Type) -> list[Node]:
 
 
 def projected(root: Type, columns: tuple[str, ...] | None) -> Type:
-    """The struct with these fields only, in their order; all where `columns` is None.
+    """Return the struct with only these fields, in order.
+
+    All fields if `columns` is None.
 
     Raises:
         TypeError: the type is not a struct.
-        ValueError: it has no field of that name.
+        ValueError: the type does not have a field.
     """
     if columns is None:
         return root

@@ -70,7 +70,7 @@ _ENUMS: dict[str, tuple[str, list[str]]] = {
 
 
 def _part(number: int, data: bytes) -> bytes:
-    """A field of a message that holds bytes; none is longer than 16 KiB here."""
+    """Encode a field of a message with bytes; no field here exceeds 16 KiB."""
     length = bytes([len(data)]) if len(data) < 0x80 else bytes([len(data) & 0x7F | 0x80, len(data) >> 7])
     return bytes([number << 3 | 2]) + length + data
 

@@ -1,4 +1,4 @@
-"""Protobuf messages as columns: the columns' types, and what the core does with each field of a writer's message."""
+"""Protobuf messages as columns: the columns' types, and the core's operation for each field."""
 
 from __future__ import annotations
 
@@ -99,17 +99,17 @@ TIMESTAMP, DURATION = "google.protobuf.Timestamp", "google.protobuf.Duration"
 
 
 def row_type(schema: ProtoSchema, options: Options, columns: tuple[str, ...] | None) -> Type:
-    """The struct that rows become.
+    """Return the struct of a row.
 
     Raises:
         ProtoSchemaError: a message contains itself, or there are too many columns.
-        ValueError: the message has no field of a name in `columns`.
+        ValueError: the message does not have a field in `columns`.
     """
     return _Columns(schema, options).struct(schema.root, columns)
 
 
 def chosen(message: Message, columns: tuple[str, ...] | None) -> list[ProtoField]:
-    """The fields of these names, in their order; all where `columns` is None."""
+    """Return the named fields, in order; all if `columns` is None."""
     if columns is None:
         return list(message.fields)
     known = {entry.name: entry for entry in message.fields}
@@ -120,7 +120,7 @@ def chosen(message: Message, columns: tuple[str, ...] | None) -> list[ProtoField
 
 
 def is_nullable(entry: ProtoField) -> bool:
-    """Whether a field that is not repeated may be null: where Protobuf knows whether it is set."""
+    """Return whether a non-repeated field may be null: if it has presence."""
     return entry.oneof >= 0 or entry.presence == proto.EXPLICIT
 
 
@@ -152,7 +152,7 @@ class _Columns:
             message = self.schema.message(entry.type_name)
             if message.is_map_entry:
                 if not entry.repeated:
-                    raise ProtoSchemaError(f"{entry.name}: a map that is not repeated")
+                    raise ProtoSchemaError(f"{entry.name}: a map must be repeated")
                 key, value = message.fields
                 return plan.Field(entry.name, plan.map_entries(
                     plan.Field("key", self.type(key), False), plan.Field("value", self.type(value), False)), False)
@@ -176,7 +176,7 @@ class _Columns:
 
 
 def symbols_of(enum: proto.EnumType) -> tuple[str, ...]:
-    """The names of an enum's numbers, each number's first one."""
+    """Return the names of an enum's numbers; for each number the first name."""
     first: dict[int, str] = {}
     for name, number in enum.values:
         first.setdefault(number, name)
@@ -201,10 +201,12 @@ _TEXTS = frozenset({proto.STRING, proto.BYTES})
 
 
 def compile_program(writer: ProtoSchema, reader: ProtoSchema, nodes: list[Node], options: Options) -> list[MessageOps]:
-    """Compile the core's operations on the fields of a writer's messages; the reader's fields have the same numbers.
+    """Compile the core's operations for a writer's messages.
+
+    The reader's fields have the same numbers.
 
     Raises:
-        ProtoSchemaError: a field of the reader cannot have the writer's data.
+        ProtoSchemaError: a field of the reader cannot hold the writer's data.
     """
     compiler = _Compiler(writer, reader, nodes, options)
     compiler.message(writer.root, reader.root, 0, "", is_row=True)
@@ -246,7 +248,7 @@ class _Compiler:
         self.messages: list[MessageOps | None] = []
 
     def message(self, w: Message, r: Message, node: int, path: str, is_row: bool = False) -> int:
-        """Index of the operations of a message, which stand before those of messages below it."""
+        """Return the index of a message's first operation. Nested messages come later."""
         index = len(self.messages)
         self.messages.append(None)
         at = {self.nodes[child].name: child for child in self.nodes[node].children}
@@ -264,7 +266,7 @@ class _Compiler:
             if of is not None and of.name in at:
                 made = self.field(entry, of, at[of.name], inner, r.is_map_entry)
                 fields.append(replace(made, oneof=oneof))
-            else:  # skipped; of a oneof it clears the other members
+            else:  # skipped; a oneof's field clears the other members
                 fields.append(FieldOp(self.tag(entry, r.is_map_entry), Kind.SKIP, oneof=oneof))
         columns = tuple(self.absent(entry, at[entry.name], r.is_map_entry, fields)
                         for entry in r.fields if entry.name in at)
@@ -296,7 +298,7 @@ class _Compiler:
 
     def field(self, w: ProtoField, r: ProtoField, node: int, path: str, in_map: bool) -> FieldOp:
         if w.repeated and not r.repeated:
-            raise ProtoSchemaError(f"{path}: a repeated field of the writer is not one of the reader")
+            raise ProtoSchemaError(f"{path}: the field is repeated only in the schema of the writer")
         base = FieldOp(self.tag(w, in_map), Kind.SKIP)
         if r.repeated:
             base = replace(base, list=node)

@@ -1,7 +1,7 @@
 """Protobuf schemas as objects, read from a FileDescriptorSet.
 
-The reader is part of the package: descriptors are Protobuf messages with a few kinds of fields. So google.protobuf is
-not needed, and a schema is the same whether it comes from a generated class, from protoc or from a registry.
+The package includes this reader: descriptors are Protobuf messages with a few kinds of fields. So google.protobuf is
+not needed, and a schema is the same from a generated class, from protoc or from a registry.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _PROTO2, _PROTO3, _2023 = 998, 999, 1000  # google.protobuf.Edition
 
 
 class ProtoSchemaError(ValueError):
-    """A schema that is not valid Protobuf, or that cannot become columns."""
+    """A schema that is not valid Protobuf, or that has no equivalent in columns."""
 
 
 class NoSuchMessage(ProtoSchemaError):
-    """A file that does not have a message; `schema` has its name and no types."""
+    """A file without the message; `schema` has the name and no types."""
 
     def __init__(self, name: str, known: list[str]) -> None:
         super().__init__(f"the Protobuf schema has no message {name!r}: it has {', '.join(known[:20]) or 'none'}")
@@ -43,9 +43,9 @@ class ProtoField:
     name: str
     number: int
     type: int
-    type_name: str = ""        # full name of its message or enum
+    type_name: str = ""        # full name of the field's message or enum
     repeated: bool = False
-    presence: int = EXPLICIT   # of a field that is not repeated
+    presence: int = EXPLICIT   # only for fields that are not repeated
     oneof: int = -1            # index among the message's oneofs
 
 
@@ -53,10 +53,10 @@ class ProtoField:
 class Message:
     """A message type."""
 
-    name: str                  # full
-    fields: tuple[ProtoField, ...]  # by number
+    name: str                  # full name
+    fields: tuple[ProtoField, ...]  # in order of number
     is_map_entry: bool = False
-    indexes: tuple[int, ...] = ()   # its place in its file, level by level
+    indexes: tuple[int, ...] = ()   # its position in the file, level by level
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,12 @@ class EnumType:
 
     name: str
     values: tuple[tuple[str, int], ...]  # in order of declaration
-    is_closed: bool = False    # numbers that it does not declare count as unknown fields
+    is_closed: bool = False    # undeclared numbers count as unknown fields
 
 
 @dataclass(frozen=True)
 class ProtoSchema:
-    """A message and the types that it is made of."""
+    """A message and all types that it uses."""
 
     name: str
     types: tuple[Message | EnumType, ...]  # by name
@@ -80,12 +80,12 @@ class ProtoSchema:
         object.__setattr__(self, "_by_name", {entry.name: entry for entry in self.types})
 
     def find(self, name: str) -> Message | None:
-        """A message by its full name, if there is one."""
+        """Return a message by its full name; None if there is none."""
         found = self._by_name.get(name)
         return found if isinstance(found, Message) else None
 
     def message(self, name: str) -> Message:
-        """A message by its full name."""
+        """Return a message by its full name."""
         found = self._by_name.get(name)
         if not isinstance(found, Message):
             raise ProtoSchemaError(f"the Protobuf schema has no message {name!r}: give a schema with this type, or "
@@ -93,7 +93,7 @@ class ProtoSchema:
         return found
 
     def enum(self, name: str) -> EnumType:
-        """An enum by its full name."""
+        """Return an enum by its full name."""
         found = self._by_name.get(name)
         if not isinstance(found, EnumType):
             raise ProtoSchemaError(f"the Protobuf schema has no enum {name!r}: give a schema with this type, or "
@@ -102,12 +102,12 @@ class ProtoSchema:
 
     @property
     def root(self) -> Message:
-        """The message that rows hold."""
+        """The message of the rows."""
         return self.message(self.name)
 
 
 def read_schema(given: Any, name: str | None = None) -> ProtoSchema:
-    """The schema of a message.
+    """Return the schema of a message.
 
     Args:
         given: a generated class, a message descriptor, a FileDescriptorSet (the object or its bytes), or the text of a
@@ -115,9 +115,9 @@ def read_schema(given: Any, name: str | None = None) -> ProtoSchema:
         name: the message's full name; of a FileDescriptorSet by default the first message of its last file.
 
     Raises:
-        ProtoSchemaError: the schema is not valid, or has no such message.
-        ImportError: it is text, and grpcio-tools is not installed.
-        TypeError: `given` is none of these.
+        ProtoSchemaError: the schema is invalid, or does not have the message.
+        ImportError: `given` is text, and grpcio-tools is not installed.
+        TypeError: `given` has another type.
     """
     if isinstance(given, ProtoSchema):
         return given
@@ -144,7 +144,7 @@ def read_schema(given: Any, name: str | None = None) -> ProtoSchema:
 
 
 def is_file_set(given: Any) -> bool:
-    """Whether it is a FileDescriptorSet, as bytes, as google.protobuf's object, or as the text that it is made of."""
+    """Return whether `given` is a FileDescriptorSet or a .proto text."""
     if isinstance(given, (str, bytes, bytearray, memoryview)):
         return True
     name = getattr(getattr(given, "DESCRIPTOR", None), "full_name", "")
@@ -152,7 +152,7 @@ def is_file_set(given: Any) -> bool:
 
 
 def file_set(files: Iterable[bytes]) -> bytes:
-    """Return the FileDescriptorSet of serialized FileDescriptorProtos, each after its imports."""
+    """Return the FileDescriptorSet of files, each after its imports."""
     return b"".join(b"\x0a" + _varint(len(data)) + data for data in files)
 
 
@@ -165,7 +165,7 @@ def _varint(n: int) -> bytes:
 
 
 def _files_of(file: Any) -> list[bytes]:
-    """Return a FileDescriptor's file and its imports, in order of their names, the file itself last."""
+    """Return a FileDescriptor's file and its imports, sorted by name; the file itself is last."""
     found: dict[str, bytes] = {}
 
     def add(entry: Any) -> None:
@@ -199,7 +199,7 @@ def _reachable(types: dict[str, Message | EnumType], name: str) -> dict[str, Mes
 # ---- descriptors
 
 class _Raw:
-    """A Protobuf message as its fields: number → values (int, or bytes)."""
+    """The fields of a Protobuf message: number → values (int, or bytes)."""
 
     def __init__(self, data: bytes) -> None:
         self.fields: dict[int, list[Any]] = {}
@@ -270,14 +270,14 @@ class _Features:
     is_delimited: bool = False
 
     def with_options(self, options: _Raw, number: int) -> _Features:
-        """These, as the `features` of an element's options change them."""
+        """Return these features with the changes in an element's options."""
         raw = options.merged(number)
         return _Features(raw.number(1) or self.presence, raw.number(2, 1 + self.is_closed) == 2,
                          raw.number(5, 1 + self.is_delimited) == 2)
 
 
 def _read_set(data: bytes) -> tuple[dict[str, Message | EnumType], str | None]:
-    """Types by full name, and the name of the last file's first message."""
+    """Return the types by full name, and the name of the last file's first message."""
     types: dict[str, Message | EnumType] = {}
     first = None
     files = list(_Raw(data).raws(1))
@@ -328,7 +328,7 @@ class _File:
         fields = [self.field(entry, name, features) for entry in raw.raws(2)]
         numbers = [entry.number for entry in fields]
         if len(set(numbers)) < len(numbers) or not all(0 < number < 1 << 29 for number in numbers):
-            raise ProtoSchemaError(f"{name}: the fields' numbers are not valid, or not different")
+            raise ProtoSchemaError(f"{name}: the field numbers are invalid or not unique")
         ordered = tuple(sorted(fields, key=lambda entry: entry.number))
         is_map_entry = bool(options.number(7))
         if is_map_entry and ([entry.number for entry in ordered] != [1, 2] or ordered[0].type not in _KEY_TYPES or
@@ -346,7 +346,7 @@ class _File:
         features = features.with_options(raw.merged(8), 21)
         if not 1 <= type_ < len(NAMES):
             raise ProtoSchemaError(f"{scope}.{raw.text(1)}: the type {type_} of Protobuf is unknown")
-        if type_ == MESSAGE and features.is_delimited:  # of maps not: proto_program.is_group()
+        if type_ == MESSAGE and features.is_delimited:  # not of maps: see proto_program.is_group()
             type_ = GROUP
         presence = REQUIRED if label == _REQUIRED_LABEL else features.presence
         if presence == IMPLICIT and (9 in raw.fields or raw.number(17) or type_ in (GROUP, MESSAGE)):

@@ -1,6 +1,6 @@
-"""The text of .proto files as a FileDescriptorSet, made by protoc.
+"""Compiles the text of .proto files to a FileDescriptorSet, with protoc.
 
-Owns: compile_text. Threads: any. Never: parses the language itself; protoc runs in a separate process, from the package
+Owns: compile_text. Threads: any. Never: parses the language itself: protoc runs in a separate process, from the package
 grpcio-tools (the extra `protoc`).
 """
 
@@ -16,8 +16,8 @@ from pathlib import Path, PurePosixPath
 
 MAIN = "schema.proto"
 _SECONDS = 60
-_MOST_SHOWN = 1000  # characters of protoc's messages
-_LOG = re.compile(r"WARNING: All log messages|[IW]\d{4} ")  # what is not about the text
+_MOST_SHOWN = 1000  # longest shown part of protoc's messages, in characters
+_LOG = re.compile(r"WARNING: All log messages|[IW]\d{4} ")  # lines that do not concern the text
 
 
 class ProtoTextError(ValueError):
@@ -25,15 +25,17 @@ class ProtoTextError(ValueError):
 
 
 def compile_text(text: str, imports: Sequence[tuple[str, str]] = ()) -> bytes:
-    """Return the FileDescriptorSet of a .proto file and its imports, the file itself last.
+    """Return the FileDescriptorSet of a .proto file and its imports.
+
+    The file itself is last.
 
     Args:
         text: of the file.
-        imports: (name, text) of files that it imports; google/protobuf's own ones need not be among them.
+        imports: (name, text) of imported files; google/protobuf's own files are not needed.
 
     Raises:
         ImportError: grpcio-tools is not installed.
-        ProtoTextError: a text is not valid, or an import is missing.
+        ProtoTextError: a text is invalid, or an import is missing.
     """
     try:
         import_module("grpc_tools")

@@ -37,7 +37,7 @@ _Writer = tuple[tuple[int, ...], ProtoProgram | None]  # message indexes, and ho
 
 
 class _Reader:
-    """A reader's message with its columns, and how the messages of writers are read."""
+    """A reader's message with its columns, and the programs for writers' messages."""
 
     def __init__(self, schema: ProtoSchema, columns: tuple[str, ...] | None, options: Options,
                  framing: tuple[int, int]) -> None:
@@ -53,7 +53,7 @@ class _Reader:
         self._made: dict[ProtoSchema, ProtoProgram] = {}
 
     def compiled(self, writer: ProtoSchema) -> _Writer:
-        """How a writer's message of the reader's name is read."""
+        """Return the program for a writer's message with the reader's name."""
         root = writer.find(writer.name)
         if root is None:
             return (), None
@@ -66,37 +66,37 @@ class _Reader:
 
 
 class Protobuf(RegistryDecoder[_Reader]):
-    """Decodes Protobuf messages into typed columns.
+    """Decode Protobuf messages into typed columns.
 
     Args:
         schema: a generated class, a message descriptor, a FileDescriptorSet (its bytes, or the object), or the text of
-            a .proto file (extra ``[protoc]``); or a SchemaRegistry: then the newest schema of the subject as of the
-            decoder's first use.
+            a .proto file (extra ``[protoc]``); or a SchemaRegistry: the subject's newest schema at the first use of the
+            decoder.
         message: the message's full name; of a FileDescriptorSet by default the first message of its last file.
-        registry: SchemaRegistry that has the writers' schemas.
-        subject: the subject whose newest schema is read; default: ``<topic>-value``, for keys ``<topic>-key``.
+        registry: SchemaRegistry with the writers' schemas.
+        subject: the subject of the newest schema; default: ``<topic>-value``, for keys ``<topic>-key``.
         columns: names of the fields to decode, in their order; default: all.
-        writers: dict of schema id to the schema of that id's data, for ``framing="confluent"``: anything that `schema`
-            may be, of which the message of the same name counts, or a tuple of it and the message's name. Fields are
-            matched by number. A row with another id is an error of that row, as is one of another message of its file.
-            Default: rows of every id are read as `schema`, if they are of its message.
-        framing: "none"; "confluent": 0, the schema's id and the message indexes come first, or stand in a header of the
-            record; "skip=n": n bytes come first. Default: "confluent" with a registry, else "none".
+        writers: dict of schema id to the schema of that id's data, for ``framing="confluent"``. A schema has one of
+            the forms of `schema`, for the message of the same name, or is a tuple of it and the message's name. Fields
+            are matched by number. A row with another id, or of another message of the file, is an error. Default: rows
+            with any id are read as `schema`, if they have its message.
+        framing: "none"; "confluent": 0, the schema id and the message indexes precede the value, or are in a header;
+            "skip=n": n bytes precede the value. Default: "confluent" with a registry, else "none".
         enums: "dictionary": the names of the values; "int": their numbers.
         unit: "s", "ms", "us" or "ns", the unit of Timestamp and Duration columns.
 
     Raises:
-        TypeError: a schema is none of these.
+        TypeError: a schema has another type.
         ImportError: a schema is text, and grpcio-tools is not installed.
-        ValueError: a schema is not valid, a message contains itself, a field cannot have a writer's data, or an option
-            is not one of these.
+        ValueError: a schema is invalid, a message contains itself, a field cannot hold a writer's data, or an option is
+            invalid.
     """
 
     __slots__ = ("_options", "schema")
 
     when_resolved: ClassVar[dict[str, Any]] = {"message": None}
 
-    schema: ProtoSchema | None      # where it was given
+    schema: ProtoSchema | None      # set if the decoder has a schema
     _options: Options
 
     def __init__(self, schema: Any = None, message: str | None = None, *, registry: SchemaRegistry | None = None,
@@ -200,7 +200,7 @@ class Protobuf(RegistryDecoder[_Reader]):
 def _descriptors(found: RegistrySchema) -> bytes:
     """Return a registry's schema and its imports as a FileDescriptorSet."""
     if found.type not in ("PROTOBUF", ""):
-        raise ProtoSchemaError(f"it is not of type PROTOBUF, but {found.type}")
+        raise ProtoSchemaError(f"its type is {found.type}, not PROTOBUF")
     provided = {name for name, _ in found.references}
     files = [data for name, data in known_files().items() if name not in provided]
     for text in (*(text for _, text in found.references), found.text):
@@ -212,7 +212,7 @@ def _descriptors(found: RegistrySchema) -> bytes:
 
 
 def _compiled(found: RegistrySchema) -> bytes:
-    """The same of a registry that returns texts, as they were registered."""
+    """Compile the schema of a registry that only returns the registered text."""
     try:
         return compile_text(found.text, found.references)
     except ImportError as error:
@@ -220,7 +220,7 @@ def _compiled(found: RegistrySchema) -> bytes:
 
 
 def _writer(given: Any, reader: ProtoSchema) -> ProtoSchema:
-    """The schema of a writer; one without types where its file does not have the reader's message."""
+    """Return the schema of a writer; without types if its file lacks the reader's message."""
     if isinstance(given, tuple):
         return read_schema(*given)
     try:

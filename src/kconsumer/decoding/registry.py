@@ -1,7 +1,7 @@
-"""SchemaRegistry: the schemas of a registry by id, GUID or subject, each asked for once.
+"""SchemaRegistry: a registry's schemas by id, GUID or subject, each fetched once.
 
-Owns: SchemaRegistry, RegistrySchema, RegistryError. Threads: any that decodes; never the network thread.
-Never: speaks HTTP itself (confluent_kafka's client does), knows what a schema's text means.
+Owns: SchemaRegistry, RegistrySchema, RegistryError. Threads: any decoding thread; never the network thread.
+Never: implements HTTP (confluent_kafka's client does), parses a schema's text.
 """
 
 from __future__ import annotations
@@ -27,21 +27,23 @@ _MOST_KEPT: Final = 10_000      # schemas, and ids that the registry does not ha
 _MOST_REFERENCES: Final = 1_000
 _MOST_SHARED: Final = 64        # configurations
 _LONGEST_WAIT_S: Final = 5.0
-# What the client lacks by default: without a timeout a registry that hangs would block for ever, and the newest schema
-# of a subject would be that of the process's first question.
+# Defaults that the client lacks: without a timeout, an unresponsive registry would block without limit, and without an
+# expiry the newest schema of a subject would stay the first one fetched.
 _DEFAULTS: Final = {"timeout": 30, "cache.latest.ttl.sec": 0}
 # The registry's codes for an unknown subject, version and schema, and the code of confluent_kafka's mock:// client. A
 # 404 without such a code comes from another server or a wrong path: it says nothing about the schema.
 _UNKNOWN: Final = frozenset({40400, 40401, 40402, 40403})
 _RETRIABLE: Final = (408, 429)
 
-# ("id", 5), ("guid", "…"), ("newest", subject), ("version", subject, 2), each with the form that is wanted: "" or
-# "serialized", in which a registry has Protobuf's schemas as descriptors.
+# ("id", 5), ("guid", "…"), ("newest", subject), ("version", subject, 2), each with the requested form: "", or
+# "serialized", in which a registry returns Protobuf's schemas as descriptors.
 Key = tuple[Any, ...]
 
 
 class RegistryError(SerializationError):
-    """Schemas that records need could not be fetched. Nothing is lost: the same call may succeed later.
+    """The schemas of records could not be fetched.
+
+    No record is lost: a retry may succeed.
 
     Attributes:
         missing: the ids (int) or GUIDs (str) of the schemas, or the subject.
@@ -57,7 +59,7 @@ class RegistryError(SerializationError):
 
 @dataclass(frozen=True)
 class RegistrySchema:
-    """A schema as a registry has it.
+    """A schema from a registry.
 
     Attributes:
         type: "AVRO", "JSON" or "PROTOBUF".
@@ -71,23 +73,23 @@ class RegistrySchema:
 
 
 class _Flight:
-    """One thread's question, for which others wait."""
+    """A request of one thread. Other threads wait for its result."""
 
     def __init__(self) -> None:
         self.done = threading.Event()
         self.schema: RegistrySchema | None = None
         self.error: Exception | None = None
-        self.ended = False  # false after an exception that is none of the registry's, such as KeyboardInterrupt
+        self.ended = False  # false after an exception from outside the registry, such as KeyboardInterrupt
 
 
 class Lookup:
-    """A client with a memory: schemas, and for a while what the registry does not have.
+    """A client with a cache of schemas and, for a limited time, of unknown ids.
 
     Args:
         client: confluent_kafka's SchemaRegistryClient, or an object with its get_schema.
-        retries: further attempts after a failure.
-        retry_wait: seconds that the first wait lasts at most; each next one twice as long, up to 5.
-        unknown_for: seconds for which a schema that the registry does not have is not asked for again.
+        retries: attempts after a failure.
+        retry_wait: longest first wait in seconds; each next one is twice as long, up to 5.
+        unknown_for: seconds for which an unknown schema is not requested again.
         clock, sleep: for tests.
     """
 
@@ -103,7 +105,7 @@ class Lookup:
         self._sleep = sleep
         self._lock = threading.Lock()
         self._found: dict[Key, RegistrySchema] = {}
-        self._unknown: dict[Key, float] = {}  # until when
+        self._unknown: dict[Key, float] = {}  # expiry per key
         self._flights: dict[Key, _Flight] = {}
 
     def known(self, key: Key) -> bool:
@@ -111,10 +113,10 @@ class Lookup:
             return key in self._found or self._clock() < self._unknown.get(key, float("-inf"))
 
     def get(self, key: Key) -> RegistrySchema | None:
-        """The schema; None where the registry does not have it.
+        """Return the schema; None if the registry does not have it.
 
         Raises:
-            Exception: the client's, when it could not tell.
+            Exception: the client's, if its request failed.
         """
         while True:
             with self._lock:
@@ -165,7 +167,7 @@ class Lookup:
 
     def _collect(self, key: Key, references: Iterable[Any],
                  collected: dict[tuple[str, int], tuple[str, str] | None]) -> bool:
-        """The references, each after its own; False where the registry does not have one."""
+        """Collect the references in order of dependence; False if the registry lacks one."""
         for reference in references:
             at = (str(reference.subject), int(reference.version))
             if at in collected:
@@ -173,7 +175,7 @@ class Lookup:
             if len(collected) >= _MOST_REFERENCES:
                 _log.warning("schema %s refers to more than %d others: it is not used", _name(key), _MOST_REFERENCES)
                 return False
-            collected[at] = None  # a circle ends here; its parser will miss the name
+            collected[at] = None  # ends a circle; the parser reports the missing name
             found = self._answer(("version", *at, key[-1]))
             if found is None:
                 _log.warning("schema %s refers to version %d of %s, which the registry does not have", _name(key),
@@ -182,7 +184,7 @@ class Lookup:
             text, _, further = _parts(found)
             if not self._collect(key, further, collected):
                 return False
-            del collected[at]  # after what it needs
+            del collected[at]  # moves it after its references
             collected[at] = (str(reference.name), text)
         return True
 
@@ -216,7 +218,7 @@ class Lookup:
 
 
 def _parts(found: Any) -> tuple[str, str, tuple[Any, ...]]:
-    """Text, type and references of a Schema, a RegisteredSchema or a text."""
+    """Return text, type and references of a Schema, a RegisteredSchema or a text."""
     found = getattr(found, "schema", found)
     if isinstance(found, str):
         return found, "", ()
@@ -233,14 +235,14 @@ def _name(key: Key) -> str:
 
 # ---- the registry
 
-# Registries of equal configurations share a client and its memory: a Spark worker unpickles its decoder for each task.
+# Registries with equal configurations share a client and its cache: a Spark worker unpickles its decoder for each task.
 _shared: dict[Key, Lookup] = {}
 _shared_lock = threading.Lock()
 
 
 def _forget() -> None:
-    """In the child of a fork: connections are the parent's, and a lock may be held for ever."""
-    global _shared_lock  # noqa: PLW0603
+    """Reset in the child of a fork: the connections are the parent's, and a lock may never be released."""
+    global _shared_lock  # noqa: PLW0603 - one lock per process
     _shared.clear()
     _shared_lock = threading.Lock()
 
@@ -249,22 +251,23 @@ os.register_at_fork(after_in_child=_forget)
 
 
 class SchemaRegistry:
-    """A schema registry, for decoders. Comparable, and picklable where it is made from a configuration.
+    """A schema registry for decoders.
 
-    Each schema is asked for once in a process, however many threads need it.
+    Comparable; picklable if made from a configuration.
+
+    Each schema is fetched once per process, for all threads.
 
     Args:
         client: the configuration of confluent_kafka's SchemaRegistryClient: ``{"url": "http://localhost:8081"}`` with
             its properties for authentication, TLS, timeouts and retries; or a client: confluent_kafka's, or an object
-            with its ``get_schema`` (and ``get_latest_version``, ``get_version``, ``get_schema_by_guid`` where these
-            are needed).
-        retries: further attempts after a failure. Default: 0 with confluent_kafka's client, whose own ``max.retries``
-            and ``retries.wait.ms`` apply; 2 with another.
-        retry_wait: seconds before the first further attempt, at most; the waits grow, up to 5 seconds, and are random.
-        unknown_for: seconds for which an id that the registry does not have is not asked for again.
+            with its ``get_schema`` (and, if needed, ``get_latest_version``, ``get_version``, ``get_schema_by_guid``).
+        retries: attempts after a failure. Default: 0 with confluent_kafka's client, which has ``max.retries`` and
+            ``retries.wait.ms``; 2 with another.
+        retry_wait: longest wait in seconds before the first retry; the waits are random and grow up to 5 seconds.
+        unknown_for: seconds for which an unknown id is not requested again.
 
     Raises:
-        TypeError: client is neither.
+        TypeError: client has another type.
     """
 
     __slots__ = ("_client", "_config", "_lookup", "_options", "_pid")
@@ -286,17 +289,17 @@ class SchemaRegistry:
 
     @property
     def client(self) -> Any:
-        """The client: confluent_kafka's, or what was given.
+        """The client: confluent_kafka's, or the given one.
 
         Raises:
-            ImportError: confluent_kafka or what its client needs is not installed.
-            ValueError: its configuration is wrong.
+            ImportError: confluent_kafka or a package that its client needs is missing.
+            ValueError: its configuration is invalid.
         """
         return self.lookup.client
 
     @property
     def lookup(self) -> Lookup:
-        """The client with its memory; made when it is first needed."""
+        """The client with its cache, made at the first use."""
         if self._lookup is None or self._pid != os.getpid():
             self._lookup = self._shared_lookup() if self._config is not None else self._new_lookup(self._client)
             self._pid = os.getpid()
@@ -324,7 +327,9 @@ class SchemaRegistry:
             return found
 
     def schemas(self, references: Iterable[int | str], form: str = "") -> dict[int | str, RegistrySchema | None]:
-        """Return schemas by id (int) or GUID (str); None for a schema that the registry does not have.
+        """Return schemas by id (int) or GUID (str).
+
+        None for a schema that the registry does not have.
 
         Args:
             references: ids and GUIDs.
@@ -356,10 +361,10 @@ class SchemaRegistry:
         return found
 
     def newest(self, subject: str, form: str = "") -> RegistrySchema:
-        """The newest schema of a subject, asked for each time.
+        """Fetch the newest schema of a subject, without a cache.
 
         Raises:
-            RegistryError: there is no such subject, or the registry does not answer, or refuses.
+            RegistryError: the subject does not exist, or the registry does not answer or refuses.
         """
         try:
             found = self.lookup.get(("newest", subject, form))
@@ -368,7 +373,7 @@ class SchemaRegistry:
                               (subject,)) from error
         if found is None:
             raise RegistryError(f"subject {printable(subject)} is not in {self._where()}: give the decoder a schema, "
-                                "or subject= where the producer names subjects in another way", (subject,))
+                                "or subject= if the producer names subjects differently", (subject,))
         return found
 
     def _error(self, what: str, error: Exception, missing: tuple[int | str, ...]) -> RegistryError:
@@ -378,7 +383,7 @@ class SchemaRegistry:
         return RegistryError(f"{what} from {self._where()}: {reason}", missing)
 
     def _where(self) -> str:
-        """The registry in words, without secrets."""
+        """Return the registry's name for messages, without secrets."""
         url = (self._config or {}).get("url")
         if not isinstance(url, str):
             return "the schema registry"
@@ -401,7 +406,7 @@ class SchemaRegistry:
         given = self._config
         if given is None:
             if hasattr(self._client, "_store"):
-                raise TypeError("cannot pickle a SchemaRegistry around a mock client, which holds its schemas itself: "
+                raise TypeError("cannot pickle a SchemaRegistry with a mock client, which holds the schemas: "
                                 "make it from {'url': 'mock://…'}")
             config = getattr(self._client, "config", None)
             given = dict(config()) if type(self._client).__module__.startswith("confluent_kafka.") and config else None

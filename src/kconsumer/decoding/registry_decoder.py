@@ -1,6 +1,6 @@
-"""RegistryDecoder: what the decoders of all formats share whose schema may be a registry's to say.
+"""RegistryDecoder: the common part of decoders whose schema may come from a registry.
 
-Owns: which reader decodes which subject. Threads: any that decodes. Never: knows a format.
+Owns: the reader of each subject. Threads: any decoding thread. Never: knows a format.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ class Learned(Generic[P]):
 
 
 class RegistryDecoder(Decoder, Generic[R]):
-    """R is a format's reader: a schema with its columns, and what is known of the writers' schemas."""
+    """A decoder with a registry. R is a format's reader: a schema with columns."""
 
     __slots__ = ("_framing", "_readers", "_subjects", "_warnings")
 
     when_resolved: ClassVar[dict[str, Any]] = {}  # options that a resolved schema replaces
 
     _framing: tuple[int, int]
-    _readers: dict[str, R]      # by subject; "" where the schema was given
+    _readers: dict[str, R]      # by subject; "" for the decoder's own schema
     _subjects: Subjects | None
     _warnings: Warnings
 
@@ -82,18 +82,18 @@ class RegistryDecoder(Decoder, Generic[R]):
         return self._remade(self._given(), columns=columns)
 
     def _remade(self: D, schema: Any, **changed: Any) -> D:
-        """The same decoder but for its schema or an option. Both know the same newest schemas."""
+        """Return the decoder with another schema or option. Both share the fetched schemas."""
         cls: Any = type(self)
         made: D = cls(schema, **{**self.options, **changed})
         made._set(_subjects=self._subjects, _warnings=self._warnings)
         return made
 
     def known(self) -> dict[str, RegistrySchema]:
-        """The newest schemas that this decoder goes by, by subject; empty before its first use."""
+        """Return the newest schemas in use, by subject; empty before the first use."""
         return {} if self._subjects is None else dict(self._subjects.newest)
 
     def remember(self, newest: Mapping[str, RegistrySchema]) -> None:
-        """Go by these newest schemas, without asking the registry: for a process that takes another one's place."""
+        """Use these newest schemas without requests: for a process that replaces another."""
         if self._subjects is not None:
             self._subjects.newest.update(newest)
 
@@ -110,7 +110,7 @@ class RegistryDecoder(Decoder, Generic[R]):
         return self._read(reader, source)
 
     def _reader(self, source: ValueSource) -> R | None:
-        """The reader of these values; None where there are none, and nothing tells their schema."""
+        """Return the reader of these values; None without values and a known schema."""
         if self._subjects is None or self._given() is not None:
             return self._readers[""]
         subject = self._subjects.name_for(source)
@@ -124,7 +124,7 @@ class RegistryDecoder(Decoder, Generic[R]):
 
     @abstractmethod
     def _newest(self, subjects: Subjects, subject: str) -> Any:
-        """The newest schema of a subject."""
+        """Return the newest schema of a subject."""
 
     @abstractmethod
     def _new_reader(self, schema: Any) -> R: ...
@@ -134,7 +134,7 @@ class RegistryDecoder(Decoder, Generic[R]):
 
 
 def references_of(core: ValueDecoder, source: ValueSource) -> dict[int, int | str]:
-    """How the registry refers to the schemas of the values, by the ids that the core gives them."""
-    ids = core.schema_ids(source)  # which looks at the headers
+    """Return the registry's references of the values' schemas, by the core's ids."""
+    ids = core.schema_ids(source)  # reads the headers
     headers = source.schema_headers()
     return {id: read_header(headers[id - HEADER_IDS]) if id >= HEADER_IDS else id for id in ids}

@@ -20,10 +20,12 @@ _MOST_WARNED = 10_000
 
 def with_registry(schema: Any, registry: SchemaRegistry | None, subject: str | None,
                   framing: str | None) -> tuple[Any, Any, str]:
-    """(schema or None, registry or None, framing) of a decoder's arguments: a registry may stand in the schema's place.
+    """Return (schema or None, registry or None, framing) of a decoder's arguments.
+
+    The schema argument may be a registry.
 
     Raises:
-        TypeError: there is neither a schema nor a registry, or two registries.
+        TypeError: neither a schema nor a registry, or two registries.
         ValueError: a subject without a registry.
     """
     if isinstance(schema, SchemaRegistry):
@@ -42,12 +44,12 @@ def with_registry(schema: Any, registry: SchemaRegistry | None, subject: str | N
 
 
 class Subjects:
-    """Shared by a decoder and those made of it by choosing columns.
+    """Shared by a decoder and its selections of columns.
 
     Args:
-        registry: where schemas come from.
+        registry: the source of schemas.
         subject: the subject of all records; default: ``<topic>-value`` or ``<topic>-key``.
-        form: of the schemas, as SchemaRegistry.schemas() takes it.
+        form: the schemas' form, as for SchemaRegistry.schemas().
     """
 
     def __init__(self, registry: SchemaRegistry, subject: str | None, form: str = "") -> None:
@@ -58,10 +60,10 @@ class Subjects:
         self.newest: dict[str, RegistrySchema] = {}
 
     def name_for(self, source: ValueSource) -> str | None:
-        """The subject of values; None where there are none, and nothing tells.
+        """Return the subject of values; None if there are no values and it is unknown.
 
         Raises:
-            ValueError: the values are records of several topics, or of none.
+            ValueError: the values belong to several topics, or to none.
         """
         if self._subject is not None:
             return self._subject
@@ -75,10 +77,10 @@ class Subjects:
         raise ValueError("the subject of these values is unknown: give the decoder a schema or subject=")
 
     def name(self, topic: str | None, key: bool) -> str:
-        """The subject of a topic's values or keys.
+        """Return the subject of a topic's values or keys.
 
         Raises:
-            ValueError: there is neither a topic nor a subject.
+            ValueError: neither a topic nor a subject.
         """
         if self._subject is not None:
             return self._subject
@@ -87,12 +89,12 @@ class Subjects:
         return f"{topic}-{'key' if key else 'value'}"
 
     def newest_of(self, subject: str) -> RegistrySchema:
-        """The newest schema as of the first call.
+        """Return the newest schema at the time of the first call.
 
         Raises:
-            RegistryError: it cannot be fetched.
+            RegistryError: the schema cannot be fetched.
         """
-        with self.lock:  # the registry is asked once
+        with self.lock:  # only one request to the registry
             if subject not in self.newest:
                 self.newest[subject] = self.registry.newest(subject, self.form)
             return self.newest[subject]
@@ -122,5 +124,5 @@ class Warnings:
             self._known.update(("lost", name) for name in new)
         if new:
             shown = ", ".join(map(printable, new[:20])) + (f" and {len(new) - 20} more" if len(new) > 20 else "")
-            _log.warning("schema %s has fields that the decoder's schema does not have, and that are skipped: %s",
+            _log.warning("schema %s has fields that the decoder's schema lacks; they are skipped: %s",
                          reference, shown)

@@ -1,7 +1,7 @@
-"""KafkaError, KafkaException and its subclasses by cause, and the one edge from a status code to an exception.
+"""KafkaError, KafkaException with its subclasses, and the mapping from status codes to exceptions.
 
 Owns: KafkaError, the exception classes, error_for, exception_for, exception_from. Threads: any.
-Never: decides what is an error; imports confluent_kafka or the core.
+Never: decides whether a result is an error; imports confluent_kafka or the core.
 """
 
 from __future__ import annotations
@@ -46,22 +46,22 @@ _str = builtins.str  # inside KafkaError, str is a method
 
 
 class KafkaError(Codes):
-    """An error or event: a code with a reason and flags, in the form of ``confluent_kafka.KafkaError``.
+    """An error or event: a code with a reason and flags, as in confluent_kafka.
 
     Compares, orders and hashes by its code, with other errors and with plain ints. Immutable; can be pickled.
 
     Args:
-        error: the code, one of the class attributes.
-        reason: what happened; by default the code's own text.
-        fatal: the consumer cannot go on.
-        retriable: the operation may succeed if it is tried again.
+        error: the code: one of the class attributes.
+        reason: description of the error; by default the code's own text.
+        fatal: the consumer cannot continue.
+        retriable: a retry of the operation may succeed.
         txn_requires_abort: the running transaction must be aborted (never set by a consumer).
-        topic: name of the topic concerned, where known.
-        partition: number of the partition concerned, where known.
-        offset: offset concerned, where known.
+        topic: name of the affected topic, if known.
+        partition: number of the affected partition, if known.
+        offset: affected offset, if known.
 
     Raises:
-        TypeError: a code that is not an int, a reason that is neither str nor None.
+        TypeError: the code is not an int, or the reason is neither str nor None.
     """
 
     __slots__ = ("_code", "_fatal", "_offset", "_partition", "_reason", "_retriable", "_topic", "_txn_requires_abort")
@@ -98,15 +98,15 @@ class KafkaError(Codes):
         return codes.name(self._code)
 
     def str(self) -> _str:
-        """The reason; where none was given, the code's own text."""
+        """The reason, or the code's own text if no reason was given."""
         return codes.text(self._code) if self._reason is None else self._reason
 
     def fatal(self) -> bool:
-        """Whether the consumer cannot go on."""
+        """Whether the consumer cannot continue."""
         return self._fatal
 
     def retriable(self) -> bool:
-        """Whether the operation may succeed if it is tried again."""
+        """Whether a retry of the operation may succeed."""
         return self._retriable
 
     def txn_requires_abort(self) -> bool:
@@ -115,17 +115,17 @@ class KafkaError(Codes):
 
     @property
     def topic(self) -> _str | None:
-        """Name of the topic concerned, or None."""
+        """Name of the affected topic, or None."""
         return self._topic
 
     @property
     def partition(self) -> int | None:
-        """Number of the partition concerned, or None."""
+        """Number of the affected partition, or None."""
         return self._partition
 
     @property
     def offset(self) -> int | None:
-        """Offset concerned, or None."""
+        """Affected offset, or None."""
         return self._offset
 
     def __repr__(self) -> _str:
@@ -163,7 +163,7 @@ class KafkaError(Codes):
 
 
 def _code_of(other: object) -> int | None:
-    """Return the code to compare with: of another error, or a plain int; None if `other` is neither."""
+    """Return the code of another error or of a plain int, for comparison; None for other types."""
     if isinstance(other, KafkaError):
         return other.code()
     return other if isinstance(other, int) else None
@@ -176,7 +176,7 @@ def _restore_error(
 
 
 class KafkaException(Exception):
-    """Base of every exception raised by kconsumer: ``args[0]`` is its :class:`KafkaError`."""
+    """Base of all exceptions of kconsumer: ``args[0]`` is a :class:`KafkaError`."""
 
     def _detail(self, attribute: str) -> Any:
         error = self.args[0] if self.args else None
@@ -184,50 +184,50 @@ class KafkaException(Exception):
 
     @property
     def topic(self) -> str | None:
-        """Name of the topic concerned, or None."""
-        return self._detail("topic")  # type: ignore[no-any-return]
+        """Name of the affected topic, or None."""
+        return self._detail("topic")  # type: ignore[no-any-return]  # _detail() returns Any
 
     @property
     def partition(self) -> int | None:
-        """Number of the partition concerned, or None."""
-        return self._detail("partition")  # type: ignore[no-any-return]
+        """Number of the affected partition, or None."""
+        return self._detail("partition")  # type: ignore[no-any-return]  # _detail() returns Any
 
     @property
     def offset(self) -> int | None:
-        """Offset concerned, or None."""
-        return self._detail("offset")  # type: ignore[no-any-return]
+        """Affected offset, or None."""
+        return self._detail("offset")  # type: ignore[no-any-return]  # _detail() returns Any
 
 
 class AuthenticationError(KafkaException):
-    """The broker did not accept who we are, or TLS could not be set up."""
+    """The broker rejected the client's credentials, or the TLS setup failed."""
 
 
 class AuthorizationError(KafkaException):
-    """The broker knows who we are and does not allow the operation."""
+    """The client is authenticated, but the broker does not allow it this operation."""
 
 
 class InvalidArgumentError(KafkaException, ValueError):
-    """An argument has no valid value."""
+    """An argument has an invalid value."""
 
 
 class ConfigurationError(InvalidArgumentError):
-    """A configuration property is unknown, has an invalid value, or contradicts another one."""
+    """A property is unknown, has an invalid value, or contradicts another one."""
 
 
 class FencedError(KafkaException):
-    """Another instance has taken this member's place."""
+    """Another instance has taken over this member's id in the group."""
 
 
 class CommitFailedError(KafkaException):
-    """Offsets were not committed because the member no longer owns its place or partitions in the group."""
+    """The commit failed: the member left the group or lost the partitions."""
 
 
 class OffsetOutOfRangeError(KafkaException):
-    """The offset is not in the partition's log and the reset policy is to fail."""
+    """The offset is not in the partition's log and ``auto.offset.reset`` is ``error``."""
 
 
 class LogTruncationError(OffsetOutOfRangeError):
-    """The log was truncated below the consumed position (KIP-320)."""
+    """The log was truncated below the consumer's position (KIP-320)."""
 
 
 class NoOffsetError(KafkaException):
@@ -235,15 +235,15 @@ class NoOffsetError(KafkaException):
 
 
 class CorruptRecordError(KafkaException):
-    """Bytes of a record batch or a response contradict their checksum or their own lengths."""
+    """A record batch or a response does not match its checksum or its length fields."""
 
 
 class RecordTooLargeError(KafkaException):
-    """A record is larger than a limit allows."""
+    """A record exceeds a size limit."""
 
 
 class TimeoutError(KafkaException, builtins.TimeoutError):
-    """The operation did not finish in its time; also a ``builtins.TimeoutError``."""
+    """The operation exceeded its time limit; also a ``builtins.TimeoutError``."""
 
 
 class WakeupError(KafkaException):
@@ -251,32 +251,35 @@ class WakeupError(KafkaException):
 
 
 class IllegalStateError(KafkaException, RuntimeError):
-    """The call does not fit the consumer's state: closed, forked, in use by another thread, re-entered."""
+    """The consumer is closed, forked, re-entered, or in use by another thread."""
 
 
 class NetworkError(KafkaException):
-    """A broker, or every broker, cannot be reached."""
+    """One broker, or every broker, is unreachable."""
 
 
 class UnknownTopicOrPartitionError(KafkaException):
-    """The cluster has no such topic or partition."""
+    """The cluster does not have this topic or partition."""
 
 
 class UnsupportedVersionError(KafkaException):
-    """The broker is too old for an operation."""
+    """The broker is too old for the operation."""
 
 
 class SerializationError(KafkaException):
-    """A key or value could not be turned into bytes or back; ``args[0]`` may be a plain text."""
+    """A key or value could not be serialized or deserialized.
+
+    ``args[0]`` may be a plain text.
+    """
 
 
 class ConsumeError(KafkaException):
-    """An error met while consuming with a ``DeserializingConsumer``.
+    """An error during consumption with a ``DeserializingConsumer``.
 
     Args:
-        kafka_error: what happened.
+        kafka_error: the error.
         exception: the exception that caused it, or None.
-        kafka_message: the message concerned, with its raw key and value, or None.
+        kafka_message: the affected message with its raw key and value, or None.
     """
 
     def __init__(
@@ -289,16 +292,16 @@ class ConsumeError(KafkaException):
     @property
     def code(self) -> int:
         """The error code."""
-        return self._detail("code")()  # type: ignore[no-any-return]
+        return self._detail("code")()  # type: ignore[no-any-return]  # _detail() returns Any
 
     @property
     def name(self) -> str:
         """The name of the error code."""
-        return self._detail("name")()  # type: ignore[no-any-return]
+        return self._detail("name")()  # type: ignore[no-any-return]  # _detail() returns Any
 
 
 class _DeserializationError(ConsumeError, SerializationError):
-    """The base of the two deserialization errors: one code each, and the text of the cause as reason."""
+    """Base of the two deserialization errors: each has its code; the cause's text is the reason."""
 
     _CODE: int
 
@@ -310,13 +313,13 @@ class _DeserializationError(ConsumeError, SerializationError):
 
 
 class KeyDeserializationError(_DeserializationError):
-    """The key deserializer raised; ``exception`` is what it raised."""
+    """The key deserializer raised ``exception``."""
 
     _CODE = KafkaError._KEY_DESERIALIZATION
 
 
 class ValueDeserializationError(_DeserializationError):
-    """The value deserializer raised; ``exception`` is what it raised."""
+    """The value deserializer raised ``exception``."""
 
     _CODE = KafkaError._VALUE_DESERIALIZATION
 
@@ -345,7 +348,7 @@ _BY_CLASS: Final[dict[type[KafkaException], tuple[int, ...]]] = {
         Codes.UNSUPPORTED_ASSIGNOR,
     ),
     FencedError: (Codes._FENCED, Codes.FENCED_INSTANCE_ID, Codes.FENCED_MEMBER_EPOCH, Codes.UNRELEASED_INSTANCE_ID),
-    # The group requests handle these themselves; they reach the application from a commit only.
+    # The group requests handle these codes themselves. Only a commit passes them to the application.
     CommitFailedError: (
         Codes._ASSIGNMENT_LOST,
         Codes.ILLEGAL_GENERATION,
@@ -408,14 +411,14 @@ def error_for(
     partition: int | None = None,
     offset: int | None = None,
 ) -> KafkaError:
-    """The KafkaError of a status code.
+    """Return the KafkaError of a status code.
 
     Args:
         code: a code of :class:`KafkaError`.
-        detail: what and where; empty means the code's own text.
-        fatal: the consumer cannot go on; a fatal error is not retriable.
-        retriable: None takes it from the code.
-        topic, partition, offset: what is concerned, where known.
+        detail: the error and its place; empty: the code's own text.
+        fatal: the consumer cannot continue; a fatal error is not retriable.
+        retriable: None: as the code defines.
+        topic, partition, offset: the affected ones, if known.
     """
     if retriable is None:
         retriable = not fatal and codes.is_retriable(code)
@@ -423,7 +426,7 @@ def error_for(
 
 
 def exception_from(error: KafkaError) -> KafkaException:
-    """The exception, of the subclass that fits its code, that carries `error`."""
+    """Return an exception with `error`, of the subclass for its code."""
     return _CLASS_OF.get(error.code(), KafkaException)(error)
 
 
@@ -437,7 +440,10 @@ def exception_for(
     partition: int | None = None,
     offset: int | None = None,
 ) -> KafkaException:
-    """The exception of a status code: the one edge that maps codes to exception classes. Arguments as `error_for`."""
+    """Return the exception of a status code: only this function maps codes to classes.
+
+    Args: see `error_for`.
+    """
     return exception_from(
         error_for(
             code, detail, fatal=fatal, retriable=retriable, topic=topic, partition=partition, offset=offset

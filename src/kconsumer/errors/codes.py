@@ -1,4 +1,4 @@
-"""The codes of every error: Kafka's protocol errors and librdkafka's local ones, with texts and retriability.
+"""The codes of every error, with texts and retriability: Kafka's protocol errors and librdkafka's local ones.
 
 Owns: Codes, text, name, is_retriable. Threads: any (constants). Never: raises, imports the core.
 """
@@ -9,11 +9,11 @@ from typing import Final
 
 
 class Codes:
-    """Error codes as class attributes, under the names and numbers of ``confluent_kafka.KafkaError``.
+    """Error codes as class attributes, with confluent_kafka's names and numbers.
 
-    Codes from -1 up are those of the Kafka protocol (Kafka 4.3's ``Errors``); the ``_``-prefixed ones are raised
-    locally and carry librdkafka's numbers. Codes that Kafka has and librdkafka lacks (98, 99, 101, 102, 104-109)
-    have Kafka's names.
+    Codes from -1 up belong to the Kafka protocol (Kafka 4.3's ``Errors``). kconsumer raises the ``_``-prefixed ones
+    locally; they have librdkafka's numbers. The codes that librdkafka lacks (98, 99, 101, 102, 104-109) have Kafka's
+    names.
     """
 
     __slots__ = ()
@@ -218,7 +218,7 @@ class Codes:
     SHARE_SESSION_LIMIT_REACHED = 133
 
 
-# Short and in our own words; the reason of a KafkaError says the rest.
+# Short texts in our own words; the reason of a KafkaError has the details.
 _TEXTS: Final[dict[int, str]] = {
     -199: "Malformed message or response",
     -198: "Compressed data could not be inflated",
@@ -243,11 +243,11 @@ _TEXTS: Final[dict[int, str]] = {
     -179: "Group is not known",
     -178: "Operation is still in progress",
     -177: "An earlier operation is still in progress",
-    -176: "An existing subscription stands in the way",
+    -176: "Operation conflicts with an existing subscription",
     -175: "Partitions must be assigned",
     -174: "Partitions must be revoked",
-    -173: "Operation conflicts with the present state",
-    -172: "Operation is not allowed in the present state",
+    -173: "Operation conflicts with the current state",
+    -172: "Operation is not allowed in the current state",
     -171: "Protocol is not known",
     -170: "Operation is not implemented",
     -169: "Authentication failed",
@@ -264,38 +264,38 @@ _TEXTS: Final[dict[int, str]] = {
     -158: "Response is incomplete",
     -157: "Object is read-only",
     -156: "No such entry",
-    -155: "Data ends before the value does",
+    -155: "Data ends in the middle of a value",
     -154: "Value has the wrong type",
-    -153: "Operation should be tried again",
+    -153: "Operation should be retried",
     -152: "Removed from the queue before it was sent",
     -151: "Dropped while awaiting its response",
-    -150: "Client cannot go on: fatal error",
+    -150: "Client cannot continue: fatal error",
     -149: "State is inconsistent",
-    -148: "Going on would leave a gap in the sequence",
+    -148: "Continuing would leave a gap in the sequence",
     -147: "Application did not poll within max.poll.interval.ms",
     -146: "Broker is not known",
     -145: "Feature is not configured",
-    -144: "A newer client instance has taken this one's place",
+    -144: "A newer client instance has replaced this one",
     -143: "Error raised by the application",
     -142: "Group assignment was lost",
-    -141: "Nothing was done",
+    -141: "Operation had nothing to do",
     -140: "No valid offset, and the reset policy is to fail",
     -139: "Partition's log was truncated below the consumed position",
     -138: "Another record of the same batch was rejected",
     -137: "Broker connection was closed and will not return",
     -1: "Broker reported an unexpected error",
     0: "No error",
-    1: "Offset lies outside the partition's log",
+    1: "Offset is outside the partition's log",
     2: "Record batch is corrupt",
     3: "Topic or partition is unknown to the broker",
     4: "Fetch size is invalid",
     5: "Partition has no leader at the moment",
     6: "Broker is neither leader nor a suitable follower of the partition",
-    7: "Broker gave up on the request after its time limit",
+    7: "Request exceeded its time limit on the broker",
     8: "Broker is not available",
     9: "Replica is not available",
     10: "Message exceeds the broker's size limit",
-    11: "Controller epoch is stale",
+    11: "Controller epoch is outdated",
     12: "Metadata given with the offset is too long",
     13: "Broker lost a connection it needed",
     14: "Coordinator is still loading its state",
@@ -309,43 +309,43 @@ _TEXTS: Final[dict[int, str]] = {
     22: "Group generation is not the current one",
     23: "Group members share no protocol",
     24: "Group id is invalid",
-    25: "Group has no member of this id",
-    26: "Session timeout lies outside the broker's limits",
+    25: "Group has no member with this id",
+    26: "Session timeout is outside the broker's limits",
     27: "Group is rebalancing",
     28: "Offset commit is too large",
     29: "Not authorized for the topic",
     30: "Not authorized for the group",
     31: "Not authorized for the cluster",
-    32: "Timestamp lies outside the accepted range",
+    32: "Timestamp is outside the accepted range",
     33: "SASL mechanism is not enabled on the broker",
     34: "Request does not fit the state of the SASL exchange",
     35: "Broker does not support the request's version",
-    36: "Topic exists already",
+    36: "Topic already exists",
     37: "Number of partitions is invalid",
     38: "Replication factor is invalid",
     39: "Replica assignment is invalid",
     40: "Broker rejected the configuration",
     41: "Broker is not the controller",
-    42: "Broker found the request invalid",
+    42: "Broker rejected the request as invalid",
     43: "Topic's message format does not support the request",
     44: "A policy of the broker forbids the request",
     45: "Producer sequence number is out of order",
-    46: "Producer sequence number was seen before",
-    47: "Producer epoch is stale",
+    46: "Producer sequence number is a duplicate",
+    47: "Producer epoch is outdated",
     48: "Transaction is in the wrong state",
     49: "Producer id does not belong to the transactional id",
     50: "Transaction timeout exceeds the broker's limit",
     51: "Another operation on the transaction is in progress",
     52: "Transaction coordinator has been replaced",
     53: "Not authorized for the transactional id",
-    54: "Security features are switched off on the broker",
+    54: "Security features are disabled on the broker",
     55: "Broker did not attempt the operation",
     56: "Broker's disk failed",
     57: "Log directory does not exist on the broker",
     58: "SASL authentication failed",
     59: "Producer id is unknown to the broker",
     60: "Partition is being reassigned",
-    61: "Delegation tokens are switched off on the broker",
+    61: "Delegation tokens are disabled on the broker",
     62: "Delegation token does not exist",
     63: "Delegation token belongs to another principal",
     64: "Delegation tokens may not be requested on this connection",
@@ -355,17 +355,17 @@ _TEXTS: Final[dict[int, str]] = {
     68: "Group still has members",
     69: "Group does not exist",
     70: "Fetch session does not exist on the broker",
-    71: "Fetch session epoch is out of step",
+    71: "Fetch session epoch does not match the broker's",
     72: "Leader has no listener that matches the one in use",
-    73: "Topic deletion is switched off on the broker",
+    73: "Topic deletion is disabled on the broker",
     74: "Leader epoch of the request is older than the broker's",
     75: "Leader epoch of the request is newer than the broker's",
     76: "Compression type is not supported by this request",
-    77: "Broker epoch is stale",
-    78: "New leader cannot tell the offset yet",
-    79: "Join again with the member id that was given",
+    77: "Broker epoch is outdated",
+    78: "New leader does not know the offset yet",
+    79: "Member must join again with the id from the coordinator",
     80: "Preferred leader is not available",
-    81: "Group has reached its largest size",
+    81: "Group has reached its size limit",
     82: "Another member took over this group.instance.id",
     83: "No replica is eligible to lead the partition",
     84: "Leader election is not needed",
@@ -373,22 +373,22 @@ _TEXTS: Final[dict[int, str]] = {
     86: "Group is subscribed to the topic",
     87: "Broker rejected the record",
     88: "Offsets wait for a transaction to end",
-    89: "Throttling quota is used up",
+    89: "Throttling quota is exceeded",
     90: "A newer producer of this transactional id took over",
     91: "Request names a resource that does not exist",
     92: "Request names a resource twice",
-    93: "Credential does not meet the broker's demands",
+    93: "Credential does not meet the broker's requirements",
     94: "Voter sets of sender and receiver differ",
     95: "Feature update has an invalid version",
     96: "Features could not be updated",
     97: "Forwarded principal could not be read",
     98: "Snapshot does not exist",
-    99: "Position lies outside the snapshot",
+    99: "Position is outside the snapshot",
     100: "Topic id is unknown to the broker",
-    101: "Broker id is registered already",
+    101: "Broker id is already registered",
     102: "Broker id is not registered",
     103: "Topic id and topic name do not belong together",
-    104: "Cluster id is that of another cluster",
+    104: "Cluster id belongs to another cluster",
     105: "Transactional id does not exist",
     106: "Fetch session mixes topic ids and topic names",
     107: "Replica may not join the in-sync set",
@@ -397,8 +397,8 @@ _TEXTS: Final[dict[int, str]] = {
     110: "Member epoch is fenced by the coordinator",
     111: "group.instance.id is still held by another member",
     112: "Server-side assignor is not supported",
-    113: "Member epoch is stale",
-    114: "Request came to the wrong kind of endpoint",
+    113: "Member epoch is outdated",
+    114: "Request was sent to the wrong kind of endpoint",
     115: "Kind of endpoint is not supported",
     116: "Controller id is unknown",
     117: "Telemetry subscription id is unknown or outdated",
@@ -407,43 +407,46 @@ _TEXTS: Final[dict[int, str]] = {
     120: "Transaction failed and must be aborted",
     121: "Share-group record is in the wrong state",
     122: "Share session does not exist",
-    123: "Share session epoch is out of step",
+    123: "Share session epoch does not match the broker's",
     124: "Share-group state epoch is fenced",
-    125: "Voter key is not that of the replica",
-    126: "Voter is in the voter set already",
+    125: "Voter key does not match the replica",
+    126: "Voter is already in the voter set",
     127: "Voter is not in the voter set",
     128: "Regular expression is invalid",
     129: "Metadata is too old: bootstrap again",
     130: "Streams topology is invalid",
     131: "Streams topology epoch is invalid",
     132: "Streams topology epoch is fenced",
-    133: "Broker holds no more share sessions",
+    133: "Broker has reached its limit of share sessions",
 }
 
 # Protocol codes: RetriableException and its subclasses in Kafka 4.3. Local codes: errors that librdkafka's request
-# layer retries, and errors that pass once a broker, the coordinator or metadata has been found.
+# layer retries, and errors that end when the client finds a broker, the coordinator or metadata.
 _RETRIABLE: Final[frozenset[int]] = frozenset({
     -195, -193, -187, -185, -182, -180, -166, -164, -153, -137,
     2, 3, 5, 6, 7, 9, 13, 14, 15, 16, 19, 20, 41, 51, 56, 70, 71, 72, 74, 75, 78, 80, 83, 84, 88, 89, 100, 103, 106,
     122, 123, 133,
 })  # fmt: skip
 
-# Python 3.13 adds a __firstlineno__ to every class: no code.
+# Python 3.13 adds __firstlineno__ to every class; it is not a code.
 _NAMES: Final[dict[int, str]] = {
     code: name for name, code in vars(Codes).items() if isinstance(code, int) and not name.startswith("__")
 }
 
 
 def name(code: int) -> str:
-    """Name of a code, as ``UNKNOWN_TOPIC_OR_PART``; ``ERR_<code>?`` for an unknown number."""
+    """Return the name of a code, such as ``UNKNOWN_TOPIC_OR_PART``.
+
+    An unknown number is ``ERR_<code>?``.
+    """
     return _NAMES.get(code) or f"ERR_{code}?"
 
 
 def text(code: int) -> str:
-    """Short text of a code; ``Err-<code>?`` for an unknown number."""
+    """Return the short text of a code; ``Err-<code>?`` for an unknown number."""
     return _TEXTS.get(code) or f"Err-{code}?"
 
 
 def is_retriable(code: int) -> bool:
-    """Whether the same request may succeed later without a change by the application."""
+    """Return whether the same request may succeed later, without a change."""
     return code in _RETRIABLE

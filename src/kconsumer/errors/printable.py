@@ -1,6 +1,6 @@
-"""Text that brokers and producers chose, in a form that terminals and log files can show.
+"""Makes text from brokers and producers safe to show in terminals and log files.
 
-Owns: printable, json_text. Threads: any. Never: decides where text goes.
+Owns: printable, json_text. Threads: any. Never: writes the text.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Final
 
 __all__ = ["json_text", "printable"]
 
-# Control characters, which can steer terminals; marks that reorder or hide text; line separators; lone
-# surrogates, which stand for bytes that are not UTF-8.
+# Control characters can control terminals. Some marks reorder or hide text. Line separators forge lines. Lone
+# surrogates represent bytes that are not UTF-8.
 _UNSAFE: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]")
@@ -20,7 +20,7 @@ _SHORT: Final = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 def _escape(char: str) -> str:
     number = ord(char)
-    if 0xDC80 <= number <= 0xDCFF:  # how surrogateescape keeps a byte
+    if 0xDC80 <= number <= 0xDCFF:  # a byte that surrogateescape kept
         number -= 0xDC00
     if number > 0xFFFF:
         return f"\\U{number:08x}"
@@ -28,22 +28,24 @@ def _escape(char: str) -> str:
 
 
 def printable(text: str, keep: str = "") -> str:
-    r"""Escape what could steer a terminal, forge a log line or reorder text.
+    r"""Escape characters that control a terminal, forge a log line or reorder text.
 
     Args:
-        text: any str, undecodable bytes as surrogates among it.
-        keep: characters to leave as they are, such as ``"\n\t"`` in a record's value.
+        text: any str, also with undecodable bytes as surrogates.
+        keep: characters to keep unescaped, such as ``"\n\t"`` in a record's value.
 
     Returns:
-        str: one line (unless `keep` has line feeds), with ``\x1b`` and the like in place of what is not shown.
+        str: one line (unless `keep` has line feeds), with escapes such as ``\x1b`` for the unsafe characters.
     """
     return _UNSAFE.sub(lambda found: found[0] if found[0] in keep else _escape(found[0]), text)
 
 
 def json_text(value: object) -> str:
-    """Write a value as one line of JSON in which unsafe characters are escaped, which readers undo; U+FFFD stands for
-    what was not UTF-8."""
-    import json  # what only some need is not imported with the package
+    """Write a value as one line of JSON with unsafe characters escaped.
+
+    JSON readers undo the escapes. U+FFFD replaces bytes that are not UTF-8.
+    """
+    import json  # not at the top: most programs do not need it
 
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return _UNSAFE.sub(lambda found: "\ufffd" if "\ud800" <= found[0] <= "\udfff" else json.dumps(found[0])[1:-1], text)

@@ -1,4 +1,4 @@
-"""Custom assignors of applications, and patterns of topics.
+"""Assignors of applications, and topic patterns.
 
-Threads: the application's. Never: knows a consumer or a configuration (config/ reads assignors from one).
+Threads: the application thread. Never: uses a consumer or reads a configuration (config/ does).
 """

@@ -1,13 +1,13 @@
-"""Assignors written in Python: who gets which partition of a classic group, decided by the application.
+"""Assignors in Python: the application assigns the partitions of a classic group to its members.
 
-An object of a subclass of Assignor, or the subclass, may stand in `partition.assignment.strategy` beside the names of
-the built-in ones (``range``, ``roundrobin``, ``sticky``, ``cooperative-sticky``). Where the group's members agree on
-it, the group's leader calls its `assign` while the application is in `poll`, `consume` or another call that waits; the
-group waits for it as long as it waits for any member (``max.poll.interval.ms``). See docs/assignors.md.
+`partition.assignment.strategy` accepts objects or subclasses of Assignor beside the names of the built-in ones
+(``range``, ``roundrobin``, ``sticky``, ``cooperative-sticky``). If the group's members agree on one, the group's leader
+calls its `assign` while the application is in `poll`, `consume` or another waiting call. The group waits for it as for
+any member (``max.poll.interval.ms``). See docs/assignors.md.
 
-Owns: the types of that interface, the check of what an assignor returns (`run`), and what the consumer calls on its
-assignors (`assign_group`, `user_data_of`, `tell_assignment`). Threads: the application's. Never: talks to a broker;
-trusts an assignor's result.
+Owns: the types of that interface, the check of an assignor's result (`run`), and the consumer's calls of its assignors
+(`assign_group`, `user_data_of`, `tell_assignment`). Threads: the application thread. Never: sends a request; trusts an
+assignor's result.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ BUILT_IN = frozenset(("range", "roundrobin", "sticky", "cooperative-sticky"))
 
 
 class RebalanceProtocol(enum.Enum):
-    """How members rejoin: EAGER ones give everything up first; COOPERATIVE ones keep what they own (KIP-429)."""
+    """How members rejoin: EAGER ones first give up all partitions.
+
+    COOPERATIVE members keep their partitions (KIP-429).
+    """
 
     EAGER = "eager"
     COOPERATIVE = "cooperative"
@@ -54,9 +57,9 @@ class Topic:
     """A topic that at least one member subscribes to.
 
     Attributes:
-        partition_count: its partitions are 0 up to this, exclusive.
-        replica_racks: per partition the racks of its replicas, those without a rack left out; empty or shorter than the
-            partitions are many where nothing is known (KIP-881).
+        partition_count: the topic has the partitions 0 to partition_count - 1.
+        replica_racks: per partition the known racks of its replicas (KIP-881). It is empty or shorter than the number
+            of partitions if racks are unknown.
     """
 
     partition_count: int
@@ -65,16 +68,16 @@ class Topic:
 
 @dataclass(frozen=True)
 class Member:
-    """A member as it joined.
+    """A member with the data of its join.
 
     Attributes:
-        member_id: given by the coordinator, new whenever a member without an instance id starts.
-        topics: what it is subscribed to; patterns have been resolved by the member itself.
+        member_id: from the coordinator; new at each start of a member without an instance id.
+        topics: the subscribed topics; the member itself has resolved its patterns.
         group_instance_id: of a static member (KIP-345), else None.
-        owned: what it says that it owns. Under EAGER usually empty: it has given everything up.
-        generation: the generation in which it owned that; -1 for none.
+        owned: the partitions that it reports as owned. Under EAGER usually empty: it has given up all.
+        generation: the generation of `owned`; -1 for none.
         rack: its ``client.rack``, or None.
-        user_data: what its own assignor's `subscription_user_data` returned, or None.
+        user_data: result of `subscription_user_data` of the member's assignor, or None.
     """
 
     member_id: str
@@ -93,14 +96,14 @@ class GroupSubscription:
     members: Mapping[str, Member]
 
     def subscribers(self, topic: str) -> list[Member]:
-        """The subscribers of a topic, sorted by member id."""
+        """Return the subscribers of a topic, sorted by member id."""
         return [self.members[member_id] for member_id in sorted(self.members)
                 if topic in self.members[member_id].topics]
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """The assignment of one member: partitions (only topic and number count), and bytes for its `on_assignment`."""
+    """The assignment of one member: partitions, and bytes for `on_assignment`."""
 
     partitions: tuple[TopicPartition, ...] = ()
     user_data: bytes | None = field(default=None, kw_only=True)
@@ -110,14 +113,16 @@ Assigned: TypeAlias = "Assignment | Iterable[TopicPartition]"
 
 
 class Assignor(ABC):
-    """Subclass it, give it a `name`, implement `assign`. One object belongs to one consumer.
+    """Base class of assignors: set `name` and implement `assign`.
+
+    One object serves one consumer.
 
     Attributes:
-        name: what the members of a group agree on; it must mean the same in all of them, and be none of the built-in
-            ones'. Java and librdkafka members take part if they have an assignor of that name.
-        supported_protocols: those under which its result is right. With COOPERATIVE a partition may only be given to a
-            member if no other says that it owns it: leave it out, and the rebalance that follows gives it away. Under
-            which the consumer runs depends on all its assignors: the cooperative one if all support it.
+        name: the members of a group agree on this name. It must mean the same in all of them, and must not be a
+            built-in name. Java and librdkafka members take part if they have an assignor with this name.
+        supported_protocols: the protocols that `assign` supports. Under COOPERATIVE it must not assign a partition that
+            another member owns: leave it out, and the next rebalance assigns it. The consumer uses the cooperative
+            protocol if all its assignors support it.
     """
 
     name: str
@@ -125,40 +130,44 @@ class Assignor(ABC):
 
     @abstractmethod
     def assign(self, topics: Mapping[str, Topic], group: GroupSubscription) -> Mapping[str, Assigned]:
-        """Called on the group's leader only.
+        """Return the assignment of every member. Only the group's leader calls it.
 
         Args:
-            topics: every topic that a member wants and that exists, by name.
-            group: the members, this one among them.
+            topics: every existing topic with subscribers, by name.
+            group: all members, with this one.
 
         Returns:
-            For each member id its partitions, or an Assignment. Members left out get nothing.
+            For each member id its partitions, or an Assignment. Missing members get no partitions.
 
-        An exception, or a result that `run` refuses, fails the rebalance: the call in which the assignor ran raises a
-        KafkaException (``_APPLICATION``) that names the assignor, with the exception as its cause; the group joins
-        again, with backoff, and asks again.
+        An exception, or a result that `run` refuses, fails the rebalance. The call in which the assignor ran raises a
+        KafkaException (``_APPLICATION``) with the assignor's name; its cause is the exception. The group joins again,
+        with backoff, and calls the assignor again.
         """
 
     def subscription_user_data(self, topics: frozenset[str]) -> bytes | None:
-        """Return the user data of this member's subscription to `topics`, for the leader. Called before every join of a
-        class that overrides it. An exception is raised as that of `assign` is, and the join tried again."""
+        """Return the user data of this member's subscription to `topics`, for the leader.
+
+        A class that overrides it is called before every join. Exceptions are raised as those of `assign`, and the join
+        is retried.
+        """
         return None
 
     def on_assignment(self, assignment: Assignment, generation: int) -> None:
-        """Called on every member when it has got its assignment, all of it, before `on_assign`. Does nothing here.
+        """Called on every member with its whole assignment, before `on_assign`.
 
-        An exception is raised by the call in which it ran, as that of `assign` is; the assignment stands.
+        Does nothing here.
+
+        The call in which it ran raises its exception, as with `assign`; the assignment remains valid.
         """
         return None
 
 
 def check_assignor(assignor: object) -> None:
-    """Refuses an assignor that a group could not agree on.
+    """Refuse an assignor that a group could not agree on.
 
     Raises:
-        TypeError: not an Assignor, or a name that is not text.
-        ValueError: a name that is empty, too long for the wire or a built-in one; no protocol, or something else among
-            them.
+        TypeError: not an Assignor, or the name is not a str.
+        ValueError: the name is empty, too long or built-in; supported_protocols is empty or has other objects.
     """
     if not isinstance(assignor, Assignor):
         raise TypeError(f"an assignor must be a name or an Assignor, not {type(assignor).__name__}")
@@ -175,10 +184,10 @@ def check_assignor(assignor: object) -> None:
 
 
 def as_assignor(given: object) -> Assignor:
-    """The assignor that stands in a configuration as an object or as a class, which is called without arguments.
+    """Return a configured assignor: an object, or a class without arguments.
 
     Raises:
-        TypeError, ValueError: as `check_assignor`; the class cannot be called so.
+        TypeError, ValueError: as `check_assignor`; the class needs arguments.
     """
     assignor = given() if isinstance(given, type) and issubclass(given, Assignor) else given
     check_assignor(assignor)
@@ -188,23 +197,23 @@ def as_assignor(given: object) -> Assignor:
 
 def run(assignor: Assignor, topics: Mapping[str, Topic], group: GroupSubscription,
         protocol: RebalanceProtocol) -> dict[str, Assignment]:
-    """Calls `assign` and checks the result, as the group's leader does.
+    """Call `assign` and check the result, as the group's leader does.
 
     Returns:
         An Assignment for every member.
 
     Raises:
-        ValueError: a member that is none; a partition that does not exist, that the member does not want or that two
-            get; under COOPERATIVE one that another member owns and has not yet given up.
-        TypeError: a result of another form.
-        Exception: whatever the assignor raises.
+        ValueError: an unknown member; a partition that does not exist, that the member does not subscribe to, or that
+            is assigned twice; under COOPERATIVE a partition that another member still owns.
+        TypeError: the result has another form.
+        Exception: any exception of the assignor.
     """
     return checked_result(assignor.assign(topics, group), topics, group, protocol)
 
 
 def checked_result(result: object, topics: Mapping[str, Topic], group: GroupSubscription,
                    protocol: RebalanceProtocol) -> dict[str, Assignment]:
-    """What `assign` returned, as `run` returns it."""
+    """Return the checked result of `assign` in the form of `run`."""
     if not isinstance(result, Mapping):
         raise TypeError(f"assign returned {type(result).__name__}, not a mapping")
     checked = {member_id: Assignment() for member_id in group.members}
@@ -237,7 +246,7 @@ def _refusal(partition: TopicPartition, member: Member, topics: Mapping[str, Top
     if topic is None or not 0 <= partition.partition < topic.partition_count:
         return "there is no such partition"
     if partition.topic not in member.topics:
-        return "it is not subscribed to that topic"
+        return "the member is not subscribed to this topic"
     owner = owners.get((partition.topic, partition.partition))
     return None if owner is None else f"already given to member {owner}"
 
@@ -252,12 +261,12 @@ def _check_cooperative(group: GroupSubscription, owners: Mapping[tuple[str, int]
                                  "a cooperative group gives it away only in the next rebalance")
 
 
-# ---- what the consumer calls
+# ---- calls by the consumer
 
 
 @contextmanager
 def _naming(assignor: Assignor) -> Iterator[None]:
-    """An exception says whose it is."""
+    """Add the assignor's name to an exception."""
     try:
         yield
     except Exception as raised:
@@ -267,7 +276,7 @@ def _naming(assignor: Assignor) -> Iterator[None]:
 
 def assign_group(assignor: Assignor, members: Iterable[tuple[Any, ...]], topics: Iterable[tuple[Any, ...]],
                  cooperative: bool) -> Call[list[tuple[str, list[tuple[str, list[int]]], bytes | None]]]:
-    """A part of a call: `run` with what the core knows of the group, as its tuples.
+    """Part of a call: `run` with the core's view of the group, in its tuples.
 
     Args:
         members: (member id, instance id, topics, [(topic, partition)] owned, generation, rack, user data) of each.
@@ -277,7 +286,7 @@ def assign_group(assignor: Assignor, members: Iterable[tuple[Any, ...]], topics:
         (member id, [(topic, partition numbers)], user data) of each member.
 
     Raises:
-        KafkaException: (_APPLICATION) whatever `run` raises is its cause.
+        KafkaException: (_APPLICATION) its cause is the exception of `run`.
     """
     known = {name: Topic(count, racks) for name, count, racks in topics}
     group = GroupSubscription({
@@ -300,15 +309,15 @@ def _by_topic(partitions: Iterable[TopicPartition]) -> list[tuple[str, list[int]
 
 
 def has_user_data(assignor: Assignor) -> bool:
-    """Whether the assignor provides user data."""
+    """Return whether the assignor provides user data."""
     return type(assignor).subscription_user_data is not Assignor.subscription_user_data
 
 
 def user_data_of(assignors: Iterable[Assignor], topics: Iterable[str]) -> Call[list[tuple[str, bytes | None]]]:
-    """A part of a call: (name, subscription_user_data) of each that has any.
+    """Part of a call: (name, subscription_user_data) of each assignor with user data.
 
     Raises:
-        KafkaException: (_APPLICATION) what an assignor raises is its cause, or that it returned something else.
+        KafkaException: (_APPLICATION) its cause is the assignor's exception, or a result of the wrong type.
     """
     found: list[tuple[str, bytes | None]] = []
     for assignor in filter(has_user_data, assignors):
@@ -322,12 +331,12 @@ def user_data_of(assignors: Iterable[Assignor], topics: Iterable[str]) -> Call[l
 
 def tell_assignment(assignor: Assignor, partitions: Iterable[tuple[str, int]], user_data: bytes | None,
                     generation: int) -> Call[None]:
-    """A part of a call: `on_assignment` with what the core knows.
+    """Part of a call: `on_assignment` with the core's data.
 
     Raises:
-        KafkaException: (_APPLICATION) what it raises is its cause.
+        KafkaException: (_APPLICATION) its cause is the exception of `on_assignment`.
     """
     with _naming(assignor):
         told = Assignment(tuple(TopicPartition(*p) for p in partitions), user_data=user_data)
-        result: Any = assignor.on_assignment  # it may be a coroutine function under AIOConsumer
+        result: Any = assignor.on_assignment  # AIOConsumer allows a coroutine function
         yield from awaited(result(told, generation))

@@ -1,9 +1,9 @@
-"""Checks topic patterns for constructs that brokers do not match, before they are sent.
+"""Checks topic patterns for constructs that brokers do not support, before it sends them.
 
 Owns: the difference between POSIX extended regular expressions (``group.protocol=classic``, matched in this process,
-found anywhere after ``^``) and RE2 (``group.protocol=consumer``, matched on the broker, against the whole name).
-Threads: any. Never: decides whether a pattern is good RE2; that is the broker's word (INVALID_REGULAR_EXPRESSION). It
-only names what works under the classic protocol, or in Python, and not there.
+anywhere after ``^``) and RE2 (``group.protocol=consumer``, matched on the broker, against the whole name).
+Threads: any. Never: decides whether a pattern is valid RE2: the broker does (INVALID_REGULAR_EXPRESSION). This module
+only names constructs that work under the classic protocol or in Python, but not in RE2.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _ESCAPES = {
 
 
 def re2_objection(pattern: str) -> str | None:
-    """Why a broker's RE2 cannot take the pattern; None where nothing speaks against it.
+    """Return why a broker's RE2 rejects the pattern; None if no reason is known.
 
-    A pattern has to match a topic's whole name there: ``^logs`` is the topic "logs" only, ``^logs.*`` what the classic
-    protocol understands by ``^logs``.
+    RE2 patterns must match the whole topic name: ``^logs`` matches only the topic "logs". ``^logs.*`` has the meaning
+    of ``^logs`` under the classic protocol.
     """
     depth = 0
     at = 0
-    repeated = False  # what precedes is a repetition
+    repeated = False  # the previous item is a repetition
     while at < len(pattern):
         char = pattern[at]
         if char == "\\":
@@ -55,7 +55,7 @@ def re2_objection(pattern: str) -> str | None:
         if objection is not None:
             return objection
         repeated = False
-    return "a group in it is not closed" if depth else None
+    return "a group is not closed" if depth else None
 
 
 def _escape(pattern: str, at: int) -> tuple[str | None, int]:
@@ -93,11 +93,11 @@ def _bracket(pattern: str, at: int) -> tuple[str | None, int]:
             at = pattern.find(":]", at) + 2
         else:
             at += 2 if pattern[at] == "\\" else 1
-    return "a bracket in it is not closed", at
+    return "a bracket is not closed", at
 
 
 def _count_end(pattern: str, at: int) -> int:
-    """Where a {m,n} ends; 0 where the brace is only a character."""
+    """Return the end of a {m,n}; 0 if the brace is only a character."""
     end = pattern.find("}", at)
     if end < 0:
         return 0
@@ -108,11 +108,11 @@ def _count_end(pattern: str, at: int) -> int:
 
 def _repetition(pattern: str, at: int, repeated: bool) -> tuple[str | None, int]:
     if repeated:
-        return "RE2 repeats no repetition (as in a** or a*+)", at
+        return "RE2 does not allow a repeated repetition (as in a** or a*+)", at
     end = at + 1
     if pattern[at] == "{":
         end = _count_end(pattern, at)
         if any(int(n) > _MOST_REPEATS for n in pattern[at + 1:end - 1].split(",") if n):
-            return f"RE2 counts no further than {_MOST_REPEATS}", at
-    # One ? after it: as few as possible.
+            return f"RE2 allows at most {_MOST_REPEATS} repetitions", at
+    # A following ? means as few as possible.
     return None, end + (1 if pattern.startswith("?", end) else 0)

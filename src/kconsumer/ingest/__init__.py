@@ -1,6 +1,6 @@
-"""Ingestion: topics into tables, each record once; without Spark, or on it.
+"""Ingestion: writes topics to tables, each record exactly once; without Spark, or on Spark.
 
-Owns: what the package offers. Threads: the driver's. Never: parses a command line (kconsumer.cli does).
+Owns: the package's public names. Threads: the driver's thread. Never: parses a command line (kconsumer.cli does).
 
     with Ingestion(IngestOptions(bootstrap_servers="…", topics=("flights",), path="out"), LocalRunner()) as run:
         run.run(on_trigger=print)

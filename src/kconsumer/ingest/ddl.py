@@ -1,6 +1,6 @@
-"""Schemas as Spark writes them (DDL, or its JSON form), as Arrow schemas.
+"""Converts schemas in Spark's form (DDL or JSON) to Arrow schemas.
 
-Owns: parse_schema. Threads: any. Never: asks Spark.
+Owns: parse_schema. Threads: any. Never: calls Spark.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _MOST_NESTED: Final = 60
 
 
 def parse_schema(text: str) -> pa.Schema:
-    """``carrier STRING, miles INT``, or the JSON of Spark's StructType.
+    """Parse ``carrier STRING, miles INT``, or the JSON of Spark's StructType.
 
     Raises:
-        ConfigurationError: it is neither, or has a type that is not known.
+        ConfigurationError: the text has neither form, or has an unknown type.
     """
     if text.lstrip().startswith("{"):
         try:
@@ -38,13 +38,13 @@ def parse_schema(text: str) -> pa.Schema:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise configuration_error(f"the schema is not Spark's JSON form of a struct: {error!r}") from None
         if not pa.types.is_struct(found):
-            raise configuration_error("the schema is not that of a struct")
+            raise configuration_error("the schema is not a struct")
         return pa.schema([found.field(n) for n in range(found.num_fields)])
     return pa.schema(_Parser(text).columns())
 
 
 class _Parser:
-    """Of DDL."""
+    """A parser of DDL."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -175,8 +175,8 @@ class _Parser:
 
 def _decimal(precision: int, scale: int) -> pa.DataType:
     if not 1 <= precision <= 38 or scale > precision:
-        raise configuration_error(f"invalid type decimal({precision}, {scale}): the precision is 1 to 38, the scale at "
-                                  "most the precision")
+        raise configuration_error(f"invalid type decimal({precision}, {scale}): expected a precision of 1 to 38, and "
+                                  "a scale of at most the precision")
     return pa.decimal128(precision, scale)
 
 
@@ -186,7 +186,7 @@ def _from_json(found: Any) -> pa.DataType:
         if decimal:
             return _decimal(int(decimal[1]), int(decimal[2]))
         if found not in _SIMPLE and found != "decimal":
-            raise configuration_error(f"the schema has the unknown type {found!r}")
+            raise configuration_error(f"unknown type {found!r} in the schema")
         return _decimal(10, 0) if found == "decimal" else _SIMPLE[found]
     if found["type"] == "struct":
         return pa.struct([pa.field(f["name"], _from_json(f["type"]), bool(f.get("nullable", True)))
@@ -195,4 +195,4 @@ def _from_json(found: Any) -> pa.DataType:
         return pa.list_(pa.field("element", _from_json(found["elementType"])))
     if found["type"] == "map":
         return pa.map_(_from_json(found["keyType"]), _from_json(found["valueType"]))
-    raise configuration_error(f"the schema has the unknown type {found['type']!r}")
+    raise configuration_error(f"unknown type {found['type']!r} in the schema")

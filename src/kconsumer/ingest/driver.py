@@ -1,14 +1,14 @@
-"""Driver: the loop of an ingestion, as a state machine that takes one step at a time.
+"""Driver: the loop of an ingestion, as a state machine that runs one step at a time.
 
-Owns: the order in which offsets are read, tasks run and files committed. Threads: one. Never: waits, reads a clock, or
-touches a file by itself: the table, the runner, the topics and the clock are given.
+Owns: the order of reading offsets, running tasks and committing files. Threads: one. Never: waits, reads a clock, or
+accesses a file by itself: it receives the table, the runner, the topics and the clock.
 
     OPEN ─→ PLAN ─→ CLAIM ─→ RUN ─→ COMMIT ─┐
              ▲ └──────→ (claimed) ─┘         │
              └──────────── WAIT ←────────────┘         DONE: no more to read, or stopped
 
-Each arrow is a step. A process that is killed between two steps, or in one, loses nothing: the next run reads what is
-not committed, and its claim makes the commits of this one impossible.
+Each arrow is a step. A process that is killed between two steps, or in one, loses nothing: the next run reads the
+uncommitted records, and its claim blocks the commits of this run.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class State(enum.Enum):
     """The action of the next step."""
 
     OPEN = "open the table"
-    PLAN = "look what there is"
+    PLAN = "look for new offsets"
     CLAIM = "claim the job"
     RUN = "run the tasks"
     COMMIT = "commit"
@@ -48,20 +48,20 @@ class State(enum.Enum):
 
 
 class Clock(Protocol):
-    """The time, and a way to let it pass."""
+    """Gives the time and waits."""
 
     def now(self) -> float:
-        """Seconds of a monotonic clock."""
+        """Return seconds of a monotonic clock."""
 
     def wall(self) -> float:
-        """Seconds since the epoch."""
+        """Return seconds since the epoch."""
 
     def wait(self, seconds: float) -> None:
         """Return after this time, or earlier."""
 
 
 class Inheritance(Protocol):
-    """The offsets that a new job takes over; see takeover.TakeOver."""
+    """The offsets that a new job takes over, see takeover.TakeOver."""
 
     def cluster(self) -> str | None: ...
     def progress(self) -> Progress: ...
@@ -69,7 +69,7 @@ class Inheritance(Protocol):
 
 
 class Source(Protocol):
-    """The driver's view of the topics; see topics.Topics."""
+    """The topics from the driver's view, see topics.Topics."""
 
     def cluster_id(self) -> str | None: ...
     def initial(self) -> tuple[Progress, bool]: ...
@@ -85,13 +85,13 @@ class Plan:
 
     end: Progress
     tasks: tuple[Task, ...]
-    lag: int  #: offsets that are there and are not read by it
+    lag: int  #: available offsets that the trigger does not read
     began: float
     wall: float
 
 
 class Driver:
-    """Step by step.
+    """Runs an ingestion step by step.
 
     Args:
         name: of the job, for descriptions.
@@ -129,7 +129,7 @@ class Driver:
         self._stopping = False
         self._claimed = False
         self._progress = Progress()
-        self._unwritten = False  # the initial offsets are those of a moment, and are not in the table
+        self._unwritten = False  # the initial offsets depend on the time, and are not in the table yet
         self._cluster: str | None = None
         self._target: Progress | None = None
         self._plan: Plan | None = None
@@ -141,20 +141,23 @@ class Driver:
             State.OPEN: self._open, State.PLAN: self._look, State.CLAIM: self._claim, State.RUN: self._run,
             State.COMMIT: self._commit, State.WAIT: self._wait, State.DONE: lambda: State.DONE}
 
-    # ---- the caller's
+    # ---- for the caller
 
     def step(self) -> State:
-        """Take one step, and return the state after it."""
+        """Run one step and return the next state."""
         self.state = self._steps[self.state]()
         return self.state
 
     def stop(self) -> None:
-        """End after the commit of the current trigger. Signal handlers and other threads may call it."""
+        """End after the commit of the current trigger.
+
+        Safe in signal handlers and other threads.
+        """
         self._stopping = True
 
     @property
     def seconds_left(self) -> float:
-        """Return the seconds until the next step can do something: 0 unless the state is WAIT."""
+        """Return the seconds until the next step has work: 0 unless the state is WAIT."""
         if self.state is not State.WAIT or self._stopping:
             return 0.0
         return max(self._next - self._clock.now(), 0.0)
@@ -177,7 +180,7 @@ class Driver:
         self._check_cluster(f"{self._table.name} has the offsets of job {self._name!r}", found.cluster)
         self._progress, self._number = found.progress, found.number
         if not found.is_new:
-            self._take_over = None  # a run before this one did
+            self._take_over = None  # an earlier run took it over
         elif self._take_over is not None:
             self._check_cluster("the checkpoint has offsets", self._take_over.cluster())
             self._progress, self._unwritten = self._take_over.progress(), True
@@ -187,11 +190,11 @@ class Driver:
 
     def _check_cluster(self, what: str, known: str | None) -> None:
         if known is not None and self._cluster is not None and known != self._cluster:
-            raise IngestError(f"{what} in another Kafka cluster (its id is {known}, that of the brokers given is "
-                              f"{self._cluster}): give the brokers of that cluster, or another job")
+            raise IngestError(f"{what} in another Kafka cluster (its id is {known}, the id of these brokers is "
+                              f"{self._cluster}): use the brokers of that cluster, or another job")
 
     def _look(self) -> State:
-        """Look at the topics, and plan the trigger."""
+        """Look for new offsets and plan the trigger."""
         if self._stopping:
             return State.DONE
         self._is_renewed()
@@ -208,13 +211,13 @@ class Driver:
         tasks = tuple(Task(found, self._read, self._output, self._staged) for found in packed)
         lag = sum(max(at - end.offsets.get(place, at), 0) for place, at in latest.offsets.items())
         if not tasks and not self._unwritten and self._is_only_ids(end):
-            self._progress = end  # nothing that a later run would not find out as well
+            self._progress = end  # a later run finds the same
             return State.DONE if self._interval is None else State.WAIT
         self._plan = Plan(end, tasks, lag, self._clock.now(), self._clock.wall())
         return State.RUN if self._claimed else State.CLAIM
 
     def _is_only_ids(self, end: Progress) -> bool:
-        """Whether the trigger reads nothing, and only adds empty partitions or ids."""
+        """Return whether the trigger reads nothing and only adds empty partitions or ids."""
         return all(end.offsets.get(place) == at for place, at in self._progress.offsets.items()) and \
             end.gone == self._progress.gone and not any(
                 at for place, at in end.offsets.items() if place not in self._progress.offsets)
@@ -248,7 +251,7 @@ class Driver:
         return True
 
     def _leave_out(self, names: Sequence[str]) -> None:
-        _log.warning("%s has no column %s: left out", self._table.name, ", ".join(names))
+        _log.warning("%s does not have column %s: skipping it", self._table.name, ", ".join(names))
         self._output = replace(self._output, left_out=(*self._output.left_out, *names))
         plan = self._planned()
         self._plan = replace(plan, tasks=tuple(replace(task, output=self._output) for task in plan.tasks))
@@ -266,7 +269,7 @@ class Driver:
         return State.COMMIT
 
     def _check_complete(self, plan: Plan, results: Sequence[TaskResult]) -> None:
-        """A runner that lost a result would lose its records."""
+        """Check the number of results: a lost result would lose its records."""
         if [task.ranges for task in plan.tasks] != [result.ranges for result in results]:
             raise IngestError("the results of the tasks do not match the plan: nothing is committed")
 
@@ -289,7 +292,7 @@ class Driver:
         self._clock.wait(left)
         return State.WAIT
 
-    # ---- what is said
+    # ---- reports
 
     def _planned(self) -> Plan:
         assert self._plan is not None
@@ -311,6 +314,6 @@ class Driver:
 
 
 def run_to_end(driver: Driver, look: Callable[[], Any] = lambda: None) -> None:
-    """Step until nothing is left to be done."""
+    """Run steps until the driver is done."""
     while driver.step() is not State.DONE:
         look()

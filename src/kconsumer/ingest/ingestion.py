@@ -1,6 +1,6 @@
-"""Ingestion: a run of a job, with a real clock, real topics, a table and a runner.
+"""Ingestion: a run of a job, with the system's clock, real topics, a table and a runner.
 
-Owns: the making and closing of the parts. Threads: the caller's. Never: decides what happens next (driver.py does).
+Owns: the creation and end of the parts. Threads: the caller's thread. Never: decides the next step (driver.py does).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Ingestion:
 
     Args:
         options: the options of the ingestion.
-        runner: runs the tasks; closed with the ingestion.
+        runner: runs the tasks; the ingestion closes it.
     """
 
     def __init__(self, options: IngestOptions, runner: Runner) -> None:
@@ -89,7 +89,7 @@ class Ingestion:
                 look()
 
     def stop(self) -> None:
-        """End after the commit of the current trigger. A signal handler may call it."""
+        """End after the commit of the current trigger. Safe in a signal handler."""
         self._stopping = True
         if self._driver is not None:
             self._driver.stop()

@@ -19,24 +19,24 @@ _NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 
 @dataclass(frozen=True)
 class FileEntry:
-    """A file, relative to the folder it is in."""
+    """A file, relative to its folder."""
 
     path: str
     rows: int
     bytes: int
-    partition: tuple[tuple[str, str | None], ...] = ()  #: the columns that it is partitioned by, and their values
+    partition: tuple[tuple[str, str | None], ...] = ()  #: its partition columns and their values
     stats: str = ""  #: as JSON: numRecords, minValues, maxValues, nullCount
 
 
 @dataclass(frozen=True)
 class TaskResult:
-    """A task has read its ranges."""
+    """The result of a task: it has read its ranges."""
 
     ranges: tuple[OffsetRange, ...]
     files: tuple[FileEntry, ...]
     dead_letters: tuple[FileEntry, ...]
     rows: int  #: records read
-    bytes: int  #: of their keys and values
+    bytes: int  #: bytes of their keys and values
     bad: int  #: records that could not be decoded
 
 
@@ -44,7 +44,7 @@ class TaskResult:
 class JobState:
     """The progress of a job, as recorded in its table."""
 
-    number: int = 0  #: of its last claim or commit; 0: the table does not know the job
+    number: int = 0  #: number of its last claim or commit; 0: unknown job
     run: int = 0  #: the run that claimed it last
     progress: Progress = field(default_factory=Progress)
     cluster: str | None = None

@@ -1,7 +1,7 @@
 """IngestOptions: the options of an ingestion, with all checks that need neither a broker nor the table.
 
-Owns: every option's default and rules, and what they become: how topics are read, and the columns of the table.
-Threads: any; immutable. Never: connects to anything.
+Owns: every option's default and rules, and their translation: how topics are read, and the columns of the table.
+Threads: any; immutable. Never: opens a connection.
 """
 
 from __future__ import annotations
@@ -39,38 +39,38 @@ class IngestOptions:
     """The options of an ingestion.
 
     Raises:
-        ConfigurationError: one is missing, contradicts another one, or has an invalid value.
+        ConfigurationError: an option is missing, contradicts another one, or has an invalid value.
     """
 
     bootstrap_servers: str
-    path: str  #: of the table: a local path or a URI
-    table: str | None = None  #: iceberg: its name, with the namespace
+    path: str  #: the table's path: a local path or a URI
+    table: str | None = None  #: iceberg: the table's name, with the namespace
     catalog: Mapping[str, str] = field(default_factory=dict)  #: iceberg: properties of the catalog
     topics: tuple[str, ...] = ()
-    pattern: str | None = None  #: in place of topics: a regular expression that their names match
+    pattern: str | None = None  #: instead of topics: a regular expression for their names
     format: str = "parquet"  #: one of FORMATS
-    job: str = "kconsumer"  #: whose offsets the table keeps; jobs of other names read the topics for themselves
-    start: str = "earliest"  #: of a new job: earliest, latest, or {"topic": {"0": 123}}
-    take_over: str | None = None  #: of a new job: the checkpoint of a Structured Streaming query, where that ended
+    job: str = "kconsumer"  #: the table stores its offsets; jobs with other names are independent
+    start: str = "earliest"  #: start of a new job: earliest, latest, or {"topic": {"0": 123}}
+    take_over: str | None = None  #: start of a new job: where the query of this Structured Streaming checkpoint ended
     kafka: Mapping[str, str] = field(default_factory=dict)  #: properties of the consumers
-    source: Mapping[str, str] = field(default_factory=dict)  #: further options of reading, as maxOffsetsPerTrigger
+    source: Mapping[str, str] = field(default_factory=dict)  #: more options of reading, such as maxOffsetsPerTrigger
     value: str = "raw"  #: one of VALUES
-    schema: str | None = None  #: json: as DDL or in Spark's JSON form; avro: Avro's
-    framing: str | None = None  #: what precedes a value: none, confluent, skip=n; None: confluent with a registry
-    registry: Mapping[str, str] = field(default_factory=dict)  #: of a schema registry's client: url and others
+    schema: str | None = None  #: json: Spark's schema as DDL or JSON; avro: the Avro schema
+    framing: str | None = None  #: bytes before a value: none, confluent, skip=n; None: confluent with a registry
+    registry: Mapping[str, str] = field(default_factory=dict)  #: properties of a schema registry's client, such as url
     descriptors: bytes | None = None  #: protobuf: a FileDescriptorSet
     message: str | None = None  #: protobuf: the full name of the message
-    bad_records: str | None = None  #: one of BAD_RECORDS where values are decoded; None: column
+    bad_records: str | None = None  #: one of BAD_RECORDS, if values are decoded; None: column
     dead_letters: str | None = None  #: the folder for bad_records="dead-letter"
     metadata: tuple[str, ...] = ("topic", "partition", "offset", "timestamp", "key")  #: Kafka's columns: NAME[=COLUMN]
-    flatten: bool = True  #: the fields of the value are columns of the table; False: the struct `value` is
-    partition_by: tuple[str, ...] = ()  #: NAME, or NAME=FUNCTION(COLUMN), which adds the column
+    flatten: bool = True  #: True: the value's fields are columns; False: the struct `value` is a column
+    partition_by: tuple[str, ...] = ()  #: NAME, or NAME=FUNCTION(COLUMN) for an added column
     sort_by: tuple[str, ...] = ()  #: columns by which the rows of a file are sorted
     codec: str = "zstd"
     target_file_bytes: int = 128 << 20
-    evolve: str = "add"  #: what happens to columns that the table lacks: add, fail, ignore
-    trigger: str = "available-now"  #: or an interval like 10s
-    max_seconds: float = 60.0  #: that the tasks of a trigger should take
+    evolve: str = "add"  #: for columns that the table lacks: add, fail, ignore
+    trigger: str = "available-now"  #: or an interval such as 10s
+    max_seconds: float = 60.0  #: target duration of a trigger's tasks
     storage: Mapping[str, str] = field(default_factory=dict)  #: options of the table's file system
     commit_group: str | None = None  #: consumer group to which the progress is committed
 
@@ -78,16 +78,16 @@ class IngestOptions:
 
     def __post_init__(self) -> None:
         if bool(self.topics) == (self.pattern is not None):
-            raise configuration_error("give either topics or a pattern")
+            raise configuration_error("set either topics or a pattern")
         if self.take_over is not None and self.start != "earliest":
             raise configuration_error("a job that takes over a checkpoint starts at its offsets: remove the start")
         for topic in self.topics:
             if not topic.strip() or "," in topic:
                 raise configuration_error(f"invalid topic {topic!r}")
         if not self.path.strip():
-            raise configuration_error("a path for the table is needed")
+            raise configuration_error("path is missing: set the table's path")
         if (self.format == "iceberg") != (self.table is not None) or (self.catalog and self.table is None):
-            raise configuration_error("format iceberg needs a table and may have a catalog; other formats have neither")
+            raise configuration_error("table and catalog are for format iceberg only, which needs a table")
         if not _JOB.fullmatch(self.job):
             raise configuration_error(f"invalid job {self.job!r}: expected letters, digits, '_', '.' and '-'")
         for option, given, known in (("format", self.format, FORMATS), ("value", self.value, VALUES),
@@ -121,11 +121,14 @@ class IngestOptions:
             raise configuration_error(f"invalid bad_records {self.bad_records!r}: expected one of "
                                       f"{', '.join(BAD_RECORDS)}")
         if (self.dead_letters is not None) != (self.bad_records == "dead-letter"):
-            raise configuration_error("bad records as dead letters need a folder, and the folder needs bad records as "
-                                      "dead letters")
+            raise configuration_error("bad_records='dead-letter' needs dead_letters, the folder, and "
+                                      "dead_letters needs bad_records='dead-letter'")
 
     def interval(self) -> float | None:
-        """Return the seconds between triggers; None: the run ends at the end offsets of its start."""
+        """Return the seconds between triggers.
+
+        None: the run ends at the end offsets of its start.
+        """
         if self.trigger in ("available-now", "once"):
             return None
         return duration_s({"trigger": self.trigger}, "trigger", "")
@@ -185,16 +188,16 @@ class IngestOptions:
             "kafka.bootstrap.servers": self.bootstrap_servers, "startingOffsets": self.start})
 
     def limits(self) -> Limits:
-        """Of a trigger."""
+        """Return the limits of a trigger."""
         read = self.read_options()
         return Limits(read.max_offsets, read.max_bytes, self.max_seconds, self.target_file_bytes)
 
     def target(self) -> Storage:
-        """The table's folder."""
+        """Return the table's folder."""
         return Storage(self.path, tuple(self.storage.items()))
 
     def letters(self) -> Storage | None:
-        """The folder of dead letters."""
+        """Return the folder of dead letters."""
         return None if self.dead_letters is None else Storage(self.dead_letters, tuple(self.storage.items()))
 
     def inheritance(self) -> TakeOver | None:

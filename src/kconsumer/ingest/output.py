@@ -1,7 +1,7 @@
 """Output: the columns and files that a task writes.
 
-Owns: Output, PartitionColumn, FileOptions, and the Arrow schema they amount to. Threads: any; plain data, which travels
-to tasks. Never: decodes or writes anything.
+Owns: Output, PartitionColumn, FileOptions, and their Arrow schema. Threads: any; plain data, sent to tasks. Never:
+decodes or writes anything.
 """
 
 from __future__ import annotations
@@ -30,40 +30,40 @@ _NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 @dataclass(frozen=True)
 class PartitionColumn:
-    """A column that a table is partitioned by: one that is there, or one that is added."""
+    """A partition column of a table: an existing or an added one."""
 
     name: str
-    function: str | None = None  #: of `source`; None: the column is there
+    function: str | None = None  #: of `source`; None: an existing column
     source: str | None = None
 
     @classmethod
     def parse(cls, text: str) -> PartitionColumn:
-        """NAME, or NAME=FUNCTION(COLUMN).
+        """Parse NAME, or NAME=FUNCTION(COLUMN).
 
         Raises:
-            ConfigurationError: it is neither.
+            ConfigurationError: the text has neither form.
         """
         name, equals, expression = text.partition("=")
         name = name.strip()
         if not _NAME.fullmatch(name):
-            raise configuration_error(f"partition by a column name, or NAME=FUNCTION(COLUMN); {name!r} is not a name")
+            raise configuration_error(f"invalid partition name {name!r}: expected a column, or NAME=FUNCTION(COLUMN)")
         if not equals:
             return cls(name)
         found = _EXPRESSION.fullmatch(expression)
         if found is None or found[1].lower() not in _FUNCTIONS:
             raise configuration_error(f"invalid expression {expression!r} for the partition {name}: expected one of "
-                                      f"{', '.join(_FUNCTIONS)} of a column, as to_date(time)")
+                                      f"{', '.join(_FUNCTIONS)} of a column, such as to_date(time)")
         return cls(name, found[1].lower(), found[2].removeprefix("value."))
 
 
 @dataclass(frozen=True)
 class FileOptions:
-    """How files are written."""
+    """The options of files."""
 
     codec: str = "zstd"
-    target_bytes: int = 128 << 20  #: a file is closed when it has so many
-    group_rows: int = 1_000_000  #: of a row group at most
-    group_bytes: int = 24 << 20  #: of a row group in memory, at about which it is written
+    target_bytes: int = 128 << 20  #: a file is closed at this size
+    group_rows: int = 1_000_000  #: most rows of a row group
+    group_bytes: int = 24 << 20  #: approximate size of a row group in memory when it is written
     sort_by: tuple[str, ...] = ()
 
 
@@ -72,10 +72,10 @@ class Output:
     """The columns and files that a task writes."""
 
     decoder: Decoder | None  #: None: values stay bytes
-    metadata: tuple[tuple[str, str], ...]  #: columns of the records, and what they are called in the table
-    bad: str  #: "column", "fail", "dead-letter"; "" where nothing is decoded
+    metadata: tuple[tuple[str, str], ...]  #: columns of the records, and their names in the table
+    bad: str  #: "column", "fail", "dead-letter"; "" without decoding
     storage: Storage
-    folder: str  #: in it, where files are written
+    folder: str  #: the folder in the storage for the files
     letters: Storage | None = None
     letters_folder: str = ""
     flatten: bool = True  #: the fields of the value are columns of the table
@@ -92,10 +92,10 @@ class Output:
                                       f"leaves it out; add it with evolve=add, or {option} by another column")
 
     def schema(self, with_partitions: bool = False) -> pa.Schema:
-        """Of the table; with the columns that only divide rows among files, too.
+        """Return the table's schema; `with_partitions` adds columns that only divide rows.
 
         Raises:
-            ConfigurationError: two columns have one name, or a partition needs a column that is not there.
+            ConfigurationError: two columns have the same name, or a partition needs a missing column.
         """
         fields = [pa.field(given, METADATA[name]) for name, given in self.metadata]
         fields += self._value_fields()
@@ -104,8 +104,8 @@ class Output:
         names = [field.name.lower() for field in fields]
         for number, name in enumerate(names):
             if name in names[:number]:
-                raise configuration_error(f"two columns are called {name!r}: name Kafka's differently, as metadata "
-                                          f"{name}=kafka_{name}, or do not flatten the value")
+                raise configuration_error(f"two columns have the name {name!r}: rename Kafka's column, such as "
+                                          f"metadata {name}=kafka_{name}, or do not flatten the value")
         fields += [self._partition_field(column, {field.name: field for field in fields}) for column in self.partitions
                    if column.function is not None]
         known = {field.name: field.type for field in fields}
@@ -139,20 +139,20 @@ class Output:
             raise configuration_error(f"cannot partition by {column.function}({column.source}): {column.source} is "
                                       f"{source.type}, not a timestamp or a date")
         if column.name in known:
-            raise configuration_error(f"cannot add the partition {column.name}: there is a column of that name")
+            raise configuration_error(f"cannot add the partition {column.name}: a column with this name exists")
         return pa.field(column.name, _FUNCTIONS[column.function or ""])
 
 
 def parse_metadata(given: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """NAME or NAME=COLUMN, for each column of the records.
+    """Parse NAME or NAME=COLUMN of each metadata column.
 
     Raises:
-        ConfigurationError: there is no such column.
+        ConfigurationError: unknown column.
     """
     found = []
     for text in given:
         name, _, column = (part.strip() for part in text.partition("="))
         if name not in METADATA:
-            raise configuration_error(f"{name!r} is not a column of records; there are {', '.join(METADATA)}")
+            raise configuration_error(f"unknown column {name!r} of records: expected one of {', '.join(METADATA)}")
         found.append((name, column or name))
     return tuple(found)

@@ -1,7 +1,7 @@
 """Planner: the size of a trigger, and the division of its ranges into tasks.
 
-Owns: the limits of a trigger, and what it learns of the size and speed of records. Threads: the driver's. Never: asks a
-broker.
+Owns: the limits of a trigger, and the measured size and speed of records. Threads: the driver's thread. Never: sends a
+request.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from kconsumer.ingest.manifest import TaskResult
 from kconsumer.ranges.admission import share
 from kconsumer.ranges.offsets import OffsetRange, Offsets
 
-_FIRST_OFFSETS: Final = 2_000_000  # a task, while nothing is known of the records
-_SMALLEST_TASK: Final = 20_000  # offsets; fewer are not worth a task
-_SLACK: Final = 1.1  # a task may be so much longer, rather than that a range is cut
+_FIRST_OFFSETS: Final = 2_000_000  # of a task, before the size of records is known
+_SMALLEST_TASK: Final = 20_000  # offsets: smaller tasks are not worthwhile
+_SLACK: Final = 1.1  # a task may exceed its size by this factor, to keep a range whole
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Of a trigger."""
+    """The limits of a trigger."""
 
     max_offsets: int | None = None
-    max_bytes: int | None = None  #: of keys and values
-    max_seconds: float = 60.0  #: that its tasks should take
-    target_bytes: int = 128 << 20  #: of a file
+    max_bytes: int | None = None  #: limit of the bytes of keys and values
+    max_seconds: float = 60.0  #: target duration of the tasks
+    target_bytes: int = 128 << 20  #: target size of a file
 
 
 class Planner:
@@ -35,12 +35,12 @@ class Planner:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._input_bytes: float | None = None  # of an offset
+        self._input_bytes: float | None = None  # bytes per offset
         self._output_bytes: float | None = None
         self._speed: float | None = None  # offsets a second, of all tasks together
 
     def limit(self, parallelism: int) -> int:
-        """At most so many offsets are taken."""
+        """Return the most offsets of a trigger."""
         given = self._limits
         found = [given.max_offsets] if given.max_offsets is not None else []
         if given.max_bytes is not None:
@@ -48,29 +48,29 @@ class Planner:
         if self._speed is None or self._output_bytes is None:
             found.append(_FIRST_OFFSETS * parallelism)
         else:
-            # Enough for a file of the target size from each task, unless that takes too long.
+            # Enough for one file of the target size per task, unless it takes too long.
             files = given.target_bytes / max(self._output_bytes, 0.1) * parallelism
             found.append(max(int(min(files, self._speed * given.max_seconds)), _SMALLEST_TASK * parallelism))
         return max(min(found), 1)
 
     def end(self, starts: Offsets, ends: Offsets, parallelism: int) -> Offsets:
-        """Where the trigger ends."""
+        """Return the end of the trigger."""
         return share(self.limit(parallelism), starts, ends)
 
     def learn(self, results: Iterable[TaskResult], seconds: float) -> None:
-        """Learn from the result of a trigger."""
+        """Update the measurements with the results of a trigger."""
         done = list(results)
         offsets = sum(found.size for result in done for found in result.ranges)
         if not offsets:
             return
         self._input_bytes = sum(result.bytes for result in done) / offsets
-        if offsets >= _SMALLEST_TASK:  # of a few records the footer is most of the file
+        if offsets >= _SMALLEST_TASK:  # with few records, most of a file is its footer
             self._output_bytes = sum(entry.bytes for result in done for entry in result.files) / offsets
             self._speed = offsets / max(seconds, 0.001)
 
 
 def pack(ranges: Sequence[OffsetRange], parallelism: int) -> list[tuple[OffsetRange, ...]]:
-    """The ranges of each task: about as many offsets for all; small ranges together, large ones cut."""
+    """Return the ranges of each task: combine small ones, cut large ones."""
     total = sum(found.size for found in ranges)
     if not total:
         return []

@@ -1,6 +1,6 @@
-"""Routes: several topics into several tables, in one process, with one runner.
+"""Routes: writes several topics to several tables, in one process with one runner.
 
-Owns: Routes, and the checks that concern more than one table. Threads: the caller's. Never: decides whose turn it is
+Owns: Routes, and the checks across tables. Threads: the caller's thread. Never: decides the order of the tables
 (turns.py does).
 """
 
@@ -28,16 +28,15 @@ class Routes:
                      IngestOptions(topics=("hotels",), path="out/hotels", …)], LocalRunner()) as run:
             run.run(print)
 
-    Each table has its own claim, offsets and commits, as in a separate Ingestion. The tables take turns, one trigger
-    each. A run that is killed between the commits of two tables repeats no record in either.
+    Each table has a separate claim, offsets and commits, as in a separate Ingestion. The tables take turns, one trigger
+    each. If a run is killed between the commits of two tables, no record is repeated in either.
 
     Args:
-        routes: the options of each table. Values, schemas and formats may differ, the trigger must not.
-        runner: runs the tasks of all tables; closed with the routes.
+        routes: the options of each table. Values, schemas and formats may differ, the trigger may not.
+        runner: runs the tasks of all tables; the routes close it.
 
     Raises:
-        ConfigurationError: there is no route, two routes write to one table or one folder of dead letters, or their
-            triggers differ.
+        ConfigurationError: no route, two routes with the same table or folder of dead letters, or different triggers.
     """
 
     def __init__(self, routes: Sequence[IngestOptions], runner: Runner) -> None:
@@ -60,15 +59,15 @@ class Routes:
     ) -> None:
         """Run to the end.
 
-        If a table fails, the other ones finish: with an interval their current triggers, otherwise all that was there
-        at their start. Then the failure is raised.
+        If a table fails, the other tables finish: with an interval their current triggers, otherwise up to the end
+        offsets at their start. Then the failure is raised.
 
         Args:
             on_trigger: called with the metrics after each commit; their `table` names the table.
             look: called several times per second.
 
         Raises:
-            IngestError: tables or tasks have failed; the message names the tables. The cause is the first failure.
+            IngestError: tables or tasks failed; the message has the tables. The cause is the first failure.
         """
         with ExitStack() as stack:
             drivers = {name_of(options): driver_of(options, table, self._runner, self._clock, stack,
@@ -87,7 +86,10 @@ class Routes:
         self._clock.stopped.set()
 
     def vacuum(self) -> list[str]:
-        """Remove uncommitted files of earlier runs of the job from every table, and return `TABLE: NAME` for each."""
+        """Remove uncommitted files of earlier runs from every table.
+
+        Return `TABLE: NAME` of each.
+        """
         found = []
         for options, table in zip(self.routes, self._tables, strict=True):
             table.open()
@@ -95,10 +97,12 @@ class Routes:
         return found
 
     def compact(self) -> int:
-        """Rewrite small files of every table as larger ones, and return the number of replaced files.
+        """Rewrite small files of every table as larger ones.
+
+        Return the number of replaced files.
 
         Raises:
-            IngestError: a table's format cannot be compacted.
+            IngestError: the format of a table cannot be compacted.
         """
         count = 0
         for options, table in zip(self.routes, self._tables, strict=True):
@@ -108,7 +112,7 @@ class Routes:
 
 
 def name_of(options: IngestOptions) -> str:
-    """Return the name of the table in messages and metrics."""
+    """Return the table's name in messages and metrics."""
     return options.table or options.path
 
 
@@ -120,19 +124,19 @@ def _naming(
 
 def _check(routes: Sequence[IngestOptions]) -> None:
     if not routes:
-        raise configuration_error("give at least one route")
+        raise configuration_error("no routes: set at least one")
     if len({options.trigger for options in routes}) > 1:
-        raise configuration_error("all routes of a run have one trigger: run those with another trigger by themselves")
+        raise configuration_error("the routes have different triggers: use one trigger, or separate runs")
     tables: set[str] = set()
     letters: set[str] = set()
     for options in routes:
         where = f"table {options.table}" if options.table is not None else _folder(options.path)
         if where in tables:
-            raise configuration_error(f"two routes write to {name_of(options)}: give both topics to one route")
+            raise configuration_error(f"two routes write to {name_of(options)}: use one route for both topics")
         tables.add(where)
         folder = None if options.dead_letters is None else _folder(options.dead_letters)
         if folder in letters or folder in tables:
-            raise configuration_error(f"two routes write to {options.dead_letters}: give each its own folder of dead "
+            raise configuration_error(f"two routes write to {options.dead_letters}: use a separate folder of dead "
                                       "letters")
         if folder is not None:
             letters.add(folder)

@@ -1,4 +1,4 @@
-"""Schemas of tables: what a column becomes in a file, and how a table's schema grows.
+"""Schemas of tables: the types of columns in files, and changes of a table's schema.
 
 Owns: stored_type, widened, the column of bad records, the text form of a schema. Threads: any. Never: reads a table.
 """
@@ -15,7 +15,7 @@ from kconsumer.decoding import RowError
 from kconsumer.ingest.errors import IngestError
 
 _HEADERS: Final = pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())])))
-# Columns of the records themselves, with the types that they have in a table.
+# Columns of the records themselves, with their types in a table.
 METADATA: Final[dict[str, pa.DataType]] = {
     "topic": pa.string(), "partition": pa.int32(), "offset": pa.int64(), "timestamp": pa.timestamp("us", "UTC"),
     "timestamp_type": pa.int32(), "leader_epoch": pa.int32(), "key": pa.binary(), "headers": _HEADERS,
@@ -29,7 +29,10 @@ DEAD_LETTERS: Final = pa.schema([
 
 
 def stored_type(found: pa.DataType) -> pa.DataType:
-    """The type that a decoded column has in a file: without dictionaries, views and large offsets, instants in µs."""
+    """Return a column's type in a file: no dictionaries, views or large offsets.
+
+    Instants in µs.
+    """
     if pa.types.is_dictionary(found):
         return stored_type(found.value_type)
     if pa.types.is_large_string(found) or found == pa.string_view():
@@ -67,20 +70,20 @@ def _fields(found: Any) -> list[Any]:
 
 
 def bad_records(errors: Sequence[RowError], rows: int) -> pa.Array:
-    """The column of the bad records among so many; null where a record is good."""
+    """Return the column of bad records for this number of rows; null for good records."""
     by_row = {error.row: {"reason": error.reason, "field": error.field or None, "position": error.position,
                           "value": error.value} for error in errors}
     return pa.array([by_row.get(row) for row in range(rows)], BAD_RECORD) if errors else pa.nulls(rows, BAD_RECORD)
 
 
 def widened(known: pa.Schema | None, wanted: pa.Schema, evolve: str, name: str) -> pa.Schema:
-    """The schema of a table that takes files of `wanted`.
+    """Return the schema of a table for files of `wanted`.
 
     Args:
-        known: the table's; None: there is no table.
-        wanted: of the files to be written.
-        evolve: "add": new columns are added; "fail", "ignore": see the error.
-        name: the table's, for messages.
+        known: the table's schema; None: the table does not exist.
+        wanted: the schema of new files.
+        evolve: for columns that the table lacks: "add" adds them; "fail" and "ignore" raise the error.
+        name: the table's name, for messages.
 
     Raises:
         IngestError: a column has another type, or is new and `evolve` does not add it.
@@ -99,8 +102,8 @@ def widened(known: pa.Schema | None, wanted: pa.Schema, evolve: str, name: str) 
                               "engines do not tell the two apart: give the name that the table has")
         new.append(field)
     if new and evolve == "fail":
-        raise IngestError(f"{name} has no column {new[0].name} ({new[0].type}): evolve=add adds it, evolve=ignore "
-                          "leaves it out")
+        raise IngestError(f"{name} does not have column {new[0].name} ({new[0].type}): evolve=add adds it, "
+                          "evolve=ignore skips it")
     if new and evolve == "add":
         return pa.schema([*known, *new])
     return known
@@ -132,7 +135,7 @@ def _check_alike(path: str, known: pa.DataType, wanted: pa.DataType, name: str) 
 
 
 def alike(one: pa.DataType, other: pa.DataType) -> bool:
-    """Whether two types are the same in a file, whatever their children are called."""
+    """Return whether two types are the same in a file; names of children are ignored."""
     one, other = stored_type(one), stored_type(other)
     if pa.types.is_struct(one) and pa.types.is_struct(other):
         ours, theirs = _fields(one), _fields(other)

@@ -1,7 +1,7 @@
-"""Storage: a folder on a file system that pyarrow knows: a local path, or a URI (s3, gs, abfs, file).
+"""Storage: a folder on a file system that pyarrow supports: a local path, or a URI (s3, gs, abfs, file).
 
-Owns: how a path and its options become a pyarrow file system, and the operations that tables need. Threads: any.
-Never: keeps a secret in its text form.
+Owns: making a pyarrow file system from a path and options, and the operations that tables need. Threads: any.
+Never: puts a secret into its text form.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pyarrow import fs
 
 from kconsumer.ingest.errors import IngestError
 
-# Storage options as deltalake names them, and the argument of pyarrow's S3FileSystem.
+# Maps deltalake's names of storage options to arguments of pyarrow's S3FileSystem.
 _S3: Final = {
     "aws_access_key_id": "access_key", "aws_secret_access_key": "secret_key", "aws_session_token": "session_token",
     "aws_region": "region", "aws_endpoint_url": "endpoint_override",
@@ -38,7 +38,7 @@ class Storage:
 
     Args:
         uri: a local path, or a URI.
-        options: as deltalake names them: ``AWS_ENDPOINT_URL``, ``AWS_ACCESS_KEY_ID`` …
+        options: with deltalake's names: ``AWS_ENDPOINT_URL``, ``AWS_ACCESS_KEY_ID`` …
     """
 
     uri: str
@@ -160,7 +160,7 @@ class Folder:
         return f"{self.root}/{name}" if name else self.root
 
     def make(self, name: str = "") -> None:
-        """Make a folder, where the file system has such things."""
+        """Create a folder, if the file system has folders."""
         self.fs.create_dir(self.path(name), recursive=True)
 
     def read(self, name: str) -> bytes:
@@ -168,7 +168,7 @@ class Folder:
             return bytes(stream.read())
 
     def create(self, name: str, data: bytes) -> bool:
-        """Write a new file in one step; False: there is one of that name."""
+        """Write a new file in one step; False: the name exists."""
         if self._is_local:
             return self._create_local(name, data)
         return self._conditional.create(self.path(name), data)
@@ -201,17 +201,20 @@ class Folder:
         return bool(self.fs.get_file_info(self.path(name)).type == fs.FileType.File)
 
     def move(self, source: str, target: str) -> None:
-        """Rename a file, and replace a file of that name. Object stores copy; readers see the whole file or no file."""
+        """Rename a file, replacing the target.
+
+        Object stores copy; readers see the whole file or none.
+        """
         parent = os.path.dirname(target)
         if parent and self._is_local:
             self.make(parent)
         self.fs.move(self.path(source), self.path(target))
 
     def publish(self, staged: str, final: str) -> None:
-        """Rename a staged file. If it was renamed before, do nothing.
+        """Rename a staged file. If it is already renamed, do nothing.
 
         Raises:
-            IngestError: neither of the two is there.
+            IngestError: neither of the two files exists.
         """
         if self.exists(staged):
             if self.exists(final):
@@ -224,8 +227,8 @@ class Folder:
                     raise
                 # Another process has opened the table, and has renamed the file after exists().
         elif not self.exists(final):
-            raise IngestError(f"{self.path(staged)} is committed and missing, and so is {self.path(final)}: it has "
-                              "been deleted")
+            raise IngestError(f"{self.path(staged)} is committed, but it and {self.path(final)} are missing: the file "
+                              "was deleted")
 
     def delete(self, name: str) -> None:
         """Delete a file. A missing file is not an error."""
@@ -238,7 +241,7 @@ class Folder:
                 raise
 
     def files(self, name: str = "", recursive: bool = True) -> Iterator[tuple[str, int]]:
-        """(name, size) of the files in a folder."""
+        """Yield (name, size) of the files in a folder."""
         found = self.fs.get_file_info(fs.FileSelector(self.path(name), allow_not_found=True, recursive=recursive))
         for info in found:
             if info.type == fs.FileType.File:

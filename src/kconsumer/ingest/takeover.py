@@ -1,11 +1,11 @@
-"""TakeOver: the checkpoint of a Structured Streaming query, whose offsets a new job starts from.
+"""TakeOver: the checkpoint of a Structured Streaming query, the start of a new job.
 
-Owns: the reading of the checkpoint, and the file kconsumer-taken-over.json in it. Threads: the driver's. Never: changes
-the files of Spark.
+Owns: the reading of the checkpoint, and the file kconsumer-taken-over.json in it. Threads: the driver's thread. Never:
+changes Spark's files.
 
-The query must not run again afterwards, or both would write the same records. Therefore the file names the table that
-continues, `kconsumer ingest --checkpoint` refuses a checkpoint with this file, and the offsets are read a second time
-after it was written: a query that is still running moves them.
+The query must not run again, or both would write the same records. So the file names the table that continues, and
+`kconsumer ingest --checkpoint` refuses a checkpoint with this file. The offsets are read again after the file is
+written: a query that is still running would have changed them.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _OPTIONS: Final = "kconsumer-ingest.json"
 
 
 class TakeOver:
-    """Of one checkpoint, by one job.
+    """The take-over of one checkpoint by one job.
 
     Args:
         checkpoint: the folder.
-        topics: the job's; empty with a pattern.
-        pattern: a regular expression that is found in the names of the job's topics.
-        by: the job and its table, which the file names.
+        topics: the job's topics; empty with a pattern.
+        pattern: a regular expression that matches a part of the names of the job's topics.
+        by: the job and its table, for the file.
     """
 
     def __init__(self, checkpoint: Storage, topics: Sequence[str], pattern: str | None, by: str) -> None:
@@ -53,7 +53,7 @@ class TakeOver:
             raise IngestError(f"{taken.get('by')} has already taken over the checkpoint {self._uri}")
         planned, done = self._newest("offsets"), self._newest("commits")
         if done is None:
-            raise IngestError(f"{self._uri} has no finished batch: give the checkpoint of a Structured Streaming query")
+            raise IngestError(f"{self._uri} has no finished batch: use the checkpoint of a Structured Streaming query")
         if planned != done:
             raise IngestError(f"batch {planned} of the checkpoint {self._uri} is not finished (the newest finished one "
                               f"is {done}): run its query until it ends, then take it over")

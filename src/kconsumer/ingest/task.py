@@ -1,7 +1,7 @@
-"""A task: ranges of offsets become files.
+"""A task: writes ranges of offsets to files.
 
-Owns: Task, run_task. Threads: a worker's, one task at a time. Never: commits anything; a task that is run again writes
-other files.
+Owns: Task, run_task. Threads: a worker's thread, one task at a time. Never: commits; a repeated task writes other
+files.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from kconsumer.ranges.offsets import OffsetRange
 from kconsumer.ranges.options import ReadOptions
 from kconsumer.ranges.reading import RangeReading
 
-_MAX_RECORDS: Final = 65_536  # of a batch: decoders are as fast with fewer, but calls are not free
+_MAX_RECORDS: Final = 65_536  # of a batch: decoders do not need more, and each call has a cost
 _SUFFIX: Final = re.compile(r"\W")
-_LARGE_BYTES: Final = 16 << 20  # of records: a task that has read so much gives memory back
-# glibc keeps what is freed in pieces, and a worker's memory would grow from one large task to the next. Others lack it.
+_LARGE_BYTES: Final = 16 << 20  # of records: larger tasks return memory afterwards
+# glibc keeps freed memory, so a worker would grow with each large task. Other C libraries do not have malloc_trim().
 _trim: Final = getattr(ctypes.CDLL(None), "malloc_trim", None)
 
 
@@ -39,14 +39,14 @@ class Task:
     ranges: tuple[OffsetRange, ...]
     read: ReadOptions
     output: Output
-    staged: bool = False  #: files have a name that no glob for Parquet finds
+    staged: bool = False  #: files have names that no glob for Parquet matches
 
 
 def run_task(task: Task) -> TaskResult:
-    """Read the ranges, and write their records.
+    """Read the ranges and write their records.
 
     Raises:
-        BadRecordError: a record cannot be decoded, and such records fail the run.
+        BadRecordError: a record cannot be decoded, and bad records must fail the run.
         KafkaException: a range cannot be read.
         OSError: a file cannot be written.
     """
@@ -59,7 +59,7 @@ def run_task(task: Task) -> TaskResult:
 
 
 class _TaskRun:
-    """One attempt."""
+    """One attempt of a task."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
@@ -96,7 +96,7 @@ class _TaskRun:
         return TaskResult(self._task.ranges, files, letters, self._rows, self.bytes, self._bad)
 
     def _columns(self, batch: Any) -> pa.RecordBatch:
-        """The columns of the table, of a batch of records."""
+        """Return the table's columns of a batch of records."""
         output = self._output
         names = [name for name, _ in output.metadata]
         bad: Any = None
@@ -124,7 +124,7 @@ class _TaskRun:
         return made
 
     def _bad_records(self, batch: Any, errors: list[Any]) -> Any:
-        """The column of bad records; for dead letters: which records are good."""
+        """Return the column of bad records; for dead letters: a mask of good records."""
         output = self._output
         self._bad += len(errors)
         if output.bad == "fail":
@@ -132,7 +132,7 @@ class _TaskRun:
             field = f"field {error.field}: " if error.field else ""
             raise BadRecordError(
                 f"{record.topic()} [{record.partition()}] at offset {record.offset()}: {field}{error.reason} (byte "
-                f"{error.position} of the value); with bad records as a column or as dead letters the run continues")
+                f"{error.position} of the value); to continue, set bad records to column or dead-letter")
         rows = [error.row for error in errors]
         if output.bad == "column":
             return bad_records(errors, len(batch))
@@ -155,12 +155,12 @@ def _as(column: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def evaluate(column: PartitionColumn, source: pa.Array) -> pa.Array:
-    """The values of a partition that is added; times are those of UTC."""
+    """Return the values of an added partition column; times are in UTC."""
     if column.function in ("to_date", "date"):
         return source.cast(pa.timestamp("us")).cast(pa.date32(), safe=False) if pa.types.is_timestamp(source.type) \
             else source.cast(pa.date32())
     if column.function == "hour" and pa.types.is_date(source.type):
-        raise configuration_error(f"cannot partition by hour({column.source}): it is a date")
+        raise configuration_error(f"cannot partition by hour({column.source}): the column is a date")
     plain = source.cast(pa.timestamp("us")) if pa.types.is_timestamp(source.type) else source
     function = {"year": pc.year, "month": pc.month, "day": pc.day, "hour": pc.hour}[column.function or ""]
     return function(plain).cast(pa.int32())

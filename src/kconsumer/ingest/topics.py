@@ -1,6 +1,7 @@
 """Topics: the offsets of a job's topics on the brokers.
 
-Owns: the driver's questions about offsets, and what counts as a loss. Threads: the driver's. Never: reads records.
+Owns: the driver's requests for offsets, and the definition of a loss. Threads: the driver's thread. Never: reads
+records.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ class Topics:
         self._ids: TopicIds = {}
 
     def cluster_id(self) -> str | None:
-        """Of the cluster; None where its brokers do not say."""
+        """Return the cluster's id; None if its brokers do not report it."""
         return self._reader.cluster_id()
 
     def initial(self) -> tuple[Progress, bool]:
-        """Where a new job begins, and whether that must be written down at once, since it is another place later."""
+        """Return the start of a new job, and whether to store it at once."""
         topics = self._reader.topics()
         found = self._reader.resolve(self._start, option_of("starting", self._start), topics.places, start=True)
         return Progress(self._reader.look_up(found), topics.ids), LATEST in found.values()
 
     def available(self, start: Progress) -> Progress:
-        """The ends of all partitions.
+        """Return the ends of all partitions.
 
         Raises:
             KafkaException: no broker answers, or topics are gone and ``failOnDataLoss`` is on.
@@ -45,14 +46,14 @@ class Topics:
         return with_gone(found, start, self._loss)
 
     def starts(self, start: Progress, end: Progress) -> Offsets:
-        """Where each partition of `end` is read from."""
+        """Return the start of each partition of `end`."""
         return first_offsets(start, end, self._beginnings)
 
     def ranges(self, start: Progress, end: Progress) -> list[OffsetRange]:
         """Return the ranges to read between the two.
 
         Raises:
-            KafkaException: records are gone, and ``failOnDataLoss`` is on.
+            KafkaException: records are lost, and ``failOnDataLoss`` is on.
         """
         recreated = set(start.recreated(end.ids))
         read = start.offsets.keys() | start.gone.keys()

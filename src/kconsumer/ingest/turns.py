@@ -1,8 +1,7 @@
-"""Turns: the drivers of several tables, one trigger each in turn, in one thread.
+"""Turns: runs the drivers of several tables in turn, one trigger each, in one thread.
 
-Owns: the order in which drivers take their steps, and the end of all of them after one has failed. Threads: the
-driver's. Never: shares anything between two tables but the runner and the clock: each has its own claim, offsets and
-commits.
+Owns: the order of the drivers' steps, and their end after a failure. Threads: the driver's thread. Never: shares
+anything between two tables except the runner and the clock: each table has a separate claim, offsets and commits.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ _log = logging.getLogger("kconsumer.ingest")
 
 
 class Turns:
-    """Drivers by the names of their tables.
+    """The drivers, by name of their table.
 
     Args:
-        drivers: of one clock; each ends by itself, or waits for its next trigger.
-        clock: theirs.
-        ends: whether the drivers end at offsets fixed at their start. Then a failure does not stop the other ones.
+        drivers: with the same clock; each ends by itself, or waits for its next trigger.
+        clock: the clock of the drivers.
+        ends: whether the drivers end at offsets fixed at their start. Then a failure does not stop the others.
     """
 
     def __init__(self, drivers: Mapping[str, Driver], clock: Clock, ends: bool) -> None:
@@ -33,13 +32,13 @@ class Turns:
         self._failures: dict[str, Exception] = {}
 
     def run(self, look: Callable[[], Any] = lambda: None) -> None:
-        """Take turns until every driver is done.
+        """Run all drivers in turn until they are done.
 
         Args:
             look: called between two steps.
 
         Raises:
-            IngestError: drivers have failed; names their tables. The other ones have finished their triggers.
+            IngestError: drivers failed; the message has their tables. The others finished their triggers.
         """
         while self._live:
             self._round(look)
@@ -51,12 +50,15 @@ class Turns:
             raise IngestError(f"cannot write to {said}") from next(iter(self._failures.values()))
 
     def stop(self) -> None:
-        """End each driver after the commit of its current trigger. A signal handler may call it."""
+        """End each driver after the commit of its current trigger.
+
+        Safe in a signal handler.
+        """
         for driver in list(self._live.values()):
             driver.stop()
 
     def _round(self, look: Callable[[], Any]) -> None:
-        """One turn for each driver that is not waiting; if all are waiting, wait for the first of them."""
+        """Run one turn of each driver that does not wait; if all wait, wait for the first one."""
         ready = [name for name, driver in self._live.items() if not driver.seconds_left]
         if not ready:
             self._clock.wait(min(driver.seconds_left for driver in self._live.values()))
@@ -72,7 +74,7 @@ class Turns:
                     del self._live[name]
 
     def _turn(self, driver: Driver, look: Callable[[], Any]) -> None:
-        """At most one trigger, with its commit: nothing of another table delays the commit of written files."""
+        """Run at most one trigger with its commit, so that no other table delays the commit."""
         while True:
             taken = driver.state
             if driver.step() in (State.WAIT, State.DONE) or taken is State.COMMIT:

@@ -1,4 +1,4 @@
-"""FileWriter: record batches become Parquet files of about a given size, one or more for each partition's values.
+"""FileWriter: writes record batches to Parquet files of a target size, per combination of partition values.
 
 Owns: the files of one attempt of a task. Threads: the task's. Never: writes into a file that it has not made.
 
@@ -37,7 +37,7 @@ _LONGEST_NAME: Final = 255  # bytes of a file's name, in the file systems of Lin
 
 @dataclass
 class _Open:
-    """A file that is being written."""
+    """A file being written."""
 
     name: str
     sink: Any
@@ -45,10 +45,10 @@ class _Open:
 
 
 class FileWriter:
-    """Gathers rows until they make a good row group.
+    """Collects rows until there are enough for a row group.
 
     Args:
-        storage, folder: where the files go.
+        storage, folder: the target of the files.
         pattern: of their names, with %d for a number.
         schema: of the rows; files lack the columns that the table is partitioned by.
         options: how they are written.
@@ -132,8 +132,10 @@ class FileWriter:
             self._write(values, part)
 
     def _parts(self, gathered: list[pa.RecordBatch]) -> Iterator[tuple[_Values, pa.Table]]:
-        """The rows of each combination of the partition's values, without those columns. Empties the list: each copy
-        of the rows is freed as soon as the next one is made."""
+        """Yield the rows of each combination of partition values, without the partition columns.
+
+        It empties the list: each copy of the rows is freed before the next one is made.
+        """
         table = pa.Table.from_batches(gathered, self._schema)
         gathered.clear()
         if not self._partition_by:
@@ -239,7 +241,7 @@ class FileWriter:
 
     @contextmanager
     def _naming(self, name: str) -> Iterator[None]:
-        """An error of the file system says which file it is about."""
+        """Add the file's name to an error of the file system."""
         try:
             yield
         except OSError as error:
@@ -348,7 +350,7 @@ def _instant(value: datetime) -> str:
 
 
 def statistics(found: Any) -> str:
-    """Of a file, from its footer, in the form of Delta's log. Columns of columns are left out."""
+    """Return a file's statistics in the form of Delta's log, from its footer."""
     lows: dict[str, Any] = {}
     highs: dict[str, Any] = {}
     nulls: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Ranges of offsets: which there are, what is read of them, and reading one; without Spark.
+"""Ranges of offsets: finding, planning and reading them, without Spark.
 
-Owns: nothing itself. Threads: see each module. Never: imports PySpark.
+Owns: nothing (see the modules). Threads: see each module. Never: imports PySpark.
 """

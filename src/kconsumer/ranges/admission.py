@@ -1,8 +1,8 @@
-"""How much of what there is one trigger takes: maxOffsetsPerTrigger, minOffsetsPerTrigger, maxTriggerDelay.
+"""The size of a trigger: maxOffsetsPerTrigger, minOffsetsPerTrigger, maxTriggerDelay.
 
-Owns: Admission, share. Threads: the streaming driver's. Never: asks a broker; the clock is injected.
+Owns: Admission, share. Threads: the streaming driver's thread. Never: sends a request; reads the clock itself.
 
-Spark's own read limits know no delay and cannot be combined, so the limits are resolved here, not in its engine.
+Spark's read limits have no delay and cannot be combined. So this module resolves them, not Spark's engine.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kconsumer.ranges.offsets import Offsets, Place
 
 
 class Admission:
-    """Decides trigger by trigger."""
+    """Decides the end of each trigger."""
 
     def __init__(
         self, max_offsets: int | None, min_offsets: int | None, max_delay_s: float,
@@ -25,18 +25,18 @@ class Admission:
         self._min = min_offsets
         self._max_delay_s = max_delay_s
         self._clock = clock
-        self._last: float | None = None  # when the last trigger took something
+        self._last: float | None = None  # time of the last trigger with offsets
 
     def end_of(
         self, starts: Mapping[Place, int], ends: Offsets, most: int | None, patient: bool
     ) -> Offsets | None:
-        """Where the trigger ends; None: it is to wait for more.
+        """Return the end of the trigger; None: wait for more offsets.
 
         Args:
             starts: of every partition of `ends` to read.
-            ends: all there is.
-            most: offsets that it may take besides ``maxOffsetsPerTrigger``; None: no further limit.
-            patient: whether it may wait for ``minOffsetsPerTrigger``.
+            ends: of all available offsets.
+            most: limit of offsets besides ``maxOffsetsPerTrigger``; None: no other limit.
+            patient: whether the trigger may wait for ``minOffsetsPerTrigger``.
         """
         if patient and self._min is not None and not self._due():
             new = sum(ends[place] - start for place, start in starts.items() if place in ends)
@@ -51,7 +51,7 @@ class Admission:
 
 
 def share(limit: int, starts: Mapping[Place, int], ends: Offsets) -> Offsets:
-    """Ends for about `limit` offsets, in proportion to what each partition has, at least one of each that has any."""
+    """Return ends for about `limit` offsets, in proportion, at least one each."""
     sizes = {place: ends[place] - start for place, start in starts.items() if place in ends and ends[place] > start}
     total = sum(sizes.values())
     if total <= limit:

@@ -1,8 +1,9 @@
-"""The consumer that a Spark Python worker keeps from one task to the next.
+"""The consumer that a Spark Python worker keeps between tasks.
 
-Owns: borrowed(), and the one idle consumer of this process. Threads: the worker's, one task at a time; tasks that run
-at once have a consumer each; the watcher, one for all tasks (a thread a task is a good part of what a small one takes),
-closes the idle one. Never: carries a consumer over a fork, lends one of another configuration.
+Owns: borrowed(), and the one idle consumer of this process. Threads: the worker's thread runs one task at a time.
+Parallel tasks have separate consumers. One watcher thread for all tasks closes the idle consumer: a thread per task
+would cost a large part of a small task's time. Never: keeps a consumer after a fork; lends one of another
+configuration.
 """
 
 from __future__ import annotations
@@ -17,33 +18,36 @@ from typing import Final
 
 from kconsumer.consumer import Consumer
 
-IDLE_S: Final = 60.0  # then the consumer, its thread and its connections go
+IDLE_S: Final = 60.0  # after this time the idle consumer is closed
 
 _Key = tuple[tuple[str, str], ...]
 
 
 class WorkerConsumer(Consumer):
-    """A consumer that serves one task after the other."""
+    """A consumer that serves one task after another."""
 
-    tasks = 0  #: so many, the present one included
+    tasks = 0  #: number of tasks, with the current one
 
 
 @dataclass
 class _Idle:
     key: _Key
     consumer: WorkerConsumer
-    until: float  # of the monotonic clock
+    until: float  # time of the monotonic clock
 
 
-_lock = threading.Condition()  # told when the watcher may end
+_lock = threading.Condition()  # notified when the watcher may end
 _idle: _Idle | None = None
 _watcher: threading.Thread | None = None
 
 
 def _forget() -> None:
-    """In the child of a fork. The lock may be held by a thread that does not exist there, and of the parent's consumer
-    only descriptors may be freed, which its dealloc knows."""
-    global _lock, _idle, _watcher  # noqa: PLW0603
+    """Forget the parent's consumer in the child of a fork.
+
+    A thread that does not exist here may hold the lock. Only the descriptors of the parent's consumer may be freed; its
+    dealloc does that.
+    """
+    global _lock, _idle, _watcher  # noqa: PLW0603 - one idle consumer per process
     _lock = threading.Condition()
     _idle = _watcher = None
 
@@ -53,11 +57,13 @@ os.register_at_fork(after_in_child=_forget)
 
 @contextmanager
 def borrowed(config: Mapping[str, str], fresh: bool = False) -> Iterator[WorkerConsumer]:
-    """A consumer without an assignment, to be used by this task alone. After an error it is closed, not kept.
+    """Lend a consumer without an assignment to one task.
+
+    After an error it is closed, not kept.
 
     Args:
         config: the consumer's configuration.
-        fresh: it must not have served another task.
+        fresh: require a consumer that has not served another task.
     """
     key = tuple(sorted(config.items()))
     if fresh:
@@ -66,7 +72,7 @@ def borrowed(config: Mapping[str, str], fresh: bool = False) -> Iterator[WorkerC
     consumer.tasks += 1
     try:
         yield consumer
-    except GeneratorExit:  # a limit has been reached
+    except GeneratorExit:  # the reader has reached its limit
         _keep(key, consumer)
         raise
     except BaseException:
@@ -77,7 +83,7 @@ def borrowed(config: Mapping[str, str], fresh: bool = False) -> Iterator[WorkerC
 
 
 def close_idle() -> None:
-    """Close the consumer that is kept, if there is one."""
+    """Close the idle consumer, if there is one."""
     _close(_swap(None))
     with _lock:
         _lock.notify_all()
@@ -114,7 +120,7 @@ def _close(found: _Idle | None) -> None:
 # ---- the watcher
 
 def _watch() -> None:
-    global _watcher  # noqa: PLW0603
+    global _watcher  # noqa: PLW0603 - one watcher per process
     with _lock:
         if _watcher is None:
             watcher = threading.Thread(target=_close_in_time, name="kconsumer-idle", daemon=True)
@@ -123,7 +129,7 @@ def _watch() -> None:
 
 
 def _close_in_time() -> None:
-    """Until nothing is kept, or it has been idle for so long. A consumer that is kept after that starts another."""
+    """Wait until the idle consumer is gone or has expired. A later idle consumer starts a new watcher."""
     global _idle, _watcher
     with _lock:
         while _idle is not None and (left := _idle.until - time.monotonic()) > 0:

@@ -1,7 +1,7 @@
-"""DataLoss: what happens when records that a query was to read are gone.
+"""DataLoss: the reaction to lost records of a query.
 
-Owns: the decision between failing and telling (failOnDataLoss). Threads: the one of whoever found it. Never: decides
-what is read instead.
+Owns: the choice between an error and a warning (failOnDataLoss). Threads: the thread that found the loss. Never:
+decides where reading continues.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from kconsumer.errors import KafkaError, exception_for
 from kconsumer.errors.printable import printable
 from kconsumer.ranges.offsets import OffsetRange, Place
 
-ABSENT: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.UNKNOWN_TOPIC_ID)  #: errors of a topic that is not there
+ABSENT: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.UNKNOWN_TOPIC_ID)  #: errors of a missing topic
 
 _log = logging.getLogger("kconsumer.ranges")
 
 
 @dataclass(frozen=True)
 class DataLoss:
-    """Where a loss is reported."""
+    """Receives the losses of a query."""
 
     fail: bool  #: failOnDataLoss
     _said: set[str] = field(default_factory=set, compare=False, repr=False)
@@ -30,18 +30,18 @@ class DataLoss:
         self, place: Place, offset: int, what: str, *, lost: OffsetRange | None = None,
         code: int = KafkaError.OFFSET_OUT_OF_RANGE, cause: BaseException | None = None,
     ) -> None:
-        """Fail the query, or log what it misses.
+        """Raise an error or log a warning about lost records.
 
         Args:
-            place: the partition, or one of several; partition -1: all of the topic.
-            offset: the first offset that is missing; -1: not known.
-            what: what has happened, naming partition and offsets.
-            lost: exactly what is not read.
-            code: of the exception.
+            place: the partition, or one of several; partition -1: the whole topic.
+            offset: the first missing offset; -1: unknown.
+            what: the event, with partition and offsets.
+            lost: the ranges that are not read.
+            code: error code of the exception.
             cause: the broker's error.
 
         Raises:
-            KafkaException: `what`, with failOnDataLoss.
+            KafkaException: with `what`, if failOnDataLoss is on.
         """
         if self.fail:
             raise exception_for(code, f"{what}. With failOnDataLoss=false the query reads the remaining records",
@@ -50,7 +50,7 @@ class DataLoss:
         self.note(f"records are lost: {what}" + (f"; not read: {lost}" if lost is not None else ""))
 
     def note(self, text: str) -> None:
-        """Log a warning, once: a trigger may be planned several times."""
+        """Log a warning once: a trigger may be planned several times."""
         if text not in self._said:
             self._said.add(text)
             _log.warning("%s", printable(text))

@@ -1,7 +1,7 @@
-"""GroupProgress: the progress of a streaming query as a consumer group's offsets, for tools that show lag.
+"""GroupProgress: commits a streaming query's progress to a consumer group, for tools that show lag.
 
-Owns: a consumer of its own and the thread that commits with it. Threads: commit() and close() the driver's. Never:
-holds the query up or fails it: a commit that fails is a warning, and offsets that are overtaken are not committed.
+Owns: a separate consumer and the thread that commits with it. Threads: the driver's thread calls commit() and close().
+Never: delays or fails the query: a failed commit is a warning, and outdated offsets are not committed.
 """
 
 from __future__ import annotations
@@ -17,13 +17,16 @@ from kconsumer.errors.printable import printable
 from kconsumer.ranges.offsets import Offsets
 from kconsumer.ranges.options import ReadOptions
 
-_LAST_COMMIT_S: Final = 15.0  # what the end of the query waits for
+_LAST_COMMIT_S: Final = 15.0  # time limit of the last commit, at the end of the query
 
 _log = logging.getLogger("kconsumer.ranges")
 
 
 class GroupProgress:
-    """Commits to ``commitOffsetsToGroup``, a group without members; without that option does nothing."""
+    """Commits to ``commitOffsetsToGroup``, a group without members.
+
+    Without it, does nothing.
+    """
 
     def __init__(self, options: ReadOptions) -> None:
         self._group = options.commit_group
@@ -35,7 +38,7 @@ class GroupProgress:
         self._closing = False
 
     def commit(self, offsets: Offsets) -> None:
-        """Commit soon."""
+        """Commit these offsets soon, in the background."""
         if self._group is None or offsets == self._told:
             return
         self._told = offsets
@@ -49,7 +52,7 @@ class GroupProgress:
             self._changed.notify()
 
     def close(self) -> None:
-        """Commit what is left, within a few seconds."""
+        """Commit the remaining offsets, within a few seconds."""
         if self._changed is None or self._thread is None:
             return
         with self._changed:
@@ -67,7 +70,7 @@ class GroupProgress:
                          printable(str(error)))
 
     def _next(self, changed: threading.Condition) -> Offsets | None:
-        """Return the offsets to commit next; None: the query is over."""
+        """Return the offsets to commit next; None: the query has ended."""
         with changed:
             changed.wait_for(lambda: self._pending is not None or self._closing)
             offsets, self._pending = self._pending, None

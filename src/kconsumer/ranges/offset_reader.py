@@ -1,9 +1,9 @@
-"""OffsetReader: what the driver asks brokers: which partitions there are, and their offsets.
+"""OffsetReader: the driver's requests to brokers for partitions and their offsets.
 
-Owns: the driver's one consumer, opened with the first question and reused; the retries. Threads: the one of the driver
-process it was made in. Never: reads records, is pickled.
+Owns: the driver's one consumer, opened with the first request and reused; the retries. Threads: the thread of the
+driver process that created it. Never: reads records; is pickled.
 
-A round is one Metadata request for the whole subscription, and one ListOffsets request to each leader.
+A round consists of one Metadata request for the whole subscription and one ListOffsets request to each leader.
 """
 
 from __future__ import annotations
@@ -54,22 +54,22 @@ _log = logging.getLogger("kconsumer.ranges")
 
 @dataclass(frozen=True)
 class Found:
-    """Asks the brokers about the topics of a read."""
+    """The brokers' answer about the topics of a read."""
 
     places: tuple[Place, ...]  #: the partitions, in order
     ids: TopicIds
     ends: Offsets = field(default_factory=dict)
-    beginnings: Offsets = field(default_factory=dict)  #: of the partitions that were not known
+    beginnings: Offsets = field(default_factory=dict)  #: of partitions that were unknown before
 
 
 class OffsetReader:
-    """Asks as ``fetchOffset.numRetries`` and ``fetchOffset.retryIntervalMs`` say; what fails then is raised."""
+    """Sends requests with the retries of the options ``fetchOffset.*``."""
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
         self._timeout_s = min(options.poll_timeout_s, _LONGEST_ANSWER_S)
         self._consumer: Consumer | None = None
-        self._believed: frozenset[str] = frozenset()  # contradictions that were confirmed
+        self._believed: frozenset[str] = frozenset()  # confirmed contradictions
 
     @property
     def consumer(self) -> Consumer:
@@ -83,31 +83,33 @@ class OffsetReader:
             self._consumer.close()
             self._consumer = None
 
-    # ---- questions
+    # ---- requests
 
     def cluster_id(self) -> str | None:
-        """Of the cluster; None where its brokers do not tell."""
+        """Return the cluster's id; None if its brokers do not report it."""
         topics = list(self._options.subscription.topics) or None
         return self._asking(lambda: self.consumer._list_topics(topics, self._timeout_s)[0] or None)
 
     def topics(self, known: Progress = _NOTHING) -> Found:
-        """The partitions to read; one Metadata request.
+        """Return the partitions to read, with one Metadata request.
 
         Args:
-            known: what the query has read. An answer that contradicts it is confirmed, see latest().
+            known: the query's progress. An answer that contradicts it is confirmed, see latest().
 
         Raises:
-            KafkaException: a topic or partition that is named does not exist, no broker answers.
+            KafkaException: a named topic or partition does not exist, or no broker answers.
         """
         return self._confirmed(lambda: self._topics(known), known)
 
     def latest(self, known: Progress = _NOTHING) -> Found:
-        """The partitions to read with their ends, and the beginnings of unknown ones, in one round of requests.
+        """Return the partitions to read with their ends, in one round of requests.
+
+        The result has the first offsets of unknown partitions too.
 
         Args:
-            known: what the query has read. Where brokers answer with a lower offset, without a partition or with
-                another topic of the same name, they may be out of date, so the question is repeated as often as one
-                that fails. A repeated answer is accepted, and not checked again while it stays the same.
+            known: the query's progress. Brokers with outdated metadata may answer with a lower offset, without a
+                partition, or with another topic of the same name. Then the request is repeated as often as one that
+                fails. A repeated answer is accepted, and not checked again until it changes.
 
         Raises:
             KafkaException: as topics().
@@ -115,31 +117,34 @@ class OffsetReader:
         return self._confirmed(lambda: self._latest(known), known)
 
     def beginnings(self, places: Sequence[Place]) -> Offsets:
-        """The first offsets of these partitions; one round."""
+        """Return the first offsets of these partitions, in one round."""
         return dict(zip(places, self._asking(lambda: self._list([(place, EARLIEST) for place in places])), strict=True))
 
     def watermarks(self, places: Sequence[Place]) -> dict[Place, tuple[int, int]]:
-        """(first offset, end) of these partitions."""
+        """Return (first offset, end) of these partitions."""
         found = self._asking(lambda: self._list([(place, end) for end in (EARLIEST, LATEST) for place in places]))
         return dict(zip(places, zip(found[: len(places)], found[len(places):], strict=True), strict=True))
 
     def at_times(self, timestamps: Offsets) -> dict[Place, int | None]:
-        """The first offset of this timestamp (ms) or a later one; None where no record is that young."""
+        """Return the first offset at or after each timestamp (ms).
+
+        None without such a record.
+        """
         found = self._asking(lambda: self._list(list(timestamps.items())))
         return {place: None if offset < 0 else offset for place, offset in zip(timestamps, found, strict=True)}
 
     def resolve(self, bound: Bound, option: str, places: Sequence[Place], start: bool) -> Offsets:
-        """The offset of each partition, of which EARLIEST and LATEST are left to be looked up.
+        """Return the offset of each partition; EARLIEST and LATEST are not looked up.
 
         Args:
-            bound: where.
-            option: whose it is, for messages.
-            places: the partitions that are read; those of the bound must be the same.
-            start: a beginning, for which ``startingOffsetsByTimestampStrategy`` holds. An end is the latest where no
-                record is as young as asked for.
+            bound: the start or end.
+            option: its option, for messages.
+            places: the partitions to read; the bound must list the same.
+            start: True for a start, for which ``startingOffsetsByTimestampStrategy`` applies. An end without a record
+                at or after the timestamp is the latest offset.
 
         Raises:
-            ConfigurationError: the bound's partitions are others, or no record is as young as a start asks for.
+            ConfigurationError: the bound lists other partitions, or a start has no record at or after its timestamp.
         """
         if isinstance(bound, Everywhere):
             return dict.fromkeys(places, bound.offset)
@@ -154,18 +159,18 @@ class OffsetReader:
         if missing and start and not self._options.latest_if_no_match:
             raise configuration_error(
                 f"option {option}: no record of {names(missing)} has a timestamp of {timestamps[missing[0]]} or later; "
-                "startingOffsetsByTimestampStrategy=latest begins at the end of such a partition")
+                "startingOffsetsByTimestampStrategy=latest starts at the end of such a partition")
         return {place: LATEST if offset is None else offset for place, offset in found.items()}
 
     def look_up(self, offsets: Offsets) -> Offsets:
-        """The same with EARLIEST and LATEST looked up."""
+        """Return the offsets with EARLIEST and LATEST looked up."""
         open_ones = [(place, offset) for place, offset in offsets.items() if offset < 0]
         if not open_ones:
             return offsets
         found = self._asking(lambda: self._list(open_ones))
         return {**offsets, **{place: offset for (place, _), offset in zip(open_ones, found, strict=True)}}
 
-    # ---- how
+    # ---- internal
 
     def _asking(self, ask: Callable[[], _Answer]) -> _Answer:
         for left in reversed(range(self._options.offset_attempts)):
@@ -187,7 +192,7 @@ class OffsetReader:
             doubts = _contradictions(found, known)
             if doubts <= self._believed or not left:
                 break
-            _log.warning("the brokers' metadata may be out of date, asking again: %s",
+            _log.warning("the brokers' metadata may be out of date, retrying: %s",
                          printable("; ".join(sorted(doubts))))
             time.sleep(self._options.offset_retry_interval_s)
         self._believed = doubts
@@ -204,8 +209,11 @@ class OffsetReader:
         return self._held_back(found, known) if self._options.read_committed else found
 
     def _held_back(self, found: Found, known: Progress) -> Found:
-        """Where an open transaction holds the end back before offsets that were read without ``read_committed``, there
-        is nothing to read: not a partition that was truncated."""
+        """Correct ends that an open transaction holds back.
+
+        Such an end may be lower than offsets that were read without ``read_committed``. Then there is nothing to read,
+        but the partition was not truncated.
+        """
         lower = [(place, LATEST) for place, at in known.offsets.items() if found.ends.get(place, at) < at]
         if not lower:
             return found
@@ -220,7 +228,8 @@ class OffsetReader:
             pattern = re.compile(wanted.pattern)
             listed = self._list_topics(None)
             return _found(topic for topic in listed if not topic[2] and pattern.search(topic[0]))
-        # What was read and is not there any more is a loss, which the caller judges; what was never there is a mistake.
+        # A partition that was read before and is missing now is a loss, which the caller reports. Any other is a
+        # mistake.
         excused = frozenset(() if self._options.fail_on_data_loss else {**known.offsets, **known.gone})
         excused_topics = {name for name, _ in excused}
         listed = self._list_topics(list(wanted.topics or dict.fromkeys(name for name, _ in wanted.assigned)))
@@ -236,12 +245,12 @@ class OffsetReader:
         return replace(found, places=tuple(place for place in found.places if place in assigned))
 
     def _list_topics(self, topics: list[str] | None) -> list[Any]:
-        """[(name, error, whether it is internal, partitions, id)]"""
+        """Return [(name, error, whether it is internal, partitions, id)]."""
         found: list[Any] = self.consumer._list_topics(topics, self._timeout_s)[5]
         return found
 
     def _list(self, asked: Sequence[tuple[Place, int]], consumer: Consumer | None = None) -> list[int]:
-        """The offset of each (partition, EARLIEST, LATEST or timestamp), in order."""
+        """Return the offset of each (partition, EARLIEST, LATEST or timestamp), in order."""
         if not asked:
             return []
         answers = (consumer or self.consumer)._list_offsets([(*place, at) for place, at in asked], self._timeout_s)
@@ -253,7 +262,7 @@ class OffsetReader:
 
 
 def _found(topics: Iterable[tuple[Any, ...]]) -> Found:
-    """From OffsetReader._list_topics(). A topic with an error is an error: left out, it would count as deleted."""
+    """Convert the result of _list_topics(). A topic's error is raised: a missing topic would count as deleted."""
     places: list[Place] = []
     ids: TopicIds = {}
     for name, error, _, partitions, topic_id in topics:
@@ -265,14 +274,14 @@ def _found(topics: Iterable[tuple[Any, ...]]) -> Found:
 
 
 def _contradictions(found: Found, known: Progress) -> frozenset[str]:
-    """Return a text about the answers of brokers that contradict the records read so far."""
+    """Return a text about answers of brokers that contradict the query's progress."""
     recreated = set(known.recreated(found.ids))
     rest = {place: at for place, at in known.offsets.items() if place[0] not in recreated}
     absent = rest.keys() - set(found.places)
     lower = [place for place, at in rest.items() if found.ends.get(place, at) < at]
     said = [f"topic {topic} has another id" for topic in recreated]
-    said += [f"there is no {names(absent)}"] if absent else []
-    said += [f"the end of {names(lower)} is lower than what was read"] if lower else []
+    said += [f"{names(absent)} does not exist"] if absent else []
+    said += [f"the end of {names(lower)} is lower than the offsets read so far"] if lower else []
     return frozenset(said)
 
 
@@ -280,6 +289,6 @@ def _check_cover(option: str, offsets: Offsets, places: Sequence[Place]) -> None
     for what, wrong, rest in (("lacks", set(places) - offsets.keys(), ""),
                               ("names", offsets.keys() - set(places), ", which the read does not have")):
         if wrong:
-            raise configuration_error(f"option {option} must list exactly the partitions that are read: "
+            raise configuration_error(f"option {option} must list exactly the partitions to read: "
                                        f"it {what} {names(wrong)}{rest}")
 

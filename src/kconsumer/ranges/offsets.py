@@ -1,7 +1,7 @@
-"""Offsets of partitions: how they are written down, and where a read begins and ends as its options say.
+"""Offsets of partitions: their JSON form, and the start and end of a read from its options.
 
 Owns: Place, Offsets, OffsetRange, the bounds, Progress with the JSON form of a checkpoint. Threads: any; plain data.
-Never: asks a broker.
+Never: sends a request.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LATEST: Final = -1
 
 Place = tuple[str, int]  #: (topic, partition)
 Offsets = dict[Place, int]
-TopicIds = dict[str, str]  #: by topic's name; NO_ID where the brokers are too old to have ids
+TopicIds = dict[str, str]  #: by topic name; NO_ID if the brokers are too old for ids
 NO_ID: Final = "unknown"
 
 
@@ -29,7 +29,7 @@ class OffsetRange:
     partition: int
     start: int
     end: int
-    topic_id: str | None = field(default=None, compare=False)  #: the topic that is meant; None: whichever has the name
+    topic_id: str | None = field(default=None, compare=False)  #: the id of the topic; None: any topic with this name
 
     @property
     def place(self) -> Place:
@@ -52,21 +52,21 @@ class Everywhere:
 
 @dataclass(frozen=True)
 class AtOffsets:
-    """Each partition at its offset, EARLIEST and LATEST among them."""
+    """Each partition at its offset, or at EARLIEST or LATEST."""
 
     offsets: Offsets
 
 
 @dataclass(frozen=True)
 class AtTime:
-    """Each partition at its first record of this timestamp or a later one, in ms since the epoch."""
+    """Each partition at its first record at or after this timestamp in ms."""
 
     timestamp_ms: int
 
 
 @dataclass(frozen=True)
 class AtTimes:
-    """Each partition at its first record of its timestamp or a later one."""
+    """Each partition at its first record at or after its timestamp."""
 
     timestamps: Offsets
 
@@ -78,37 +78,37 @@ _NAMED: Final = 50
 
 
 def names(places: Iterable[Place]) -> str:
-    """Partitions as messages name them, the first of them where there are many."""
+    """Return the partitions as text for messages; of many only the first ones."""
     found = sorted(places)
     rest = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
     return ", ".join(f"{topic} [{partition}]" for topic, partition in found[:_NAMED]) + rest
 
 
 def to_json(offsets: Mapping[Place, int]) -> dict[str, dict[str, int]]:
-    """The form of Spark's Kafka source, in order: ``{"topic": {"0": 123}}``."""
+    """Return the form of Spark's Kafka source, in order: ``{"topic": {"0": 123}}``."""
     found: dict[str, dict[str, int]] = {}
     for (topic, partition), offset in sorted(offsets.items()):
         found.setdefault(topic, {})[str(partition)] = offset
     return found
 
 
-# Data that Spark's source does not know follows the name of a topic, which cannot contain a space.
+# Data that Spark's source does not know follow the topic name after a space: topic names have no spaces.
 _ID_MARK: Final = "topic id "
 _GONE_MARK: Final = "gone at "
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a query has read.
+    """The progress of a query.
 
-    In a checkpoint it has the form of Spark's Kafka source. Additional data is stored as further topics
-    without partitions, in which Spark's source and older versions see nothing:
+    In a checkpoint it has the form of Spark's Kafka source. Additional data are stored as more topics without
+    partitions, which Spark's source and older versions ignore:
     ``{"a": {"0": 123}, "a topic id kFp2…": {}, "b gone at 0:5,1:7": {}, "b topic id Zq0x…": {}}``.
     """
 
     offsets: Offsets = field(default_factory=dict)
     ids: TopicIds = field(default_factory=dict)  #: empty: written by Spark's source, or by a version without ids
-    gone: Offsets = field(default_factory=dict)  #: of partitions that are not there; should they come back, it goes on
+    gone: Offsets = field(default_factory=dict)  #: of missing partitions: if they return, reading continues here
 
     def to_json(self) -> dict[str, dict[str, int]]:
         marks = [f"{topic} {_ID_MARK}{topic_id}" for topic, topic_id in self.ids.items()]
@@ -118,10 +118,10 @@ class Progress:
 
     @classmethod
     def from_json(cls, document: Any) -> Progress:
-        """Read the text of to_json() or of Spark's Kafka source.
+        """Parse the text of to_json() or of Spark's Kafka source.
 
         Raises:
-            ConfigurationError: it is something else: the checkpoint of another source.
+            ConfigurationError: the text has another form: the checkpoint belongs to another source.
         """
         offsets: Offsets = {}
         ids: TopicIds = {}
@@ -137,17 +137,17 @@ class Progress:
                     gone.update({(topic, int(partition)): int(at) for partition, at in each})
         except (AttributeError, TypeError, ValueError):
             raise configuration_error(
-                'the checkpoint does not hold offsets of the form {"topic": {"0": 123}}, but '
+                'the checkpoint does not have offsets of the form {"topic": {"0": 123}}, but '
                 f"{document!r}: it belongs to a query with another source") from None
         return cls(offsets, ids, gone)
 
     def recreated(self, now: TopicIds) -> list[str]:
-        """The topics that have another id now; where one of the two is not known, nothing is said."""
+        """Return the topics whose id has changed; an unknown id never counts as changed."""
         return sorted(topic for topic, known in self.ids.items() if are_different(known, now.get(topic)))
 
 
 def are_different(one: str | None, other: str | None) -> bool:
-    """Whether two topic ids are known and differ."""
+    """Return whether two topic ids are known and differ."""
     return one != other and not {one, other} & {None, NO_ID}
 
 

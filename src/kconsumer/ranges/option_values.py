@@ -1,6 +1,6 @@
-"""Reading the values of options: numbers, flags, durations, and the JSON forms of partitions and offsets.
+"""Parses the values of options: numbers, flags, durations, and the JSON forms of partitions and offsets.
 
-Owns: one function a form. Threads: any. Never: knows which option means what (options.py does).
+Owns: one function per form. Threads: any. Never: knows the meaning of an option (options.py does).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def not_like(option: str, text: str, example: str) -> ConfigurationError:
 
 
 def positive(given: Mapping[str, str], option: str) -> int | None:
-    """A whole number above 0; None where the option is not given."""
+    """Return a whole number above 0; None if the option is not set."""
     text = given.get(option)
     if text is None:
         return None
@@ -41,7 +41,10 @@ def positive(given: Mapping[str, str], option: str) -> int | None:
 
 
 def timestamp(given: Mapping[str, str], option: str) -> int:
-    """Milliseconds since the epoch. Brokers treat negative ones as special positions, not as times."""
+    """Return milliseconds since the epoch.
+
+    For brokers, negative ones are special positions.
+    """
     found = integer(given, option)
     if found < 0:
         raise configuration_error(f"invalid value {given[option]!r} for {option}: expected milliseconds since the "
@@ -50,7 +53,7 @@ def timestamp(given: Mapping[str, str], option: str) -> int:
 
 
 def integer(given: Mapping[str, str], option: str) -> int:
-    """A whole number of 64 bits."""
+    """Return a whole number of 64 bits."""
     text = given[option].strip()
     if not _INTEGER.fullmatch(text):
         raise configuration_error(f"invalid value {given[option]!r} for {option}: expected one whole number")
@@ -65,7 +68,7 @@ def flag(given: Mapping[str, str], option: str, default: bool) -> bool:
 
 
 def duration_s(given: Mapping[str, str], option: str, default: str) -> float:
-    """Seconds, from a text like ``500ms``, ``30s``, ``15m`` or ``1h``."""
+    """Return seconds from a text such as ``500ms``, ``30s``, ``15m`` or ``1h``."""
     text = given.get(option, default)
     found = _DURATION.fullmatch(text.strip().lower())
     if found is None or found[2] not in _UNITS_MS:
@@ -92,7 +95,7 @@ def assigned(option: str, text: str) -> tuple[Place, ...]:
 
 
 def offsets(option: str, text: str, example: str = OFFSETS_EXAMPLE, least: int = EARLIEST) -> Offsets:
-    """A number of each partition, none below `least`."""
+    """Return one number per partition, each at least `least`."""
     found: Offsets = {}
     for topic, partitions in _object(option, text, example).items():
         if not isinstance(partitions, dict):

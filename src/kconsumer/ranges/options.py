@@ -1,6 +1,6 @@
-"""ReadOptions: the options of a read, checked as far as that goes without a broker.
+"""ReadOptions: the options of a read, with all checks that need no broker.
 
-Owns: every option's name, default and rules. Threads: any; immutable. Never: connects to anything.
+Owns: every option's name, default and rules. Threads: any; immutable. Never: opens a connection.
 """
 
 from __future__ import annotations
@@ -38,29 +38,29 @@ _OPTIONS: Final = (
     "minOffsetsPerTrigger", "maxTriggerDelay", "maxBytesPerTrigger", "commitOffsetsToGroup", "columns", "rackAware",
     "checkpointLocation",
 )
-# That `kconsumer ingest` sets, so that its queries read the same: see StreamReader.
+# Set by `kconsumer ingest`, so that its queries read the same records: see StreamReader.
 _INGESTION: Final = ("startingOffsetsArePartial", "endOffsetsFile")
 _CANONICAL: Final = {name.lower(): name for name in (*_OPTIONS, *_INGESTION)}
 _STRATEGIES: Final = ("assign", "subscribe", "subscribePattern")
 _ENDING: Final = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp")
 TRIGGER_OPTIONS: Final = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", "maxBytesPerTrigger")
 _STREAM_ONLY: Final = (*TRIGGER_OPTIONS, "commitOffsetsToGroup", "checkpointLocation")
-# Properties that a read decides itself, and what to use in their place.
+# Properties that a read sets itself, with the alternative.
 _OURS: Final = {
-    "auto.offset.reset": "use startingOffsets, and failOnDataLoss for records that are gone",
-    "enable.auto.commit": "a read commits nothing; commitOffsetsToGroup tells a group the progress of a stream",
-    "enable.auto.offset.store": "a read commits nothing",
+    "auto.offset.reset": "use startingOffsets, and failOnDataLoss for lost records",
+    "enable.auto.commit": "a read does not commit; commitOffsetsToGroup commits a stream's progress to a group",
+    "enable.auto.offset.store": "a read does not commit",
     "enable.partition.eof": "a read ends at endingOffsets",
     "key.deserializer": "keys are always read as binary",
     "value.deserializer": "values are always read as binary",
     "key.serializer": "keys are always read as binary",
     "value.serializer": "values are always read as binary",
-    "interceptor.classes": "there are no interceptors",
+    "interceptor.classes": "kconsumer does not have interceptors",
     "oauth_cb": "an option cannot be a function: use kafka.sasl.oauthbearer.method=oidc, so that executors get tokens",
 }
 _DEFAULT_POLL_TIMEOUT_MS: Final = 120_000
 _FETCH_SIZE: Final = {"max.partition.fetch.bytes", "fetch.message.max.bytes"}
-_SAMPLE_BYTES: Final = "65536"  # all that the driver ever fetches is samples, for maxBytesPerTrigger
+_SAMPLE_BYTES: Final = "65536"  # the driver only fetches samples, for maxBytesPerTrigger
 _BASE_COLUMNS: Final = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
 _HEADERS: Final = "headers"
 
@@ -69,20 +69,20 @@ _log = logging.getLogger("kconsumer.ranges")
 
 @dataclass(frozen=True)
 class Subscription:
-    """The topics to read: one of the three."""
+    """The topics to read; exactly one field is set."""
 
     topics: tuple[str, ...] = ()
     assigned: tuple[Place, ...] = ()
-    pattern: str | None = None  #: a regular expression to be found in a topic's name
+    pattern: str | None = None  #: a regular expression that matches a part of a topic's name
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """The options of one read. Travels to the executors."""
+    """The options of one read. Spark sends them to the executors."""
 
-    given: dict[str, str]  #: our options as they were given, under their own names
-    consumer_config: dict[str, str] = field(repr=False)  #: of the executors' consumers, complete; it holds secrets
-    driver_config: dict[str, str] = field(repr=False)  #: of the driver's
+    given: dict[str, str]  #: our options as set, under their own names
+    consumer_config: dict[str, str] = field(repr=False)  #: of the executors' consumers, complete, with secrets
+    driver_config: dict[str, str] = field(repr=False)  #: of the driver's consumer
     subscription: Subscription
     columns: tuple[str, ...]
     fail_on_data_loss: bool
@@ -92,26 +92,26 @@ class ReadOptions:
     offset_attempts: int
     offset_retry_interval_s: float
     latest_if_no_match: bool  #: startingOffsetsByTimestampStrategy
-    max_offsets: int | None  #: of the four, per trigger
+    max_offsets: int | None  #: maxOffsetsPerTrigger
     min_offsets: int | None
     max_bytes: int | None
     max_delay_s: float
     commit_group: str | None
     checkpoint: str | None  #: checkpointLocation
-    partial_start: bool  #: startingOffsets holds for partitions whenever they appear; others begin at 0
-    end_file: str | None  #: a local file with the Progress of another query, which this one does not overtake
+    partial_start: bool  #: startingOffsets applies to partitions at any time; others begin at 0
+    end_file: str | None  #: a local file with the Progress of another query: the limit of this one
     rack_aware: bool
     read_committed: bool
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> ReadOptions:
-        """From Spark's options, whose names come in lower case.
+        """Parse Spark's options, whose names are in lower case.
 
         Raises:
             ConfigurationError: see KconsumerDataSource.
         """
         given, properties = _sort_out(options)
-        # Spark's source has the Java client's default, which is not ours.
+        # Spark's source has the Java client's default, which differs from ours.
         properties.setdefault("isolation.level", "read_uncommitted")
         fixed = {**properties, "auto.offset.reset": "error", "enable.auto.commit": "false"}
         settings = _config.parse(fixed)
@@ -146,14 +146,14 @@ class ReadOptions:
 
     @property
     def limited(self) -> bool:
-        """Whether a trigger may take less than all there is."""
+        """Whether a trigger may read less than all available offsets."""
         return not (self.max_offsets is None and self.min_offsets is None and self.max_bytes is None)
 
     def batch_bounds(self) -> tuple[Bound, Bound]:
-        """Where a batch read begins and ends.
+        """Return the start and end of a batch read.
 
         Raises:
-            ConfigurationError: as latest as a start, earliest as an end, and a start after its end.
+            ConfigurationError: the start is latest, the end is earliest, or a start is after its end.
         """
         start = _bound(self.given, "starting", EARLIEST)
         end = _bound(self.given, "ending", LATEST)
@@ -166,10 +166,10 @@ class ReadOptions:
         return start, end
 
     def stream_start(self) -> Bound:
-        """Where a new query begins.
+        """Return the start of a new query.
 
         Raises:
-            ConfigurationError: an end is given, which a stream has not.
+            ConfigurationError: an end is set; a stream does not have one.
         """
         for option in _ENDING:
             if option in self.given:
@@ -178,7 +178,7 @@ class ReadOptions:
 
 
 def _sort_out(options: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Our options under their own names, and the consumer's properties without ``kafka.``."""
+    """Split into our options under their own names, and consumer properties without ``kafka.``."""
     given: dict[str, str] = {}
     properties: dict[str, str] = {}
     for key, value in options.items():
@@ -199,17 +199,17 @@ def _sort_out(options: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str
 
 
 def _check_tokens(settings: _config.Settings) -> None:
-    """Tokens come from what options can say: executors have no application that would set one."""
+    """Check that options define the source of tokens: executors cannot call functions of the application."""
     if (settings.security_protocol.startswith("sasl_") and settings.sasl_mechanism == "OAUTHBEARER"
             and settings.sasl_oauthbearer_method != "oidc" and not settings.enable_sasl_oauthbearer_unsecure_jwt):
         raise configuration_error(
             "option kafka.sasl.mechanism=OAUTHBEARER needs kafka.sasl.oauthbearer.method=oidc with "
             "kafka.sasl.oauthbearer.token.endpoint.url, kafka.sasl.oauthbearer.client.id and "
-            "kafka.sasl.oauthbearer.client.secret: a function (oauth_cb) cannot be given by options")
+            "kafka.sasl.oauthbearer.client.secret: options cannot contain a function (oauth_cb)")
 
 
 def _refuse_misspelt(name: str) -> None:
-    """Spark's own source takes any option; one that was meant to be ours must not go unnoticed."""
+    """Refuse a misspelt option of ours: Spark's own source accepts any option silently."""
     public = [*map(str.lower, _OPTIONS), "kafka.bootstrap.servers"]
     near = get_close_matches(name.lower(), public, 1, 0.75)
     if near:
@@ -240,7 +240,10 @@ def _subscription(given: Mapping[str, str]) -> Subscription:
 
 
 def _bound(given: Mapping[str, str], which: str, default: int) -> Bound:
-    """By Spark's precedence: one timestamp, timestamps by partition, offsets. Overruled options are not checked."""
+    """Return a bound by Spark's precedence: one timestamp, timestamps by partition, offsets.
+
+    Overruled options are not checked.
+    """
     option = f"{which}Timestamp"
     if option in given:
         return AtTime(values.timestamp(given, option))
@@ -267,7 +270,7 @@ def _refuse(option: str, bound: Bound, offset: int, word: str) -> None:
 
 
 def _check_pair(start: Bound, end: Bound) -> None:
-    """Both ends by partition: of the same partitions, and each start is not after its end."""
+    """Check bounds by partition: the same partitions in both, and no start after its end."""
     if isinstance(start, AtOffsets) and isinstance(end, AtOffsets):
         _check_ordered("startingOffsets", start.offsets, "endingOffsets", end.offsets)
     elif isinstance(start, AtTimes) and isinstance(end, AtTimes):
@@ -302,7 +305,7 @@ def _interval_ms(given: Mapping[str, str]) -> int:
 
 
 def _triggers(given: Mapping[str, str]) -> tuple[int | None, int | None]:
-    """minOffsetsPerTrigger and maxOffsetsPerTrigger."""
+    """Return minOffsetsPerTrigger and maxOffsetsPerTrigger."""
     least, most = values.positive(given, "minOffsetsPerTrigger"), values.positive(given, "maxOffsetsPerTrigger")
     if least is not None and most is not None and least > most:
         raise configuration_error(f"option minOffsetsPerTrigger ({least}) is greater than maxOffsetsPerTrigger "
@@ -318,7 +321,7 @@ def _commit_group(given: Mapping[str, str]) -> str | None:
 
 
 def _columns(given: Mapping[str, str]) -> tuple[str, ...]:
-    """The columns of the frame, in its order."""
+    """Return the columns of the frame, in order."""
     with_headers = values.flag(given, "includeHeaders", False)
     present = (*_BASE_COLUMNS, _HEADERS) if with_headers else _BASE_COLUMNS
     if "columns" not in given:
@@ -338,7 +341,7 @@ def _columns(given: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _configurations(properties: dict[str, str], given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """The driver's and the executors'. They join no group: an id only serves a broker's ACLs and quotas."""
+    """Return the configurations of driver and executors. They join no group: an id only affects ACLs and quotas."""
     driver, executor = dict(properties), dict(properties)
     prefix = given.get("groupIdPrefix")
     if "group.id" in properties:

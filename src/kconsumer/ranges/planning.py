@@ -1,6 +1,6 @@
-"""Planning a trigger: from where to where each partition is read, and how that becomes tasks.
+"""Plans a trigger: the range of each partition, and its tasks.
 
-Owns: ranges_between, first_offsets, with_gone, split. Threads: the driver's. Never: reads records.
+Owns: ranges_between, first_offsets, with_gone, split. Threads: the driver's thread. Never: reads records.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ from kconsumer.ranges.options import Subscription
 def split(
     ranges: list[OffsetRange], min_partitions: int | None, max_records_per_partition: int | None
 ) -> list[OffsetRange]:
-    """Cut ranges into even parts: none above the maximum, and at least so many parts as long as offsets suffice.
+    """Cut ranges into even parts within the maximum, at least the given number.
 
-    Parts of one partition stay in order, partitions in theirs.
+    If there are too few offsets, there are fewer parts. Parts stay in the order of their partition, and partitions in
+    theirs.
     """
     sizes = [found.size for found in ranges]
     parts = [-(-size // max_records_per_partition) if max_records_per_partition else 1 for size in sizes]
     missing = (min_partitions or 0) - sum(parts)
-    # Always cut where the parts are longest.
+    # Always cut the partition with the longest parts.
     longest = [(-size / part, i) for i, (size, part) in enumerate(zip(sizes, parts, strict=True)) if size > part]
     heapq.heapify(longest)
     while missing > 0 and longest:
@@ -54,19 +55,20 @@ def split(
 
 
 def option_of(which: str, bound: Bound) -> str:
-    """The option that said it; `which` is starting or ending."""
+    """Return the option of a bound; `which` is starting or ending."""
     if isinstance(bound, AtTime):
         return f"{which}Timestamp"
     return f"{which}OffsetsByTimestamp" if isinstance(bound, AtTimes) else f"{which}Offsets"
 
 
 def with_gone(found: Found, start: Progress, loss: DataLoss) -> Progress:
-    """The ends, and what was read of partitions that are not there now. Should they come back, the read goes on
-    where it was; forgotten, they would be read again from their beginning.
+    """Return the ends, with the read offsets of partitions that are missing now.
+
+    If these partitions return, reading continues there. Without the offsets, it would start at their beginning.
 
     Raises:
-        KafkaException: they have just gone, and ``failOnDataLoss`` is on. The end is not written down then, so that
-            the next run goes on if they are back.
+        KafkaException: partitions are newly missing, and ``failOnDataLoss`` is on. The end is not written then, so that
+            the next run continues if they have returned.
     """
     recreated = set(start.recreated(found.ids))
     gone = {place: at for place, at in {**start.gone, **start.offsets}.items()
@@ -82,7 +84,10 @@ def with_gone(found: Found, start: Progress, loss: DataLoss) -> Progress:
 
 
 def first_offsets(start: Progress, end: Progress, beginnings: Offsets) -> Offsets:
-    """Where a trigger begins to read each partition of `end`; one whose beginning is not known is missing."""
+    """Return the start of each partition of `end`.
+
+    One with an unknown beginning is missing.
+    """
     recreated = set(start.recreated(end.ids))
     read = {place: at for place, at in {**start.gone, **start.offsets}.items() if place[0] not in recreated}
     known = {**beginnings, **read}
@@ -93,17 +98,18 @@ def ranges_between(
     start: Progress, end: Progress, now: TopicIds, beginnings: Offsets, *, subscription: Subscription, loss: DataLoss,
     given: Container[Place] = (),
 ) -> list[OffsetRange]:
-    """Return the ranges of a trigger. Deleted partitions are ignored; new ones, and those of a topic that has been
-    recreated, are read from their beginning.
+    """Return the ranges of a trigger.
+
+    Deleted partitions are ignored. New partitions, and those of a recreated topic, are read from their beginning.
 
     Args:
         start, end: of the trigger.
-        now: the ids that the topics have; of one that was recreated since the trigger was planned, nothing is read.
-        beginnings: the first offsets of the partitions that `start` lacks or that belong to a recreated topic; one that
-            is missing is gone.
+        now: the current ids of the topics; a topic that was recreated since the plan is not read.
+        beginnings: the first offsets of partitions that `start` lacks or whose topic was recreated; a missing one is
+            gone.
         subscription: decides whether a new partition may have lost records, see _is_older().
-        loss: is given what the query misses.
-        given: partitions whose beginning the options say: what is before it is not a loss.
+        loss: receives the losses.
+        given: partitions with a beginning from the options: earlier records are not a loss.
     """
     recreated = set(start.recreated(end.ids))
     topics_read = {topic for topic, _ in start.offsets}
@@ -115,7 +121,7 @@ def ranges_between(
                                      "lost; the new one is read from its beginning")
     _report_read_elsewhere(start, end, loss)
     begun = first_offsets(start, end, beginnings)
-    _report_gone(end.offsets.keys() - begun.keys(), "are gone before anything of them was read", loss)
+    _report_gone(end.offsets.keys() - begun.keys(), "are gone before they were read", loss)
     replaced = set(end.recreated(now))
     ranges = []
     for place, first in sorted(begun.items()):
@@ -137,20 +143,20 @@ def ranges_between(
 
 
 def _report_read_elsewhere(start: Progress, end: Progress, loss: DataLoss) -> None:
-    """Return the offsets that the previous query read of deleted partitions."""
+    """Report partitions that are gone before the query had read them to the previous query's offset."""
     recreated = set(start.recreated(end.ids))
     for place, at in sorted({**start.gone, **start.offsets}.items()):
         last = end.gone.get(place, at)
         if last > at and place[0] not in recreated:
-            loss.report(place, at, f"{names([place])} is gone, and was read to offset {at} only",
+            loss.report(place, at, f"{names([place])} is gone, and was only read to offset {at}",
                         lost=OffsetRange(*place, at, last), code=KafkaError._UNKNOWN_PARTITION)
 
 
 def _is_older(place: Place, topics_read: set[str], subscription: Subscription) -> bool:
-    """Whether a partition that is new to the query may have existed before the query was to read it.
+    """Return whether a new partition may be older than its subscription.
 
-    The user adds partitions to `assign` and topics to `subscribe`: records that were deleted before are not a loss. A
-    topic that grows, or one that begins to match a pattern, is younger than the query: its deleted records are lost.
+    Users add partitions to `assign` and topics to `subscribe`: records that were deleted earlier are not a loss. A
+    partition of a grown topic, or of a new match of a pattern, is newer than the query: its deleted records are lost.
     """
     return bool(subscription.assigned) or (bool(subscription.topics) and place[0] not in topics_read)
 

@@ -1,6 +1,6 @@
-"""Where an executor runs, for brokers that serve consumers from replicas in their rack (KIP-392).
+"""The rack of an executor: brokers serve consumers from replicas in their rack (KIP-392).
 
-Owns: with_rack. Threads: a Spark Python worker's. Never: guesses: a rack is what the executor's environment says.
+Owns: with_rack. Threads: a Spark Python worker's thread. Never: guesses a rack: the executor's environment states it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _log = logging.getLogger("kconsumer.ranges")
 
 
 def with_rack(options: ReadOptions) -> dict[str, str]:
-    """The configuration of this executor's consumers."""
+    """Return the configuration of this executor's consumers."""
     if not options.rack_aware or "client.rack" in options.consumer_config:
         return options.consumer_config
     rack = os.environ.get(VARIABLE, "")

@@ -1,6 +1,6 @@
-"""Reading one offset range.
+"""Reads one range of offsets.
 
-Owns: RangeReading. Threads: a worker's. Never: commits offsets, resets a position by policy.
+Owns: RangeReading. Threads: a worker's thread. Never: commits offsets, resets a position by policy.
 """
 
 from __future__ import annotations
@@ -34,22 +34,24 @@ _log = logging.getLogger("kconsumer.ranges")
 
 
 class _Stale(Exception):
-    """A consumer contradicts the plan. It may be out of date, as one that has served other tasks is after a topic was
-    recreated: another consumer is to confirm it."""
+    """A consumer contradicts the plan, and another consumer must confirm it.
+
+    A consumer that has served other tasks may have outdated metadata after a topic was recreated.
+    """
 
 
 class RangeReading:
-    """The way through a range.
+    """Reads a range.
 
     Args:
-        options: how it is read.
+        options: the read's options.
         wanted: the range.
-        max_records: of a batch.
+        max_records: maximum rows of a batch.
     """
 
     _consumer: WorkerConsumer
-    _last_try: bool  # what this consumer says holds
-    _topic_is_known: bool  # that what it fetches belongs to the topic of the plan
+    _last_try: bool  # accept this consumer's answers
+    _topic_is_known: bool  # the fetched records belong to the planned topic
 
     def __init__(self, options: ReadOptions, wanted: OffsetRange, max_records: int) -> None:
         self._options = options
@@ -60,14 +62,14 @@ class RangeReading:
         self._loss = DataLoss(options.fail_on_data_loss)
 
     def batches(self) -> Iterator[Any]:
-        """The records of the range as RecordBatches, in order of offsets.
+        """Yield the records of the range as RecordBatches, in offset order.
 
-        Offsets without a record (compacted away, transaction markers, aborted under read_committed) are passed over.
+        Offsets without a record (compacted away, transaction markers, aborted under read_committed) are skipped.
 
         Raises:
-            OffsetOutOfRangeError: records of the range are no longer there, or not any more (a recreated topic), and
-                ``failOnDataLoss`` is on.
-            TimeoutError: no record came for ``kafkaConsumer.pollTimeoutMs``.
+            OffsetOutOfRangeError: records of the range are gone (also of a recreated topic), and ``failOnDataLoss`` is
+                on.
+            TimeoutError: no record arrived for ``kafkaConsumer.pollTimeoutMs``.
             KafkaException: the broker's error.
         """
         config = with_rack(self._options)
@@ -86,7 +88,7 @@ class RangeReading:
     def _read(self) -> Iterator[Any]:
         wanted = self._wanted
         self._assign()
-        beyond = 0  # how often the partition was found to end before the range does
+        beyond = 0  # how often the partition ended before the range
         while self._position < wanted.end:
             batch = self._consume()
             reached = self._consumer.position([self._place])[0].offset
@@ -112,8 +114,10 @@ class RangeReading:
         return time.monotonic() + self._options.poll_timeout_s
 
     def _consume(self) -> Any:
-        """Records, or none where only records that are not shown came, the range may end with them; or none came for a
-        while."""
+        """Return a batch of records.
+
+        It is empty if only hidden records arrived (the range may end with them), or no records for a while.
+        """
         patience = min(self._deadline - time.monotonic(), max(self._options.offset_retry_interval_s, _SHORTEST_WAIT_S))
         try:
             return self._consumer._consume_batch_or_moved(self._max_records, max(patience, 0.0))
@@ -124,12 +128,12 @@ class RangeReading:
             return ()
 
     def _go_on_after(self, error: KafkaException) -> None:
-        """Where that is a loss, and the options allow it; else raise what happened."""
+        """Continue after a loss that the options allow; else raise the error."""
         wanted = self._wanted
         if isinstance(error, (OffsetOutOfRangeError, UnknownTopicOrPartitionError)):
             now = self._listed_topic_id()
             if now is None and not self._loss.fail:
-                self._confirm(f"topic {wanted.topic} is gone", error)
+                self._confirm(f"topic {wanted.topic} does not exist any more", error)
                 return
             if now is not None and not self._is_topic(now):
                 return
@@ -138,7 +142,7 @@ class RangeReading:
         self._go_on_after_loss(error)
 
     def _named(self, error: KafkaException) -> KafkaException:
-        """The same error, with the range that was read."""
+        """Return the same error with the range in its text."""
         found, wanted = error.args[0], self._wanted
         return exception_for(
             found.code(), f"{wanted}, at offset {self._position}: {found.str()}", fatal=found.fatal(),
@@ -153,11 +157,13 @@ class RangeReading:
         self._consumer.assign([TopicPartition(wanted.topic, wanted.partition, self._position)])
         self._consumer._stop_at(wanted.topic, wanted.partition, wanted.end)
 
-    # ---- which topic it is
+    # ---- identity of the topic
 
     def _fetched_topic_id(self) -> str | None:
-        """Of the topic that the first records belong to. A broker that is asked by name does not say: then the
-        metadata do, unless the consumer may know them from earlier."""
+        """Return the id of the topic that the first records belong to.
+
+        A request by topic name does not return the id. Then the metadata do, unless the consumer's may be old.
+        """
         known = self._consumer._position(self._wanted.topic, self._wanted.partition)
         found = None if known is None else known[6]
         if found is not None or self._wanted.topic_id in (None, NO_ID):
@@ -167,7 +173,7 @@ class RangeReading:
         return self._listed_topic_id()
 
     def _listed_topic_id(self) -> str | None:
-        """As brokers tell now; None: there is no such topic."""
+        """Return the id that brokers report now; None: the topic does not exist."""
         topics = self._consumer._list_topics([self._wanted.topic], self._options.poll_timeout_s)[5]
         name, error, _, _, topic_id = topics[0]
         if error and error_for(error).code() not in ABSENT:
@@ -175,7 +181,7 @@ class RangeReading:
         return None if error else topic_id or NO_ID
 
     def _is_topic(self, topic_id: str | None) -> bool:
-        """Whether that is the topic of the plan; where it is not, the rest of the range is lost."""
+        """Return whether this is the planned topic; if not, the rest of the range is lost."""
         planned = self._wanted.topic_id
         if not are_different(planned, topic_id):
             return True
@@ -184,15 +190,15 @@ class RangeReading:
         return False
 
     def _confirm(self, what: str, cause: KafkaException | None) -> None:
-        """Give up the rest of the range, once a further consumer has found the same."""
+        """Give up the rest of the range after another consumer has confirmed it."""
         if not self._last_try:
             raise _Stale(what)
         self._lose_until(self._wanted.end, what, cause)
 
-    # ---- what is lost
+    # ---- losses
 
     def _lose_until(self, resumed: int, what: str, cause: KafkaException | None) -> None:
-        """Report that offsets are lost, and go on after them.
+        """Report lost offsets and continue after them.
 
         Raises:
             KafkaException: ``failOnDataLoss`` is on.
@@ -205,22 +211,25 @@ class RangeReading:
             self._assign()
 
     def _go_on_after_loss(self, error: OffsetOutOfRangeError) -> None:
-        """The position is not in the partition (any more): fail, or begin again where there are records."""
+        """Handle a position outside the partition: fail, or continue at the next existing record."""
         wanted, position = self._wanted, self._position
         what = (f"the records from {position} on are gone (deleted by retention, or the topic was truncated "
                 f"or recreated since the read was planned): {error.args[0].str()}")
         if self._loss.fail:
             self._lose_until(wanted.end, what, error)
         low, high = self._watermarks()
-        # After the end, or all of the range has aged out: nothing of it is left to be read.
+        # After the end, or the whole range has expired: nothing is left to read.
         resumed = low if position < low < wanted.end else wanted.end
         if low <= position < high:
-            resumed = position  # other records have come there
+            resumed = position  # other records have been written there
         self._lose_until(resumed, f"{what}; the partition has offsets {low} to {high}", error)
 
     def _ends_early(self) -> bool:
-        """Whether the partition ends before the range does, at or before the position. Only the leader's answer counts,
-        which is never lower than an end that it has told, and only where no transaction holds the end back."""
+        """Return whether the partition ends at or before the position, before the range does.
+
+        Only the leader's answer counts, because it never decreases, and only without an open transaction that holds the
+        end back.
+        """
         _, high = self._consumer.get_watermark_offsets(self._place, cached=True)
         if not 0 <= high <= self._position:
             return False
@@ -247,7 +256,7 @@ class RangeReading:
         known = f"; the partition has offsets {low} to {high} as far as known" if high >= 0 else ""
         return exception_for(
             KafkaError._TIMED_OUT,
-            f"{wanted}: nothing came from offset {self._position} on within {self._options.poll_timeout_s:g} s "
+            f"{wanted}: no record arrived from offset {self._position} on within {self._options.poll_timeout_s:g} s "
             f"(kafkaConsumer.pollTimeoutMs){known}",
             topic=wanted.topic, partition=wanted.partition, offset=self._position,
         )

@@ -1,7 +1,7 @@
-"""How many bytes an offset is worth, for maxBytesPerTrigger: brokers tell offsets, never bytes.
+"""Estimates the bytes per offset for maxBytesPerTrigger: brokers report offsets, not bytes.
 
-Owns: SizeEstimate. Threads: the streaming driver's. Never: reads more than the beginnings of a few partitions; fails
-the query: a partition that cannot be sampled is left out.
+Owns: SizeEstimate. Threads: the streaming driver's thread. Never: reads more than the first records of a few
+partitions; fails the query: it skips a partition that cannot be sampled.
 """
 
 from __future__ import annotations
@@ -17,23 +17,30 @@ from kconsumer.errors import KafkaException
 from kconsumer.errors.printable import printable
 from kconsumer.ranges.offsets import Offsets, Place
 
-_SAMPLED: Final = 8  # partitions, those with most to read
-_RECORDS: Final = 500  # of each
+_SAMPLED: Final = 8  # most partitions to sample: the ones with most to read
+_RECORDS: Final = 500  # records to sample per partition
 _SECONDS: Final = 5.0
-_UNKNOWN: Final = 1024.0  # bytes an offset, where there is no sample
+_UNKNOWN: Final = 1024.0  # bytes per offset without a sample
 
 _log = logging.getLogger("kconsumer.ranges")
 
 
 class SizeEstimate:
-    """Samples where each trigger begins; what was found holds on where a sample yields nothing."""
+    """Samples the start of each trigger.
+
+    Without a new sample, the last one remains valid.
+    """
 
     def __init__(self) -> None:
         self._mean = _UNKNOWN
 
     def offsets_of(self, size_bytes: int, consumer: Consumer, starts: Mapping[Place, int], ends: Offsets) -> int:
-        """About how many offsets, taken in proportion from the partitions, hold so many bytes of keys and values; at
-        least 1."""
+        """Estimate how many offsets contain this many bytes of keys and values.
+
+        The result is at least 1.
+
+        The offsets are taken from the partitions in proportion.
+        """
         backlog = {place: ends[place] - start for place, start in starts.items() if ends.get(place, 0) > start}
         if not backlog:
             return 1
@@ -46,7 +53,7 @@ class SizeEstimate:
 
 
 def _sample(consumer: Consumer, starts: Mapping[Place, int], ends: Offsets) -> dict[Place, float]:
-    """Bytes of an offset at the beginning of each partition, gaps counted; only partitions with an answer in time."""
+    """Return the bytes per offset at each partition's start, gaps counted, if it answers in time."""
     found: dict[Place, float] = {}
     failed: set[Place] = set()
     deadline = time.monotonic() + _SECONDS
@@ -64,7 +71,7 @@ def _sample(consumer: Consumer, starts: Mapping[Place, int], ends: Offsets) -> d
             for place, reached in (batch.next_offsets.items() if len(batch) else ()):
                 if place in found:
                     continue
-                # A batch of several partitions counts for each of them: they are of one query.
+                # A batch with several partitions counts for each of them.
                 covered = max(min(reached, ends[place]) - starts[place], 1)
                 found[place] = batch.nbytes / max(len(batch), 1) * min(len(batch) / covered, 1.0)
                 consumer.pause([TopicPartition(*place)])

@@ -1,6 +1,6 @@
-"""TriggerMetrics: what one trigger of an ingestion did.
+"""TriggerMetrics: the figures of one trigger of an ingestion.
 
-Owns: the form of the JSON lines. Threads: any. Never: asks Spark or a broker.
+Owns: the form of the JSON lines. Threads: any. Never: calls Spark, sends a request.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from dataclasses import asdict, dataclass
 class TriggerMetrics:
     """One trigger."""
 
-    time: str  #: when it began, ISO 8601
+    time: str  #: its start, ISO 8601
     batch: int  #: its number in the checkpoint, or in the table
     rows: int  #: records read
-    bytes: int  #: of their keys and values
+    bytes: int  #: bytes of their keys and values
     bad: int  #: records that could not be decoded
-    seconds: float  #: that it took
+    seconds: float  #: duration in seconds
     rows_per_second: float
     bytes_per_second: float
-    lag: int | None  #: offsets that were there and not read when it ended; None: not known
-    total_rows: int  #: in this run; with routes: into this table
+    lag: int | None  #: unread offsets at its end; None: unknown
+    total_rows: int  #: rows of this run; with routes: rows of this table
     table: str | None = None  #: path or name of the table, in a run with several tables
 
     def as_json(self) -> str:
-        """Return the line; it has no `table` if the run has only one."""
+        """Return the line; without `table` if the run has only one table."""
         return json.dumps({name: value for name, value in asdict(self).items() if name != "table" or value is not None})

@@ -1,4 +1,4 @@
-"""Topics as tables: reading a range of a topic from its start whenever the table is asked for its rows."""
+"""Topics as tables: each query reads a range of a topic from its start."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Where a scan begins and ends: as users write it, and as offsets of each partition.
+"""The start and end of a scan: parses the user's form and resolves it to offsets.
 
-Owns: read_bound, Limits, resolve. Threads: the caller's. Never: moves a consumer.
+Owns: read_bound, Limits, resolve. Threads: the caller's thread. Never: changes a consumer's position.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ _EARLIEST: Final = -2
 _LATEST: Final = -1
 _FAR: Final = 2**63 - 1
 
-# An offset, a time in ms since 1970, or the start or end of what a partition has.
+# An offset, a time in ms since 1970, or the partition's start or end.
 Place = tuple[str, int]
 Bound = Place | dict[int, Place]
 
 
 def read_bound(name: str, given: Any) -> Bound:
-    """What `start` or `end` of a scan says.
+    """Parse a scan's `start` or `end`.
 
     Raises:
-        TypeError, ValueError: it is none of the forms.
+        TypeError, ValueError: the value has none of the allowed forms.
     """
     if isinstance(given, Mapping):
         return {int(partition): _place(f"{name} of partition {partition}", one) for partition, one in given.items()}
@@ -51,7 +51,7 @@ def _place(name: str, given: Any) -> Place:
 
 @dataclass(frozen=True)
 class Limits:
-    """A part of a scan, as a query's filters ask for it: partitions, offsets [least, most], times from `time_ms`."""
+    """A part of a scan: partitions, offsets [least, most], times from `time_ms`."""
 
     partitions: frozenset[int] | None = None
     least: int = 0
@@ -61,10 +61,10 @@ class Limits:
 
 def resolve(consumer: Consumer, topic: str, start: Bound, end: Bound, *, limits: Limits,
             timeout: float) -> dict[int, tuple[int, int]]:
-    """Partition → offsets [start, end) of what there is to read; without partitions that have nothing.
+    """Return partition → offsets [start, end) to read, without empty partitions.
 
     Raises:
-        KafkaException: there is no such topic, or brokers do not answer.
+        KafkaException: the topic does not exist, or brokers do not answer.
     """
     found = consumer.list_topics(topic, timeout).topics.get(topic)
     error = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART) if found is None else found.error
@@ -102,7 +102,7 @@ def resolve(consumer: Consumer, topic: str, start: Bound, end: Bound, *, limits:
 
 def _asked(consumer: Consumer, topic: str, times: dict[str, dict[int, int]],
            timeout: float) -> dict[tuple[str, int], int]:
-    """Offsets by what they are and partition, asked in one round. Far beyond the end for a time after it."""
+    """Fetch offsets in one round, by kind and partition; a time after the end gives a large offset."""
     questions = [(name, p, time) for name, asked in times.items() for p, time in asked.items()]
     answers = consumer.offsets_for_times([TopicPartition(topic, p, time) for _, p, time in questions], timeout)
     found = {}

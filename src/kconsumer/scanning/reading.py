@@ -1,6 +1,6 @@
-"""Reading spans of a topic's partitions to their ends, as batches.
+"""Reads spans of a topic's partitions to their ends, in batches.
 
-Owns: read_spans, within. Threads: the caller's. Never: decodes, commits an offset.
+Owns: read_spans, within. Threads: the caller's thread. Never: decodes, commits an offset.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from kconsumer._core.consumer.record_batch import RecordBatch
     from kconsumer.consumer import Consumer
 
-_LOOK_S: Final = 1.0  # how often to look whether time is up
+_LOOK_S: Final = 1.0  # interval between checks of the time limit
 
 
 def read_spans(consumer: Consumer, topic: str, spans: Mapping[int, tuple[int, int]], max_records: int,
                timeout: float) -> Iterator[RecordBatch]:
-    """The records of the spans, until all are read.
+    """Yield the records of the spans, until all are read.
 
     Args:
         consumer: without an assignment.
         spans: partition → offsets [start, end).
-        max_records: of a batch.
+        max_records: maximum rows of a batch.
         timeout: seconds without progress after which it fails.
 
     Raises:
-        TimeoutError: nothing came for that long.
+        TimeoutError: no record arrived within the timeout.
         KafkaException: a broker's error.
     """
     ends = {partition: end for partition, (_, end) in spans.items()}
@@ -63,12 +63,12 @@ def _stalled(topic: str, positions: Mapping[int, int], ends: Mapping[int, int], 
     partition = min(positions)
     more = f" and {len(positions) - 1} more partitions" if len(positions) > 1 else ""
     return exception_for(
-        KafkaError._TIMED_OUT, f"{topic} [{partition}] at offset {positions[partition]}{more}: no record came for "
+        KafkaError._TIMED_OUT, f"{topic} [{partition}] at offset {positions[partition]}{more}: no record arrived for "
         f"{timeout:g} s, the scan ends at {ends[partition]}", topic=topic, partition=partition)
 
 
 def within(batch: RecordBatch, ends: Mapping[int, int]) -> Iterator[RecordBatch]:
-    """The rows of a batch that lie before the end of their partition, as few slices as can be."""
+    """Yield the rows of a batch before their partition's end, in few slices."""
     offsets: dict[tuple[str, int], int] = batch.next_offsets
     if all(offset <= ends[partition] for (_, partition), offset in offsets.items()):
         yield batch

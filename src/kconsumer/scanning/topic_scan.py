@@ -1,7 +1,7 @@
-"""TopicScan: a range of a topic as a table that can be read again and again.
+"""TopicScan: a range of a topic as a table for repeated reads.
 
-Owns: scan, TopicScan. Threads: the reader's, and decoding threads. Never: reads before a library asks for rows; holds
-more than a few batches.
+Owns: scan, TopicScan. Threads: the reader's thread and decoding threads. Never: reads before a library requests rows;
+holds more than a few batches.
 """
 
 from __future__ import annotations
@@ -39,33 +39,33 @@ def scan(
     on_error: Literal["null", "raise"] = "null", partitions: Iterable[int] | None = None, max_records: int = 65_536,
     timeout: float = 60.0, threads: int | None = None,
 ) -> TopicScan:
-    """A range of a topic as a table, for every library that reads Arrow streams.
+    """Return a range of a topic as a table, for libraries that read Arrow streams.
 
     ``duckdb.sql("from flights")``, ``polars.from_arrow(flights)``, ``pyarrow.RecordBatchReader.from_stream(flights)``,
-    ``pandas.DataFrame.from_arrow(flights)``. The topic is read from the start each time that rows are asked for, and
-    nothing is committed. Rows of a partition come in the order of their offsets.
+    ``pandas.DataFrame.from_arrow(flights)``. Each query reads the topic from its start. Nothing is committed. The rows
+    of a partition are in the order of their offsets.
 
     Args:
         config: the consumer's properties, ``{"bootstrap.servers": …}``.
-        topic: its name.
-        start: "earliest", an offset, a datetime with a time zone (the first record of that time or later), or a dict of
+        topic: name of the topic.
+        start: "earliest", an offset, a datetime with a time zone (the first record at that time or later), or a dict of
             partition to one of these.
         end: the same, exclusive; "latest": the end when reading begins.
-        value: decoder of values (kconsumer.decoding); without value and key, the columns are the records' own.
+        value: decoder of values (kconsumer.decoding); without value and key, the columns are those of the records.
         key: decoder of keys.
         columns: fields of the value, in this order; without a decoder, columns of the records. Default: all.
         metadata: columns of the records before the decoded ones, as for ``RecordBatch.decode``.
-        flatten: the value's fields as columns of the table, instead of one column value.
-        on_error: "null": a record that cannot be decoded is null, and the number of such records is logged when the end
-            is reached; "raise": SerializationError.
+        flatten: True: the value's fields are columns of the table. False: there is one column, value.
+        on_error: "null": a record that cannot be decoded is null, and the number of these records is logged at the
+            end; "raise": raise SerializationError.
         partitions: numbers of the partitions to read. Default: all.
-        max_records: of a batch.
+        max_records: maximum rows of a batch.
         timeout: seconds without progress after which reading fails.
-        threads: that decode. Default: one for each CPU but one, at most 4. With 1, the thread that asks for rows
+        threads: number of decoding threads. Default: one less than the CPUs, at most 4. With 1, the reader's thread
             decodes.
 
     Raises:
-        TypeError, ValueError: an argument is wrong.
+        TypeError, ValueError: an argument is invalid.
     """
     if value is None and key is None and metadata:
         raise ValueError("metadata= needs a decoder: without one, list the columns of the records in columns=")
@@ -98,7 +98,10 @@ def _shown(given: Any) -> str:
 
 
 class TopicScan:
-    """The result of scan(): Arrow data (PyCapsule interface) that is read again for each stream."""
+    """The result of scan(): Arrow data (PyCapsule interface).
+
+    Each stream reads the topic again.
+    """
 
     _value: Any = None
     _key: Any = None
@@ -117,10 +120,10 @@ class TopicScan:
     # ---- rows
 
     def batches(self) -> Iterator[RecordBatch | DecodedBatch]:
-        """The rows, read now: RecordBatch where there is no decoder, else DecodedBatch with its ``errors``.
+        """Read the rows: RecordBatch, or with a decoder DecodedBatch with ``errors``.
 
         Raises:
-            KafkaException: Kafka cannot be reached, has no such topic, or gives nothing for `timeout`.
+            KafkaException: Kafka is unreachable, the topic does not exist, or no data arrives for `timeout`.
             RegistryError: schemas cannot be fetched.
             SerializationError: a record cannot be decoded, and on_error is "raise".
         """
@@ -141,7 +144,7 @@ class TopicScan:
                 bad += len(errors)
                 yield made
         if bad:
-            _log.warning("%d of %d records of %s could not be decoded, and are null; the first: %s", bad, rows,
+            _log.warning("%d of %d records of %s could not be decoded and are null; the first error: %s", bad, rows,
                          printable(self._topic), first)
         warning = None if watch is None else watch.warning()
         if warning is not None:
@@ -161,7 +164,7 @@ class TopicScan:
         return lambda batch: batch.with_headers() if names is None else columns_of(batch, names)
 
     def _pipeline(self, records: Iterator[RecordBatch], shape: Callable[[RecordBatch], Any]) -> Iterator[Any]:
-        """Rows in the order of the records, a few batches at a time in other threads."""
+        """Yield rows in the order of the records; other threads decode a few batches at a time."""
         if self._threads == 1 or (self._value is None and self._key is None):
             yield from map(shape, records)
             return
@@ -181,21 +184,29 @@ class TopicScan:
     # ---- Arrow
 
     def __arrow_c_schema__(self) -> Any:
-        """Arrow's PyCapsule interface: capsule of the schema. With a registry, the newest schema is fetched."""
+        """Return the schema's capsule (Arrow's PyCapsule interface).
+
+        With a registry, this fetches the newest schema.
+        """
         return self.empty().__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """Arrow's PyCapsule interface: capsule of a stream, which reads the topic when it is read.
+        """Return a stream's capsule (Arrow's PyCapsule interface).
+
+        The stream reads the topic.
 
         Args:
-            requested_schema: not followed.
+            requested_schema: ignored.
         """
         return array_stream(self.__arrow_c_schema__, (made.__arrow_c_array__() for made in self.batches()))
 
-    # ---- parts of it
+    # ---- narrower scans
 
     def narrowed(self, limits: Limits, columns: tuple[str, ...] | None, metadata: tuple[str, ...]) -> TopicScan:
-        """The scan of a part; for this package only. Without columns of the value, nothing is decoded."""
+        """Return the scan of a part; only for this package.
+
+        Without value columns it decodes nothing.
+        """
         both = [one for one in (self._limits.partitions, limits.partitions) if one is not None]
         partitions = frozenset.intersection(*both) if both else None
         made = TopicScan(self._config, self._topic, self._start, self._end, replace(limits, partitions=partitions))
@@ -204,13 +215,13 @@ class TopicScan:
         return made
 
     def without_decoders(self, limits: Limits, columns: tuple[str, ...]) -> TopicScan:
-        """The scan of a part's own columns; for this package only."""
+        """Return the scan of a part without decoding; only for this package."""
         made = self.narrowed(limits, columns, ())
         made._value = made._key = None
         return made
 
     def without_key(self) -> TopicScan:
-        """The scan of the values only; for this package only."""
+        """Return the scan of the values without keys; only for this package."""
         made = self.narrowed(Limits(), self.columns, self._decode["metadata"])
         made._key = None
         return made
@@ -228,12 +239,12 @@ class TopicScan:
 
     @property
     def flattened(self) -> bool:
-        """Whether the value's fields are columns."""
+        """Whether the value's fields are columns of the table."""
         return bool(self._decode["flatten"])
 
     @property
     def decoders(self) -> tuple[Decoder | None, Decoder | None]:
-        """Of values and of keys."""
+        """The decoders of values and of keys."""
         return self._value, self._key
 
     def __repr__(self) -> str:

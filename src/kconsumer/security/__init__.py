@@ -1,4 +1,4 @@
-"""Where a consumer's tokens come from while it runs. What TLS's and SASL's properties must be is in config/.
+"""The sources of a running consumer's tokens. config/ checks the TLS and SASL properties.
 
-Threads: see each module. Never: reads a property's text, knows more of the consumer than its core.
+Threads: see each module. Never: reads the text of a property; uses more of the consumer than its core.
 """

@@ -1,7 +1,7 @@
-"""One request to an HTTP service that is given a secret, such as an OAuth token endpoint.
+"""One request to an HTTP service that receives a secret, such as an OAuth token endpoint.
 
-Owns: Endpoint, Refused, tls_context. Threads: each request belongs to its caller; a timer thread ends one that takes
-too long. Never: follows a redirect, speaks another scheme than its URL's, reads or waits beyond its bounds.
+Owns: Endpoint, Refused, tls_context. Threads: the caller's thread sends a request; a timer thread ends a request that
+takes too long. Never: follows a redirect, uses another scheme than its URL's, exceeds its limits of size and time.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Endpoint", "Refused", "tls_context"]
 
-_SILENCE_S: Final = 10.0  # between two pieces of a response
+_SILENCE_S: Final = 10.0  # timeout between two pieces of a response
 _TOTAL_S: Final = 30.0
 
 
 class Refused(Exception):
-    """There is no answer. The message contains no secret."""
+    """The request failed. The message contains no secret."""
 
 
 class _Https(http.client.HTTPSConnection):
-    """Has its socket while the handshake runs, so that a handshake that drips can be ended."""
+    """Has its socket during the handshake, so that a timer can end a slow handshake."""
 
     def __init__(self, host: str, port: int, trust: ssl.SSLContext) -> None:
         super().__init__(host, port, timeout=_SILENCE_S, context=trust)
@@ -43,7 +43,7 @@ class _Https(http.client.HTTPSConnection):
         self._certified = host
 
     def reach_through(self, host: str, port: int, headers: Mapping[str, str]) -> None:
-        """The connection is made to a proxy, through which it leads to this host."""
+        """Connect to a proxy that forwards to this host."""
         self.set_tunnel(host, port, dict(headers))
         self._certified = host
 
@@ -58,11 +58,11 @@ class Endpoint:
 
     Args:
         url: an http or https URL.
-        trust: the context of every https connection.
-        total_s: seconds that a request may take.
+        trust: the TLS context of every https connection.
+        total_s: time limit in seconds of a request.
 
     Raises:
-        ValueError: the URL is none of http or https.
+        ValueError: not an http or https URL.
     """
 
     def __init__(self, url: str, trust: ssl.SSLContext, total_s: float = _TOTAL_S) -> None:
@@ -72,14 +72,16 @@ class Endpoint:
 
     @property
     def shown(self) -> str:
-        """The URL without secrets."""
+        """Return the URL without secrets."""
         return self._url.shown
 
     def post(self, body: bytes, headers: Mapping[str, str], most_bytes: int) -> tuple[int, bytes]:
-        """The status and the body of the response; of an error only what came of the body.
+        """Return the status and the body of the response.
+
+        An error's body may be incomplete.
 
         Raises:
-            Refused: there was no whole response in time, it redirects, or it is too long.
+            Refused: no complete response in time, a redirect, or a response that is too long.
         """
         connection, target, more = self._connection()
         overdue = threading.Event()
@@ -88,7 +90,7 @@ class Endpoint:
         timer.start()
         try:
             connection.connect()
-            if overdue.is_set():  # there was no socket to close yet
+            if overdue.is_set():  # the timer fired before there was a socket
                 raise TimeoutError
             connection.request("POST", target, body, {**headers, **more, "Connection": "close"})
             return _read(connection.getresponse(), most_bytes)
@@ -101,7 +103,7 @@ class Endpoint:
             connection.close()
 
     def _connection(self) -> tuple[http.client.HTTPConnection, str, dict[str, str]]:
-        """A connection, not yet made; the request's target; headers that a proxy wants."""
+        """Return an unopened connection, the request's target, and the headers for a proxy."""
         url = self._url
         proxy, authorization = _proxy_for(url.scheme, url.host)
         if url.scheme == "https":
@@ -114,7 +116,7 @@ class Endpoint:
 
 
 def _proxy_for(scheme: str, host: str) -> tuple[tuple[str, int] | None, dict[str, str]]:
-    """The address of the environment's proxy (None: no proxy), and the headers it needs."""
+    """Return the address of the environment's proxy (None: no proxy), and its headers."""
     named = urllib.request.getproxies().get(scheme)
     if not named or urllib.request.proxy_bypass(host):
         return None, {}
@@ -150,15 +152,15 @@ def _end(connection: http.client.HTTPConnection, overdue: threading.Event) -> No
     overdue.set()
     sock = connection.sock
     if sock is not None:
-        with contextlib.suppress(OSError):  # it may have ended by itself
+        with contextlib.suppress(OSError):  # the connection may be closed already
             socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
 
 def tls_context(settings: Settings) -> ssl.SSLContext:
-    """The authorities that https connections trust: ``https.ca.location`` or ``https.ca.pem``, else the system's.
+    """Return the TLS context for https, with the configured or the system's CAs.
 
     Raises:
-        ConfigurationError: what is named cannot be read.
+        ConfigurationError: the certificates cannot be read.
     """
     place, pem = settings.https_ca_location, settings.https_ca_pem
     try:

@@ -1,8 +1,8 @@
-"""Where OAUTHBEARER tokens come from: the application's oauth_cb, unsecured tokens made here, or an OIDC provider.
+"""The sources of OAUTHBEARER tokens: the application's oauth_cb, unsecured tokens, or an OIDC provider.
 
-Owns: token_source, and the sources but OidcTokens (oidc.py). Threads: oauth_cb and unsecured tokens: the application's,
-in whichever call serves callbacks; OIDC: a separate daemon thread. Never: blocks the network thread, keeps a token:
-it goes straight into the core.
+Owns: token_source, and all sources except OidcTokens (oidc.py). Threads: oauth_cb and unsecured tokens: the application
+thread, in any call that runs callbacks; OIDC: a separate daemon thread. Never: blocks the network thread; keeps a token
+(the core gets it at once).
 """
 
 from __future__ import annotations
@@ -27,60 +27,63 @@ __all__ = ["token_source"]
 
 
 class CallbackTokens:
-    """Tokens of the application's ``oauth_cb``."""
+    """Tokens from the application's ``oauth_cb``."""
 
     def __init__(self, settings: Settings) -> None:
         self._callback = settings.oauth_cb
         self._argument = Hidden(settings.sasl_oauthbearer_config or "")
 
     def start(self, consumer: ConsumerCore) -> Call[None]:
-        """Asks at once, as confluent_kafka does: a consumer that cannot have a token is not made."""
+        """Call oauth_cb at once, as confluent_kafka does: without a token, creation fails."""
         problem = yield from self._ask(consumer)
         if problem is not None:
             raise exception_for(KafkaError.SASL_AUTHENTICATION_FAILED, f"no OAUTHBEARER token: {problem}")
 
     def wanted(self, consumer: ConsumerCore) -> Call[None]:
-        """Call oauth_cb. A failure goes to error_cb, and the next attempt follows in ten seconds."""
+        """Call oauth_cb.
+
+        On failure error_cb gets the error; the next attempt is in ten seconds.
+        """
         problem = yield from self._ask(consumer)
         if problem is not None:
             token_failed(consumer, f"no OAUTHBEARER token: {problem}")
 
     def stop(self) -> None:
-        """Nothing to end."""
+        """Do nothing."""
 
     def _ask(self, consumer: ConsumerCore) -> Call[str | None]:
         assert self._callback is not None
         try:
             found = yield from awaited(self._callback(str(self._argument)))
-        except Exception as raised:  # the application's own: told, not raised
+        except Exception as raised:  # an exception of the application: reported, not raised
             return f"oauth_cb raised {type(raised).__name__}: {raised}"
         try:
             if not isinstance(found, tuple) or not 2 <= len(found) <= 4:
                 raise TypeError("expected (token, expires_at[, principal[, extensions]])")
             give_token(consumer, *_in_core_order(check_token(found[0], found[1], found[3] if len(found) > 3 else None)))
         except (TypeError, ValueError) as wrong:
-            return f"cannot use what oauth_cb returned: {wrong}"
+            return f"cannot use the result of oauth_cb: {wrong}"
         return None
 
 
 class UnsecuredTokens:
-    """Unsecured JWS tokens (KIP-255), for brokers that check nothing: tests."""
+    """Unsecured JWS tokens (KIP-255), for test brokers that do not check them."""
 
     def __init__(self, settings: Settings) -> None:
         self._claims = read_unsecured(settings.sasl_oauthbearer_config or "")
 
     def start(self, consumer: ConsumerCore) -> Call[None]:
-        """Makes the first token."""
+        """Make the first token."""
         return self.wanted(consumer)
 
     def wanted(self, consumer: ConsumerCore) -> Call[None]:
-        """Makes a token."""
+        """Make a token."""
         yield from ()
         token, expires_at = unsecured_token(self._claims)
         give_token(consumer, *_in_core_order(check_token(token, expires_at, self._claims["extensions"])))
 
     def stop(self) -> None:
-        """Nothing to end."""
+        """Do nothing."""
 
 
 def _in_core_order(checked: tuple[str, int, dict[str, str]]) -> tuple[str, dict[str, str], int]:
@@ -88,7 +91,7 @@ def _in_core_order(checked: tuple[str, int, dict[str, str]]) -> tuple[str, dict[
 
 
 def unsecured_token(claims: Mapping[str, Any]) -> tuple[str, float]:
-    """A token without a signature, and when it expires."""
+    """Return a token without a signature, and its expiry."""
     now = time.time()
     expires_at = now + int(claims["lifeSeconds"])
     payload = {claims["principalClaimName"]: claims["principal"], "iat": round(now, 3), "exp": round(expires_at, 3)}
@@ -102,7 +105,7 @@ def _base64url(value: Mapping[str, Any]) -> str:
 
 
 def token_source(settings: Settings) -> TokenSource | None:
-    """Return the source of tokens that the settings name; None: only set_oauth_token()."""
+    """Return the configured source of tokens; None: only set_oauth_token()."""
     if settings.oauth_cb is not None:
         return CallbackTokens(settings)
     if settings.enable_sasl_oauthbearer_unsecure_jwt:

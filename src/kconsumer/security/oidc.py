@@ -1,8 +1,8 @@
-"""OAUTHBEARER tokens of an OIDC provider: the client credentials grant (KIP-768).
+"""OAUTHBEARER tokens from an OIDC provider: the client credentials grant (KIP-768).
 
-Owns: OidcTokens and its daemon thread. Threads: a daemon thread of its own asks the provider; start and stop are the
-application's. Never: ends before the consumer does, keeps the consumer alive, puts the client's secret or a token into
-a message.
+Owns: OidcTokens and its daemon thread. Threads: a separate daemon thread sends requests to the provider; the
+application thread calls start and stop. Never: ends before the consumer; keeps the consumer alive; puts the client
+secret or a token into a message.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _MOST_BYTES: Final = 1 << 20
 _MOST_SAID: Final = 500
 _FIRST_RETRY_S: Final = 1.0
 _LONGEST_RETRY_S: Final = 10.0
-_REFRESH_AT: Final = 0.8  # of the token's life
+_REFRESH_AT: Final = 0.8  # fraction of the token's life
 
 
 class OidcTokens:
-    """Fetches tokens, each when 80 % of the life of the one before is over."""
+    """Fetches tokens, each after 80 % of the life of the previous one."""
 
     def __init__(self, settings: Settings) -> None:
         self._endpoint = Endpoint(settings.sasl_oauthbearer_token_endpoint_url or "", tls_context(settings))
@@ -49,17 +49,17 @@ class OidcTokens:
         self._told = ""
 
     def start(self, consumer: ConsumerCore) -> Call[None]:
-        """Begins; the first token comes as soon as the provider gives it."""
+        """Start the thread; the first token arrives with the provider's first answer."""
         owner = weakref.ref(consumer, lambda _: self.stop())
         threading.Thread(target=self._run, args=(owner,), name="kconsumer-oidc", daemon=True).start()
         yield from ()
 
     def wanted(self, consumer: ConsumerCore) -> Call[None]:
-        """Never asked: the thread knows when a token is due."""
+        """Do nothing: the thread itself knows when a token is due."""
         yield from ()
 
     def stop(self) -> None:
-        """Ends the thread, after a request that is under way."""
+        """End the thread after a running request."""
         self._stopped.set()
         self._secret = Hidden()
 
@@ -68,8 +68,11 @@ class OidcTokens:
             self._stopped.wait(self._turn(consumer))
 
     def _turn(self, consumer: weakref.ref[ConsumerCore]) -> float:
-        """Fetches a token and hands it over; seconds until the next one is due. Raises nothing: without this thread the
-        consumer would lose its brokers when its token expires, without a reported cause."""
+        """Fetch a token for the core and return the seconds until the next one is due.
+
+        It never raises: without this thread the consumer would lose its brokers when its token expires, without a
+        reported cause.
+        """
         try:
             token, life_ms = self._fetch()
             owner = _open_one(consumer)
@@ -91,13 +94,13 @@ class OidcTokens:
                 token_failed(owner, problem)
                 self._told = problem
             except RuntimeError:
-                pass  # closed since it was looked at
+                pass  # closed in the meantime
         pause = self._retry_s * random.uniform(0.8, 1.2)
         self._retry_s = min(self._retry_s * 2, _LONGEST_RETRY_S)
         return pause
 
     def _fetch(self) -> tuple[str, int]:
-        """A token and its life in ms."""
+        """Return a token and its life in ms."""
         form = {"grant_type": "client_credentials"}
         if self._scope:
             form["scope"] = self._scope
@@ -110,7 +113,7 @@ class OidcTokens:
         return _token_in(body)
 
     def _without_secret(self, text: str) -> str:
-        """A provider may quote what it was sent."""
+        """Mask the secret: a provider may quote the request."""
         for secret in (self._secret, urllib.parse.quote(self._secret), urllib.parse.quote_plus(self._secret),
                        base64.b64encode(f"{self._id}:{self._secret}".encode()).decode()):  # fmt: skip
             if secret:
@@ -119,7 +122,7 @@ class OidcTokens:
 
 
 def _open_one(consumer: weakref.ref[ConsumerCore]) -> ConsumerCore | None:
-    """The consumer, None where it is gone, closed, or the parent process's."""
+    """Return the consumer; None if it is freed, closed, or of the parent process."""
     owner = consumer()
     if owner is not None:
         try:
@@ -130,13 +133,13 @@ def _open_one(consumer: weakref.ref[ConsumerCore]) -> ConsumerCore | None:
 
 
 def _in_one_line(text: str) -> str:
-    """Cut to a length, which must come after the masking: half of a secret is not recognised."""
+    """Return the text as one line of limited length. Mask first: half of a secret would not be found."""
     text = re.sub(r"[\x00-\x1f\x7f]", " ", text).encode(errors="backslashreplace").decode()
     return text if len(text) <= _MOST_SAID else text[:_MOST_SAID] + "…"
 
 
 def _token_in(body: bytes) -> tuple[str, int]:
-    """The token of a response, and its life in ms: by the token's own ``exp``, else by ``expires_in``."""
+    """Return the token of a response, and its life in ms: from its ``exp``, else ``expires_in``."""
     found = _json(body)
     if found is None:
         raise Refused("the response is not JSON")
@@ -157,7 +160,7 @@ def _token_in(body: bytes) -> tuple[str, int]:
 
 
 def _claimed_expiry(token: str) -> float | None:
-    """``exp`` of a JWT; None where it is none, or says nothing."""
+    """Return ``exp`` of a JWT; None if it is not a JWT or has no ``exp``."""
     parts = token.split(".")
     if len(parts) != 3:
         return None
@@ -169,7 +172,7 @@ def _claimed_expiry(token: str) -> float | None:
 
 
 def _json(body: bytes) -> object:
-    """The value that a provider sent; None where there is none, or one nested so deeply that it is meant to harm."""
+    """Return a provider's JSON value; None for invalid JSON or malicious nesting."""
     try:
         found: object = json.loads(body)
     except (ValueError, RecursionError):
@@ -178,7 +181,7 @@ def _json(body: bytes) -> object:
 
 
 def _number(value: object) -> float | None:
-    """A JSON number as seconds; what is beyond a float's range is as good as infinite."""
+    """Return a JSON number as seconds; numbers beyond a float's range are infinite."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     try:

@@ -1,7 +1,7 @@
-"""Deserializers, and their context argument, in the form of confluent_kafka.serialization.
+"""Deserializers and their context argument, compatible with confluent_kafka.serialization.
 
 Owns: SerializationContext, MessageField, Deserializer, DeserializerBuilder and the built-in deserializers.
-Threads: any (a built-in deserializer has no mutable state). Never: knows a consumer.
+Threads: any (a built-in deserializer has no mutable state). Never: uses a consumer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ __all__ = [
 
 
 class MessageField(str, Enum):
-    """Which field of a message is being deserialized; equal to confluent_kafka's members and to their strings."""
+    """The field that is deserialized.
+
+    Equal to confluent_kafka's members and to their strings.
+    """
 
     NONE = "none"
     KEY = "key"
@@ -37,11 +40,11 @@ class MessageField(str, Enum):
 
 
 class SerializationContext:
-    """Describes the bytes that a deserializer receives.
+    """The context of the bytes that a deserializer receives.
 
     Attributes:
         topic: topic of the message.
-        field: which field the bytes are.
+        field: the field of the message.
         headers: list of (name, value) of the message, or None.
     """
 
@@ -52,36 +55,36 @@ class SerializationContext:
 
 
 class Deserializer:
-    """Base of deserializers; any callable ``(value, ctx) -> object`` will do in its place."""
+    """Base class of deserializers. Any callable ``(value, ctx) -> object`` works too."""
 
     __slots__: tuple[str, ...] = ()
 
     def __call__(self, value: bytes | None, ctx: SerializationContext | None = None) -> Any:
-        """The object that `value` stands for; None for None.
+        """Return the object of `value`; None for None.
 
         Raises:
-            SerializationError: `value` cannot be read.
+            SerializationError: `value` is invalid.
         """
         raise NotImplementedError
 
     def set_cluster_id_resolver(self, resolver: Callable[[], str | None]) -> None:
-        """Takes a function that returns the cluster's id and may wait for a broker; does nothing here."""
+        """Receive a function that returns the cluster id and may wait; does nothing here."""
 
     def close(self) -> None:
-        """Releases what the deserializer made for itself; does nothing here."""
+        """Release the deserializer's resources; does nothing here."""
 
 
 class DeserializerBuilder:
-    """Base of what may be given as ``key.deserializer.builder`` and ``value.deserializer.builder``."""
+    """Base class for ``key.deserializer.builder`` and ``value.deserializer.builder``."""
 
     __slots__: tuple[str, ...] = ()
 
     def build(self, conf: dict[str, Any], is_key: bool) -> tuple[Deserializer, dict[str, Any]]:
-        """Makes a deserializer.
+        """Make a deserializer.
 
         Args:
             conf: the consumer's configuration.
-            is_key: for keys rather than values.
+            is_key: True for keys, False for values.
 
         Returns:
             The deserializer, and `conf` without the properties that it consumed.
@@ -90,7 +93,7 @@ class DeserializerBuilder:
 
 
 class _StructDeserializer(Deserializer):
-    """One number of fixed size, big-endian."""
+    """One big-endian number of fixed size."""
 
     __slots__ = ()
     _FORMAT: struct.Struct
@@ -105,29 +108,35 @@ class _StructDeserializer(Deserializer):
 
 
 class DoubleDeserializer(_StructDeserializer):
-    """IEEE 754 binary64, big-endian, to float."""
+    """Deserializes a big-endian IEEE 754 binary64 to float."""
 
     __slots__ = ()
     _FORMAT = struct.Struct(">d")
 
     def __call__(self, value: bytes | None, ctx: SerializationContext | None = None) -> float | None:
-        """The float; None for None. Raises SerializationError if `value` is not 8 bytes long."""
-        return self._number(value)  # type: ignore[no-any-return]
+        """Return the float; None for None.
+
+        Raises SerializationError if `value` does not have 8 bytes.
+        """
+        return self._number(value)  # type: ignore[no-any-return]  # _number() returns Any
 
 
 class IntegerDeserializer(_StructDeserializer):
-    """Signed 32 bits, big-endian, to int."""
+    """Deserializes a signed, big-endian 32-bit integer to int."""
 
     __slots__ = ()
     _FORMAT = struct.Struct(">i")
 
     def __call__(self, value: bytes | None, ctx: SerializationContext | None = None) -> int | None:
-        """The int; None for None. Raises SerializationError if `value` is not 4 bytes long."""
-        return self._number(value)  # type: ignore[no-any-return]
+        """Return the int; None for None.
+
+        Raises SerializationError if `value` does not have 4 bytes.
+        """
+        return self._number(value)  # type: ignore[no-any-return]  # _number() returns Any
 
 
 class StringDeserializer(Deserializer):
-    """Encoded text to str.
+    """Deserializes encoded text to str.
 
     Args:
         codec: name of the encoding.
@@ -137,7 +146,10 @@ class StringDeserializer(Deserializer):
         self.codec = codec
 
     def __call__(self, value: bytes | None, ctx: SerializationContext | None = None) -> str | None:
-        """The text; None for None. Raises SerializationError if `value` is not text in this encoding."""
+        """Return the text; None for None.
+
+        Raises SerializationError if the encoding does not match.
+        """
         if value is None:
             return None
         try:

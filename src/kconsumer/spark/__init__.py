@@ -1,11 +1,11 @@
-"""Kafka topics as Spark DataFrames, read by kconsumer on the executors.
+"""Kafka topics as Spark DataFrames; kconsumer reads them on the executors.
 
-Owns: register() and the import guard. Threads: the driver's. Never: is imported by the rest of kconsumer.
+Owns: register() and the import guard. Threads: the driver's thread. Never: is imported by the rest of kconsumer.
 
     spark.read.format("kconsumer").option("kafka.bootstrap.servers", "...").option("subscribe", "flights").load()
 
-Spark finds the source by itself where the wheel is installed (pyspark_kconsumer); register() is for where it is not, as
-in a source tree.
+Spark finds the source itself if the wheel is installed (pyspark_kconsumer). Otherwise, as in a source tree, call
+register().
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 try:
-    import pyarrow  # noqa: F401
+    import pyarrow  # noqa: F401 - checks that it is installed
 
     from kconsumer.spark.compat import require_data_sources
 
@@ -32,5 +32,8 @@ __all__ = ["KconsumerDataSource", "register"]
 
 
 def register(spark: SparkSession) -> None:
-    """Make ``spark.read.format("kconsumer")`` known to a session. Again: nothing changes."""
+    """Register ``spark.read.format("kconsumer")`` in a session.
+
+    Repeated calls change nothing.
+    """
     spark.dataSource.register(KconsumerDataSource)

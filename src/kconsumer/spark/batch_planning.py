@@ -1,6 +1,6 @@
-"""Planning a batch read: from where to where each partition is read, and how that becomes tasks.
+"""Plans a batch read: the range of each partition, and its tasks.
 
-Owns: plan. Threads: the driver's. Never: reads records.
+Owns: plan. Threads: the driver's thread. Never: reads records.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from kconsumer.spark.pruning import Pruning
 
 
 def plan(options: ReadOptions, pruning: Pruning | None = None) -> list[OffsetRange]:
-    """Return the range of each task of a batch read; empty if there is nothing to read.
+    """Return the range of each task of a batch read.
+
+    Empty if there is nothing to read.
 
     Raises:
-        ConfigurationError: the offsets given do not fit the partitions that there are.
-        KafkaException: a topic is unknown, offsets asked for are not there, no broker answers.
+        ConfigurationError: the configured offsets do not match the existing partitions.
+        KafkaException: a topic is unknown, requested offsets do not exist, or no broker answers.
     """
     reader = OffsetReader(options)
     try:
@@ -33,7 +35,7 @@ def plan(options: ReadOptions, pruning: Pruning | None = None) -> list[OffsetRan
 
 
 def _batch_ranges(options: ReadOptions, reader: OffsetReader) -> list[OffsetRange]:
-    """The ranges that are not empty."""
+    """Return the ranges, without empty ones."""
     start, end = options.batch_bounds()
     found = reader.topics()
     starts = reader.resolve(start, option_of("starting", start), found.places, start=True)

@@ -1,7 +1,7 @@
-"""pyspark's daemon, below whose functions a Spark Python worker runs each of its tasks.
+"""Finds the functions of pyspark's daemon on the stack: they run the tasks of a Spark Python worker.
 
-Owns: in_daemon(), running(). Threads: the worker's. Never: changes anything there, or relies on a pyspark that looks
-otherwise.
+Owns: in_daemon(), running(). Threads: the worker's thread. Never: changes pyspark, or relies on its internals without a
+check.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ _DAEMON: Final = "pyspark.daemon"
 
 
 def in_daemon() -> bool:
-    """Whether this process is one of pyspark's daemon."""
+    """Return whether this process belongs to pyspark's daemon."""
     return getattr(_main(), "name", "") == _DAEMON
 
 
 def running(function: str, variable: str) -> FrameType | None:
-    """The call of a function of the daemon's, below which this code runs.
+    """Return the frame of a function of the daemon that called this code.
 
     Args:
-        function: its name.
+        function: the function's name.
         variable: one of its local variables, bound or not.
 
     Returns:
-        None where this process is another one, or its pyspark has no such function or variable.
+        None if this is another process, or its pyspark does not have the function or variable.
     """
     if not in_daemon():
         return None

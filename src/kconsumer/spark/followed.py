@@ -1,7 +1,8 @@
-"""How far another query has read, which this one must not overtake: an ingestion's dead letters follow its output.
+"""The progress of another query as the limit of this one: an ingestion's dead letters follow its output.
 
-Owns: the file with the other query's progress. Threads: tell() and followed() each in one process of the driver's host.
-Never: asks a broker.
+Owns: the file with the other query's progress. Threads: tell() and followed() each run in a process on the driver's
+host.
+Never: sends a request.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from kconsumer.ranges.offsets import Progress
 
 
 def tell(path: str, progress: Progress) -> None:
-    """Say how far the other query has read. A reader finds the old text or the new one."""
+    """Write the other query's progress. A reader finds the old text or the new text."""
     new = f"{path}.new"
     Path(new).write_text(json.dumps(progress.to_json()), encoding="utf-8")
     os.replace(new, path)
 
 
 def followed(path: str, start: Progress) -> Progress:
-    """The end of a trigger that begins at `start`: as far as the other query has read.
+    """Return the end of a trigger from `start`: the other query's progress.
 
-    Never before `start`: a query of an earlier version may have overtaken the other one. An empty file says that the
-    other query has not read anything.
+    It is never before `start`: a query of an earlier version may have overtaken the other one. An empty file means that
+    the other query has read nothing.
     """
     text = Path(path).read_text(encoding="utf-8")
     if not text:

@@ -1,14 +1,14 @@
-"""How long a Spark Python worker looks for garbage between two tasks.
+"""Shortens a Spark Python worker's garbage collection between two tasks.
 
-Owns: settle(). Threads: the worker's. Never: touches a process that is not one of pyspark's daemon, or
-takes what another task has made out of the collector's way.
+Owns: settle(). Threads: the worker's thread. Never: changes a process outside pyspark's daemon, or excludes another
+task's objects from collection.
 
-After every task pyspark's daemon runs a full collection, which visits all that pyspark, pyarrow, pandas and kconsumer
-have made when they were imported: several times what a small task takes. None of that is garbage as long as the worker
-lives.
+After every task, pyspark's daemon runs a full collection. It visits all objects of the imported pyspark, pyarrow,
+pandas and kconsumer: this takes several times as long as a small task. None of these objects becomes garbage while the
+worker lives.
 
-gc.freeze() takes everything that is there, and what becomes garbage then is never found. So it is called only where
-nothing but imports and a read of ours can have made anything: at the end of a worker's first task. The objects of later
+gc.freeze() excludes all existing objects; if they become garbage later, they are never collected. So it is called only
+when only imports and one read of ours can have created objects: at the end of a worker's first task. Objects of later
 tasks are collected as usual.
 """
 
@@ -19,8 +19,8 @@ from typing import Final
 
 from kconsumer.spark.daemon import running
 
-# The daemon's function that calls a worker's tasks, and its variable for what the last one returned, which is not bound
-# during the first task (PySpark 4.0 to 4.3).
+# The daemon's function that runs a worker's tasks, and its variable for the result of the last task. The variable is
+# unbound during the first task (PySpark 4.0 to 4.3).
 _LOOP: Final = "manager"
 _RETURNED: Final = "code"
 
@@ -28,8 +28,8 @@ _settled = False
 
 
 def settle() -> None:
-    """At the end of a task: after a worker's first, what is there is there to stay, and not looked at again."""
-    global _settled  # noqa: PLW0603
+    """Exclude existing objects from collection, after a worker's first task."""
+    global _settled  # noqa: PLW0603 - once per process
     if _settled:
         return
     _settled = True

@@ -1,8 +1,8 @@
-"""Where a query of Spark's own source started, which that source keeps in a file of the checkpoint.
+"""The start of a query of Spark's own source, which that source stores in a file of the checkpoint.
 
-Owns: initial_offsets, located. Threads: the streaming driver's. Never: writes there.
+Owns: initial_offsets, located. Threads: the streaming driver's thread. Never: writes to the checkpoint.
 
-Spark does not tell a Python source where the checkpoint is: the option ``checkpointLocation`` does.
+Spark does not report the checkpoint to Python sources; the option ``checkpointLocation`` does.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ _HADOOP_S3 = ("s3a", "s3n")
 
 
 def initial_offsets(checkpoint: str, like: Offsets) -> Offsets | None:
-    """The offsets in ``sources/*/0`` of a checkpoint.
+    """Return the offsets in ``sources/*/0`` of a checkpoint.
 
     Args:
         checkpoint: a path or URI, as in the writer's option ``checkpointLocation``.
-        like: offsets of the same query, by whose topics its source is known among several.
+        like: offsets of the same query; its topics identify the source among several.
 
     Returns:
-        None where no source of the checkpoint has such a file.
+        None if no source of the checkpoint has such a file.
 
     Raises:
-        ConfigurationError: the checkpoint cannot be read, or two of its sources read these topics from other offsets.
+        ConfigurationError: the checkpoint is unreadable, or two of its sources read these topics from other offsets.
     """
     topics = {topic for topic, _ in like}
     found = [offsets for offsets in map(_offsets, _files(checkpoint)) if topics & {topic for topic, _ in offsets}]
@@ -55,26 +55,26 @@ def _files(checkpoint: str) -> list[bytes]:
 
 
 def located(checkpoint: str) -> tuple[fs.FileSystem, str]:
-    """The file system of a checkpoint, and its path there.
+    """Return the file system of a checkpoint, and its path there.
 
     Raises:
-        OSError, ValueError, ImportError: there is no such file system here.
+        OSError, ValueError, ImportError: the file system is not available here.
     """
     scheme, colon, rest = checkpoint.partition(":")
     if not colon:
         return fs.LocalFileSystem(), checkpoint
-    if scheme == "file":  # Hadoop's has one slash or three
+    if scheme == "file":  # Hadoop's URIs have one slash or three
         return fs.LocalFileSystem(), "/" + rest.lstrip("/")
     system, path = fs.FileSystem.from_uri(f"s3:{rest}" if scheme in _HADOOP_S3 else checkpoint)
     return system, path
 
 
 def _offsets(content: bytes) -> Offsets:
-    """From ``\\0v1\\n{…}``, or the JSON alone as the oldest versions wrote it."""
+    """Parse ``\\0v1\\n{…}``, or only the JSON, the form of the oldest versions."""
     text = content.decode(errors="replace")
     try:
         return Progress.from_json(json.loads(text[text.index("{"):])).offsets
     except ValueError:
-        return {}  # a source of another kind
+        return {}  # another kind of source
 
 

@@ -1,11 +1,12 @@
-"""How soon a Spark Python worker and its JVM hear of each other.
+"""Removes delays between a Spark Python worker and its JVM.
 
-Owns: hear_at_once(). Threads: the worker's. Never: touches a socket other than that of a worker of pyspark's daemon.
+Owns: hear_at_once(). Threads: the worker's thread. Never: changes any socket except that of a worker of pyspark's
+daemon.
 
-Neither end of that connection turns Nagle's algorithm off. The JVM sends a task in two small pieces and the worker its
-end in another: the second is held back until the first has been acknowledged, and a kernel that has seen answers carry
-its acknowledgements waits 40 ms for the next one. That is several times what a small task takes. Unix sockets
-(`spark.python.unix.domain.socket.enabled`) have none of it.
+Both ends of that connection use Nagle's algorithm. The JVM sends a task in two small segments, and the worker sends its
+end in another one. The second segment waits for the acknowledgement of the first. A kernel that delays
+acknowledgements until the next answer waits 40 ms: several times the duration of a small task. Unix sockets
+(`spark.python.unix.domain.socket.enabled`) do not have this problem.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ from contextlib import suppress
 
 from kconsumer.spark.daemon import running
 
-_WORKER = "worker"  # the daemon's function that serves a task, and its variable
+_WORKER = "worker"  # the daemon's function that runs a task, and its variable
 _SOCKET = "sock"
-_FULL = 2  # the generation of a collection of everything
+_FULL = 2  # the generation of a full collection
 
 _done = False
 
 
 def hear_at_once() -> None:
-    """From a worker's first task on: nothing small waits, in either direction."""
-    global _done  # noqa: PLW0603
+    """Send small segments at once in both directions, from a worker's first task on."""
+    global _done  # noqa: PLW0603 - once per process
     if _done:
         return
     _done = True
@@ -40,8 +41,11 @@ def hear_at_once() -> None:
 
 
 class _Acknowledging:
-    """Make the kernel acknowledge the next segment at once. It forgets this with each send, so it must be set after a
-    task's last; all that is called between that and the next task is the daemon's collection of garbage."""
+    """Makes the kernel acknowledge the next segment at once.
+
+    Each send resets this, so it must be set after a task's last send. Between that and the next task, only the daemon's
+    garbage collection calls Python code.
+    """
 
     def __init__(self, found: socket.socket) -> None:
         self._socket = found

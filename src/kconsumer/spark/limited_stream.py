@@ -1,6 +1,6 @@
-"""The streaming reader for PySpark 4.2 and newer, which ask how much a trigger is to read.
+"""The streaming reader for PySpark 4.2 and newer, which limit triggers.
 
-Owns: LimitedStreamReader. Threads: as stream.py. Never: is imported with an older PySpark.
+Owns: LimitedStreamReader. Threads: see stream.py. Never: is imported with an older PySpark.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from kconsumer.ranges.sizes import SizeEstimate
 from kconsumer.spark.stream import StreamReader
 from kconsumer.spark.typed import Typed
 
-# Stands for the options' limits, which none of Spark's classes can say together. ReadAllAvailable would not do: the
+# Represents all limits of the options, which Spark's classes cannot combine. ReadAllAvailable is not possible: the
 # engine uses it to overrule them.
 _AS_THE_OPTIONS_SAY: Final = ReadMaxRows(2**63 - 1)
 
 
 class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
-    """Resolves ``maxOffsetsPerTrigger``, ``minOffsetsPerTrigger``, ``maxTriggerDelay`` and ``maxBytesPerTrigger``."""
+    """Resolves the options that limit a trigger's offsets, bytes and delay."""
 
     def __init__(self, options: ReadOptions, typed: Typed | None = None) -> None:
         super().__init__(options, typed)
@@ -46,7 +46,7 @@ class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         first = Progress.from_json(start)
-        # The engine asks for the next offsets when these are processed; commit() comes a trigger later.
+        # The engine requests the next offsets after these are processed; commit() comes a trigger later.
         self._group.commit(first.offsets)
         last = self._all_available(first)
         if self._holds_initial(first):
@@ -62,7 +62,7 @@ class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
         return None if self._latest is None else self._latest.to_json()
 
     def _admitted(self, start: Progress, end: Progress, limit: ReadLimit) -> Offsets | None:
-        """Where the trigger ends; None: it waits for more."""
+        """Return the end of the trigger; None: it waits for more offsets."""
         begun = first_offsets(start, end, self._beginnings)
         given = [limit.max_rows] if isinstance(limit, ReadMaxRows) and limit != _AS_THE_OPTIONS_SAY else []
         sizes = [size for size in (self._options.max_bytes, getattr(limit, "max_bytes", None)) if size is not None]
@@ -72,10 +72,10 @@ class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
             begun = {**begun, **self._without_deleted(begun, backlog, end.offsets)}
         if sizes:
             given.append(self._sizes.offsets_of(min(sizes), self._reader.consumer, begun, end.offsets))
-        # With Trigger.AvailableNow nothing more comes that would be worth waiting for.
+        # With Trigger.AvailableNow there is no reason to wait: no more offsets are added.
         return self._admission.end_of(begun, end.offsets, min(given, default=None), patient=not self._available_now)
 
     def _without_deleted(self, begun: Offsets, places: Iterable[Place], ends: Offsets) -> Offsets:
-        """Where the records of these partitions begin: a trigger passes all deleted offsets, whatever its limits."""
+        """Move starts to the first existing records: a trigger skips all deleted offsets, despite its limits."""
         there = self._reader.beginnings(list(places))
         return {place: min(max(begun[place], first), ends[place]) for place, first in there.items()}

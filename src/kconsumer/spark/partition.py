@@ -1,6 +1,6 @@
-"""What Spark carries from the driver to a task.
+"""The data that Spark sends from the driver to a task.
 
-Owns: RangePartition, read_partition. Threads: any; plain data. Never: holds more than a task needs.
+Owns: RangePartition, read_partition. Threads: any; plain data. Never: has more data than a task needs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class RangePartition(InputPartition):
 
 
 def read_partition(options: ReadOptions, partition: InputPartition, typed: Typed | None) -> Iterator[pa.RecordBatch]:
-    """The task's batches."""
-    if not isinstance(partition, RangePartition):  # how Spark says that nothing was planned
+    """Return the task's batches."""
+    if not isinstance(partition, RangePartition):  # Spark's form of an empty plan
         return iter(())
     return read_range(options, partition.range, typed)

@@ -1,8 +1,8 @@
-"""The registry's schemas that a streaming query began with, in its checkpoint, so that it goes on with them.
+"""The registry's schemas at the start of a streaming query, in its checkpoint, for all later runs.
 
-Owns: the file kconsumer-schemas.json of a checkpoint. Threads: the driver's. Never: replaces the file.
+Owns: the file kconsumer-schemas.json of a checkpoint. Threads: the driver's thread. Never: replaces the file.
 
-Spark does not report to a Python source where the checkpoint is: the option ``checkpointLocation`` does.
+Spark does not report the checkpoint to Python sources; the option ``checkpointLocation`` does.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FILE: Final = "kconsumer-schemas.json"
 
 
 def read_pinned(checkpoint: str) -> dict[str, RegistrySchema]:
-    """By subject; empty where the checkpoint has none.
+    """Return the schemas by subject; empty if the checkpoint has none.
 
     Raises:
         ConfigurationError: the file cannot be read.
@@ -42,7 +42,9 @@ def read_pinned(checkpoint: str) -> dict[str, RegistrySchema]:
 
 
 def write_pinned(checkpoint: str, newest: Mapping[str, RegistrySchema]) -> None:
-    """Keep the schemas; a file that is there stays, as it was read by this run or another one of the query.
+    """Store the schemas.
+
+    An existing file stays: this run or an earlier one has read it.
 
     Raises:
         ConfigurationError: the file cannot be written.

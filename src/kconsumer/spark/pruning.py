@@ -1,10 +1,10 @@
-"""Filters of a query on partition, offset, timestamp and topic, as ranges that need not be read.
+"""Shortens ranges by a query's filters on partition, offset, timestamp and topic.
 
-Owns: Pruning. Threads: the driver's planner. Never: decides what a row is: Spark evaluates every filter again.
+Owns: Pruning. Threads: the driver's planner. Never: decides about rows: Spark evaluates every filter again.
 
-A timestamp prunes only from below: ListOffsets finds the first record of a time or a later one, so nothing before it
-is that young. After a record there may be older ones, as producers set timestamps as they like. A record may have no
-timestamp, which is -1 to a query: a time before the epoch does not prune, since brokers have no records of such a time.
+Timestamps only give a lower bound. ListOffsets finds the first record at or after a time, so all records before it are
+older. Later records may be older too, because producers set timestamps freely. A record without a timestamp has -1 in
+queries. So a time before the epoch gives no bound: brokers do not look up such times.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kconsumer.ranges.offset_reader import OffsetReader
 from kconsumer.ranges.offsets import OffsetRange
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_Test = tuple[str, Any]  # the name of a comparison, and what is compared with
+_Test = tuple[str, Any]  # the name of a comparison, and its value
 
 
 @dataclass
@@ -29,10 +29,10 @@ class Pruning:
     partitions: list[_Test] = field(default_factory=list)
     first_offset: int = 0
     end_offset: int | None = None
-    since_ms: int | None = None  #: no record with an earlier timestamp is wanted
+    since_ms: int | None = None  #: records with an earlier timestamp are excluded
 
     def push(self, filters: Iterable[Any]) -> None:
-        """Take what is of use of filters that all hold; pyspark.sql.datasource's classes."""
+        """Use the pushed filters (pyspark.sql.datasource's classes), which all must hold."""
         for pushed in filters:
             kind = type(pushed).__name__
             column: tuple[str, ...] = getattr(pushed, "attribute", ())
@@ -104,7 +104,7 @@ def _passes(found: Any, tests: Iterable[_Test]) -> bool:
 
 
 def _span(kind: str, values: list[int]) -> tuple[int | None, int | None]:
-    """The least and the greatest offset that a filter lets through, each None where it has no say."""
+    """Return the lowest and highest offset that a filter allows; None: no bound."""
     if not values:
         return None, None
     least, greatest = min(values), max(values)
@@ -114,6 +114,6 @@ def _span(kind: str, values: list[int]) -> tuple[int | None, int | None]:
 
 
 def _milliseconds(when: datetime, after: bool) -> int:
-    """The least timestamp in ms that is not before (or is after) an instant, which has microseconds."""
+    """Return the lowest timestamp in ms at or after (or: after) an instant in microseconds."""
     microseconds = (when - _EPOCH) // timedelta(microseconds=1)
     return microseconds // 1000 + 1 if after else -(-microseconds // 1000)

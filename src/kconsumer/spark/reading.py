@@ -1,6 +1,6 @@
-"""Reading one offset range on an executor, as the Arrow batches that the JVM wants.
+"""Reads one range of offsets on an executor, in Arrow batches for the JVM.
 
-Owns: read_range. Threads: a Spark Python worker's. Never: commits offsets, resets a position by policy.
+Owns: read_range. Threads: a Spark Python worker's thread. Never: commits offsets, resets a position by policy.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from kconsumer.spark.schema import arrow_schema
 from kconsumer.spark.typed import Typed
 from kconsumer.spark.typed_reading import TypedRows
 
-# Of a batch: what the JVM takes fastest (few enough to be worked on while the next ones come).
+# Of a batch: the fastest size for the JVM (small enough that it works on one while the next one arrives).
 _MAX_RECORDS: Final = 8_192
 _GOOD_BYTES: Final = 1 << 20
 
 
 def read_range(options: ReadOptions, wanted: OffsetRange, typed: Typed | None = None) -> Iterator[pa.RecordBatch]:
-    """The records of a range, in order of offsets, in the columns that the options name, with keys and values decoded
-    where `typed` says so.
+    """Yield the records of a range in offset order, with the columns of the options.
 
-    Offsets without a record (compacted away, transaction markers, aborted under read_committed) are passed over.
+    `typed` decodes keys and values.
+
+    Offsets without a record (compacted away, transaction markers, aborted under read_committed) are skipped.
 
     Raises:
-        OffsetOutOfRangeError: records of the range are no longer there, or not any more (a recreated topic), and
-            ``failOnDataLoss`` is on.
-        TimeoutError: no record came for ``kafkaConsumer.pollTimeoutMs``.
+        OffsetOutOfRangeError: records of the range are gone (also of a recreated topic), and ``failOnDataLoss`` is on.
+        TimeoutError: no record arrived for ``kafkaConsumer.pollTimeoutMs``.
         KafkaException: the broker's error.
         SerializationError: a record cannot be decoded, and ``badRecords`` is fail.
     """
@@ -62,7 +62,7 @@ def _batches(options: ReadOptions, wanted: OffsetRange) -> Iterator[Any]:
 
 
 def _good_sizes(batch: Any) -> Iterator[Any]:
-    """The batch in even slices of about a MiB, which cost no copy."""
+    """Yield the batch in even slices of about a MiB, without copies."""
     count = max(min(round(batch.nbytes / _GOOD_BYTES), len(batch)), 1)
     for n in range(count):
         yield batch[len(batch) * n // count : len(batch) * (n + 1) // count]

@@ -1,4 +1,4 @@
-"""The columns of a topic, as Spark's types and as the Arrow types that Spark expects of them.
+"""The columns of a topic, as Spark types and as the matching Arrow types.
 
 Owns: spark_schema, arrow_schema. Threads: any. Never: reads anything.
 """
@@ -23,7 +23,7 @@ from pyspark.sql.types import (
 _HEADER: Final = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
 _ARROW_HEADER: Final = pa.struct([("key", pa.string()), ("value", pa.binary())])
 
-# As Spark's own Kafka source has them, every field nullable. The core writes exactly these Arrow types.
+# As in Spark's own Kafka source; every field is nullable. The core writes exactly these Arrow types.
 _TYPES: Final[dict[str, tuple[Any, pa.DataType]]] = {
     "key": (BinaryType(), pa.binary()),
     "value": (BinaryType(), pa.binary()),
@@ -41,5 +41,8 @@ def spark_schema(columns: Iterable[str]) -> StructType:
 
 
 def arrow_schema(columns: Iterable[str]) -> pa.Schema:
-    """Return the result of pyspark's to_arrow_schema() for spark_schema(); its arguments differ between versions."""
+    """Return pyspark's to_arrow_schema() of spark_schema().
+
+    Its arguments differ between versions.
+    """
     return pa.schema([pa.field(name, _TYPES[name][1]) for name in columns])

@@ -1,8 +1,8 @@
-"""KconsumerDataSource: what Spark sees of the data source, in each of its processes.
+"""KconsumerDataSource: the data source in Spark's processes.
 
-Owns: the name, the schema, the hand-over from Spark to planning and streaming (driver) and reading (executors).
-Threads: the one of whichever Python process Spark runs it in. Never: keeps a consumer between two calls; each may be in
-another process.
+Owns: the name, the schema, the calls from Spark to planning and streaming (driver) and reading (executors). Threads:
+the thread of the Python process that Spark starts. Never: keeps a consumer between two calls, which may be in different
+processes.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from kconsumer.spark.typed import typed as make_typed
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Where Spark plans with pushdown; the planner without it refuses any reader that has a pushFilters().
+# For Spark's planner with pushdown; the planner without pushdown refuses readers that have pushFilters().
 _PUSHDOWN_WORKER: Final = "pyspark.sql.worker.data_source_pushdown_filters"
 
 
 class KconsumerDataSource(DataSource):
-    """The data source ``kconsumer``: Kafka topics in batch and streaming, with the options of Spark's Kafka source.
+    """The data source ``kconsumer``, with the options of Spark's Kafka source.
 
-    The options are described in docs/spark.md. Those of Spark's own source mean here what they mean there. With
-    ``value.format`` or ``key.format`` values or keys are decoded, and the frame is typed.
+    docs/spark.md describes the options. Options of Spark's own source have the same meaning here. With ``value.format``
+    or ``key.format``, values or keys are decoded, and the frame is typed.
 
     Raises:
         ConfigurationError: an option is missing, misspelt, contradicts another one, or has an invalid value.
@@ -80,13 +80,13 @@ class KconsumerDataSource(DataSource):
             return LimitedStreamReader(self._read_options, self._typed)
         for option in TRIGGER_OPTIONS:
             if option in self._read_options.given:
-                raise configuration_error(f"option {option} needs PySpark 4.2 or newer, which asks a source how much a "
-                                          f"trigger may read; this is {compat.VERSION}")
+                raise configuration_error(f"option {option} needs PySpark 4.2 or newer, which limits the size of a "
+                                          f"trigger; this is {compat.VERSION}")
         return UnlimitedStreamReader(self._read_options, self._typed)
 
     def _check(self, schema: StructType) -> None:
         if schema != self.schema():
-            raise configuration_error(f"the options fix the schema of the frame: {self.schema().simpleString()}")
+            raise configuration_error(f"remove the schema: the options define it as {self.schema().simpleString()}")
 
 
 class _RangeReader(DataSourceReader):
@@ -95,7 +95,7 @@ class _RangeReader(DataSourceReader):
     def __init__(self, options: ReadOptions, typed: Typed | None) -> None:
         self._options = options
         self._typed = typed
-        options.batch_bounds()  # what is wrong with them is known without a broker
+        options.batch_bounds()  # reports invalid bounds before any request
 
     def partitions(self) -> list[InputPartition]:
         return [RangePartition(found) for found in plan(self._options)]
@@ -105,7 +105,7 @@ class _RangeReader(DataSourceReader):
 
 
 class _PruningReader(_RangeReader):
-    """A batch read whose filters shorten the ranges (``spark.sql.python.filterPushdown.enabled``)."""
+    """A batch read; filters shorten the ranges (``spark.sql.python.filterPushdown.enabled``)."""
 
     def __init__(self, options: ReadOptions, typed: Typed | None) -> None:
         super().__init__(options, typed)
@@ -113,7 +113,7 @@ class _PruningReader(_RangeReader):
 
     def pushFilters(self, filters: list[Any]) -> Iterable[Any]:
         self._pruning.push(filters)
-        return filters  # all are evaluated again, which costs nothing beside reading what they exclude
+        return filters  # Spark evaluates all again: cheap compared with reading excluded records
 
     def partitions(self) -> list[InputPartition]:
         return [RangePartition(found) for found in plan(self._options, self._pruning)]

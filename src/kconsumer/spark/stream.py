@@ -1,7 +1,7 @@
-"""The driver's side of a streaming query: offsets, triggers, tasks; and what its executors call.
+"""The driver's part of a streaming query: offsets, triggers, tasks; and the reading on executors.
 
-Owns: StreamReader, UnlimitedStreamReader. Threads: that of Spark's runner for the query, which keeps the reader for the
-query's life; read() runs on executors, on a copy. Never: stores progress: the checkpoint does.
+Owns: StreamReader, UnlimitedStreamReader. Threads: the thread of Spark's runner for the query, which keeps the reader
+for the query's life; read() runs on executors, on a copy. Never: stores progress: the checkpoint does.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class StreamReader(DataSourceStreamReader):
-    """The methods that every PySpark calls."""
+    """The methods for all versions of PySpark."""
 
     def __init__(self, options: ReadOptions, typed: Typed | None = None) -> None:
         self._options = options
@@ -40,18 +40,18 @@ class StreamReader(DataSourceStreamReader):
         self._initial: Progress | None = None
         self._initial_is_latest = False
         self._initial_held = False
-        self._beginnings: Offsets = {}  # of partitions that the query has not read yet
+        self._beginnings: Offsets = {}  # of partitions without read records
         self._given = self._start.offsets if options.partial_start and isinstance(self._start, AtOffsets) else None
-        self._latest: Progress | None = None  # all there was at the last question
-        self._ids: TopicIds | None = None  # that the topics had then
+        self._latest: Progress | None = None  # all available offsets at the last request
+        self._ids: TopicIds | None = None  # ids of the topics at that time
         self._available_now = False
-        self._target: Progress | None = None  # all that a query with Trigger.AvailableNow reads
+        self._target: Progress | None = None  # the end of a query with Trigger.AvailableNow
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state for read(). Every task gets a copy, which must not depend on data of the driver."""
+        """Return the state for read(). Each task gets a copy, without the driver's data."""
         return {"_options": self._options, "_typed": self._typed}
 
-    # ---- Spark's calls
+    # ---- called by Spark
 
     def initialOffset(self) -> dict[str, Any]:
         if self._initial is None:
@@ -81,10 +81,10 @@ class StreamReader(DataSourceStreamReader):
         self._group.close()
         self._reader.close()
 
-    # ---- for the subclasses
+    # ---- for subclasses
 
     def _all_available(self, start: Progress) -> Progress:
-        """Return the ends of all partitions, and the data of partitions that are not in `start`, in one round."""
+        """Return the ends of all partitions, and the starts of those missing in `start`, in one round."""
         if self._target is not None:
             return self._target
         found = self._look(start)
@@ -97,7 +97,7 @@ class StreamReader(DataSourceStreamReader):
         return self._latest
 
     def _look(self, start: Progress) -> Found:
-        """Ask for the ends, and note where partitions that are not in `start` begin."""
+        """Fetch the ends, and note the beginnings of partitions that are not in `start`."""
         found = self._reader.latest(start)
         self._ids = found.ids
         self._beginnings.update(found.beginnings)
@@ -108,18 +108,21 @@ class StreamReader(DataSourceStreamReader):
         return found
 
     def _checked(self, start: Progress, end: Progress) -> dict[str, Any]:
-        """The end of a trigger. One that misses records fails here where it is to fail, before Spark writes it down:
-        the next run then asks again, and does not have to go on from this end."""
+        """Return the end of a trigger, or fail if records are lost and `failOnDataLoss` is on.
+
+        The failure is here, before Spark writes the end. So the next run makes a new request and does not have to
+        continue from this end.
+        """
         if self._loss.fail:
             self._ranges(start, end)
         return end.to_json()
 
     def _holds_initial(self, start: Progress) -> bool:
-        """Whether the first trigger is to end where it starts.
+        """Return whether the first trigger ends where it starts.
 
-        A start at the latest offsets is another one if the query is killed before its first trigger is over and starts
-        again, since the checkpoint holds ends only: all records in between would be missed. So the first trigger reads
-        nothing, and its end is that start.
+        A start at the latest offsets changes over time. If the query is killed in its first trigger and starts again,
+        it would miss all records in between, because the checkpoint stores only ends. So the first trigger reads
+        nothing, and its end is the start.
         """
         if self._initial_held or not self._initial_is_latest or start != self._initial:
             return False
@@ -139,40 +142,44 @@ class StreamReader(DataSourceStreamReader):
                               loss=self._loss, given=self._given or {})
 
     def _first_trigger(self, start: Progress, end: Progress) -> Progress:
-        """Where the first trigger starts, which may be planned again after a failure: partitions that its end lacks
-        have been created since, and belong to the next one."""
+        """Return the start of the first trigger, which may be planned again after a failure.
+
+        Partitions that its end lacks were created later, and belong to the next trigger.
+        """
         offsets = start.offsets
         if end.offsets and not end.ids:
             offsets = self._start_of_another_source(offsets, end.offsets)
         offsets = {place: at for place, at in offsets.items() if place in end.offsets}
         if self._initial_is_latest and all(offsets.get(place, -1) >= at for place, at in end.offsets.items()):
-            return end  # see _holds_initial(): the latest offsets have moved on
+            return end  # see _holds_initial(): the latest offsets have changed
         return Progress(offsets, end.ids)
 
     def _start_of_another_source(self, start: Offsets, end: Offsets) -> Offsets:
-        """Where Spark's own source started a query that was killed in its first trigger. It wrote that down beside the
-        offsets; the checkpoint's end tells only that another source planned it (or an older version of this one).
+        """Return the start of a query of Spark's own source that was killed in its first trigger.
+
+        Spark's source stores its start in a separate file of the checkpoint. The checkpoint's end only shows that
+        another source planned it (or an older version of this one).
 
         Raises:
-            ConfigurationError: where it started is not known, and is not what the options say.
+            ConfigurationError: the start is unknown and differs from the options.
         """
         if self._options.checkpoint is not None:
             written = initial_offsets(self._options.checkpoint, end)
             return start if written is None else written
         if self._initial_is_latest:
             raise configuration_error(
-                "the first batch of the checkpoint was planned by another source and is not finished; its start is in "
-                "the checkpoint: set the source's option checkpointLocation to the checkpoint's path, from which "
-                "kconsumer reads it")
+                "the first batch of the checkpoint was planned by another source and is not finished: to continue "
+                "from its start, which is in the checkpoint, set the source's option checkpointLocation to the "
+                "checkpoint's path")
         return start
 
 
 class UnlimitedStreamReader(StreamReader):
-    """For PySpark 4.0 and 4.1, which give latestOffset() neither a start nor a limit."""
+    """For PySpark 4.0 and 4.1: they call latestOffset() without a start and a limit."""
 
-    def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]
+    def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # older PySpark passes no arguments
         known = self._latest or self._initial
-        if known is None:  # started again: the checkpoint's offsets come with partitions() only
+        if known is None:  # after a restart: only partitions() has the checkpoint's offsets
             return self._all_available(Progress()).to_json()
         if self._holds_initial(known):
             return known.to_json()

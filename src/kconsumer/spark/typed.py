@@ -1,7 +1,7 @@
-"""Typed keys and values: what the options value.format, key.format and those beside them say, as decoders and columns.
+"""Typed keys and values: decoders and columns from options such as value.format and key.format.
 
-Owns: Typed, TypedColumn, and which type of Spark a decoded column has. Threads: any; plain data, which travels to
-executors. Never: reads a record.
+Owns: Typed, TypedColumn, and the Spark type of a decoded column. Threads: any; plain data, sent to executors. Never:
+reads a record.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ BAD_RECORDS: Final = ("column", "fail", "drop")
 BAD_COLUMNS: Final = {"value": "bad_record", "key": "bad_key"}
 _SIDES: Final = ("value", "key")
 _OPTIONS: Final = ("format", "schema", "message", "descriptors", "framing", "columns", "subject", "epoch")
-# That `kconsumer ingest` sets: columns beside the decoded value, and the rows of bad records alone.
+# Set by `kconsumer ingest`: columns beside the decoded value, and only the rows of bad records.
 EXTRAS: Final = {"value.raw": "raw", "value.size": "value_size"}
 _EXTRA_TYPES: Final = {"raw": pa.binary(), "value_size": pa.int32()}
 ONLY_BAD: Final = "only"
@@ -42,15 +42,15 @@ _WIDER: Final = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): p
 
 @dataclass(frozen=True)
 class TypedColumn:
-    """Keys or values that are decoded."""
+    """A key or value column with its decoder."""
 
     decoder: RegistryDecoder[Any]
-    type: pa.DataType  #: as Spark takes it
+    type: pa.DataType  #: the type for Spark
 
 
 @dataclass(frozen=True)
 class Typed:
-    """How keys and values are decoded. Travels to the executors."""
+    """The decoding of keys and values. Spark sends it to the executors."""
 
     value: TypedColumn | None
     key: TypedColumn | None
@@ -61,16 +61,16 @@ class Typed:
         return self.value if name == "value" else self.key if name == "key" else None
 
     def bad_columns(self, columns: tuple[str, ...]) -> list[str]:
-        """Which of key and value have a column of bad records."""
+        """Return "key" and "value" if they have a column of bad records."""
         return [name for name in _SIDES if self.bad in ("column", ONLY_BAD) and name in columns
                 and self.column(name) is not None]
 
     def extra_columns(self, columns: tuple[str, ...]) -> list[str]:
-        """The bytes of the value and their number, where they are wanted."""
+        """Return the columns for the value's bytes and their number, if requested."""
         return [name for name in self.extras if "value" in columns]
 
     def arrow_schema(self, columns: tuple[str, ...]) -> pa.Schema:
-        """Of a frame with these columns of the source."""
+        """Return the schema of a frame with these columns of the source."""
         fields = []
         for field in arrow_schema(columns):
             typed = self.column(field.name)
@@ -85,7 +85,7 @@ class Typed:
 
 
 def sort_out(options: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """The options of typed columns, in lower case, and all others.
+    """Return the options of typed columns, in lower case, and all other options.
 
     Raises:
         ConfigurationError: an option of typed columns is misspelt.
@@ -102,10 +102,12 @@ def sort_out(options: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]
 
 
 def decoders(options: Mapping[str, str]) -> dict[str, RegistryDecoder[Any]]:
-    """By "value" and "key"; the schema of one that a registry has is not asked for yet.
+    """Return the decoders by "value" and "key".
+
+    Schemas of a registry are not fetched yet.
 
     Args:
-        options: as sort_out() gives them.
+        options: of sort_out().
 
     Raises:
         ConfigurationError: an option is missing, contradicts another one, or has an invalid value.
@@ -121,15 +123,15 @@ def decoders(options: Mapping[str, str]) -> dict[str, RegistryDecoder[Any]]:
 
 def typed(found: Mapping[str, RegistryDecoder[Any]], options: Mapping[str, str],
           topics: tuple[str, ...]) -> Typed | None:
-    """The typed columns of these decoders; None where there are no decoders.
+    """Return the typed columns of these decoders; None without decoders.
 
     Args:
         found: of decoders().
-        options: as sort_out() gives them.
-        topics: that are read, where they are known by name: the subject of one topic is known.
+        options: of sort_out().
+        topics: the topics to read, if known by name: one topic defines the subject.
 
     Raises:
-        ConfigurationError: a subject is not known, or a type is not one of Spark's.
+        ConfigurationError: the subject is unknown, or Spark does not have a type.
         RegistryError: the registry does not answer, or does not have the schema.
     """
     bad = options.get(_BAD, "column").strip().lower()
@@ -147,8 +149,8 @@ def _typed_column(side: str, decoder: RegistryDecoder[Any], topics: tuple[str, .
     try:
         resolved = decoder.resolved(topics[0] if len(topics) == 1 else None, key=side == "key")
     except ValueError:
-        raise configuration_error(f"the subject of the {side}s' schema is not known, since several topics may be read: "
-                                  f"set {side}.subject or {side}.schema") from None
+        raise configuration_error(f"the subject of the {side}s' schema is unknown, since the query may read several "
+                                  f"topics: set {side}.subject or {side}.schema") from None
     return TypedColumn(resolved, _taken_type(pa.array(resolved.decode([])).type, side))
 
 
@@ -166,7 +168,8 @@ def _decoder(side: str, options: Mapping[str, str], settings: Mapping[str, str])
         if option in given and kind not in formats:
             raise configuration_error(f"option {side}.{option} needs {side}.format={formats[0]}")
     if "descriptors" in given and "schema" in given:
-        raise configuration_error(f"options {side}.descriptors and {side}.schema say the same: give one")
+        raise configuration_error(f"options {side}.descriptors and {side}.schema contradict each other: set one of "
+                                  "them")
     return _made(side, kind, given, SchemaRegistry(dict(settings)) if settings else None)
 
 
@@ -191,12 +194,12 @@ def _made(side: str, kind: str, given: Mapping[str, str], registry: SchemaRegist
 
 
 def _text(option: str, given: str) -> str:
-    """A text, or ``@`` and the file that has it."""
+    """Return a text, or the content of the file after ``@``."""
     return _bytes(option, given[1:]).decode("utf-8", "replace") if given.startswith("@") else given
 
 
 def _descriptors(option: str, given: str) -> bytes:
-    """``base64:`` and the FileDescriptorSet, or the file that has it."""
+    """Return the FileDescriptorSet after ``base64:``, or the content of the file."""
     if not given.startswith(_BASE64):
         return _bytes(option, given.removeprefix("@"))
     try:
@@ -215,11 +218,12 @@ def _bytes(option: str, path: str) -> bytes:
 # ---- types
 
 def _taken_type(found: pa.DataType, path: str) -> pa.DataType:
-    """The type as which a decoded column goes to Spark, which has neither unsigned numbers, nor times of day, nor
-    nanoseconds; every field nullable.
+    """Return the type of a decoded column in Spark, with every field nullable.
+
+    Spark does not have unsigned numbers, times of day or nanoseconds.
 
     Raises:
-        ConfigurationError: Spark has nothing like it.
+        ConfigurationError: Spark has no similar type.
     """
     found = stored_type(found)
     if found in _WIDER:
@@ -241,8 +245,8 @@ def _taken_type(found: pa.DataType, path: str) -> pa.DataType:
         return pa.map_(_taken_type(found.key_type, f"{path}.key"), _taken_type(found.item_type, f"{path}.value"))
     try:
         _spark_type(found)
-    except Exception as error:  # pyspark's own, of several kinds
-        raise configuration_error(f"{path} has the type {found}, which Spark does not have: leave it out with "
+    except Exception as error:  # several exception types of pyspark
+        raise configuration_error(f"Spark has no type for {path} ({found}): exclude it with "
                                   f"{path.partition('.')[0]}.columns") from error
     return found
 

@@ -1,6 +1,6 @@
-"""Decoding on an executor: a batch of records becomes the typed rows of a frame.
+"""Decodes on an executor: a batch of records becomes the typed rows of a frame.
 
-Owns: TypedRows. Threads: a Spark Python worker's. Never: asks which schema is the newest: the driver has decided that.
+Owns: TypedRows. Threads: a Spark Python worker's thread. Never: fetches the newest schema: the driver has done this.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ class TypedRows:
     def __init__(self, typed: Typed, columns: tuple[str, ...], what: str) -> None:
         self._typed = typed
         self._what = what  # the range, for the log
+        # typed.column() is checked in the second line, which mypy does not see.
         self._decoders: dict[str, Any] = {name: typed.column(name).decoder for name in ("value", "key")  # type: ignore[union-attr]
                                           if name in columns and typed.column(name) is not None}
         self._bad_columns = typed.bad_columns(columns)
@@ -38,7 +39,7 @@ class TypedRows:
         self._first = ""
 
     def of(self, batch: Any) -> pa.RecordBatch:
-        """The rows of a batch of records.
+        """Return the rows of a batch of records.
 
         Raises:
             SerializationError: a record cannot be decoded, and ``badRecords`` is fail.
@@ -80,11 +81,11 @@ class TypedRows:
         return rows.filter(pa.array([row not in by_row for row in range(len(rows))]))
 
     def end(self) -> None:
-        """Log how many records were dropped."""
+        """Log the number of dropped records."""
         if self._dropped:
             _log.warning("%s: dropped %d records that cannot be decoded (badRecords=drop); the first is %s", self._what,
                          self._dropped, self._first)
 
 
 def _as(column: pa.Array, wanted: pa.DataType) -> pa.Array:
-    return column if column.type == wanted else column.cast(wanted, safe=False)  # not safe: nanoseconds become µs
+    return column if column.type == wanted else column.cast(wanted, safe=False)  # safe=False: nanoseconds become µs

@@ -1,4 +1,4 @@
-"""The measurements of a consumer.
+"""The metrics of a consumer.
 
-Threads: any. Never: holds a value: the core counts.
+Threads: any. Never: holds a value (the core counts).
 """

@@ -1,6 +1,6 @@
-"""The metrics of Consumer.metrics(): meaning, unit and source of each.
+"""The metrics of Consumer.metrics(): meaning, unit and source of each one.
 
-Owns: METRICS, the one table (docs/metrics.md is made from it). Threads: any. Never: holds a value.
+Owns: METRICS, the only table (docs/metrics.md is generated from it). Threads: any. Never: holds a value.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Metrics(TypedDict):
 
 
 class Metric(NamedTuple):
-    """One metric. `counter`: it only grows; else it is the current value."""
+    """One metric. `counter`: it never decreases; otherwise it is the current value."""
 
     name: str
     unit: str
@@ -56,13 +56,13 @@ class Metric(NamedTuple):
 
 
 def _timing(what: str, event: str, count: str, java: dict[str, str]) -> tuple[Metric, ...]:
-    """The four metrics of something that is counted and timed."""
+    """Return the four metrics of an event that is counted and timed."""
     return (
         Metric(f"{what}s_total", "count", count, java["count"], counter=True),
         Metric(f"{what}_latency_us", "µs; -1: none yet", f"How long the latest {event} took.", "kconsumer only"),
         Metric(f"{what}_latency_max_us", "µs; -1: none yet", f"How long the longest {event} took.", java["max"]),
         Metric(f"{what}_latency_us_total", "µs",
-               f"Total time of all of them. Divide its rate by the rate of `{what}s_total` for the average.",
+               f"Total time of all. Divide its rate by the rate of `{what}s_total` for the average.",
                java["total"], counter=True),
     )
 
@@ -70,7 +70,7 @@ def _timing(what: str, event: str, count: str, java: dict[str, str]) -> tuple[Me
 SECTIONS: tuple[tuple[str, tuple[Metric, ...]], ...] = (
     ("Fetching", (
         Metric("fetch_buffer_bytes", "bytes",
-               "Memory of fetched data: undelivered, inflated, and pinned by batches that the application keeps."),
+               "Memory of fetched data: not delivered, decompressed, or kept by batches of the application."),
         Metric("fetch_reserved_bytes", "bytes", "Upper bound of the data that Fetch requests in flight may return."),
         Metric("fetch_buffer_records", "records", "Decoded records not yet returned, without paused partitions."),
         Metric("fetches_total", "count", "Fetch requests sent.", "Java's `fetch-total`", counter=True),
@@ -80,17 +80,17 @@ SECTIONS: tuple[tuple[str, tuple[Metric, ...]], ...] = (
         Metric("fetch_stalls_total", "count",
                "Times that a Fetch was delayed because `fetch.buffer.memory` was full.", counter=True),
         Metric("bad_batches_total", "count",
-               "Times that a batch could not be read: the broker reported it as corrupt, its CRC was wrong, its bytes "
-               "could not be decoded, or there was no memory for it. Each is fetched again before the partition stops.",
+               "Unreadable batches: the broker reported one as corrupt, its CRC was wrong, its bytes "
+               "could not be decoded, or there was no memory for it. It is fetched again before the partition stops.",
                counter=True),
         Metric("network_turns_total", "count", "Turns of the network thread's loop.", counter=True),
         Metric("application_events_total", "count",
-               "Events that calls have posted to the network thread; poll with records at hand posts none.",
+               "Events that calls have posted to the network thread; poll() with buffered records posts none.",
                counter=True),
     )),
     ("Polling", (
         Metric("poll_waits_total", "count",
-               "Times that poll, consume, consume_batch or iteration had nothing to return and waited.", counter=True),
+               "Waits of poll, consume, consume_batch or iteration for records.", counter=True),
         Metric("poll_idle_us_total", "µs", "Total time of these waits.", counter=True),
         Metric("poll_idle_ratio", "0 to 1",
                "Share of the last 30 to 60 seconds (or since the consumer started) that the application spent in these "
@@ -100,7 +100,7 @@ SECTIONS: tuple[tuple[str, tuple[Metric, ...]], ...] = (
     ("Partitions", (
         Metric("assigned_partitions", "count", "Partitions of the assignment.", "Java's `assigned-partitions`"),
         Metric("stopped_partitions", "dict of (topic, partition) → text",
-               "Partitions that deliver no records until a seek, and the reason: a batch stayed unreadable, or no "
+               "Partitions that deliver no records until a seek, and the reason: an unreadable batch, or no "
                "valid offset under `auto.offset.reset=error`."),
         Metric("records_lag", "dict of (topic, partition) → records, or None",
                "What `lag(timeout=0)` returns: per assigned partition, records between the position and the end, as "
@@ -109,10 +109,10 @@ SECTIONS: tuple[tuple[str, tuple[Metric, ...]], ...] = (
     )),
     ("Group", (
         *_timing("rebalance", "rebalance",
-                 "Rebalances that ended with the member owning what it was given, which may be nothing.",
+                 "Completed rebalances of this member, also those without assigned partitions.",
                  {"count": "KIP-429 (`rebalance-total`)", "max": "KIP-429 (`rebalance-latency-max`)",
                   "total": "KIP-429 (`rebalance-latency-total`)"}),
-        Metric("last_rebalance_ago_ms", "ms; -1: none yet", "How long ago the latest rebalance ended.",
+        Metric("last_rebalance_ago_ms", "ms; -1: none yet", "Time since the latest rebalance ended.",
                "KIP-429 (`last-rebalance-seconds-ago`)"),
         *_timing("heartbeat", "heartbeat, from sending it to its answer,",
                  "Heartbeats that the coordinator answered.",

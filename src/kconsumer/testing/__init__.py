@@ -1,6 +1,6 @@
-"""Kafka clusters to test against: EmbeddedCluster (in this process, no Java) and KafkaCluster (a real Kafka).
+"""Kafka clusters for tests: EmbeddedCluster (in this process, no Java) and KafkaCluster (a real Kafka).
 
-Both are context managers with create_topic() and produce(); see each class.
+Both are context managers with create_topic() and produce(). See each class.
 """
 
 from kconsumer.testing._artifacts import kafka_jars

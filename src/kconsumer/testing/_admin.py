@@ -1,4 +1,4 @@
-"""Owns: creating and deleting topics, through confluent_kafka when it is installed, else through Kafka's TopicCommand.
+"""Owns: creating and deleting topics, with confluent_kafka if installed, else with Kafka's TopicCommand.
 
 Threads: any. Never: keeps a connection.
 """
@@ -25,7 +25,7 @@ class Admin:
         self._zookeeper = zookeeper
 
     def create_topic(self, name: str, partitions: int, replication: int, config: Mapping[str, str]) -> None:
-        """Raises ClusterError with the broker's reason."""
+        """Create a topic. Raises ClusterError with the broker's reason."""
         admin = self._confluent_admin()
         if admin is None:
             options = [text for pair in config.items() for text in ("--config", "=".join(pair))]
@@ -33,11 +33,11 @@ class Admin:
                                 str(replication), *options)
             return
         topic = admin.NewTopic(name, partitions, replication, config=dict(config))
-        client = self._client(admin)  # held until the result is there: its end cancels the request
+        client = self._client(admin)  # keep it until the result arrives: garbage collection cancels the request
         self._result(f"create topic {name}", client.create_topics([topic], operation_timeout=_SECONDS)[name])
 
     def delete_topic(self, name: str) -> None:
-        """Raises ClusterError with the broker's reason."""
+        """Delete a topic. Raises ClusterError with the broker's reason."""
         admin = self._confluent_admin()
         if admin is None:
             self._topic_command("--delete", "--topic", name)
@@ -46,7 +46,7 @@ class Admin:
         self._result(f"delete topic {name}", client.delete_topics([name], operation_timeout=_SECONDS)[name])
 
     def _confluent_admin(self) -> Any:
-        """The module, or None where it is not installed or too new for the broker."""
+        """Return the module; None if it is missing or too new for the broker."""
         if self._release.numbers < (0, 10, 2):
             return None
         try:

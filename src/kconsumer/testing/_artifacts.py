@@ -1,7 +1,7 @@
-"""Owns: Kafka's jars on this machine: which ones a version needs, fetching them through Maven once, the JDK's programs.
+"""Owns: Kafka's jars on this machine: the jars of a version, one download with Maven, the JDK's programs.
 
-Threads: any; two processes that need the same version take turns on a lock file.
-Never: runs a broker, knows a registry's address (Maven's own settings decide where jars come from).
+Threads: any; processes that need the same version wait on a lock file.
+Never: runs a broker; defines a repository's address (Maven's settings do).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from kconsumer.testing._errors import ClusterError, MissingToolError
 
 DEFAULT_VERSION = "4.3.1"
-# For a JVM of seconds or minutes: its second compiler costs more than it brings.
+# For a JVM that lives seconds or minutes, the second compiler costs more time than it saves.
 QUICK_START = "-XX:TieredStopAtLevel=1"
 _SLF4J_BINDING = "1.7.36"
 _RELOAD4J = "1.2.25"
@@ -55,7 +55,7 @@ _DEPENDENCY = """    <dependency>
 
 @dataclass(frozen=True)
 class Release:
-    """One Kafka version and what follows from it."""
+    """A Kafka version and its requirements."""
 
     text: str
 
@@ -69,12 +69,12 @@ class Release:
 
     @property
     def needs_zookeeper(self) -> bool:
-        """KRaft is ready for use from 3.3 on; what came before it is run with ZooKeeper."""
+        """Whether the version needs ZooKeeper: KRaft is ready for use from 3.3."""
         return self.numbers < (3, 3)
 
     @property
     def java(self) -> int:
-        """The oldest Java that runs the broker."""
+        """The oldest Java version for the broker."""
         return 17 if self.numbers >= (4, 0) else 8
 
     @property
@@ -89,11 +89,11 @@ class Release:
             ("org.apache.kafka", "kafka-tools", self.text),
             ("org.slf4j", "slf4j-simple", _SLF4J_BINDING),
         ]
-        if self.numbers < (4, 0):  # their log controller calls log4j 1 directly; reload4j is its maintained form
+        if self.numbers < (4, 0):  # their log controller calls log4j 1; reload4j is a maintained fork
             coordinates.append(("ch.qos.reload4j", "reload4j", _RELOAD4J))
         if self.numbers < (2, 4):  # ZooKeeper 3.4.13 and 3.4.14 cannot connect to an address on Java 14 and later
             coordinates.append(("org.apache.zookeeper", "zookeeper", _OLD_ZOOKEEPER))
-        if self.numbers < (1, 0):  # uses a class that Java 11 took out of the JDK
+        if self.numbers < (1, 0):  # uses a class that Java 11 removed
             coordinates.append(("javax.xml.bind", "jaxb-api", _JAXB))
         return _POM.format(
             dependencies="\n".join(_DEPENDENCY.format(group=g, artifact=a, version=v) for g, a, v in coordinates)
@@ -101,14 +101,17 @@ class Release:
 
 
 def cache_root() -> Path:
-    """``$XDG_CACHE_HOME/kconsumer``, or ``~/.cache/kconsumer``."""
+    """Return ``$XDG_CACHE_HOME/kconsumer``, or ``~/.cache/kconsumer``."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return Path(base) / "kconsumer"
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold an advisory lock on ``path`` (made if need be); other processes wait. Freed by the kernel if we die."""
+    """Hold an advisory lock on ``path``, created if missing. Other processes wait.
+
+    The kernel releases it if this process dies.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "w", encoding="utf-8") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -116,7 +119,9 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def jdk_program(name: str, least: int = 8) -> str:
-    """The path of ``java`` or ``javac`` of at least version ``least``: from ``JAVA_HOME`` if set, else ``PATH``.
+    """Return the path of ``java`` or ``javac`` of at least version ``least``.
+
+    It is looked up in ``JAVA_HOME`` if set, else in ``PATH``.
 
     Raises MissingToolError when it is missing or older.
     """
@@ -138,27 +143,31 @@ def jdk_program(name: str, least: int = 8) -> str:
 
 
 def install(version: str = DEFAULT_VERSION) -> Path:
-    """The directory that holds the jars of a Kafka version (``libs/*.jar``); the first call fetches them with Maven.
+    """Return the directory of a Kafka version's jars (``libs/*.jar``).
 
-    Works offline once fetched. Raises MissingToolError (no Maven) or ClusterError (Maven failed).
+    The first call fetches them with Maven; later calls work offline. Raises MissingToolError (no Maven) or ClusterError
+    (Maven failed).
     """
     release = Release(version)
     home = cache_root() / f"kafka-{version}"
     if home.is_dir():
         return home
     with locked(cache_root() / f"kafka-{version}.lock"):
-        if not home.is_dir():  # another process may have fetched it while we waited
+        if not home.is_dir():  # another process may have fetched it in the meantime
             _fetch(release, home)
     return home
 
 
 def kafka_jars(version: str = DEFAULT_VERSION) -> list[Path]:
-    """Every jar of a Kafka version, fetched through Maven on first use. Raises ClusterError when that fails."""
+    """Return all jars of a Kafka version. The first call fetches them.
+
+    Raises ClusterError on failure.
+    """
     return sorted((install(version) / "libs").glob("*.jar"))
 
 
 def class_path(version: str = DEFAULT_VERSION, *more: Path) -> str:
-    """A ``-cp`` argument: all jars of the version, then ``more``."""
+    """Return a ``-cp`` argument: all jars of the version, then ``more``."""
     return os.pathsep.join([str(install(version) / "libs" / "*"), *map(str, more)])
 
 
@@ -167,7 +176,7 @@ def _fetch(release: Release, home: Path) -> None:
     if maven is None:
         hint = _INSTALL_HINT.format(debian="maven", brew="maven")
         raise MissingToolError(f"cannot fetch Kafka {release.text}: Maven ('mvn') is not installed. {hint}")
-    # Filled beside its final place and renamed, so that a directory that exists is complete.
+    # The jars go into a temporary directory, renamed at the end, so that an existing directory is complete.
     with tempfile.TemporaryDirectory(prefix=f"{home.name}.", dir=home.parent) as scratch:
         work = Path(scratch) / "kafka"
         work.mkdir()
@@ -188,10 +197,10 @@ def _fetch(release: Release, home: Path) -> None:
 
 
 def _format_once(release: Release, work: Path) -> None:
-    """Leave StorageTool's ``bootstrap.checkpoint`` in ``work``.
+    """Write StorageTool's ``bootstrap.checkpoint`` into ``work``.
 
-    It depends on nothing but the version, so a broker's directory is later "formatted" by copying it: a JVM start less
-    per broker.
+    The file depends only on the version. To "format" a broker's directory, copy it: this saves a JVM start per
+    broker.
     """
     java = jdk_program("java", release.java)
     with tempfile.TemporaryDirectory(dir=work) as scratch:
@@ -212,7 +221,9 @@ def _format_once(release: Release, work: Path) -> None:
 
 
 def compiled(source: Path, version: str = DEFAULT_VERSION) -> Path:
-    """The directory with the classes of one Java source file, compiled against a Kafka version's jars and cached.
+    """Return the directory with the classes of a Java source file.
+
+    They are compiled against a Kafka version's jars, and cached.
 
     Raises MissingToolError (no JDK) or ClusterError with the compiler's messages.
     """

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 
 class ClusterError(RuntimeError):
-    """A test cluster could not be started, or an operation on it failed; the text says which and why."""
+    """A test cluster could not be started, or an operation on it failed.
+
+    The text has the reason.
+    """
 
 
 class MissingToolError(ClusterError):
-    """Java, Maven or the client library that a test cluster needs is missing or too old; the text names it."""
+    """Java, Maven or a client library is missing or too old; the text names it."""

@@ -1,6 +1,6 @@
-"""Owns: Listener, one further listener of a test cluster's brokers: its name, its protocol, its broker properties.
+"""Owns: Listener, an additional listener of a test cluster's brokers: name, protocol, broker properties.
 
-Threads: any (immutable). Never: starts anything; the plain listener and the controllers' are kafka.py's.
+Threads: any (immutable). Never: starts a process. kafka.py sets the plain listener and the controllers'.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ _OURS = ("PLAINTEXT", "CONTROLLER")  # names that the cluster itself uses
 
 
 class Listener(NamedTuple):
-    """A listener beside the plain one.
+    """An additional listener.
 
     Attributes:
         name: as in ``listeners=NAME://…``.
         protocol: ``PLAINTEXT``, ``SSL``, ``SASL_PLAINTEXT`` or ``SASL_SSL``.
-        host: what brokers tell clients to connect to.
-        properties: broker properties, without the prefix ``listener.name.<name>.`` under which they are set.
+        host: the advertised host, which clients connect to.
+        properties: broker properties, without the prefix ``listener.name.<name>.``.
     """
 
     name: str
@@ -29,12 +29,15 @@ class Listener(NamedTuple):
     properties: Mapping[str, object]
 
     def prefixed(self) -> dict[str, object]:
-        """The broker properties of this listener."""
+        """Return the broker properties of this listener."""
         return {f"listener.name.{self.name.lower()}.{key}": value for key, value in self.properties.items()}
 
 
 def read_listeners(given: Mapping[str, Mapping[str, object]]) -> tuple[Listener, ...]:
-    """Listeners from the argument of KafkaCluster. Raises ValueError for impossible ones."""
+    """Return the listeners of KafkaCluster's argument.
+
+    Raises ValueError for invalid ones.
+    """
     return tuple(_read(name, properties) for name, properties in given.items())
 
 
@@ -51,7 +54,10 @@ def _read(name: str, properties: Mapping[str, object]) -> Listener:
 
 
 def listener_properties(plain: str, listeners: Iterable[Listener], ports: Mapping[str, int]) -> dict[str, object]:
-    """The broker properties that add ``listeners`` to ``plain`` (a whole ``PLAINTEXT://`` listener); none for none."""
+    """Return the broker properties for ``listeners`` beside the listener ``plain``.
+
+    The result is empty without listeners.
+    """
     listeners = tuple(listeners)
     if not listeners:
         return {}

@@ -1,6 +1,6 @@
-"""Owns: asking a broker for its view of the cluster, in the oldest form of the Metadata request.
+"""Owns: requesting a broker's view of the cluster, with the oldest version of Metadata.
 
-Threads: any. Never: depends on a Kafka client: it tells when a broker is ready before any client is at hand.
+Threads: any. Never: depends on a Kafka client: it checks brokers before a client is available.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _LARGEST_ANSWER = 64 * 1024 * 1024
 
 @dataclass
 class TopicView:
-    """The state of a topic as one broker reports it: error code, and leader per partition (-1: none)."""
+    """A topic as one broker reports it: error, leader per partition (-1: none)."""
 
     error: int
     leaders: dict[int, int]
@@ -49,11 +49,12 @@ class _Answer:
 
 
 def metadata(address: str, timeout_s: float = 2.0) -> ClusterView:
-    """Ask the broker at ``host:port`` for everything: to ask for a topic by name could make the broker create it.
+    """Request the whole metadata of the broker at ``host:port``.
 
-    Raises OSError (or its TimeoutError) when the broker does not answer, struct.error when the answer is not Metadata.
+    A request for one topic could create it. Raises OSError (or its TimeoutError) without an answer, struct.error if
+    the answer is not Metadata.
     """
-    body = struct.pack(">i", 0)  # no topic named: version 0 means all
+    body = struct.pack(">i", 0)  # no topics: all, in version 0
     header = struct.pack(">hhih", _METADATA, 0, 1, len(_CLIENT_ID)) + _CLIENT_ID
     host, port = address.rsplit(":", 1)
     with socket.create_connection((host, int(port)), timeout_s) as link:
@@ -75,7 +76,7 @@ def metadata(address: str, timeout_s: float = 2.0) -> ClusterView:
 
 
 def _leader(answer: _Answer) -> tuple[int, int]:
-    answer.number(">h")  # the partition's error: a missing leader shows as -1
+    answer.number(">h")  # the partition's error; a missing leader is -1
     partition, leader = answer.number(">i"), answer.number(">i")
     answer.numbers()
     answer.numbers()

@@ -1,6 +1,6 @@
-"""Owns: child processes that cannot outlive this one, and loopback ports that no other process can take.
+"""Owns: child processes that end with this one, and reserved loopback ports.
 
-Threads: one at a time, that of the cluster's owner. Never: knows Kafka.
+Threads: one at a time: the thread that owns the cluster. Never: uses Kafka.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from kconsumer.testing._errors import ClusterError
 
 
 class Ports:
-    """Ports on 127.0.0.1, held for the life of the cluster.
+    """Ports on 127.0.0.1, reserved until the cluster ends.
 
-    On Linux a socket that is bound with SO_REUSEADDR but does not listen keeps the kernel from giving its port to
-    any other process, while a server that names the port may still bind it: no race, also across a broker's restart.
-    Elsewhere the port is only chosen (and could in theory be taken before the broker binds it).
+    On Linux the kernel gives the port of a bound socket with SO_REUSEADDR, which does not listen, to no other process.
+    A server that names the port can still bind it. So there is no race, even during a broker's restart. On other
+    systems another process could take the port before the broker binds it.
     """
 
     def __init__(self) -> None:
         self._held: list[socket.socket] = []
 
     def take(self) -> int:
-        """A free port."""
+        """Return a free port and reserve it."""
         holder = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         holder.bind(("127.0.0.1", 0))
@@ -40,17 +40,17 @@ class Ports:
         return port
 
     def release(self) -> None:
-        """Let all ports go."""
+        """Release all ports."""
         while self._held:
             self._held.pop().close()
 
 
 class Children:
-    """Starts programs, their output in files, and kills them with this process, however it ends."""
+    """Starts programs with their output in files. They die with this process."""
 
     def __init__(self, directory: Path) -> None:
-        """``directory`` is removed by the watchdog should this process die."""
-        # -I -S: nothing but the standard library, whatever the environment; a new session: Ctrl-C is not for it.
+        """The watchdog removes ``directory`` if this process dies."""
+        # -I -S: only the standard library, in any environment. A new session: Ctrl-C does not reach it.
         script = Path(__file__).with_name("_watchdog.py")
         self._watchdog = subprocess.Popen(
             [sys.executable, "-I", "-S", str(script), str(os.getpid())],
@@ -69,7 +69,7 @@ class Children:
     def spawn(
         self, command: Sequence[str], log: Path, cwd: Path, stdin: int = subprocess.DEVNULL
     ) -> subprocess.Popen[bytes]:
-        """Run a program; stdout and stderr are appended to ``log``. ``stdin`` as for Popen."""
+        """Run a program; append stdout and stderr to ``log``. ``stdin`` as for Popen."""
         with open(log, "ab") as out:
             child = subprocess.Popen(command, stdin=stdin, stdout=out, stderr=subprocess.STDOUT, cwd=cwd,
                                      start_new_session=True)
@@ -77,20 +77,20 @@ class Children:
         return child
 
     def pause(self, child: subprocess.Popen[bytes]) -> None:
-        """SIGSTOP a program and wait until all its threads stand: the kernel lets each run until it looks."""
+        """SIGSTOP a program and wait until all its threads have stopped."""
         child.send_signal(signal.SIGSTOP)
         if child.returncode is None and sys.platform == "linux":
             os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self, child: subprocess.Popen[bytes]) -> None:
-        """SIGCONT a paused program."""
+        """SIGCONT a stopped program."""
         child.send_signal(signal.SIGCONT)
 
     def end(self, child: subprocess.Popen[bytes], graceful_s: float = 0.0) -> None:
-        """End a program: SIGTERM and a wait of ``graceful_s`` seconds if that is positive, then SIGKILL."""
+        """End a program: SIGTERM for ``graceful_s`` seconds if positive, then SIGKILL."""
         if child.poll() is None and graceful_s > 0:
             child.send_signal(signal.SIGTERM)
-            self.resume(child)  # a stopped process acts on SIGTERM only once it goes on
+            self.resume(child)  # a stopped process handles SIGTERM only after it continues
             try:
                 child.wait(graceful_s)
             except subprocess.TimeoutExpired:
@@ -101,7 +101,7 @@ class Children:
         self._tell(f"-{child.pid}")
 
     def close(self) -> None:
-        """Let the watchdog end; it kills whatever still runs and removes the directory."""
+        """End the watchdog, which kills all remaining programs and removes the directory."""
         assert self._watchdog.stdin is not None
         self._watchdog.stdin.close()
         self._watchdog.wait()

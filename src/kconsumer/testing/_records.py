@@ -1,6 +1,6 @@
-"""Owns: writing records into a test cluster through confluent_kafka's producer.
+"""Owns: writing records to a test cluster with confluent_kafka's producer.
 
-Threads: any. Never: needed by a cluster itself, only by its ``produce``.
+Threads: any. Never: needed by a cluster, except for its ``produce``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ _FIELDS = {"key", "value", "headers", "partition", "timestamp"}
 
 
 def confluent(module: str) -> Any:
-    """``confluent_kafka`` or one of its modules; raises MissingToolError naming the extra when it is not installed."""
+    """Return ``confluent_kafka`` or one of its modules.
+
+    Raise MissingToolError if it is missing.
+    """
     import importlib
 
     try:
@@ -41,9 +44,11 @@ def _arguments(record: Record) -> dict[str, Any]:
 def produce(
     bootstrap_servers: str, topic: str, records: Iterable[Record], config: Mapping[str, Any], timeout_s: float
 ) -> list[tuple[int, int]]:
-    """Write records and wait until all are acknowledged; returns each one's (partition, offset) in their order.
+    """Write records and wait for all acknowledgements.
 
-    Idempotent, since a request that is repeated would else come after later ones: a new topic has no leader yet.
+    Return their (partition, offset) in order.
+
+    The producer is idempotent: a new topic has no leader yet, and a retried request would arrive after later ones.
     """
     producer = confluent("confluent_kafka").Producer(
         {"bootstrap.servers": bootstrap_servers, "acks": "all", "linger.ms": 5, "enable.idempotence": True,
@@ -67,7 +72,7 @@ def produce(
             try:
                 producer.produce(topic, on_delivery=delivered(index), **_arguments(record))
                 break
-            except BufferError:  # its queue is full: let it send
+            except BufferError:  # its queue is full: send first
                 producer.poll(0.05)
         producer.poll(0)
         if failures:
@@ -81,7 +86,7 @@ def produce(
 
 
 def watermarks(bootstrap_servers: str, topic: str, timeout_s: float) -> dict[int, tuple[int, int]]:
-    """The low and high watermark of each partition of a topic."""
+    """Return the low and high watermark of each partition of a topic."""
     kafka = confluent("confluent_kafka")
     consumer = kafka.Consumer({"bootstrap.servers": bootstrap_servers, "group.id": "kconsumer-testing"})
     try:

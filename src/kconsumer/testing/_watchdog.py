@@ -1,9 +1,9 @@
-"""Owns: the end of a test cluster whose Python process died: kills its brokers, removes its files.
+"""Owns: the end of a test cluster after its Python process died: kills its brokers, removes its files.
 
 Threads: a separate process, run as a script. It reads commands from a pipe: ``+PID`` and ``-PID`` (watch, forget a
-process), ``rm PATH`` (a directory to remove at the end). When the pipe ends, or its parent is gone (a forked child may
-still hold the pipe open), it kills what it watches. Its argument is the parent's pid: asking for it at the start could
-already be too late.
+process), ``rm PATH`` (a directory to remove at the end). When the pipe or its parent ends (a forked child may still
+hold the pipe open), it kills the watched processes. Its argument is the parent's pid: at its start, getppid() could
+already return another one.
 Never: imports kconsumer, outlives its parent by more than a second.
 """
 
@@ -23,7 +23,7 @@ def main() -> None:
     pending = b""
     while True:
         readable, _, _ = select.select([0], [], [], 1.0)
-        if not readable:  # all that the parent said before it went has been read
+        if not readable:  # all commands of the dead parent have been read
             if os.getppid() != parent:
                 break
             continue

@@ -1,6 +1,6 @@
-"""Owns: EmbeddedCluster, Kafka brokers inside this process, for tests that need no Java.
+"""Owns: EmbeddedCluster, Kafka brokers inside this process, for tests without Java.
 
-Threads: one at a time; librdkafka serves the brokers on its own threads. Never: used for figures: it is slow.
+Threads: one at a time; librdkafka runs the brokers on its threads. Never: used for benchmarks: it is slow.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 _BUNDLES = ("confluent_kafka.libs/librdkafka-*.so*", "confluent_kafka.libs/librdkafka.so*",
             "confluent_kafka/.dylibs/librdkafka*.dylib")
 _ALL = -1
-# JoinGroup, Heartbeat, LeaveGroup, SyncGroup: it offers flexible versions too, but reads them as inflexible ones.
+# JoinGroup, Heartbeat, LeaveGroup, SyncGroup: the mock offers flexible versions, but reads them as inflexible ones.
 _READABLE = {11: 5, 12: 3, 13: 1, 14: 3}
 
 
 class Request(NamedTuple):
-    """A request that a broker received: its id, the API key, when (µs of librdkafka's monotonic clock)."""
+    """A request to a broker: broker id, API key, time (µs, librdkafka's clock)."""
 
     broker: int
     api_key: int
@@ -34,9 +34,9 @@ class Request(NamedTuple):
 
 
 def librdkafka_path() -> str:
-    """The librdkafka that the confluent-kafka wheel bundles, which is loaded once however many use it.
+    """Return the path of the librdkafka in the confluent-kafka wheel.
 
-    Raises ImportError naming the ``[testing]`` extra when there is none.
+    Raises ImportError with the ``[testing]`` extra's name if it is missing.
     """
     spec = importlib.util.find_spec("confluent_kafka")
     for place in spec.submodule_search_locations or [] if spec else []:
@@ -51,20 +51,20 @@ def librdkafka_path() -> str:
 
 
 class EmbeddedCluster:
-    """Kafka brokers on loopback inside this process: a context manager, up in milliseconds, without Java.
+    """Kafka brokers in this process: a context manager, ready in milliseconds.
 
-    It is the mock cluster of librdkafka. It speaks the protocols of consumers, producers and groups (classic and
-    KIP-848), but it is not a full Kafka: no fetch sessions, no compaction, no security, all in memory. **It keeps about
-    5 MiB per partition and silently drops what is older**: after loading more, ask watermarks() whether the low ones
-    are still 0. Brokers have the ids 1 … ``brokers``. Topics that are asked for but do not exist are created (4
-    partitions), as clients that allow it expect.
+    It is librdkafka's mock cluster. It supports consumers, producers and groups (classic and KIP-848), but it is not a
+    full Kafka: no fetch sessions, no compaction, no security; all data are in memory. **It keeps about 5 MiB per
+    partition and silently drops older records**: after larger loads, check with watermarks() that the low ones are
+    still 0. Brokers have the ids 1 … ``brokers``. Requests create missing topics (4 partitions) for clients that
+    allow it.
 
     Args:
         brokers: number of brokers.
         racks: the rack of each.
 
-    Operations raise ClusterError (a RuntimeError) when librdkafka refuses them, RuntimeError on a stopped cluster or in
-    a forked child; start() raises ImportError when confluent-kafka (the ``[testing]`` extra) is missing.
+    Operations raise ClusterError (a RuntimeError) if librdkafka refuses them, and RuntimeError on a stopped cluster or
+    in a forked child. start() raises ImportError without confluent-kafka (the ``[testing]`` extra).
     """
 
     def __init__(self, brokers: int = 1, racks: Sequence[str] | None = None) -> None:
@@ -88,7 +88,7 @@ class EmbeddedCluster:
         self.stop()
 
     def start(self) -> None:
-        """Start the brokers. A started cluster stays as it is."""
+        """Start the brokers. Does nothing to a started cluster."""
         if self._mock is not None:
             return
         from kconsumer._core.librdkafka.mock_cluster import MockCluster
@@ -107,13 +107,16 @@ class EmbeddedCluster:
 
     @property
     def bootstrap_servers(self) -> str:
-        """``host:port`` of every broker, separated by commas."""
+        """``host:port`` of every broker, comma-separated."""
         return self._core.bootstrap_servers()
 
     # Topics and records
 
     def create_topic(self, name: str, partitions: int = 1, replication: int | None = None) -> None:
-        """Create a topic. ``replication`` is by default 3, or what there are brokers for."""
+        """Create a topic.
+
+        ``replication`` defaults to 3, or the number of brokers if lower.
+        """
         replicas = min(3, self._count) if replication is None else replication
         if partitions < 1 or not 1 <= replicas <= self._count:
             raise ValueError(f"expected at least 1 partition and 1 to {self._count} replicas, not {partitions} and "
@@ -132,31 +135,36 @@ class EmbeddedCluster:
         config: Mapping[str, Any] | None = None,
         timeout_s: float = 60.0,
     ) -> list[tuple[int, int]]:
-        """Write records through confluent_kafka's producer and wait for all acknowledgements.
+        """Write records with confluent_kafka's producer and wait for all acknowledgements.
 
         A record is its value, a (key, value) pair, or a mapping with any of ``key``, ``value``, ``headers``,
-        ``partition`` and ``timestamp`` (ms). ``config`` is the producer's, which is
-        idempotent by default. Returns the (partition, offset) of each record in the order given.
+        ``partition`` and ``timestamp`` (ms). ``config`` has producer properties; by default it is idempotent. Returns
+        the (partition, offset) of each record in order.
         """
         return _records.produce(self.bootstrap_servers, topic, records, config or {}, timeout_s)
 
     def watermarks(self, topic: str, timeout_s: float = 10.0) -> dict[int, tuple[int, int]]:
-        """The low and high watermark of each partition. A low one above 0 means that records were dropped."""
+        """Return the low and high watermark of each partition.
+
+        A low one above 0: records were dropped.
+        """
         return _records.watermarks(self.bootstrap_servers, topic, timeout_s)
 
     def delete_records(self, topic: str, partition: int, before_offset: int) -> None:
-        """Drop a partition's records before an offset, which becomes its low watermark."""
+        """Drop a partition's records before an offset, the new low watermark."""
         what = f"delete records of {topic} [{partition}] before {before_offset}"
         self._check(what, self._core.delete_records(topic, partition, before_offset))
 
-    # Faults. Error codes are those of the Kafka protocol; -195 (librdkafka's _TRANSPORT) closes the connection instead.
+    # Faults. Error codes are Kafka's protocol codes; -195 (librdkafka's _TRANSPORT) closes the connection instead.
 
     def push_request_errors(
         self, api_key: int, errors: Sequence[int], broker: int | None = None, rtt_ms: int = 0
     ) -> None:
-        """Answer the next requests of a kind with these errors, one each (0 lets one through).
+        """Answer the next requests of a kind with these errors, one each.
 
-        With ``broker`` only requests to that one count, and each answer is ``rtt_ms`` milliseconds late.
+        0 means no error.
+
+        With ``broker`` only requests to that broker count, and each answer is ``rtt_ms`` milliseconds late.
         """
         if broker is None and rtt_ms:
             raise ValueError("rtt_ms needs a broker")
@@ -168,67 +176,70 @@ class EmbeddedCluster:
                 self._check(f"push an error for broker {broker}", code)
 
     def push_partition_errors(self, topic: str, partition: int, api_key: int, errors: Sequence[int]) -> None:
-        """Answer for one partition with these errors, one in each of the next requests of a kind that name it."""
+        """Answer the next requests for one partition with these errors, one each."""
         for error in errors:
             code = self._core.push_partition_error(topic, partition, api_key, error)
             self._check(f"push an error for {topic} [{partition}]", code)
 
     def clear_request_errors(self, api_key: int) -> None:
-        """Forget errors pushed for all brokers that have not been answered yet."""
+        """Discard pushed errors of all brokers that are not answered yet."""
         self._core.clear_request_errors(api_key)
 
     def set_topic_error(self, topic: str, error: int) -> None:
-        """Answer Metadata requests for a topic with this error until set to 0."""
+        """Answer Metadata requests for a topic with this error, until it is set to 0."""
         self._core.topic_set_error(topic, error)
 
     def broker_down(self, broker: int | None = None) -> None:
-        """Close the connections of a broker (None: of all) and refuse new ones. Leaders do not move."""
+        """Close the connections of a broker (None: all) and refuse new ones.
+
+        Leaders do not move.
+        """
         self._check("take the broker down", self._core.broker_down(_ALL if broker is None else broker))
 
     def broker_up(self, broker: int | None = None) -> None:
-        """Let a broker (None: all) accept connections again, on the same port."""
+        """Accept connections to a broker (None: all) again, on the same port."""
         self._check("bring the broker up", self._core.broker_up(_ALL if broker is None else broker))
 
     def add_broker(self, broker: int) -> None:
-        """Add a broker with this id; partitions are distributed again."""
+        """Add a broker with this id. Partitions are distributed again."""
         self._check(f"add broker {broker}", self._core.broker_add(broker))
 
     def decommission(self, broker: int) -> None:
-        """Remove a broker for good; its partitions move to others."""
+        """Remove a broker permanently. Its partitions move to others."""
         self._check(f"remove broker {broker}", self._core.broker_decommission(broker))
 
     def set_rtt(self, rtt_ms: int, broker: int | None = None) -> None:
-        """Delay every response of a broker (None: of all) by so many milliseconds."""
+        """Delay every response of a broker (None: all) by this many milliseconds."""
         self._check("set the RTT", self._core.broker_rtt(_ALL if broker is None else broker, rtt_ms))
 
     def set_api_version(self, api_key: int, lowest: int, highest: int) -> None:
-        """Offer only these versions of an API; -1, -1 takes it away."""
+        """Offer only these versions of an API; -1, -1: none."""
         self._check(f"set the versions of API {api_key}", self._core.set_api_version(api_key, lowest, highest))
 
     # Leaders, replicas, coordinators
 
     def set_leader(self, topic: str, partition: int, broker: int | None) -> None:
-        """Move a partition to another leader; None leaves it without one."""
+        """Move a partition to another leader; None: no leader."""
         code = self._core.set_leader(topic, partition, -1 if broker is None else broker)
         self._check(f"move {topic} [{partition}]", code)
 
     def push_leader_response(self, topic: str, partition: int, leader: int, leader_epoch: int) -> None:
-        """Claim this leader and leader epoch in the next Metadata response for a partition."""
+        """Report this leader and epoch in a partition's next Metadata response."""
         code = self._core.push_leader_response(topic, partition, leader, leader_epoch)
         self._check(f"push a leader of {topic} [{partition}]", code)
 
     def set_follower(self, topic: str, partition: int, broker: int | None) -> None:
-        """Name the replica that consumers are sent to (KIP-392); None: the leader serves them."""
+        """Set the replica that consumers are redirected to (KIP-392); None: the leader."""
         code = self._core.set_follower(topic, partition, -1 if broker is None else broker)
         self._check(f"set the follower of {topic} [{partition}]", code)
 
     def set_follower_watermarks(self, topic: str, partition: int, low: int, high: int) -> None:
-        """The offsets between which that replica can serve; -1 stands for the leader's watermark."""
+        """Set the watermarks of that replica; -1 means the leader's."""
         code = self._core.set_follower_watermarks(topic, partition, low, high)
         self._check(f"set the follower's watermarks of {topic} [{partition}]", code)
 
     def set_rack(self, broker: int, rack: str) -> None:
-        """Name the rack of a broker."""
+        """Set the rack of a broker."""
         self._check(f"set the rack of broker {broker}", self._core.broker_rack(broker, rack))
 
     def set_coordinator(self, group: str, broker: int) -> None:
@@ -246,23 +257,23 @@ class EmbeddedCluster:
         session_timeout_ms: int = -1,
         heartbeat_interval_ms: int = -1,
     ) -> None:
-        """How long the first rebalance of a classic group waits; session and heartbeat times under KIP-848.
+        """Set the first rebalance's delay, and KIP-848's session and heartbeat times.
 
-        Milliseconds; -1 leaves one as it is (3000, 30000, 3000 at first).
+        In milliseconds; -1 does not change a value (initially 3000, 30000, 3000).
         """
         self._core.group_timing(initial_rebalance_delay_ms, session_timeout_ms, heartbeat_interval_ms)
 
-    # What clients asked
+    # Requests of clients
 
     def track_requests(self, on: bool = True) -> None:
-        """Begin to remember requests, forgetting earlier ones, or (False) stop remembering."""
+        """Start to record requests, without earlier ones; False: stop."""
         self._core.track_requests(on)
 
     def requests(self) -> list[Request]:
-        """The requests received since track_requests(), in their order."""
+        """Return the requests since track_requests(), in order."""
         return [Request(*found) for found in self._core.requests()]
 
-    # Inside
+    # Internal
 
     @property
     def _core(self) -> MockCluster:

@@ -1,4 +1,4 @@
-"""Owns: KafkaCluster, a real Kafka of one to several brokers on loopback, for tests and benchmarks.
+"""Owns: KafkaCluster, a real Kafka with one or more brokers on loopback, for tests and benchmarks.
 
 Threads: one at a time; the brokers are separate processes. Never: outlives the Python process (see _watchdog).
 """
@@ -37,12 +37,12 @@ from kconsumer.testing._process import Children, Ports
 from kconsumer.testing._records import Record
 
 EXTERNAL = "KCONSUMER_BOOTSTRAP_SERVERS"
-_READY_SECONDS = 120.0  # three of them on two busy cores take their time
+_READY_SECONDS = 120.0  # three brokers on two busy cores start slowly
 _LOG_TAIL_LINES = 40
 _QUIET = ("-Dorg.slf4j.simpleLogger.showDateTime=true", "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
           "-Dorg.slf4j.simpleLogger.log.org.apache.kafka.common.config.AbstractConfig=warn",
           "-Dorg.slf4j.simpleLogger.log.kafka.server.KafkaConfig=warn")
-# What the oldest brokers log, they log through log4j 1 itself.
+# The oldest brokers log through log4j 1 itself.
 _LOG4J = """log4j.rootLogger=INFO, out
 log4j.appender.out=org.apache.log4j.ConsoleAppender
 log4j.appender.out.layout=org.apache.log4j.PatternLayout
@@ -57,7 +57,7 @@ class _Broker:
     port: int
     controller_port: int
     directory: Path
-    ports: dict[str, int] = field(default_factory=dict)  # of the further listeners
+    ports: dict[str, int] = field(default_factory=dict)  # of the additional listeners
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -74,30 +74,30 @@ class _Broker:
 
 
 class KafkaCluster:
-    """Apache Kafka on this machine: a context manager, ready to use once entered.
+    """Apache Kafka on this machine: a context manager, ready after it is entered.
 
-    Brokers have the ids 1 … ``brokers``. Kafka's jars come through Maven the first time a version is used and are kept
-    under ``$XDG_CACHE_HOME/kconsumer``; Java must be installed. Data lie in a temporary directory that goes with the
-    cluster, and the brokers die with this process, however it ends.
+    Brokers have the ids 1 … ``brokers``. Java must be installed. Maven fetches Kafka's jars at the first use of a
+    version into ``$XDG_CACHE_HOME/kconsumer``. Data are in a temporary directory, removed with the cluster. The brokers
+    die with this process, even if it is killed.
 
     Args:
-        brokers: how many; each is also a controller (KRaft), so 3 survive the loss of one.
+        brokers: their number; each is also a controller (KRaft), so 3 survive the loss of one.
         version: Kafka's version; versions before 3.3 run with a ZooKeeper.
-        config: broker properties, over the defaults (which keep every record for ever: ``log.retention.ms=-1``).
+        config: broker properties that override the defaults (which never expire records: ``log.retention.ms=-1``).
         racks: ``broker.rack`` of each broker; also lets consumers fetch from the replica in their rack (KIP-392).
         heap: ``-Xmx`` of each broker.
-        listeners: further listeners by name, each with its properties (``ssl.keystore.location`` …). Two of these are
-            not the broker's: ``security.protocol``, which is the name where it is not given, and ``host``, what clients
-            connect to (127.0.0.1). The plain listener stays, for the cluster's own use.
-        java_options: further options of each broker's JVM.
-        quick_start: brokers, and what run_java() runs, start with half the CPU time, as only the JVM's first compiler
-            works (C1). For what lasts long or is measured: False.
+        listeners: additional listeners by name, each with its properties (``ssl.keystore.location`` …). Two of these
+            are not broker properties: ``security.protocol`` (default: the name) and ``host``, which clients connect to
+            (default: 127.0.0.1). The plain listener remains, for the cluster's use.
+        java_options: additional options of each broker's JVM.
+        quick_start: True: brokers and run_java() use only the JVM's first compiler (C1) and start with half the CPU
+            time. Set False for long runs and measurements.
 
-    If the environment names a running cluster in ``KCONSUMER_BOOTSTRAP_SERVERS`` and the call asks for nothing
-    that only an own one can give (version, config, racks, listeners), that one is used: topics and records as
-    usual, but kill(), restart(), pause(), resume() and log_path() raise ClusterError.
+    If ``KCONSUMER_BOOTSTRAP_SERVERS`` names a running cluster, and no argument needs a separate one (version, config,
+    racks, listeners), that cluster is used. Topics and records work as usual; kill(), restart(), pause(), resume() and
+    log_path() raise ClusterError.
 
-    Raises ValueError for impossible arguments; MissingToolError and ClusterError (both RuntimeError) from start().
+    Raises ValueError for invalid arguments; MissingToolError and ClusterError (both RuntimeError) from start().
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class KafkaCluster:
         if version == DEFAULT_VERSION and not (config or racks or listeners or java_options):
             self._external = os.environ.get(EXTERNAL, "").strip()
         self._brokers: list[_Broker] = []
-        self._topics: dict[str, int] = {}  # name → partitions, of those created here and not deleted
+        self._topics: dict[str, int] = {}  # name → partitions, of topics created here and not deleted
         self._children: Children | None = None
         self._ports = Ports()
         self._directory: Path | None = None
@@ -149,7 +149,10 @@ class KafkaCluster:
         self.stop()
 
     def start(self) -> None:
-        """Start all brokers and wait until each knows them all. A started cluster stays as it is."""
+        """Start all brokers and wait until each knows all others.
+
+        Does nothing to a started cluster.
+        """
         if self._external:
             self._check_external()
             return
@@ -160,7 +163,7 @@ class KafkaCluster:
         self._directory = Path(tempfile.mkdtemp(prefix="kconsumer-kafka-"))
         try:
             self._children = Children(self._directory)
-            # Kafka refuses an id that starts with a dash, which is one in 64 of the random ones.
+            # Kafka refuses an id with a leading dash: one in 64 of the random ids.
             self._cluster_id = "k" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]
             for number in range(1, self._count + 1):
                 directory = self._directory / f"broker-{number}"
@@ -177,7 +180,10 @@ class KafkaCluster:
             raise
 
     def stop(self) -> None:
-        """Kill the brokers and remove their data. Does nothing to a stopped or an external cluster."""
+        """Kill the brokers and remove their data.
+
+        Does nothing to a stopped or external cluster.
+        """
         if self._children is not None:
             for broker in self._brokers:
                 if broker.process is not None:
@@ -194,11 +200,17 @@ class KafkaCluster:
 
     @property
     def bootstrap_servers(self) -> str:
-        """``host:port`` of every broker, separated by commas. Raises ClusterError if not started."""
+        """``host:port`` of every broker, comma-separated.
+
+        Raises ClusterError if not started.
+        """
         return self._external or ",".join(broker.address for broker in self._started())
 
     def bootstrap(self, listener: str = "PLAINTEXT") -> str:
-        """``host:port`` of every broker at a listener, separated by commas. Raises ValueError for an unknown one."""
+        """Return ``host:port`` of every broker at a listener, comma-separated.
+
+        Raises ValueError for an unknown listener.
+        """
         if listener == "PLAINTEXT":
             return self.bootstrap_servers
         hosts = {known.name: known.host for known in self._listeners}
@@ -208,30 +220,30 @@ class KafkaCluster:
 
     @property
     def broker_ids(self) -> list[int]:
-        """The ids that kill() and the like take."""
+        """Return the broker ids, for kill() and similar methods."""
         return [broker.id for broker in self._started()]
 
     def log_path(self, broker: int) -> Path:
-        """The log file of a broker; gone after stop()."""
+        """Return the path of a broker's log file. stop() removes the file."""
         return self._broker(broker).log
 
     def pid(self, broker: int) -> int | None:
-        """The process id of a broker, None while it does not run."""
+        """Return the process id of a broker; None if it is not running."""
         found = self._broker(broker)
         return found.process.pid if found.running and found.process else None
 
     # Faults
 
     def kill(self, broker: int) -> None:
-        """SIGKILL a broker, as a crash would. Its port stays reserved: connections to it are refused."""
+        """SIGKILL a broker, like a crash. Its port stays reserved and refuses connections."""
         found = self._broker(broker)
         if found.process is not None:
             self._own_children().end(found.process)
 
     def restart(self, broker: int, graceful_s: float = 30.0, wait: bool = True) -> None:
-        """Start a broker again on its old port with its old data, after shutting it down in good order if it runs.
+        """Restart a broker on its port with its data. A running broker is shut down first.
 
-        Waits until it and the other running ones know each other, unless ``wait`` is false.
+        Waits until all running brokers know each other, unless ``wait`` is false.
         """
         found = self._broker(broker)
         if found.process is not None:
@@ -241,12 +253,12 @@ class KafkaCluster:
             self._wait_for_brokers()
 
     def pause(self, broker: int) -> None:
-        """SIGSTOP a broker: its connections stay open, and it is silent once this returns."""
+        """SIGSTOP a broker: its connections stay open, but it does not answer."""
         process = self._process(broker)
         self._own_children().pause(process)
 
     def resume(self, broker: int) -> None:
-        """SIGCONT a paused broker."""
+        """SIGCONT a stopped broker."""
         process = self._process(broker)
         self._own_children().resume(process)
 
@@ -259,9 +271,9 @@ class KafkaCluster:
         replication: int | None = None,
         config: Mapping[str, object] | None = None,
     ) -> None:
-        """Create a topic and wait until every running broker names a leader for all its partitions.
+        """Create a topic and wait until all brokers know its leaders.
 
-        ``replication`` is by default 3, or what there are brokers for. Raises ClusterError with the broker's reason.
+        ``replication`` defaults to 3, or the number of brokers if lower. Raises ClusterError with the broker's reason.
         """
         texts = {key: _property(value) for key, value in (config or {}).items()}
         self._admin().create_topic(name, partitions, replication or min(3, self._count), texts)
@@ -270,13 +282,16 @@ class KafkaCluster:
         self._wait_for_view(lambda view: _incomplete(view, name, partitions, all_led=True))
 
     def delete_topic(self, name: str) -> None:
-        """Delete a topic and wait until no running broker knows it. Raises ClusterError with the broker's reason."""
+        """Delete a topic and wait until no running broker knows it.
+
+        Raises ClusterError on failure.
+        """
         self._admin().delete_topic(name)
         self._topics.pop(name, None)
-        self._wait_for_view(lambda view: f"topic {name} is still there" if name in view.topics else "")
+        self._wait_for_view(lambda view: f"topic {name} still exists" if name in view.topics else "")
 
     def leaders(self, topic: str) -> dict[int, int]:
-        """The leader's broker id of each partition, -1 where there is none, as the first running broker sees it."""
+        """Return the leader's broker id of each partition; -1: no leader."""
         for address in self._addresses():
             found = _probe.metadata(address).topics.get(topic)
             if found is None:
@@ -291,17 +306,18 @@ class KafkaCluster:
         config: Mapping[str, Any] | None = None,
         timeout_s: float = 60.0,
     ) -> list[tuple[int, int]]:
-        """Write records through confluent_kafka's producer (the ``[testing]`` extra) and wait for all acknowledgements.
+        """Write records with confluent_kafka's producer and wait for all acknowledgements.
+
+        Needs the ``[testing]`` extra.
 
         A record is its value, a (key, value) pair, or a mapping with any of ``key``, ``value``, ``headers``,
-        ``partition`` and ``timestamp`` (ms). ``config`` is the producer's, which is
-        idempotent by default. Returns the (partition, offset) of each record in the order given. Raises ClusterError
-        when one is refused or the time is over.
+        ``partition`` and ``timestamp`` (ms). ``config`` has producer properties; by default it is idempotent. Returns
+        the (partition, offset) of each record in order. Raises ClusterError if a record fails or the time is over.
         """
         return _records.produce(self.bootstrap_servers, topic, records, config or {}, timeout_s)
 
     def watermarks(self, topic: str, timeout_s: float = 10.0) -> dict[int, tuple[int, int]]:
-        """The low and high watermark of each partition, asked through confluent_kafka."""
+        """Return the low and high watermark of each partition, through confluent_kafka."""
         return _records.watermarks(self.bootstrap_servers, topic, timeout_s)
 
     def run_java(
@@ -311,10 +327,10 @@ class KafkaCluster:
         stdin: bytes | None = None,
         timeout_s: float = 120.0,
     ) -> str:
-        """Compile a Java source file against Kafka's jars (cached) and run its class, named as the file.
+        """Compile a Java source file against Kafka's jars (cached) and run its class.
 
-        Returns what it wrote to stdout. Raises MissingToolError without a JDK, ClusterError when it does not compile,
-        exits with another code than 0 (with the end of its stderr) or takes longer than ``timeout_s``.
+        The class has the file's name. Returns its stdout. Raises MissingToolError without a JDK, ClusterError if it
+        does not compile, fails (with the end of its stderr) or takes longer than ``timeout_s``.
         """
         path = Path(source)
         java = jdk_program("java", self._release.java)
@@ -330,7 +346,7 @@ class KafkaCluster:
             raise ClusterError(f"{path.name} exited with {done.returncode}:\n{tail}")
         return done.stdout.decode()
 
-    # Inside
+    # Internal
 
     def _started(self) -> list[_Broker]:
         if not self._brokers:
@@ -373,7 +389,7 @@ class KafkaCluster:
                 failure = f"{address}: {error}"
         if len(seen) < self._count:
             why = failure if not seen else f"it has {len(seen)} broker(s)"
-            raise ClusterError(f"{EXTERNAL}={self._external} does not give {self._count} broker(s): {why}")
+            raise ClusterError(f"{EXTERNAL}={self._external} does not have {self._count} broker(s): {why}")
 
     def _launch(self, broker: _Broker) -> None:
         data = broker.directory / "data"
@@ -400,13 +416,13 @@ class KafkaCluster:
         properties: dict[str, object] = {
             "log.dirs": data,
             "group.initial.rebalance.delay.ms": 0,
-            "log.retention.ms": -1,  # records with old timestamps would vanish within minutes
+            "log.retention.ms": -1,  # Kafka would delete records with old timestamps within minutes
             "offsets.topic.replication.factor": copies,
-            "offsets.topic.num.partitions": 4,  # the 50 of production cost seconds at the first group
+            "offsets.topic.num.partitions": 4,  # the default of 50 costs seconds at the first group
             "transaction.state.log.replication.factor": copies,
             "transaction.state.log.min.isr": min(2, copies),
             "transaction.state.log.num.partitions": 4,
-            "log.cleaner.dedupe.buffer.size": 8 * 1024 * 1024,  # 128 MiB of the heap otherwise
+            "log.cleaner.dedupe.buffer.size": 8 * 1024 * 1024,  # default: 128 MiB of the heap
         }
         if self._release.needs_zookeeper:
             assert self._zookeeper is not None
@@ -449,7 +465,7 @@ class KafkaCluster:
                    "-Dzookeeper.jmx.log4j.disable=true", "-cp", class_path(self.version),
                    "org.apache.zookeeper.server.quorum.QuorumPeerMain", str(settings)]
         process = self._own_children().spawn(command, directory / "zookeeper.log", directory)
-        self._zookeeper = (f"127.0.0.1:{port}", process)  # brokers try again until it listens
+        self._zookeeper = (f"127.0.0.1:{port}", process)  # brokers retry until it listens
 
     def _wait_for_brokers(self) -> None:
         running = {broker.id for broker in self._started() if broker.running}
@@ -460,12 +476,12 @@ class KafkaCluster:
             if not running <= view.brokers:
                 return f"it knows brokers {sorted(view.brokers)} of {sorted(running)}"
             topics = (_incomplete(view, name, count, all_led) for name, count in self._topics.items())
-            return next(filter(None, topics), "")  # with ZooKeeper a broker learns of topics after it is up
+            return next(filter(None, topics), "")  # with ZooKeeper a broker learns its topics after its start
 
         self._wait_for_view(known)
 
     def _wait_for_view(self, missing: Callable[[_probe.ClusterView], str]) -> None:
-        """Wait until ``missing`` finds nothing wrong in any running broker's view of the cluster."""
+        """Wait until ``missing`` returns "" for every running broker's view of the cluster."""
         deadline = time.monotonic() + _READY_SECONDS
         left = self._addresses()
         while left:
@@ -496,7 +512,7 @@ class KafkaCluster:
 
 
 def _incomplete(view: _probe.ClusterView, name: str, partitions: int, all_led: bool) -> str:
-    """Return the part of a topic that a broker does not know yet; empty if it knows all."""
+    """Return the part of a topic that a broker does not know yet; empty if it knows all of it."""
     topic = view.topics.get(name)
     if topic is None or len(topic.leaders) != partitions:
         return f"it does not know all of topic {name}"

@@ -63,7 +63,7 @@ def test_a_checkpoint_is_needed():
     (["--checkpoint", "state", "--engine", "direct"], "--checkpoint is an option of --engine structured-streaming"),
     (["--select", "value"], "--select is an option of --engine structured-streaming"),
     (["--checkpoint", "state", "--job", "a"], "--job is an option of --engine direct"),
-    (["--conf", "spark.master=local", "--runner", "local"], "give --runner spark"),
+    (["--conf", "spark.master=local", "--runner", "local"], "set --runner spark"),
     (["--target-file-size", "128X"], "'128X' is not a size"),
     (["--value", "json", "--schema", "a INTERVAL"], "expected a type of Spark at character 3"),
 ])
@@ -162,7 +162,7 @@ def test_format_and_path_now_and_before(given, found, said, capsys):
 
 
 @pytest.mark.parametrize(("output", "path", "table", "old_format", "said"), [
-    ("delta", None, None, None, "give -O PATH or --table"),
+    ("delta", None, None, None, "set -O PATH or --table"),
     ("delta", "out", None, "json", "-o and --format both set the format"),
 ])
 def test_a_format_without_a_path_is_not_taken_for_one(output, path, table, old_format, said):

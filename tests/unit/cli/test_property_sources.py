@@ -194,7 +194,7 @@ def test_a_pipe_has_no_permissions_to_check(capsys: pytest.CaptureFixture[str]):
 def test_every_command_has_them(command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("KCONSUMER_BOOTSTRAP_SERVERS", raising=False)
     result = CliRunner().invoke(cli, command)
-    assert result.exit_code == 2 and "no brokers: give -b/--bootstrap-servers" in result.stderr
+    assert result.exit_code == 2 and "no brokers: set -b/--bootstrap-servers" in result.stderr
     path = file(tmp_path, "bootstrap.servers=127.0.0.1:1\nnonsense=1")
     result = CliRunner().invoke(cli, [*command, "-F", str(path)])
     assert result.exit_code == 2 and "line 2: unknown configuration property 'nonsense'" in result.stderr

@@ -274,7 +274,7 @@ def test_topics_that_only_others_want_are_known_first(member, noted):
     member.serve()
     assert noted.groups == []
     member.settle_metadata()
-    with pytest.raises(KafkaException, match=r"u \[0\] to member m1: it is not subscribed to that topic"):
+    with pytest.raises(KafkaException, match=r"u \[0\] to member m1: the member is not subscribed to this topic"):
         member.consumer.poll(0)
     assert sorted(noted.groups[0][0]) == ["t", "u"]
 

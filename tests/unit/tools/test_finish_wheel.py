@@ -110,7 +110,7 @@ def test_a_library_that_nobody_knows_is_not_bundled(tool, tree):
 def test_a_library_without_its_licence_is_not_bundled(tool, tree, monkeypatch):
     (tool.PREFIX / "share" / "kconsumer" / "zstd.licence").unlink()
     monkeypatch.setitem(tool.LIBRARIES, "zstd", tool.Library("zstd", "BSD-3-Clause", "libzstd", "no-such-package"))
-    with pytest.raises(SystemExit, match="no licence of zstd"):
+    with pytest.raises(SystemExit, match="no licence found for zstd"):
         tool.add_licences(tree / "kconsumer-1.2.3.dist-info", set(tool.bundled(tree).values()))
 
 

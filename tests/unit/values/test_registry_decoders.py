@@ -48,7 +48,7 @@ def test_the_newest_schema_of_the_subject_reads_all_writers(caplog):
     assert decoded(decoder, ROWS) == (WANTED, {})
     assert sorted(map(str, server.asked)) == ["('s', 'latest')", "1", "2"]
     assert [r.message for r in caplog.records] == [
-        "schema 1 has fields that the decoder's schema does not have, and that are skipped: gone"]
+        "schema 1 has fields that the decoder's schema lacks; they are skipped: gone"]
     decoded(decoder, ROWS)
     assert len(caplog.records) == 1 and len(server.asked) == 3
 
@@ -81,7 +81,7 @@ def test_ids_that_are_unknown_or_unusable_are_bad_rows(caplog):
     assert found == [None] * 5 + WANTED
     unusable = "data with this schema id cannot be converted to the decoder's schema"
     assert bad == {**dict.fromkeys(range(4), unusable), 4: "the schema of this id is unknown"}
-    for id_, text in ((3, "writer's type string"), (4, "not of type AVRO, but JSON"), (5, "not JSON"), (6, "itself")):
+    for id_, text in ((3, "writer's type string"), (4, "its type is JSON, not AVRO"), (5, "not JSON"), (6, "itself")):
         assert any(f"schema {id_} cannot be decoded" in r.message and text in r.message for r in caplog.records), id_
 
 
@@ -275,7 +275,7 @@ def test_the_unit_of_date_times_of_a_json_schema():
 
 
 def test_json_schemas_that_are_refused():
-    for text, type_, message in (("{", "JSON", "not JSON"), ("{}", "AVRO", "but AVRO")):
+    for text, type_, message in (("{", "JSON", "not JSON"), ("{}", "AVRO", "its type is AVRO, not JSON")):
         server = Client(versions={("s", "latest"): Schema(text, type_)})
         with pytest.raises(ValueError, match=f"newest schema of subject s: .*{message}"):
             Json(SchemaRegistry(server), subject="s").resolved()
@@ -296,7 +296,7 @@ def test_fields_of_a_json_writer_that_are_lost_are_said_once(caplog):
     assert pa.array(made).to_pylist() == [{"id": 1, "address": None}, {"id": 2, "address": None},
                                           {"id": None, "address": None}]
     assert [r.message.partition(":")[0] for r in caplog.records] == [
-        "schema 1 has fields that the decoder's schema does not have, and that are skipped", "schema 2",
+        "schema 1 has fields that the decoder's schema lacks; they are skipped", "schema 2",
         "the schema registry does not have schema 3"]
     server = Client({1: Schema(json.dumps(PERSON), "JSON")}, failures=[OSError("away")])
     with pytest.raises(RegistryError, match="schema 1 from"):

@@ -1,4 +1,4 @@
-"""Runners of the tasks of a trigger: processes of this machine, or Spark.
+"""Runners of the tasks of a trigger: processes on this machine, or Spark.
 
-Owns: nothing itself. Threads: the driver's. Never: commits.
+Owns: nothing (see the modules). Threads: the driver's thread. Never: commits.
 """

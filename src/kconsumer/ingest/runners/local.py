@@ -1,8 +1,8 @@
-"""LocalRunner: tasks in processes of this machine.
+"""LocalRunner: runs tasks in processes on this machine.
 
-Owns: the processes. They are spawned, not forked, since a fork would carry the driver's threads over. Each has its own
-pipe, so that one that is killed leaves no lock behind. Threads: the driver's. Never: outlives the driver: a process
-ends as soon as its parent has.
+Owns: the processes. They are spawned, because a fork would copy the driver's threads. Each has a separate pipe, so that
+a killed process leaves no lock. Threads: the driver's thread. Never: outlives the driver: a process ends when its
+parent has ended.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from kconsumer.ingest.errors import IngestError
 from kconsumer.ingest.manifest import TaskResult
 from kconsumer.ingest.task import Task, run_task
 
-_ATTEMPTS: Final = 4  # as Spark's spark.task.maxFailures
+_ATTEMPTS: Final = 4  # like Spark's spark.task.maxFailures
 _END_S: Final = 10.0
 
 _log = logging.getLogger("kconsumer.ingest")
 
 
 class _Worker:
-    """A process."""
+    """A worker process."""
 
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self.process: BaseProcess = context.Process(target=_serve, args=(theirs,), name="kconsumer-ingest", daemon=True)
         self.process.start()
-        theirs.close()  # so that its end is seen
+        theirs.close()  # so that the driver detects its end
         self.task: int | None = None
 
     def begin(self, number: int, task: Task) -> None:
         self.task = number
         try:
             self.pipe.send(task)
-        except OSError:  # it has died, which the pipe says when it is read
+        except OSError:  # the process has died: reading the pipe reports it
             pass
 
     def result(self) -> Any:
-        """What it sends; None where it has died."""
+        """Return the process's result; None if it has died."""
         try:
             return self.pipe.recv()
         except (EOFError, OSError):
@@ -65,10 +65,10 @@ class _Worker:
 
 
 class LocalRunner:
-    """Processes.
+    """Runs tasks in worker processes.
 
     Args:
-        processes: how many; default: as many as there are CPUs for this process.
+        processes: their number; default: the CPUs of this process.
     """
 
     def __init__(self, processes: int | None = None) -> None:
@@ -78,7 +78,7 @@ class LocalRunner:
 
     @property
     def pids(self) -> list[int]:
-        """Of the processes."""
+        """The ids of the processes."""
         return [worker.process.pid for worker in self._workers if worker.process.pid is not None]
 
     def map(self, tasks: Sequence[Task], what: str) -> list[TaskResult]:
@@ -101,7 +101,7 @@ class LocalRunner:
         self._end(list(self._workers))
 
     def _assign(self, tasks: Sequence[Task], waiting: deque[int], attempts: list[int]) -> None:
-        """Give the tasks that wait to processes that do not work."""
+        """Give waiting tasks to idle processes."""
         idle = [worker for worker in self._workers if worker.task is None]
         while waiting and (idle or len(self._workers) < self.parallelism):
             if not idle:
@@ -127,7 +127,7 @@ class LocalRunner:
             _log.warning("%s: the process of a task died with exit code %s", what, worker.process.exitcode)
             if attempts[number] == _ATTEMPTS:
                 raise IngestError(f"{what}: the process of a task died {_ATTEMPTS} times, last with exit code "
-                                  f"{worker.process.exitcode}; if it was out of memory (-9), give fewer processes")
+                                  f"{worker.process.exitcode}; if it was out of memory (-9), use fewer processes")
             waiting.append(number)
 
     def _end(self, workers: list[_Worker]) -> None:
@@ -137,8 +137,10 @@ class LocalRunner:
 
 
 def _serve(pipe: Connection) -> None:
-    """In a new process: run tasks until the driver closes the pipe. Ctrl-C reaches all processes of a terminal; the
-    driver decides what it means."""
+    """Run tasks in a new process until the driver closes the pipe.
+
+    Ctrl-C reaches all processes of a terminal; only the driver handles it.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, name="kconsumer-parent", daemon=True).start()
     while True:
@@ -153,7 +155,7 @@ def _serve(pipe: Connection) -> None:
 
 
 def _sendable(error: Exception) -> Exception:
-    """The error, if it can be pickled and made again."""
+    """Return the error if it can be pickled and restored, else an IngestError."""
     try:
         pickle.loads(pickle.dumps(error))
         return error

@@ -1,6 +1,6 @@
-"""Runner: what the driver asks of whatever runs its tasks.
+"""Runner: the operations that the driver needs for running tasks.
 
-Owns: the protocol. Threads: the driver's. Never: is a runner.
+Owns: the protocol. Threads: the driver's thread. Never: implements a runner.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from kconsumer.ingest.task import Task
 
 
 class Runner(Protocol):
-    """Runs tasks. A task may run several times; its result is that of one of them."""
+    """Runs tasks. A task may run several times; the result of one run counts."""
 
     @property
     def parallelism(self) -> int:
-        """How many tasks run at once."""
+        """The number of parallel tasks."""
 
     def map(self, tasks: Sequence[Task], what: str) -> list[TaskResult]:
-        """Run the tasks to their end.
+        """Run the tasks and return their results.
 
         Args:
             tasks: of one trigger.
-            what: a description for people.
+            what: a description for users.
 
         Raises:
-            IngestError: a task failed as often as it may be tried.
-            KafkaException: what a task met.
+            IngestError: a task failed in all its attempts.
+            KafkaException: an error of Kafka in a task.
         """
 
     def close(self) -> None:
-        """End what runs."""
+        """Stop the workers."""

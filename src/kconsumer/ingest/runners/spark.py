@@ -1,10 +1,10 @@
 """SparkRunner: tasks on the executors of a Spark session.
 
-Owns: how a task travels to an executor and its result back. Threads: the driver's. Never: sends a record through the
+Owns: sending a task to an executor and its result back. Threads: the driver's thread. Never: sends a record through the
 JVM.
 
-A classic session runs the tasks as an RDD. A session of Spark Connect has no RDDs: there they are rows of a DataFrame
-that mapInArrow turns into results.
+A classic session runs the tasks as an RDD. Spark Connect does not have RDDs: there mapInArrow runs the tasks, which are
+rows of a DataFrame.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ _SCHEMA = "number int, result binary"
 
 
 class SparkRunner:
-    """A Spark session's executors; Spark retries tasks as its configuration says.
+    """Runs tasks on a Spark session's executors.
+
+    Spark's configuration defines retries.
 
     Args:
-        spark: the session, classic or of Spark Connect; it is not stopped.
+        spark: the session, classic or of Spark Connect; close() does not stop it.
         job: the name of the job group in Spark's UI.
-        parallelism: tasks at once; default: the cores that Spark has.
+        parallelism: number of parallel tasks; default: Spark's cores.
     """
 
     def __init__(self, spark: SparkSession, job: str = "kconsumer ingest", parallelism: int | None = None) -> None:
@@ -48,7 +50,7 @@ class SparkRunner:
         return results
 
     def close(self) -> None:
-        """The session goes on."""
+        """Do nothing: the session continues."""
 
     def _default_parallelism(self) -> int:
         if self._context is not None:
@@ -79,7 +81,7 @@ def _is_connect(spark: Any) -> bool:
 
 
 def _run(numbered: tuple[int, bytes]) -> tuple[int, bytes]:
-    """On an executor. Errors that another attempt cannot change are results."""
+    """Run a task on an executor. Errors that a retry cannot fix are results."""
     number, packed = numbered
     try:
         return number, pickle.dumps(run_task(pickle.loads(packed)))
@@ -98,7 +100,7 @@ def _run_batches(batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def _reason(error: Exception) -> str:
-    """Return the error message of a task, without the stacks of Spark's processes."""
+    """Return the error message of a task, without Spark's stack traces."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     own = [line for line in lines if ("Error: " in line or "Exception: " in line)
            and not line.startswith(("at ", "Caused")) and "SparkException" not in line and "PythonExc" not in line]

@@ -1,4 +1,4 @@
-"""The tables that an ingestion writes to; each keeps the offsets of its jobs.
+"""The tables that an ingestion writes to. Each stores the offsets of its jobs.
 
-Owns: nothing itself. Threads: the driver's. Never: reads from Kafka.
+Owns: nothing (see the modules). Threads: the driver's thread. Never: reads from Kafka.
 """

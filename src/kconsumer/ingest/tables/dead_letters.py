@@ -1,4 +1,4 @@
-"""DeadLetters: a folder of Parquet files that belong to commits of another table.
+"""DeadLetters: a folder of Parquet files; their commits belong to another table.
 
 Owns: the folder `_kconsumer/JOB` in it: `runs/`, `prepared/` and `staged/RUN/`. Threads: the driver's. Never: decides
 whether a commit has happened: the table does. Never deletes a file of another table, or one that a commit may have.
@@ -68,19 +68,19 @@ class DeadLetters:
                 self._folder.delete(self._mark(old))
 
     def prepare(self, run: int, number: int, entries: Sequence[FileEntry]) -> None:
-        """Before a commit."""
+        """Write the record before a commit."""
         if entries:
             moves = [(entry.path, published_name(self._job, number, n, entry.path)) for n, entry in enumerate(entries)]
             self._folder.write(self._name(run, number), json.dumps(moves).encode())
 
     def publish(self, run: int, number: int) -> None:
-        """After it."""
+        """Rename the files after the commit."""
         name = self._name(run, number)
         if self._folder.exists(name):
             self._settle(name, committed=True)
 
     def staged(self) -> list[str]:
-        """Files that have not got their names."""
+        """Return the files without their final names."""
         return [name for name, _ in self._folder.files(f"{self._home}/staged")]
 
     def orphans(self, table: str, run: int, found: Sequence[str]) -> list[str]:

@@ -1,13 +1,12 @@
-"""DeltaLake: a Delta table, whose log has the offsets as transactions of applications.
+"""DeltaTable: a Delta table whose log stores the offsets as application transactions.
 
-Owns: the folder `kconsumer/JOB` of the table, where tasks write; the table's property `kconsumer.JOB`. Threads: the
-driver's. Never: commits where another run of the job has committed since.
+Owns: the table's folder `kconsumer/JOB`, which tasks write to; the table's property `kconsumer.JOB`. Threads: the
+driver's thread. Never: commits after another run of the job.
 
-A commit has the files and, each as the version of a transaction: the number of the commit (application
-`kconsumer/JOB`), the run (`kconsumer/JOB/run`), and the next offset of each partition that has moved
-(`kconsumer/JOB/TOPIC/PARTITION/ID` with the topic's id). Delta lets only one of two concurrent commits with the same
-application succeed. It does not compare versions, so that the number is looked at before each commit, in the same
-snapshot that is committed on.
+A commit has the files and several transaction versions: the number of the commit (application `kconsumer/JOB`), the run
+(`kconsumer/JOB/run`), and the next offset of each partition with progress (`kconsumer/JOB/TOPIC/PARTITION/ID`, with the
+topic's id). Of two concurrent commits with the same application, Delta accepts only one. It does not compare versions.
+So the number is checked before each commit, in the snapshot that the commit is based on.
 
 Delta cannot list the applications of a log. The property says which there are: it is written before the first offset of
 a new topic. A topic that was recreated has several ids there; the last one that has an offset counts.
@@ -51,10 +50,10 @@ class DeltaTable:
     """A Delta table.
 
     Args:
-        storage: its folder.
+        storage: the folder of the table.
         job: the name of the job.
         dead_letters: the folder for bad records.
-        evolve: what happens to fields that the table does not have: "add", "fail" or "ignore".
+        evolve: for columns that the table lacks: "add", "fail" or "ignore".
 
     Raises:
         IngestError: deltalake is not installed.
@@ -62,7 +61,7 @@ class DeltaTable:
 
     def __init__(self, storage: Storage, job: str, dead_letters: Storage | None = None, evolve: str = "add") -> None:
         try:
-            import deltalake  # noqa: F401
+            import deltalake  # noqa: F401 - checks that it is installed
         except ImportError as error:
             raise IngestError(f"the format delta needs deltalake ({error}): pip install 'kconsumer[delta]'") from error
         if storage.is_local and unquote(self._root(storage)) != self._root(storage):
@@ -76,7 +75,7 @@ class DeltaTable:
         self._letters = None if dead_letters is None else DeadLetters(dead_letters, job, storage)
         self._delta: Any = None
         self._state = JobState()
-        self._known: dict[str, Any] = {}  # the property
+        self._known: dict[str, Any] = {}  # value of the property
 
     @property
     def name(self) -> str:
@@ -103,7 +102,7 @@ class DeltaTable:
         found = list(self._delta.metadata().partition_columns)
         if found != list(partition_by):
             raise IngestError(f"{self.name} is partitioned by {', '.join(found) or 'nothing'}, not by "
-                              f"{', '.join(partition_by) or 'nothing'}: give what the table has")
+                              f"{', '.join(partition_by) or 'nothing'}: use the table's partition columns")
         known = pa.schema(self._delta.schema().to_arrow())
         wanted = widened(known, schema, self._evolve, self.name)
         new = [field for field in wanted if field.name not in known.names]
@@ -139,7 +138,7 @@ class DeltaTable:
     def orphans(self) -> list[str]:
         """Files of earlier runs that the log does not know, by their unique names.
 
-        1. The files are listed. 2. The log says which run is the present one, and which files there are or were.
+        1. List the files. 2. Read the current run and the current and former files from the log.
         """
         found = [name for name, _ in self.storage.open().files(self.staging)]
         letters = [] if self._letters is None else self._letters.staged()
@@ -263,7 +262,7 @@ class DeltaTable:
         return f"kconsumer.{self._job}"
 
     def _write_known(self, progress: Progress) -> None:
-        """The property, before offsets of something that it does not name."""
+        """Write the property before the first offsets of an unlisted topic."""
         topics: dict[str, Any] = {name: dict(about) for name, about in self._known.get("topics", {}).items()}
         for topic, partition in progress.offsets:
             about = topics.setdefault(topic, {"ids": [], "partitions": 0})
@@ -276,7 +275,7 @@ class DeltaTable:
             text = json.dumps(known)
 
             def write() -> None:
-                self._check(self._state.number)  # or a fenced run would take topics out that another one has added
+                self._check(self._state.number)  # else a fenced run could remove another run's topics
                 self._delta.alter.set_table_properties({self._property: text}, raise_if_not_exists=False)
 
             self._again(write)
@@ -310,11 +309,11 @@ class DeltaTable:
                 Transaction(app, version, now) for app, version in versions.items()]))
 
     def _again(self, act: Callable[[], Any], done: Callable[[], bool] = lambda: False) -> None:
-        """Do it, again where another writer of the table has committed meanwhile.
+        """Run a commit, and retry if another writer of the table has committed in the meantime.
 
         Args:
-            act: what commits.
-            done: whether a commit that failed has been written all the same.
+            act: the commit.
+            done: whether a failed commit was written nevertheless.
         """
         from deltalake.exceptions import CommitFailedError
 
@@ -334,7 +333,7 @@ class DeltaTable:
         if (self._delta.transaction_version(self._app) or 0) != number:
             raise OtherRunError(
                 f"another run of job {self._job!r} writes to {self.name}: it claimed the table after this run began; "
-                "stop one of them, or give each a different job name")
+                "stop one of them, or use different job names")
 
     def _is_ours(self, state: JobState) -> bool:
         return bool(self._delta.transaction_version(self._app) == state.number
@@ -364,7 +363,7 @@ class DeltaTable:
         try:
             self._delta = deltalake.DeltaTable.create(
                 self._uri, nullable, partition_by=list(partition_by), storage_options=self._storage_options)
-        except DeltaError:  # another run was quicker, which the claim finds out
+        except DeltaError:  # another run was faster: the claim detects it
             self._delta = deltalake.DeltaTable(self._uri, storage_options=self._storage_options)
 
     def _check_writable(self) -> None:
@@ -411,7 +410,7 @@ def _rule(name: str, nullable: bool, found: Any, about: dict[str, Any]) -> str |
 
 
 def _check_type(name: str, found: pa.DataType) -> None:
-    """Raise IngestError for a type that Delta does not have."""
+    """Raise IngestError for a type without an equivalent in Delta."""
     if pa.types.is_struct(found):
         for n in range(found.num_fields):
             _check_type(f"{name}.{found.field(n).name}", found.field(n).type)
@@ -424,4 +423,4 @@ def _check_type(name: str, found: pa.DataType) -> None:
           or pa.types.is_interval(found) or pa.types.is_decimal256(found) or pa.types.is_float16(found)
           or pa.types.is_fixed_size_binary(found) or pa.types.is_null(found) or found == pa.timestamp("ns")
           or stored_type(found) != found):
-        raise IngestError(f"column {name} is {found}, which Delta does not have: give another type, or leave it out")
+        raise IngestError(f"Delta has no type for column {name} ({found}): use another type, or remove the column")

@@ -1,12 +1,12 @@
-"""IcebergTable: a table of an Iceberg catalog, in whose properties the offsets are.
+"""IcebergTable: a table of an Iceberg catalog whose properties store the offsets.
 
 Owns: the folder `kconsumer/JOB/TABLE` at the path given, where tasks write; the table's property `kconsumer.JOB`.
 Threads: the driver's. Never: commits where another run of the job has committed since.
 
 A commit is one transaction: a snapshot with the files, and the property with number, run and offsets. A claim appends a
-snapshot without files: catalogs compare the snapshot that a commit is based on, not properties, so that two claims, or
-a claim and the commit of an earlier run, cannot both succeed. PyIceberg would try a commit again on the newer snapshot
-without a look at the property; this is turned off.
+snapshot without files. Catalogs compare a commit's base snapshot, not properties. So two claims, or a claim and an
+earlier run's commit, cannot both succeed. PyIceberg's own retries on a newer snapshot would skip the check of the
+property, so they are turned off.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ _RUNS: Final = 20  # whose commits with dead letters the property names
 
 
 class IcebergTable:
-    """A table of a catalog that PyIceberg knows.
+    """A table of a catalog in PyIceberg.
 
     Args:
-        storage: a folder for the files; of a table that is made, its location.
+        storage: a folder for the files; the location of a new table.
         job: the name of the job.
-        table: its name, with the namespace.
+        table: the table's name, with the namespace.
         catalog: the properties of the catalog; ``name`` is its name in PyIceberg's configuration.
-        partitions: columns that the table is partitioned by: their own values, or the day or year of a timestamp.
+        partitions: the partition columns: a column's values, or the day or year of a timestamp.
         dead_letters: the folder for bad records.
-        evolve: what happens to fields that the table does not have: "add", "fail" or "ignore".
+        evolve: for columns that the table lacks: "add", "fail" or "ignore".
 
     Raises:
-        IngestError: pyiceberg is not installed, or Iceberg does not have such a partition.
+        IngestError: pyiceberg is not installed, or Iceberg does not support a partition column.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class IcebergTable:
         raise IngestError("cannot compact an Iceberg table with PyIceberg: use rewrite_data_files of Spark or another "
                           "engine")
 
-    # ---- how
+    # ---- internal
 
     @property
     def _property(self) -> str:
@@ -211,14 +211,14 @@ class IcebergTable:
         if self._read_state().number != number:
             raise OtherRunError(
                 f"another run of job {self._job!r} writes to {self.name}: it claimed the table after this run began; "
-                "stop one of them, or give each a different job name")
+                "stop one of them, or use different job names")
 
     def _is_ours(self, state: JobState) -> bool:
         found = self._read_state()
         return (found.number, found.run) == (state.number, state.run)
 
     def _again(self, act: Callable[[], None], done: Callable[[], bool] = lambda: False) -> None:
-        """Do it, again where another writer of the table has committed meanwhile."""
+        """Run a commit, and retry if another writer of the table has committed in the meantime."""
         from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
 
         for left in reversed(range(_ATTEMPTS)):

@@ -1,12 +1,12 @@
-"""ParquetTable: a folder of Parquet files, with a log that says which records of the topics are in it.
+"""ParquetTable: a folder of Parquet files, with a log of the offsets in it.
 
-Owns: the folder `_kconsumer/JOB`: `log/` and `staged/`. Threads: the driver's. Never: shows a reader a file that is not
-committed, or a record twice.
+Owns: the folder `_kconsumer/JOB`: `log/` and `staged/`. Threads: the driver's thread. Never: publishes an uncommitted
+file, or a record twice.
 
-Tasks write to `staged/`, under a name that no glob for Parquet finds. A record of the log is the commit: it has the
-next offsets, and the name that each staged file gets. A record is a new file whose number is one above the last one's,
-so that of two runs only one can write it. Then the files get their names. A run that is killed between the two leaves
-this to the next one, which finds the names in the log.
+Tasks write to `staged/`, under names that no glob for Parquet matches. A record of the log is the commit: it has the
+next offsets and the final name of each staged file. A record is a new file, with the last number plus one, so only one
+of two runs can write it. Then the files get their final names. If a run is killed before that, the next run reads the
+names in the log and renames them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from kconsumer.ingest.tables.foreign import refuse_foreign
 from kconsumer.ranges.offsets import Progress
 
 _HOME: Final = "_kconsumer"
-_KEPT: Final = 20  # records of the log
+_KEPT: Final = 20  # number of kept log records
 _VERSION: Final = 1
 
 
@@ -62,17 +62,17 @@ class _Record:
             return cls(state, found["schema"], str(found.get("table") or uuid.uuid4().hex),
                        None if columns is None else tuple(map(str, columns)), tuple(moves), tuple(letters))
         except (ValueError, KeyError, TypeError) as error:
-            raise IngestError(f"{name} is not a record of an ingestion: {error!r}") from error
+            raise IngestError(f"{name} is not a log record of an ingestion: {error!r}") from error
 
 
 class ParquetTable:
-    """Plain Parquet.
+    """A folder of plain Parquet files.
 
     Args:
         storage: the folder.
         job: the name of the job.
         dead_letters: the folder for bad records.
-        evolve: what happens to fields that the table does not have: "add", "fail" or "ignore".
+        evolve: for columns that the table lacks: "add", "fail" or "ignore".
     """
 
     def __init__(self, storage: Storage, job: str, dead_letters: Storage | None = None, evolve: str = "add") -> None:
@@ -139,10 +139,12 @@ class ParquetTable:
         self._forget()
 
     def orphans(self) -> list[str]:
-        """Files of earlier runs of the job. Those of the present run lie in its own folder.
+        """Return the files of earlier runs of the job.
 
-        1. The files are listed. 2. The log says which run is the present one. A run that claims the job after step 1
-        has no file in the list.
+        The current run has a separate folder.
+
+        1. List the files. 2. Read the current run from the log. If another run claims the job after step 1, the list
+        has none of its files.
         """
         found = [name for name, _ in self._folder.files(self.staging)]
         letters = [] if self._letters_home is None else self._letters_home.staged()
@@ -164,7 +166,7 @@ class ParquetTable:
             (self._folder if letter == name or self._letters is None else self._letters).delete(letter)
 
     def compact(self, target_bytes: int) -> int:
-        raise IngestError("plain Parquet cannot be compacted: a reader could see records twice; use delta or iceberg")
+        raise IngestError("cannot compact plain Parquet, since readers could see records twice: use delta or iceberg")
 
     # ---- the log
 
@@ -187,11 +189,11 @@ class ParquetTable:
         if not self._folder.create(self._name(record.state.number), record.to_bytes()):
             raise OtherRunError(
                 f"another run of job {self._job!r} writes to {self.name}: it claimed the table after this run began; "
-                "stop one of them, or give each a different job name")
+                "stop one of them, or use different job names")
         self._state = record.state
 
     def _forget(self) -> None:
-        """Remove old records of the log, of which nothing is left to be done."""
+        """Remove old log records that need no further step."""
         old = self._state.number - _KEPT
         if old > 0 and old % _KEPT == 0:
             for number in self._numbers():
@@ -207,7 +209,7 @@ class ParquetTable:
     def _publish(self, record: _Record) -> None:
         for folder, moves in ((self._folder, record.moves), (self._letters, record.dead_letters)):
             if moves and folder is None:
-                raise IngestError(f"the last commit of {self.name} has unpublished dead letters: give their folder")
+                raise IngestError(f"the last commit of {self.name} has unpublished dead letters: set their folder")
             for staged, final in moves:
                 assert folder is not None
                 folder.publish(staged, final)

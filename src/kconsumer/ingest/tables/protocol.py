@@ -1,10 +1,10 @@
-"""Table: what the driver asks of a table.
+"""Table: the operations that the driver needs from a table.
 
-Owns: the protocol, and remove_orphans(). Threads: the driver's. Never: is a table.
+Owns: the protocol, and remove_orphans(). Threads: the driver's thread. Never: implements a table.
 
-A run reads the state, claims the job, and commits. The state has a number that each claim and commit raises by one. A
-claim and a commit succeed only where the state is still what this run read or wrote last. So of two runs of one job at
-most one goes on, and no earlier run can commit after a claim: its files are orphans.
+A run reads the state, claims the job, and commits. Each claim and commit increments the state's number. It succeeds
+only if the state is still the one that this run read or wrote last. So at most one of two runs of a job continues, and
+no earlier run can commit after a claim: its files become orphans.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from kconsumer.ingest.storage import Storage
 
 
 class Table(Protocol):
-    """A table, for one job."""
+    """A table, from the view of one job."""
 
     @property
     def name(self) -> str:
-        """As messages name it."""
+        """The table's name in messages."""
 
     @property
     def storage(self) -> Storage:
-        """Where tasks write files; their paths are relative to it."""
+        """The storage for the tasks' files; paths are relative to it."""
 
     @property
     def staging(self) -> str:
-        """The folder in it that tasks write to."""
+        """The folder in the storage that tasks write to."""
 
     def open(self) -> JobState:
         """The state of the job, after the files of its last commit are there for readers.
@@ -38,38 +38,40 @@ class Table(Protocol):
         """
 
     def prepare(self, schema: Any, partition_by: Sequence[str]) -> list[str]:
-        """Make the table, or add columns to it, so that it takes files of this Arrow schema; the table's columns.
+        """Create the table or add columns for files of this Arrow schema.
+
+        Return the table's columns.
 
         Raises:
-            IngestError: the table has another schema that cannot become this one.
+            IngestError: the table's schema cannot become this schema.
         """
 
     def claim(self, run: int, cluster: str | None) -> None:
-        """From now on this run writes for the job, and no earlier one.
+        """Make this run the only writer of the job.
 
         Raises:
             OtherRunError: another run has written since open().
         """
 
     def commit(self, commit: Commit) -> None:
-        """Add the files and move the offsets, in one step.
+        """Add the files and the new offsets in one step.
 
         Raises:
-            OtherRunError: another run has written since.
+            OtherRunError: another run has written in the meantime.
         """
 
     def orphans(self) -> list[str]:
-        """Files of earlier runs of the job that were never committed."""
+        """Return the uncommitted files of earlier runs of the job."""
 
     def remove(self, names: list[str]) -> None:
         """Remove orphans."""
 
     def compact(self, target_bytes: int) -> int:
-        """Write small files as larger ones; how many files are replaced."""
+        """Rewrite small files as larger ones; return the number of replaced files."""
 
 
 def remove_orphans(table: Table) -> list[str]:
-    """Remove the orphans of an open table, and return their names."""
+    """Remove the orphans of an open table and return their names."""
     found = table.orphans()
     table.remove(found)
     return found

@@ -1,6 +1,6 @@
-"""The ingestion job: topics into Parquet, or any format that Spark writes as a stream, each record once.
+"""The ingestion job: writes topics as Parquet, or in any format of Spark's stream writer, each record once.
 
-Owns: what the package offers. Threads: the driver's. Never: parses a command line (kconsumer.cli does).
+Owns: the package's public names. Threads: the driver's thread. Never: parses a command line (kconsumer.cli does).
 
     run = Ingestion(spark, IngestOptions(bootstrap_servers="…", topics=("flights",), path="out", checkpoint="state"))
     run.start()

@@ -1,10 +1,10 @@
-"""The guard of a checkpoint: what an ingestion was begun with, and whether a restart fits it.
+"""The guard of a checkpoint: the settings of an ingestion, and whether a restart matches them.
 
-Owns: the file kconsumer-ingest.json in the checkpoint, and the comparison. Threads: the driver's. Never: changes what
-Spark keeps there.
+Owns: the file kconsumer-ingest.json in the checkpoint, and the comparison. Threads: the driver's thread. Never: changes
+Spark's files there.
 
-A checkpoint holds offsets and the number of the next trigger, nothing of where the records went. With another path the
-first records would be missing there; with other topics or another schema the output would be a mixture.
+A checkpoint has offsets and the number of the next trigger, but not the target of the records. With another path, that
+output would lack the first records. With other topics or another schema, the output would contain two forms.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 FILE: Final = "kconsumer-ingest.json"
-# 1: Spark's functions decoded the values. An older kconsumer refuses 2, since it would decode by other rules.
+# 1: Spark's functions decoded the values. An older kconsumer refuses 2, because it would decode by other rules.
 _BY_SPARK: Final = 1
 _BY_SOURCE: Final = 2
 _LABELS: Final = {
@@ -55,7 +55,7 @@ def load(folder: Folder) -> dict[str, Any] | None:
 
 
 def refuse_taken_over(folder: Folder) -> None:
-    """Both jobs would write the same records.
+    """Refuse a checkpoint that another job has taken over.
 
     Raises:
         ConfigurationError: the direct engine has taken over the checkpoint.
@@ -78,8 +78,10 @@ def record_of(
     options: IngestOptions, *, cluster: str | None, path: str | None, dead_letters: str | None,
     schema: StructType | None, time_zone: str,
 ) -> Record:
-    """Return the settings that a restart must keep: paths qualified, the id of the Kafka cluster, the session's time
-    zone."""
+    """Return the settings that a restart must keep.
+
+    They contain qualified paths, the id of the Kafka cluster, and the session's time zone.
+    """
     decoding = options.decoding
     given = {name.lower(): value for name, value in options.source.items()}
     avro = json.dumps(json.loads(decoding.schema or ""), sort_keys=True) if decoding.kind == "avro" else None
@@ -108,12 +110,12 @@ def record_of(
 def check(recorded: Mapping[str, Any], wanted: Mapping[str, Any], where: str) -> None:
     """Compare two records.
 
-    Three changes are allowed. Further topics are read from their beginning. The handling of bad records may change if
-    they failed the runs so far, because none was written. Other brokers of the same cluster are allowed; in another
-    cluster the same offsets are other records.
+    Three changes are allowed. Added topics are read from their beginning. The handling of bad records may change if
+    they failed the runs so far, because none was written. Other brokers of the same cluster are allowed. In another
+    cluster, the same offsets are other records.
 
     Raises:
-        ConfigurationError: the restart contradicts the checkpoint; names both.
+        ConfigurationError: the restart contradicts the checkpoint; the message has both values.
     """
     if recorded.get("version") not in (_BY_SPARK, _BY_SOURCE):
         raise configuration_error(f"the checkpoint {where} belongs to another version of kconsumer: {FILE} has version "
@@ -128,12 +130,12 @@ def check(recorded: Mapping[str, Any], wanted: Mapping[str, Any], where: str) ->
 
 
 def was_decoded_by_spark(recorded: Mapping[str, Any]) -> bool:
-    """Whether a version of kconsumer wrote the record whose values Spark's functions decoded."""
+    """Return whether an older kconsumer wrote it, and Spark decoded the values."""
     return recorded.get("version") == _BY_SPARK and recorded.get("decoding") != "raw"
 
 
 def check_foreign(progress: Progress, topics: tuple[str, ...], where: str) -> None:
-    """Check the checkpoint of another query: only its topics are known.
+    """Check the checkpoint of another query, of which only the topics are known.
 
     Args:
         progress: the end of its newest batch.
@@ -150,9 +152,9 @@ def _fits(name: str, old: Any, new: Any) -> bool:
     if name == "topics" and old and new:
         return set(old) <= set(new)
     if name == "cluster" and (old is None or new is None):
-        return True  # it is not known
+        return True  # unknown
     if name == "time_zone" and old is None:
-        return True  # written by a version that did not keep it
+        return True  # an older version did not write it
     return bool(old == new)
 
 

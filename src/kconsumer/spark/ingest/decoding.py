@@ -1,7 +1,7 @@
-"""Values as columns: the options that the source decodes by, and its columns as the job uses them.
+"""Values as columns: the source's options for decoding, and its columns in the job.
 
-Owns: which options of the source a Decoding means, decoded(), the schemas of JSON. Threads: the driver's, which builds
-expressions only. Never: reads a record, drops one.
+Owns: the source's options of a Decoding, decoded(), the schemas of JSON. Threads: the driver's thread, which only
+builds expressions. Never: reads or drops a record.
 
 A null value (tombstone) is not a bad record: it decodes to null.
 """
@@ -25,33 +25,33 @@ from kconsumer.spark.typed import typed as make_typed
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-RAW: Final = "raw"  #: the value's bytes, as they came
-REASON: Final = "reason"  #: why a value could not be decoded; null where it was
-SIZE: Final = "value_size"  #: the number of the value's bytes; null of a tombstone
+RAW: Final = "raw"  #: the value's bytes, unchanged
+REASON: Final = "reason"  #: why a value could not be decoded; null for a good value
+SIZE: Final = "value_size"  #: the number of the value's bytes; null for a tombstone
 BAD_VALUE: Final = "_kconsumer_bad_value"  #: the bytes of a value that could not be decoded
 
 
 def decoding_options(
     decoding: Decoding, schema: StructType | None, *, raw: bool = False, only_bad: bool = False
 ) -> dict[str, str]:
-    """The options with which the source decodes the values, and has the columns that decoded() needs.
+    """Return the source's options for decoding values, with the columns for decoded().
 
     Args:
         decoding: the format of the values.
         schema: of JSON.
-        raw: the bytes of every value are wanted too.
-        only_bad: no rows but those of bad records are wanted.
+        raw: add the bytes of every value.
+        only_bad: only the rows of bad records.
     """
     if decoding.kind == "raw":
         return {}
     found = {"value.format": decoding.kind, "value.size": "true", "badRecords": ONLY_BAD if only_bad else "column"}
     if decoding.kind == "json":
         assert schema is not None
-        found.update({"value.schema": schema.json(), "value.epoch": "s"})  # from_json counts seconds too
+        found.update({"value.schema": schema.json(), "value.epoch": "s"})  # from_json uses seconds too
     elif decoding.kind == "avro":
         found["value.schema"] = decoding.schema or ""
     else:
-        # Not as a file: another process of the driver reads the option.
+        # Not a file: another process of the driver reads the option.
         found["value.descriptors"] = f"base64:{base64.b64encode(decoding.descriptors or b'').decode()}"
         found["value.message"] = decoding.message or ""
     if decoding.skip_bytes:
@@ -62,10 +62,10 @@ def decoding_options(
 
 
 def decoded(frame: DataFrame) -> DataFrame:
-    """The source's columns, then RAW if it is there, SIZE, and of decoded values REASON and BAD_VALUE.
+    """Return the source's columns, RAW, SIZE, and for decoded values the errors.
 
     Args:
-        frame: of the source, with decoding_options().
+        frame: of the source with decoding_options().
     """
     if SIZE not in frame.columns:
         return frame.withColumn(RAW, f.col("value")).withColumn(SIZE, f.octet_length("value"))
@@ -79,10 +79,10 @@ def decoded(frame: DataFrame) -> DataFrame:
 
 
 def typed_columns(decoding: Decoding, schema: StructType | None) -> Typed | None:
-    """How the source decodes the values, made in this process, so that what is wrong is known before a query starts.
+    """Return the source's decoding, to find errors before a query starts.
 
     Raises:
-        ConfigurationError: the schema is not one, or a field has a type that cannot be decoded.
+        ConfigurationError: the schema is invalid, or a field has a type that cannot be decoded.
     """
     if decoding.kind == "json":
         assert schema is not None
@@ -94,10 +94,10 @@ def typed_columns(decoding: Decoding, schema: StructType | None) -> Typed | None
 # ---- schemas
 
 def parse_schema(spark: SparkSession, text: str) -> StructType:
-    """Spark's schema from DDL (``carrier STRING, miles INT``) or from its JSON form.
+    """Return Spark's schema from DDL (``name STRING, n INT``) or its JSON form.
 
     Raises:
-        ConfigurationError: it is neither.
+        ConfigurationError: the text has neither form.
     """
     from pyspark.errors import PySparkException
 
@@ -110,7 +110,7 @@ def parse_schema(spark: SparkSession, text: str) -> StructType:
         why = str(error).strip().splitlines()
         raise configuration_error(f"the schema is neither DDL nor Spark's JSON: {why[0] if why else error!r}") from None
     if not found.fields:
-        raise configuration_error("the schema has no field")
+        raise configuration_error("the schema has no fields")
     return found
 
 
@@ -118,7 +118,7 @@ def check_types(schema: StructType) -> None:
     """Check that JSON can be decoded into every field.
 
     Raises:
-        ConfigurationError: a field has another type; names it.
+        ConfigurationError: a field has another type; the message names the field.
     """
     _check(schema, "")
 
@@ -145,5 +145,5 @@ def _check_key(kind: MapType, path: str) -> None:
 
 
 def _not_decoded(path: str, kind: Any) -> ConfigurationError:
-    return configuration_error(f"field {path} of the schema has the type {kind.simpleString()}, into which JSON is not "
-                               "decoded: give it another type, such as STRING")
+    return configuration_error(f"field {path} of the schema has the type {kind.simpleString()}, which JSON cannot be "
+                               "decoded to: use another type, such as STRING")

@@ -1,6 +1,6 @@
-"""Folder: a directory on any file system that Spark's JVM reaches.
+"""Folder: a directory on any file system of Spark's JVM.
 
-Owns: how a file of a checkpoint is read, and replaced as a whole. Threads: the driver's. Never: looks at the contents.
+Owns: reading a file of a checkpoint, and replacing it as a whole. Threads: the driver's thread. Never: parses a file.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-JAVA_ERRORS: Final = (Py4JJavaError, PySparkException)  #: as which Java's exceptions come
+JAVA_ERRORS: Final = (Py4JJavaError, PySparkException)  #: the Python types of Java's exceptions
 
 
 class Folder:
-    """A directory; its text is the qualified path, by which two are compared."""
+    """A directory. Its text is the qualified path, for comparisons."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         self._gateway: Any = spark.sparkContext._gateway
+        # The stubs have _jsc and _jvm as Optional.
         self._conf: Any = spark.sparkContext._jsc.hadoopConfiguration()  # type: ignore[union-attr]
         self._hadoop: Any = spark.sparkContext._jvm.org.apache.hadoop.fs  # type: ignore[union-attr]
         found = self._hadoop.Path(path)
@@ -38,21 +39,23 @@ class Folder:
         return [entry.getPath().getName() for entry in self._fs.listStatus(path)] if self._fs.exists(path) else []
 
     def read(self, child: str) -> str | None:
-        """A file's text; None where it is not there."""
+        """Return a file's text; None if the file does not exist."""
         return self._text(self._child(child))
 
     def read_replacement(self, child: str) -> str | None:
-        """Return the text that an interrupted write() left, perhaps only its beginning; None if there is none.
+        """Return the text, perhaps incomplete, of an interrupted write().
 
-        On a file system that cannot replace a file in one step, a process that is killed may leave only this.
+        None if there is none.
+
+        On a file system without atomic replacement, a killed process may leave only this text.
         """
         return self._text(self._new(child))
 
     def write(self, child: str, text: str) -> None:
-        """Replace a file, so that a reader has the old text or the new one, also after a crash of the machine.
+        """Replace a file in one step: readers see the old or the new text.
 
         Raises:
-            OSError: it cannot be written; the old file is as it was.
+            OSError: the write failed; the old file is unchanged.
         """
         if self._path.toUri().getScheme() == "file":
             self._write_local(child, text)
@@ -70,7 +73,7 @@ class Folder:
         except JAVA_ERRORS as error:
             raise OSError(f"cannot write {path.toString()}: {getattr(error, 'java_exception', error)}") from error
 
-    # ---- how
+    # ---- internal
 
     def _child(self, name: str) -> Any:
         return self._hadoop.Path(self._path, name)
@@ -88,7 +91,7 @@ class Folder:
             stream.close()
 
     def _write_local(self, child: str, text: str) -> None:
-        """Hadoop's local file system would replace a file and its checksum in two steps, and sync neither."""
+        """Write without Hadoop: its local file system replaces file and checksum separately, without sync."""
         folder = self._path.toUri().getPath()
         path, new = os.path.join(folder, child), os.path.join(folder, f".{child}.new")
         os.makedirs(folder, exist_ok=True)
@@ -96,7 +99,7 @@ class Folder:
             file.write(text.encode())
             file.flush()
             os.fsync(file.fileno())
-        checksum = os.path.join(folder, f".{child}.crc")  # of the old text: Hadoop refuses the new one with it
+        checksum = os.path.join(folder, f".{child}.crc")  # the old text's checksum: Hadoop would refuse the new text
         if os.path.exists(checksum):
             os.remove(checksum)
         os.replace(new, path)
@@ -107,13 +110,13 @@ class Folder:
             os.close(descriptor)
 
     def _replace(self, new: Any, path: Any) -> None:
-        """In one step where the file system can: HDFS does."""
+        """Replace in one step if the file system supports it, as HDFS does."""
         options = getattr(self._hadoop, "Options$Rename")
         overwriting = self._gateway.new_array(options, 1)
         overwriting[0] = options.OVERWRITE
         try:
             context = self._hadoop.FileContext.getFileContext(path.toUri(), self._conf)
-        except JAVA_ERRORS:  # this file system has no such interface
+        except JAVA_ERRORS:  # the file system does not support it
             self._fs.delete(path, False)
             if not self._fs.rename(new, path):
                 raise OSError(f"cannot rename {new.toString()} to {path.toString()}") from None

@@ -1,7 +1,7 @@
-"""The job as DataFrames: from the options to what each of its queries writes, and to the queries.
+"""The job as DataFrames: from the options to the queries and their output.
 
-Owns: the columns of the output and of the dead letters, and which of them a record goes to. Threads: the driver's.
-Never: waits for a query.
+Owns: the columns of the output and of the dead letters, and which of the two a record goes to. Threads: the driver's
+thread. Never: waits for a query.
 """
 
 from __future__ import annotations
@@ -35,38 +35,38 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-OBSERVED: Final = "kconsumer"  #: the name of what is counted on the way: bytes, bad
+OBSERVED: Final = "kconsumer"  #: the name of the observed counters: bytes, bad
 BAD_RECORD: Final = "bad_record"  #: the column with the reason and the bytes of a value that could not be decoded
-DEAD_LETTER_CHECKPOINT: Final = "dead-letters"  #: below the checkpoint
-# Expressions that may mean the column RAW; bytes that are not needed cost their way into the JVM.
+DEAD_LETTER_CHECKPOINT: Final = "dead-letters"  #: a folder in the checkpoint
+# Expressions that may use the column RAW; sending unneeded bytes to the JVM takes time.
 _MAY_BE_RAW: Final = re.compile(r"\braw\b|(?:^|[(,])\s*\*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The decisions of the first run, which later runs keep."""
+    """The decisions of the first run; later runs keep them."""
 
     start: str  #: startingOffsets
     schema: StructType | None  #: of JSON
-    ids: TopicIds | None = None  #: of the topics when `start` was looked up; None: it is the option as it was given
+    ids: TopicIds | None = None  #: of the topics when `start` was resolved; None: `start` is the option's text
 
     @classmethod
     def at(cls, start: Progress, schema: StructType | None) -> Plan:
-        """Begin at these offsets, whatever the options say."""
+        """Return a plan with these offsets, instead of the options' start."""
         return cls(json.dumps(to_json(start.offsets)), schema, start.ids)
 
     @property
     def progress(self) -> Progress:
-        """`start`, where it was looked up."""
+        """`start` as offsets, if it was resolved."""
         assert self.ids is not None
         return Progress(Progress.from_json(json.loads(self.start)).offsets, self.ids)
 
 
 def plan(spark: SparkSession, options: IngestOptions) -> Plan:
-    """Look up what a new checkpoint begins with.
+    """Return the plan of a new checkpoint.
 
     Raises:
-        ConfigurationError: the schema is not one, a field's type cannot be decoded, or there is no record to infer a
+        ConfigurationError: the schema is invalid, a field's type cannot be decoded, or there are no records to infer a
             schema from.
         KafkaException: the brokers do not respond.
     """
@@ -86,16 +86,18 @@ def plan(spark: SparkSession, options: IngestOptions) -> Plan:
 
 
 def is_resolved(bad: str) -> bool:
-    """Whether the start is looked up once: the query of the dead letters begins at the same records. Where bad ones
-    fail the run, a later one may have such a query."""
+    """Return whether the start is resolved once, for the dead letters too.
+
+    If bad records fail the run, a later run may have such a query.
+    """
     return bad in ("dead-letter", "fail")
 
 
 def with_new_partitions(made: Plan, options: IngestOptions) -> Plan:
-    """The plan with the beginnings of the partitions that are there by now.
+    """Return the plan with the beginnings of new partitions.
 
-    Both queries begin a new partition there. A partition that is younger than the ingestion, or of a recreated topic,
-    begins at 0: deleted records are a loss. An older topic that the user adds begins at its first record.
+    Both queries start a new partition there. A partition that is newer than the ingestion, or of a recreated topic,
+    starts at 0: its deleted records are a loss. An older topic that the user adds starts at its first record.
     """
     known = made.progress
     offsets = OffsetReader(options.read_options())
@@ -112,7 +114,7 @@ def with_new_partitions(made: Plan, options: IngestOptions) -> Plan:
 
 
 def _infer(spark: SparkSession, options: IngestOptions) -> StructType:
-    """The schema of the first records of every partition that is there."""
+    """Return the schema of the first records of every existing partition."""
     sampled = ReadOptions.parse(options.source_options("earliest"))
     offsets = OffsetReader(sampled)
     try:
@@ -122,7 +124,7 @@ def _infer(spark: SparkSession, options: IngestOptions) -> StructType:
     starts = there.beginnings
     filled = {place: end - starts[place] for place, end in there.ends.items() if end > starts[place]}
     if not filled:
-        raise configuration_error("there is no record to infer a schema from: give the schema")
+        raise configuration_error("there are no records to infer a schema from: set the schema")
     each = -(-options.decoding.sample // len(filled))
     first = {place: starts[place] for place in filled}
     last = {place: starts[place] + min(size, each) for place, size in filled.items()}
@@ -134,10 +136,10 @@ def _infer(spark: SparkSession, options: IngestOptions) -> StructType:
     skip = options.decoding.skip_bytes
     rows = frame.select(f.expr(f"cast(substring(value, {skip + 1}) as string)").alias("text")).collect()
     texts = [row.text for row in rows if row.text is not None]
-    # A value that is not an object has no fields, and would add a column.
+    # A value that is not an object has no fields, but would add a column.
     found = spark.read.json(spark.sparkContext.parallelize(texts, 1), mode="DROPMALFORMED").schema
     if not found.fields:
-        raise configuration_error(f"no schema could be inferred from a sample of {len(rows)} records: give the schema")
+        raise configuration_error(f"cannot infer a schema from a sample of {len(rows)} records: set the schema")
     return found
 
 
@@ -146,11 +148,11 @@ def _assignment(offsets: Any) -> dict[str, list[int]]:
 
 
 def rows(spark: SparkSession, options: IngestOptions, made: Plan, only_bad: bool = False, **more: str) -> DataFrame:
-    """The records as they stream in, with the columns of decoded().
+    """Return the stream of records, with the columns of decoded().
 
     Args:
         spark, options, made: of the ingestion.
-        only_bad: no rows but those of bad records.
+        only_bad: only the rows of bad records.
         more: options of the source.
     """
     source = options.source_options(made.start, resolved=made.ids is not None)
@@ -162,7 +164,7 @@ def rows(spark: SparkSession, options: IngestOptions, made: Plan, only_bad: bool
 
 
 def reads_raw(options: IngestOptions) -> bool:
-    """Whether an expression may read the values' bytes."""
+    """Return whether an expression may read the values' bytes."""
     added = [text for _, text in options.partitions if text is not None]
     return any(_MAY_BE_RAW.search(text) for text in (*options.select, *added))
 
@@ -179,7 +181,7 @@ def output(frame: DataFrame, options: IngestOptions) -> DataFrame:
         bad_record = f.struct(f.col(REASON).alias("reason"), f.col(BAD_VALUE).alias("value"))
         found = found.withColumn(BAD_RECORD, f.when(f.col(REASON).isNotNull(), bad_record))
     elif options.bad == "fail":
-        # As a filter, it is evaluated whatever the columns of the output are.
+        # A filter is evaluated with any columns of the output.
         found = found.where(f.when(f.col(REASON).isNull(), True).otherwise(_failure()))
     found = found.drop(SIZE, BAD_VALUE)
     wanted = list(options.select) or columns
@@ -197,13 +199,13 @@ def _failure() -> Any:
 
 
 def dead_letters(frame: DataFrame) -> DataFrame:
-    """Of rows() that are all bad: the source's columns with the value as it came, and the reason."""
+    """Return the bad records: the source's columns, the value, the reason."""
     return frame.select(*(f.col(BAD_VALUE).alias("value") if name == "value" else f.col(name)
                           for name in frame.columns if name not in (SIZE, BAD_VALUE)))
 
 
 def start_output(spark: SparkSession, options: IngestOptions, made: Plan) -> StreamingQuery:
-    """The query that writes the target."""
+    """Start the query that writes the target."""
     writer = (output(rows(spark, options, made), options).writeStream.format(options.format)
               .outputMode("append").options(**options.sink).option("checkpointLocation", options.checkpoint)
               .queryName("kconsumer ingest").trigger(**options.trigger_arguments()))
@@ -216,19 +218,19 @@ def start_output(spark: SparkSession, options: IngestOptions, made: Plan) -> Str
 
 
 def dead_letter_checkpoint(options: IngestOptions) -> str:
-    """Of the query of the dead letters."""
+    """Return the checkpoint of the dead letters' query."""
     return f"{options.checkpoint.rstrip('/')}/{DEAD_LETTER_CHECKPOINT}"
 
 
 def start_dead_letters(
     spark: SparkSession, options: IngestOptions, made: Plan, follow: str, ends: bool
 ) -> StreamingQuery:
-    """Start the query that writes the dead letters, from the same offsets on, with separate progress.
+    """Start the query of the dead letters: same start, separate progress.
 
     Args:
         spark, options, made: of the ingestion.
-        follow: the file that says how far the output has been written (kconsumer.spark.followed).
-        ends: the query reads as far as that says when it starts, and ends.
+        follow: the file with the output's progress (kconsumer.spark.followed).
+        ends: True: the query ends at the progress in that file at its start.
     """
     assert options.dead_letters is not None
     source = {name: value for name, value in options.source.items() if name.lower() != "commitoffsetstogroup"}

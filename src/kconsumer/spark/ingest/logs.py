@@ -1,10 +1,10 @@
-"""What Spark has written down about a query: its checkpoint's logs, and the log of the folder that it writes to.
+"""Spark's logs of a query: in its checkpoint, and in its output folder.
 
-Owns: QueryLog, and check_written(), which compares the two. Threads: the driver's. Never: writes there.
+Owns: QueryLog, and check_written(), which compares the two. Threads: the driver's thread. Never: writes to them.
 
 A query that writes files numbers its batches in two places. The checkpoint has `offsets` (planned) and `commits`
-(done), the folder of the output has `_spark_metadata` (written). Spark skips a batch whose number is written already,
-without a word, and cannot read a folder in which earlier batches are missing.
+(done), the output folder has `_spark_metadata` (written). Spark silently skips a batch whose number is already written,
+and cannot read a folder without the earlier batches.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _COMPACT: Final = ".compact"
 
 
 class QueryLog:
-    """Of one query.
+    """The logs of one query.
 
     Args:
         checkpoint: its checkpoint.
@@ -37,25 +37,25 @@ class QueryLog:
 
     @property
     def planned(self) -> int | None:
-        """The newest batch that was planned."""
+        """Return the newest planned batch."""
         return _newest(self.checkpoint.names("offsets"))
 
     @property
     def done(self) -> int | None:
-        """The newest batch that is done."""
+        """Return the newest finished batch."""
         return _newest(self.checkpoint.names("commits"))
 
     def progress(self) -> Progress | None:
-        """Where the query goes on; None: no batch is done.
+        """Return the offsets at which the query continues; None: no batch is finished.
 
         Raises:
-            ConfigurationError: it does not read Kafka topics.
+            ConfigurationError: the query does not read Kafka topics.
         """
         done = self.done
         return None if done is None else self.end_of(done)
 
     def end_of(self, batch: int) -> Progress:
-        """Where a batch ends.
+        """Return the end of a batch.
 
         Raises:
             ConfigurationError: the query does not read Kafka topics.
@@ -69,14 +69,14 @@ class QueryLog:
 
 
 def check_written(log: QueryLog, output: Folder | None) -> None:
-    """Whether a folder has exactly the batches that the checkpoint says are done, or the one that was killed besides.
+    """Check that a folder has the finished batches, and at most a killed run's.
 
     Args:
-        log: of the query that is to write there.
-        output: the folder; None: a table that is not there yet.
+        log: of the query that writes to the folder.
+        output: the folder; None: a table that does not exist yet.
 
     Raises:
-        ConfigurationError: batches are missing, or another query's are there.
+        ConfigurationError: batches are missing, or the folder has batches of another query.
     """
     newest = None if output is None else _newest(
         name.removesuffix(_COMPACT) for name in output.names(WRITTEN))
@@ -92,12 +92,12 @@ def check_written(log: QueryLog, output: Folder | None) -> None:
     if written > max(done, planned):
         raise configuration_error(
             f"{where} has batches 0 to {written} of another checkpoint than {log.checkpoint}, whose next one is "
-            f"{done + 1}, so that Spark would skip new batches: give the checkpoint of this folder, or write to "
+            f"{done + 1}, so that Spark would skip new batches: use the checkpoint of this folder, or write to "
             "another folder")
 
 
 def table_folder(spark: SparkSession, table: str) -> Folder | None:
-    """Where a table of files lies; None where there is no such table."""
+    """Return the folder of a table of files; None if the table does not exist."""
     from pyspark.errors import AnalysisException
 
     try:

@@ -1,6 +1,6 @@
 """The metrics of one trigger, from Spark's progress report.
 
-Owns: the reading of Spark's progress. Threads: any. Never: asks Spark or a broker.
+Owns: the reading of Spark's progress. Threads: any. Never: calls Spark, sends a request.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from kconsumer.spark.ingest.job import OBSERVED
 
 
 def metrics_of(progress: Mapping[str, Any], rows_before: int) -> TriggerMetrics:
-    """From a StreamingQueryProgress's JSON; `rows_before` were read in earlier triggers of the run."""
+    """Return the metrics of a StreamingQueryProgress's JSON.
+
+    Earlier triggers of the run have read `rows_before`.
+    """
     rows = int(progress.get("numInputRows") or 0)
     seconds = (progress.get("durationMs") or {}).get("triggerExecution", 0) / 1000
     observed = (progress.get("observedMetrics") or {}).get(OBSERVED) or {}
@@ -45,7 +48,7 @@ def _lag(sources: list[Mapping[str, Any]]) -> int | None:
 
 
 def _offsets(document: Any) -> dict[tuple[str, str], int] | None:
-    """Spark has them as an object or as its text."""
+    """Parse offsets; Spark has them as an object or as text."""
     if isinstance(document, str):
         document = json.loads(document)
     if not isinstance(document, dict):

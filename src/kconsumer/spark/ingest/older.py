@@ -1,6 +1,6 @@
-"""Checkpoints of versions in which Spark's functions decoded the values: which of them can be continued.
+"""Checkpoints of older versions, whose values Spark's functions decoded: which can be continued.
 
-Owns: check_types_kept. Threads: the driver's. Never: reads a checkpoint.
+Owns: check_types_kept. Threads: the driver's thread. Never: reads a checkpoint.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from pyspark.sql.types import ArrayType, MapType, StructType, TimestampType
 from kconsumer.config.values import configuration_error
 from kconsumer.spark.ingest.options import Decoding
 
-# Logical types of Avro that Spark has in another type than we.
+# Logical Avro types with another type in Spark than in kconsumer.
 _OTHER_TYPES: Final = ("time-micros", "timestamp-nanos", "local-timestamp-nanos")
 
 
 def check_types_kept(decoding: Decoding, schema: StructType | None, time_zone: str, where: str) -> None:
-    """Check that new rows have the types, and times the meaning, of the rows that are in the output.
+    """Check that new rows match the existing output in types and time zones.
 
     Args:
         decoding: the format of the values.
@@ -28,12 +28,12 @@ def check_types_kept(decoding: Decoding, schema: StructType | None, time_zone: s
         where: the checkpoint, for the message.
 
     Raises:
-        ConfigurationError: they have not; names the field.
+        ConfigurationError: they differ; the message names the field.
     """
     why = _why_not(decoding, schema, time_zone)
     if why:
         raise configuration_error(f"the checkpoint {where} was written by an older kconsumer, and the output would "
-                                  f"become a mixture: {why}; start again with another checkpoint and another output, "
+                                  f"contain two forms: {why}; start again with another checkpoint and output, "
                                   "or keep the older version")
 
 
@@ -42,13 +42,13 @@ def _why_not(decoding: Decoding, schema: StructType | None, time_zone: str) -> s
         return f"fields of {decoding.message} without a value were null and become the default of their type"
     if decoding.kind == "avro":
         field = next(_changed(json.loads(decoding.schema or ""), "value"), None)
-        return f"{field} becomes another type" if field else None
+        return f"the type of {field} changes" if field else None
     field = next(_timestamps(schema, "value"), None) if time_zone != "UTC" else None
-    return f"times of {field} without a zone were taken as {time_zone} and become UTC" if field else None
+    return f"times of {field} without a zone were in {time_zone} and become UTC" if field else None
 
 
 def _changed(schema: Any, path: str) -> Iterator[str]:
-    """The fields of an Avro schema that Spark decodes into another type."""
+    """Yield the fields of an Avro schema for which Spark uses another type."""
     if isinstance(schema, list):
         branches = [branch for branch in schema if branch != "null"]
         if len(branches) > 1:

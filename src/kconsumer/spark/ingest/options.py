@@ -1,6 +1,6 @@
 """IngestOptions: the options of an ingestion, with all checks that need neither Spark's session nor a broker.
 
-Owns: every option's default and rules. Threads: any; immutable. Never: connects to anything.
+Owns: every option's default and rules. Threads: any; immutable. Never: opens a connection.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from kconsumer.ranges.options import ReadOptions
 DECODINGS: Final = ("raw", "json", "avro", "protobuf")
 BAD_RECORDS: Final = ("column", "dead-letter", "fail")
 _FILE_FORMATS: Final = ("parquet", "json", "orc", "csv", "text", "avro")
-# What the job decides itself, and what to use in its place.
+# Options that the job sets itself, with the alternative.
 _OURS: Final = {
     "startingoffsetsarepartial": "the job decides that", "endoffsetsfile": "the job decides that",
     "subscribe": "give the topics", "subscribepattern": "give the pattern", "assign": "give the topics",
     "startingoffsets": "give the start", "columns": "choose with the selection", "path": "give the path",
     "checkpointlocation": "give the checkpoint",
 }
-_TYPED: Final = ("value.", "key.", "schema.registry.", "badrecords")  # the source's options of typed columns
+_TYPED: Final = ("value.", "key.", "schema.registry.", "badrecords")  # the source's options for typed columns
 _NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
@@ -39,10 +39,10 @@ class Decoding:
 
     kind: str = "raw"  #: one of DECODINGS
     schema: str | None = None  #: json: Spark's, as DDL or JSON (None: inferred); avro: Avro's
-    sample: int = 1000  #: records that a schema is inferred from
+    sample: int = 1000  #: number of records to infer a schema from
     descriptors: bytes | None = None  #: protobuf: a FileDescriptorSet
     message: str | None = None  #: protobuf: the full name of the message
-    skip_bytes: int = 0  #: what precedes the record in each value, as a schema registry's header
+    skip_bytes: int = 0  #: bytes before each value, such as a schema registry's prefix
 
     def __post_init__(self) -> None:
         if self.kind not in DECODINGS:
@@ -77,54 +77,54 @@ class IngestOptions:
     """The options of an ingestion.
 
     Raises:
-        ConfigurationError: one is missing, contradicts another one, or has an invalid value.
+        ConfigurationError: an option is missing, contradicts another one, or has an invalid value.
     """
 
     bootstrap_servers: str
-    checkpoint: str  #: a directory on any file system that Spark knows
+    checkpoint: str  #: a directory on any file system of Spark
     topics: tuple[str, ...] = ()
-    pattern: str | None = None  #: in place of topics: a regular expression that their names match
-    start: str = "earliest"  #: of a new checkpoint: earliest, latest, or {"topic": {"0": 123}}
+    pattern: str | None = None  #: instead of topics: a regular expression for their names
+    start: str = "earliest"  #: start of a new checkpoint: earliest, latest, or {"topic": {"0": 123}}
     kafka: Mapping[str, str] = field(default_factory=dict)  #: properties of the consumers
-    source: Mapping[str, str] = field(default_factory=dict)  #: further options of the source
+    source: Mapping[str, str] = field(default_factory=dict)  #: more options of the source
     decoding: Decoding = field(default_factory=Decoding)
-    bad_records: str | None = None  #: one of BAD_RECORDS where values are decoded; None: column
+    bad_records: str | None = None  #: one of BAD_RECORDS, if values are decoded; None: column
     dead_letters: str | None = None  #: the directory for bad_records="dead-letter"
-    select: tuple[str, ...] = ()  #: SQL expressions over the columns, `raw` among them; none: all but `raw`
-    partition_by: tuple[str, ...] = ()  #: NAME, or NAME=SQL expression, which adds the column
+    select: tuple[str, ...] = ()  #: SQL expressions over the columns, also `raw`; empty: all except `raw`
+    partition_by: tuple[str, ...] = ()  #: NAME, or NAME=SQL expression for an added column
     format: str = "parquet"
     path: str | None = None
     table: str | None = None
     sink: Mapping[str, str] = field(default_factory=dict)  #: options of the format
-    trigger: str = "available-now"  #: or once, or an interval like 10s
+    trigger: str = "available-now"  #: or once, or an interval such as 10s
 
     def __post_init__(self) -> None:
         if bool(self.topics) == (self.pattern is not None):
-            raise configuration_error("give either topics or a pattern")
+            raise configuration_error("set either topics or a pattern")
         for topic in self.topics:
             if not topic.strip() or "," in topic:
                 raise configuration_error(f"invalid topic {topic!r}")
         if not self.checkpoint.strip():
-            raise configuration_error("a checkpoint is needed: a restart continues where the last run ended")
+            raise configuration_error("checkpoint is missing: set the folder for the progress")
         self._check_target()
         self._check_bad_records()
         for name, _ in self.partitions:
             if not _NAME.fullmatch(name):
-                raise configuration_error(f"partition by a column name, or NAME=EXPRESSION; {name!r} is not a name")
+                raise configuration_error(f"invalid partition name {name!r}: expected a column, or NAME=EXPRESSION")
         for key in (*self.source, *self.sink):
             if key.lower() in _OURS:
                 raise configuration_error(f"option {key} cannot be set: {_OURS[key.lower()]}")
         for key in self.source:
             if key.lower().startswith(_TYPED):
-                raise configuration_error(f"option {key} cannot be set: the job decodes values as its decoding says")
+                raise configuration_error(f"option {key} cannot be set: the job's decoding sets it")
         self.trigger_arguments()
         self.read_options().stream_start()
 
     def _check_target(self) -> None:
         if self.path is not None and self.table is not None:
-            raise configuration_error("give either a path or a table")
+            raise configuration_error("set either a path or a table")
         if self.path is None and self.table is None and self.format in _FILE_FORMATS:
-            raise configuration_error(f"{self.format} needs a path to write to, or a table")
+            raise configuration_error(f"{self.format} needs a path or a table")
 
     def _check_bad_records(self) -> None:
         if self.bad_records is not None and self.bad_records not in BAD_RECORDS:
@@ -133,17 +133,17 @@ class IngestOptions:
         if self.bad_records is not None and self.decoding.kind == "raw":
             raise configuration_error("value raw is not decoded: remove the handling of bad records")
         if (self.dead_letters is not None) != (self.bad_records == "dead-letter"):
-            raise configuration_error("bad records as dead letters need a path, and the path needs bad records as dead "
-                                      "letters")
+            raise configuration_error("bad_records='dead-letter' needs dead_letters, the path, and dead_letters needs "
+                                      "bad_records='dead-letter'")
 
     @property
     def writes_files(self) -> bool:
-        """Whether Spark writes the output as files."""
+        """Return whether Spark writes the output as files."""
         return self.format.lower() in _FILE_FORMATS
 
     @property
     def bad(self) -> str:
-        """One of BAD_RECORDS, or empty where none can be bad."""
+        """Return one of BAD_RECORDS; empty if no record can be bad."""
         return "" if self.decoding.kind == "raw" else self.bad_records or "column"
 
     @property
@@ -153,11 +153,11 @@ class IngestOptions:
         return tuple((name.strip(), expression if equals else None) for name, equals, expression in found)
 
     def source_options(self, start: str | None = None, resolved: bool = False) -> dict[str, str]:
-        """Those of the data source; `start` in place of the one given.
+        """Return the options of the data source; `start` replaces the options' start.
 
         Args:
             start: startingOffsets.
-            resolved: it says of every partition where the query begins, whatever other options say.
+            resolved: `start` has an offset for every partition, and other options are ignored.
         """
         what = {"subscribePattern": self.pattern} if self.pattern is not None else {"subscribe": ",".join(self.topics)}
         source = dict(self.source)
@@ -174,11 +174,11 @@ class IngestOptions:
 
     @property
     def ends(self) -> bool:
-        """Whether a run ends by itself."""
+        """Return whether a run ends by itself."""
         return self.trigger in ("available-now", "once")
 
     def trigger_arguments(self) -> dict[str, Any]:
-        """What DataStreamWriter.trigger() takes."""
+        """Return the arguments of DataStreamWriter.trigger()."""
         if self.ends:
             return {"availableNow": True} if self.trigger == "available-now" else {"once": True}
         seconds = duration_s({"trigger": self.trigger}, "trigger", "")

@@ -1,8 +1,8 @@
-"""Ingestion: a run of the job, from the look at its checkpoint to its end.
+"""Ingestion: a run of the job, from the check of its checkpoint to its end.
 
-Owns: the run's queries, the order in which they start and end, and the record in the checkpoint. Threads: the
-driver's main one; Spark reports triggers on a separate thread, which only queues them. Never: handles a signal (the
-caller of stop() does), prints.
+Owns: the run's queries, the order of their starts and ends, and the record in the checkpoint. Threads: the driver's
+main thread; Spark reports triggers on another thread, which only queues them. Never: handles a signal (the caller of
+stop() does), prints.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _LOOK_S: Final = 0.05
-_LAST_EVENTS_S: Final = 5.0  # Spark reports a trigger a little later
-# Spark gives a Python process ten seconds to start, however busy the machine is. Nothing is lost by another try.
+_LAST_EVENTS_S: Final = 5.0  # Spark reports a trigger with a delay
+# Spark gives a Python process ten seconds to start, even on a busy machine. A retry loses nothing.
 _DID_NOT_START: Final = "failed to connect back"
 _TRIES: Final = 3
 _STOPS_AT_ONCE: Final = 2
@@ -53,7 +53,7 @@ _log = logging.getLogger("kconsumer.spark")
 
 @dataclass
 class _Running:
-    """A query, and how it is started again."""
+    """A query, and the function that starts it again."""
 
     begin: Callable[[], StreamingQuery]
     query: StreamingQuery
@@ -61,7 +61,7 @@ class _Running:
 
 
 class _Events(StreamingQueryListener):
-    """Hands on the progress of every query of the session, and their ends."""
+    """Queues the progress and the end of every query of the session."""
 
     def __init__(self) -> None:
         self.progress: queue.SimpleQueue[tuple[str, dict[str, Any]]] = queue.SimpleQueue()
@@ -81,7 +81,10 @@ class _Events(StreamingQueryListener):
 
 
 class Ingestion:
-    """One run. start(), then wait(); stop() from a signal handler or another thread."""
+    """One run. Call start(), then wait().
+
+    Signal handlers and other threads may call stop().
+    """
 
     def __init__(self, spark: SparkSession, options: IngestOptions) -> None:
         self._spark = spark
@@ -89,16 +92,16 @@ class Ingestion:
         self._plan: job.Plan | None = None
         self._queries: list[_Running] = []
         self._parts: Iterator[list[bool]] = iter(())
-        self._tries = 0  # how often something did not start
+        self._tries = 0  # number of failed starts
         self._events = _Events()
         self._total = 0
-        self._stops = 0  # how often it was asked to stop
-        self._last_part = False  # which stop() does not end
+        self._stops = 0  # number of calls of stop()
+        self._last_part = False  # stop() does not end it
         self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._finished: dict[str, int] = {}  # triggers that are over, by run
+        self._finished: dict[str, int] = {}  # finished triggers, by run
 
     def start(self) -> None:
-        """Compare the options with the checkpoint, and start the queries.
+        """Compare the options with the checkpoint and start the queries.
 
         Raises:
             ConfigurationError: the options contradict the checkpoint or each other.
@@ -121,14 +124,14 @@ class Ingestion:
             raise
 
     def wait(self, on_trigger: Callable[[TriggerMetrics], None], on_look: Callable[[], None] = lambda: None) -> None:
-        """Until the run is over: all is read, stop() was called, or a query fails.
+        """Wait until all is read, stop() was called, or a query fails.
 
         Args:
-            on_trigger: called with each trigger of the output that read something.
-            on_look: called often.
+            on_trigger: called for each trigger of the output with records.
+            on_look: called several times per second.
 
         Raises:
-            PySparkException: a query has failed; the others have been stopped.
+            PySparkException: a query failed; the others were stopped.
         """
         try:
             self._await(on_trigger, on_look)
@@ -139,11 +142,11 @@ class Ingestion:
             self.close()
 
     def stop(self) -> None:
-        """End after the trigger that is running; called once more: at once."""
+        """End after the current trigger; a second call ends at once."""
         self._stops += 1
 
     def close(self) -> None:
-        """Stop what is still running, at once."""
+        """Stop all running queries at once."""
         for running in self._queries:
             running.query.stop()
         self._spark.streams.removeListener(self._events)
@@ -153,10 +156,12 @@ class Ingestion:
     # ---- the parts of a run
 
     def _schedule(self) -> Iterator[list[bool]]:
-        """The queries of each part of the run: whether each is the output. One begins when the last one has ended.
+        """Yield the queries of each part of the run: for each, whether it is the output.
 
-        The dead letters never overtake the output, and reach it at the end of a run: also at that of one that was asked
-        to stop. After one that failed or was killed, they reach it before the output goes on.
+        A part starts after the previous one has ended.
+
+        The dead letters never overtake the output. They reach it at the end of a run, also after stop(). After a failed
+        or killed run, they reach it before the output continues.
         """
         dead = self._options.dead_letters is not None
         if dead and self._is_behind():
@@ -169,7 +174,7 @@ class Ingestion:
             yield [False]
 
     def _is_behind(self) -> bool:
-        """Whether the output has read what the dead letters have not; says how far the output is."""
+        """Return whether the dead letters must still reach the output; write the output's progress."""
         done = self._log.progress()
         if done is None:
             return False
@@ -182,7 +187,7 @@ class Ingestion:
 
     @property
     def _follow(self) -> str:
-        """The file that says how far the output is."""
+        """Return the path of the file with the output's progress."""
         assert self._folder is not None
         return os.path.join(self._folder.name, "output")
 
@@ -195,7 +200,7 @@ class Ingestion:
         folder, progress = log.checkpoint, [log.planned, log.done]
         document = checkpoint.load(folder) if progress[0] is not None else None
         if document is not None and document.get("after") == progress:
-            document = None  # before its first trigger nothing holds a query to it
+            document = None  # before its first trigger, it does not bind a query
         after = None
         if document is not None:
             made = self._recorded(document)
@@ -220,7 +225,7 @@ class Ingestion:
         return made
 
     def _recorded(self, document: dict[str, Any]) -> job.Plan:
-        """The plan of the run that began the checkpoint, with the schema that is given now, if one is."""
+        """Return the plan of the run that created the checkpoint, with the current schema, if set."""
         from pyspark.sql.types import StructType
 
         decoding, bad = self._options.decoding, document["options"].get("bad_records") or ""
@@ -229,32 +234,32 @@ class Ingestion:
             schema = parse_schema(self._spark, decoding.schema)
         done = self._log.progress()
         if bad == "fail" and self._options.bad == "dead-letter" and done is not None:
-            return job.Plan.at(done, schema)  # what has been written has no bad record
+            return job.Plan.at(done, schema)  # the output has no bad records
         ids = document.get("ids", {} if job.is_resolved(bad) else None)
         return job.Plan(document["start"], schema, ids)
 
     def _take_over_older(self, log: QueryLog, made: job.Plan) -> None:
-        """Continue where Spark's functions have decoded the values; refuse what would give a mixture."""
+        """Continue a checkpoint whose values Spark's functions decoded; refuse a mix of two forms."""
         where = str(log.checkpoint)
         check_types_kept(self._options.decoding, made.schema, self._time_zone(), where)
         if self._options.bad == "dead-letter":
             dead = QueryLog(Folder(self._spark, job.dead_letter_checkpoint(self._options)))
-            # A record that was good then and is bad now, or the reverse, would be in both outputs or in none.
+            # A record that is good for one version and bad for the other would be in both outputs or in neither.
             if log.planned != log.done or (log.progress() is not None and log.progress() != dead.progress()):
                 raise configuration_error(f"the checkpoint {where} was written by an older kconsumer, which has not "
                                           "written all dead letters: run the older version until it ends by itself")
-        _log.warning("the checkpoint %s was written by an older kconsumer: from now on, values are decoded by the "
+        _log.warning("the checkpoint %s was written by an older kconsumer: from now on, values follow the "
                      "rules of docs/columns.md; docs/spark.md lists what changes", where)
 
     def _taken_over(self, log: QueryLog, made: job.Plan) -> job.Plan:
-        """The plan of going on with a checkpoint that this job has not begun: where that ends, whatever the start."""
+        """Return the plan for another query's checkpoint: continue at its end, ignoring the start."""
         assert log.planned is not None
         newest = log.end_of(log.planned)
         checkpoint.check_foreign(newest, self._options.topics, str(log.checkpoint))
         if made.ids is None:
             return made
         done = log.progress()
-        if done is None:  # its first batch is read again, from where it began
+        if done is None:  # its first batch is read again from its start
             begun = initial_offsets(self._options.checkpoint, newest.offsets)
             return made if begun is None else job.Plan.at(Progress(begun), made.schema)
         return job.Plan.at(done, made.schema)
@@ -277,12 +282,13 @@ class Ingestion:
                                     schema=schema, time_zone=self._time_zone())
 
     def _time_zone(self) -> str:
-        """The session's, under one of its names; times without a zone are read and written in it."""
+        """Return a name of the session's time zone, which applies to times without a zone."""
         name = str(self._spark.conf.get("spark.sql.session.timeZone"))
+        # The stubs have _jvm as Optional.
         zones: Any = self._spark.sparkContext._jvm.java.time.ZoneId  # type: ignore[union-attr]
         try:
             found = str(zones.of(name).normalized().getId())
-        except JAVA_ERRORS:  # one that only Spark knows
+        except JAVA_ERRORS:  # a name that only Spark knows
             return name
         return "UTC" if found == "Z" else found
 
@@ -317,7 +323,7 @@ class Ingestion:
                     raise
 
     def _again(self, error: object) -> bool:
-        """Return whether a query that failed with this error is started again."""
+        """Return whether to restart a query after this error."""
         if self._stops or self._tries + 1 >= _TRIES or _DID_NOT_START not in str(error):
             return False
         self._tries += 1
@@ -325,8 +331,8 @@ class Ingestion:
         return True
 
     def _await(self, on_trigger: Callable[[TriggerMetrics], None], on_look: Callable[[], None]) -> None:
-        """Until no query runs."""
-        ending: dict[str, int] = {}  # by run: the triggers that were over when it was asked to stop
+        """Wait until no query runs."""
+        ending: dict[str, int] = {}  # by run: finished triggers at the first call of stop()
         while True:
             queries = [running.query for running in self._queries]
             active = [query for query in queries if query.isActive]
@@ -343,10 +349,10 @@ class Ingestion:
             time.sleep(_LOOK_S)
         self._drain(on_trigger)
         for query in failed:
-            query.awaitTermination()  # raises what it failed with
+            query.awaitTermination()  # raises the query's error
 
     def _failed(self) -> list[StreamingQuery]:
-        """The queries that have failed and are not worth another try."""
+        """Return the failed queries that are not restarted."""
         found = []
         for running in self._queries:
             if running.query.isActive or (error := running.query.exception()) is None:
@@ -358,7 +364,7 @@ class Ingestion:
         return found
 
     def _between_triggers(self, query: StreamingQuery, before: int) -> bool:
-        """Whether the trigger that ran at the signal is over."""
+        """Return whether the trigger at the time of stop() has ended."""
         return self._finished.get(str(query.runId), 0) > before or not query.status["isTriggerActive"]
 
     def _report(self, on_trigger: Callable[[TriggerMetrics], None]) -> None:
@@ -375,7 +381,7 @@ class Ingestion:
                 on_trigger(found)
 
     def _drain(self, on_trigger: Callable[[TriggerMetrics], None]) -> None:
-        """Process the events of ended queries that Spark has not reported yet; it reports the end last."""
+        """Process the remaining events of ended queries; Spark reports the end last."""
         ended = {str(running.query.runId) for running in self._queries if not running.query.isActive}
         deadline = time.monotonic() + _LAST_EVENTS_S
         while not ended <= self._events.ended and time.monotonic() < deadline:

@@ -374,7 +374,7 @@ def test_an_invalid_duration(text: str) -> None:
 
 def test_a_property_without_effect_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     assert warnings(caplog) == []
-    assert warnings(caplog, linger_ms=5) == ["linger.ms: it is a producer's property: this consumer ignores it"]
+    assert warnings(caplog, linger_ms=5) == ["ignoring linger.ms: a producer property"]
     assert warnings(caplog, group_id="g", client_rack="r", statistics_interval_ms=1) == []
 
 
@@ -406,7 +406,7 @@ def test_warnings_go_to_the_given_logger() -> None:
 
     logger = Logger()
     assert settings(logger=logger, linger_ms="50%").logger is logger
-    assert logger.lines == [(logging.WARNING, "linger.ms: it is a producer's property: this consumer ignores it")]
+    assert logger.lines == [(logging.WARNING, "ignoring linger.ms: a producer property")]
 
 
 REFUSED = [prop for prop in PROPERTIES if prop.status is Status.REFUSED]
@@ -446,7 +446,7 @@ def test_of_two_names_the_last_counts(caplog: pytest.LogCaptureFixture) -> None:
     both = parse({"bootstrap.servers": "h", "fetch.max.wait.ms": 1, "fetch.wait.max.ms": 2})
     assert both.fetch_wait_max_ms == 2
     assert [record.getMessage() for record in caplog.records] == [
-        "fetch.max.wait.ms and fetch.wait.max.ms are names of the same property: using the value of fetch.wait.max.ms"
+        "fetch.max.wait.ms and fetch.wait.max.ms name the same property: using the value of fetch.wait.max.ms"
     ]
 
 
@@ -555,7 +555,7 @@ def test_what_the_assignors_say_of_the_group(strategy: Any, cooperative: bool, u
     ([type("Nameless", (Own,), {"name": None})], "Nameless.name must be a str"),
     ([type("Range", (Own,), {"name": "range"})], "Range.name is the name of a built-in assignor: range"),
     ([Own(), Own()], "two assignors have the name 'own'"),
-    ([Cooperative, "range"], "cooperative is cooperative only, and cannot stand beside one that is eager only"),
+    ([Cooperative, "range"], "cooperative supports only the cooperative protocol, another assignor only the eager one"),
     ([Own(), "uniform"], "invalid value 'uniform' for"),
 ])
 def test_assignors_that_are_refused(strategy: Any, message: str) -> None:

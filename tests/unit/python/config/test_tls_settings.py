@@ -43,14 +43,14 @@ def wrong(**given: Any) -> str:
         ({"ssl_keystore_location": "a", "ssl_key_location": "b"}, "ssl.keystore.location and ssl.key.location "),
         ({"ssl_keystore_password": "secret"}, "ssl.keystore.password is set without ssl.keystore.location"),
         ({"ssl_key_password": "secret"}, "ssl.key.password is set without a private key"),
-        ({"ssl_enabled_protocols": ""}, "ssl.enabled.protocols names no version"),
+        ({"ssl_enabled_protocols": ""}, "ssl.enabled.protocols has no version"),
         ({"ssl_enabled_protocols": "TLSv1.1"}, "ssl.enabled.protocols"),
         ({"ssl_truststore_location": "a.jks"}, "give the trusted certificates as PEM in `ssl.ca.location`"),
         ({"ssl_truststore_type": "JKS"}, "give the trusted certificates as PEM"),
         ({"ssl_keystore_type": "JKS"}, "convert it with keytool"),
-        ({"ssl_engine_location": "a"}, "configuration file only: for a key set `ssl.key.location`"),
-        ({"ssl_providers": "legacy"}, "engines and providers are named in OpenSSL's configuration file"),
-        ({"ssl_ca_certificate_stores": "Root"}, "Windows' certificate stores are not there on this system"),
+        ({"ssl_engine_location": "a"}, "can set engines and providers: for a key set `ssl.key.location`"),
+        ({"ssl_providers": "legacy"}, "only OpenSSL's configuration file can set engines and providers"),
+        ({"ssl_ca_certificate_stores": "Root"}, "this system does not have Windows' certificate stores"),
         ({"ssl_endpoint_identification_algorithm": "http"}, "expected one of none, https"),
     ],
 )  # fmt: skip
@@ -83,8 +83,8 @@ def test_what_has_no_effect_is_said_once() -> None:
     log = Log()
     settings("plaintext", ssl_ca_location="/nowhere", ssl_key_password="secret", logger=log)
     (line,) = log.lines
-    assert line == ("ssl.ca.location, ssl.key.password: no effect, security.protocol is plaintext: set it to ssl or "
-                    "sasl_ssl")
+    assert line == ("ssl.ca.location, ssl.key.password has no effect with security.protocol=plaintext: set it to ssl "
+                    "or sasl_ssl")
 
 
 def test_no_verification_is_said() -> None:

@@ -186,5 +186,5 @@ def test_texts_that_the_protocol_cannot_carry():
     for text in (longest, from_a_broker):
         assert TopicPartition(text, 0, metadata=text).metadata == text
     for arguments in ({"topic": longest + "x"}, {"topic": "t", "metadata": longest + "x"}):
-        with pytest.raises(ValueError, match=r"(topic|metadata): 32768 bytes, and Kafka's strings have up to 32767"):
+        with pytest.raises(ValueError, match=r"(topic|metadata): 32768 bytes exceed Kafka's limit of 32767"):
             TopicPartition(**arguments)

@@ -147,7 +147,7 @@ FAILURES = {
     "headers without end": (b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 1000, "no OAUTHBEARER token"),
     "half a surrogate pair": (response(400, b'{"error": "\\ud800"}'), "\\ud800"),
     "not a number": (response(200, b'{"access_token": "t", "expires_in": NaN}'), "states the expiry"),
-    "expired for ever": (response(200, token_body(expires_in=-(10**400))), "has expired"),
+    "expired for ever": (response(200, token_body(expires_in=-(10**400))), "token expired"),
     "a long body": (response(200, b" " * (1 << 20) + token_body()), "longer than 1048576 bytes"),
     "a redirect": (response(302, b"", "Location: http://127.0.0.1:9/"), "redirects"),
     "a redirect that keeps the method": (response(307, b"", "Location: http://127.0.0.1:9/"), "redirects"),
@@ -343,7 +343,7 @@ def test_http_must_be_asked_for(caplog: pytest.LogCaptureFixture) -> None:
     settings = config.parse(configuration("https://idp", **url, **{
         "sasl.oauthbearer.token.endpoint.allow.http": True, "https.ca.location": "probe"}))
     assert settings.sasl_oauthbearer_token_endpoint_url == "http://idp/token"
-    assert "the client secret and the tokens can be read on the way" in caplog.text
+    assert "the client secret and the tokens are readable on the way" in caplog.text
     assert "https.ca.location and https.ca.pem have no effect" in caplog.text
 
 
