@@ -164,6 +164,58 @@ inline bool nearest_float(const char* begin, const char* end, F& out) {
 #endif
 }
 
+// 2 to the power of 63 + bits, divided by 5 to the power of k and rounded down, where `bits` are those of the divisor. It
+// has 64 bits.
+struct InverseFives {
+  static constexpr int32_t kMost = 27;   // 5 to the power of 27 has 63 bits
+  uint64_t inverse[kMost + 1] = {};
+  int32_t bits[kMost + 1] = {};
+
+  constexpr InverseFives() {
+    uint64_t five = 1;
+    for (int32_t k = 1; k <= kMost; ++k) {
+      five *= 5;
+      for (uint64_t n = five; n; n >>= 1) ++bits[k];
+      inverse[k] = static_cast<uint64_t>((static_cast<unsigned __int128>(1) << (63 + bits[k])) / five);
+    }
+  }
+};
+
+// The double nearest to n / 10 to the power of k, for k from 1 to 27. False in a few of a thousand cases, in which 64 bits
+// of the quotient do not tell the nearest one.
+//
+// 1. n is shifted so that it has 64 bits, and multiplied by the inverse. Of the product the upper 64 bits are kept.
+// 2. The inverse is too small by less than 1, and less than 1 is cut off: the true quotient is in [kept, kept + 2).
+// 3. The quotient is rounded to 53 bits if no number in that range is half of the last one, or on the other side of it.
+inline bool quotient_float(uint64_t n, int32_t k, double& out) {
+  static constexpr InverseFives kFives;
+  if (n == 0) return false;
+  const int32_t shift = __builtin_clzll(n);
+  const auto kept = static_cast<uint64_t>((static_cast<unsigned __int128>(n << shift) * kFives.inverse[k]) >> 64);
+  const int32_t cut = 10 + static_cast<int32_t>(kept >> 63);   // bits beyond 53
+  const uint64_t half = uint64_t(1) << (cut - 1), tail = kept & (2 * half - 1);
+  if (__builtin_expect(tail - (half - 2) <= 2, 0)) return false;
+  const uint64_t mantissa = (kept >> cut) + (tail > half);
+  const int32_t exponent = cut + 1 - shift - kFives.bits[k] - k;   // of two, of the mantissa
+  // A mantissa of 2 to the power of 53 carries into the exponent.
+  const uint64_t word = (static_cast<uint64_t>(exponent + 52 + 1023) << 52) + (mantissa - (uint64_t(1) << 52));
+  memcpy(&out, &word, 8);
+  return true;
+}
+
+// Whether eight digits stand at p, and their value.
+inline bool eight_digits(const uint8_t* p, uint64_t& value) {
+  uint64_t word;
+  memcpy(&word, p, 8);
+  if (((word & 0xf0f0f0f0f0f0f0f0u) | (((word + 0x0606060606060606u) & 0xf0f0f0f0f0f0f0f0u) >> 4)) != 0x3333333333333333u)
+    return false;
+  word -= 0x3030303030303030u;
+  word = word * 10 + (word >> 8);
+  value = ((word & 0x000000ff000000ffu) * 0x000f424000000064u + ((word >> 16) & 0x000000ff000000ffu) * 0x0000271000000001u) >>
+          32;
+  return true;
+}
+
 // The nearest float. False when the number is too large for the type.
 template <class F>
 inline bool float_number(const NumberText& n, F& out) {
@@ -181,6 +233,13 @@ inline bool float_number(const NumberText& n, F& out) {
   if (n.mantissa == 0) {
     out = n.negative ? -F(0) : F(0);
     return true;
+  }
+  if constexpr (sizeof(F) == 8) {
+    if (!n.dropped && n.exponent < 0 && n.exponent >= -InverseFives::kMost &&
+        quotient_float(n.mantissa, static_cast<int32_t>(-n.exponent), out)) {
+      if (n.negative) out = -out;
+      return true;
+    }
   }
   const int64_t magnitude = n.exponent + n.digits;
   if (magnitude < -400) {
