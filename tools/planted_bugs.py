@@ -118,10 +118,15 @@ BUGS = (
         "            self.news.on_failure(now_ms, dereference(self.backoff), self.jitter)", "            pass",
         test="tests/unit/managers/test_metadata_backoff.py::"
              "test_what_is_not_there_is_asked_for_with_growing_backoff"),
+    Bug("asynchronous commits queue one by one", "managers/commit_request_manager",
+        "        if plain:\n            queued = self.merging.join(",
+        "        if False:\n            queued = self.merging.join(",
+        test="tests/unit/managers/test_commit_request_manager.py::"
+             "test_many_commits_while_the_coordinator_is_away_take_little_memory_and_are_all_reported"),
     Bug("a list_topics() that times out starts the clock of the re-bootstrap", "managers/metadata_request_manager",
         "if request.kind == KIND_UPDATE and self.failing_since_ms == 0:", "if self.failing_since_ms == 0:",
         test="tests/unit/managers/test_metadata_backoff.py::"
-             "test_list_topics_that_times_out_does_not_start_the_clock"),
+             "test_many_lists_that_time_out_do_not_start_the_clock"),
     Bug("a new connection replaces a parked Fetch under TLS and SASL too", "managers/fetch_sender",
         "if self.config.connections_are_costly or now_ms < session.no_renewal_until_ms:",
         "if now_ms < session.no_renewal_until_ms:",

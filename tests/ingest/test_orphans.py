@@ -313,3 +313,21 @@ def test_a_long_compaction_renews_its_lease(tmp_path: Path, cluster: EmbeddedClu
         with pytest.raises(IngestError, match="another compaction"):
             two.compact(1 << 20)
     assert two.compact(1 << 20) == 0
+
+
+def test_a_compaction_that_meets_a_delete_says_so(
+    tmp_path: Path, cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
+):
+    from contextlib import nullcontext
+
+    import deltalake
+
+    name = topic(cluster, *({"a": n} for n in range(6)))
+    ingest(cluster, name, tmp_path, "delta", source={"maxOffsetsPerTrigger": "1"})
+    one = DeltaTable(Storage(str(tmp_path)), "kconsumer")
+    one.open()
+    deltalake.DeltaTable(str(tmp_path)).delete("a < 3")
+    monkeypatch.setattr(one, "_lease", nullcontext)  # taking the lease would read the new snapshot
+    with pytest.raises(IngestError, match=r"cannot compact .*; run it again"):
+        one.compact(1 << 20)
+    assert rows(tmp_path, "delta").num_rows == 3

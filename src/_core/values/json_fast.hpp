@@ -1,6 +1,6 @@
-// Owns: inline readers for the usual values of JSON objects: short numbers and short plain text.
-// Threads: any (the caller owns the column). Never: fails a row (it leaves other forms to JsonDecoder), reads more than
-// 18 bytes after its start.
+// Owns: the values of JSON objects in their usual form, read without a call: short numbers and short plain text.
+// Threads: any (a column is its caller's). Never: fails a row: it leaves other forms to JsonDecoder; reads more
+// than 32 bytes from the position it is given.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -8,35 +8,52 @@
 #include "values/builders.hpp"
 #include "values/byte_scan.hpp"
 #include "values/json_program.hpp"
+#include "values/number_text.hpp"
 
 namespace kc {
 
-// Finishes a number whose digits before the decimal point end at p.
+constexpr ptrdiff_t kMostDigits = 19;   // of a mantissa that fits uint64
+
+// p is after the digits before the point.
 __attribute__((always_inline)) inline const uint8_t* fast_float(Column& c, const uint8_t* p, const uint8_t* first, uint64_t n,
                                                                 bool negative, int64_t entry) {
-  static const double kPowers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+  static const double kPowers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+                                   1e17, 1e18, 1e19};
   const uint8_t* point = p;
   if (*p == '.') {
     uint8_t digit;
     ++p;
+    uint64_t eight;
+    while (p - first <= kMostDigits + 1 - 8 && eight_digits(p, eight)) {
+      n = n * 100000000 + eight;
+      p += 8;
+    }
     while ((digit = static_cast<uint8_t>(*p - '0')) <= 9) {
+      if (p - first > kMostDigits) return nullptr;   // the point is among the bytes
       n = n * 10 + digit;
       ++p;
-      if (p - first > 16) return nullptr;   // more than 15 digits are not exact
     }
     if (p == point + 1) return nullptr;
     ++point;
   }
   if (*p != ',' && *p != '}') return nullptr;
-  double value = static_cast<double>(n) / kPowers[p - point];
+  const auto places = static_cast<int32_t>(p - point);
+  double value;
+  if (__builtin_expect(n <= uint64_t(1) << 53, 1)) {
+    value = static_cast<double>(n) / kPowers[places];   // both are exact
+  } else if (places == 0) {
+    value = static_cast<double>(n);
+  } else if (!quotient_float(n, places, value)) {
+    return nullptr;
+  }
   if (negative) value = -value;
   memcpy(c.values + entry * 8, &value, 8);
   c.length = entry + 1;
   return p;
 }
 
-// Reads the first value of a field in the usual case: a short number or a short text, and its column has capacity.
-// Otherwise it returns nullptr and changes nothing. It can read beyond the row; the caller checks the position.
+// The first value of a field in the usual case: a number of a few digits or text of a few bytes, with room in its column.
+// nullptr otherwise, with nothing changed. It may read into the bytes after the row; the caller notices that.
 __attribute__((always_inline)) inline const uint8_t* fast_value(JsonFast fast, Column& c, const uint8_t* p, int64_t entry) {
   if (__builtin_expect(c.length != entry || entry >= c.capacity, 0)) return nullptr;
   if (fast == JSON_FAST_TEXT) {
@@ -57,7 +74,7 @@ __attribute__((always_inline)) inline const uint8_t* fast_value(JsonFast fast, C
   while ((digit = static_cast<uint8_t>(*p - '0')) <= 9) {
     n = n * 10 + digit;
     ++p;
-    if (p - first > 15) return nullptr;
+    if (p - first > 18) return nullptr;   // fits int64, and the double nearest to it is that of the conversion
   }
   if (p == first || (*first == '0' && p - first > 1)) return nullptr;
   if (fast == JSON_FAST_FLOAT64) return fast_float(c, p, first, n, negative, entry);

@@ -18,6 +18,7 @@ deltalake lets two compactions replace the same files, after which each row is t
 from __future__ import annotations
 
 import json
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -35,6 +36,8 @@ from kconsumer.ingest.storage import Storage
 from kconsumer.ingest.tables.dead_letters import DeadLetters
 from kconsumer.ingest.tables.foreign import refuse_foreign
 from kconsumer.ranges.offsets import NO_ID, Offsets, Place, Progress
+
+_log = logging.getLogger("kconsumer.ingest")
 
 _HOME: Final = "kconsumer"
 _ATTEMPTS: Final = 10
@@ -176,11 +179,17 @@ class DeltaTable:
                 self._letters.remove(letter)
 
     def compact(self, target_bytes: int) -> int:
+        from deltalake.exceptions import CommitFailedError
+
         if self._delta is None:
             return 0
         self._check_writable()
         with self._lease():
-            done = self._delta.optimize.compact(target_size=target_bytes)
+            try:
+                done = self._delta.optimize.compact(target_size=target_bytes)
+            except CommitFailedError as error:
+                said = str(error).partition("\n")[0].rstrip(".")
+                raise IngestError(f"cannot compact {self.name}: {said}; run it again") from error
         return int(done["numFilesRemoved"])
 
     @contextmanager
@@ -220,8 +229,11 @@ class DeltaTable:
 
         other = DeltaTable(self.storage, self._job)
         while not stop.wait(_LEASE / 5):
-            other._delta = deltalake.DeltaTable(self._uri, storage_options=self._storage_options)
-            held[0] = other._take_lease(held[0])
+            try:
+                other._delta = deltalake.DeltaTable(self._uri, storage_options=self._storage_options)
+                held[0] = other._take_lease(held[0])
+            except Exception as error:  # the lease has four more chances before it ends
+                _log.warning("%s: cannot renew the lease of the compaction: %s", self.name, error)
 
     # ---- the state
 
