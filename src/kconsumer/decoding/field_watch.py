@@ -15,7 +15,7 @@ from kconsumer.errors.printable import printable
 
 
 class _Seen:
-    """What was decoded so far."""
+    """The records so far, and the fields without values among them."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()

@@ -54,7 +54,7 @@ _FILES: dict[str, dict[str, list[_Field]]] = {
     "google/type/dayofweek": {},
     "google/type/month": {},
     "google/type/calendar_period": {},
-    "confluent/meta": {},  # options of fields, which are no data
+    "confluent/meta": {},  # options only
     "confluent/type/decimal": {"Decimal": [("value", _BYTES), ("precision", _UINT32), ("scale", _INT32)]},
 }
 # file → enum, its values from 0

@@ -93,7 +93,7 @@ def scan(
 
 
 def _shown(given: Any) -> str:
-    """What was given in place of a decoder."""
+    """Name an argument that is not a decoder."""
     return f"the class {given.__name__}" if isinstance(given, type) else f"a {type(given).__name__}"
 
 
