@@ -39,12 +39,13 @@ def random_file(draw, maps, required):
     """A file of messages M0, M1 … of which each may have fields of later ones."""
     syntax = draw.choice(["proto2", "proto3", "proto3", "editions"])
     count = draw.randint(1, 4)
-    made = [random_message(draw, i, count, syntax, maps, required) for i in range(count)]
+    made = [random_message(draw, i, count, syntax, (maps, required)) for i in range(count)]
     enums = [enum("E", ZERO=0, ONE=1, ALSO_ONE=1, NEGATIVE=-3, FAR=100000)]
     return file(*made, enums=enums, syntax=syntax)
 
 
-def random_message(draw, index, count, syntax, maps, required):
+def random_message(draw, index, count, syntax, options_of):
+    maps, required = options_of
     name = f"M{index}"
     fields, nested, oneofs = [], [], []
     for number in draw.sample(NUMBERS, draw.randint(0, 7)):
