@@ -138,11 +138,7 @@ class Avro(RegistryDecoder[_Reader]):
 
     def _learn(self, subjects: Subjects, reader: _Reader,
                references: Iterable[int | str]) -> dict[int | str, AvroProgram]:
-<<<<<<< HEAD
-        """Return the programs of these writers; leave out the ones that the registry does not have."""
-=======
         """Return the programs of these writers; without the unknown ones."""
->>>>>>> main
         return reader.learned.of(references, subjects.registry.schemas,
                                  lambda reference, found: self._compiled(reader, reference, found))
 

@@ -15,11 +15,7 @@ from kconsumer.errors.printable import printable
 
 
 class _Seen:
-<<<<<<< HEAD
-    """The fields found so far."""
-=======
     """The records so far, and the fields without values among them."""
->>>>>>> main
 
     def __init__(self) -> None:
         self.lock = threading.Lock()

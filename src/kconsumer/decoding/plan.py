@@ -123,11 +123,7 @@ _BY_NAME: dict[str, Type] = {
     "binary": BINARY, "large_binary": Type(ValueType.BINARY, "Z", is_large=True),
     "json": RAW_JSON, "date32": DATE, "date": DATE, "date64": Type(ValueType.DATE, "tdm", width=8),
 }
-<<<<<<< HEAD
-# Arrow's formats of text and binary → the formats of the decoded columns: views become plain columns.
-=======
 # Arrow's formats of text and binary → the formats of their columns: views become plain ones.
->>>>>>> main
 _PLAIN_TEXT = {"u": "u", "U": "U", "z": "z", "Z": "Z", "vu": "u", "vz": "z"}
 _BY_FORMAT: dict[str, Type] = {made.format: made for name, made in _BY_NAME.items() if name != "json"}
 

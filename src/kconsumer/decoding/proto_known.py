@@ -54,11 +54,7 @@ _FILES: dict[str, dict[str, list[_Field]]] = {
     "google/type/dayofweek": {},
     "google/type/month": {},
     "google/type/calendar_period": {},
-<<<<<<< HEAD
-    "confluent/meta": {},  # options of fields, not data
-=======
     "confluent/meta": {},  # options only
->>>>>>> main
     "confluent/type/decimal": {"Decimal": [("value", _BYTES), ("precision", _UINT32), ("scale", _INT32)]},
 }
 # file → enum, its values from 0

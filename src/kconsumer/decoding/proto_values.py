@@ -181,11 +181,7 @@ class Protobuf(RegistryDecoder[_Reader]):
             raise ProtoSchemaError(f"the newest schema of subject {subject}: {error}") from error
 
     def _learn(self, subjects: Subjects, reader: _Reader, references: Iterable[int | str]) -> dict[int | str, _Writer]:
-<<<<<<< HEAD
-        """Return the programs of these writers; leave out the ones that the registry does not have."""
-=======
         """Return the programs of these writers; without the unknown ones."""
->>>>>>> main
         return reader.learned.of(references, lambda unknown: subjects.registry.schemas(unknown, subjects.form),
                                  lambda reference, found: self._compiled(reader, reference, found))
 

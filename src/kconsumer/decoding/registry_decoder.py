@@ -36,11 +36,7 @@ class Learned(Generic[P]):
     def of(self, references: Iterable[int | str],
            ask: Callable[[list[int | str]], Mapping[int | str, RegistrySchema | None]],
            make: Callable[[int | str, RegistrySchema], P]) -> dict[int | str, P]:
-<<<<<<< HEAD
-        """Return the programs of these references; leave out the ones that the registry does not have.
-=======
         """Return what was made of these references; without the unknown ones.
->>>>>>> main
 
         Other threads may drop entries that they do not need: the caller uses only the returned dict.
 

@@ -93,11 +93,7 @@ def scan(
 
 
 def _shown(given: Any) -> str:
-<<<<<<< HEAD
-    """Name the value that was given in place of a decoder."""
-=======
     """Name an argument that is not a decoder."""
->>>>>>> main
     return f"the class {given.__name__}" if isinstance(given, type) else f"a {type(given).__name__}"
 
 
