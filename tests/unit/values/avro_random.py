@@ -150,7 +150,7 @@ class Schemas:
 
 
 def row_of(schema, value, named):
-    """What fastavro has read, as a row; floats as their bytes."""
+    """A datum that fastavro has read, as a row; floats as their bytes."""
     if isinstance(schema, list):
         branches = [branch for branch in schema if branch != "null"]
         if value is None or len(branches) == 1:
