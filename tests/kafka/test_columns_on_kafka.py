@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import kconsumer
-from kconsumer.decoding import Avro, Json, SchemaRegistry
+from kconsumer.decoding import Avro, Json, Protobuf, SchemaRegistry
 
 pa = pytest.importorskip("pyarrow", reason="the extra [arrow] is not installed")
 pl = pytest.importorskip("polars", reason="polars is not installed")
@@ -35,6 +35,46 @@ def test_every_framing_of_confluents_serializers(kafka, topic_name):
                                  columns=["number", "delay"])
         rows = pa.RecordBatchReader.from_stream(flights).read_all().to_pylist()
         assert rows == [{"number": n, "delay": n / 2 if n % 2 else None} for n in range(cases.ROWS)]
+
+
+@pytest.mark.parametrize("framing", ["prefix", "header"])
+def test_protobuf_in_every_framing(kafka, topic_name, framing):
+    pytest.importorskip("confluent_kafka.schema_registry.protobuf", reason="protobuf or [registry] is not installed")
+    import base64
+
+    import registry_cases as cases
+    from confluent_kafka import Producer
+    from confluent_kafka.schema_registry import Schema
+    from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
+    from confluent_kafka.serialization import MessageField, SerializationContext
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+    from registry_server import RegistryServer
+
+    file = descriptor_pb2.FileDescriptorProto(name="order.proto", package="shop", syntax="proto3")
+    file.message_type.add(name="Other")
+    file.message_type.add(name="Order").field.add(name="id", number=1, label=1, type=3)
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    order = message_factory.GetMessageClass(pool.FindMessageTypeByName("shop.Order"))
+    topic = topic_name()
+    kafka.create_topic(topic, 1)
+    with RegistryServer() as server:
+        client = cases.client(server.url)
+        text = base64.b64encode(file.SerializeToString()).decode()
+        client.register_schema(f"{topic}-value", Schema(text, "PROTOBUF"))
+        write = ProtobufSerializer(order, client, {
+            "use.deprecated.format": False, "auto.register.schemas": False,
+            "schema.id.serializer": cases.FRAMINGS[framing]})
+        producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+        for n in range(RECORDS):
+            headers: list[Any] = []
+            value = write(order(id=n), SerializationContext(topic, MessageField.VALUE, headers))
+            producer.produce(topic, value, partition=0, headers=headers)
+        producer.flush()
+        registry = SchemaRegistry({"url": server.url})
+        orders = kconsumer.scan({"bootstrap.servers": kafka.bootstrap_servers}, topic,
+                                value=Protobuf(registry, "shop.Order"))
+        assert pa.RecordBatchReader.from_stream(orders).read_all()["id"].to_pylist() == list(range(RECORDS))
 
 
 @pytest.fixture(scope="module")

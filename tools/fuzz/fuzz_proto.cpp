@@ -108,6 +108,7 @@ struct Made {
     if (around != kc::VALUE_MAP) {
       scalars(made, false, 1);
       scalars(made, true, 1020);
+      if (number == 17) required(made, below);
       return;
     }
     at(in).maps.push_back(list);
@@ -120,6 +121,14 @@ struct Made {
     field(made, 2, 2, kc::PROTO_MESSAGE, value).message = of;
     absent(made, value, kc::PROTO_ABSENT_MESSAGE, of);
     scalars(of, true, 1);
+    if (number == 21) required(of, value);
+  }
+
+  // A field that must have come in one of the parts of its message.
+  void required(int32_t in, int32_t parent) {
+    const int32_t must = node(kc::VALUE_INT, parent, 4, false);
+    field(in, 2000, 0, kc::PROTO_INT32, must);
+    absent(in, must, kc::PROTO_ABSENT_ERROR);
   }
 
   Made() {
@@ -151,6 +160,7 @@ size_t check_column(const kc::Columnar& columns, size_t index) {
   int64_t nulls = c.type == kc::VALUE_NULL ? c.length : 0;
   for (int64_t i = 0; c.validity && i < c.length; ++i) nulls += !(c.validity[i >> 3] >> (i & 7) & 1);
   require(nulls == c.nulls);
+  require(c.nullable || index == 0 || c.nulls == 0);
   for (int64_t i = 0; c.has_offsets && i < c.length; ++i) require(c.offset_at(i) <= c.offset_at(i + 1));
   size_t entries = static_cast<size_t>(c.length) + c.data.size;
   for (int32_t child : c.children) {

@@ -15,7 +15,7 @@ from kconsumer.decoding import Avro
 examples = int(os.environ.get("DIFFERENTIAL_EXAMPLES", "80"))
 relaxed = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=examples)
 seeds = st.randoms(use_true_random=False, note_method_calls=False)
-# What fastavro lets pass: it does not check short reads, booleans, 32 bits, a block's size and an enum's negative index.
+# What fastavro lets pass: it does not check short reads, booleans, 32 bits, a block's size and negative indices.
 STRICTER = {
     "not valid UTF-8", "expected a boolean, found a byte that is neither 0 nor 1", "the number does not fit the type",
     "the items do not have the size that their block states", "the length is negative", "the enum has no such symbol",

@@ -870,3 +870,28 @@ def test_arrow_types_of_text_and_binary(type_, column):
 def test_arrow_types_that_are_refused(type_, text):
     with pytest.raises(TypeError, match=f"cannot decode into .*{text}"):
         Json(pa.schema([("a", type_)]))
+
+
+# ---- doubles of many digits
+
+
+@given(st.integers(0, 10**19 - 1), st.integers(0, 30), st.booleans())
+def test_doubles_are_the_nearest_ones(n, places, negative):
+    digits = str(n).rjust(places + 1, "0")
+    text = ("-" if negative else "") + (f"{digits[:-places]}.{digits[-places:]}" if places else digits)
+    for form in (text, f"{'-' if negative else ''}{n}e-{places}"):
+        assert one("float64", form.encode()) == float(form), form
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_doubles_as_python_writes_them(value):
+    assert one("float64", repr(value).encode()) == value
+
+
+@pytest.mark.parametrize("text", [
+    "9007199254740993", "9007199254740993.0", "0.9007199254740993", "18014398509481985.0",
+    "1.0000000000000002220446049250313",
+    "9999999999999999999", "999999999999999999.9", "0.0000000000000000001", "4503599627370496.5", "4503599627370497.5",
+    "1234567812345678.12345678", "12345678.1234567812345678"])
+def test_doubles_between_two_others(text):
+    assert one("float64", text.encode()) == float(text)
