@@ -79,8 +79,8 @@ class World:
     # ---- a process
 
     def process(self, *, limit: int = 7, interval: float | None = None, staged: bool = True,
-                take_over: Any = None) -> Process:
-        return Process(self, next(self._runs), limit, interval, staged, take_over=take_over)
+                take_over: Any = None, eager: bool = False) -> Process:
+        return Process(self, next(self._runs), limit, interval, staged, take_over=take_over, eager=eager)
 
     def rows(self) -> Counter[tuple[int, int]]:
         """The rows that a reader of the table sees now."""
@@ -115,7 +115,7 @@ class Process:
     """One run; `dies_at` operations on files from now it is killed."""
 
     def __init__(self, world: World, number: int, limit: int, interval: float | None, staged: bool, *,
-                 take_over: Any) -> None:
+                 take_over: Any, eager: bool) -> None:
         self._world = world
         self.parallelism = 2
         self.table = world.make_table(self)
@@ -127,8 +127,8 @@ class Process:
         output = _NoValues(options.output(""))
         self.driver = Driver(
             name="job", table=self.table, runner=self, topics=world, planner=Planner(Limits(max_offsets=limit)),
-            clock=world, read=options.read_options(), output=output.output, interval=interval, staged=staged,
-            run=number, take_over=take_over)
+            clock=world, read=options.read_options(), output=output.output, interval=interval, eager=eager,
+            staged=staged, run=number, take_over=take_over)
 
     def operation(self) -> None:
         """Called before each operation on files."""

@@ -83,6 +83,27 @@ def test_an_interval_run_waits_and_continues_until_it_is_stopped(world: World):
     assert world.time - began >= 20
 
 
+def test_a_continuous_run_begins_a_trigger_once_it_is_full_and_at_the_latest_after_its_interval(world: World):
+    process = world.process(limit=7, interval=60.0, eager=True)
+    triggers: list[tuple[float, int]] = []
+    produced = {3: 7, 6: 2}  # look → records: a full trigger, and one that waits for its time
+    looks, produced_at = 0, 0.0
+    for state in process.steps():
+        if state is State.WAIT:
+            looks += 1
+            if looks in produced:
+                world.produce(0, produced[looks])
+                produced_at = world.time
+        elif state is State.COMMIT:
+            triggers.append((world.time - produced_at, sum(world.ends.values())))
+            if len(triggers) == 2:
+                process.driver.stop()
+    assert [total for _, total in triggers] == [7, 9]
+    assert triggers[0][0] < 2
+    assert 50 < triggers[1][0] < 62
+    assert world.rows() == world.expected()
+
+
 def test_a_stopped_run_commits_what_is_running(world: World):
     world.produce(0, 20)
     process = world.process()

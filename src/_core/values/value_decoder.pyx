@@ -173,10 +173,11 @@ cdef class DecodedValues:
                 bad = &decoded.bad.rows[i]
                 path = decoded.plan_pointer().path(bad.node)
                 raw.assign(<const char*>decoded.bad.raw.data + bad.raw_start, bad.raw_end - bad.raw_start)
-                reason = bad_value_reason(bad.reason, decoded.plan_pointer().nodes[bad.node], raw, bad.position, bad.found)
+                reason = bad_value_reason(bad.reason, decoded.plan_pointer().nodes[bad.node], raw, bad.position,
+                                          bad.found)
                 made.append(RowError(
-                    bad.row, reason.decode(), path.data()[:path.size()].decode("utf-8", "surrogateescape"), bad.position,
-                    <bytes>raw,
+                    bad.row, reason.decode(), path.data()[:path.size()].decode("utf-8", "surrogateescape"),
+                    bad.position, <bytes>raw,
                 ))
             self._errors = made
         return list(self._errors)

@@ -62,8 +62,9 @@ def _text_or_file(ctx: click.Context, param: click.Parameter, given: str | None)
 @click.option("--checkpoint", metavar="PATH", help="structured-streaming: folder for the progress.")
 @direct_options
 @click.option("--trigger", default="available-now", show_default=True, metavar="WHEN",
-              help="available-now: read to the end offsets at the start, then exit; once: the same in one trigger; "
-                   "10s: every 10 s.")
+              help="available-now: read to the end offsets at the start, then exit; 10s: every 10 s; direct: "
+                   "continuous=10s: as soon as there is enough for files of --target-file-size, and at least every "
+                   "10 s; structured-streaming: once: all in one trigger.")
 @click.option("-o", "--output", metavar="FORMAT", show_default="parquet",
               help="direct: parquet, delta, iceberg; structured-streaming: any format of Spark's stream writer.")
 @click.option("-O", "--path", metavar="PATH", help="Path of the output.")

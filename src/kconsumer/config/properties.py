@@ -148,8 +148,8 @@ _FETCH = (
          "of aborted and open transactions."),
     Property(
         "auto.offset.reset", Kind.RESET, OffsetReset("latest"), "Where to start if there is no committed offset, or "
-        "if it is out of range. `earliest`, `latest`, `error` (an error is reported), or a duration before now, such as "
-        "`by_duration:PT1H` (KIP-1106).",
+        "if it is out of range. `earliest`, `latest`, `error` (an error is reported), or a duration before now, such "
+        "as `by_duration:PT1H` (KIP-1106).",
         choices=words("earliest", "latest", "error", smallest="earliest", beginning="earliest", largest="latest",
                       end="latest", none="error"),
     ),

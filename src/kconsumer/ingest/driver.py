@@ -33,6 +33,7 @@ from kconsumer.ranges.options import ReadOptions
 from kconsumer.ranges.trigger_metrics import TriggerMetrics
 
 _log = logging.getLogger("kconsumer.ingest")
+_LOOK_S = 1.0  # between two looks of an eager driver that waits
 
 
 class State(enum.Enum):
@@ -98,6 +99,7 @@ class Driver:
         read, output: what its tasks do.
         interval: seconds from the beginning of a trigger to that of the next; None: it ends when all that was there at
             its first look is read.
+        eager: a trigger begins before its time once there are enough records for a full one.
         staged: whether files are written under a name that readers do not find.
         take_over: where a new job begins; None: where the options of the topics say.
         renew: returns an output with a newer schema of the values; None: the schema is still the newest one.
@@ -105,7 +107,8 @@ class Driver:
 
     def __init__(
         self, *, name: str, table: Table, runner: Runner, topics: Source, planner: Planner, clock: Clock,
-        read: ReadOptions, output: Output, interval: float | None = None, staged: bool = False,
+        read: ReadOptions, output: Output, interval: float | None = None, eager: bool = False,
+        staged: bool = False,
         on_trigger: Callable[[TriggerMetrics], None] | None = None,
         on_commit: Callable[[Offsets], None] | None = None, run: int | None = None,
         take_over: Inheritance | None = None, renew: Callable[[], Output | None] = lambda: None,
@@ -122,6 +125,7 @@ class Driver:
         self._output = self._placed(output)
         self._renew = renew
         self._interval = interval
+        self._eager = eager
         self._staged = staged
         self._on_trigger = on_trigger
         self._on_commit = on_commit
@@ -287,10 +291,17 @@ class Driver:
         left = self._next - self._clock.now()
         if self._stopping:
             return State.DONE
-        if left <= 0:
+        if left <= 0 or (self._eager and self._is_full()):
             return State.PLAN
-        self._clock.wait(left)
+        self._clock.wait(min(left, _LOOK_S) if self._eager else left)
         return State.WAIT
+
+    def _is_full(self) -> bool:
+        """Return whether there are as many records as a trigger takes."""
+        latest = self._topics.available(self._progress)
+        starts = self._topics.starts(self._progress, latest)
+        waiting = sum(max(at - starts.get(place, at), 0) for place, at in latest.offsets.items())
+        return waiting >= self._planner.limit(self._runner.parallelism)
 
     # ---- reports
 

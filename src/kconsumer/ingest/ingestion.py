@@ -122,7 +122,8 @@ def driver_of(
     stack.callback(group.close)
     return Driver(
         name=options.job, table=table, runner=runner, topics=topics, planner=Planner(options.limits()), clock=clock,
-        read=read, output=options.output(""), interval=options.interval(), staged=options.format == "parquet",
+        read=read, output=options.output(""), interval=options.interval(),
+        eager=options.is_eager(), staged=options.format == "parquet",
         on_trigger=on_trigger, on_commit=group.commit, take_over=options.inheritance(), renew=_Renewal(options))
 
 

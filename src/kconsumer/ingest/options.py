@@ -28,6 +28,7 @@ FORMATS: Final = ("parquet", "delta", "iceberg")
 EVOLVE: Final = ("add", "fail", "ignore")
 BAD_RECORDS: Final = ("column", "dead-letter", "fail")
 _CODECS: Final = ("zstd", "snappy", "gzip", "lz4", "brotli", "none")
+_CONTINUOUS: Final = "continuous="
 _JOB: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
 _OURS: Final = ("subscribe", "subscribepattern", "assign", "startingoffsets", "columns", "includeheaders",
                 "checkpointlocation", "minpartitions", "maxrecordsperpartition", "minoffsetspertrigger",
@@ -69,7 +70,7 @@ class IngestOptions:
     codec: str = "zstd"
     target_file_bytes: int = 128 << 20
     evolve: str = "add"  #: for columns that the table lacks: add, fail, ignore
-    trigger: str = "available-now"  #: or an interval such as 10s
+    trigger: str = "available-now"  #: or an interval such as 10s, or continuous=10s: earlier if there is enough
     max_seconds: float = 60.0  #: target duration of a trigger's tasks
     storage: Mapping[str, str] = field(default_factory=dict)  #: options of the table's file system
     commit_group: str | None = None  #: consumer group to which the progress is committed
@@ -131,7 +132,11 @@ class IngestOptions:
         """
         if self.trigger in ("available-now", "once"):
             return None
-        return duration_s({"trigger": self.trigger}, "trigger", "")
+        return duration_s({"trigger": self.trigger.removeprefix(_CONTINUOUS)}, "trigger", "")
+
+    def is_eager(self) -> bool:
+        """Return whether a trigger begins before its time once there is enough for files of the target size."""
+        return self.trigger.startswith(_CONTINUOUS)
 
     def decoder(self) -> Decoder | None:
         """Return the decoder of values."""
