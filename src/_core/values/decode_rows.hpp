@@ -94,25 +94,32 @@ bool decode_rows(const RowSource& source, const Framing& framing, Decoded& out, 
       if (!out.columns.append_null(0)) return false;
       continue;
     }
-    const uint8_t* p = bytes.begin;
-    const uint8_t* end = bytes.end;
-    RowFailure failure;
-    int64_t id;
-    if (__builtin_expect(always_padded || bytes.readable - end < kReadAhead, 0) && !padded.pad(p, end))
-      return out.columns.fail(0, BUILD_MEMORY);
-    const uint8_t* first = p;
-    const int32_t header = source.schema_headers.of(i);
-    if (__builtin_expect(header == SchemaHeaders::kNone, 1)) {
-      failure.reason = framing.open(p, end, id);
-    } else {
-      failure.reason = header < 0 ? BAD_FRAME : BAD_NONE;
-      id = kHeaderIds + header;
+    bool is_padded = always_padded || bytes.readable - bytes.end < kReadAhead;
+    for (;;) {
+      const uint8_t* p = bytes.begin;
+      const uint8_t* end = bytes.end;
+      RowFailure failure;
+      int64_t id;
+      if (__builtin_expect(is_padded, 0) && !padded.pad(p, end)) return out.columns.fail(0, BUILD_MEMORY);
+      const uint8_t* first = p;
+      const int32_t header = source.schema_headers.of(i);
+      if (__builtin_expect(header == SchemaHeaders::kNone, 1)) {
+        failure.reason = framing.open(p, end, id);
+      } else {
+        failure.reason = header < 0 ? BAD_FRAME : BAD_NONE;
+        id = kHeaderIds + header;
+      }
+      failure.at = p;
+      if (__builtin_expect(failure.reason == BAD_NONE, 1) && decode(id, p, end, failure)) break;
+      if (out.columns.failure != BUILD_OK) return false;
+      out.columns.truncate(0, i);
+      if (!is_padded) {   // the bytes of the next row may have changed why it fails, and where
+        is_padded = true;
+        continue;
+      }
+      if (!out.columns.append_null(0) || !keep_bad_row(out, i, bytes, failure, failure.at - first)) return false;
+      break;
     }
-    failure.at = p;
-    if (__builtin_expect(failure.reason == BAD_NONE, 1) && decode(id, p, end, failure)) continue;
-    if (out.columns.failure != BUILD_OK) return false;
-    out.columns.truncate(0, i);
-    if (!out.columns.append_null(0) || !keep_bad_row(out, i, bytes, failure, failure.at - first)) return false;
   }
   return out.finish() || out.columns.fail(0, BUILD_MEMORY);
 }
