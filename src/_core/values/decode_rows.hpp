@@ -83,6 +83,38 @@ inline bool keep_bad_row(Decoded& out, int64_t row, const RowBytes& bytes, const
   return true;
 }
 
+// The id of a row's schema; p moves after the framing.
+inline int64_t open_row(const RowSource& source, const Framing& framing, int64_t row, const uint8_t*& p, const uint8_t* end,
+                        RowFailure& failure) {
+  int64_t id = 0;
+  const int32_t header = source.schema_headers.of(row);
+  if (__builtin_expect(header == SchemaHeaders::kNone, 1)) {
+    failure.reason = framing.open(p, end, id);
+  } else {
+    failure.reason = header < 0 ? BAD_FRAME : BAD_NONE;
+    id = kHeaderIds + header;
+  }
+  failure.at = p;
+  return id;
+}
+
+// A bad row once more, without the bytes of the next one: they may have changed why it fails, and where.
+template <class Decode>
+__attribute__((noinline)) bool again_padded(const RowSource& source, const Framing& framing, Decoded& out, int64_t row,
+                                            const RowBytes& bytes, PaddedRow& padded, Decode& decode, RowFailure& failure,
+                                            const uint8_t*& first, bool& is_good) {
+  const uint8_t* p = bytes.begin;
+  const uint8_t* end = bytes.end;
+  if (!padded.pad(p, end)) return out.columns.fail(0, BUILD_MEMORY);
+  first = p;
+  failure = RowFailure();
+  const int64_t id = open_row(source, framing, row, p, end, failure);
+  is_good = failure.reason == BAD_NONE && decode(id, p, end, failure);
+  if (out.columns.failure != BUILD_OK) return false;
+  if (!is_good) out.columns.truncate(0, row);
+  return true;
+}
+
 // Decodes every row with decode(id, p, end, failure); false when the whole call failed (out.columns.failure).
 template <class Decode>
 bool decode_rows(const RowSource& source, const Framing& framing, Decoded& out, bool always_padded, Decode decode) {
@@ -94,32 +126,22 @@ bool decode_rows(const RowSource& source, const Framing& framing, Decoded& out, 
       if (!out.columns.append_null(0)) return false;
       continue;
     }
-    bool is_padded = always_padded || bytes.readable - bytes.end < kReadAhead;
-    for (;;) {
-      const uint8_t* p = bytes.begin;
-      const uint8_t* end = bytes.end;
-      RowFailure failure;
-      int64_t id;
-      if (__builtin_expect(is_padded, 0) && !padded.pad(p, end)) return out.columns.fail(0, BUILD_MEMORY);
-      const uint8_t* first = p;
-      const int32_t header = source.schema_headers.of(i);
-      if (__builtin_expect(header == SchemaHeaders::kNone, 1)) {
-        failure.reason = framing.open(p, end, id);
-      } else {
-        failure.reason = header < 0 ? BAD_FRAME : BAD_NONE;
-        id = kHeaderIds + header;
-      }
-      failure.at = p;
-      if (__builtin_expect(failure.reason == BAD_NONE, 1) && decode(id, p, end, failure)) break;
-      if (out.columns.failure != BUILD_OK) return false;
-      out.columns.truncate(0, i);
-      if (!is_padded) {   // the bytes of the next row may have changed why it fails, and where
-        is_padded = true;
-        continue;
-      }
-      if (!out.columns.append_null(0) || !keep_bad_row(out, i, bytes, failure, failure.at - first)) return false;
-      break;
+    const uint8_t* p = bytes.begin;
+    const uint8_t* end = bytes.end;
+    RowFailure failure;
+    const bool is_padded = always_padded || bytes.readable - end < kReadAhead;
+    if (__builtin_expect(is_padded, 0) && !padded.pad(p, end)) return out.columns.fail(0, BUILD_MEMORY);
+    const uint8_t* first = p;
+    const int64_t id = open_row(source, framing, i, p, end, failure);
+    if (__builtin_expect(failure.reason == BAD_NONE, 1) && decode(id, p, end, failure)) continue;
+    if (out.columns.failure != BUILD_OK) return false;
+    out.columns.truncate(0, i);
+    if (!is_padded) {
+      bool is_good = false;
+      if (!again_padded(source, framing, out, i, bytes, padded, decode, failure, first, is_good)) return false;
+      if (is_good) continue;
     }
+    if (!out.columns.append_null(0) || !keep_bad_row(out, i, bytes, failure, failure.at - first)) return false;
   }
   return out.finish() || out.columns.fail(0, BUILD_MEMORY);
 }
