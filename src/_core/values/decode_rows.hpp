@@ -1,4 +1,4 @@
-// Owns: the loop over rows: framing, a padded copy of a row at the end of its memory, and the list of bad rows.
+// Owns: the loop over rows: framing, a padded copy where a row lies at the end of its memory, and the list of bad rows.
 // Threads: one at a time (the caller of decode). Never: knows a format, touches Python.
 #pragma once
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace kc {
 
-// The result of a decode call. The Python object and its Arrow arrays share it.
+// What a decode call made: shared by the Python object and every Arrow array made from it.
 struct Decoded {
   std::shared_ptr<const Plan> plan;
   Columnar columns;
@@ -27,7 +27,7 @@ struct Decoded {
 
   const Plan* plan_pointer() const { return plan.get(); }
 
-  // Allocates the buffers that Arrow requires even for empty columns.
+  // Buffers that Arrow wants to be there even where nothing was appended.
   bool finish() {
     for (size_t i = 0; i < columns.columns.size(); ++i) {
       Column& c = columns.columns[i];
@@ -38,12 +38,12 @@ struct Decoded {
   }
 };
 
-// Makes an exported array keep the columns alive that contain its buffers.
+// Has an exported array keep the columns that its buffers lie in.
 inline void hold_decoded(ArrowArray* array, const std::shared_ptr<Decoded>& decoded) {
   static_cast<ArrayParts*>(array->private_data)->holds = decoded;
 }
 
-// Returns nullptr if memory is out.
+// nullptr when memory is out.
 inline std::shared_ptr<Decoded> new_decoded(const std::shared_ptr<const Plan>& plan) {
   try {
     return std::make_shared<Decoded>(plan);
@@ -52,12 +52,12 @@ inline std::shared_ptr<Decoded> new_decoded(const std::shared_ptr<const Plan>& p
   }
 }
 
-// The number of bytes that decoders may read past a row's end.
+// Bytes that decoders may read past a row's end.
 constexpr ptrdiff_t kReadAhead = 64;
 
 class PaddedRow {
  public:
-  // Copies the row and moves `p` and `end` to the padded copy. False if memory is out.
+  // False when memory is out.
   bool pad(const uint8_t*& p, const uint8_t*& end) {
     bytes_.size = 0;
     const auto length = static_cast<size_t>(end - p);
@@ -83,7 +83,39 @@ inline bool keep_bad_row(Decoded& out, int64_t row, const RowBytes& bytes, const
   return true;
 }
 
-// Decodes every row with decode(id, p, end, failure). False if the whole call failed (out.columns.failure).
+// The id of a row's schema; p moves after the framing.
+inline int64_t open_row(const RowSource& source, const Framing& framing, int64_t row, const uint8_t*& p, const uint8_t* end,
+                        RowFailure& failure) {
+  int64_t id = 0;
+  const int32_t header = source.schema_headers.of(row);
+  if (__builtin_expect(header == SchemaHeaders::kNone, 1)) {
+    failure.reason = framing.open(p, end, id);
+  } else {
+    failure.reason = header < 0 ? BAD_FRAME : BAD_NONE;
+    id = kHeaderIds + header;
+  }
+  failure.at = p;
+  return id;
+}
+
+// A bad row once more, without the bytes of the next one: they may have changed why it fails, and where.
+template <class Decode>
+__attribute__((noinline)) bool again_padded(const RowSource& source, const Framing& framing, Decoded& out, int64_t row,
+                                            const RowBytes& bytes, PaddedRow& padded, Decode& decode, RowFailure& failure,
+                                            const uint8_t*& first, bool& is_good) {
+  const uint8_t* p = bytes.begin;
+  const uint8_t* end = bytes.end;
+  if (!padded.pad(p, end)) return out.columns.fail(0, BUILD_MEMORY);
+  first = p;
+  failure = RowFailure();
+  const int64_t id = open_row(source, framing, row, p, end, failure);
+  is_good = failure.reason == BAD_NONE && decode(id, p, end, failure);
+  if (out.columns.failure != BUILD_OK) return false;
+  if (!is_good) out.columns.truncate(0, row);
+  return true;
+}
+
+// Decodes every row with decode(id, p, end, failure); false when the whole call failed (out.columns.failure).
 template <class Decode>
 bool decode_rows(const RowSource& source, const Framing& framing, Decoded& out, bool always_padded, Decode decode) {
   PaddedRow padded;
@@ -97,21 +129,18 @@ bool decode_rows(const RowSource& source, const Framing& framing, Decoded& out, 
     const uint8_t* p = bytes.begin;
     const uint8_t* end = bytes.end;
     RowFailure failure;
-    int64_t id;
-    if (__builtin_expect(always_padded || bytes.readable - end < kReadAhead, 0) && !padded.pad(p, end))
-      return out.columns.fail(0, BUILD_MEMORY);
+    const bool is_padded = always_padded || bytes.readable - end < kReadAhead;
+    if (__builtin_expect(is_padded, 0) && !padded.pad(p, end)) return out.columns.fail(0, BUILD_MEMORY);
     const uint8_t* first = p;
-    const int32_t header = source.schema_headers.of(i);
-    if (__builtin_expect(header == SchemaHeaders::kNone, 1)) {
-      failure.reason = framing.open(p, end, id);
-    } else {
-      failure.reason = header < 0 ? BAD_FRAME : BAD_NONE;
-      id = kHeaderIds + header;
-    }
-    failure.at = p;
+    const int64_t id = open_row(source, framing, i, p, end, failure);
     if (__builtin_expect(failure.reason == BAD_NONE, 1) && decode(id, p, end, failure)) continue;
     if (out.columns.failure != BUILD_OK) return false;
     out.columns.truncate(0, i);
+    if (!is_padded) {
+      bool is_good = false;
+      if (!again_padded(source, framing, out, i, bytes, padded, decode, failure, first, is_good)) return false;
+      if (is_good) continue;
+    }
     if (!out.columns.append_null(0) || !keep_bad_row(out, i, bytes, failure, failure.at - first)) return false;
   }
   return out.finish() || out.columns.fail(0, BUILD_MEMORY);
@@ -162,7 +191,7 @@ inline bool decode_proto(const RowSource& source, const Framing& framing, const 
   }
 }
 
-// Returns each schema id in the rows once: first the ids of headers, then the other ids in order of appearance.
+// The ids of the writers' schemas among the rows, each once: those of headers, then the others in order of appearance.
 inline std::vector<int64_t> schema_ids(const RowSource& source, const Framing& framing) {
   std::vector<int64_t> found;
   std::unordered_set<int64_t> seen;
@@ -184,7 +213,7 @@ inline std::vector<int64_t> schema_ids(const RowSource& source, const Framing& f
 }
 
 inline bool decode_json(const RowSource& source, const Framing& framing, const JsonProgram& program, Decoded& out) {
-  // Only the byte after a number shows its end. If rows can be numbers, each row is copied and padded with zeros.
+  // The end of a number shows only in the byte after it: where rows are numbers, each is copied and zeros follow it.
   const ValueType root = program.plan->nodes[0].type;
   const bool closed = root == VALUE_STRUCT || root == VALUE_LIST || root == VALUE_MAP;
   try {

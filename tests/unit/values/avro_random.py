@@ -73,7 +73,8 @@ class Schemas:
 
     def union(self, depth):
         """Branches of different types in Python: fastavro does not say which one it has read."""
-        choices = ["null", "boolean", "long", "double", self.draw.choice(["bytes", "string"]),
+        # Of long and double one: fastavro reads a long as the reader's first branch of both.
+        choices = ["null", "boolean", self.draw.choice(["long", "double"]), self.draw.choice(["bytes", "string"]),
                    self.draw.choice(["record", "map"]), "array"]
         return [self.record(depth) if branch == "record"
                 else {"type": "array", "items": self.schema(depth - 1, True)} if branch == "array"

@@ -895,3 +895,14 @@ def test_doubles_as_python_writes_them(value):
     "1234567812345678.12345678", "12345678.1234567812345678"])
 def test_doubles_between_two_others(text):
     assert one("float64", text.encode()) == float(text)
+
+
+@pytest.mark.parametrize(("cut", "after"), [
+    (b'{"v":', b'128,"v":1}'), (b'{"v":1', b'28}'), (b'{"v":-', b'129}'), (b'{"v":n', b'ull}'), (b'{"v":', b'true}')])
+def test_the_bytes_of_the_next_row_do_not_change_a_reason(cut, after):
+    filler = [b'{"v":1}'] * 20  # after them, so that the rows are not copied
+    for type_ in ("int8", "bool"):
+        decoder = Json({"v": type_})
+        alone = decoder.decode([cut]).errors[0]
+        together = decoder.decode(pa.array([cut, after, *filler], pa.binary())).errors[0]
+        assert together == alone and alone.row == 0
