@@ -16,7 +16,7 @@ import pytest
 from aio_helpers import member, reader, run_on, take, until, values, write
 from api_helpers import PATIENCE, settings
 
-from kconsumer import IllegalStateError, KafkaException, TopicPartition
+from kconsumer import Consumer, IllegalStateError, KafkaException, TopicPartition
 from kconsumer.aio import AIOConsumer
 from kconsumer.testing import EmbeddedCluster
 
@@ -56,6 +56,47 @@ def topic(embedded, topic_name):
 
 
 # ---- callbacks
+
+
+def test_records_in_hand_are_returned_before_a_rebalance_that_comes_while_they_are_collected(
+    embedded, topic, run, topic_name, monkeypatch
+):
+    """The call looks for callbacks once more just as the rebalance arrives."""
+    write(embedded, topic, [b"x"] * 40)
+    revoked, armed, stop, group = [], [False], threading.Event(), topic_name()
+    look = AIOConsumer._attention
+
+    def looking(self):
+        until_s = time.monotonic() + PATIENCE
+        while armed[0] and not self._rebalance_waits() and time.monotonic() < until_s:
+            time.sleep(0.005)
+        return look(self)
+
+    def other():
+        with Consumer(settings(embedded, group_id=group)) as consumer:
+            consumer.subscribe([topic])
+            while not stop.is_set():
+                consumer.poll(0.05)
+
+    monkeypatch.setattr(AIOConsumer, "_attention", looking)
+
+    async def main():
+        async with member(embedded, group=group, heartbeat_interval_ms=100) as consumer:
+            await consumer.subscribe([topic], on_revoke=lambda _, partitions: revoked.extend(partitions))
+            while not await consumer.consume(1, 1.0):
+                pass
+            thread = threading.Thread(target=other)
+            thread.start()
+            armed[0] = True
+            found = await consumer.consume(100_000, PATIENCE)
+            armed[0] = False
+            assert len(found) == 39 and not revoked
+            while not revoked:
+                await consumer.poll(0.1)
+            stop.set()
+            await asyncio.to_thread(thread.join)
+
+    run(main())
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])

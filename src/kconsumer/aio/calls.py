@@ -285,18 +285,29 @@ class LoopCalls(LoopCore):
         self._enter()
         return await self._run_call(call)
 
-    async def _attend(self) -> None:
-        """Do the work that must precede records, such as callbacks."""
+    async def _attend(self, in_hand: bool = False) -> bool:
+        """Do the work that must precede records, such as callbacks.
+
+        Args:
+            in_hand: the call has records, which it must return before a rebalance callback runs.
+
+        Returns:
+            False if a rebalance waits and there are records in hand; nothing was done then.
+        """
         while self._callbacks_task is not None:
             await self._settled()
             self._check_not_closing()
         bits = self._attention()
+        # After the bits were read: the callbacks of a rebalance that is not in them do not run below.
+        if in_hand and self._rebalance_waits():
+            return False
         if bits:
             await self._run_callbacks(bits)
             self._check_not_closing()
             self._settle(bits)
             if self._inner._only is not None:
                 self._inner._narrow_again()
+        return True
 
     async def _run_callbacks(self, bits: int) -> None:
         call = self._callbacks(bits)
@@ -400,10 +411,11 @@ class LoopCalls(LoopCore):
                 while len(out) < most:
                     if self._turn_due():
                         await self._let_others_run()
-                    if out and (self._rebalance_waits() or self._unsubscribed != unsubscribed):
+                    if out and self._unsubscribed != unsubscribed:
                         break
                     unsubscribed = self._unsubscribed
-                    await self._attend()
+                    if not await self._attend(bool(out)):
+                        break
                     fatal = self._fatal()
                     if fatal is not None:
                         out.append(await self._told_fatal(fatal, deadline, self._fatal_message))
