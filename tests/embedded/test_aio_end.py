@@ -64,7 +64,12 @@ def test_records_in_hand_are_returned_before_a_rebalance_that_comes_while_they_a
     """The call looks for callbacks once more just as the rebalance arrives."""
     write(embedded, topic, [b"x"] * 40)
     revoked, armed, stop, group = [], [False], threading.Event(), topic_name()
-    look = AIOConsumer._attention
+    look, collect = AIOConsumer._attention, AIOConsumer._collect
+
+    def collecting(self, out, most):
+        more = collect(self, out, most)
+        armed[0] = len(out) == 39
+        return more
 
     def looking(self):
         until_s = time.monotonic() + PATIENCE
@@ -79,24 +84,26 @@ def test_records_in_hand_are_returned_before_a_rebalance_that_comes_while_they_a
                 consumer.poll(0.05)
 
     monkeypatch.setattr(AIOConsumer, "_attention", looking)
+    monkeypatch.setattr(AIOConsumer, "_collect", collecting)
+    thread = threading.Thread(target=other)
 
     async def main():
         async with member(embedded, group=group, heartbeat_interval_ms=100) as consumer:
             await consumer.subscribe([topic], on_revoke=lambda _, partitions: revoked.extend(partitions))
             while not await consumer.consume(1, 1.0):
                 pass
-            thread = threading.Thread(target=other)
             thread.start()
-            armed[0] = True
             found = await consumer.consume(100_000, PATIENCE)
             armed[0] = False
             assert len(found) == 39 and not revoked
             while not revoked:
                 await consumer.poll(0.1)
-            stop.set()
-            await asyncio.to_thread(thread.join)
 
-    run(main())
+    try:
+        run(main())
+    finally:
+        stop.set()
+        thread.join(PATIENCE)
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
