@@ -61,15 +61,18 @@ def topic(embedded, topic_name):
 def test_records_in_hand_are_returned_before_a_rebalance_that_comes_while_they_are_collected(
     embedded, topic, run, topic_name, monkeypatch
 ):
-    """The call looks for callbacks once more just as the rebalance arrives."""
+    """The call is woken by something else, and looks for callbacks just as the rebalance arrives."""
     write(embedded, topic, [b"x"] * 40)
     revoked, armed, stop, group = [], [False], threading.Event(), topic_name()
-    look, collect = AIOConsumer._attention, AIOConsumer._collect
+    look, collect, wait = AIOConsumer._attention, AIOConsumer._collect, AIOConsumer._wait
 
     def collecting(self, out, most):
         more = collect(self, out, most)
         armed[0] = len(out) == 39
         return more
+
+    async def waiting(self, deadline):
+        return armed[0] or await wait(self, deadline)
 
     def looking(self):
         until_s = time.monotonic() + PATIENCE
@@ -85,6 +88,7 @@ def test_records_in_hand_are_returned_before_a_rebalance_that_comes_while_they_a
 
     monkeypatch.setattr(AIOConsumer, "_attention", looking)
     monkeypatch.setattr(AIOConsumer, "_collect", collecting)
+    monkeypatch.setattr(AIOConsumer, "_wait", waiting)
     thread = threading.Thread(target=other)
 
     async def main():
