@@ -633,7 +633,9 @@ def test_no_descriptor_and_no_thread_is_left(embedded, numbers, run):
         for i in range(20):
             run(main(i % 2 == 0))
         gc.collect()
-        assert (_descriptors(), threading.active_count(), len(os.listdir("/proc/self/task"))) == before
+        after = _descriptors(), threading.active_count(), len(os.listdir("/proc/self/task"))
+        # Fewer: garbage of earlier tests has gone.
+        assert all(now <= then for now, then in zip(after, before, strict=True)), (before, after)
 
 
 def _runs(cluster, topic, count):

@@ -124,7 +124,7 @@ def test_avro_from_a_registry(run: Run, embedded: EmbeddedCluster, topic_name: C
         assert refused.exit_code == 1 and "cannot fetch" in refused.stderr and "secret" not in refused.output
         other = run(topic, "--value", "avro", *options, "--subject", "no-such")
         assert other.exit_code == 1 and "subject no-such is not in the schema registry" in other.stderr
-        assert "give the decoder a schema, or --subject where" in other.stderr
+        assert "give the decoder a schema, or --subject if" in other.stderr
         named = run(topic, "--value", "avro", *options, "--subject", f"{topic}-value")
         assert [line["value"] for line in lines(named)] == [line["value"] for line in lines(result)]
 

@@ -19,5 +19,5 @@ def test_negotiation_falls_back_and_metadata_is_answered(embedded, topic_name):
     driver.poll_until(lambda: driver.ended)
     response, _ = decode("MetadataResponse", 12, driver.ended[0]["body"])  # the mock adds a byte at the end
     assert [len(t["partitions"]) for t in response["topics"] if t["name"] == topic.encode()] == [4]
-    asked = [text for _, word, text in driver.lines() if word == "APIVERSION" and "asking" in text]
+    asked = [text for _, word, text in driver.lines() if word == "APIVERSION" and "sending" in text]
     assert [text.rsplit(" ", 1)[1] for text in asked] == ["v3", "v0"]

@@ -131,7 +131,7 @@ def test_bad_records_are_counted_or_an_error(config, caplog):
     with caplog.at_level(logging.WARNING):
         assert of(kconsumer.scan(config, "bad", value=VALUE)).num_rows == 8
     assert [r.message for r in caplog.records] == [
-        "2 of 8 records of bad could not be decoded, and are null; the first: not valid JSON",
+        "2 of 8 records of bad could not be decoded and are null; the first error: not valid JSON",
             "bad: no record has a value for the fields 'id', 'carrier' (of 6 records): check the schema"]
     with pytest.raises((pa.ArrowInvalid, OSError), match=r"SerializationError: value of bad .* at offset 0"):
         of(kconsumer.scan(config, "bad", value=VALUE, on_error="raise"))

@@ -237,7 +237,7 @@ def test_another_partitioning_than_the_tables_is_refused(cluster: EmbeddedCluste
     ingest(cluster, name, tmp_path / "two", kind, table="s.two" if kind == "iceberg" else None, partition_by=("a",))
     produce(cluster, name, {"a": 1}, {"a": 2})
     for path, partition_by in (("one", ("a",)), ("two", ())):
-        with pytest.raises(IngestError, match=r"is partitioned by .*, not by .*: give what the table has"):
+        with pytest.raises(IngestError, match=r"is partitioned by .*, not by .*: use the table's partition columns"):
             ingest(cluster, name, tmp_path / path, kind, table=f"s.{path}" if kind == "iceberg" else None,
                    partition_by=partition_by)
 

@@ -208,7 +208,7 @@ def test_a_running_cluster_is_used(
             with pytest.raises(ClusterError, match="cannot control an external cluster"):
                 operation(1)
     assert kafka.watermarks(topic) == {0: (0, 1)}, "stop() left the running cluster alone"
-    with pytest.raises(ClusterError, match=r"does not give 3 broker\(s\): it has 1"):
+    with pytest.raises(ClusterError, match=r"does not have 3 broker\(s\): it has 1"):
         KafkaCluster(3).start()
     monkeypatch.setenv("KCONSUMER_BOOTSTRAP_SERVERS", "127.0.0.1:1")
     with pytest.raises(ClusterError, match=r"127.0.0.1:1: .*refused"):

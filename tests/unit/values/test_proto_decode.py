@@ -719,7 +719,7 @@ def test_lost_fields_of_writers_are_logged_once(caplog):
     for one in (decoder, decoder, decoder.select(["a"])):
         decoded(one, [framed(2, b"\0", b"")])
     assert [r.message for r in caplog.records] == [
-        "schema 2 has fields that the decoder's schema does not have, and that are skipped: l[].w, l[].self, more"]
+        "schema 2 has fields that the decoder's schema lacks; they are skipped: l[].w, l[].self, more"]
 
 
 # ---- required fields of messages that come in parts

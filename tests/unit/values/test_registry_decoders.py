@@ -275,7 +275,7 @@ def test_the_unit_of_date_times_of_a_json_schema():
 
 
 def test_json_schemas_that_are_refused():
-    for text, type_, message in (("{", "JSON", "not JSON"), ("{}", "AVRO", "its type is AVRO, not JSON")):
+    for text, type_, message in (("{", "JSON", "not JSON"), ("{}", "AVRO", "it is not of type JSON, but AVRO")):
         server = Client(versions={("s", "latest"): Schema(text, type_)})
         with pytest.raises(ValueError, match=f"newest schema of subject s: .*{message}"):
             Json(SchemaRegistry(server), subject="s").resolved()
@@ -344,7 +344,7 @@ def test_lost_fields_of_given_writers_are_logged_once(caplog):
     decoded(decoder, ROWS)
     decoded(decoder.select(["a"]), ROWS)
     assert [r.message for r in caplog.records] == [
-        "schema 1 has fields that the decoder's schema does not have, and that are skipped: gone"]
+        "schema 1 has fields that the decoder's schema lacks; they are skipped: gone"]
 
 
 def test_a_decoder_cannot_be_changed():

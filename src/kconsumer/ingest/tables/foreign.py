@@ -33,7 +33,7 @@ def refuse_foreign(
     elif not iceberg and any(found.startswith("metadata/") and found.endswith(".metadata.json") for found in names):
         kind = "is an Iceberg table"
     elif any(found.startswith("_spark_metadata/") for found in names):
-        kind = "was written by Spark's stream, whose log hides the files of others from Spark"
+        kind = "was written by Spark's stream, whose log hides other files from Spark"
     ours = any(found.startswith("_kconsumer/") and "/log/" in found for found in names)
     if kind is None and ours and not parquet:
         kind = "is a table of plain Parquet"

@@ -275,7 +275,7 @@ class IcebergTable:
         wanted = [f"{transform}({source})" for source, transform, _ in self._wanted_spec()]
         if found != wanted:
             raise IngestError(f"{self.name} is partitioned by {', '.join(found) or 'nothing'}, not by "
-                              f"{', '.join(wanted) or 'nothing'}: give what the table has")
+                              f"{', '.join(wanted) or 'nothing'}: use the table's partition columns")
 
 
 def _catalog_id(catalog: Any) -> str:

@@ -115,7 +115,7 @@ class ParquetTable:
         known = None if self._schema is None else schema_from_text(self._schema)
         if self._partition_by is not None and list(self._partition_by) != list(partition_by):
             raise IngestError(f"{self.name} is partitioned by {', '.join(self._partition_by) or 'nothing'}, not by "
-                              f"{', '.join(partition_by) or 'nothing'}: give what the table has")
+                              f"{', '.join(partition_by) or 'nothing'}: use the table's partition columns")
         self._partition_by = tuple(partition_by)
         found = widened(known, schema, self._evolve, self.name)
         self._schema = schema_text(found)
