@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -359,7 +360,7 @@ def test_a_topic_with_a_passing_error_is_asked_again(
         waited.append(seconds)
         flaky.set_topic_error("t", 0)
 
-    monkeypatch.setattr(offset_reader.time, "sleep", sleep)
+    monkeypatch.setattr(offset_reader, "time", SimpleNamespace(sleep=sleep))  # other threads sleep too
     assert [(row.topic, row.offset) for row in query.run()] == [("t", 10)]
     assert waited == [0.01]
 

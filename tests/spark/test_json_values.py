@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -23,7 +24,7 @@ SCHEMA = f"""
 
 AFTER = "there are bytes after the value"
 EMPTY = "the value is empty"
-TYPE = "a value of another type"
+TYPE = "expected one type, found another"  # the reasons name them
 FORM = "not valid JSON"
 ESCAPE = "not a valid escape sequence"
 DEEP = "nested too deeply"
@@ -32,6 +33,11 @@ RANGE = "the number does not fit the type"
 DIGITS = "the type would lose digits of the value"
 TIME = "not a date or time of this type"
 BASE64 = "not valid base64"
+
+
+def without_types(reason: str) -> str:
+    return re.sub(r"expected .+, found .+$", TYPE, reason)
+
 
 
 def field(name: str, why: str) -> str:
@@ -224,7 +230,7 @@ def outcomes(spark: Any) -> Iterator[dict[bytes | None, Any]]:
     assert [row.value_size for row in rows] == [value if value is None else len(value) for value in values]
     assert {values[row.offset]: bytes(row._kconsumer_bad_value) for row in rows if row.reason is not None} == {
         values[row.offset]: values[row.offset] for row in rows if row.reason is not None}
-    yield {values[row.offset]: row.reason if row.reason is not None else None if row.absent else
+    yield {values[row.offset]: without_types(row.reason) if row.reason is not None else None if row.absent else
            {name: text for name, text in row.value.asDict().items() if text is not None} for row in rows}
 
 
