@@ -133,8 +133,8 @@ def test_a_topic_that_is_added_begins_where_its_records_do(caplog: pytest.LogCap
     with caplog.at_level(logging.WARNING, "kconsumer.ranges"):
         assert ranges(loss=FAIL, **arguments)[-1].start == 3
     assert [record.getMessage() for record in caplog.records] == [
-        f"{names(arguments['beginnings'])} is new and begins at offset 3: earlier records were deleted before the query "
-        "read them"]
+        f"{names(arguments['beginnings'])} is new and begins at offset 3: earlier records were deleted before the "
+        "query read them"]
 
 
 def test_a_partition_that_is_back_continues_where_it_was():
