@@ -9,6 +9,8 @@ from api_helpers import PATIENCE, settings
 from kconsumer import TopicPartition
 from kconsumer.aio import AIOConsumer
 
+RECORDS = 3000  # of the topic `numbers`
+
 
 def run_on(loop_name, main):
     """asyncio.run(main) on asyncio's own loop or on uvloop, within the tests' patience."""

@@ -9,7 +9,7 @@ import sys
 import confluent_kafka
 import confluent_kafka.aio
 import pytest
-from aio_helpers import member, reader, run_on, take, values, write
+from aio_helpers import RECORDS, member, reader, take, values, write
 from api_helpers import PATIENCE, settings
 
 from kconsumer import (
@@ -19,8 +19,6 @@ from kconsumer import (
 from kconsumer.aio import AIOConsumer
 from kconsumer.testing import EmbeddedCluster
 
-RECORDS = 3000
-
 
 @pytest.fixture(scope="module")
 def embedded():
@@ -28,28 +26,6 @@ def embedded():
     with EmbeddedCluster() as cluster:
         cluster.set_group_timing(initial_rebalance_delay_ms=20)
         yield cluster
-
-
-@pytest.fixture(params=["asyncio", "uvloop"])
-def run(request):
-    """Runs a coroutine on the loop that the parameter names."""
-    return lambda main: run_on(request.param, main)
-
-
-@pytest.fixture(scope="module")
-def numbers(embedded):
-    """A topic whose records are the numbers 0 … RECORDS - 1, in order."""
-    embedded.create_topic("aio-numbers", 1)
-    embedded.produce("aio-numbers", [b"%d" % i for i in range(RECORDS)])
-    return "aio-numbers"
-
-
-@pytest.fixture
-def topic(embedded, topic_name):
-    """An empty topic of two partitions."""
-    name = topic_name()
-    embedded.create_topic(name, 2)
-    return name
 
 
 # ---- records

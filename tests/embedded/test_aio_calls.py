@@ -5,7 +5,7 @@ import json
 import time
 
 import pytest
-from aio_helpers import member, reader, run_on, take, until, values, write
+from aio_helpers import member, reader, take, until, values, write
 from api_helpers import PATIENCE, settings
 
 from kconsumer import Assignor, KafkaException, TopicPartition, ValueDeserializationError
@@ -19,20 +19,6 @@ def embedded():
     with EmbeddedCluster() as cluster:
         cluster.set_group_timing(initial_rebalance_delay_ms=20)
         yield cluster
-
-
-@pytest.fixture(params=["asyncio", "uvloop"])
-def run(request):
-    """Runs a coroutine on the loop that the parameter names."""
-    return lambda main: run_on(request.param, main)
-
-
-@pytest.fixture
-def topic(embedded, topic_name):
-    """An empty topic of two partitions."""
-    name = topic_name()
-    embedded.create_topic(name, 2)
-    return name
 
 
 # ---- aiokafka's calls

@@ -20,7 +20,6 @@ from kconsumer import Consumer, IllegalStateError, KafkaException, TopicPartitio
 from kconsumer.aio import AIOConsumer
 from kconsumer.testing import EmbeddedCluster
 
-RECORDS = 3000
 _HEARTBEAT, _LEAVE_GROUP = 12, 13  # API keys
 _UNKNOWN_MEMBER_ID = 25
 
@@ -31,28 +30,6 @@ def embedded():
     with EmbeddedCluster() as cluster:
         cluster.set_group_timing(initial_rebalance_delay_ms=20)
         yield cluster
-
-
-@pytest.fixture(params=["asyncio", "uvloop"])
-def run(request):
-    """Runs a coroutine on the loop that the parameter names."""
-    return lambda main: run_on(request.param, main)
-
-
-@pytest.fixture(scope="module")
-def numbers(embedded):
-    """A topic whose records are the numbers 0 … RECORDS - 1, in order."""
-    embedded.create_topic("aio-numbers", 1)
-    embedded.produce("aio-numbers", [b"%d" % i for i in range(RECORDS)])
-    return "aio-numbers"
-
-
-@pytest.fixture
-def topic(embedded, topic_name):
-    """An empty topic of two partitions."""
-    name = topic_name()
-    embedded.create_topic(name, 2)
-    return name
 
 
 # ---- callbacks

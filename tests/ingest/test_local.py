@@ -118,7 +118,8 @@ def count(path: Path) -> tuple[int, int]:
 def test_a_bad_record_fails_the_run_where_it_is_to(cluster: Any, topic: str, tmp_path: Path):
     fill(cluster, topic, 200)
     with Ingestion(options(cluster, topic, tmp_path, bad_records="fail"), LocalRunner(1)) as ingestion, \
-            pytest.raises(BadRecordError, match=rf"{topic} \[2\] at offset 12: field id: expected int64, found a str"):
+            pytest.raises(BadRecordError, match=(
+                rf"{topic} \[2\] at offset 12: field id: expected int64, found a string")):
         ingestion.run()
     assert not list(tmp_path.glob("*.parquet"))
     assert not list(tmp_path.rglob("*.staged"))

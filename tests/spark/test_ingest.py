@@ -168,12 +168,13 @@ def test_a_duplicate_key_has_its_last_value(job: Job):
     assert job.rows().select("value.n", "bad_record").collect() == [(2, None)]
 
 
-@pytest.mark.parametrize("decoding", [
-    Decoding("json", "n INTERVAL DAY TO SECOND"),
-    Decoding("avro", json.dumps({"type": "record", "name": "R", "fields": [
-        {"name": "n", "type": {"type": "fixed", "name": "D", "size": 12, "logicalType": "duration"}}]}))])
-def test_a_type_that_is_not_decoded_is_named_before_a_query_starts(job: Job, decoding: Decoding):
-    with pytest.raises(ConfigurationError, match=r"\bn (has|of the schema has) the type|no type for value\.n "):
+@pytest.mark.parametrize(("decoding", "said"), [
+    (Decoding("json", "n INTERVAL DAY TO SECOND"), r"\bn (has|of the schema has) the type"),
+    (Decoding("avro", json.dumps({"type": "record", "name": "R", "fields": [
+        {"name": "n", "type": {"type": "fixed", "name": "D", "size": 12, "logicalType": "duration"}}]})),
+     r"Spark has no type for value\.n ")])
+def test_a_type_that_is_not_decoded_is_named_before_a_query_starts(job: Job, decoding: Decoding, said: str):
+    with pytest.raises(ConfigurationError, match=said):
         job.run(decoding=decoding)
     assert not (job.folder / "state").exists()
 

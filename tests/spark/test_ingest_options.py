@@ -196,7 +196,8 @@ TIMES = StructType([StructField("t", TimestampType())])
 
 @pytest.mark.parametrize(("decoding", "schema", "zone", "said"), [
     (avro_of({"type": "long", "logicalType": "time-micros"}), None, "UTC", "the type of value.f changes"),
-    (avro_of(["null", {"type": "array", "items": ["int", "string"]}]), None, "UTC", "type of value.f.element changes"),
+    (avro_of(["null", {"type": "array", "items": ["int", "string"]}]), None, "UTC",
+     "the type of value.f.element changes"),
     (avro_of({"type": "record", "name": "S", "fields": [
         {"name": "g", "type": {"type": "map", "values": {"type": "long", "logicalType": "timestamp-nanos"}}}]}),
      None, "UTC", "the type of value.f.g.element changes"),
