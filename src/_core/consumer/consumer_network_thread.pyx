@@ -50,6 +50,9 @@ cdef class ConsumerNetworkThread:
             self.decoder.inflate_on_network()
         self.decoder.take_over()
         now_ms = self.clock.now_ms()
+        self.read_ms = now_ms
+        if self.has_group:
+            self.membership.read_ms = now_ms
         self._attend_identity(now_ms)
         self.metadata.on_losses(now_ms)
         self.metadata.expire(now_ms)
@@ -85,11 +88,14 @@ cdef class ConsumerNetworkThread:
         return min(wait, self.coordinator.poll(now_ms))
 
     cdef bint may_close(self) noexcept nogil:
-        """Return whether CLOSE may end: the commits and the leave before it have ended."""
+        """Return whether CLOSE may end: the commits and the leave before it have ended, or its time is over.
+
+        The time is over only after the sockets were read: a process may have been suspended meanwhile.
+        """
         if self.processor.closing == NULL:
             return False
         return (not self.has_group or not (self.commits.busy() or self.membership.leaving != NULL)
-                or self.clock.now_ms() >= self.processor.closing.deadline_ms)
+                or self.read_ms >= self.processor.closing.deadline_ms)
 
     cdef int64_t _until_deadline(self, int64_t now_ms) noexcept nogil:
         cdef int64_t earliest = min(self.metadata.next_deadline_ms(), self.offsets.next_deadline_ms())

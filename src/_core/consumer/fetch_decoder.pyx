@@ -213,11 +213,11 @@ cdef class FetchDecoder:
             self.idle.end(self.clock.now_us())
         if self.armed:
             self.background.waiting.store(False)
-            self.background.wakeup.drain()
             # Decoding a few records is faster than waking N to check whether it must decode.
             if (self.assisted == ASSIST_NOTHING and woken and self.few.load() and self.buffer.empty()
                     and self.background.attention.quiet_but(others)):
                 self.assisted = self.assist()
+            self.background.wakeup.drain()
         self.leave_wait()
         if self.assisted == ASSIST_OUT_OF_MEMORY:
             self.background.attention.set(<uint32_t>ATTENTION_FATAL)

@@ -380,7 +380,7 @@ cdef class ClassicGroupManager(RequestManager):
     cdef void on_failure(self, Request* request, const Status& status, int64_t now_ms) noexcept nogil:
         if request.kind == KIND_LEAVE:
             self.leave_in_flight = False
-            self.membership.left(now_ms)
+            self.membership.leave_failed(now_ms)
         elif request.kind == KIND_HEARTBEAT:
             if request.cookie == self.identity:
                 self._lost_coordinator(request.node_id, status.detail.c_str(), now_ms)

@@ -408,16 +408,21 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self._end_session()
         self.member.left(now_ms)
 
-    cdef void _on_leave_ended(self, Request* request, const char* how, int64_t now_ms) noexcept nogil:
+    cdef void _on_leave_ended(self, Request* request, const char* how, bint failed, int64_t now_ms) noexcept nogil:
         self.background.log.write(7, DBG_CGRP, b"LEAVEGROUP", b"leave: %s", how)
-        if self.leave_sent and request.cookie == self.leave_cookie:
-            self._left(now_ms)
+        if not self.leave_sent or request.cookie != self.leave_cookie:
+            return
+        self._end_session()
+        if failed:
+            self.member.leave_failed(now_ms)
+        else:
+            self.member.left(now_ms)
 
     # ---- answers
 
     cdef void on_failure(self, Request* request, const Status& status, int64_t now_ms) noexcept nogil:
         if request.kind == KIND_LEAVE:
-            self._on_leave_ended(request, status.detail.c_str(), now_ms)
+            self._on_leave_ended(request, status.detail.c_str(), True, now_ms)
         elif request.kind == KIND_LOOKUP:
             if request.cookie == self.lookup_cookie:
                 self.lookup.on_failure(now_ms, self.lookup_backoff, self.jitter)
@@ -460,7 +465,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         if message.throttle_time_ms > 0:
             self.delegate.network.throttle(response.node_id, message.throttle_time_ms, now_ms)
         if request.kind == KIND_LEAVE:
-            self._on_leave_ended(request, b"answered", now_ms)
+            self._on_leave_ended(request, b"answered", False, now_ms)
             return
         if request.cookie != self.session:
             return

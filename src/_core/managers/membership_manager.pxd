@@ -46,6 +46,7 @@ cdef class MembershipManager:
     cdef bint awaiting_lost                      # thread: N (a LOST has not been acknowledged)
     cdef bint leave_wanted                       # thread: N (LEAVING, STALE: the coordinator does not know it yet)
     cdef LeaveGroupEvent* leaving                # thread: N (a reference)
+    cdef int64_t read_ms                         # thread: N (when the loop last read the sockets)
     cdef bint closing                            # thread: N (close() leaves: static members leave too)
     cdef bint resubscribed  # thread: N (subscribe() was called during the leave: join again after it)
     cdef int64_t started_ms                      # thread: N (of the current rebalance; -1: none)
@@ -98,6 +99,8 @@ cdef class MembershipManager:
     cdef void report(self, const Status& status, const string& topic) noexcept nogil
     # The leave was sent, or is not needed.
     cdef void left(self, int64_t now_ms) noexcept nogil
+    # The same when the request of the leave has failed. The deadline of the request is that of the leave.
+    cdef void leave_failed(self, int64_t now_ms) noexcept nogil
     # N ends: a call that waits for a leave returns.
     cdef void end(self) noexcept nogil
     # Consumer protocol: the coordinator cannot match patterns (v0); from now on the client matches them (as classic).

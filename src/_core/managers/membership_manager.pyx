@@ -550,10 +550,11 @@ cdef class MembershipManager:
             self._complete_leave(Status())
         if self.leaving == NULL or self.leaving.deadline_ms == INT64_MAX:
             return INT64_MAX
-        if now_ms >= self.leaving.deadline_ms:
+        # After a suspend of the process, the responses may already be in the sockets.
+        if self.read_ms >= self.leaving.deadline_ms:
             self._leave_late(now_ms)
             return 0
-        return self.leaving.deadline_ms - now_ms
+        return max(self.leaving.deadline_ms - now_ms, <int64_t>0)
 
     cdef void _leave_late(self, int64_t now_ms) noexcept nogil:
         """End the caller's wait.
@@ -594,6 +595,11 @@ cdef class MembershipManager:
         if self.resubscribed:
             self.resubscribed = False
             self._join(now_ms)
+
+    cdef void leave_failed(self, int64_t now_ms) noexcept nogil:
+        if self.leaving != NULL and now_ms >= self.leaving.deadline_ms:
+            self._leave_late(now_ms)
+        self.left(now_ms)
 
     cdef void end(self) noexcept nogil:
         self._complete_leave(Status(<int>ERR_DESTROY))

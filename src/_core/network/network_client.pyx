@@ -530,6 +530,9 @@ cdef class NetworkClient(Authenticator):
                               &share, &why)
             if outcome == IO_FRAME:
                 self.take_frame(c, now_ms)
+                # Without a request in flight, another read would find nothing: one system call per Fetch response.
+                if c.in_flight.empty() and c.fd >= 0 and not c.wire().pending():
+                    break
             elif outcome == IO_BROKEN:
                 c.node.stats().rx_errors += 1
                 self.lose(c, why, now_ms)

@@ -166,6 +166,17 @@ def test_what_a_leave_had_no_time_for_is_reported_and_logged(settings, told, cap
     assert "asynchronous commit failed" in caplog.text
 
 
+def test_a_commit_that_was_answered_while_the_process_stood_still_is_stored(stable, told):
+    """The response lies in the socket when the process goes on, after the deadline of the leave."""
+    commit(stable.consumer, (0, 5))
+    stable.consumer.unsubscribe()
+    stable.turn()
+    stable.clock.advance(SESSION_MS)
+    assert answer_commit(stable) == {0: 5}
+    stable.serve()
+    assert told == [(None, [(0, 5)])]
+
+
 def test_a_leave_without_an_answer_is_logged(stable, caplog):
     stable.consumer.unsubscribe()
     stable.turn()
