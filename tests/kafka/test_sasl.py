@@ -215,7 +215,7 @@ def test_sasl_on_a_listener_without_it_and_the_reverse(secured: KafkaCluster, to
     with kconsumer.Consumer(at(secured, error_cb=errors.append)) as consumer:
         with pytest.raises(kconsumer.KafkaException):
             consumer.list_topics(timeout=3)
-    assert any("does this port require SASL" in error.str() for error in errors)
+    assert any("if this port requires SASL" in error.str() for error in errors)
 
 
 def test_other_credentials_mend_a_running_consumer(secured: KafkaCluster, topic: str) -> None:

@@ -88,9 +88,9 @@ cdef class ConsumerCore(ConsumerParts):
         self.check_usable()
         self.liveness.count()
         if self.busy.exchange(1) != 0:
-            raise exception_for(<int>ERR_STATE, "poll, consume, consume_batch, unsubscribe and close are exclusive: "
-                                "another one of this consumer is running in another thread, or this call comes from "
-                                "its callback or from a signal handler")
+            raise exception_for(<int>ERR_STATE, "another call of this consumer is running (poll, consume, "
+                                "consume_batch, unsubscribe or close): call it from one thread, not from its "
+                                "callbacks or signal handlers")
         return 0
 
     cdef int64_t deadline_us(self, object timeout) except -1:
@@ -100,7 +100,7 @@ cdef class ConsumerCore(ConsumerParts):
             return INT64_MAX
         seconds = timeout
         if isnan(seconds):
-            raise ValueError("timeout is not a number")
+            raise ValueError("invalid timeout nan: expected seconds, or None for no limit")
         if seconds < 0 or seconds > 1e9:
             return INT64_MAX
         return self.clock.now_us() + <int64_t>(seconds * 1e6)
@@ -192,7 +192,7 @@ cdef class ConsumerCore(ConsumerParts):
             self.check_process()
             lines.pop_front()
         if dropped:
-            self._on_log(4, "LOG", f"{dropped} log lines were dropped: the application did not take them")
+            self._on_log(4, "LOG", f"{dropped} log lines were dropped: call poll() more often, or log less")
             self.check_process()
         return 0
 
@@ -300,7 +300,7 @@ cdef class ConsumerCore(ConsumerParts):
                 if result == WAIT_INTERRUPTED:
                     self.check_signals()
             elif not self._stand_still():
-                raise RuntimeError("the network thread does not run, and this call would wait for it forever")
+                raise RuntimeError("the network thread is not running: this call would wait forever")
             if not event.done() and self.background.attention.get() & <uint32_t>ATTENTION_EVENTS:
                 self._serve_or_yield(event)
         return 0
@@ -771,7 +771,7 @@ cdef class ConsumerCore(ConsumerParts):
     def _run_once(self):
         """Run one turn of the loop, for tests with their own network."""
         if self.threaded:
-            raise RuntimeError("the network thread is running")
+            raise RuntimeError("the network thread runs the loop: a test cannot run a turn of it")
         with nogil:
             self.network_thread.run_once(self.clock.now_ms())
 
@@ -786,5 +786,5 @@ cdef Py_ssize_t checked_count(num_messages) except -1:
 cdef int32_t checked_rows(max_records) except -1:
     cdef int32_t most = max_records
     if most <= 0:
-        raise ValueError("max_records must be positive")
+        raise ValueError(f"invalid max_records {max_records}: expected a positive number")
     return most

@@ -411,7 +411,8 @@ cdef class FetchDecoder:
         cdef Status status
         status.code = MESSAGE_TOO_LARGE
         status.detail.append(b"a batch of ").append(to_string(<long long>item.job.incomplete_batch_bytes))
-        status.detail.append(b" bytes does not fit into the fetch size, and the broker cut it off")
+        status.detail.append(b" bytes is larger than the fetch size, so the broker sent only a part: raise "
+                             b"max.partition.fetch.bytes")
         self._fail(item, status, item.job.fetch_offset, False)
 
     cdef void _publish(self) noexcept nogil:

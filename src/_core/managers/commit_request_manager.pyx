@@ -224,9 +224,9 @@ cdef class CommitRequestManager(RequestManager):
         self.held_left += departing
         self.automatic_left += event.automatic and not departing
         if queued.left == 0:
-            self._finish(sequence, <int>ERR_NO_OFFSET, b"nothing to commit", now_ms)
+            self._finish(sequence, <int>ERR_NO_OFFSET, b"no offset to commit", now_ms)
         elif out:
-            self._finish(sequence, <int>UNKNOWN_MEMBER_ID, b"not a member of the group", now_ms)
+            self._finish(sequence, <int>UNKNOWN_MEMBER_ID, b"not a member of the group: cannot commit", now_ms)
 
     cdef void on_lost(self, int64_t now_ms) noexcept nogil:
         cdef vector[uint64_t] over
@@ -525,7 +525,7 @@ cdef class CommitRequestManager(RequestManager):
                 p.committed_offset.store(sent.offset)
                 p.release()
         elif code == <int>NOT_COORDINATOR or code == <int>COORDINATOR_NOT_AVAILABLE or code == <int>REQUEST_TIMED_OUT:
-            self.coordinator.mark_unknown(node_id, b"it refused a commit", now_ms)
+            self.coordinator.mark_unknown(node_id, b"the broker refused a commit", now_ms)
         elif code == <int>UNKNOWN_TOPIC_ID:
             self.names_until_ms = now_ms + NAMES_MS
         elif (code == <int>ILLEGAL_GENERATION or code == <int>UNKNOWN_MEMBER_ID or code == <int>FENCED_INSTANCE_ID
@@ -691,8 +691,10 @@ cdef class CommitRequestManager(RequestManager):
 
     cdef Status _why_late(self, bint sync) noexcept nogil:
         if self.coordinator.node < 0 and not sync:
-            return Status(<int>ERR_WAIT_COORD, string(b"no coordinator was found in time"))
-        return Status(<int>ERR_TIMED_OUT, string(b"not committed in time"))
+            return Status(<int>ERR_WAIT_COORD, string(b"no coordinator was found in time: check the connection to the "
+                                                       b"brokers"))
+        return Status(<int>ERR_TIMED_OUT, string(b"the coordinator did not answer OffsetCommit in time: check the "
+                                               b"connection to it"))
 
     cdef void refuse(self, const Status& why, int64_t now_ms) noexcept nogil:
         cdef vector[uint64_t] over

@@ -458,9 +458,10 @@ cdef class CommittedRequestManager(RequestManager):
                 over.push_back(dereference(it).first)
             preincrement(it)
         for number in over:
-            detail = string(b"the committed offsets were not fetched in time")
+            detail = string(b"the coordinator did not answer OffsetFetch in time")
             if self.questions[number].last_error != 0:
                 detail.append(b" (error ").append(to_string(self.questions[number].last_error)).append(b")")
+            detail.append(b": check the connection to the brokers")
             self._finish(number, Status(<int>ERR_TIMED_OUT, detail))
 
     cdef int64_t next_deadline_ms(self) noexcept nogil:

@@ -516,11 +516,11 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         cdef string detail = string(b"group ")
         detail.append(self.config.group_id).append(b": ")
         if code == <int>UNSUPPORTED_VERSION:
-            detail.append(b"the cluster does not support group.protocol=consumer (KIP-848); set group.protocol="
+            detail.append(b"the cluster does not support group.protocol=consumer (KIP-848): set group.protocol="
                           b"classic, or upgrade the brokers to 4.0 and enable group.version=1")
         elif code == <int>UNRELEASED_INSTANCE_ID:
             detail.append(b"group.instance.id ").append(self.config.group_instance_id)
-            detail.append(b" is used by another member")
+            detail.append(b" is in use: give each member its own value")
         elif said.empty():
             detail.append(b"ConsumerGroupHeartbeat failed with error ").append(to_string(code))
         if not said.empty():

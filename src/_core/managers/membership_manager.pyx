@@ -455,7 +455,7 @@ cdef class MembershipManager:
         if self.state == MEMBER_LEAVING:
             self.left(now_ms)
             return
-        self.background.log.write(3, 0, b"CGRPFATAL", b"the membership cannot continue: %s", status.detail.c_str())
+        self.background.log.write(3, 0, b"CGRPFATAL", b"cannot stay in the group: %s", status.detail.c_str())
         self.move(MEMBER_FATAL)
         self._no_member(now_ms)
         self.leave_wanted = False

@@ -86,7 +86,7 @@ cdef enum:
 
 cdef Status too_many_partitions(const MetadataResponse& message) noexcept nogil:
     cdef string detail = string(b"MetadataResponse: field topics: ")
-    detail.append(to_string(<long long>count_partitions(message))).append(b" partitions where at most ")
+    detail.append(to_string(<long long>count_partitions(message))).append(b" partitions, but at most ")
     detail.append(to_string(<long long>MAX_PARTITIONS)).append(b" are accepted")
     return Status(<int>ERR_BAD_MSG, detail)
 
@@ -205,7 +205,7 @@ cdef class MetadataRequestManager(RequestManager):
             self.positions.config.allow_auto_create_topics and not self.all_topics_wanted)
         # Version 0 cannot ask for "no topics": its empty list means all.
         body.lowest = 1
-        self.background.log.write(7, DBG_METADATA, b"METADATA", b"asking for %s%zu topics",
+        self.background.log.write(7, DBG_METADATA, b"METADATA", b"requesting metadata for %s%zu topics",
                                   b"all topics, in use: " if self.all_topics_wanted else b"",
                                   self.positions.interest.size())
         self.state.on_send()
@@ -383,7 +383,7 @@ cdef class MetadataRequestManager(RequestManager):
     cdef Status _too_late(self) noexcept nogil:
         cdef string detail = string(b"no broker answered the Metadata request in time")
         if not self.unusable.ok():
-            detail.append(b" with a response that can be used: ").append(self.unusable.detail)
+            detail.append(b" with a usable response: ").append(self.unusable.detail)
         else:
             detail.append(b": check bootstrap.servers, and the log for failed connections")
         return Status(<int>ERR_TIMED_OUT, detail)
@@ -430,7 +430,7 @@ cdef class MetadataRequestManager(RequestManager):
         if message.throttle_time_ms > 0:
             self.delegate.network.throttle(response.node_id, message.throttle_time_ms, now_ms)
         if message.error_code == <int>REBOOTSTRAP_REQUIRED:
-            self._rebootstrap(now_ms, b"a broker asked for it")
+            self._rebootstrap(now_ms, b"a broker requires it")
             self._failed(request, now_ms)
             return
         if message.brokers.empty():

@@ -288,12 +288,12 @@ cdef class Connector(Network):
                                       and not c.in_flight.empty())
         if not at_first_request:
             return Status(why.code, describe(b"%s: %s%s", c.node.name.c_str(), why.detail.c_str(),
-                                             b" at the first request (does this port require SASL?)"
+                                             b" at the first request: set security.protocol if this port requires SASL"
                                              if self.unnamed(c, why) else b""))
         # A listener with TLS or SASL closes the connection at the first plaintext request.
         return Status(why.code, describe(
-            b"%s: %s during the version negotiation (does this port require SASL%s?)", c.node.name.c_str(),
-            why.detail.c_str(), b"" if self.config.security.use_tls else b" or TLS"))
+            b"%s: %s during the version negotiation: set security.protocol if this port requires SASL%s",
+            c.node.name.c_str(), why.detail.c_str(), b"" if self.config.security.use_tls else b" or TLS"))
 
     cdef bint unnamed(self, Connection* c, const Status& why) noexcept nogil:
         """Return whether the listener probably requires SASL.

@@ -554,7 +554,7 @@ cdef class NetworkClient(Authenticator):
             c.node.stats().rx_errors += 1
             c.node.stats().unmatched += reader.ok()
             self.lose(c, Status(ERR_BAD_MSG, reader.status().detail if not reader.ok() else describe(
-                b"response with correlation id %d, but %d was expected", correlation_id, asked.correlation_id)), now_ms)
+                b"invalid correlation id %d: expected %d", correlation_id, asked.correlation_id)), now_ms)
             return
         c.frame = NULL
         c.size_have = 0
@@ -741,12 +741,12 @@ cdef class NetworkClient(Authenticator):
             self.connect_next(c, now_ms)
         elif c.state == CONN_HANDSHAKE:
             self.lose(c, Status(ERR_TRANSPORT, describe(
-                b"connected to %s, but the TLS handshake did not end within %d ms: is this the port of a TLS listener?",
+                b"connected to %s, but the TLS handshake did not end within %d ms: check that this is a TLS port",
                 c.address().text().c_str(), self.config.connection_setup_timeout_ms)), now_ms)
         else:
             self.lose(c, Status(ERR_TRANSPORT, describe(
-                b"connected to %s, but the broker did not answer ApiVersions within the set-up timeout",
-                c.address().text().c_str())), now_ms)
+                b"connected to %s, but it did not answer ApiVersions within %d ms: check that this is a Kafka port",
+                c.address().text().c_str(), self.config.connection_setup_timeout_ms)), now_ms)
 
     cdef void expire_in_flight(self, Connection* c, int64_t now_ms) noexcept nogil:
         cdef size_t i

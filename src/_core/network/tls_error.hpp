@@ -13,7 +13,7 @@ namespace kc {
 inline std::string openssl_reason() {
   const unsigned long code = ERR_peek_error();
   const char* reason = code ? ERR_reason_error_string(code) : nullptr;
-  std::string text = reason ? reason : "unknown error";
+  std::string text = reason ? reason : "OpenSSL gave no reason";
   ERR_clear_error();
   return text;
 }
@@ -111,8 +111,8 @@ inline std::string verification_text(int error, X509* certificate, const std::st
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
       return "the broker's certificate is for " + certificate_hosts(certificate) + " and not for '" + host +
-             "': use one of its names (in bootstrap.servers and the broker's advertised.listeners), give the broker a "
-             "certificate for this name, or set ssl.endpoint.identification.algorithm=none";
+             "': use one of its names in bootstrap.servers and advertised.listeners, or set "
+             "ssl.endpoint.identification.algorithm=none";
     default:
       return "the broker's " + who + " is not accepted: " + X509_verify_cert_error_string(error);
   }
@@ -140,11 +140,11 @@ inline std::string alert_text(int alert, const std::string& identity) {
              ": it must be valid, and its CA in the broker's ssl.truststore";
     case SSL_AD_HANDSHAKE_FAILURE:
     case SSL_AD_INSUFFICIENT_SECURITY:
-      return "the broker found nothing in common with this client" + told +
+      return "the broker and this client have no cipher suite, curve or signature algorithm in common" + told +
              ": check ssl.cipher.suites, ssl.curves.list and ssl.sigalgs.list, and the broker's ssl.cipher.suites" +
              (identity.empty() ? "; it may also demand a client certificate (ssl.certificate.location)" : "");
     case SSL_AD_PROTOCOL_VERSION:
-      return "the broker speaks neither TLS 1.2 nor 1.3 with this client" + told +
+      return "the broker supports neither TLS 1.2 nor 1.3" + told +
              ": check the broker's ssl.enabled.protocols";
     case SSL_AD_UNRECOGNIZED_NAME:
       return "the broker has no certificate for the requested name" + told + ": check bootstrap.servers";

@@ -335,7 +335,7 @@ class Reader {
       case WireError::TAG_SIZE: return "the length of tagged field " + value + " differs from its declared size";
       case WireError::NONE: break;
     }
-    return "no error";
+    return "valid";
   }
 
   const uint8_t* start_ = nullptr;

@@ -182,7 +182,7 @@ cdef class FetchPositions:
             self.uncommitted.push_back(p)
             self.mark_dirty(p)
         else:
-            self.reset_by_policy(p, <int>ERR_NO_OFFSET, string(b"no offset was given"), OFFSET_INVALID, 0)
+            self.reset_by_policy(p, <int>ERR_NO_OFFSET, string(b"the assignment has no offset"), OFFSET_INVALID, 0)
 
     cdef void on_committed(self, PartitionState* p, int64_t offset, int32_t leader_epoch) noexcept nogil:
         """Take the group's committed offset of p.
@@ -222,7 +222,7 @@ cdef class FetchPositions:
             detail.append(b": ").append(why)
             if offset >= 0:
                 detail.append(b" at offset ").append(to_string(<long long>offset))
-            detail.append(b", and auto.offset.reset is error")
+            detail.append(b", and auto.offset.reset=error forbids a reset")
             self.stop(p, Status(<int>ERR_AUTO_OFFSET_RESET, detail), offset)
 
     cdef void activate(self, PartitionState* p, int64_t offset) noexcept nogil:

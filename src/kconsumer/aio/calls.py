@@ -105,9 +105,8 @@ class LoopCalls(LoopCore):
 
     def _refuse_in_callback(self) -> None:
         if self._in_callback():
-            raise exception_for(KafkaError._STATE, "poll, consume, consume_batch, getone, getmany and close cannot be "
-                                "awaited in a callback of the same consumer: the call that runs the callback waits for "
-                                "its end")
+            raise exception_for(KafkaError._STATE, "a callback cannot await poll, consume, consume_batch, getone, "
+                                "getmany or close of its consumer: that call would wait for the callback itself")
 
     def _check_not_closing(self) -> None:
         if self._closing is not None:

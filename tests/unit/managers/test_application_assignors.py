@@ -391,7 +391,7 @@ def test_an_assignor_that_raises_is_named_and_asked_again(member, noted):
     member.advance(1000)
     member.serve()
     request = member.the(JOIN)
-    assert request["body"]["reason"] == "the application's assignor failed"
+    assert request["body"]["reason"] == "the application's assignor raised an exception"
     assert request["body"]["member_id"] == "m1"
     member.joined(protocol="noted")
     member.serve()

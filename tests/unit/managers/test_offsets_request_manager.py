@@ -176,7 +176,7 @@ def test_another_error_is_reported_once_and_asked_again(loop):
 
 @pytest.mark.parametrize(("code", "text"), [
     (NOT_AUTHORIZED, "not authorized for the topic: grant READ (or DESCRIBE) on topic t"),
-    (42, "the broker found the request invalid"),
+    (42, "the broker rejects the request as invalid"),
 ])
 def test_a_failed_reset_states_the_reason(loop, code, text):
     assign(loop, ("t", 0, END))

@@ -225,7 +225,7 @@ def test_an_old_broker_hangs_up_on_wrong_credentials(broker, driver):
     driver.poll_until(lambda: driver.ready(-2) == BACKOFF)
     code, detail = driver.take_failure(-2)
     assert code == AUTHENTICATION
-    assert "(brokers before 1.0 refuse so)" in detail
+    assert "(how brokers before 1.0 refuse credentials)" in detail
 
 
 def test_a_connection_closed_during_authentication_is_not_a_refusal(broker, driver):

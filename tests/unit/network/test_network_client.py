@@ -597,7 +597,7 @@ def test_names_that_wait_for_the_resolver_are_bounded(clock):
         assert driver.ready(1000) == BACKOFF
         code, detail = driver.take_failure(1000)
         assert (code, driver.names_known) == (CRIT, 1000)
-        assert detail == "b1000.test:9092: cannot resolve 'b1000.test': 1000 other names wait to be resolved"
+        assert detail == "b1000.test:9092: cannot resolve 'b1000.test': 1000 other names are being resolved"
         clock.advance(30_000)  # all of them give up
         driver.poll()
         assert driver.ready(0) == BACKOFF
