@@ -46,7 +46,7 @@ BUGS = (
     Bug("the time of a leave is over when its callback ends", "consumer/group_core",
         "event.deadline_ms = in_ms(self.end_deadline(timeout_us))", "event.deadline_ms = self.clock.now_ms()"),
     Bug("a superseded commit is forgotten", "managers/commit_request_manager",
-        "            told.merged = merged\n", ""),
+        "            callback_event.merged = merged\n", ""),
     Bug("a commit whose request was lost counts as stored", "managers/commit_request_manager",
         "self._answer_rest(<int>ERR_TIMED_OUT if status.code == <int>ERR_DESTROY else status.code, now_ms)",
         "self._answer_rest(0, now_ms)"),

@@ -13,7 +13,7 @@ from pyspark.errors import AnalysisException, StreamingQueryException
 
 from kconsumer.errors import ConfigurationError
 from kconsumer.ranges.offsets import Progress
-from kconsumer.spark.followed import followed, tell
+from kconsumer.spark.followed import followed, write_progress
 from kconsumer.spark.ingest import Decoding, Ingestion
 from kconsumer.spark.ingest.checkpoint import FILE
 from kconsumer.testing import KafkaCluster
@@ -330,7 +330,7 @@ def test_what_is_followed(tmp_path: Path):
     path.touch()
     start = Progress({("t", 0): 5, ("u", 0): 3, ("v", 0): 2}, {"t": "A", "u": "B"})
     assert followed(str(path), start) == start
-    tell(str(path), Progress({("t", 0): 9, ("u", 0): 1, ("u", 1): 4}, {"t": "A", "u": "C"}, {("v", 0): 7}))
+    write_progress(str(path), Progress({("t", 0): 9, ("u", 0): 1, ("u", 1): 4}, {"t": "A", "u": "C"}, {("v", 0): 7}))
     assert followed(str(path), start) == Progress(
         {("t", 0): 9, ("u", 0): 1, ("u", 1): 4}, {"t": "A", "u": "C"}, {("v", 0): 7})
     ahead = Progress({("t", 0): 11, ("t", 1): 2}, {"t": "A"})

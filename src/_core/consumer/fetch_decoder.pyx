@@ -202,7 +202,7 @@ cdef class FetchDecoder:
         # Check again: data that arrived before the flag was set has not woken A.
         self.assisted = self.assist()
         if (self.assisted != ASSIST_NOTHING or not self.buffer.empty()
-                or not self.background.attention.quiet_but(others)):
+                or not self.background.attention.no_bits_except(others)):
             return False
         self.idle.begin(self.clock.now_us())
         return True
@@ -216,7 +216,7 @@ cdef class FetchDecoder:
             self.background.wakeup.drain()
             # Decoding a few records is faster than waking N to check whether it must decode.
             if (self.assisted == ASSIST_NOTHING and woken and self.few.load() and self.buffer.empty()
-                    and self.background.attention.quiet_but(others)):
+                    and self.background.attention.no_bits_except(others)):
                 self.assisted = self.assist()
         self.leave_wait()
         if self.assisted == ASSIST_OUT_OF_MEMORY:

@@ -43,10 +43,10 @@ inline std::string fetch_reason(int32_t code, const std::string& topic) {
   return broker_reason(code);
 }
 
-// FindCoordinator: `said` is the text in the response; it may be empty.
-inline std::string coordinator_reason(int32_t code, const std::string& group, const std::string& said) {
+// FindCoordinator: `message` is the text in the response; it may be empty.
+inline std::string coordinator_reason(int32_t code, const std::string& group, const std::string& message) {
   if (code == 30) return "not authorized for group " + group + ": grant READ on the group";
-  return "group " + group + " has no coordinator: " + (said.empty() ? broker_reason(code) : said);
+  return "group " + group + " has no coordinator: " + (message.empty() ? broker_reason(code) : message);
 }
 
 // `cause` is the text of the latest lost connection; it may be empty.

@@ -750,14 +750,14 @@ cdef class ClassicGroupManager(RequestManager):
         cdef BodyOf[LeaveGroupRequest]* body
         cdef LeaveGroupRequest_MemberIdentity member
         cdef int64_t deadline = now_ms + self.backoff.request_timeout_ms
-        cdef bint to_be_told = (self.config.group_instance_id.empty() and not self.member_id.empty()
+        cdef bint leave_is_needed = (self.config.group_instance_id.empty() and not self.member_id.empty()
                                 and self.coordinator.node >= 0)
         if self.leave_in_flight:
             return
-        if not to_be_told and self.coordinator.node < 0 and not self.member_id.empty():
+        if not leave_is_needed and self.coordinator.node < 0 and not self.member_id.empty():
             self.background.log.write(5, 0, b"LEAVEGROUP", b"group %s: left without a coordinator: the group "
                                       b"drops this member when its session times out", self.config.group_id.c_str())
-        if to_be_told:
+        if leave_is_needed:
             body = new BodyOf[LeaveGroupRequest]()
             body.message.group_id = self.config.group_id
             body.message.member_id = self.member_id
@@ -771,7 +771,7 @@ cdef class ClassicGroupManager(RequestManager):
         self._reset(True, now_ms)
         self.has_last = False
         self.rejoin_reason = b""
-        if not to_be_told:
+        if not leave_is_needed:
             self.membership.left(now_ms)
 
     cdef const char* _why_leaving(self) noexcept nogil:

@@ -115,13 +115,13 @@ cdef class MetadataRequestManager(RequestManager):
         if not self.state.in_flight:
             self.update_wanted = True
 
-    cdef void hurry(self) noexcept nogil:
+    cdef void clear_backoff(self) noexcept nogil:
         self.news.on_success()
 
     cdef uint64_t want_news(self, int64_t now_ms) noexcept nogil:
         if self.has_metadata and now_ms - self.updated_ms < self.backoff.retry_backoff_ms:
             return self.updates
-        self.hurry()
+        self.clear_backoff()
         self.want_update()
         return self.updates + 1
 
@@ -139,7 +139,7 @@ cdef class MetadataRequestManager(RequestManager):
     cdef void ask(self, TopicMetadataEvent* event) noexcept nogil:
         """Answer list_topics; takes over one reference."""
         self.waiting.push_back(event)
-        self.lists.hurry()
+        self.lists.clear_backoff()
 
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
         cdef int64_t wait = self._poll_lists(now_ms)
@@ -152,7 +152,7 @@ cdef class MetadataRequestManager(RequestManager):
             self.positions.interest_changed = False
             self.update_wanted = True
             self.topics_wanted = True
-            self.hurry()
+            self.clear_backoff()
         self._check_reachable(now_ms)
         if self.state.in_flight:
             return wait
@@ -267,7 +267,7 @@ cdef class MetadataRequestManager(RequestManager):
                 event.broker_id = self.losses[i].node_id
                 self.background.add(event)
             if self.losses[i].was_ready:
-                self.hurry()
+                self.clear_backoff()
                 self.want_update()
 
     cdef void _check_reachable(self, int64_t now_ms) noexcept nogil:
@@ -305,7 +305,7 @@ cdef class MetadataRequestManager(RequestManager):
         self.delegate.network.rebootstrap(now_ms)
         self.failing_since_ms = now_ms
         self.update_wanted = True
-        self.hurry()
+        self.clear_backoff()
 
     cdef void on_failure(self, Request* request, const Status& status, int64_t now_ms) noexcept nogil:
         cdef TopicMetadataEvent* event

@@ -179,7 +179,7 @@ cdef class Authenticator(Connector):
             return
         why = quoted_words(answer.error_message.value.data(), answer.error_message.value.size())
         if why.empty():
-            why = s.mechanism.get().complaint()
+            why = s.mechanism.get().error_from_broker()
         if why.empty():
             why = describe(b"the broker answered with error %d", <int>answer.error_code)
         self.refuse(c, describe(b"%s: %s", why.c_str(), s.mechanism.get().remedy()), now_ms)
@@ -302,9 +302,9 @@ cdef class Authenticator(Connector):
         return Status(why.code, describe(b"%s: %s during the SASL %s authentication", c.node.name.c_str(),
                                          why.detail.c_str(), self.credentials().mechanism.c_str()))
 
-    cdef void forget_identity(self, Connection* c, const Status& told, int64_t now_ms) noexcept nogil:
+    cdef void forget_identity(self, Connection* c, const Status& status, int64_t now_ms) noexcept nogil:
         if c.refused:
-            self.latest_refusal = told
+            self.latest_refusal = status
             if self.config.security.use_sasl:
                 self.credentials().refused(now_ms)
         if session_of(c) == NULL:

@@ -288,7 +288,7 @@ cdef class FetchPositions:
         p.leader_epoch = leader_epoch
         p.preferred_replica = -1
         if leader_id >= 0:
-            p.request.hurry()
+            p.request.clear_backoff()
         # KIP-320: under a new leader the log may be truncated below the fetched offset.
         if epoch_moved and p.state == FETCH_ACTIVE and p.fetch_leader_epoch >= 0:
             p.state = FETCH_AWAIT_VALIDATION

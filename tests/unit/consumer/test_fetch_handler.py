@@ -296,7 +296,7 @@ def test_an_exception_gives_everything_back(loop):
     assert loop.offsets(2) == [0, 1]
     raising(loop)
     before = position(loop)
-    inside.tell_error(loop.consumer, -195)
+    inside.add_error(loop.consumer, -195)
     with pytest.raises(Boom):
         loop.consumer.consume(1000, 5)
     assert position(loop) == before
@@ -314,7 +314,7 @@ def taking_then_failing(loop, during=lambda: None):
     def watch():
         while loop.consumer.metrics()["fetch_buffer_records"]:
             pass
-        inside.tell_error(loop.consumer, -195)
+        inside.add_error(loop.consumer, -195)
 
     object.__setattr__(loop.consumer._settings, "error_cb", error_cb)
     watcher = threading.Thread(target=watch)

@@ -235,7 +235,7 @@ def test_consume_returns_short_before_a_rebalance():
     loop = make(error_cb=lambda error: group.push(loop.consumer, "revoke", 2, [("t", 0)]))
     give(loop, 0)
     read(loop, 0, 0, 3)
-    inside.tell_error(loop.consumer, KafkaError._TRANSPORT)
+    inside.add_error(loop.consumer, KafkaError._TRANSPORT)
     assert loop.offsets() == [0, 1, 2]
     assert loop.calls[-1][0] == "assign"
     assert loop.offsets() == []

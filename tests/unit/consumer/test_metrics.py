@@ -124,7 +124,7 @@ def told(loop):
 @pytest.fixture
 def brokers(told, monkeypatch):
     made = Brokers(told)
-    monkeypatch.setattr(type(told.consumer), "_stand_still", lambda _: made.stand_still())
+    monkeypatch.setattr(type(told.consumer), "_pass_time", lambda _: made.stand_still())
     return made
 
 
@@ -190,7 +190,7 @@ def test_a_failed_request_keeps_the_lag_of_before(told, brokers):
 def test_where_no_position_is_needed_yet_no_request_is_sent(loops, monkeypatch):
     loop = loops()
     loop.assign(("t", 0, -1))
-    monkeypatch.setattr(type(loop.consumer), "_stand_still", lambda _: pytest.fail("a broker is asked"))
+    monkeypatch.setattr(type(loop.consumer), "_pass_time", lambda _: pytest.fail("a broker is asked"))
     assert loop.consumer.lag() == {("t", 0): None}
 
 

@@ -180,7 +180,7 @@ def test_the_brokers_objection_is_acknowledged_and_kept():
     talk = oauthbearer()
     talk.step()
     assert talk.step(b'{"status":"invalid_token"}\n') == ("send", b"\x01", "")
-    assert talk.complaint == '{"status":"invalid_token"} '
+    assert talk.error_from_broker == '{"status":"invalid_token"} '
     outcome, _, why = talk.step(b"")
     assert outcome == "failed" and "invalid_token" in why
 
