@@ -226,7 +226,7 @@ def test_threads_share_a_decoder(batch):
 METADATA = ["topic", "offset", "timestamp", "headers", "key"]
 
 
-def test_frames_have_what_arrow_has(batch):
+def test_frames_have_the_same_rows_as_arrow(batch):
     decoded = batch.decode(value=Json(SCHEMA), metadata=["offset"], flatten=True)
     wanted = pa.table(decoded).to_pylist()
     assert decoded.to_arrow().to_pylist() == decoded.to_polars().to_dicts() == wanted

@@ -35,7 +35,7 @@ def sends_at_once(sock: socket.socket) -> bool:
     return sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
 
 
-def test_a_worker_hears_and_is_heard_at_once(as_daemon: AsDaemon, connection: socket.socket):
+def test_a_worker_sends_and_acknowledges_without_delay(as_daemon: AsDaemon, connection: socket.socket):
     before = len(gc.callbacks)
     as_daemon(worker)(connection, latency.disable_tcp_delays)
     assert sends_at_once(connection)

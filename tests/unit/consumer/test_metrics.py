@@ -35,7 +35,7 @@ def at(partition, first, end, high=None):
 # -- the table
 
 
-def test_the_table_names_what_metrics_returns(loop):
+def test_the_metrics_table_matches_metrics_and_its_types(loop):
     names = [metric.name for metric in METRICS]
     assert set(names) == set(loop.consumer.metrics()) == set(typing.get_type_hints(Metrics))
     assert len(names) == len(set(names))
@@ -214,7 +214,7 @@ def test_the_idle_ratio_is_the_share_of_time_in_waits(loop):
     assert (found["poll_idle_ratio"], found["poll_idle_us_total"], found["poll_waits_total"]) == (7 / 8, 7_000_000, 2)
 
 
-def test_the_idle_ratio_forgets_what_is_a_minute_old(loop):
+def test_the_idle_ratio_covers_the_last_minute(loop):
     idle = inside.Idle(loop.consumer)
     idle.begin()
     loop.clock.advance(30_000)

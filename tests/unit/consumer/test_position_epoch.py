@@ -81,7 +81,7 @@ def test_a_call_that_raises_moves_neither_offset_nor_epoch(loop):
     assert position(loop) == (4, INVISIBLE)
 
 
-def test_what_goes_back_after_a_call_that_raised_has_its_own_epochs(loop):
+def test_records_put_back_after_an_exception_keep_their_epochs(loop):
     """A list that was taken half from an entry, which goes back in two parts."""
 
     def error_cb(error):
@@ -170,7 +170,7 @@ def test_an_exception_takes_back_the_epoch_with_the_offset(take):
     assert left_behind(loop) == [(2, 3)]
 
 
-def test_what_the_application_committed_itself_keeps_its_epoch():
+def test_a_commit_by_the_application_keeps_its_epoch():
     loop = member()
     serve(loop, records(0, 4, epoch=2) + commit_marker(4, 1, epoch=INVISIBLE))
     messages = loop.consumer.consume(100, 0)

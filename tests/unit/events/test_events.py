@@ -84,7 +84,7 @@ def test_a_callback_may_not_call_poll(loop):
     assert loop.poll() is None
 
 
-def test_events_that_nobody_takes_are_bounded(loop):
+def test_events_not_taken_by_the_application_are_bounded(loop):
     for _ in range(10_050):
         inside.add_error(loop.consumer, TRANSPORT)
     assert len(loop.serve()) == 10_000
@@ -92,7 +92,7 @@ def test_events_that_nobody_takes_are_bounded(loop):
     assert loop.serve()[-1] == -187
 
 
-def test_log_lines_that_nobody_takes_are_bounded_and_counted(loops):
+def test_log_lines_not_taken_are_bounded_and_counted(loops):
     lines = []
     loop = loops(debug="all")
     object.__setattr__(loop.consumer._settings, "logger", type("L", (), {

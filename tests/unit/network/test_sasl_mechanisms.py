@@ -26,7 +26,7 @@ def conversation(mechanism, username=b"user", password=b"pencil"):
 
 
 @given(words, words)
-def test_plain_says_who_and_the_password(username, password):
+def test_plain_sends_the_user_and_the_password(username, password):
     talk = conversation("PLAIN", username.encode(), password.encode())
     assert talk.name == "PLAIN" and not talk.slow
     assert talk.step() == ("send", b"\0" + username.encode() + b"\0" + password.encode(), "")
@@ -121,7 +121,7 @@ def first_answer(nonce=b"NONCEserver", salt=b"c2FsdA==", iterations=b"4096", mor
         (first_answer(more=b"," + b"x" * 5000), "too long"),
     ],
 )
-def test_first_answers_that_are_not_believed(answer, said):
+def test_invalid_first_answers_are_refused(answer, said):
     talk = scram_conversation(False, b"user", b"pencil", "NONCE")
     talk.step()
     outcome, sent, why = talk.step(answer)
@@ -136,7 +136,7 @@ def test_an_optional_extension_is_passed_over():
 
 
 @pytest.mark.parametrize("answer", [b"", b"v=", b"v=x", b"v=" + base64.b64encode(bytes(31)), b"ok"])
-def test_last_answers_that_are_not_believed(answer):
+def test_invalid_last_answers_are_refused(answer):
     talk = scram_conversation(False, b"user", b"pencil", "NONCE")
     talk.step()
     talk.step(first_answer())

@@ -183,7 +183,7 @@ def test_much_in_both_directions_through_tiny_buffers(wire: Wires, bulk: bool) -
     assert bytes(got_there) == there and bytes(got_back) == back
 
 
-def test_pending_says_that_more_lies_in_the_socket(wire: Wires) -> None:
+def test_pending_reports_unread_bytes_of_the_socket(wire: Wires) -> None:
     one = wire()
     assert one.shake() == "done"
     one.serve(lambda: one.server.write(b"x" * 100_000))
@@ -263,7 +263,7 @@ def test_a_certificate_that_is_not_accepted(
     assert text.isprintable()
 
 
-def test_what_is_not_to_be_checked_is_not(wire: Wires, server_context: Contexts) -> None:
+def test_disabled_certificate_checks_are_not_made(wire: Wires, server_context: Contexts) -> None:
     elsewhere = server_context(AUTHORITY.issue(hosts=("elsewhere",)))
     assert wire(TlsFace(options(verify_host=False)), elsewhere).shake() == "done"
     stranger = server_context(Authority("Other CA").issue(hosts=("elsewhere",)))

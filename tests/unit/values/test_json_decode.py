@@ -150,7 +150,7 @@ def test_rejects(text, schema):
 
 
 @pytest.mark.parametrize("text", [text for text in REJECTED if text.startswith(b'{"x":"')], ids=repr)
-def test_a_text_field_rejects_what_a_skipped_one_does(text):
+def test_a_text_field_and_a_skipped_field_reject_the_same_bytes(text):
     assert list(decoded({"x": "string"}, [text])[1]) == [0]
 
 
@@ -778,7 +778,7 @@ def test_no_rows_and_no_fields():
     assert decoded({}, rows) == ([{}, {}, None, None], {2: "expected struct, found an array"})
 
 
-def test_arrays_outlive_what_made_them():
+def test_arrays_outlive_their_batch_and_decoder():
     out = Json(WIDE).decode([wide_row(i) for i in range(100)])
     whole = pa.array(out).to_pylist()
     column = pa.array(out).field("o")

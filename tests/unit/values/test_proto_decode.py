@@ -439,7 +439,7 @@ def test_a_row_cut_off_or_damaged_at_every_byte_changes_no_other():
             assert found[:victim] + found[victim + 1 :] == good[:victim] + good[victim + 1 :]
 
 
-def test_what_a_few_bytes_ask_for_is_bounded():
+def test_the_memory_for_a_small_message_is_bounded():
     wide = message("W", *(field(f"f{i}", i, "int64") for i in range(1, 1001)))
     cls = one(field("w", 1, ".t.W", repeated=True), others=[wide])
     rows = [sized(1, b"") * 500, sized(1, b"") * 50_000, sized(1, b"\x08\x01")]

@@ -287,7 +287,7 @@ def test_json_schemas_that_are_refused():
         Json(SchemaRegistry(server), subject="s").resolved()
 
 
-def test_fields_of_a_json_writer_that_are_lost_are_said_once(caplog):
+def test_lost_fields_of_a_json_writer_are_logged_once(caplog):
     server = Client({1: Schema(json.dumps(PERSON), "JSON"), 2: Schema("[]", "AVRO")})
     decoder = Json({"id": "int64", "address": {"street": "string"}}, registry=SchemaRegistry(server))
     with caplog.at_level(logging.WARNING):

@@ -143,7 +143,7 @@ def closed_one(config):
 
 @pytest.mark.parametrize("make", [WithoutInit, closed_one])
 @pytest.mark.parametrize("name", [*EVERY_CALL, *OF_THE_CLUSTER])
-def test_every_call_says_that_it_is_closed(make, name):
+def test_every_call_after_close_raises_an_error(make, name):
     consumer = make({"group.id": "g"})
     text = "Handle has been closed" if name in OF_THE_CLUSTER else "Consumer closed"
     with pytest.raises(RuntimeError, match=text):
