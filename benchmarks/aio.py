@@ -1,7 +1,7 @@
-"""Owns: the section `aio`: the topic plain on an event loop, compared with the synchronous calls; latency to await;
-1,000 idle consumers on one loop.
+"""Owns: the section `aio`: the topic `plain` read on an event loop and with synchronous calls, the latency of an await,
+and 1,000 idle consumers on one loop.
 
-Threads: the main thread. Never: mixes its samples with those of the section `throughput`: its topic has another name.
+Threads: the main thread. Never: shares a topic name with the section `throughput`, so their samples stay apart.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The cost of the Python side: importing, parsing a configuration, creating messages. No test asserts on time."""
+"""The cost of the Python code: importing, parsing a configuration, creating messages. No test asserts on time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fast record batches become columns, without a network: `pytest benchmarks`. Nothing here asserts on time."""
+"""The time to decode record batches into columns, without a network: `pytest benchmarks`. No test asserts on time."""
 
 from __future__ import annotations
 

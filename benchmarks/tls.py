@@ -1,4 +1,4 @@
-"""Owns: reading through TLS: kconsumer, confluent-kafka and OpenSSL alone from the same listener; handshakes a second.
+"""Owns: reading through TLS: kconsumer, confluent-kafka and plain OpenSSL on the same listener; handshakes per second.
 
 Threads: the main thread. Never: measures the verification of certificates: the certificate is self-signed.
 """

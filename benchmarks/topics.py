@@ -1,6 +1,6 @@
-"""Owns: what the topics hold: fixed values of a stated compressibility, written once a run.
+"""Owns: the contents of the topics: fixed values of a stated compressibility, written once per run.
 
-Threads: the runner's main thread. Never: leaves anything to chance: the same seed gives the same values everywhere.
+Threads: the runner's main thread. Never: uses an unseeded random number: the same seed gives the same values.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ BUGS = (
     Bug("the time of a leave is over when its callback ends", "consumer/group_core",
         "event.deadline_ms = in_ms(self.end_deadline(timeout_us))", "event.deadline_ms = self.clock.now_ms()"),
     Bug("a superseded commit is forgotten", "managers/commit_request_manager",
-        "            told.merged = merged\n", ""),
+        "            callback_event.merged = merged\n", ""),
     Bug("a commit whose request was lost counts as stored", "managers/commit_request_manager",
         "self._answer_rest(<int>ERR_TIMED_OUT if status.code == <int>ERR_DESTROY else status.code, now_ms)",
         "self._answer_rest(0, now_ms)"),
@@ -105,7 +105,7 @@ BUGS = (
     Bug("a consumer that was made in a child counts as the parent's", "consumer/consumer_parts",
         "return self.fork_generation != fork_count", "return fork_count != 0",
         test="tests/embedded/test_fork.py::"
-             "test_the_network_thread_of_a_consumer_made_in_the_child_ends_before_what_it_works_on"),
+             "test_the_network_thread_of_a_child_process_ends_before_its_memory"),
     Bug("a child that drops its parent's consumer joins its thread", "consumer/consumer_parts",
         "return self.fork_generation != fork_count", "return False",
         test="tests/embedded/test_fork.py::test_a_child_that_drops_its_parents_consumer_joins_no_thread"),
@@ -117,7 +117,7 @@ BUGS = (
     Bug("metadata that lacks what was wanted is asked for again without backoff", "managers/metadata_request_manager",
         "            self.news.on_failure(now_ms, dereference(self.backoff), self.jitter)", "            pass",
         test="tests/unit/managers/test_metadata_backoff.py::"
-             "test_what_is_not_there_is_asked_for_with_growing_backoff"),
+             "test_missing_topics_are_requested_with_growing_backoff"),
     Bug("asynchronous commits queue one by one", "managers/commit_request_manager",
         "        if plain:\n            queued = self.merging.join(",
         "        if False:\n            queued = self.merging.join(",

@@ -1,7 +1,7 @@
 """Owns: a large group in one process, with kconsumer or confluent_kafka: the time until each partition has its owner.
 
-Threads: the main thread, which polls all consumers in turn, and the library's. Never: reads records on purpose (the
-topic is empty).
+Threads: the main thread, which polls all consumers in turn, and the library's. Never: reads records: the topic is
+empty.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Owns: reading a topic with kconsumer or confluent_kafka: the same loop; only the import differs.
+"""Owns: reading a topic with kconsumer or confluent_kafka in the same loop. Only the import differs.
 
 Threads: the main thread. Never: treats the two libraries differently (except consume_batch and Arrow, which
 confluent_kafka does not have).
 
-kconsumer runs with its defaults. confluent_kafka with its defaults stops fetching for a second whenever its queue is
-full, and then reaches a fifth of what it can; so it is measured with a shorter pause (`--tuned`), and also as it comes.
-`--partition-mebibytes` asks for as much of a partition as kconsumer does by itself.
+kconsumer runs with its defaults. confluent_kafka runs twice: with its defaults, and with a shorter pause (`--tuned`).
+With its defaults it stops fetching for a second when its queue is full, which costs four fifths of its rate.
+`--partition-mebibytes` sets its fetch size for a partition, for example to kconsumer's default.
 """
 
 from __future__ import annotations

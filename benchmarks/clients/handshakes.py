@@ -1,6 +1,6 @@
 """Owns: the number of TLS handshakes per second of the transport with a broker, full and resumed.
 
-Threads: the main thread, which plays the network thread. Never: sends a request.
+Threads: the main thread, which acts as the network thread. Never: sends a request.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Owns: the cost of an idle consumer with partitions but no records, with kconsumer or confluent_kafka.
 
-Threads: the main thread, which waits in poll(), and the library's. Never: counts the start: it settles first.
+Threads: the main thread, which waits in poll(), and the library's. Never: measures the start of a consumer.
 """
 
 from __future__ import annotations

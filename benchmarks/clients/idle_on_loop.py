@@ -1,6 +1,6 @@
 """Owns: the cost of many idle consumers on one event loop, each with a task that waits in poll().
 
-Threads: the main thread with the loop, and a network thread per consumer. Never: counts the start: it settles first.
+Threads: the main thread with the loop, and a network thread per consumer. Never: measures the start of a consumer.
 """
 
 from __future__ import annotations

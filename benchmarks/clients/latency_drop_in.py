@@ -1,7 +1,7 @@
 """Owns: the time from produce() to the return of poll(), record by record, with kconsumer or confluent_kafka.
 
-Threads: the main thread, and the library's. Never: reads records that were there before; it says {"ready": true} when
-it waits for the first one.
+Threads: the main thread, and the library's. Never: reads records written before its start. It prints
+{"ready": true} when it waits for the first record.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Owns: the time from produce() to the end of an await, record by record: both AIOConsumers, and aiokafka.
 
-Threads: the event loop's, and the library's threads. Never: reads records that were there before; it says
-{"ready": true} when it waits for the first one.
+Threads: the event loop's, and the library's threads. Never: reads records written before its start.
+It prints {"ready": true} when it waits for the first record.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 Threads: the program's main thread. Never: imports a Kafka client, so that each program holds its own client only.
 
-All time the same span: from just before the partitions are assigned to the return of the last record. The client
-was created and has read the topic's metadata before, so its first connection is open. CPU time is the whole process's
-(all its threads, user and system) over the same span; memory is the process's peak from start to end.
+All programs measure the same span: from just before assign() to the return of the last record. Before it, the client
+reads the topic's metadata, so its first connection is open. CPU time covers all threads of the process, user and
+system, over the same span. Memory is the peak of the process from start to end.
 """
 
 from __future__ import annotations

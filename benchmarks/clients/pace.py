@@ -1,7 +1,7 @@
 """Owns: a producer that sends records at a fixed interval, each with its send time as value.
 
-Threads: the main thread and the producer's own. Never: catches up with a burst after a stall: late records stay late.
-The moment is CLOCK_MONOTONIC in nanoseconds, which all processes of a machine share.
+Threads: the main thread and the producer's own. Never: sends a burst after a delay.
+The send time is CLOCK_MONOTONIC in nanoseconds, which all processes of a machine share.
 """
 
 from __future__ import annotations

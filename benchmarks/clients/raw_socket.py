@@ -1,8 +1,9 @@
-"""Owns: the ceiling: one socket that sends Fetch requests from a list made beforehand and throws the answers away.
+"""Owns: the upper bound for every client: one socket that sends prepared Fetch requests and discards the responses.
 
-Threads: the main thread. Never: looks at a record while the clock runs. It asks for 1 MiB a partition, as the clients
-do by default, or for what --mebibytes says, and keeps two requests on the way. The list of offsets comes from a first,
-untimed pass. All partitions must be led by the one broker it connects to.
+Threads: the main thread. Never: reads a record during the measurement.
+
+Each request asks for 1 MiB of a partition, the default of the clients, or for `--mebibytes`. Two requests are in
+flight. The offsets come from a first pass, which is not measured. One broker must lead all partitions.
 """
 
 from __future__ import annotations

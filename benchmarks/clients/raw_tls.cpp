@@ -1,7 +1,7 @@
-// Owns: the ceiling under TLS: one blocking OpenSSL connection that sends Fetch requests made beforehand and throws the
-// answers away. Threads: one. Never: looks at a record; checks who the broker is.
+// Owns: the upper bound with TLS: one blocking OpenSSL connection that sends prepared Fetch requests and discards the
+// responses. Threads: one. Never: reads a record; verifies the broker's certificate.
 //
-// raw_tls HOST PORT FILE: FILE holds the requests, each with its size in front as on the wire. Prints a JSON line.
+// raw_tls HOST PORT FILE: FILE contains the requests, each after its size as in the protocol. Prints a JSON line.
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

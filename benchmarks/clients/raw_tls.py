@@ -1,6 +1,6 @@
-"""Owns: the ceiling under TLS: makes the requests as raw_socket.py does, and has raw_tls.cpp send them and be timed.
+"""Owns: the upper bound with TLS: prepares the requests as raw_socket.py does. raw_tls.cpp sends and measures them.
 
-Threads: the main thread. Never: is timed itself.
+Threads: the main thread. Never: measures the time of Python code.
 """
 
 from __future__ import annotations

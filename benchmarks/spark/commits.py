@@ -1,7 +1,7 @@
 """Owns: the measurement of commits of large jobs: the part `commits` of benchmarks.spark.ingest.
 
-A job of 10,000 partitions whose every commit moves all of them and adds 600 files, in each table format on the local
-disk. Only the table's part is measured: the files are copies of one, made before the clock starts.
+Each commit of the job changes the offsets of 10,000 partitions and adds 600 files, in each table format on the local
+disk. Only the commit is measured: the files are copies of one file, made before.
 
 Threads: the main thread. Never: needs a broker or Spark.
 """

@@ -1,13 +1,13 @@
 """Owns: the measurement of ingestion, in parts: `python -m benchmarks.spark.ingest` (make bench-ingest).
 
-Spark's own pipeline (its Kafka source, from_json or from_avro, its writer) and the direct engine, on the same session,
-and the direct engine's local runner with two processes; one topic, in turns. The rows of every table are compared. CPU
-seconds are those of the measuring process and everything it has started, without the broker.
+Compares three ways from one topic to a table, in turns: Spark's own pipeline (its Kafka source, from_json or
+from_avro, its writer), the direct engine on the same session, and its local runner with two processes. The rows of all
+tables are compared. CPU seconds cover the measuring process and its children, without the broker.
 
 Threads: the main thread; Spark and the broker are processes. Never: fails because of a low figure.
 
-Each part runs in a separate process, since a JVM keeps the jars and the settings that it was started with. It leaves
-its samples in build/bench/ingest/, and the report is made of what is there.
+Each part runs in a separate process, since a JVM keeps the jars and the settings that it was started with. It writes
+its samples to build/bench/ingest/. The report reads all samples there.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Owns: batch reads of a topic into Spark's noop sink, by every reader in turn.
 
-Threads: the main thread; Spark, the broker and the process beside are their own. Never: fails because of a low figure.
+Threads: the main thread; Spark, the broker and beside.py are processes. Never: fails because of a low figure.
 
 The noop sink takes every column and keeps nothing. `ready-made batches` is a data source in Python with prepared
 batches: the ceiling of the transfer into the JVM. `…, broker beside` is the same while a broker serves the topic's

@@ -1,5 +1,5 @@
-"""Owns: streaming queries over a topic with Spark's own source and kconsumer in turn: throughput in triggers of a
-limited size, what a trigger costs, and the latency of a one-second trigger.
+"""Owns: streaming queries over a topic with Spark's own source and kconsumer in turn. Measures the throughput with
+triggers of a limited size, the cost of a trigger, and the latency of a one-second trigger.
 
 Threads: the main thread, and one that writes records for the latency. Never: fails because of a low figure.
 """

@@ -1,8 +1,8 @@
 """Owns: the measurement of typed columns through Spark: the parts typed-json and typed-avro of benchmarks.spark.ingest.
 
-Spark's Kafka source with from_json or from_avro, kconsumer's source with the same functions, and kconsumer's source
-with value.format: each into Spark's noop sink, on one session of local[2], in turns. The rows of all are compared.
-Avro values begin with a registry's five bytes, which Spark's users cut off.
+Compares three readers in turns, each into Spark's noop sink on one session of local[2]: Spark's Kafka source with
+from_json or from_avro, kconsumer's source with the same functions, and kconsumer's source with value.format. The rows
+of all are compared. Avro values begin with the five framing bytes of a registry; the functions get the rest.
 
 Threads: the main thread. Never: fails because of a low figure.
 """

@@ -1,11 +1,11 @@
 """Owns: the effect of kconsumer's changes in pyspark's workers on a small task: `python -m benchmarks.spark.workers`.
 
-Milliseconds a task, of a batch read of 2,000 records in 60 tasks on local[1], with both (kconsumer.spark.garbage and
-kconsumer.spark.latency), without each, and without both. `--pyspark FOLDER` takes another PySpark, which `pip install
---target FOLDER` has put there.
+Measures the milliseconds of a task: a batch read of 2,000 records in 60 tasks on local[1]. It runs with both changes
+(kconsumer.spark.garbage and kconsumer.spark.latency), without each one, and without both. `--pyspark FOLDER` uses the
+PySpark that `pip install --target FOLDER` has put there.
 
-Threads: the main thread; every measurement runs in a separate process. Never: changes what kconsumer does elsewhere: an
-intervention is replaced by nothing in the processes that are measured without it.
+Threads: the main thread; every measurement runs in a separate process. Never: changes the package: a measured process
+without a change replaces its function by one that does nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WITHOUT = ("", "garbage", "latency", "garbage latency")
 # In every Python process that has its folder on PYTHONPATH, before anything else is imported.
 _REPLACE = """
 import os, sys, types
-for name, function in (("garbage", "settle"), ("latency", "hear_at_once")):
+for name, function in (("garbage", "settle"), ("latency", "disable_tcp_delays")):
     if name in os.environ["WITHOUT"].split():
         module = types.ModuleType(f"kconsumer.spark.{name}")
         setattr(module, function, lambda: None)

@@ -204,7 +204,7 @@ def test_a_time_to_start_at(embedded, topic):
 # ---- positions
 
 
-def test_seek_drops_what_is_buffered(consumer, topic):
+def test_seek_drops_buffered_records(consumer, topic):
     take(consumer, 3)
     for offset in (200, 3, 299, 0):
         consumer.seek(TopicPartition(topic, 0, offset))
@@ -250,14 +250,14 @@ def test_seek_to_beginning_and_end(embedded, topic):
         assert firsts == {0: 0, 1: 0}
 
 
-def test_seek_of_what_is_not_assigned(consumer, topic):
+def test_seek_of_an_unassigned_partition_raises(consumer, topic):
     with pytest.raises(KafkaException):
         consumer.seek(TopicPartition(topic, 1, 0))
     with pytest.raises(KafkaException):
         consumer.seek_to_end([TopicPartition("another", 0)])
 
 
-def test_position_follows_what_was_returned(consumer, topic):
+def test_position_is_after_the_last_returned_record(consumer, topic):
     where = TopicPartition(topic, 0)
     assert consumer.position([where])[0].offset == OFFSET_INVALID
     take(consumer, 3)
@@ -272,7 +272,7 @@ def test_position_follows_what_was_returned(consumer, topic):
     assert unknown.error is None
 
 
-def test_pause_keeps_what_is_buffered_and_resume_gives_it_back_in_order(embedded, topic):
+def test_resume_returns_buffered_records_in_order(embedded, topic):
     with reader(embedded, topic, partitions=(0, 1)) as consumer:
         found = take(consumer, 2)
         until(lambda: consumer.metrics()["fetched_records_total"] == 2 * RECORDS)
@@ -521,7 +521,7 @@ def test_a_partition_error_of_the_broker_is_reported_and_overcome(topic_name):
     KafkaError.KAFKA_STORAGE_ERROR, KafkaError.FENCED_LEADER_EPOCH, KafkaError.UNKNOWN_LEADER_EPOCH,
     KafkaError.OFFSET_NOT_AVAILABLE, KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.UNKNOWN,
 ])
-def test_passing_partition_errors_are_not_told(code):
+def test_temporary_partition_errors_are_not_reported(code):
     with EmbeddedCluster(1) as cluster:
         cluster.create_topic("t")
         cluster.produce("t", [b"a", b"b"])
@@ -604,7 +604,7 @@ def test_a_closed_consumer_leaves_its_records_readable(embedded, topic):
     assert batch[1].key() == b"k1"
 
 
-def test_close_returns_within_its_time_when_nobody_answers(unused_port):
+def test_close_returns_within_its_timeout_without_answers(unused_port):
     with EmbeddedCluster(1) as cluster:
         cluster.create_topic("t")
         consumer = reader(cluster, "t")
@@ -706,7 +706,7 @@ def test_error_cb_hears_of_brokers_that_cannot_be_reached(unused_port):
         assert all(isinstance(e, KafkaError) and not e.fatal() for e in errors)
 
 
-def test_the_logger_gets_what_has_no_callback(unused_port, caplog):
+def test_the_logger_gets_lines_and_errors_without_callbacks(unused_port, caplog):
     logger = logging.getLogger("test-api")
     with caplog.at_level(logging.DEBUG, "test-api"), Consumer({
         "bootstrap.servers": f"127.0.0.1:{unused_port}", "logger": logger, "debug": "broker,metadata",

@@ -56,7 +56,7 @@ def test_callbacks_may_move_everything_while_records_are_taken(embedded, topic):
     assert runs > 20
 
 
-def test_opening_and_closing_leaves_nothing_behind(embedded, topic):
+def test_opening_and_closing_releases_everything(embedded, topic):
     def descriptors():
         return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))
 

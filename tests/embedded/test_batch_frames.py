@@ -74,7 +74,7 @@ def slices(batch: RecordBatch) -> list[RecordBatch]:
     return [batch, batch[7:31], batch[19:20], batch[5:5], batch[RECORDS:], RecordBatch()]
 
 
-def test_the_records_are_those_that_were_written(batch: RecordBatch) -> None:
+def test_the_batch_contains_the_produced_records(batch: RecordBatch) -> None:
     found = {(p, o): (k, v) for p, o, k, v in expected(batch)}
     assert found == {(n % PARTITIONS, n // PARTITIONS): (key(n), value(n)) for n in range(RECORDS)}
 
@@ -198,14 +198,14 @@ def test_an_error_in_the_middle_of_a_stream_is_reported(batch: RecordBatch) -> N
         reader.read_next_batch()
 
 
-def test_streams_and_arrays_that_nobody_takes(batch: RecordBatch) -> None:
+def test_streams_and_arrays_that_are_not_imported(batch: RecordBatch) -> None:
     for part in slices(batch):
         for _ in range(3):
             stream, array = part.__arrow_c_stream__(), part.__arrow_c_array__()
             del stream, array
 
 
-def test_what_was_made_outlives_batch_and_consumer(address: str) -> None:
+def test_exported_objects_outlive_batch_and_consumer(address: str) -> None:
     consumer = Consumer({"bootstrap.servers": address})
     batch = read(consumer)
     wanted = expected(batch)

@@ -83,7 +83,7 @@ def test_format(run: Run, topic: str):
     assert result.stdout == f"{topic}/0/0 {BEGAN_MS} k0=v0 (2,2) n=0 100%!\t.\n"
 
 
-def test_nulls_and_bytes_as_they_are(run: Run, embedded: EmbeddedCluster, topic_name: Callable[[], str]):
+def test_null_and_bytes_values_are_unchanged(run: Run, embedded: EmbeddedCluster, topic_name: Callable[[], str]):
     name = topic_name()
     embedded.create_topic(name)
     embedded.produce(name, [{"key": None, "value": None}, {"key": b"", "value": b"\xff\0"}])
@@ -255,7 +255,7 @@ def read_lines(process: subprocess.Popen[bytes], count: int) -> list[bytes]:
     return [process.stdout.readline() for _ in range(count)]
 
 
-def test_follow_shows_what_comes_and_ctrl_c_ends_it(started: Started, embedded: EmbeddedCluster, topic: str):
+def test_follow_prints_new_records_until_ctrl_c(started: Started, embedded: EmbeddedCluster, topic: str):
     process = started("consume", topic, "--from", "end", "-f")
     deadline = time.monotonic() + 30
     # The command asks for the end at an unknown time: write until it has seen one.

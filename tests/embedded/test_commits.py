@@ -136,7 +136,7 @@ def test_after_close(embedded, topic, module):
 
 
 @pytest.mark.parametrize("module", BOTH)
-def test_what_on_commit_gets(embedded, topic, module):
+def test_on_commit_gets_the_error_and_the_offsets(embedded, topic, module):
     told = []
     consumer = opened(embedded, module, on_commit=lambda *given: told.append(given))
     try:
@@ -204,7 +204,7 @@ def test_an_error_that_passes_is_not_seen(faulty, errors):
         consumer.close()
 
 
-def test_a_topic_that_the_coordinator_has_not_heard_of_yet(faulty):
+def test_a_topic_that_the_coordinator_does_not_know_yet(faulty):
     def scenario(module, consumer):
         faulty.push_request_errors(OFFSET_COMMIT, [UNKNOWN_TOPIC])
         return consumer.commit(offsets=[module.TopicPartition("t", 0, 5)], asynchronous=False)

@@ -71,7 +71,7 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("context", EXPECTED)
-def test_a_context_logs_what_it_names(embedded, topic, lines, context):
+def test_a_debug_context_logs_its_facilities(embedded, topic, lines, context):
     logger, handler = lines
     with Consumer(settings(embedded, group_id=f"debug.{context}", logger=logger, debug=context)) as consumer:
         consumer.subscribe([topic])

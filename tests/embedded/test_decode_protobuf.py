@@ -54,16 +54,16 @@ def test_every_framing(cluster):
     made = batch.decode(value=Protobuf(api_pb2.Mixin, framing="confluent"))
     found = pa.table(made)["value"].to_pylist()
     assert found == [whole, whole, whole, empty, None, None, whole, None, None]
-    assert {bad.row: bad.reason for bad in made.errors} == {4: ANOTHER, 5: ANOTHER, 7: "not the expected framing"}
+    assert {bad.row: bad.reason for bad in made.errors} == {4: ANOTHER, 5: ANOTHER, 7: "the framing is invalid"}
 
     made = batch.decode(value=Protobuf(api_pb2.Mixin, framing="confluent", writers={7: api_pb2.Mixin}))
     assert pa.table(made)["value"].to_pylist() == [whole, None, whole, None, None, None, None, None, None]
-    unknown = "the schema of this id is unknown"
+    unknown = "the schema id is unknown"
     assert {bad.row: bad.reason for bad in made.errors} == {
         1: unknown,
         3: unknown,
         4: unknown,
         5: ANOTHER,
         6: unknown,
-        7: "not the expected framing",
+        7: "the framing is invalid",
     }

@@ -116,6 +116,6 @@ def test_a_header_that_is_no_reference_and_a_null_one(cluster, server):
     decoded = batch.decode(value=Avro(SchemaRegistry({"url": server.url})))
     assert pa.table(decoded)["value"].to_pylist() == [2, 2, 2, 2, None, None, None, 2, 2]
     assert [bad.reason for bad in decoded.errors] == [
-        "not the expected framing", "not the expected framing", "the schema of this id is unknown"]
+        "the framing is invalid", "the framing is invalid", "the schema id is unknown"]
     part = batch[2:4].decode(value=Avro("int", writers={id_: "int"}, framing="confluent"))
     assert pa.table(part)["value"].to_pylist() == [None, 2]

@@ -4,7 +4,7 @@
 run in its order, in a temporary folder. A comment before a block says what is particular to it:
 
     <!-- snippet: loops -->             it does not end by itself: once it has read everything, wakeup() must end it
-    <!-- snippet: not run: reason -->   what it needs is not here; test_what_is_not_run lists all of these
+    <!-- snippet: not run: reason -->   what it needs is not here; test_docs_blocks_not_run lists all of these
 
 Lines of `sh` blocks that begin with `kconsumer` are run as commands.
 """
@@ -132,7 +132,7 @@ def run_tests_of(block, names):
         assert next(made, None) is None
 
 
-def test_what_is_not_run():
+def test_docs_blocks_not_run():
     """The blocks that are left out, each with its reason. One more needs a reason, and a line here."""
     left_out = [(block.page.name, block.mark.removeprefix("not run: ")) for page in PAGES for block in blocks(page)
                 if block.mark.startswith("not run:")]

@@ -151,7 +151,7 @@ def test_responses_are_late_by_the_rtt(cluster: EmbeddedCluster) -> None:
         cluster.push_request_errors(FETCH, [0], rtt_ms=5)
 
 
-def test_a_coordinator_is_where_it_was_put(cluster: EmbeddedCluster) -> None:
+def test_set_coordinator_moves_the_coordinator_to_a_broker(cluster: EmbeddedCluster) -> None:
     cluster.create_topic("t")
     for broker in (3, 1):
         group = f"g{broker}"
@@ -214,7 +214,7 @@ def test_impossible_clusters() -> None:
         EmbeddedCluster(2, racks=["a"])
 
 
-def test_a_stopped_cluster_says_so_and_starts_again() -> None:
+def test_a_stopped_cluster_raises_an_error_and_can_start_again() -> None:
     cluster = EmbeddedCluster(1)
     with pytest.raises(ClusterError, match="not started"):
         cluster.create_topic("t")

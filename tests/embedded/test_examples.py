@@ -61,7 +61,7 @@ def test_ingest_to_parquet_writes_each_record_once_through_a_kill(cluster, tmp_p
     assert committed(cluster, "ingest-to-parquet") == dict.fromkeys(range(3), 2 * RECORDS // 3)
 
 
-def test_service_works_on_every_record_in_order_and_commits_what_it_did(cluster, tmp_path):
+def test_the_service_example_processes_in_order_and_commits_processed_records(cluster, tmp_path):
     fill(cluster)
     with Program("service.py", cluster, tmp_path, "-t", "flights") as program:
         program.until(lambda: program.output.count('"number"') == RECORDS)
@@ -73,7 +73,7 @@ def test_service_works_on_every_record_in_order_and_commits_what_it_did(cluster,
     assert program.output.rstrip().endswith("ended")
 
 
-def test_lag_exporter_tells_what_a_group_has_left(cluster, tmp_path):
+def test_lag_exporter_reports_the_lag_of_a_group(cluster, tmp_path):
     pytest.importorskip("prometheus_client", reason="the example needs prometheus-client")
     fill(cluster)
     with Consumer(settings(cluster, group_id="readers", enable_auto_commit=False)) as consumer:
@@ -115,7 +115,7 @@ def test_query_topic_reads_all_records_by_a_suggested_schema(cluster, tmp_path):
     assert "struct<number: int32>" in output and "301" in output and str(sum(range(301))) in output
 
 
-def test_lazy_topic_decodes_what_it_needs(cluster, tmp_path):
+def test_a_lazy_topic_decodes_only_the_needed_columns(cluster, tmp_path):
     pytest.importorskip("polars", reason="the example needs polars")
     fill(cluster)
     output = report("lazy_topic.py", cluster, tmp_path)

@@ -283,7 +283,7 @@ in_child(child)
 
 
 @pytest.mark.parametrize("mode", ["classic", "consumer"])
-def test_the_network_thread_of_a_consumer_made_in_the_child_ends_before_what_it_works_on(run, mode):
+def test_the_network_thread_of_a_child_process_ends_before_its_memory(run, mode):
     run(STOPPED_FIRST, mode)
 
 

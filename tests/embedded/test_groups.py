@@ -182,7 +182,7 @@ def test_members_share_and_hand_over(party):
     assert not first.said("lost") + second.said("lost") + third.said("lost")
 
 
-def test_an_eager_group_gives_all_back_and_gets_all_anew(party, cluster):
+def test_an_eager_rebalance_revokes_and_assigns_all_partitions(party, cluster):
     group = party(CLASSIC)
     everything = [(group.topic, p) for p in range(4)]
     member = group.join(partition_assignment_strategy="range")
@@ -286,7 +286,7 @@ def test_a_fenced_member_loses_all_and_comes_back(party, cluster, protocol):
                 {(group.topic, p, 40 + n) for p in range(4) for n in range(5)}, "the new records")
 
 
-def test_a_rebalance_begun_by_the_broker_keeps_what_stays(party, cluster):
+def test_a_rebalance_begun_by_the_broker_keeps_unmoved_partitions(party, cluster):
     group = party(CLASSIC)
     member = group.join()
     group.settle()
@@ -400,7 +400,7 @@ def test_a_member_sends_its_leave_but_a_static_member_does_not(party, cluster):
     cluster.track_requests(False)
 
 
-def test_what_a_group_needs_is_said(cluster):
+def test_subscribe_without_group_id_names_the_property(cluster):
     with pytest.raises(KafkaException) as caught, Consumer(settings(cluster)) as consumer:
         consumer.subscribe(["anything"])
     assert caught.value.args[0].code() == KafkaError._STATE

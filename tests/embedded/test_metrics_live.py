@@ -65,7 +65,7 @@ def tracking(cluster):
         cluster.track_requests(False)
 
 
-def test_the_lag_of_what_is_read_costs_no_request(cluster):
+def test_the_lag_of_partitions_being_read_costs_no_request(cluster):
     with reader(cluster, "t", (0, 1), offset=50) as consumer:
         until(lambda: None not in consumer.lag(timeout=0).values())
         with tracking(cluster):
@@ -78,7 +78,7 @@ def test_the_lag_of_what_is_read_costs_no_request(cluster):
             assert asked(cluster) == 0
 
 
-def test_the_lag_of_what_is_not_read_is_asked(cluster):
+def test_the_lag_of_paused_partitions_is_requested(cluster):
     cluster.create_topic("grows", 1)
     cluster.produce("grows", [{"value": b"v"}] * 10)
     here = [TopicPartition("grows", 0)]

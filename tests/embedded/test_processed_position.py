@@ -193,7 +193,7 @@ def test_a_batch_over_two_partitions(one):
     assert {p: one.committed(p) for p in (0, 1)} == taken
 
 
-def test_what_the_application_committed_itself_stays(one):
+def test_a_commit_by_the_application_is_not_replaced_at_the_end(one):
     with pytest.raises(Boom), one.member() as consumer:
         drain(consumer, ALL)
         taken = consumer.consume(5, PATIENCE)
@@ -208,7 +208,7 @@ def test_what_the_application_committed_itself_stays(one):
     assert one.committed() == ALL + 8
 
 
-def test_a_seek_in_the_body_leaves_the_group_where_it_was(one):
+def test_a_seek_in_the_loop_body_does_not_change_the_committed_offset(one):
     with one.member() as consumer:
         drain(consumer, ALL)
     with pytest.raises(Boom), one.member() as consumer:

@@ -95,7 +95,7 @@ def pa_type(decoder: Protobuf, topic: str) -> Any:
     return decoder.select(["id", "at", "note"]).resolved(topic).type
 
 
-def test_what_cannot_be_read(server, caplog):
+def test_schemas_that_cannot_be_read_are_reported(server, caplog):
     client = cases.client(server.url)
     descriptor = base64.b64encode(NEW.DESCRIPTOR.file.serialized_pb).decode()
     good = client.register_schema("o-value", Schema(descriptor, "PROTOBUF"))

@@ -74,7 +74,7 @@ def test_every_library_reads_it_and_reads_it_again(config):
     assert pa.schema(flights) == pa.schema([("id", pa.int64()), ("carrier", pa.string())])
 
 
-def test_what_was_written_meanwhile_is_read_by_the_next_stream(cluster, config):
+def test_records_written_meanwhile_are_read_by_the_next_stream(cluster, config):
     cluster.create_topic("growing", 1)
     growing = kconsumer.scan(config, "growing", value=VALUE)
     assert of(growing).num_rows == 0
@@ -82,7 +82,7 @@ def test_what_was_written_meanwhile_is_read_by_the_next_stream(cluster, config):
     assert ids(of(growing)) == [1]
 
 
-def test_records_of_a_partition_come_in_order_whoever_decodes(config):
+def test_records_are_in_order_whichever_thread_decodes(config):
     for threads in (1, 3):
         scan = kconsumer.scan(config, "flights", value=VALUE, key=Json({"k": "int32"}), max_records=37, threads=threads,
                               metadata=["partition", "offset", "headers"])
@@ -154,7 +154,7 @@ def test_errors_reach_the_taker(config):
         next(away.batches())
 
 
-def test_a_reader_that_stops_early_leaves_nothing_behind(config):
+def test_a_reader_that_stops_early_releases_everything(config):
     reader = pa.RecordBatchReader.from_stream(kconsumer.scan(config, "flights", value=VALUE, max_records=10, threads=2))
     assert len(reader.read_next_batch()) > 0
     del reader
@@ -290,6 +290,6 @@ def test_a_field_that_no_record_has_is_logged_once(config, caplog):
 
 @pytest.mark.parametrize(("given", "shown"), [({"a": "int64"}, "a dict"), (Json, "the class Json"), ("json", "a str")])
 @pytest.mark.parametrize("part", ["value", "key"])
-def test_what_is_not_a_decoder(config, part, given, shown):
+def test_an_object_that_is_not_a_decoder_is_refused(config, part, given, shown):
     with pytest.raises(TypeError, match=rf"{part}: expected a decoder such as Json\(schema\), not {shown}"):
         kconsumer.scan(config, "flights", **{part: given})

@@ -95,7 +95,7 @@ def test_windows_are_whole(all_ours: list[dict[str, Any]]) -> None:
         assert rtt["sum"] >= rtt["cnt"] * rtt["min"] > 0
 
 
-def test_brokers_tell_of_their_connections(ours: dict[str, Any], topic: str) -> None:
+def test_metrics_of_brokers_contain_their_connections(ours: dict[str, Any], topic: str) -> None:
     live = [b for b in ours["brokers"].values() if b["state"] == "UP"]
     assert live
     for broker in live:
@@ -110,7 +110,7 @@ def test_brokers_tell_of_their_connections(ours: dict[str, Any], topic: str) -> 
     assert {part["topic"] for part in parts} == {topic}
 
 
-def test_partitions_tell_of_what_was_read(ours: dict[str, Any], topic: str) -> None:
+def test_metrics_of_partitions_count_the_records_read(ours: dict[str, Any], topic: str) -> None:
     assert ours["topics"][topic]["age"] >= ours["topics"][topic]["metadata_age"] >= 0
     assert ours["metadata_cache_cnt"] >= 1
     for partition in ours["topics"][topic]["partitions"].values():

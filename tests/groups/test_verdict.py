@@ -64,7 +64,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_what_is_wrong_is_found(fault):
+def test_each_fault_is_found_by_the_verdict(fault):
     found = verdict(*FAULTS[fault])
     assert any(fault in text for text in found.wrong), found.wrong
 
@@ -124,7 +124,7 @@ def test_a_member_that_hung_in_close_owns_nothing_once_close_began():
     assert verdict(hung, owner("b", 2.15, read(4, 10, 19))).wrong != []
 
 
-def test_what_a_member_read_that_was_fenced_and_did_not_know_is_not_held_against_those_after_it():
+def test_records_read_by_an_unaware_fenced_member_are_no_fault_of_later_owners():
     zombie = owner("z", 0, read(0.5, 0, 4), read(6, 5, 19), *ended(6.1, "lost"), stops=[[0.6, 5.9]])
     found = verdict(zombie, owner("a", 1, read(2, 0, 9), commit(2.1, 10), *ended(2.5, "revoked")),
                     owner("b", 3, read(7, 10, 19)))
@@ -169,14 +169,14 @@ def test_silence_while_brokers_do_not_answer_their_writer_either():
     ("_TRANSPORT", 4, False),  # no commit of that offset was sent
     ("UNKNOWN_MEMBER_ID", 5, False),  # this one was answered
 ])
-def test_a_commit_that_nobody_answered_may_be_done_after_a_later_one(error, first, right):
+def test_an_unanswered_commit_may_be_stored_after_a_later_commit(error, first, right):
     found = verdict(
         owner("a", 0, read(1, 0, 9), commit(1.1, 5, False, error), commit(1.2, 10), *ended(2, "lost")),
         owner("b", 3, read(4, first, 19)))
     assert ([wrong for wrong in found.wrong if "had been committed" in wrong] == []) is right
 
 
-def test_what_a_member_should_not_have_said():
+def test_unexpected_events_of_a_member_are_reported():
     """A Java member that closes while others close reports its partitions as lost. So does a librdkafka member that the
     broker removed for a missed target. No other member may, and neither of them earlier."""
     events = [{"t": 1, "e": "error", "error": "X", "fatal": False}, {"t": 2, "e": "lost", "p": []}, *ended(3, "lost")]
@@ -206,7 +206,7 @@ def test_a_stopped_member_reports_lost_partitions_as_revoked():
     ("confluent", [read(5, 1, 3), read(5.1, 10, 19)], False),  # where it never was
     ("confluent", [read(5, 0, 19)], False),  # it stays there
 ])
-def test_what_librdkafka_has_left_over_from_an_earlier_tenure(kind, reads, right):
+def test_librdkafka_may_return_records_of_an_earlier_assignment(kind, reads, right):
     again = [*ended(0.5, "revoked"), {"t": 4, "e": "assigned", "p": [P]}, *reads]
     first = Life("a", kind, [{"t": 0, "e": "assigned", "p": [P]}, *again])
     found = verdict(first, owner("b", 1, read(2, 0, 9), commit(2.1, 10), *ended(3, "revoked")))

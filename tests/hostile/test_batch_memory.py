@@ -75,7 +75,7 @@ def read(partitions: list[bytes], program: str = UNTIL_THE_END, **config: Any) -
 @pytest.mark.parametrize(("codec", "window_log"), [
     (GZIP, 0), (SNAPPY, 0), (LZ4, 0), (ZSTD, ROUTINE_WINDOW), (ZSTD, 23), (ZSTD, 25), (ZSTD, LARGEST_WINDOW),
 ])
-def test_inflating_takes_what_is_stated(codec, window_log):
+def test_inflating_stays_within_the_documented_memory(codec, window_log):
     bomb = of_zeros(codec, 3 * LIMIT, window_log)
     if codec == ZSTD:
         assert len(bomb) < 10_000
@@ -103,7 +103,7 @@ def test_a_batch_larger_than_the_buffer_is_read(codec):
     assert (known.found["codes"], known.found["lengths"]) == ([0], [LIMIT // 2])
 
 
-def test_the_largest_window_counts_as_far_as_it_is_filled():
+def test_only_the_filled_part_of_the_largest_window_counts():
     """A batch of a few megabytes at level 22 asks for 128 MiB and uses a few."""
     known = read([of_zeros(ZSTD, 2 * MIB, LARGEST_WINDOW)], fetch_max_inflated_batch_bytes=2 * MIB + 100)
     assert known.found["codes"] == [0]

@@ -229,7 +229,7 @@ FOUND = {
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_what_was_found(stage: Stage, name: str) -> None:
+def test_faults_found_by_earlier_runs(stage: Stage, name: str) -> None:
     stage.play([alone(*FOUND[name])])
 
 

@@ -57,7 +57,7 @@ def test_a_run_without_new_records_writes_nothing(world: World):
     assert sorted(path for path in world.folder.rglob("*")) == before
 
 
-def test_what_comes_during_an_available_now_run_is_left_for_the_next(world: World):
+def test_records_that_arrive_during_available_now_are_left_for_the_next_run(world: World):
     world.produce(0, 4)
     process = world.process()
     for state in process.steps():
@@ -104,7 +104,7 @@ def test_a_continuous_run_begins_a_trigger_once_it_is_full_and_at_the_latest_aft
     assert world.rows() == world.expected()
 
 
-def test_a_stopped_run_commits_what_is_running(world: World):
+def test_a_stopped_run_commits_the_running_trigger(world: World):
     world.produce(0, 20)
     process = world.process()
     for state in process.steps():

@@ -315,7 +315,7 @@ def test_a_long_compaction_renews_its_lease(tmp_path: Path, cluster: EmbeddedClu
     assert two.compact(1 << 20) == 0
 
 
-def test_a_compaction_that_meets_a_delete_says_so(
+def test_a_compaction_with_a_concurrent_delete_raises_an_error(
     tmp_path: Path, cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
 ):
     from contextlib import nullcontext

@@ -63,7 +63,7 @@ def test_values_as_partitions_of_delta(
     assert pl.read_delta(str(tmp_path))["p"].to_list() == [expected]
 
 
-def test_an_instant_as_partition_of_delta_says_that_it_is_in_utc(cluster: EmbeddedCluster, tmp_path: Path):
+def test_a_timestamp_partition_value_of_delta_is_marked_as_utc(cluster: EmbeddedCluster, tmp_path: Path):
     """Spark takes one without a zone for local time."""
     name = topic(cluster, {"p": "2024-01-01T10:00:00Z", "a": 1})
     ingest(cluster, name, tmp_path, "delta", schema="p TIMESTAMP, a INT", partition_by=("p",))

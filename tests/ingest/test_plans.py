@@ -74,7 +74,7 @@ def test_ten_thousand_partitions_are_planned():
     assert max(totals) <= 1.1 * min(totals)
 
 
-def test_a_trigger_takes_what_makes_files_of_the_target_size():
+def test_a_trigger_plans_the_records_for_files_of_the_target_size():
     planner = Planner(Limits(target_bytes=1_000_000, max_seconds=10))
     assert planner.limit(2) == 4_000_000
     result = TaskResult((OffsetRange("t", 0, 0, 100_000),), (FileEntry("f", 100_000, 500_000),), (), 100_000, 1, 0)

@@ -131,7 +131,7 @@ def test_many_writers_of_one_object_at_once(storage: dict[str, str]):
             assert folder.read(f"{round_number}") == str(won.index(True)).encode()
 
 
-def test_a_write_whose_response_is_lost_is_known_as_the_own_one(storage: dict[str, str]):
+def test_a_write_with_a_lost_response_is_recognized_as_this_runs_write(storage: dict[str, str]):
     folder = Storage("s3://tables/lost", tuple(storage.items())).open()
     assert folder.create("a", b"1")
     assert folder.create("a", b"1")  # the client has sent the request again

@@ -100,7 +100,7 @@ def test_a_run_killed_anywhere_takes_over_once(checkpoint: Checkpoint, world: Wo
     assert world.rows() == rest()
 
 
-def test_ids_and_partitions_that_were_gone_are_taken_over(checkpoint: Checkpoint):
+def test_take_over_keeps_topic_ids_and_deleted_partitions(checkpoint: Checkpoint):
     checkpoint.plan(11, {TOPIC: {"0": 4}, f"{TOPIC} topic id kFp2": {}, f"{TOPIC} gone at 1:7": {}})
     checkpoint.finish(11)
     found = checkpoint.take_over().progress()

@@ -97,7 +97,7 @@ def test_sticky_is_as_balanced_and_moves_no_more(seeds, scale, peer):
 
 
 @pytest.mark.parametrize(("seeds", "scale"), SIZES)
-def test_cooperative_sticky_withholds_what_changes_hands(seeds, scale, peer):
+def test_cooperative_sticky_withholds_partitions_that_change_owner(seeds, scale, peer):
     totals: Counter[str] = Counter()
     for name, case, mine, theirs in pairs(peer, "cooperative-sticky", seeds, scale):
         assert not problems(case, mine, withheld=True), name

@@ -151,7 +151,7 @@ def test_unknown_tagged_fields_from_java_are_passed_over(name, version, schemas,
 
 
 @pytest.mark.parametrize(("name", "version"), CASES)
-def test_java_refuses_what_can_encode_refuses(name, version, schemas, peer):
+def test_java_and_can_encode_refuse_the_same_values(name, version, schemas, peer):
     """Values of the newest version, asked for in this one."""
     fields = fields_of(schemas[name])
     newest = codecs.messages()[name][1]

@@ -106,7 +106,7 @@ def check_all(cluster, topic, places, records, **more):
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_what_the_java_client_wrote(kafka, java_produce, topic_name, records, codec):
+def test_records_written_by_the_java_client(kafka, java_produce, topic_name, records, codec):
     topic = topic_name()
     kafka.create_topic(topic, config=LARGE_TOPIC)
     places = java_produce(kafka, topic, records, codec)
@@ -114,7 +114,7 @@ def test_what_the_java_client_wrote(kafka, java_produce, topic_name, records, co
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_what_librdkafka_wrote(kafka, topic_name, records, codec):
+def test_records_written_by_librdkafka(kafka, topic_name, records, codec):
     topic = topic_name()
     kafka.create_topic(topic, config=LARGE_TOPIC)
     places = kafka.produce(topic, records, {"compression.type": codec, "message.max.bytes": 2 * LARGEST,

@@ -93,7 +93,7 @@ def test_offsets_with_metadata(kafka, topic):
     assert offsets_of(kafka, group, topic, [0, 1]) == [7, 9]
 
 
-def test_without_arguments_what_was_returned(kafka, topic):
+def test_commit_without_arguments_commits_the_returned_positions(kafka, topic):
     group = group_name()
     with reader(kafka, group) as consumer:
         consumer.assign([TopicPartition(topic, 0), TopicPartition(topic, 1)])
@@ -108,7 +108,7 @@ def test_without_arguments_what_was_returned(kafka, topic):
         assert refused.value.args[0].code() == KafkaError._NO_OFFSET
 
 
-def test_asynchronous_ones_tell_on_commit(kafka, topic):
+def test_asynchronous_commits_call_on_commit(kafka, topic):
     group, told = group_name(), []
     with reader(kafka, group, on_commit=lambda error, offsets: told.append((error, offsets))) as consumer:
         consumer.assign([TopicPartition(topic, 0)])
@@ -186,7 +186,7 @@ def test_a_topic_that_does_not_exist(kafka):
 # -- automatic commits
 
 
-def test_the_interval_commits_what_has_been_processed(kafka, topic):
+def test_the_interval_commits_the_processed_records(kafka, topic):
     """Returned before the latest entry into poll: the record that the application works on is not among it."""
     group = group_name()
     consumer = reader(kafka, group, enable_auto_commit=True, auto_commit_interval_ms=200)
@@ -231,7 +231,7 @@ def test_without_automatic_commits_close_commits_nothing(kafka, topic):
 
 
 @pytest.mark.parametrize("way", ["interval", "close", "commit"])
-def test_without_automatic_storing_only_what_was_stored(kafka, topic, way):
+def test_without_automatic_storing_only_stored_offsets_are_committed(kafka, topic, way):
     group, told = group_name(), []
     consumer = reader(kafka, group, enable_auto_offset_store=False, enable_auto_commit=way != "commit",
                       auto_commit_interval_ms=200 if way == "interval" else 60_000,
@@ -253,7 +253,7 @@ def test_without_automatic_storing_only_what_was_stored(kafka, topic, way):
     assert offsets_of(kafka, group, topic) == [20]
 
 
-def test_a_new_assignment_commits_what_goes(kafka, topic):
+def test_a_new_assignment_commits_the_removed_partitions(kafka, topic):
     group = group_name()
     with reader(kafka, group, enable_auto_commit=True, auto_commit_interval_ms=60_000) as consumer:
         consumer.assign([TopicPartition(topic, 0)])
@@ -366,7 +366,7 @@ def test_read_committed_waits_for_offsets_of_an_open_transaction(kafka, topic):
 # -- members of the group, and others
 
 
-def test_a_consumer_that_is_no_member_cannot_commit_into_a_living_group(kafka, topic):
+def test_a_non_member_cannot_commit_into_a_group_with_members(kafka, topic):
     group, assigned = group_name(), []
     member = confluent_kafka.Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": group})
     member.subscribe([topic], on_assign=lambda _, partitions: assigned.extend(partitions))

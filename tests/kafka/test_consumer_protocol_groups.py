@@ -131,7 +131,7 @@ def test_one_member_reads_everything_and_continues_where_it_committed(scene):
     assert scene.read["b"] == [(scene.topic, 2, 100)]
 
 
-def test_members_share_and_only_what_must_move_moves(scene):
+def test_members_share_partitions_with_the_fewest_moves(scene):
     a = scene.add("a")
     scene.shared(4)
     assert a.memberid() is not None

@@ -52,7 +52,7 @@ def test_enrich_exactly_once_has_each_result_once_although_it_was_killed(kafka, 
     assert sorted(results(kafka, target)) == list(range(2 * RECORDS))
 
 
-def test_duckdb_live_answers_over_what_has_just_arrived(kafka, topic_name, tmp_path):
+def test_the_duckdb_example_queries_the_newest_records(kafka, topic_name, tmp_path):
     pytest.importorskip("duckdb", reason="the example needs duckdb")
     topic = topic_name()
     kafka.create_topic(topic, partitions=3)

@@ -106,7 +106,7 @@ def test_a_broker_falls_silent(kafka3, topic_name):
     assert ledger.errors == []
 
 
-def test_every_broker_is_gone_for_a_while(kafka, topic_name):
+def test_all_brokers_are_down_for_some_time(kafka, topic_name):
     """error_cb hears of it, no call fails, questions end at their deadline, and all goes on afterwards."""
     topic, errors = topic_name(), []
     kafka.create_topic(topic)
@@ -135,7 +135,7 @@ def test_every_broker_is_gone_for_a_while(kafka, topic_name):
 
 
 @pytest.mark.parametrize("count_after", [50, 500], ids=["shorter than the position", "longer than the position"])
-def test_a_topic_is_deleted_and_made_anew(kafka, topic_name, count_after):
+def test_a_topic_is_deleted_and_recreated(kafka, topic_name, count_after):
     topic = topic_name()
     kafka.create_topic(topic)
     write(kafka, topic, [0], 200)

@@ -114,7 +114,7 @@ def test_the_java_producer_commits_and_aborts(
     assert java_produce(kafka, topic, records, transactional_id=topic) == [(0, 0), (0, 2), (0, 4)]
 
 
-def test_a_java_program_that_fails_says_why(kafka: KafkaCluster, tmp_path: Path) -> None:
+def test_a_failing_java_program_reports_its_error(kafka: KafkaCluster, tmp_path: Path) -> None:
     source = tmp_path / "Fails.java"
     source.write_text('public class Fails { public static void main(String[] a) { throw new Error("why"); } }')
     with pytest.raises(ClusterError, match=r"(?s)Fails.java exited with 1:.*why"):

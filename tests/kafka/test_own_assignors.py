@@ -99,7 +99,7 @@ def poll_until(members, wanted, timeout=60):
     return raised
 
 
-def test_members_get_what_their_user_data_asks_for(made, settings, topic):
+def test_members_get_the_partitions_that_their_user_data_requests(made, settings, topic):
     heavy, light = Weighted(3), Weighted(1)
     members = [member(made, settings, topic, [heavy, "range"]), member(made, settings, topic, light)]
     assert poll_until(members, lambda: counts(members) == [6, 2]) == []

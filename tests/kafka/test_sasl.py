@@ -215,10 +215,10 @@ def test_sasl_on_a_listener_without_it_and_the_reverse(secured: KafkaCluster, to
     with kconsumer.Consumer(at(secured, error_cb=errors.append)) as consumer:
         with pytest.raises(kconsumer.KafkaException):
             consumer.list_topics(timeout=3)
-    assert any("does this port require SASL" in error.str() for error in errors)
+    assert any("if this port requires SASL" in error.str() for error in errors)
 
 
-def test_other_credentials_mend_a_running_consumer(secured: KafkaCluster, topic: str) -> None:
+def test_new_credentials_repair_a_running_consumer(secured: KafkaCluster, topic: str) -> None:
     with kconsumer.Consumer(at(secured, client("SCRAM-SHA-512", password="wrong"))) as consumer:
         raised_soon(lambda: consumer.list_topics(timeout=30), kconsumer.AuthenticationError)
         consumer.set_sasl_credentials(USER, PASSWORD)
@@ -232,7 +232,7 @@ def test_other_credentials_mend_a_running_consumer(secured: KafkaCluster, topic:
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "OAUTHBEARER"])
-def test_what_a_stranger_may_not(secured: KafkaCluster, topic: str, mechanism: str) -> None:
+def test_a_user_without_permission_gets_authorization_errors(secured: KafkaCluster, topic: str, mechanism: str) -> None:
     stranger = client(mechanism, STRANGER, STRANGER_PASSWORD)
     with kconsumer.Consumer(at(secured, stranger, {"group.id": topic})) as consumer:
         consumer.assign([TopicPartition(topic, 0, 0)])
@@ -345,7 +345,7 @@ def test_oauth_cb_is_asked_before_the_first_connection_and_before_the_token_ends
         assert message is not None and message.value() == b"c"
 
 
-def test_a_token_that_has_expired_by_its_own_words(
+def test_a_token_whose_exp_claim_has_passed(
     secured: KafkaCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a_minute_ago = time.time() - 60

@@ -130,7 +130,7 @@ def test_sessions_are_renewed(kdc: Kdc, cluster: KafkaCluster, keytab: Path) -> 
         ({"sasl_kerberos_keytab": "KEYTAB", "sasl_kerberos_service_name": "kafkaesque"}, "kafkaesque@localhost"),
     ],
 )
-def test_what_goes_wrong(
+def test_kerberos_errors_name_the_cause(
     kdc: Kdc, cluster: KafkaCluster, keytab: Path, properties: dict[str, str], said: str
 ) -> None:
     given = {name: str(keytab) if value == "KEYTAB" else value for name, value in properties.items()}

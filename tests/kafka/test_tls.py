@@ -257,8 +257,8 @@ class Failing:
         ("TWELVE", {}, "the broker demands a client certificate"),
         ("MUTUAL", {"ssl.certificate.pem": "stranger", "ssl.key.pem": "stranger_key"},
          "the broker does not accept the client certificate 'CN=stranger'"),
-        ("TWELVE", {"ssl.enabled.protocols": "TLSv1.3"}, "speaks neither TLS 1.2 nor 1.3 with this client"),
-        ("PLAINTEXT", {}, "is this a plaintext listener?"),
+        ("TWELVE", {"ssl.enabled.protocols": "TLSv1.3"}, "supports neither TLS 1.2 nor 1.3"),
+        ("PLAINTEXT", {}, "connect to the TLS listener's port"),
     ],
 )  # fmt: skip
 def test_why_it_does_not_connect(

@@ -38,7 +38,7 @@ class SteppedConsumer(Consumer):
 
     application: Member
 
-    def _stand_still(self) -> bool:
+    def _pass_time(self) -> bool:
         self.application.history.pass_time(self.application, None)
         return True
 

@@ -82,11 +82,11 @@ def test_a_share_makes_progress_and_is_bounded(limit: int, spans: list[tuple[int
     assert total <= limit + len(spans)
 
 
-def test_what_has_no_start_is_left_as_it_is():
+def test_a_partition_without_a_start_is_not_limited():
     assert share(10, {A: 0}, {A: 100, B: 50}) == {A: 10, B: 50}
 
 
-def test_a_start_that_has_gone():
+def test_a_start_partition_without_an_end_is_left_out():
     assert admission(10, 5, Clock()).end_of({A: 0, B: 3}, {A: 100}, None, True) == {A: 10}
 
 

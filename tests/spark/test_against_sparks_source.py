@@ -233,7 +233,7 @@ REFUSED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", each(REFUSED))
-def test_what_one_refuses_the_other_refuses(both: Both, topic: str, name: str):
+def test_both_sources_refuse_the_same_options(both: Both, topic: str, name: str):
     for source in ("kafka", "kconsumer"):
         with pytest.raises(Exception):  # noqa: B017 (the two sources raise different errors)
             both.rows(source, {**QUICK, **REFUSED[name]})
@@ -246,7 +246,7 @@ def test_no_schema_of_the_users(spark: Any, kafka: KafkaCluster, topic: str):
              .option("subscribe", topic).load().collect())
 
 
-def test_same_rows_of_what_is_left(both: Both, kafka: KafkaCluster, topic_name: Names):
+def test_both_sources_return_the_same_rows_after_data_loss(both: Both, kafka: KafkaCluster, topic_name: Names):
     """Aged out at the beginning; failOnDataLoss=false reads the rest."""
     from tests.spark.conftest import delete_before
 

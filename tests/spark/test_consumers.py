@@ -29,7 +29,7 @@ def test_the_same_again():
         assert second.assignment() == []
 
 
-def test_another_configuration_closes_what_was_kept():
+def test_another_configuration_closes_the_cached_consumer():
     with borrowed(HERE) as first:
         pass
     with borrowed(THERE) as second:

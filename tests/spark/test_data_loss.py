@@ -326,7 +326,7 @@ def test_a_topic_that_is_not_subscribed_for_a_while(
     assert len(lost()) == 1
 
 
-def test_a_topic_that_was_never_there_is_a_mistake(kafka: KafkaCluster, filled: Filled):
+def test_a_topic_that_never_existed_is_an_error(kafka: KafkaCluster, filled: Filled):
     name = filled(3)
     query = Engine(kafka, subscribe=name)
     query.run()

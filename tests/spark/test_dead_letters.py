@@ -13,7 +13,7 @@ from pyspark.errors import AnalysisException, StreamingQueryException
 
 from kconsumer.errors import ConfigurationError
 from kconsumer.ranges.offsets import Progress
-from kconsumer.spark.followed import followed, tell
+from kconsumer.spark.followed import followed, write_progress
 from kconsumer.spark.ingest import Decoding, Ingestion
 from kconsumer.spark.ingest.checkpoint import FILE
 from kconsumer.testing import KafkaCluster
@@ -195,7 +195,7 @@ def test_a_run_of_intervals_that_is_stopped(job: Both):
     job.check(**{f"{job.topic}_0": end})
 
 
-def test_a_run_that_is_stopped_writes_the_dead_letters_of_what_it_wrote(job: Both):
+def test_a_stopped_run_writes_the_dead_letters_of_its_records(job: Both):
     for _ in range(5):
         job.some()
     run = Ingestion(job.spark, job.options(source={"maxOffsetsPerTrigger": "4"}))
@@ -325,12 +325,12 @@ def test_a_foreign_checkpoint_binds_once_a_trigger_has_begun(job: Both):
 
 # ---- the file between them
 
-def test_what_is_followed(tmp_path: Path):
+def test_the_progress_of_the_followed_query(tmp_path: Path):
     path = tmp_path / "output"
     path.touch()
     start = Progress({("t", 0): 5, ("u", 0): 3, ("v", 0): 2}, {"t": "A", "u": "B"})
     assert followed(str(path), start) == start
-    tell(str(path), Progress({("t", 0): 9, ("u", 0): 1, ("u", 1): 4}, {"t": "A", "u": "C"}, {("v", 0): 7}))
+    write_progress(str(path), Progress({("t", 0): 9, ("u", 0): 1, ("u", 1): 4}, {"t": "A", "u": "C"}, {("v", 0): 7}))
     assert followed(str(path), start) == Progress(
         {("t", 0): 9, ("u", 0): 1, ("u", 1): 4}, {"t": "A", "u": "C"}, {("v", 0): 7})
     ahead = Progress({("t", 0): 11, ("t", 1): 2}, {"t": "A"})

@@ -51,7 +51,7 @@ def test_a_session_finds_it_by_itself(kafka: KafkaCluster, topic_name: Any, inst
     assert "rows: 3" in done.stdout, done.stderr
 
 
-def test_what_spark_imports(installed: str):
+def test_spark_finds_the_data_source_by_its_module(installed: str):
     done = run("import pyspark_kconsumer as m; print(m.DefaultSource.__module__, m.DefaultSource.name())",
                PYTHONPATH=installed)
     assert done.stdout == "kconsumer.spark.source kconsumer\n", done.stderr
@@ -66,7 +66,7 @@ def test_the_look_up_does_not_fail_where_pyarrow_is_missing(installed: str):
 
 
 @pytest.mark.parametrize("module", ["pyspark", "pyarrow"])
-def test_what_is_missing_is_named(module: str):
+def test_an_import_error_names_the_missing_package(module: str):
     done = run(f"import sys; sys.modules[{module!r}] = None; import kconsumer; import kconsumer.spark")
     assert done.returncode == 1
     assert "pip install 'kconsumer[spark]'" in done.stderr.splitlines()[-1]

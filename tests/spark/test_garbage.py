@@ -91,13 +91,13 @@ def looked(cluster: EmbeddedCluster, *steps: str) -> list[list[int]]:
     return found
 
 
-def test_what_other_tasks_had_made_before_is_collected(embedded: EmbeddedCluster):
+def test_objects_of_earlier_tasks_are_collected(embedded: EmbeddedCluster):
     """A UDF's objects are alive when the worker comes to its first read, and garbage later."""
     found = looked(embedded, "make", "read", "look", "drop", "look")
     assert [there for _, there, _ in found] == [1000, 0]
 
 
-def test_what_other_tasks_make_later_is_collected(embedded: EmbeddedCluster):
+def test_objects_of_later_tasks_are_collected(embedded: EmbeddedCluster):
     """Also where the worker keeps from the collector what was imported."""
     found = looked(embedded, "read", "make", "read", "look", "drop", "look")
     assert [there for _, there, _ in found] == [1000, 0]

@@ -263,7 +263,7 @@ def test_the_metrics_of_a_trigger():
 
 
 @pytest.mark.parametrize("without", ["numInputRows", "durationMs", "observedMetrics", "sources"])
-def test_metrics_that_spark_does_not_tell(without: str):
+def test_metrics_that_spark_does_not_report(without: str):
     found = metrics_of({name: value for name, value in PROGRESS.items() if name != without}, 0)
     assert found.rows == (0 if without == "numInputRows" else 1000)
     assert found.bytes == (0 if without == "observedMetrics" else 5000)

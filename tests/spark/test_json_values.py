@@ -30,8 +30,8 @@ ESCAPE = "not a valid escape sequence"
 DEEP = "nested too deeply"
 UTF8 = "not valid UTF-8"
 RANGE = "the number does not fit the type"
-DIGITS = "the type would lose digits of the value"
-TIME = "not a date or time of this type"
+DIGITS = "the value has more digits than the type keeps"
+TIME = "not a valid date or time for this type"
 BASE64 = "not valid base64"
 
 

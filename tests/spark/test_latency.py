@@ -35,11 +35,11 @@ def sends_at_once(sock: socket.socket) -> bool:
     return sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
 
 
-def test_a_worker_hears_and_is_heard_at_once(as_daemon: AsDaemon, connection: socket.socket):
+def test_a_worker_sends_and_acknowledges_without_delay(as_daemon: AsDaemon, connection: socket.socket):
     before = len(gc.callbacks)
-    as_daemon(worker)(connection, latency.hear_at_once)
+    as_daemon(worker)(connection, latency.disable_tcp_delays)
     assert sends_at_once(connection)
-    as_daemon(worker)(connection, latency.hear_at_once)
+    as_daemon(worker)(connection, latency.disable_tcp_delays)
     assert len(gc.callbacks) == before + hasattr(socket, "TCP_QUICKACK")
     gc.collect()  # as after every task
     connection.close()
@@ -55,7 +55,7 @@ def test_every_full_collection_asks_for_acknowledgements(as_daemon: AsDaemon, mo
             told.append(given)
 
     with Recorded() as found:
-        as_daemon(worker)(found, latency.hear_at_once)
+        as_daemon(worker)(found, latency.disable_tcp_delays)
         del told[:]
         gc.collect()
         gc.collect(0)
@@ -64,7 +64,7 @@ def test_every_full_collection_asks_for_acknowledgements(as_daemon: AsDaemon, mo
 
 
 def test_no_other_process_does(connection: socket.socket):
-    worker(connection, latency.hear_at_once)
+    worker(connection, latency.disable_tcp_delays)
     assert not sends_at_once(connection)
 
 
@@ -74,10 +74,10 @@ def worker_of_another_version(connection: socket.socket, task: Callable[[], None
 
 def test_a_daemon_that_is_not_known_is_left_alone(as_daemon: AsDaemon, connection: socket.socket):
     before = len(gc.callbacks)
-    as_daemon(worker_of_another_version)(connection, latency.hear_at_once)
+    as_daemon(worker_of_another_version)(connection, latency.disable_tcp_delays)
     assert not sends_at_once(connection)
     latency._done = False
-    as_daemon(worker, "another.daemon")(connection, latency.hear_at_once)
+    as_daemon(worker, "another.daemon")(connection, latency.disable_tcp_delays)
     assert not sends_at_once(connection)
     assert len(gc.callbacks) == before
 
@@ -88,14 +88,14 @@ def test_a_failed_connection_is_not_an_error_of_the_call(as_daemon: AsDaemon):
             raise OSError("it is gone")
 
     with Failing() as found:
-        as_daemon(worker)(found, latency.hear_at_once)
+        as_daemon(worker)(found, latency.disable_tcp_delays)
         gc.collect()
 
 
 def test_a_socket_without_the_option_is_left_alone(as_daemon: AsDaemon):
-    latency.hear_at_once()
+    latency.disable_tcp_delays()
     assert latency._done
     latency._done = False
     left, right = socket.socketpair()
     with left, right:
-        as_daemon(worker)(left, latency.hear_at_once)
+        as_daemon(worker)(left, latency.disable_tcp_delays)

@@ -65,19 +65,19 @@ def test_places(asking: Callable[..., OffsetReader], options: dict[str, str], pl
     ({"subscribe": "t,not-there"}, "topic not-there: "),
     ({"assign": '{"t": [1, 7, 9]}'}, "t [7], t [9]: there is no such partition"),
 ])
-def test_what_is_named_and_not_there(asking: Callable[..., OffsetReader], options: dict[str, str], text: str):
+def test_a_missing_named_topic_raises(asking: Callable[..., OffsetReader], options: dict[str, str], text: str):
     with pytest.raises(KafkaException) as raised:
         asking(**options).topics()
     assert text in raised.value.args[0].str()
 
 
-def test_ends_and_the_beginnings_of_what_is_new(asking: Callable[..., OffsetReader]):
+def test_latest_returns_all_ends_and_the_beginnings_of_new_partitions(asking: Callable[..., OffsetReader]):
     found = asking().latest(Progress({("t", 0): 3, ("t", 2): 0}))
     assert found.ends == {("t", 0): 5, ("t", 1): 5, ("t", 2): 0}
     assert found.beginnings == {("t", 1): 0}
 
 
-def test_a_broker_that_is_behind_is_asked_again(cluster: EmbeddedCluster, asking: Callable[..., OffsetReader]):
+def test_an_end_below_the_progress_is_requested_again(cluster: EmbeddedCluster, asking: Callable[..., OffsetReader]):
     cluster.track_requests()
     reader = asking(**{"fetchOffset.numRetries": "4"})
     assert reader.latest(Progress({("t", 0): 6, ("t", 1): 0, ("t", 2): 0})).ends["t", 0] == 5

@@ -75,7 +75,7 @@ def ranges(
                           subscription=subscription, loss=loss)
 
 
-def test_what_is_new_is_read_from_its_beginning():
+def test_new_partitions_are_read_from_the_beginning():
     found = ranges({A: 5, B: 7}, {A: 9, B: 7, C: 3}, {C: 0}, FAIL)
     assert found == [OffsetRange("a", 0, 5, 9), OffsetRange("b", 0, 0, 3)]
     assert [each.topic_id for each in found] == ["a1", "b1"]
@@ -114,7 +114,7 @@ LOSSES: dict[str, tuple[dict[str, Any], str, list[OffsetRange]]] = {
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_what_is_missing_fails_or_is_logged_once(caplog: pytest.LogCaptureFixture, name: str):
+def test_missing_offsets_fail_or_are_logged_once(caplog: pytest.LogCaptureFixture, name: str):
     arguments, text, left = LOSSES[name]
     with pytest.raises(KafkaException) as raised:
         ranges(loss=FAIL, **arguments)
@@ -172,7 +172,7 @@ def test_a_checkpoint_has_the_form_of_sparks_source():
     assert Progress.from_json(document) == progress
 
 
-def test_what_another_version_adds_to_a_checkpoint_is_passed_over():
+def test_unknown_fields_of_a_checkpoint_are_ignored():
     assert Progress.from_json({"a": {"0": 5}, "a something else": {}, "b": {}}) == Progress({A: 5})
 
 

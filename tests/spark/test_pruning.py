@@ -82,11 +82,11 @@ ALL = [("t", 0, 0, 10), ("t", 1, 5, 10), ("u", 0, 0, 10)]
     ([Not(EqualTo(("partition",), 1)), IsNotNull(("offset",)), StringStartsWith(("topic",), "t")], ALL),
     ([EqualTo(("key",), b"x"), EqualTo(("headers", "key"), "x"), EqualTo(("partition",), None)], ALL),
 ])
-def test_what_filters_leave(filters: list[Any], expected: list[tuple[str, int, int, int]]):
+def test_ranges_that_filters_leave(filters: list[Any], expected: list[tuple[str, int, int, int]]):
     assert left(*filters) == expected
 
 
-def test_a_time_is_asked_for_what_is_left_only():
+def test_offsets_for_times_are_asked_only_for_unpruned_partitions():
     pruning, times = Pruning(), Times()
     pruning.push([EqualTo(("topic",), "u"), GreaterThan(("timestamp",), at(3))])
     pruning.apply(RANGES, times)

@@ -64,7 +64,7 @@ def plain(row: Any) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("headers", [False, True])
-def test_rows_are_what_was_produced(read: Read, topic: str, monkeypatch: pytest.MonkeyPatch, headers: bool):
+def test_rows_equal_the_produced_records(read: Read, topic: str, monkeypatch: pytest.MonkeyPatch, headers: bool):
     monkeypatch.setenv("TZ", "UTC")  # collect() gives local times
     time.tzset()
     try:
@@ -220,7 +220,7 @@ def test_another_schema_is_refused(spark: Any, kafka: KafkaCluster, topic: str):
     ({"assign": '{"spark-rows": [1]}', "startingOffsets": '{"spark-rows": {"1": 101}}'},
      "spark-rows [1] offsets 101 to 100 cannot be read"),
 ])
-def test_what_is_not_there_fails_the_planning(read: Read, topic: str, options: dict[str, str], text: str):
+def test_missing_topics_and_partitions_fail_the_planning(read: Read, topic: str, options: dict[str, str], text: str):
     with pytest.raises(AnalysisException) as raised:
         read(**options).collect()
     assert text in str(raised.value)

@@ -240,7 +240,7 @@ def test_what_is_refused(
     assert_hidden(run.everything_shown() + text)
 
 
-def test_what_is_refused_in_a_stream(
+def test_a_wrong_password_ends_the_streaming_query(
     job: Callable[..., Job], secured: KafkaCluster, assert_hidden: Callable[[str], None]
 ) -> None:
     run = job(plain, {"kafka.sasl.password": WRONG})

@@ -90,7 +90,7 @@ def files(spark: Any, kafka: KafkaCluster, tmp_path: Path) -> Files:
 
 
 @pytest.mark.slow
-def test_all_there_is_into_files(files: Files, kafka: KafkaCluster, topic_name: Names):
+def test_all_records_are_written_to_files(files: Files, kafka: KafkaCluster, topic_name: Names):
     name = topic_name()
     kafka.create_topic(name, 3)
     kafka.produce(name, [{"value": b"%d" % n, "partition": n % 3} for n in range(30)])
@@ -131,7 +131,7 @@ def test_a_maximum_per_trigger(files: Files, filled: Callable[..., str], source:
 
 
 @pytest.mark.slow
-def test_available_now_ends_at_what_there_was(files: Files, kafka: KafkaCluster, filled: Callable[..., str]):
+def test_available_now_ends_at_the_offsets_of_its_start(files: Files, kafka: KafkaCluster, filled: Callable[..., str]):
     """Although it takes several triggers, and records come meanwhile; the minimum does not keep it from the rest."""
     name = filled(20)
     query = files.start(subscribe=name, maxOffsetsPerTrigger=6, minOffsetsPerTrigger=5, maxTriggerDelay="1h")
@@ -228,7 +228,7 @@ def test_a_query_starts_at_the_latest_by_default(files: Files, kafka: KafkaClust
 
 
 @pytest.mark.slow
-def test_all_there_is_from_the_latest_on(files: Files, kafka: KafkaCluster, filled: Callable[..., str]):
+def test_a_stream_from_latest_returns_only_later_records(files: Files, kafka: KafkaCluster, filled: Callable[..., str]):
     name = filled(5, 5)
     assert files.run(subscribe=name, startingOffsets="latest") == []
     add(kafka, name, 2, 1)
@@ -303,7 +303,7 @@ def test_records_that_aged_out_between_two_runs(files: Files, kafka: KafkaCluste
 
 
 @pytest.mark.slow
-def test_a_topic_made_anew(files: Files, kafka: KafkaCluster, filled: Callable[..., str]):
+def test_a_recreated_topic(files: Files, kafka: KafkaCluster, filled: Callable[..., str]):
     name = filled(10)
     files.run(subscribe=name)
     kafka.delete_topic(name)
@@ -345,7 +345,7 @@ def test_the_checkpoint_of_something_else(files: Files, filled: Callable[..., st
     ({"startingOffsets": {"t": {"0": 3}}}, "option startingOffsets must list exactly the partitions to read"),
 ])
 @pytest.mark.slow
-def test_what_is_wrong_ends_the_query(
+def test_wrong_options_end_the_query(
     files: Files, filled: Callable[..., str], options: dict[str, Any], text: str
 ):
     with pytest.raises(StreamingQueryException) as raised:

@@ -60,7 +60,7 @@ def test_errors_that_pass_are_waited_for(cluster: EmbeddedCluster):
     assert values(cluster) == [b"%d" % n for n in range(5)]
 
 
-def test_a_broker_that_has_gone(cluster: EmbeddedCluster):
+def test_reading_a_range_from_a_stopped_broker_times_out(cluster: EmbeddedCluster):
     parsed = ReadOptions.parse(options(cluster, **{"kafkaConsumer.pollTimeoutMs": "1000"}))
     cluster.broker_down()
     with pytest.raises(KafkaException) as raised:
@@ -103,7 +103,7 @@ def failure(rows: Any) -> str:
     return str(raised.value)
 
 
-def test_a_topic_that_is_gone(planned: tuple[str, Any], frail: KafkaCluster):
+def test_a_deleted_topic(planned: tuple[str, Any], frail: KafkaCluster):
     name, rows = planned
     frail.delete_topic(name)
     said = failure(rows)

@@ -113,7 +113,7 @@ def test_bad_records_are_dropped_and_counted(read: Read, kafka: KafkaCluster, to
     assert rows_of(frame.select("offset", "value.i")) == [(0, 1), (3, None), (4, 2)]
 
 
-def test_what_is_dropped_is_logged(kafka: KafkaCluster, topic_name: Names, caplog: pytest.LogCaptureFixture):
+def test_dropped_records_are_logged(kafka: KafkaCluster, topic_name: Names, caplog: pytest.LogCaptureFixture):
     """On the executor, which this process is here."""
     from kconsumer.spark.partition import RangePartition
     from kconsumer.spark.source import KconsumerDataSource
@@ -210,7 +210,7 @@ def registered(registry: RegistryServer, subject: str, *fields: str) -> Callable
     return write
 
 
-def test_the_registry_says_the_schema(read: Read, kafka: KafkaCluster, topic_name: Names, registry: RegistryServer):
+def test_the_registry_supplies_the_schema(read: Read, kafka: KafkaCluster, topic_name: Names, registry: RegistryServer):
     topic = topic_name()
     old = registered(registry, f"{topic}-value", "a")
     new = registered(registry, f"{topic}-value", "a", "b")
@@ -273,7 +273,7 @@ def test_protobuf_by_descriptors(read: Read, kafka: KafkaCluster, topic_name: Na
     assert rows_of(frame.select("offset", "value.seconds", "value.nanos")) == [(0, 1, 1), (1, 2, 2), (2, 3, 3)]
 
 
-def test_what_differs_from_sparks_functions(read: Read, kafka: KafkaCluster, topic_name: Names, tmp_path: Path):
+def test_documented_differences_from_spark(read: Read, kafka: KafkaCluster, topic_name: Names, tmp_path: Path):
     """The rest of the table in docs/spark.md; time-micros is above, durations are below."""
     from google.protobuf import descriptor_pb2, wrappers_pb2
     from pyspark.sql.avro.functions import from_avro

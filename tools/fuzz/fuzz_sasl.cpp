@@ -49,7 +49,7 @@ void converse(kc::SaslMechanism& mechanism, Input input, bool proves) {
     why.clear();
     const kc::SaslOutcome outcome = mechanism.step(message, length, false, &out, &why);
     (void)mechanism.slow();
-    require(mechanism.complaint().size() <= 503, "a complaint without bound");
+    require(mechanism.error_from_broker().size() <= 503, "a complaint without bound");
     if (outcome == kc::SASL_FAILED) {
       require(!why.empty() && why.size() < 1200, "a failure without a reason, or without bound");
       return;

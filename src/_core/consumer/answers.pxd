@@ -11,5 +11,5 @@ cdef object metadata_tuple(TopicMetadataEvent* event)
 cdef int put_queries(ListOffsetsEvent* event, queries) except -1
 cdef list query_tuples(ListOffsetsEvent* event)
 cdef object answer_of(ApplicationEvent* event)
-cdef object tell_commit(on_commit, BackgroundEvent& event, BackgroundEventQueue* background)
+cdef object call_on_commit(on_commit, BackgroundEvent& event, BackgroundEventQueue* background)
 cdef object position_tuple(PartitionState* p)

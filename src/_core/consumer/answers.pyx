@@ -87,7 +87,7 @@ cdef list query_tuples(ListOffsetsEvent* event):
              event.queries[i].leader_epoch) for i in range(event.queries.size())]
 
 
-cdef object tell_commit(on_commit, BackgroundEvent& event, BackgroundEventQueue* background):
+cdef object call_on_commit(on_commit, BackgroundEvent& event, BackgroundEventQueue* background):
     """Call on_commit for the oldest commit of the event, and return its result. The others go back to the queue."""
     cdef Status status
     cdef vector[PartitionOffset] named = event.take_commit(status)

@@ -18,11 +18,11 @@ cdef class ConsumerCore(ConsumerParts):
     cdef atomic[int32_t] busy                  # shared: atomic (an exclusive call is running)
     cdef bint closed                           # thread: A
     cdef object callback_lock                  # thread: A
-    cdef list told                             # thread: A (consumer errors that poll returns before records)
-    cdef list told_taken                       # thread: A (errors that the running consume has taken)
+    cdef list pending_errors                             # thread: A (consumer errors that poll returns before records)
+    cdef list taken_errors                       # thread: A (errors that the running consume has taken)
     cdef set topics_seen                       # thread: A (topics that ever had an assigned partition)
     cdef object fatal                          # thread: A (the KafkaError that ended this consumer)
-    cdef bint fatal_told                       # thread: A (a call has returned it)
+    cdef bint fatal_reported                       # thread: A (a call has returned it)
     cdef public bint on_loop                   # thread: A (an event loop watches `wakeup`: questions also end there)
 
     cdef int enter(self) except -1
@@ -50,8 +50,8 @@ cdef class ConsumerCore(ConsumerParts):
     # private
     cdef int await_event(self, ApplicationEvent* event) except -1
     cdef int await_until(self, ApplicationEvent* event, int64_t deadline_us) except -1
-    cdef int _tell_log(self) except -1
-    cdef object _tell_next(self)
+    cdef int _deliver_log(self) except -1
+    cdef object _deliver_next(self)
     cdef object _serve_or_yield(self, ApplicationEvent* event)
     cdef int _consume_into(self, list out, Py_ssize_t most, int64_t deadline) except -1
     cdef RecordBatch batch_or_moved(self, object max_records, object timeout, bint or_moved)

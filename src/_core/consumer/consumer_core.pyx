@@ -15,7 +15,7 @@ from kconsumer._core.base.gil cimport GIL_DISABLED
 from kconsumer._core.base.log cimport LogLine
 from kconsumer._core.base.status cimport ERR_INTR, ERR_PARTITION_EOF, ERR_STATE
 from kconsumer._core.base.wakeup_fd cimport WAIT_INTERRUPTED, WaitResult, wait_readable
-from kconsumer._core.consumer.answers cimport position_tuple, put_queries, tell_commit
+from kconsumer._core.consumer.answers cimport position_tuple, put_queries, call_on_commit
 from kconsumer._core.consumer.call cimport Question, question
 from kconsumer._core.consumer.fetch_buffer cimport ENTRY_END_OF_PARTITION, FetchEntry
 from kconsumer._core.consumer.message cimport LAZY_VALUE, Message, copy_value, error_message
@@ -60,8 +60,8 @@ cdef class ConsumerCore(ConsumerParts):
 
     def __cinit__(self, *args, **kwargs):
         self.callback_lock = threading.Lock()
-        self.told = []
-        self.told_taken = []
+        self.pending_errors = []
+        self.taken_errors = []
         self.topics_seen = set()
 
     # ---- entering, waiting, attending
@@ -88,9 +88,9 @@ cdef class ConsumerCore(ConsumerParts):
         self.check_usable()
         self.liveness.count()
         if self.busy.exchange(1) != 0:
-            raise exception_for(<int>ERR_STATE, "poll, consume, consume_batch, unsubscribe and close are exclusive: "
-                                "another one of this consumer is running in another thread, or this call comes from "
-                                "its callback or from a signal handler")
+            raise exception_for(<int>ERR_STATE, "another call of this consumer is running (poll, consume, "
+                                "consume_batch, unsubscribe or close): call it from one thread, not from its "
+                                "callbacks or signal handlers")
         return 0
 
     cdef int64_t deadline_us(self, object timeout) except -1:
@@ -100,7 +100,7 @@ cdef class ConsumerCore(ConsumerParts):
             return INT64_MAX
         seconds = timeout
         if isnan(seconds):
-            raise ValueError("timeout is not a number")
+            raise ValueError("invalid timeout nan: expected seconds, or None for no limit")
         if seconds < 0 or seconds > 1e9:
             return INT64_MAX
         return self.clock.now_us() + <int64_t>(seconds * 1e6)
@@ -167,12 +167,12 @@ cdef class ConsumerCore(ConsumerParts):
         try:
             self.background.attention.clear(<uint32_t>ATTENTION_EVENTS)
             self.background.events_ready.drain()
-            self._tell_log()
+            self._deliver_log()
             while True:
-                told = self._tell_next()
-                if told is None:
+                callback_steps = self._deliver_next()
+                if callback_steps is None:
                     break
-                yield from told
+                yield from callback_steps
                 self.check_process()
         except BaseException:
             if not self.in_child():
@@ -184,7 +184,7 @@ cdef class ConsumerCore(ConsumerParts):
             if not self.in_child() and self.background.attention.get() & <uint32_t>ATTENTION_EVENTS:
                 self.background.wake()
 
-    cdef int _tell_log(self) except -1:
+    cdef int _deliver_log(self) except -1:
         cdef deque[LogLine] lines
         cdef size_t dropped = self.background.log.drain(lines)
         while not lines.empty():
@@ -192,11 +192,11 @@ cdef class ConsumerCore(ConsumerParts):
             self.check_process()
             lines.pop_front()
         if dropped:
-            self._on_log(4, "LOG", f"{dropped} log lines were dropped: the application did not take them")
+            self._on_log(4, "LOG", f"{dropped} log lines were dropped: call poll() more often, or log less")
             self.check_process()
         return 0
 
-    cdef object _tell_next(self):
+    cdef object _deliver_next(self):
         """Return the next background event as a call; None if there is none. The callback of the event has begun."""
         cdef BackgroundEvent event
         if not self.background.take(event):
@@ -212,7 +212,7 @@ cdef class ConsumerCore(ConsumerParts):
         if event.type == BACKGROUND_STATS:
             return awaited(self._on_stats(text_of(event.text)))
         if event.type == BACKGROUND_COMMIT:
-            return awaited(tell_commit(self._on_commit, event, &self.background))
+            return awaited(call_on_commit(self._on_commit, event, &self.background))
         return self.ask_application(event)
 
     cdef int wait(self, int64_t deadline_us) except -1:
@@ -241,12 +241,12 @@ cdef class ConsumerCore(ConsumerParts):
     cdef object fatal_error(self, int64_t deadline_us):
         """Return the error that ended this consumer. A repeated report waits up to 100 ms: a loop must not spin."""
         cdef int64_t rest_ms = min(<int64_t>100, max(0, deadline_us - self.clock.now_us()) // 1000)
-        if self.fatal_told and rest_ms > 0:
+        if self.fatal_reported and rest_ms > 0:
             with nogil:
                 wait_readable(self.background.wakeup.fd(), -1, rest_ms)
                 self.background.wakeup.drain()
             self.attend()
-        self.fatal_told = True
+        self.fatal_reported = True
         return self.fatal
 
     # ---- calls
@@ -299,8 +299,8 @@ cdef class ConsumerCore(ConsumerParts):
                     result = wait_readable(event.fd(), self.background.events_ready.fd(), -1)
                 if result == WAIT_INTERRUPTED:
                     self.check_signals()
-            elif not self._stand_still():
-                raise RuntimeError("the network thread does not run, and this call would wait for it forever")
+            elif not self._pass_time():
+                raise RuntimeError("the network thread is not running: this call would wait forever")
             if not event.done() and self.background.attention.get() & <uint32_t>ATTENTION_EVENTS:
                 self._serve_or_yield(event)
         return 0
@@ -320,7 +320,7 @@ cdef class ConsumerCore(ConsumerParts):
                     result = wait_readable(event.fd(), self.background.events_ready.fd(), left_ms)
                 if result == WAIT_INTERRUPTED:
                     self.check_signals()
-            elif not self._stand_still():
+            elif not self._pass_time():
                 break
             if not event.done():
                 self._serve()
@@ -380,8 +380,8 @@ cdef class ConsumerCore(ConsumerParts):
     cdef object take_message(self):
         """Return the next available record or consumer error, or None."""
         cdef Message message
-        if self.told:
-            return error_message(self.told.pop(0), None, -1, -1)
+        if self.pending_errors:
+            return error_message(self.pending_errors.pop(0), None, -1, -1)
         if self.handler.row < self.handler.row_end or self.handler.open_next():
             message = self.handler.next_message()
             self.handler.polled = True
@@ -447,9 +447,9 @@ cdef class ConsumerCore(ConsumerParts):
         """Append the available records. False: no more are available, and fewer than `most`. Values become bytes
         immediately: a list may be larger than fetch.buffer.memory, which it would pin otherwise."""
         cdef Message message
-        while self.told and len(out) < most:
-            self.told_taken.append(self.told[0])
-            out.append(error_message(self.told.pop(0), None, -1, -1))
+        while self.pending_errors and len(out) < most:
+            self.taken_errors.append(self.pending_errors[0])
+            out.append(error_message(self.pending_errors.pop(0), None, -1, -1))
         while len(out) < most and (self.handler.row < self.handler.row_end or self.handler.open_next()):
             while self.handler.row < self.handler.row_end and len(out) < most:
                 message = self.handler.next_message()
@@ -472,8 +472,8 @@ cdef class ConsumerCore(ConsumerParts):
         else:
             if not self.in_child():
                 self.handler.rollback()
-            self.told[:0] = self.told_taken
-        self.told_taken.clear()
+            self.pending_errors[:0] = self.taken_errors
+        self.taken_errors.clear()
         return 0
 
     def consume_batch(self, max_records=65536, timeout=None):
@@ -527,8 +527,8 @@ cdef class ConsumerCore(ConsumerParts):
         """Return up to `most` available rows, or None."""
         cdef Columns* columns
         cdef int32_t start
-        if self.told:
-            raise exception_from(self.told.pop(0))
+        if self.pending_errors:
+            raise exception_from(self.pending_errors.pop(0))
         while True:
             if self.handler.row < self.handler.row_end or self.handler.open_next():
                 columns = self.handler.columns
@@ -764,14 +764,14 @@ cdef class ConsumerCore(ConsumerParts):
         if failure is not None:
             raise failure
 
-    def _stand_still(self):
+    def _pass_time(self):
         """Let time pass while a call waits, in a test that runs the loop. False: it cannot."""
         return False
 
     def _run_once(self):
         """Run one turn of the loop, for tests with their own network."""
         if self.threaded:
-            raise RuntimeError("the network thread is running")
+            raise RuntimeError("the network thread runs the loop: a test cannot run a turn of it")
         with nogil:
             self.network_thread.run_once(self.clock.now_ms())
 
@@ -786,5 +786,5 @@ cdef Py_ssize_t checked_count(num_messages) except -1:
 cdef int32_t checked_rows(max_records) except -1:
     cdef int32_t most = max_records
     if most <= 0:
-        raise ValueError("max_records must be positive")
+        raise ValueError(f"invalid max_records {max_records}: expected a positive number")
     return most

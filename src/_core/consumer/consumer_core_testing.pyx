@@ -101,7 +101,7 @@ def starve(ConsumerCore core not None):
     core.pool.starved.store(True)
 
 
-def tell_error(ConsumerCore core not None, int32_t code):
+def add_error(ConsumerCore core not None, int32_t code):
     """Post an error for error_cb."""
     cdef BackgroundEvent event
     event.type = BACKGROUND_ERROR

@@ -39,7 +39,7 @@ cdef class ConsumerParts:
         self.fork_generation = fork_count
         self.pool = BlockPool.create()
         if self.pool == NULL:
-            raise MemoryError("no memory for the fetch buffer")
+            raise MemoryError("out of memory for the fetch buffer")
 
     def _open(self, settings, version, Network network=None, Clock clock=None):
         """Build the parts from kconsumer.config.Settings, and start the network thread.
@@ -50,7 +50,7 @@ cdef class ConsumerParts:
         cdef NetworkConfig network_config
         cdef int rc
         if self.opened:
-            raise RuntimeError("this consumer is already initialised")
+            raise RuntimeError("this consumer is already initialized")
         if clock is not None:
             self.clock = clock
         if not self.background.wakeup.ok() or not self.background.events_ready.ok():

@@ -56,9 +56,9 @@ def token_failed(ConsumerCore core not None, str why not None):
     client.wakeup()
 
 
-def tell(ConsumerCore core not None, error):
+def report_error(ConsumerCore core not None, error):
     """Let poll, consume and consume_batch return `error` (KafkaError) next.
 
     For callbacks of the core, which hold the callback lock.
     """
-    core.told.append(error)
+    core.pending_errors.append(error)

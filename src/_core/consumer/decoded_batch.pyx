@@ -177,8 +177,8 @@ cdef class DecodedBatch:
             if field.column < COLUMN_COUNT:
                 check(requested_field(field.column, wanted, &field))
             elif not same_type(&field, wanted):
-                raise exception_for(ERR_INVALID_ARG, f"column {text_of(field.name)}: it has the Arrow type "
-                                    f"{text_of(field.format)!r}, and cannot be exported as {wanted.format.decode()!r}: "
+                raise exception_for(ERR_INVALID_ARG, f"column {text_of(field.name)}: the Arrow type "
+                                    f"{text_of(field.format)!r} cannot be exported as {wanted.format.decode()!r}: "
                                     "declare the type to the decoder, or cast the column")
             out.push_back(field)
         return out
@@ -318,7 +318,7 @@ def decode_batch(RecordBatch batch not None, value, key, on_error, flatten, colu
     if on_error not in ("null", "raise"):
         raise ValueError(f"invalid on_error {on_error!r}: expected null or raise")
     if value is None and key is None:
-        raise TypeError("decode() needs a decoder: value=, key= or both")
+        raise TypeError("decode() has no decoder: give value=, key= or both")
     for part, decoder in (("value", value), ("key", key)):
         if decoder is not None and (isinstance(decoder, type) or not hasattr(decoder, "select")):
             raise TypeError(f"{part}: expected a decoder such as Json(schema), not {decoder!r}")
@@ -327,7 +327,7 @@ def decode_batch(RecordBatch batch not None, value, key, on_error, flatten, colu
             raise TypeError(f"{part}: expected a list of names, not {names!r}")
     if columns is not None:
         if value is None:
-            raise TypeError("columns chooses fields of the value: value= is missing")
+            raise TypeError("columns= selects fields of the value, but value= is missing: give value= too")
         value = value.select(tuple(columns))
     out.batch = batch
     out.flatten = flatten

@@ -202,7 +202,7 @@ cdef class FetchDecoder:
         # Check again: data that arrived before the flag was set has not woken A.
         self.assisted = self.assist()
         if (self.assisted != ASSIST_NOTHING or not self.buffer.empty()
-                or not self.background.attention.quiet_but(others)):
+                or not self.background.attention.no_bits_except(others)):
             return False
         self.idle.begin(self.clock.now_us())
         return True
@@ -215,7 +215,7 @@ cdef class FetchDecoder:
             self.background.waiting.store(False)
             # Decoding a few records is faster than waking N to check whether it must decode.
             if (self.assisted == ASSIST_NOTHING and woken and self.few.load() and self.buffer.empty()
-                    and self.background.attention.quiet_but(others)):
+                    and self.background.attention.no_bits_except(others)):
                 self.assisted = self.assist()
             self.background.wakeup.drain()
         self.leave_wait()
@@ -411,7 +411,8 @@ cdef class FetchDecoder:
         cdef Status status
         status.code = MESSAGE_TOO_LARGE
         status.detail.append(b"a batch of ").append(to_string(<long long>item.job.incomplete_batch_bytes))
-        status.detail.append(b" bytes does not fit into the fetch size, and the broker cut it off")
+        status.detail.append(b" bytes is larger than the fetch size, so the broker sent only a part: raise "
+                             b"max.partition.fetch.bytes")
         self._fail(item, status, item.job.fetch_offset, False)
 
     cdef void _publish(self) noexcept nogil:

@@ -40,7 +40,7 @@ cdef class GroupCore(ConsumerCore):
     cdef object _serving_rebalance(self, Rebalance taken)
     cdef int _begin_assign(self, Rebalance taken) except -1
     cdef int _end_assign(self, Rebalance taken) except -1
-    cdef object _telling_assignor(self, Rebalance taken)
+    cdef object _passing_assignment(self, Rebalance taken)
     cdef object ask_application(self, BackgroundEvent& event)
     cdef int _end_revocation(self, Rebalance taken) except -1
     cdef int _end_subscription(self, Rebalance leaving, bint closing, int64_t timeout_us, bint lost) except -1

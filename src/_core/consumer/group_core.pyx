@@ -144,7 +144,7 @@ cdef class GroupCore(ConsumerCore):
                 if not self.background.take_rebalance(taken.event):
                     break
                 yield from self._serving_rebalance(taken)
-                if taken.event.kind == REBALANCE_ERROR and self.told:
+                if taken.event.kind == REBALANCE_ERROR and self.pending_errors:
                     # As in confluent_kafka, the application gets the error before later callbacks run.
                     self.background.attention.set(<uint32_t>ATTENTION_REBALANCE)
                     break
@@ -158,7 +158,7 @@ cdef class GroupCore(ConsumerCore):
         if taken.event.epoch != self.subscription_epoch:
             return ()
         if taken.event.kind == REBALANCE_ERROR:
-            self.told.append(error_for(taken.event.status.code, message_of(taken.event.status.detail)))
+            self.pending_errors.append(error_for(taken.event.status.code, message_of(taken.event.status.detail)))
             return ()
         if taken.event.kind == REBALANCE_LOST:
             return self._giving_up(taken)
@@ -173,7 +173,7 @@ cdef class GroupCore(ConsumerCore):
         try:
             try:
                 if not taken.event.assignor.empty():
-                    yield from self._telling_assignor(taken)
+                    yield from self._passing_assignment(taken)
             finally:
                 yield from self._calling_back("assign", partition_tuples(taken.event.partitions), taken.event.eager)
         finally:
@@ -204,7 +204,7 @@ cdef class GroupCore(ConsumerCore):
         self.application.add(ack)
         return 0
 
-    cdef object _telling_assignor(self, Rebalance taken):
+    cdef object _passing_assignment(self, Rebalance taken):
         """Return a call of the assignor."""
         return self._on_assignment(text_of(taken.event.assignor), partition_tuples(taken.event.target),
                                    bytes_of(taken.event.user_data), taken.event.generation)

@@ -173,9 +173,9 @@ cdef class LoopCore:
         """The error that ended the consumer, and whether a call has returned it before; None: no error."""
         if self.core.fatal is None:
             return None
-        told = self.core.fatal_told
-        self.core.fatal_told = True
-        return self.core.fatal, told
+        reported = self.core.fatal_reported
+        self.core.fatal_reported = True
+        return self.core.fatal, reported
 
     def _fatal_message(self):
         return error_message(self.core.fatal, None, -1, -1)
@@ -207,15 +207,15 @@ cdef class LoopCore:
         """Put back what was collected, but for the first `kept` of `out`. Nothing is collected again: other tasks may
         have changed positions and pauses meanwhile."""
         cdef GroupCore core = self.core
-        cdef Py_ssize_t told
+        cdef Py_ssize_t reported
         if kept >= len(out):
             return
-        told = min(kept, len(core.told_taken))
-        while told > 0 and out[told - 1].topic() is not None:
-            told -= 1  # errors of the consumer come first, and name no topic
-        core.told[:0] = core.told_taken[told:]
-        del core.told_taken[told:]
-        core.handler.put_back(kept - told)
+        reported = min(kept, len(core.taken_errors))
+        while reported > 0 and out[reported - 1].topic() is not None:
+            reported -= 1  # errors of the consumer come first, and name no topic
+        core.pending_errors[:0] = core.taken_errors[reported:]
+        del core.taken_errors[reported:]
+        core.handler.put_back(kept - reported)
         del out[kept:]
 
     def _take_rows(self, most):

@@ -104,9 +104,9 @@ def ends(ConsumerCore core not None, partitions=None):
 cdef tuple end_of(PartitionState* p, bint stable, int64_t until_ms):
     cdef int64_t at = 0
     cdef int64_t end = p.last_stable_offset.load() if stable else p.high_watermark.load()
-    cdef int64_t told = p.told_ms()
+    cdef int64_t fetched_ms = p.session_answer_ms()
     cdef int32_t leader_epoch = 0
     p.read_position(at, leader_epoch)
     if at < 0:
         at = p.start_offset.load()
-    return text_of(p.topic), p.partition, at, end, end >= 0 and told >= 0 and told >= until_ms
+    return text_of(p.topic), p.partition, at, end, end >= 0 and fetched_ms >= 0 and fetched_ms >= until_ms

@@ -81,13 +81,13 @@ cdef class RecordBatch:
         if isinstance(index, slice):
             start, stop, step = index.indices(n)
             if step != 1:
-                raise ValueError("a RecordBatch is sliced with step 1 only")
+                raise ValueError(f"invalid step {step}: a RecordBatch can only be sliced with step 1")
             return self.slice(self.start + <int32_t>start, self.start + <int32_t>max(start, stop))
         i = index
         if i < 0:
             i += n
         if i < 0 or i >= n:
-            raise IndexError("RecordBatch index out of range")
+            raise IndexError(f"index {index} is out of range: the RecordBatch has {n} records")
         return self.message_at(self.start + <int32_t>i)
 
     def __iter__(self):
@@ -226,8 +226,8 @@ cdef class RecordBatch:
         return needed("polars", "RecordBatch.to_polars()", "polars").DataFrame(self)
 
     def __array__(self, dtype=None, copy=None):
-        raise TypeError("a RecordBatch has columns of several types and cannot become one array: use to_pandas(), or "
-                        "pandas.DataFrame.from_arrow(batch), to_polars() or to_arrow(); list(batch) makes messages")
+        raise TypeError("a RecordBatch has columns of several types and cannot become one array: use to_pandas(), "
+                        "to_polars() or to_arrow(), or list(batch) for messages")
 
     # ---- typed columns
 

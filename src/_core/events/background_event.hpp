@@ -87,7 +87,7 @@ class AttentionWord {
  public:
   uint32_t get() const { return word_.load(std::memory_order_acquire); }
   bool quiet() const { return word_.load(std::memory_order_relaxed) == 0; }
-  bool quiet_but(uint32_t bits) const { return (word_.load() & ~bits) == 0; }
+  bool no_bits_except(uint32_t bits) const { return (word_.load() & ~bits) == 0; }
   void set(uint32_t bits) { word_.fetch_or(bits, std::memory_order_acq_rel); }
   uint32_t clear(uint32_t bits) { return word_.fetch_and(~bits, std::memory_order_acq_rel) & bits; }
 

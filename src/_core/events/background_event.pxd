@@ -59,7 +59,7 @@ cdef extern from "events/background_event.hpp" namespace "kc" nogil:
     cdef cppclass AttentionWord:
         uint32_t get()
         bint quiet()
-        bint quiet_but(uint32_t)
+        bint no_bits_except(uint32_t)
         void set(uint32_t)
         uint32_t clear(uint32_t)
 

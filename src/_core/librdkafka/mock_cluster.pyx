@@ -89,7 +89,7 @@ cdef struct Library:
 cdef void* symbol(void* library, bytes name) except NULL:
     cdef void* found = dlsym(library, name)
     if found == NULL:
-        raise ImportError(f"librdkafka has no {name.decode()}: run pip install 'kconsumer[testing]' for a newer one")
+        raise ImportError(f"librdkafka is too old, it has no {name.decode()}: run pip install 'kconsumer[testing]'")
     return found
 
 
@@ -111,7 +111,8 @@ cdef class MockCluster:
         self.owner = getpid()
         self.handle = dlopen(library.encode(), RTLD_NOW | RTLD_LOCAL)
         if self.handle == NULL:
-            raise ImportError(f"cannot load librdkafka: {dlerror().decode(errors='replace')}")
+            raise ImportError(f"cannot load librdkafka: {dlerror().decode(errors='replace')}: "
+                              "run pip install 'kconsumer[testing]'")
         self.resolve()
         conf = self.lib.conf_new()
         # Its client has no broker to connect to; log only errors worse than a warning to stderr.
@@ -194,9 +195,9 @@ cdef class MockCluster:
 
     cdef void* alive(self) except NULL:
         if self.cluster == NULL:
-            raise RuntimeError("the embedded cluster is stopped")
+            raise RuntimeError("the embedded cluster is stopped: start another one")
         if self.owner != getpid():
-            raise RuntimeError("the embedded cluster belongs to the process that started it, not to its fork")
+            raise RuntimeError("the embedded cluster belongs to the parent process: start another one after fork()")
         return self.cluster
 
     def error_text(self, int code):

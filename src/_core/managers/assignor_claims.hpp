@@ -40,17 +40,17 @@ class Claims {
   // For a group that has just joined again: every member claims its partitions in `owners`, all in the same generation.
   explicit Claims(const std::vector<int32_t>& owners) : partitions_(owners.size()) {
     for (size_t p = 0; p < owners.size(); ++p) {
-      if (owners[p] != NOBODY) settle(partitions_[p], owners[p], 0);
+      if (owners[p] != NO_MEMBER) settle(partitions_[p], owners[p], 0);
     }
   }
 
-  // The member that claims the partition; `NOBODY` if none does, or if two claim it in the same generation.
+  // The member that claims the partition; `NO_MEMBER` if none does, or if two claim it in the same generation.
   int32_t owner(size_t partition) const { return partitions_[partition].owner; }
   // Whether there is a claim for every partition.
   bool complete() const {
     return std::all_of(partitions_.begin(), partitions_.end(), [](const Partition& p) { return p.claimed; });
   }
-  // A subscriber that owned the partition in an earlier generation than the newest, or `NOBODY`.
+  // A subscriber that owned the partition in an earlier generation than the newest, or `NO_MEMBER`.
   int32_t former_owner(size_t partition) const { return partitions_[partition].former; }
   // Whether a member other than `next` may still consume the partition. `next` then gets it only after that member has
   // stated that it no longer owns it.
@@ -62,9 +62,9 @@ class Claims {
  private:
   struct Partition {
     bool claimed = false;
-    int32_t owner = NOBODY;
+    int32_t owner = NO_MEMBER;
     int32_t generation = -1;
-    int32_t former = NOBODY;
+    int32_t former = NO_MEMBER;
     int32_t former_generation = -1;
   };
 
@@ -99,11 +99,11 @@ class Claims {
       p.owner = member;
       p.generation = generation;
     } else if (generation == p.generation) {
-      p.owner = NOBODY;
+      p.owner = NO_MEMBER;
     }
   }
   static void remember(Partition& p, int32_t member, int32_t generation) {
-    if (p.former != NOBODY && generation <= p.former_generation) return;
+    if (p.former != NO_MEMBER && generation <= p.former_generation) return;
     p.former = member;
     p.former_generation = generation;
   }

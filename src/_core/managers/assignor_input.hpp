@@ -15,7 +15,7 @@
 
 namespace kc {
 
-constexpr int32_t NOBODY = -1;
+constexpr int32_t NO_MEMBER = -1;
 constexpr int32_t NO_TOPIC = -1;
 
 // The order of Java's strings, which is the order of UTF-16: text whose UTF-8 starts with 0xEE or 0xEF (U+E000 to
@@ -70,7 +70,7 @@ class AssignorInput {
 
   int32_t member_count() const { return static_cast<int32_t>(members.size()); }
   int32_t topic_count() const { return static_cast<int32_t>(topics.size()); }
-  const Numbers& everybody() const { return everybody_; }
+  const Numbers& all_members() const { return all_members_; }
   int32_t topic_of(size_t partition) const {
     auto after = std::upper_bound(topics.begin(), topics.end(), partition,
                                   [](size_t p, const Topic& topic) { return p < topic.first; });
@@ -98,7 +98,7 @@ class AssignorInput {
       members[kept++].input = members[i].input;
     }
     members.resize(kept);
-    for (int32_t m = 0; m < member_count(); ++m) everybody_.push_back(m);
+    for (int32_t m = 0; m < member_count(); ++m) all_members_.push_back(m);
   }
   // Topics without subscribers keep a number until subscribe() has found them.
   void take_topics(const std::vector<TopicInput>& given) {
@@ -129,10 +129,10 @@ class AssignorInput {
       lists_.push_back(std::move(numbers));
       members[m].topics = &lists_.back();
     }
-    forget_what_does_not_exist();
+    forget_unknown_partitions();
     find_subscribers();
   }
-  void forget_what_does_not_exist() {
+  void forget_unknown_partitions() {
     std::vector<bool> wanted(topics.size(), false);
     for (Numbers& list : lists_) {
       list.erase(std::lower_bound(list.begin(), list.end(), topic_count()), list.end());
@@ -157,7 +157,7 @@ class AssignorInput {
   }
   void find_subscribers() {
     if (subscriptions_equal) {
-      for (Topic& topic : topics) topic.subscribers = &everybody_;
+      for (Topic& topic : topics) topic.subscribers = &all_members_;
       return;
     }
     std::vector<Numbers> found(topics.size());
@@ -172,7 +172,7 @@ class AssignorInput {
 
   std::unordered_map<std::string, int32_t> numbers_;
   std::deque<Numbers> lists_;  // topics and members point into these lists
-  Numbers everybody_;
+  Numbers all_members_;
 };
 
 // The Java client's balance score: the sum of the differences between all pairs of members' counts. 0 is perfect.
@@ -187,10 +187,10 @@ inline int64_t imbalance(std::vector<int64_t> counts) {
 }
 
 struct AssignorResult {
-  // For each partition, the number of its owner, or `NOBODY`.
+  // For each partition, the number of its owner, or `NO_MEMBER`.
   std::vector<int32_t> owners;
 
-  explicit AssignorResult(const AssignorInput& in) : owners(in.partition_count, NOBODY) {}
+  explicit AssignorResult(const AssignorInput& in) : owners(in.partition_count, NO_MEMBER) {}
 
   void write(const AssignorInput& in, GroupAssignment& out) const {
     std::vector<std::vector<TopicPartitions>*> lists;
@@ -200,7 +200,7 @@ struct AssignorResult {
     for (const AssignorInput::Topic& topic : in.topics) {
       for (int32_t p = 0; p < topic.count; ++p) {
         int32_t owner = owners[topic.first + static_cast<size_t>(p)];
-        if (owner == NOBODY) continue;
+        if (owner == NO_MEMBER) continue;
         std::vector<TopicPartitions>& list = *lists[static_cast<size_t>(owner)];
         if (list.empty() || list.back().topic != topic.input->topic) list.push_back({topic.input->topic, {}});
         list.back().partitions.push_back(p);

@@ -72,7 +72,7 @@ class RangeAssignor {
   Shares shares_of(const AssignorInput::Topic& topic) const {
     Shares shares;
     shares.topic = &topic;
-    if (topic.subscribers == &in_.everybody()) {
+    if (topic.subscribers == &in_.all_members()) {
       shares.members = served_;
     } else {
       shares.members = *topic.subscribers;
@@ -92,7 +92,7 @@ class RangeAssignor {
   void give_ranges(Shares& shares, bool only_matching_racks) {
     std::vector<int32_t> left;
     for (int32_t p = 0; p < shares.topic->count; ++p) {
-      if (owner(shares, p) == NOBODY) left.push_back(p);
+      if (owner(shares, p) == NO_MEMBER) left.push_back(p);
     }
     for (size_t i = 0; i < shares.members.size() && !left.empty(); ++i) {
       int32_t room = shares.room(i), taken = 0;

@@ -22,7 +22,7 @@ inline void assign_roundrobin(const AssignorInput& in, AssignorResult& result) {
   int32_t next = 0;  // the member to serve next
   std::vector<int32_t> some;
   for (const AssignorInput::Topic& topic : in.topics) {
-    const std::vector<int32_t>* turns = &in.everybody();
+    const std::vector<int32_t>* turns = &in.all_members();
     if (topic.subscribers != turns) {
       some.clear();
       for (int32_t subscriber : *topic.subscribers) some.push_back(turn[static_cast<size_t>(subscriber)]);

@@ -20,7 +20,7 @@ class StickyAssignor {
  public:
   StickyAssignor(AssignorKind kind, const AssignorInput& in, AssignorResult& result)
       : in_(in), result_(result), claims_(kind, in), racks_(in), cooperative_(kind == ASSIGNOR_COOPERATIVE_STICKY) {
-    racks_useful_ = racks_.any() && racks_.useful(0, in.partition_count, in.everybody());
+    racks_useful_ = racks_.any() && racks_.useful(0, in.partition_count, in.all_members());
   }
 
   void run() {
@@ -46,7 +46,7 @@ class StickyAssignor {
     bool any = false;
     for (size_t p = 0; p < result.owners.size(); ++p) {
       if (!claims.held_by_another(p, result.owners[p])) continue;
-      result.owners[p] = NOBODY;
+      result.owners[p] = NO_MEMBER;
       any = true;
     }
     return any;
@@ -79,8 +79,8 @@ class StickyAssignor {
     size_t far = 0;
     for (size_t p = 0; p < result.owners.size(); ++p) {
       int32_t owner = result.owners[p];
-      if (owner != NOBODY) ++counts[static_cast<size_t>(owner)];
-      if (owner == NOBODY || !racks_.matches(racks_.of_member(owner), p)) ++far;
+      if (owner != NO_MEMBER) ++counts[static_cast<size_t>(owner)];
+      if (owner == NO_MEMBER || !racks_.matches(racks_.of_member(owner), p)) ++far;
     }
     return {imbalance(std::move(counts)), far};
   }

@@ -33,9 +33,9 @@ class StickyEqualAssignor {
     keep_owned();
     std::vector<size_t> free;
     for (size_t p = 0; p < in_.partition_count; ++p) {
-      if (result_.owners[p] == NOBODY) free.push_back(p);
+      if (result_.owners[p] == NO_MEMBER) free.push_back(p);
     }
-    if (racks_) deal_within_racks(free);
+    if (racks_) assign_within_racks(free);
     deal(free);
   }
 
@@ -48,7 +48,7 @@ class StickyEqualAssignor {
       for (int32_t p = 0; p < topic.count; ++p) {
         size_t partition = topic.first + static_cast<size_t>(p);
         int32_t owner = claims_.owner(partition);
-        if (owner == NOBODY || (leave_far_ && !racks_->matches(racks_->of_member(owner), partition))) continue;
+        if (owner == NO_MEMBER || (leave_far_ && !racks_->matches(racks_->of_member(owner), partition))) continue;
         owned[static_cast<size_t>(owner)].emplace_back(p, partition);
       }
     }
@@ -71,7 +71,7 @@ class StickyEqualAssignor {
 
   // Each partition goes to the next member below its share that is in one of its racks, else to one that may get one
   // more. Partitions with few near members come first.
-  void deal_within_racks(std::vector<size_t>& free) {
+  void assign_within_racks(std::vector<size_t>& free) {
     std::vector<int32_t> members_near = count_members_near();
     std::stable_sort(free.begin(), free.end(), [&](size_t a, size_t b) { return members_near[a] < members_near[b]; });
     size_t next = 0;
@@ -127,7 +127,7 @@ class StickyEqualAssignor {
   void give_back(std::vector<size_t>& free) {
     free.erase(std::remove_if(free.begin(), free.end(), [this](size_t p) {
       int32_t owner = claims_.owner(p);
-      if (owner == NOBODY) return false;
+      if (owner == NO_MEMBER) return false;
       auto at = std::find(below_.begin(), below_.end(), owner);
       if (at != below_.end()) {
         give_below(p, static_cast<size_t>(at - below_.begin()));

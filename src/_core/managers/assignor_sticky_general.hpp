@@ -24,9 +24,9 @@ namespace kc {
 // opposite direction. To avoid that, a partition that moved earlier goes back instead.
 class PartitionMoves {
  public:
-  explicit PartitionMoves(size_t partition_count) : from_(partition_count, NOBODY) {}
+  explicit PartitionMoves(size_t partition_count) : from_(partition_count, NO_MEMBER) {}
 
-  // The member that had the partition before its first move; `NOBODY` if it has not moved.
+  // The member that had the partition before its first move; `NO_MEMBER` if it has not moved.
   int32_t origin(size_t partition) const { return from_[partition]; }
   // A partition of the topic that moved from the member `from` to the member `to`, or `otherwise`.
   size_t find(int32_t topic, int32_t from, int32_t to, size_t otherwise) const {
@@ -35,14 +35,14 @@ class PartitionMoves {
   }
   void move(int32_t topic, size_t partition, int32_t from, int32_t to) {
     int32_t origin = from_[partition];
-    if (origin != NOBODY) {
+    if (origin != NO_MEMBER) {
       auto record = moved_.find({topic, origin, from});
       record->second.erase(partition);
       if (record->second.empty()) moved_.erase(record);
     } else {
       origin = from;
     }
-    from_[partition] = origin == to ? NOBODY : origin;
+    from_[partition] = origin == to ? NO_MEMBER : origin;
     if (origin != to) moved_[{topic, origin, to}].insert(partition);
   }
 
@@ -64,13 +64,13 @@ class StickyGeneralAssignor {
     order_partitions();
     std::vector<Place> free;
     for (const Place& place : ordered_) {
-      if (owners_[place.partition] == NOBODY) free.push_back(place);
+      if (owners_[place.partition] == NO_MEMBER) free.push_back(place);
     }
     bool initializing = free.size() == ordered_.size();
     if (racks_) give_to_least_loaded(free, true);
     give_to_least_loaded(free, false);
     balance(free, initializing, revocation_required);
-    while (bring_home()) {
+    while (return_to_owner()) {
     }
   }
 
@@ -80,7 +80,7 @@ class StickyGeneralAssignor {
     size_t partition;
   };
   struct LeastLoaded {
-    int32_t member = NOBODY;
+    int32_t member = NO_MEMBER;
     uint64_t version = 0;  // of counts_, at the time of the search
   };
 
@@ -91,7 +91,7 @@ class StickyGeneralAssignor {
       const AssignorInput::Topic& topic = topic_at(t);
       for (size_t p = topic.first; p < topic.first + static_cast<size_t>(topic.count); ++p) {
         int32_t owner = claims_.owner(p);
-        if (owner == NOBODY) continue;
+        if (owner == NO_MEMBER) continue;
         if (in_.is_subscribed(owner, t) && (!leave_far_ || in_rack(owner, p))) {
           give(p, owner);
         } else {
@@ -117,13 +117,13 @@ class StickyGeneralAssignor {
 
   void give_to_least_loaded(const std::vector<Place>& free, bool within_racks) {
     for (const Place& place : free) {
-      if (owners_[place.partition] != NOBODY) continue;
-      int32_t chosen = NOBODY;
+      if (owners_[place.partition] != NO_MEMBER) continue;
+      int32_t chosen = NO_MEMBER;
       for (int32_t m : subscribers(place.topic)) {
         if (within_racks && !in_rack(m, place.partition)) continue;
-        if (chosen == NOBODY || count(m) < count(chosen)) chosen = m;
+        if (chosen == NO_MEMBER || count(m) < count(chosen)) chosen = m;
       }
-      if (chosen != NOBODY) give(place.partition, chosen);
+      if (chosen != NO_MEMBER) give(place.partition, chosen);
     }
   }
 
@@ -168,7 +168,7 @@ class StickyGeneralAssignor {
       again = false;
       for (const Place& place : places) {
         int32_t former = claims_.former_owner(place.partition);
-        int32_t next = former != NOBODY && helps(place.partition, former) ? former : least_loaded(place.topic);
+        int32_t next = former != NO_MEMBER && helps(place.partition, former) ? former : least_loaded(place.topic);
         if (!helps(place.partition, next)) continue;
         move(place, next);
         again = moved = true;
@@ -180,17 +180,17 @@ class StickyGeneralAssignor {
 
   // Undoes needless moves: a partition returns to its owner if the counts of the two members only change places, or in
   // exchange for another partition without a reason to stay. Racks have priority. True if any partition returned.
-  bool bring_home() {
-    std::vector<std::vector<Place>> strangers(in_.members.size());  // by member: those it did not own
+  bool return_to_owner() {
+    std::vector<std::vector<Place>> not_owned_before(in_.members.size());  // by member: those it did not own
     for (const Place& place : ordered_) {
       int32_t owner = owners_[place.partition];
-      if (home(place) != owner) strangers[static_cast<size_t>(owner)].push_back(place);
+      if (home(place) != owner) not_owned_before[static_cast<size_t>(owner)].push_back(place);
     }
     bool moved = false;
     for (const Place& place : ordered_) {
       int32_t owner = owners_[place.partition], to = home(place);
-      if (to == NOBODY || to == owner || !as_near(to, place, owner)) continue;
-      std::vector<Place>& candidates = strangers[static_cast<size_t>(to)];
+      if (to == NO_MEMBER || to == owner || !as_near(to, place, owner)) continue;
+      std::vector<Place>& candidates = not_owned_before[static_cast<size_t>(to)];
       auto exchanged = candidates.end();
       if (count(owner) != count(to) + 1) {
         exchanged = std::find_if(candidates.begin(), candidates.end(), [&](const Place& other) {
@@ -205,10 +205,10 @@ class StickyGeneralAssignor {
     }
     return moved;
   }
-  // The member that owned the partition and still subscribes its topic, or `NOBODY`.
+  // The member that owned the partition and still subscribes its topic, or `NO_MEMBER`.
   int32_t home(const Place& place) const {
     int32_t owner = claims_.owner(place.partition);
-    return owner != NOBODY && in_.is_subscribed(owner, place.topic) ? owner : NOBODY;
+    return owner != NO_MEMBER && in_.is_subscribed(owner, place.topic) ? owner : NO_MEMBER;
   }
   bool as_near(int32_t next, const Place& place, int32_t owner) const {
     return in_rack(next, place.partition) || !in_rack(owner, place.partition);
@@ -221,7 +221,7 @@ class StickyGeneralAssignor {
   // Give `next` one more partition of this topic: this partition, or one that goes back to it.
   void move(const Place& place, int32_t next) {
     int32_t owner = owners_[place.partition], origin = moves_.origin(place.partition);
-    int32_t start = origin == NOBODY ? owner : origin;
+    int32_t start = origin == NO_MEMBER ? owner : origin;
     size_t returning = moves_.find(place.topic, next, start, place.partition);
     if (returning == place.partition) return transfer(place, next);
     bool start_can_spare = helps(returning, next);
@@ -237,9 +237,9 @@ class StickyGeneralAssignor {
     LeastLoaded& least = least_loaded_[static_cast<size_t>(topic)];
     if (least.version == version_) return least.member;
     least.version = version_;
-    least.member = NOBODY;
+    least.member = NO_MEMBER;
     for (int32_t m : subscribers(topic)) {
-      if (least.member == NOBODY || count(m) < count(least.member)) least.member = m;
+      if (least.member == NO_MEMBER || count(m) < count(least.member)) least.member = m;
     }
     return least.member;
   }

@@ -9,7 +9,7 @@ namespace kc {
 // Only the codes that managers report to the application; every other code is given by its number.
 inline std::string broker_reason(int32_t code) {
   switch (code) {
-    case -1: return "the broker reported an unexpected error";
+    case -1: return "the broker reported an unexpected error: see the broker's log";
     case 1: return "the offset is outside the partition's log";
     case 2: return "the record batch is corrupt";
     case 3: return "the topic or partition is unknown to the broker";
@@ -21,10 +21,10 @@ inline std::string broker_reason(int32_t code) {
     case 30: return "not authorized for the group";
     case 31: return "not authorized for the cluster";
     case 35: return "the broker does not support the version of the request";
-    case 42: return "the broker found the request invalid";
+    case 42: return "the broker rejects the request as invalid";
     case 43: return "the topic's message format does not support the request";
     case 44: return "a policy of the broker forbids the request";
-    case 56: return "the broker's disk failed";
+    case 56: return "the broker cannot access its disk: see the broker's log";
     case 76: return "the topic's compression type needs a newer Fetch version";
     case 100: return "the topic id is unknown to the broker";
     default: return "the broker answered with error " + std::to_string(code);
@@ -43,10 +43,10 @@ inline std::string fetch_reason(int32_t code, const std::string& topic) {
   return broker_reason(code);
 }
 
-// FindCoordinator: `said` is the text in the response; it may be empty.
-inline std::string coordinator_reason(int32_t code, const std::string& group, const std::string& said) {
+// FindCoordinator: `message` is the text in the response; it may be empty.
+inline std::string coordinator_reason(int32_t code, const std::string& group, const std::string& message) {
   if (code == 30) return "not authorized for group " + group + ": grant READ on the group";
-  return "group " + group + " has no coordinator: " + (said.empty() ? broker_reason(code) : said);
+  return "group " + group + " has no coordinator: " + (message.empty() ? broker_reason(code) : message);
 }
 
 // `cause` is the text of the latest lost connection; it may be empty.

@@ -327,7 +327,7 @@ cdef class ClassicGroupManager(RequestManager):
         cdef Status status
         self.made.clear()
         if self.leader.failed():
-            self.rejoin_reason = b"the application's assignor failed"
+            self.rejoin_reason = b"the application's assignor raised an exception"
             self._join_again(now_ms)
             return
         self.phase = PHASE_SYNC
@@ -417,15 +417,16 @@ cdef class ClassicGroupManager(RequestManager):
             self._on_join_error(message, response.node_id, now_ms)
             return
         if not message.protocol_type.is_null and not (message.protocol_type.value == b"consumer"):
-            self._refused(Status(<int>INCONSISTENT_GROUP_PROTOCOL, string(b"JoinGroup: not a group of consumers")),
-                          now_ms)
+            self._refused(Status(<int>INCONSISTENT_GROUP_PROTOCOL, string(
+                b"JoinGroup: another protocol uses this group, expected consumer: set another group.id")), now_ms)
             return
         self.joining.on_success()
         missed = self._missed_generations(message)
         self._become(message.member_id, message.generation_id, now_ms)
         self.protocol_name = message.protocol_name.value
         if missed and self.membership.state == MEMBER_JOINING:
-            self._fence(False, b"a generation passed without this member: its partitions may have other owners", now_ms)
+            self._fence(False, b"the group completed a generation without this member: others may own its partitions",
+                        now_ms)
             return
         if not missed:
             self.membership.on_joined(self.member_id, self.generation, now_ms)
@@ -525,7 +526,8 @@ cdef class ClassicGroupManager(RequestManager):
             self._on_sync_error(message.error_code, response.node_id, now_ms)
         elif (not message.protocol_type.is_null and not (message.protocol_type.value == b"consumer")
                 or not message.protocol_name.is_null and not (message.protocol_name.value == self.protocol_name)):
-            self._refused(Status(<int>INCONSISTENT_GROUP_PROTOCOL, string(b"SyncGroup: of another protocol")), now_ms)
+            self._refused(Status(<int>INCONSISTENT_GROUP_PROTOCOL, string(
+                b"SyncGroup: the coordinator answered for another protocol or assignor than JoinGroup")), now_ms)
         else:
             self._take_assignment(message, now_ms)
 
@@ -635,7 +637,8 @@ cdef class ClassicGroupManager(RequestManager):
         for its connection must not be sent: it would make this consumer a member."""
         self.round += 1
         self.joining.on_given_up()
-        self.delegate.fail_bound_to(self.join_node, CHANNEL_JOIN, Status(<int>ERR_INTR, string(b"no longer wanted")))
+        self.delegate.fail_bound_to(self.join_node, CHANNEL_JOIN, Status(<int>ERR_INTR, string(
+            b"the JoinGroup is no longer needed")))
         self.delegate.network.renew(self.join_node, CHANNEL_JOIN, now_ms)
 
     cdef void _lost_coordinator(self, int32_t node_id, const char* why, int64_t now_ms) noexcept nogil:
@@ -747,14 +750,14 @@ cdef class ClassicGroupManager(RequestManager):
         cdef BodyOf[LeaveGroupRequest]* body
         cdef LeaveGroupRequest_MemberIdentity member
         cdef int64_t deadline = now_ms + self.backoff.request_timeout_ms
-        cdef bint to_be_told = (self.config.group_instance_id.empty() and not self.member_id.empty()
+        cdef bint leave_is_needed = (self.config.group_instance_id.empty() and not self.member_id.empty()
                                 and self.coordinator.node >= 0)
         if self.leave_in_flight:
             return
-        if not to_be_told and self.coordinator.node < 0 and not self.member_id.empty():
+        if not leave_is_needed and self.coordinator.node < 0 and not self.member_id.empty():
             self.background.log.write(5, 0, b"LEAVEGROUP", b"group %s: left without a coordinator: the group "
                                       b"drops this member when its session times out", self.config.group_id.c_str())
-        if to_be_told:
+        if leave_is_needed:
             body = new BodyOf[LeaveGroupRequest]()
             body.message.group_id = self.config.group_id
             body.message.member_id = self.member_id
@@ -768,7 +771,7 @@ cdef class ClassicGroupManager(RequestManager):
         self._reset(True, now_ms)
         self.has_last = False
         self.rejoin_reason = b""
-        if not to_be_told:
+        if not leave_is_needed:
             self.membership.left(now_ms)
 
     cdef const char* _why_leaving(self) noexcept nogil:

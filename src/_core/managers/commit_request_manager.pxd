@@ -97,5 +97,5 @@ cdef class CommitRequestManager(RequestManager):
     cdef void _done(self, QueuedCommit* queued, size_t i, int32_t code) noexcept nogil
     cdef void _finish_all(self, vector[uint64_t]& over, int64_t now_ms) noexcept nogil
     cdef void _finish(self, uint64_t sequence, int32_t code, const char* why, int64_t now_ms) noexcept nogil
-    cdef void _tell(self, CommitEvent* event, const Status& status, MergedCommitsHold& merged,
+    cdef void _notify(self, CommitEvent* event, const Status& status, MergedCommitsHold& merged,
                     bint whole) noexcept nogil

@@ -224,9 +224,9 @@ cdef class CommitRequestManager(RequestManager):
         self.held_left += departing
         self.automatic_left += event.automatic and not departing
         if queued.left == 0:
-            self._finish(sequence, <int>ERR_NO_OFFSET, b"nothing to commit", now_ms)
+            self._finish(sequence, <int>ERR_NO_OFFSET, b"no offset to commit", now_ms)
         elif out:
-            self._finish(sequence, <int>UNKNOWN_MEMBER_ID, b"not a member of the group", now_ms)
+            self._finish(sequence, <int>UNKNOWN_MEMBER_ID, b"not a member of the group: cannot commit", now_ms)
 
     cdef void on_lost(self, int64_t now_ms) noexcept nogil:
         cdef vector[uint64_t] over
@@ -525,7 +525,7 @@ cdef class CommitRequestManager(RequestManager):
                 p.committed_offset.store(sent.offset)
                 p.release()
         elif code == <int>NOT_COORDINATOR or code == <int>COORDINATOR_NOT_AVAILABLE or code == <int>REQUEST_TIMED_OUT:
-            self.coordinator.mark_unknown(node_id, b"it refused a commit", now_ms)
+            self.coordinator.mark_unknown(node_id, b"the broker refused a commit", now_ms)
         elif code == <int>UNKNOWN_TOPIC_ID:
             self.names_until_ms = now_ms + NAMES_MS
         elif (code == <int>ILLEGAL_GENERATION or code == <int>UNKNOWN_MEMBER_ID or code == <int>FENCED_INSTANCE_ID
@@ -625,7 +625,7 @@ cdef class CommitRequestManager(RequestManager):
         status = Status(code, string(why)) if code != 0 else commit_status(event.offsets)
         if queued.request.attempts == 0:
             self.automatic_left -= event.automatic and not queued.departing
-        self._tell(event, status, queued.merged, code != 0)
+        self._notify(event, status, queued.merged, code != 0)
         event.complete(status)
         self._drop(sequence, queued)
 
@@ -636,20 +636,20 @@ cdef class CommitRequestManager(RequestManager):
         queued.event.release()
         self.queue.erase(self.queue.find(sequence))
 
-    cdef void _tell(self, CommitEvent* event, const Status& status, MergedCommitsHold& merged,
+    cdef void _notify(self, CommitEvent* event, const Status& status, MergedCommitsHold& merged,
                     bint whole) noexcept nogil:
         """on_commit for each commit; a failure without it goes to the log. `whole`: every offset has this status."""
-        cdef BackgroundEvent told
+        cdef BackgroundEvent callback_event
         if status.code == <int>ERR_NO_OFFSET and event.automatic:
             return
         if event.notify:
-            told.type = BACKGROUND_COMMIT
-            told.status = status
-            told.offsets = event.offsets
-            told.whole = whole
-            told.merged = merged
-            if told.commits() > 0:
-                self.background.add(told)
+            callback_event.type = BACKGROUND_COMMIT
+            callback_event.status = status
+            callback_event.offsets = event.offsets
+            callback_event.whole = whole
+            callback_event.merged = merged
+            if callback_event.commits() > 0:
+                self.background.add(callback_event)
         if not status.ok() and not event.sync and status.code != <int>ERR_DESTROY:
             self.background.log.write(4, 0, b"COMMITFAIL", b"%s commit failed (error %d): %s",
                                       b"automatic" if event.automatic else b"asynchronous", status.code,
@@ -681,7 +681,7 @@ cdef class CommitRequestManager(RequestManager):
         for i in range(queued.event.offsets.size()):
             before.push_back(queued.event.offsets[i].error)
             queued.event.offsets[i].error = status.code
-        self._tell(queued.event, status, merged, True)
+        self._notify(queued.event, status, merged, True)
         for i in range(before.size()):
             queued.event.offsets[i].error = before[i]
 
@@ -691,8 +691,10 @@ cdef class CommitRequestManager(RequestManager):
 
     cdef Status _why_late(self, bint sync) noexcept nogil:
         if self.coordinator.node < 0 and not sync:
-            return Status(<int>ERR_WAIT_COORD, string(b"no coordinator was found in time"))
-        return Status(<int>ERR_TIMED_OUT, string(b"not committed in time"))
+            return Status(<int>ERR_WAIT_COORD, string(b"no coordinator was found in time: check the connection to the "
+                                                       b"brokers"))
+        return Status(<int>ERR_TIMED_OUT, string(b"the coordinator did not answer OffsetCommit in time: check the "
+                                               b"connection to it"))
 
     cdef void refuse(self, const Status& why, int64_t now_ms) noexcept nogil:
         cdef vector[uint64_t] over

@@ -364,7 +364,7 @@ cdef class CommittedRequestManager(RequestManager):
         cdef size_t i
         cdef AskedCommitted* asked
         cdef int32_t code = status.code
-        cdef bint told = False
+        cdef bint reported = False
         it = self.sent.find(cookie)
         if it == self.sent.end():
             return
@@ -381,9 +381,9 @@ cdef class CommittedRequestManager(RequestManager):
                 if asked.answered or not still_waits(asked):
                     continue
                 self._retry_position(asked, now_ms)
-                if final and not told:
+                if final and not reported:
                     # Report one error: it concerns the whole group.
-                    told = True
+                    reported = True
                     self._report_once(asked.partition, code, status.detail)
                 elif final:
                     asked.partition.last_error = code
@@ -424,7 +424,7 @@ cdef class CommittedRequestManager(RequestManager):
         cdef vector[uint64_t] over
         cdef uint64_t number
         cdef PartitionState* p
-        cdef bint told = False
+        cdef bint reported = False
         it = self.questions.begin()
         while it != self.questions.end():
             if dereference(it).second.coordinator_failures != self.coordinator.failures:
@@ -434,9 +434,9 @@ cdef class CommittedRequestManager(RequestManager):
             self._finish(number, self.coordinator.fatal)
         for p in self.positions.uncommitted:
             if waits(p) and p.last_error != self.coordinator.fatal.code:
-                if not told:
+                if not reported:
                     # Report one error: it concerns the whole group.
-                    told = True
+                    reported = True
                     self._report_once(p, self.coordinator.fatal.code, self.coordinator.fatal.detail)
                 p.last_error = self.coordinator.fatal.code
 
@@ -458,9 +458,10 @@ cdef class CommittedRequestManager(RequestManager):
                 over.push_back(dereference(it).first)
             preincrement(it)
         for number in over:
-            detail = string(b"the committed offsets were not fetched in time")
+            detail = string(b"the coordinator did not answer OffsetFetch in time")
             if self.questions[number].last_error != 0:
                 detail.append(b" (error ").append(to_string(self.questions[number].last_error)).append(b")")
+            detail.append(b": check the connection to the brokers")
             self._finish(number, Status(<int>ERR_TIMED_OUT, detail))
 
     cdef int64_t next_deadline_ms(self) noexcept nogil:

@@ -131,10 +131,10 @@ cdef class ConsumerHeartbeatManager(RequestManager):
             self._begin_session(now_ms)
         if self.member.state == MEMBER_PARTITION_REVOKED and self.member.revocation_committed():
             self.member.after_revocation(False, now_ms)
-            self.tell_owned = True
+            self.report_owned = True
         if self.shared.rebalances.count.load() != self.reconciled_seen:
             self.reconciled_seen = self.shared.rebalances.count.load()
-            self.tell_owned = True
+            self.report_owned = True
         # Separate statements: Cython evaluates the second argument of min() first.
         wait = self._resolve(now_ms)
         return min(wait, self._heartbeat(now_ms))
@@ -145,8 +145,8 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self.joining = True
         self.join_sent = False
         self.full = True
-        self.tell_owned = False
-        self.refused_told = False
+        self.report_owned = False
+        self.refusal_reported = False
         self.reconciled_seen = self.shared.rebalances.count.load()
         self.failures_seen = self.coordinator.failures
 
@@ -164,7 +164,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         # The member owns nothing, and a wrong name must not survive into the next session.
         self.names.clear()
         self.ids.clear()
-        self.told.clear()
+        self.logged.clear()
         self.state.on_success()
 
     # ---- heartbeats
@@ -231,7 +231,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         cdef vector[string] names
         if self.full or self.joining:
             return True
-        if self.tell_owned and self.member.state != MEMBER_PARTITION_REVOKED:
+        if self.report_owned and self.member.state != MEMBER_PARTITION_REVOKED:
             return True
         if not self.member.subscribed_known:
             return False
@@ -251,7 +251,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
             self.full = True  # a coordinator may answer a join with epoch 0; the next heartbeat is then a join again
         self._identify(body.message)
         if leaving:
-            self.full = self.tell_owned = False
+            self.full = self.report_owned = False
         elif self._add_subscription(body.message):
             body.lowest = 1
         if self.full:
@@ -260,9 +260,9 @@ cdef class ConsumerHeartbeatManager(RequestManager):
                 body.message.rack_id.set(self.config.rack)
             if not self.config.remote_assignor.empty():
                 body.message.server_assignor.set(self.config.remote_assignor)
-        if self.full or self.tell_owned and self.member.state != MEMBER_PARTITION_REVOKED:
+        if self.full or self.report_owned and self.member.state != MEMBER_PARTITION_REVOKED:
             self._add_owned(body.message)
-            self.tell_owned = self.member.state == MEMBER_PARTITION_REVOKED
+            self.report_owned = self.member.state == MEMBER_PARTITION_REVOKED
         self.full = False
         self.join_sent = True
         self.sent_node = node
@@ -482,7 +482,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     cdef void _on_success(self, ConsumerGroupHeartbeatResponse& message, int64_t now_ms) noexcept nogil:
         cdef int64_t interval_ms
         self.state.on_success()
-        self.refused_told = False
+        self.refusal_reported = False
         if message.heartbeat_interval_ms > 0:
             interval_ms = min(max(<int64_t>message.heartbeat_interval_ms, <int64_t>LEAST_INTERVAL_MS),
                               <int64_t>LARGEST_INTERVAL_MS)
@@ -506,7 +506,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         if code == <int>NOT_COORDINATOR or code == <int>COORDINATOR_NOT_AVAILABLE:
             self._retry(now_ms)
             if self.state.attempts == 1:
-                self.state.hurry()
+                self.state.clear_backoff()
             self.coordinator.mark_unknown(request.node_id, detail.c_str(), now_ms)
         elif code == <int>COORDINATOR_LOAD_IN_PROGRESS:
             self._retry(now_ms)
@@ -521,11 +521,11 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         cdef string detail = string(b"group ")
         detail.append(self.config.group_id).append(b": ")
         if code == <int>UNSUPPORTED_VERSION:
-            detail.append(b"the cluster does not support group.protocol=consumer (KIP-848); set group.protocol="
+            detail.append(b"the cluster does not support group.protocol=consumer (KIP-848): set group.protocol="
                           b"classic, or upgrade the brokers to 4.0 and enable group.version=1")
         elif code == <int>UNRELEASED_INSTANCE_ID:
             detail.append(b"group.instance.id ").append(self.config.group_instance_id)
-            detail.append(b" is used by another member")
+            detail.append(b" is in use: give each member its own value")
         elif said.empty():
             detail.append(b"ConsumerGroupHeartbeat failed with error ").append(to_string(code))
         if not said.empty():
@@ -551,8 +551,8 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         """
         self._retry(now_ms)
         self.metadata.want_update()
-        if not self.refused_told:
-            self.refused_told = True
+        if not self.refusal_reported:
+            self.refusal_reported = True
             self.member.report(status, string())
 
     cdef void _fail(self, const Status& status, bint fatal, int64_t now_ms) noexcept nogil:
@@ -602,7 +602,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         while named != self.names.end():
             self.ids[dereference(named).second] = dereference(named).first
             preincrement(named)
-        self.told.clear()
+        self.logged.clear()
 
     cdef void _keep_names(self, vector[TopicPartition]& held, unordered_map[Uuid, string]& kept) noexcept nogil:
         cdef size_t i
@@ -711,7 +711,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
             if self.assigned.count(message.topics[i].topic_id) == 0:
                 continue
             if message.topics[i].error_code != 0:
-                self._tell_unresolved(message.topics[i].topic_id, message.topics[i].error_code)
+                self._log_unresolved(message.topics[i].topic_id, message.topics[i].error_code)
             elif not message.topics[i].name.is_null:
                 self.names[message.topics[i].topic_id] = message.topics[i].name.value
                 self.ids[message.topics[i].name.value] = message.topics[i].topic_id
@@ -721,11 +721,11 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self.lookup.on_failure(now_ms, self.lookup_backoff, self.jitter)
         self._show_target(now_ms)
 
-    cdef void _tell_unresolved(self, const Uuid& id, int32_t code) noexcept nogil:
+    cdef void _log_unresolved(self, const Uuid& id, int32_t code) noexcept nogil:
         cdef string text
-        if self.told.count(id) != 0 and self.told[id] == code:
+        if self.logged.count(id) != 0 and self.logged[id] == code:
             return
-        self.told[id] = code
+        self.logged[id] = code
         text = uuid_text(id)
         self.background.log.write(5, 0, b"ASSIGNMENT", b"topic id %s was assigned, but %s: skipped until it changes",
                                   text.c_str(), b"the brokers do not know it" if code == <int>UNKNOWN_TOPIC_ID

@@ -29,7 +29,7 @@ inline std::string bad_batch_text(const BatchFailure& failure) {
 inline std::string bad_batch_remedy(const BatchFailure& failure, const BadBatch& bad) {
   std::string text;
   if (failure.permanent) {
-    text = "the batch is stored as it was written, fetching it again would not help";
+    text = "the stored batch itself is invalid, fetching it again would not help";
   } else {
     text = "fetched " + std::to_string(bad.attempts) + " times from broker" + (bad.nodes.size() > 1 ? "s " : " ");
     for (size_t i = 0; i < bad.nodes.size(); ++i) text += (i ? ", " : "") + std::to_string(bad.nodes[i]);

@@ -143,7 +143,7 @@ cdef class FetchErrors:
             return
         self._delay(p, now_ms)
         if p.request.attempts == 1:
-            self.metadata.hurry()
+            self.metadata.clear_backoff()
         if (code == <int>NOT_LEADER_OR_FOLLOWER or code == <int>FENCED_LEADER_EPOCH
                 or code == <int>REPLICA_NOT_AVAILABLE or code == <int>KAFKA_STORAGE_ERROR
                 or code == <int>LEADER_NOT_AVAILABLE

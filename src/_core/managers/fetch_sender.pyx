@@ -68,8 +68,8 @@ cdef enum:
     CLOSE_TIMEOUT_MS = 500
     PARKED_GRACE_MS = 5
     # After a pause, a seek or an assignment, more of them are likely: during this time a Fetch is parked only briefly.
-    BRISK_MS = 10000
-    BRISK_WAIT_MS = 25
+    SHORT_WAITS_FOR_MS = 10000
+    SHORT_WAIT_MS = 25
     RENEWAL_MS = 10000
 
 
@@ -179,7 +179,7 @@ cdef class FetchSender(RequestManager):
                         self.metadata.want_update()
             if p.session_node >= 0 and p.session_node != node:
                 if p.tracked and p.user_paused_seen:
-                    self.sessions[p.session_node].brisk_until_ms = now_ms + BRISK_MS
+                    self.sessions[p.session_node].short_waits_until_ms = now_ms + SHORT_WAITS_FOR_MS
                 self._leave_session(p)
             if node >= 0:
                 self._join_session(p, node, now_ms)
@@ -214,7 +214,7 @@ cdef class FetchSender(RequestManager):
         if session.request.in_flight and session.urgent_ms == 0 and (
                 not entry.known_to_broker or entry.fetch_offset != p.fetch_offset.load()):
             session.urgent_ms = now_ms
-            session.brisk_until_ms = now_ms + BRISK_MS
+            session.short_waits_until_ms = now_ms + SHORT_WAITS_FOR_MS
         if topic != NULL and not (topic.id == entry.topic_id):
             if entry.known_to_broker and not entry.topic_id.is_zero():
                 session.start_again()
@@ -350,8 +350,8 @@ cdef class FetchSender(RequestManager):
             body.highest = LAST_VERSION_WITHOUT_IDS
         body.message.replica_id = -1
         body.message.max_wait_ms = self.config.wait_max_ms.load()
-        if now_ms < session.brisk_until_ms:
-            body.message.max_wait_ms = min(body.message.max_wait_ms, <int32_t>BRISK_WAIT_MS)
+        if now_ms < session.short_waits_until_ms:
+            body.message.max_wait_ms = min(body.message.max_wait_ms, <int32_t>SHORT_WAIT_MS)
         body.message.min_bytes = self.config.min_bytes.load()
         if session.partition_count == 0:
             # Only removes partitions: there is nothing to wait for, and a partition that returns would have to wait.
@@ -582,7 +582,7 @@ cdef class FetchSender(RequestManager):
                                FetchResponse_PartitionData* data) noexcept nogil:
         if data.high_watermark >= 0:
             p.high_watermark.store(data.high_watermark)
-            session.keeps_told(p)
+            session.keep_watermarks_current(p)
         if data.last_stable_offset >= 0:
             p.last_stable_offset.store(data.last_stable_offset)
         if data.log_start_offset >= 0:

@@ -60,7 +60,7 @@ struct FetchSession {
                                         // then; windows do not change it
   int64_t fastest_ms = 100;             // shortest time seen from request to response
   int64_t urgent_ms = 0;                // time since which a new partition waits for the Fetch in flight; 0: none
-  int64_t brisk_until_ms = 0;           // partitions change often: until then a Fetch is parked only briefly
+  int64_t short_waits_until_ms = 0;           // partitions change often: until then a Fetch is parked only briefly
   int64_t no_renewal_until_ms = 0;      // until then its connection is not replaced again
   bool interrupted = false;             // the Fetch in flight was given up for a new partition
   int64_t partial_batches = 0;          // how many responses were cut off in a batch
@@ -126,12 +126,12 @@ struct FetchSession {
     named->ids.push_back(id);
   }
   // The broker sent the watermarks of p. From now on it sends changes, unless the request was outside the session.
-  void keeps_told(PartitionState* p) {
-    if (named == 0) p->told_by.store(&answered_ms, std::memory_order_release);
+  void keep_watermarks_current(PartitionState* p) {
+    if (named == 0) p->session_answered_ms.store(&answered_ms, std::memory_order_release);
   }
   void leave(SessionPartition& entry) {
     PartitionState* p = entry.partition;
-    p->told_by.store(nullptr, std::memory_order_release);
+    p->session_answered_ms.store(nullptr, std::memory_order_release);
     auto topic = topics.find(p->topic);
     if (entry.place >= 0) to_send[static_cast<size_t>(entry.place)] = nullptr;
     if (entry.topic_id.is_zero()) partitions_without_id -= 1;

@@ -58,7 +58,7 @@ cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
         atomic[int64_t] answered_ms
         int64_t fastest_ms
         int64_t urgent_ms
-        int64_t brisk_until_ms
+        int64_t short_waits_until_ms
         int64_t no_renewal_until_ms
         bint interrupted
         int64_t partial_batches
@@ -73,7 +73,7 @@ cdef extern from "managers/fetch_session.hpp" namespace "kc" nogil:
         SessionTopic* topic_of(const Uuid& id)
         SessionPartition& join(PartitionState* p)
         void set_topic_id(SessionPartition& entry, const Uuid& id)
-        void keeps_told(PartitionState* p)
+        void keep_watermarks_current(PartitionState* p)
         void leave(SessionPartition& entry)
         void want(SessionPartition& entry)
         void start_again()

@@ -41,13 +41,13 @@ class FetchTurns {
     if (!with_records) return;
     brought_ += 1;
     reached_ += passed_.size();
-    have_had_their_turn();
+    move_to_the_end();
   }
   // `named` is the result of window() for this Fetch, `most_bytes` the bytes it asked for.
   void answer_ended(size_t named, int64_t most_bytes) {
     backlog_ = bytes_ >= (most_bytes + 1) / 2;
     if (!backlog_) {
-      have_had_their_turn();
+      move_to_the_end();
       // Too few of them had records. If all partitions were asked, there is nothing to learn.
       window_ = 2 * named;
     } else if (named > 0) {
@@ -67,7 +67,7 @@ class FetchTurns {
 
  private:
   // Moves partitions to the end of the line, up to the last one with records: later ones may have found no room.
-  void have_had_their_turn() {
+  void move_to_the_end() {
     for (Turn turn : passed_) line_.splice(line_.end(), line_, turn);
     passed_.clear();
   }

@@ -182,7 +182,7 @@ cdef class GroupLeader:
                                              no_user_data, out)
         self.members.clear()
         if not fits:
-            return Status(<int>ERR_BAD_MSG, string(b"the assignment does not fit the wire format"))
+            return Status(<int>ERR_BAD_MSG, string(b"the assignment is too large for the wire format"))
         return Status()
 
     cdef bint keep(self, vector[SyncGroupRequest_SyncGroupRequestAssignment]& out) noexcept nogil:

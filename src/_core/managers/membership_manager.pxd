@@ -57,7 +57,7 @@ cdef class MembershipManager:
     cdef bint matches_here                       # thread: N (consumer protocol: the coordinator cannot match patterns)
     cdef TopicPatterns matcher                   # thread: N
     cdef vector[string] held                     # thread: N (sorted; of FetchPositions.interest)
-    cdef unordered_map[string, int32_t] told     # thread: N (subscribed topic → error reported to the application)
+    cdef unordered_map[string, int32_t] reported     # thread: N (subscribed topic → error reported to the application)
 
     # ---- from ApplicationEventProcessor; each takes over one reference
     cdef void on_subscribe(self, SubscribeEvent* event, int64_t now_ms) noexcept nogil
@@ -112,7 +112,7 @@ cdef class MembershipManager:
     cdef void _set_subscription(self, vector[string]& topics, vector[string]& patterns, int64_t now_ms) noexcept nogil
     cdef void _take_metadata(self) noexcept nogil
     cdef void _match(self) noexcept nogil
-    cdef void _tell_missing(self) noexcept nogil
+    cdef void _report_missing_topics(self) noexcept nogil
     cdef int64_t _check_liveness(self, int64_t now_ms) noexcept nogil
     cdef bint _in_poll(self) noexcept nogil
     cdef void _exceeded(self, int64_t now_ms) noexcept nogil
@@ -133,6 +133,6 @@ cdef class MembershipManager:
     cdef void _leave_late(self, int64_t now_ms) noexcept nogil
     cdef void _hold_commits(self) noexcept nogil
     cdef void _complete_leave(self, Status status) noexcept nogil
-    cdef void _tell(self, RebalanceKind kind, vector[TopicPartition]& partitions) noexcept nogil
+    cdef void _notify(self, RebalanceKind kind, vector[TopicPartition]& partitions) noexcept nogil
     cdef void _post(self, RebalanceKind kind, vector[TopicPartition]& partitions) noexcept nogil
     cdef void _bug(self, MemberState to) noexcept nogil

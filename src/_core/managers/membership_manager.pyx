@@ -115,7 +115,7 @@ cdef class MembershipManager:
         cdef Status status
         self.topics = topics
         self.patterns = patterns
-        self.told.clear()
+        self.reported.clear()
         self.matcher.clear()
         self.background.log.write(7, DBG_CGRP | DBG_CONSUMER, b"SUBSCRIBE", b"subscription of %zu topics, %zu patterns",
                                   topics.size(), patterns.size())
@@ -156,7 +156,7 @@ cdef class MembershipManager:
         self.metadata_seen = self.metadata.updates
         if not self.matcher.empty() and self.metadata.all_topics_known:
             self._match()
-        self._tell_missing()
+        self._report_missing_topics()
 
     cdef void _match(self) noexcept nogil:
         cdef vector[string] found = self.topics
@@ -179,7 +179,7 @@ cdef class MembershipManager:
         self.subscription_version += 1
         self.hold_topics(self.held, self.subscribed)
 
-    cdef void _tell_missing(self) noexcept nogil:
+    cdef void _report_missing_topics(self) noexcept nogil:
         """Report a missing topic once per topic and error, as confluent_kafka does."""
         cdef TopicEntry* entry
         cdef size_t i
@@ -194,9 +194,9 @@ cdef class MembershipManager:
                 # As in confluent_kafka: the coordinator assigns the topic when it exists.
                 continue
             if error == 0:
-                self.told.erase(self.topics[i])
-            elif self.told[self.topics[i]] != error:
-                self.told[self.topics[i]] = error
+                self.reported.erase(self.topics[i])
+            elif self.reported[self.topics[i]] != error:
+                self.reported[self.topics[i]] = error
                 detail = string(b"Subscribed topic not available: ")
                 detail.append(self.topics[i]).append(b": ")
                 if error == <int>UNKNOWN_TOPIC_OR_PARTITION:
@@ -345,7 +345,7 @@ cdef class MembershipManager:
         self.move(MEMBER_PREPARE_REVOCATION)
         self._stop_fetching(self.revoking)
         self.move(MEMBER_REVOKING_PARTITION)
-        self._tell(REBALANCE_REVOKE, self.revoking)
+        self._notify(REBALANCE_REVOKE, self.revoking)
 
     cdef void _stop_fetching(self, const vector[TopicPartition]& partitions) noexcept nogil:
         cdef PartitionState* p
@@ -360,7 +360,7 @@ cdef class MembershipManager:
             self._reconciled(now_ms)
             return
         self.move(MEMBER_ASSIGNING_PARTITIONS)
-        self._tell(REBALANCE_ASSIGN, self.assigning)
+        self._notify(REBALANCE_ASSIGN, self.assigning)
 
     cdef void _reconciled(self, int64_t now_ms) noexcept nogil:
         if self.state != MEMBER_STABLE:
@@ -455,7 +455,7 @@ cdef class MembershipManager:
         if self.state == MEMBER_LEAVING:
             self.left(now_ms)
             return
-        self.background.log.write(3, 0, b"CGRPFATAL", b"the membership cannot continue: %s", status.detail.c_str())
+        self.background.log.write(3, 0, b"CGRPFATAL", b"cannot stay in the group: %s", status.detail.c_str())
         self.move(MEMBER_FATAL)
         self._no_member(now_ms)
         self.leave_wanted = False
@@ -493,7 +493,7 @@ cdef class MembershipManager:
         self.shared.lost_rebalance_id.store(self.rebalance_id)
         self._stop_fetching(lost)
         self.awaiting_lost = True
-        self._tell(REBALANCE_LOST, lost)
+        self._notify(REBALANCE_LOST, lost)
 
     # ---- leaving
 
@@ -606,7 +606,7 @@ cdef class MembershipManager:
 
     # ---- events and moves
 
-    cdef void _tell(self, RebalanceKind kind, vector[TopicPartition]& partitions) noexcept nogil:
+    cdef void _notify(self, RebalanceKind kind, vector[TopicPartition]& partitions) noexcept nogil:
         self.rebalance_id += 1
         self.awaiting = True
         self.awaited_kind = kind

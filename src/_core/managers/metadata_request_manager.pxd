@@ -50,7 +50,7 @@ cdef class MetadataRequestManager(RequestManager):
 
     cdef void want_update(self) noexcept nogil
     # After a change: the next update does not wait for the backoff of earlier ones.
-    cdef void hurry(self) noexcept nogil
+    cdef void clear_backoff(self) noexcept nogil
     # Ask for an update unless there was one within retry.backoff.ms; returns the value of `updates` that contains it.
     cdef uint64_t want_news(self, int64_t now_ms) noexcept nogil
     # Ask for all topics from now on (immediately), or only for the topics of interest again.

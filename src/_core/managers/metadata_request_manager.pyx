@@ -86,7 +86,7 @@ cdef enum:
 
 cdef Status too_many_partitions(const MetadataResponse& message) noexcept nogil:
     cdef string detail = string(b"MetadataResponse: field topics: ")
-    detail.append(to_string(<long long>count_partitions(message))).append(b" partitions where at most ")
+    detail.append(to_string(<long long>count_partitions(message))).append(b" partitions, but at most ")
     detail.append(to_string(<long long>MAX_PARTITIONS)).append(b" are accepted")
     return Status(<int>ERR_BAD_MSG, detail)
 
@@ -115,13 +115,13 @@ cdef class MetadataRequestManager(RequestManager):
         if not self.state.in_flight:
             self.update_wanted = True
 
-    cdef void hurry(self) noexcept nogil:
+    cdef void clear_backoff(self) noexcept nogil:
         self.news.on_success()
 
     cdef uint64_t want_news(self, int64_t now_ms) noexcept nogil:
         if self.has_metadata and now_ms - self.updated_ms < self.backoff.retry_backoff_ms:
             return self.updates
-        self.hurry()
+        self.clear_backoff()
         self.want_update()
         return self.updates + 1
 
@@ -139,7 +139,7 @@ cdef class MetadataRequestManager(RequestManager):
     cdef void ask(self, TopicMetadataEvent* event) noexcept nogil:
         """Answer list_topics; takes over one reference."""
         self.waiting.push_back(event)
-        self.lists.hurry()
+        self.lists.clear_backoff()
 
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
         cdef int64_t wait = self._poll_lists(now_ms)
@@ -152,7 +152,7 @@ cdef class MetadataRequestManager(RequestManager):
             self.positions.interest_changed = False
             self.update_wanted = True
             self.topics_wanted = True
-            self.hurry()
+            self.clear_backoff()
         self._check_reachable(now_ms)
         if self.state.in_flight:
             return wait
@@ -205,7 +205,7 @@ cdef class MetadataRequestManager(RequestManager):
             self.positions.config.allow_auto_create_topics and not self.all_topics_wanted)
         # Version 0 cannot ask for "no topics": its empty list means all.
         body.lowest = 1
-        self.background.log.write(7, DBG_METADATA, b"METADATA", b"asking for %s%zu topics",
+        self.background.log.write(7, DBG_METADATA, b"METADATA", b"requesting metadata for %s%zu topics",
                                   b"all topics, in use: " if self.all_topics_wanted else b"",
                                   self.positions.interest.size())
         self.state.on_send()
@@ -267,7 +267,7 @@ cdef class MetadataRequestManager(RequestManager):
                 event.broker_id = self.losses[i].node_id
                 self.background.add(event)
             if self.losses[i].was_ready:
-                self.hurry()
+                self.clear_backoff()
                 self.want_update()
 
     cdef void _check_reachable(self, int64_t now_ms) noexcept nogil:
@@ -305,7 +305,7 @@ cdef class MetadataRequestManager(RequestManager):
         self.delegate.network.rebootstrap(now_ms)
         self.failing_since_ms = now_ms
         self.update_wanted = True
-        self.hurry()
+        self.clear_backoff()
 
     cdef void on_failure(self, Request* request, const Status& status, int64_t now_ms) noexcept nogil:
         cdef TopicMetadataEvent* event
@@ -383,7 +383,7 @@ cdef class MetadataRequestManager(RequestManager):
     cdef Status _too_late(self) noexcept nogil:
         cdef string detail = string(b"no broker answered the Metadata request in time")
         if not self.unusable.ok():
-            detail.append(b" with a response that can be used: ").append(self.unusable.detail)
+            detail.append(b" with a usable response: ").append(self.unusable.detail)
         else:
             detail.append(b": check bootstrap.servers, and the log for failed connections")
         return Status(<int>ERR_TIMED_OUT, detail)
@@ -430,7 +430,7 @@ cdef class MetadataRequestManager(RequestManager):
         if message.throttle_time_ms > 0:
             self.delegate.network.throttle(response.node_id, message.throttle_time_ms, now_ms)
         if message.error_code == <int>REBOOTSTRAP_REQUIRED:
-            self._rebootstrap(now_ms, b"a broker asked for it")
+            self._rebootstrap(now_ms, b"a broker requires it")
             self._failed(request, now_ms)
             return
         if message.brokers.empty():

@@ -116,7 +116,7 @@ cdef class OffsetsRequestManager(RequestManager):
     cdef void ask(self, ListOffsetsEvent* event) noexcept nogil:
         """Answer every query of the event; takes over one reference."""
         self.events.push_back(event)
-        self.questions.hurry()
+        self.questions.clear_backoff()
 
     cdef int64_t poll(self, int64_t now_ms) noexcept nogil:
         cdef int64_t wait = self._poll_positions(now_ms)
@@ -249,7 +249,7 @@ cdef class OffsetsRequestManager(RequestManager):
         cdef bint again = False
         if event.asked_ms < 0:
             event.asked_ms = now_ms
-            self.metadata.hurry()
+            self.metadata.clear_backoff()
         for i in range(event.queries.size()):
             query = &event.queries[i]
             if query.answered or query.in_flight:

@@ -119,7 +119,8 @@ cdef class Authenticator(Connector):
                                                SaslAuthenticateRequest_max_version)
         if version < 0:
             self.lose(c, Status(ERR_UNSUPPORTED_FEATURE, string(
-                b"the broker has no SaslHandshake: it is older than 0.10, or its listener has no SASL")), now_ms)
+                b"the broker has no SaslHandshake: set security.protocol to plaintext or ssl if its listener has no "
+                b"SASL, or upgrade it to 0.10")), now_ms)
             return
         if authenticate < 0:
             version = 0
@@ -178,7 +179,7 @@ cdef class Authenticator(Connector):
             return
         why = quoted_words(answer.error_message.value.data(), answer.error_message.value.size())
         if why.empty():
-            why = s.mechanism.get().complaint()
+            why = s.mechanism.get().error_from_broker()
         if why.empty():
             why = describe(b"the broker answered with error %d", <int>answer.error_code)
         self.refuse(c, describe(b"%s: %s", why.c_str(), s.mechanism.get().remedy()), now_ms)
@@ -268,7 +269,7 @@ cdef class Authenticator(Connector):
         self.enter_stage(s, SASL_IDLE)
         self.latest_refusal = Status()
         self.schedule(c, now_ms)
-        self.log.write(7, DBG_SECURITY, b"SASL", b"%s: authenticated, for %lld ms", c.node.name.c_str(),
+        self.log.write(7, DBG_SECURITY, b"SASL", b"%s: authenticated; session lifetime %lld ms", c.node.name.c_str(),
                        <long long>s.lifetime_ms)
         if again:
             c.last_used_ms = now_ms
@@ -296,14 +297,14 @@ cdef class Authenticator(Connector):
         if s.version == SASL_BARE_TOKENS and s.rounds > 0:
             # A broker before 1.0 reports a refusal only by closing the connection.
             return Status(ERR_AUTHENTICATION, describe(
-                b"%s: SASL %s authentication failed: %s (brokers before 1.0 refuse so): %s", c.node.name.c_str(),
-                s.mechanism.get().name(), why.detail.c_str(), s.mechanism.get().remedy()))
+                b"%s: SASL %s authentication failed: %s (how brokers before 1.0 refuse credentials): %s",
+                c.node.name.c_str(), s.mechanism.get().name(), why.detail.c_str(), s.mechanism.get().remedy()))
         return Status(why.code, describe(b"%s: %s during the SASL %s authentication", c.node.name.c_str(),
                                          why.detail.c_str(), self.credentials().mechanism.c_str()))
 
-    cdef void forget_identity(self, Connection* c, const Status& told, int64_t now_ms) noexcept nogil:
+    cdef void forget_identity(self, Connection* c, const Status& status, int64_t now_ms) noexcept nogil:
         if c.refused:
-            self.latest_refusal = told
+            self.latest_refusal = status
             if self.config.security.use_sasl:
                 self.credentials().refused(now_ms)
         if session_of(c) == NULL:
@@ -335,10 +336,10 @@ cdef class Authenticator(Connector):
             self.arm(deadline)
         elif s.stage == SASL_AWAITS_TOKEN:
             self.refuse(c, describe(
-                b"no token was set within %d ms: oauth_cb runs inside poll() and other blocking calls; without "
-                b"oauth_cb call set_oauth_token()", self.config.connection_setup_timeout_ms), now_ms)
+                b"no token was set within %d ms: call poll(), which runs oauth_cb, or set_oauth_token() without "
+                b"an oauth_cb", self.config.connection_setup_timeout_ms), now_ms)
         elif s.stage == SASL_AWAITS_STEP:
-            self.refuse(c, describe(b"no SASL message within %d ms: Kerberos may wait for its KDC or a name server",
+            self.refuse(c, describe(b"no SASL message within %d ms: check the connection to the KDC and name server",
                                     self.config.connection_setup_timeout_ms), now_ms)
         else:
             self.lose(c, Status(ERR_TRANSPORT, describe(

@@ -252,7 +252,7 @@ struct Node {
   }
   // Moves the next attempt of each connection to at most `latest_ms`, because the broker is known to be up. Skips
   // refused connections unless `refused`. Returns whether it moved any.
-  bool hurry(int64_t latest_ms, bool refused) {
+  bool retry_by(int64_t latest_ms, bool refused) {
     bool any = false;
     for (auto& c : connections) {
       if (!c || c->state != CONN_DOWN || c->next_attempt_ms <= latest_ms || (c->refused && !refused)) continue;

@@ -102,7 +102,7 @@ cdef extern from "network/connection.hpp" namespace "kc" nogil:
         Connection* make_connection(Channel)
         void adopt_connection(Node& other, Channel)
         bint at(const NodeAddress&)
-        bint hurry(int64_t latest_ms, bint refused)
+        bint retry_by(int64_t latest_ms, bint refused)
         void enter(Connection& c, ConnectionState state, int64_t now_ms)
         int furthest()
 

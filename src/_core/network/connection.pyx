@@ -11,7 +11,7 @@ from kconsumer._core.network.transport cimport IO_CLOSED, IO_DONE, IO_WOULD_BLOC
 
 
 # The memory for a response before any of its bytes arrive, in addition to the expected bytes of the request.
-cdef size_t UNEARNED_BYTES = 64 * 1024
+cdef size_t FIRST_BLOCK_EXTRA_BYTES = 64 * 1024
 cdef size_t MIN_FRAME_BYTES = 4  # a correlation id
 
 
@@ -71,7 +71,7 @@ cdef bint start_frame(Connection* c, BlockPool* pool, int64_t receive_max_bytes,
         set_status(why, ERR_BAD_MSG, describe(b"a response of %d bytes without a request%s", length,
                                               hint))
         return False
-    capacity = c.in_flight.front().expected_bytes + UNEARNED_BYTES
+    capacity = c.in_flight.front().expected_bytes + FIRST_BLOCK_EXTRA_BYTES
     c.frame_length = <size_t>length
     c.frame = pool.take(max(min(capacity, c.frame_length), <size_t>1))
     if c.frame == NULL:

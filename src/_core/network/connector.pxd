@@ -43,15 +43,15 @@ cdef class Connector(Network):
     cdef void introduced(self, Connection* c, int64_t now_ms) noexcept nogil
     cdef Status judge(self, Connection* c, const Status& why) noexcept nogil
     cdef bint unnamed(self, Connection* c, const Status& why) noexcept nogil
-    cdef void forget_identity(self, Connection* c, const Status& told, int64_t now_ms) noexcept nogil
+    cdef void forget_identity(self, Connection* c, const Status& status, int64_t now_ms) noexcept nogil
     cdef void ask_api_versions(self, Connection* c, int64_t now_ms) noexcept nogil
     cdef void take_api_versions(self, Connection* c, const InFlight& asked, Reader& body,
                                 int64_t now_ms) noexcept nogil
     cdef void become_ready(self, Connection* c, int64_t now_ms) noexcept nogil
     cdef void lose(self, Connection* c, const Status& why, int64_t now_ms) noexcept nogil
-    cdef bint log_loss(self, Connection* c, const Status& told, bint was_ready, bint was_idle,
+    cdef bint log_loss(self, Connection* c, const Status& status, bint was_ready, bint was_idle,
                        int64_t now_ms) noexcept nogil
-    cdef void note_loss(self, Connection* c, const Status& told, bint was_ready, bint is_news) noexcept nogil
+    cdef void note_loss(self, Connection* c, const Status& status, bint was_ready, bint is_news) noexcept nogil
     cdef void close_socket(self, Connection* c) noexcept nogil
     cdef void fail_in_flight(self, Connection* c, const Status& why) noexcept nogil
     cdef void finish_failed(self, Request* request, int32_t code, const string& detail) noexcept nogil

@@ -240,7 +240,7 @@ cdef class Connector(Network):
         c.node.refusal.clear()
         c.last_used_ms = now_ms
         # The broker is up, so its other connections need not wait for a back-off that grew while it was down.
-        if c.node.hurry(now_ms, True):
+        if c.node.retry_by(now_ms, True):
             self.arm(now_ms)
         if self.config.connections_max_idle_ms > 0:
             self.arm(now_ms + self.config.connections_max_idle_ms)
@@ -251,11 +251,11 @@ cdef class Connector(Network):
 
     cdef void lose(self, Connection* c, const Status& why, int64_t now_ms) noexcept nogil:
         """End a connection or attempt: fail its requests in flight and set the back-off."""
-        cdef Status told = self.judge(c, why)
+        cdef Status status = self.judge(c, why)
         cdef bint was_ready = c.state == CONN_READY
         cdef bint was_idle = was_ready and c.in_flight.empty() and why.code == ERR_TRANSPORT
         cdef bint deliberate = why.code == ERR_INTR
-        cdef bint refused = told.code == ERR_AUTHENTICATION or told.code == ERR_SSL
+        cdef bint refused = status.code == ERR_AUTHENTICATION or status.code == ERR_SSL
         cdef bint rested = was_idle and now_ms - c.last_used_ms >= self.config.reconnect_backoff_max_ms
         if c.state == CONN_RESOLVING:
             self.resolving_count -= 1
@@ -263,16 +263,16 @@ cdef class Connector(Network):
             c.node.stats().disconnects += 1
         else:
             c.failures += 1
-            c.failure = told
+            c.failure = status
             c.next_address()
         c.refused = refused
-        self.forget_identity(c, told, now_ms)
-        self.note_loss(c, told, was_ready, self.log_loss(c, told, was_ready, was_idle or deliberate, now_ms))
+        self.forget_identity(c, status, now_ms)
+        self.note_loss(c, status, was_ready, self.log_loss(c, status, was_ready, was_idle or deliberate, now_ms))
         if c.wire() != NULL:
             c.wire().close()
         self.close_socket(c)
         c.node.enter(c[0], CONN_DOWN, now_ms)
-        self.fail_in_flight(c, told)
+        self.fail_in_flight(c, status)
         c.reset_io()
         # Brokers close idle connections; to connect again afterwards is not a retry.
         c.next_attempt_ms = now_ms if rested or deliberate else now_ms + self.backoff_ms(c.failures)
@@ -288,12 +288,12 @@ cdef class Connector(Network):
                                       and not c.in_flight.empty())
         if not at_first_request:
             return Status(why.code, describe(b"%s: %s%s", c.node.name.c_str(), why.detail.c_str(),
-                                             b" at the first request (does this port require SASL?)"
+                                             b" at the first request: set security.protocol if this port requires SASL"
                                              if self.unnamed(c, why) else b""))
         # A listener with TLS or SASL closes the connection at the first plaintext request.
         return Status(why.code, describe(
-            b"%s: %s during the version negotiation (does this port require SASL%s?)", c.node.name.c_str(),
-            why.detail.c_str(), b"" if self.config.security.use_tls else b" or TLS"))
+            b"%s: %s during the version negotiation: set security.protocol if this port requires SASL%s",
+            c.node.name.c_str(), why.detail.c_str(), b"" if self.config.security.use_tls else b" or TLS"))
 
     cdef bint unnamed(self, Connection* c, const Status& why) noexcept nogil:
         """Return whether the listener probably requires SASL.
@@ -303,37 +303,37 @@ cdef class Connector(Network):
         return (c.state == CONN_READY and not c.served and not self.config.security.use_sasl
                 and not c.in_flight.empty() and why.detail == b"closed by the broker")
 
-    cdef void forget_identity(self, Connection* c, const Status& told, int64_t now_ms) noexcept nogil:
+    cdef void forget_identity(self, Connection* c, const Status& status, int64_t now_ms) noexcept nogil:
         """Handle the end of a connection; Authenticator drops its session."""
 
-    cdef bint log_loss(self, Connection* c, const Status& told, bint was_ready, bint was_idle,
+    cdef bint log_loss(self, Connection* c, const Status& status, bint was_ready, bint was_idle,
                        int64_t now_ms) noexcept nogil:
         """Log a loss, and return whether it is news.
 
         The same failure is reported once in REPEAT_LOG_MS; with debug=broker each one is logged.
         """
-        cdef bint repeated = c.logged_detail == told.detail and now_ms - c.logged_ms < REPEAT_LOG_MS
-        cdef bint unwanted = was_ready and not self.config.log_connection_close and told.code != ERR_AUTHENTICATION
+        cdef bint repeated = c.logged_detail == status.detail and now_ms - c.logged_ms < REPEAT_LOG_MS
+        cdef bint unwanted = was_ready and not self.config.log_connection_close and status.code != ERR_AUTHENTICATION
         cdef bint quiet = was_idle or repeated or unwanted or c.node.retiring
         if not quiet:
-            c.logged_detail = told.detail
+            c.logged_detail = status.detail
             c.logged_ms = now_ms
         self.log.write(6 if was_ready else 3, DBG_BROKER if quiet else 0,
-                       b"DISCONN" if was_ready else b"FAIL", b"%s", told.detail.c_str())
+                       b"DISCONN" if was_ready else b"FAIL", b"%s", status.detail.c_str())
         return not quiet
 
-    cdef void note_loss(self, Connection* c, const Status& told, bint was_ready, bint is_news) noexcept nogil:
+    cdef void note_loss(self, Connection* c, const Status& status, bint was_ready, bint is_news) noexcept nogil:
         cdef NodeLoss loss
         if c.refused:
             # All connections to the broker fail with the same refusal, repeatedly: report it once.
-            is_news = not (c.node.refusal == told.detail)
-            c.node.refusal = told.detail
+            is_news = not (c.node.refusal == status.detail)
+            c.node.refusal = status.detail
         if c.node.retiring or self.losses.size() >= MAX_LOSSES or (was_ready and not is_news):
             return
         loss.node_id = c.node.id
         loss.was_ready = was_ready
         loss.repeated = not is_news
-        loss.status = told
+        loss.status = status
         self.losses.push_back(loss)
 
     cdef void take_losses(self, vector[NodeLoss]& out) noexcept nogil:

@@ -11,7 +11,7 @@ from kconsumer._core.records.columns cimport BlockPool
 
 cdef class NetworkClient(Authenticator):
     cdef map[int32_t, Node*] nodes        # thread: N
-    cdef vector[NodeAddress] uncanonical  # thread: N; bootstrap names whose canonical names are being resolved
+    cdef vector[NodeAddress] awaiting_canonical  # thread: N; bootstrap names whose canonical names are being resolved
     cdef vector[Node*] retired            # thread: N; removed from the list, with requests still in flight
     cdef vector[SelectorEvent] events     # thread: N
     cdef bint reads_pending               # thread: N; a transport has bytes that the selector cannot see

@@ -78,7 +78,7 @@ from kconsumer._core.records.columns cimport Block
 # One connection's share of a turn, so that a broker at full rate does not block the other connections.
 cdef size_t READ_SHARE_BYTES = 2 << 20
 # The largest frame from a broker before its connection is ready.
-cdef int64_t UNPROVED_FRAME_BYTES = 1 << 20
+cdef int64_t FRAME_BYTES_BEFORE_READY = 1 << 20
 # Requests in flight on a connection whose requests do not wait at the broker.
 cdef size_t MAX_IN_FLIGHT = 5
 # After this time in a connection attempt, a request for any node tries another node.
@@ -170,10 +170,10 @@ cdef class NetworkClient(Authenticator):
     cdef void use_bootstrap(self) noexcept nogil:
         cdef size_t i
         self.on_bootstrap = True
-        self.uncanonical.clear()
+        self.awaiting_canonical.clear()
         for i in range(self.config.bootstrap.size()):
             if self.config.canonical_bootstrap:
-                self.uncanonical.push_back(self.config.bootstrap[i])
+                self.awaiting_canonical.push_back(self.config.bootstrap[i])
             else:
                 self.nodes[self.config.bootstrap[i].id] = new Node(self.config.bootstrap[i])
 
@@ -185,15 +185,15 @@ cdef class NetworkClient(Authenticator):
         """
         cdef Resolution found
         cdef NodeAddress address
-        cdef size_t i = self.uncanonical.size()
+        cdef size_t i = self.awaiting_canonical.size()
         cdef size_t k
         while i > 0:
             i -= 1
-            address = self.uncanonical[i]
+            address = self.awaiting_canonical[i]
             if self.resolver.lookup(address.host, address.port, self.config.address_family, True, now_ms,
                                     &found) == LOOKUP_PENDING:
                 continue
-            self.uncanonical.erase(self.uncanonical.begin() + i)
+            self.awaiting_canonical.erase(self.awaiting_canonical.begin() + i)
             if not self.on_bootstrap:
                 continue
             if found.names.empty():
@@ -231,7 +231,7 @@ cdef class NetworkClient(Authenticator):
                 before.erase(it)
                 # Kafka lists the brokers that are up. Wait before the next attempt: the list may be older than the
                 # failure.
-                if node.hurry(now_ms + LISTED_RETRY_MS, False):
+                if node.retry_by(now_ms + LISTED_RETRY_MS, False):
                     self.arm(now_ms + LISTED_RETRY_MS)
             elif self.nodes.count(node_id) != 0:
                 continue
@@ -522,7 +522,7 @@ cdef class NetworkClient(Authenticator):
 
     cdef void read_in(self, Connection* c, int64_t now_ms) noexcept nogil:
         cdef size_t share = READ_SHARE_BYTES
-        cdef int64_t limit = min(self.config.receive_message_max_bytes, UNPROVED_FRAME_BYTES)
+        cdef int64_t limit = min(self.config.receive_message_max_bytes, FRAME_BYTES_BEFORE_READY)
         cdef Status why
         cdef IoOutcome outcome = IO_FRAME
         while c.fd >= 0 and outcome == IO_FRAME:
@@ -557,7 +557,7 @@ cdef class NetworkClient(Authenticator):
             c.node.stats().rx_errors += 1
             c.node.stats().unmatched += reader.ok()
             self.lose(c, Status(ERR_BAD_MSG, reader.status().detail if not reader.ok() else describe(
-                b"response with correlation id %d, but %d was expected", correlation_id, asked.correlation_id)), now_ms)
+                b"invalid correlation id %d: expected %d", correlation_id, asked.correlation_id)), now_ms)
             return
         c.frame = NULL
         c.size_have = 0
@@ -647,7 +647,7 @@ cdef class NetworkClient(Authenticator):
         if self.has_new_credentials():
             it = self.nodes.begin()
             while it != self.nodes.end():
-                deref(it).second.hurry(now_ms, True)
+                deref(it).second.retry_by(now_ms, True)
                 inc(it)
         self.arm(self.credentials().token_due_ms())
 
@@ -744,12 +744,12 @@ cdef class NetworkClient(Authenticator):
             self.connect_next(c, now_ms)
         elif c.state == CONN_HANDSHAKE:
             self.lose(c, Status(ERR_TRANSPORT, describe(
-                b"connected to %s, but the TLS handshake did not end within %d ms: is this the port of a TLS listener?",
+                b"connected to %s, but the TLS handshake did not end within %d ms: check that this is a TLS port",
                 c.address().text().c_str(), self.config.connection_setup_timeout_ms)), now_ms)
         else:
             self.lose(c, Status(ERR_TRANSPORT, describe(
-                b"connected to %s, but the broker did not answer ApiVersions within the set-up timeout",
-                c.address().text().c_str())), now_ms)
+                b"connected to %s, but it did not answer ApiVersions within %d ms: check that this is a Kafka port",
+                c.address().text().c_str(), self.config.connection_setup_timeout_ms)), now_ms)
 
     cdef void expire_in_flight(self, Connection* c, int64_t now_ms) noexcept nogil:
         cdef size_t i

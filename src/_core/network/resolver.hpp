@@ -136,7 +136,7 @@ class Resolver {
     ResolverJob job{host_and_port(host, port) + (canonical ? "/canonical" : ""), host, port, family, canonical};
     if (entries_.size() >= kMaxNames && entries_.count(job.key) == 0 && !make_room(now_ms)) {
       out->status = Status(ERR_CRIT_SYS_RESOURCE, "cannot resolve '" + host + "': " + std::to_string(kMaxNames) +
-                                                  " other names wait to be resolved");
+                                                  " other names are being resolved");
       return LOOKUP_DONE;
     }
     ResolverEntry& entry = entries_[job.key];

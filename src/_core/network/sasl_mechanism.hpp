@@ -30,7 +30,7 @@ class SaslMechanism {
   // Returns the advice for the case that the broker refuses.
   virtual const char* remedy() const = 0;
   // Returns the server's error in the messages of the mechanism; empty if there is none.
-  virtual std::string complaint() const { return std::string(); }
+  virtual std::string error_from_broker() const { return std::string(); }
 };
 
 // Prepares the text of a broker or a library for an error text: it limits the length and replaces control characters.

@@ -15,7 +15,7 @@ class SaslOauthbearer final : public SaslMechanism {
   const char* name() const override { return "OAUTHBEARER"; }
   const char* remedy() const override { return "check that the broker accepts tokens of this issuer and that the "
                                                "token has not expired"; }
-  std::string complaint() const override { return complaint_; }
+  std::string error_from_broker() const override { return error_text_; }
 
   SaslOutcome step(const uint8_t* message, size_t length, bool first, Secret* out, std::string* why) override {
     if (first) {
@@ -27,13 +27,13 @@ class SaslOauthbearer final : public SaslMechanism {
       token_.clear();
       return SASL_SEND;
     }
-    if (length == 0 && complaint_.empty()) return SASL_DONE;
-    if (!complaint_.empty()) {
-      *why = "the broker does not accept the token: " + complaint_;
+    if (length == 0 && error_text_.empty()) return SASL_DONE;
+    if (!error_text_.empty()) {
+      *why = "the broker does not accept the token: " + error_text_;
       return SASL_FAILED;
     }
     // RFC 7628 §3.2.3: the client acknowledges the server's error; then the server ends the authentication.
-    complaint_ = quoted_words(reinterpret_cast<const char*>(message), length);
+    error_text_ = quoted_words(reinterpret_cast<const char*>(message), length);
     out->append("\x01", 1);
     return SASL_SEND;
   }
@@ -41,7 +41,7 @@ class SaslOauthbearer final : public SaslMechanism {
  private:
   Secret token_;
   std::vector<std::pair<std::string, std::string>> extensions_;
-  std::string complaint_;
+  std::string error_text_;
 };
 
 }  // namespace kc

@@ -157,8 +157,8 @@ class SaslScram final : public SaslMechanism {
     if (!scram_base64(salt_text, &salt) || salt.empty()) return fail(why, "the broker's SCRAM salt is malformed");
     const long iterations = count_of(count);
     if (iterations < SCRAM_MIN_ITERATIONS || iterations > SCRAM_MAX_ITERATIONS) {
-      *why = "the broker asks for " + quoted_words(count.data, count.length) + " SCRAM iterations, but only " +
-             std::to_string(SCRAM_MIN_ITERATIONS) + " to " + std::to_string(SCRAM_MAX_ITERATIONS) + " are accepted";
+      *why = "the broker asks for " + quoted_words(count.data, count.length) + " SCRAM iterations: expected " +
+             std::to_string(SCRAM_MIN_ITERATIONS) + " to " + std::to_string(SCRAM_MAX_ITERATIONS);
       password_.clear();
       return SASL_FAILED;
     }
@@ -198,8 +198,8 @@ class SaslScram final : public SaslMechanism {
     }
     if (signature.size() != expected_.size() ||
         CRYPTO_memcmp(signature.data(), expected_.data(), expected_.size()) != 0) {
-      return fail(why, "the broker's SCRAM signature is wrong: the broker does not know the password, so its identity "
-                       "is false");
+      return fail(why, "the broker's SCRAM signature is wrong: the broker does not know the password (check "
+                       "bootstrap.servers)");
     }
     expected_.clear();
     return SASL_DONE;

@@ -19,7 +19,7 @@ cdef extern from "network/sasl_mechanism.hpp" namespace "kc" nogil:
         SaslOutcome step(const uint8_t* message, size_t length, bint first, Secret* out, string* why)
         bint slow()
         const char* remedy()
-        string complaint()
+        string error_from_broker()
 
     string quoted_words(const char* text, size_t length)
 

@@ -147,7 +147,7 @@ cdef class Conversation:
         return self.mechanism.get().slow()
 
     @property
-    def complaint(self):
+    def error_from_broker(self):
         """The error message of the server."""
-        cdef string text = self.mechanism.get().complaint()
+        cdef string text = self.mechanism.get().error_from_broker()
         return text.data()[:text.size()].decode()

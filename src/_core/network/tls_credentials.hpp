@@ -72,7 +72,7 @@ class TlsCredentials {
       return ticket;
     }
     state_->done.store(ticket);
-    if (rc > 0) tell(*state_, "cannot start a thread to check the TLS credentials: " + error_text(rc), kError);
+    if (rc > 0) report(*state_, "cannot start a thread to check the TLS credentials: " + error_text(rc), kError);
     return ticket;
   }
   bool checked(uint64_t ticket) const { return !state_ || state_->done.load() >= ticket; }
@@ -86,7 +86,7 @@ class TlsCredentials {
  private:
   static constexpr int kError = 3, kNotice = 5;  // log levels
 
-  static void tell(TlsCredentialState& state, std::string news, int level) {
+  static void report(TlsCredentialState& state, std::string news, int level) {
     state.news = std::move(news);
     state.news_level = level;
   }
@@ -123,12 +123,12 @@ class TlsCredentials {
     hold.lock();
     if (!changed || !state.selector) return;
     if (!status.ok()) {
-      tell(state, status.detail + "; the previous credentials stay in use", kError);
+      report(state, status.detail + "; the previous credentials stay in use", kError);
       return;
     }
     state.context.swap(made);  // the previous context is freed after the lock, with its last connection
     state.files.swap(files);
-    tell(state, "TLS credentials have changed on disk and were read again", kNotice);
+    report(state, "TLS credentials have changed on disk and were read again", kNotice);
   }
 
   std::shared_ptr<TlsCredentialState> state_;

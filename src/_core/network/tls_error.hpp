@@ -13,7 +13,7 @@ namespace kc {
 inline std::string openssl_reason() {
   const unsigned long code = ERR_peek_error();
   const char* reason = code ? ERR_reason_error_string(code) : nullptr;
-  std::string text = reason ? reason : "unknown error";
+  std::string text = reason ? reason : "OpenSSL gave no reason";
   ERR_clear_error();
   return text;
 }
@@ -111,8 +111,8 @@ inline std::string verification_text(int error, X509* certificate, const std::st
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
       return "the broker's certificate is for " + certificate_hosts(certificate) + " and not for '" + host +
-             "': use one of its names (in bootstrap.servers and the broker's advertised.listeners), give the broker a "
-             "certificate for this name, or set ssl.endpoint.identification.algorithm=none";
+             "': use one of its names in bootstrap.servers and advertised.listeners, or set "
+             "ssl.endpoint.identification.algorithm=none";
     default:
       return "the broker's " + who + " is not accepted: " + X509_verify_cert_error_string(error);
   }
@@ -121,7 +121,7 @@ inline std::string verification_text(int error, X509* certificate, const std::st
 // Returns the meaning of the broker's alert. `identity` is the name in the client's certificate; empty without one.
 inline std::string alert_text(int alert, const std::string& identity) {
   const char* name = SSL_alert_desc_string_long(alert);
-  const std::string told = std::string(" (alert: ") + (name ? name : "?") + ")";
+  const std::string alert_note = std::string(" (alert: ") + (name ? name : "?") + ")";
   switch (alert) {
     case SSL_AD_BAD_CERTIFICATE:
     case SSL_AD_UNSUPPORTED_CERTIFICATE:
@@ -133,23 +133,23 @@ inline std::string alert_text(int alert, const std::string& identity) {
     case SSL_AD_DECRYPT_ERROR:
     case 116:  // certificate_required; OpenSSL 1.1.1 has no constant for it
       if (identity.empty()) {
-        return "the broker demands a client certificate" + told +
+        return "the broker demands a client certificate" + alert_note +
                ": set ssl.certificate.location and ssl.key.location, or ssl.keystore.location";
       }
-      return "the broker does not accept the client certificate '" + identity + "'" + told +
+      return "the broker does not accept the client certificate '" + identity + "'" + alert_note +
              ": it must be valid, and its CA in the broker's ssl.truststore";
     case SSL_AD_HANDSHAKE_FAILURE:
     case SSL_AD_INSUFFICIENT_SECURITY:
-      return "the broker found nothing in common with this client" + told +
+      return "the broker and this client have no cipher suite, curve or signature algorithm in common" + alert_note +
              ": check ssl.cipher.suites, ssl.curves.list and ssl.sigalgs.list, and the broker's ssl.cipher.suites" +
              (identity.empty() ? "; it may also demand a client certificate (ssl.certificate.location)" : "");
     case SSL_AD_PROTOCOL_VERSION:
-      return "the broker speaks neither TLS 1.2 nor 1.3 with this client" + told +
+      return "the broker supports neither TLS 1.2 nor 1.3" + alert_note +
              ": check the broker's ssl.enabled.protocols";
     case SSL_AD_UNRECOGNIZED_NAME:
-      return "the broker has no certificate for the requested name" + told + ": check bootstrap.servers";
+      return "the broker has no certificate for the requested name" + alert_note + ": check bootstrap.servers";
     default:
-      return "the broker ended the TLS connection" + told;
+      return "the broker ended the TLS connection" + alert_note;
   }
 }
 

@@ -244,11 +244,11 @@ class TlsTransport final : public Transport {
     } else if (alert >= 0) {
       fail(ERR_SSL, "TLS handshake failed: " + alert_text(alert, context_->identity));
     } else if (is_reason(code, SSL_R_UNSUPPORTED_PROTOCOL) || is_reason(code, SSL_R_VERSION_TOO_LOW)) {
-      fail(ERR_SSL, "TLS handshake failed: the broker speaks neither TLS 1.2 nor 1.3 with this client: check the "
-                    "broker's ssl.enabled.protocols");
+      fail(ERR_SSL, "TLS handshake failed: the broker supports neither TLS 1.2 nor 1.3: check the broker's "
+                    "ssl.enabled.protocols");
     } else if (!spoke_tls_) {
-      fail(ERR_SSL, "TLS handshake failed: the answer is not TLS: is this a plaintext listener? Then set "
-                    "security.protocol to plaintext or sasl_plaintext, or connect to the port of the TLS listener");
+      fail(ERR_SSL, "TLS handshake failed: the answer is not TLS: connect to the TLS listener's port, or set "
+                    "security.protocol to plaintext or sasl_plaintext");
     } else {
       fail(ERR_SSL, "TLS handshake failed: " + openssl_reason());
     }
@@ -260,8 +260,8 @@ class TlsTransport final : public Transport {
     if (received_any_ || peers_->known.count(broker_)) {
       fail(ERR_TRANSPORT, "closed by the broker during the TLS handshake");
     } else {
-      fail(ERR_SSL, "closed by the broker at the start of the TLS handshake: is this a plaintext listener? Then set "
-                    "security.protocol to plaintext or sasl_plaintext, or connect to the port of the TLS listener");
+      fail(ERR_SSL, "closed by the broker at the start of the TLS handshake: connect to the TLS listener's port, or set "
+                    "security.protocol to plaintext or sasl_plaintext");
     }
   }
 

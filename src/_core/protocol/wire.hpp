@@ -26,7 +26,7 @@ namespace kc {
 constexpr uint32_t MAX_STRING_BYTES = 0x7fff;
 
 // An array of structs or strings starts with capacity for at most this many elements, even if its count is larger.
-constexpr size_t UNEARNED_ELEMENTS = 1024;
+constexpr size_t FIRST_CAPACITY_ELEMENTS = 1024;
 
 // The memory limit for the arrays of one message: this many bytes for each byte of the message, plus a constant, so
 // that a small message with short names is never refused. Responses of real brokers need less than 5 bytes for a byte.
@@ -286,7 +286,7 @@ class Reader {
     size_t wanted = count > 0 ? static_cast<size_t>(count) : 0;
     if (wanted > memory_left_ / sizeof(T)) wanted = static_cast<size_t>(fail(WireError::TOO_MUCH_MEMORY, field, count));
     memory_left_ -= wanted * sizeof(T);
-    size_t room = std::min(wanted, std::max(out.capacity(), UNEARNED_ELEMENTS));
+    size_t room = std::min(wanted, std::max(out.capacity(), FIRST_CAPACITY_ELEMENTS));
     out.resize(room);
     for (size_t i = 0; i < wanted && ok(); ++i) {
       if (i == room) {
@@ -335,7 +335,7 @@ class Reader {
       case WireError::TAG_SIZE: return "the length of tagged field " + value + " differs from its declared size";
       case WireError::NONE: break;
     }
-    return "no error";
+    return "valid";
   }
 
   const uint8_t* start_ = nullptr;

@@ -133,5 +133,5 @@ cdef Status out_of_memory() noexcept nogil:
 
 
 cdef Status too_long(const string& name) noexcept nogil:
-    return Status(ERR_INVALID_ARG, formatted(b"column %s: more than 2 GiB of data do not fit its 32-bit offsets: "
+    return Status(ERR_INVALID_ARG, formatted(b"column %s: more than 2 GiB do not fit 32-bit offsets: "
                                              b"request a large or view type, or fewer records", name.c_str()))

@@ -70,7 +70,7 @@ cdef inline int sequence_length(const uint8_t* p, const uint8_t* end) noexcept n
     return n
 
 
-cdef int64_t mended_utf8(const uint8_t* p, int32_t length, uint8_t* out) noexcept nogil:
+cdef int64_t repaired_utf8(const uint8_t* p, int32_t length, uint8_t* out) noexcept nogil:
     """Return the length of the text with each bad byte replaced by U+FFFD.
 
     If `out` is not NULL, write the text there.
@@ -100,7 +100,7 @@ cdef void count_headers(const Columns* columns, const HeadersRef* ref, Totals* t
     totals.headers += ref.count
     for _i in range(ref.count):
         read_varint(p, end, length)
-        totals.key_bytes += mended_utf8(p, length, NULL)
+        totals.key_bytes += repaired_utf8(p, length, NULL)
         p += length
         read_varint(p, end, length)
         if length < 0:
@@ -134,7 +134,7 @@ cdef void put_headers(const Columns* columns, const HeadersRef* ref, Output* out
     for _i in range(ref.count):
         read_varint(p, end, length)
         put_offset(out.key_offsets, out.header, out.key_at, out.large_keys)
-        out.key_at += mended_utf8(p, length, out.key_data + out.key_at)
+        out.key_at += repaired_utf8(p, length, out.key_data + out.key_at)
         p += length
         read_varint(p, end, length)
         put_value(out, p, length, ref.buffer_index, origin, end)

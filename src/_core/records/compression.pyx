@@ -354,15 +354,15 @@ cdef InflateResult begin_lz4(Inflater* inflater) noexcept nogil:
 
 cdef InflateResult step_lz4(Inflater* inflater, size_t room, size_t feed) noexcept nogil:
     cdef const uint8_t* source = inflater.next_in
-    cdef bint mended = inflater.header_fed < inflater.header_size
+    cdef bint repeats_header = inflater.header_fed < inflater.header_size
     cdef size_t code
-    if mended:
+    if repeats_header:
         source = inflater.header + inflater.header_fed
         feed = inflater.header_size - inflater.header_fed
     code = LZ4F_decompress(inflater.lz4, inflater.block.data + inflater.at, &room, source, &feed, NULL)
     if LZ4F_isError(code):
         return bad(inflater, LZ4F_getErrorName(code))
-    if mended:
+    if repeats_header:
         inflater.header_fed += feed
     else:
         inflater.next_in += feed

@@ -181,7 +181,7 @@ cdef void run_job(const uint8_t* options, const uint8_t* data, size_t size, size
     pool.unref()
 
 
-cdef void mend_checksums(uint8_t* data, size_t size) noexcept nogil:
+cdef void fix_checksums(uint8_t* data, size_t size) noexcept nogil:
     """Correct the CRC of every whole v2 batch, so that the decoder reads its records."""
     cdef size_t at = 0
     cdef size_t length, i
@@ -208,7 +208,7 @@ cdef int fuzz_one(const uint8_t* input, size_t size) noexcept nogil:
     data = <uint8_t*>malloc(size)
     memcpy(data, input, size)
     if input[0] & 4:
-        mend_checksums(data + OPTIONS, size - OPTIONS)
+        fix_checksums(data + OPTIONS, size - OPTIONS)
     whole = new DecodeJob()
     sliced = new DecodeJob()
     run_job(input, data + OPTIONS, size - OPTIONS, 1 << 40, 4096, False, &one, whole)

@@ -94,27 +94,27 @@ class ClassicGroup : public Group {
 
   void leave(const Exchange& x, const LeaveGroupRequest& asked) {
     LeaveGroupResponse out;
-    bool anybody = false;
+    bool any_left = false;
     std::vector<LeaveGroupRequest_MemberIdentity> leaving = asked.members;
     if (x.version < 3) {
       leaving.emplace_back();
       leaving.back().member_id = asked.member_id;
     }
     for (const auto& who : leaving) {
-      LeaveGroupResponse_MemberResponse told;
-      told.member_id = who.member_id;
-      told.group_instance_id = who.group_instance_id;
+      LeaveGroupResponse_MemberResponse member_out;
+      member_out.member_id = who.member_id;
+      member_out.group_instance_id = who.group_instance_id;
       Member* m = nullptr;
       if (pending_.erase(who.member_id) == 0) {
-        told.error_code = valid(who.member_id, who.group_instance_id, &m);
+        member_out.error_code = valid(who.member_id, who.group_instance_id, &m);
         if (m) remove(m->id);
       }
-      anybody = anybody || told.error_code == NONE;
-      if (x.version < 3) out.error_code = told.error_code;
-      out.members.push_back(told);
+      any_left = any_left || member_out.error_code == NONE;
+      if (x.version < 3) out.error_code = member_out.error_code;
+      out.members.push_back(member_out);
     }
     exchanges_.answer(x, out);
-    if (!anybody) return;
+    if (!any_left) return;
     if (state_ == STABLE || state_ == COMPLETING_REBALANCE) prepare("a member left");
     if (state_ == PREPARING_REBALANCE) maybe_complete_join();
   }
@@ -158,7 +158,7 @@ class ClassicGroup : public Group {
     if (state_ != STABLE) restore();
     for (auto& entry : members_) beat(*entry.second, entry.second->session_timeout_ms);
   }
-  bool expire_somebody() override {
+  bool expire_a_member() override {
     if (members_.empty()) return false;
     auto it = members_.begin();
     std::advance(it, world_.chance.below(static_cast<int64_t>(members_.size())));
@@ -209,11 +209,11 @@ class ClassicGroup : public Group {
     if (asked.protocol_type != "consumer" || asked.protocols.empty()) return false;
     if (state_ == EMPTY) return true;
     for (const auto& p : asked.protocols) {
-      if (everybody_speaks(p.name)) return true;
+      if (all_support(p.name)) return true;
     }
     return false;
   }
-  bool everybody_speaks(const std::string& name) const {
+  bool all_support(const std::string& name) const {
     for (const auto& entry : members_) {
       bool found = false;
       for (const auto& p : entry.second->protocols) found = found || p.first == name;
@@ -251,13 +251,13 @@ class ClassicGroup : public Group {
     if (x.version >= 9) out.skip_assignment = skip_assignment;
     if (m.id == leader_) {
       for (auto& entry : members_) {
-        JoinGroupResponse_JoinGroupResponseMember told;
-        told.member_id = entry.first;
-        told.group_instance_id = entry.second->instance;
+        JoinGroupResponse_JoinGroupResponseMember member_out;
+        member_out.member_id = entry.first;
+        member_out.group_instance_id = entry.second->instance;
         for (const auto& p : entry.second->protocols) {
-          if (p.first == protocol_) told.metadata = p.second;
+          if (p.first == protocol_) member_out.metadata = p.second;
         }
-        out.members.push_back(told);
+        out.members.push_back(member_out);
       }
     }
     exchanges_.answer(x, out);
@@ -426,8 +426,8 @@ class ClassicGroup : public Group {
     state_ = COMPLETING_REBALANCE;
     world_.trace("group: generation %d with %zu members, leader %s", generation_, members_.size(), leader_.c_str());
     // An answer may cause the next request of a member immediately.
-    const Members everybody = members_;
-    for (auto& entry : everybody) {
+    const Members current_members = members_;
+    for (auto& entry : current_members) {
       const Exchange x = std::exchange(entry.second->join, Exchange());
       entry.second->is_new = false;
       pending_sync_.insert(entry.first);
@@ -455,7 +455,7 @@ class ClassicGroup : public Group {
     std::map<std::string, int> votes;
     for (const auto& entry : members_) {
       for (const auto& p : entry.second->protocols) {
-        if (everybody_speaks(p.first)) {
+        if (all_support(p.first)) {
           votes[p.first] += 1;
           break;
         }
@@ -482,8 +482,8 @@ class ClassicGroup : public Group {
     for (auto& entry : members_) take_ownership(*entry.second);
     log();
     world_.trace("group: generation %d is stable", generation_);
-    const Members everybody = members_;
-    for (auto& entry : everybody) {
+    const Members current_members = members_;
+    for (auto& entry : current_members) {
       if (!entry.second->awaiting_sync()) continue;
       const Exchange x = std::exchange(entry.second->sync, Exchange());
       beat(*entry.second, entry.second->session_timeout_ms);

@@ -118,7 +118,7 @@ class Cluster {
     if (now_and_then(rates.outages) && all_up()) {
       stop_broker(static_cast<int32_t>(world.chance.between(1, 3)), world.chance.between(200, 4000));
     }
-    if (now_and_then(rates.fences)) coordinator.group().expire_somebody();
+    if (now_and_then(rates.fences)) coordinator.group().expire_a_member();
     if (now_and_then(rates.trims)) trim();
   }
   bool all_up() const {

@@ -84,7 +84,7 @@ class ConsumerGroup : public Group {
       if (entry.second->state == UNREVOKED) arm_rebalance(*entry.second);
     }
   }
-  bool expire_somebody() override {
+  bool expire_a_member() override {
     if (members_.empty()) return false;
     const MemberPtr m = in_order()[static_cast<size_t>(world_.chance.below(static_cast<int64_t>(members_.size())))];
     world_.trace("group: %s (client %d) is fenced", m->id.c_str(), m->client);
@@ -338,21 +338,21 @@ class ConsumerGroup : public Group {
   // As even as the subscriptions allow, with as few moves as possible.
   void assign() {
     const std::map<std::string, Partitions> before = std::exchange(target_, {});
-    const std::vector<MemberPtr> everybody = in_order();
-    std::map<std::string, std::vector<MemberPtr>> takers;
-    for (const MemberPtr& m : everybody) {
+    const std::vector<MemberPtr> all_members = in_order();
+    std::map<std::string, std::vector<MemberPtr>> subscribers;
+    for (const MemberPtr& m : all_members) {
       target_[m->id];
-      for (const std::string& name : subscribed(*m)) takers[name].push_back(m);
+      for (const std::string& name : subscribed(*m)) subscribers[name].push_back(m);
     }
     size_t total = 0, members = 0;
     for (const auto& entry : sizes_) total += entry.second;
-    for (const MemberPtr& m : everybody) members += subscribed(*m).empty() ? 0 : 1;
+    for (const MemberPtr& m : all_members) members += subscribed(*m).empty() ? 0 : 1;
     const size_t most = members == 0 ? 0 : (total + members - 1) / members;
     std::vector<TopicPartition> free;
     for (const auto& entry : sizes_) {
       for (size_t i = 0; i < entry.second; ++i) {
         const TopicPartition p(entry.first, static_cast<int32_t>(i));
-        const MemberPtr kept = keeper(p, takers[entry.first], before, most);
+        const MemberPtr kept = member_that_keeps(p, subscribers[entry.first], before, most);
         if (kept) {
           target_[kept->id].insert(p);
         } else {
@@ -362,15 +362,15 @@ class ConsumerGroup : public Group {
     }
     for (const TopicPartition& p : free) {
       MemberPtr least;
-      for (const MemberPtr& m : takers[p.first]) {
+      for (const MemberPtr& m : subscribers[p.first]) {
         if (!least || target_[m->id].size() < target_[least->id].size()) least = m;
       }
       if (least) target_[least->id].insert(p);
     }
   }
-  MemberPtr keeper(const TopicPartition& p, const std::vector<MemberPtr>& takers,
+  MemberPtr member_that_keeps(const TopicPartition& p, const std::vector<MemberPtr>& subscribers,
                    const std::map<std::string, Partitions>& before, size_t most) {
-    for (const MemberPtr& m : takers) {
+    for (const MemberPtr& m : subscribers) {
       auto it = before.find(m->id);
       if (it != before.end() && it->second.count(p) && target_[m->id].size() < most) return m;
     }

@@ -75,23 +75,23 @@ class Coordinator {
                                  x.version);
     }
     // Written, although the answer says that it may not have been.
-    const bool doubtful = error == NONE && world_.goes_wrong(world_.faults.refuse / 2);
+    const bool uncertain = error == NONE && world_.goes_wrong(world_.faults.refuse / 2);
     for (const auto& topic : asked.topics) {
       Topic* known = x.version >= 10 ? topics_.by_id(topic.topic_id) : topics_.by_name(topic.name);
       out.topics.emplace_back();
       out.topics.back().name = topic.name;
       out.topics.back().topic_id = topic.topic_id;
       for (const auto& p : topic.partitions) {
-        OffsetCommitResponse_OffsetCommitResponsePartition told;
-        told.partition_index = p.partition_index;
-        told.error_code = error;
-        if (error == NONE && !known) told.error_code = x.version >= 10 ? UNKNOWN_TOPIC_ID : UNKNOWN_TOPIC_OR_PARTITION;
-        if (told.error_code == NONE) {
+        OffsetCommitResponse_OffsetCommitResponsePartition entry_out;
+        entry_out.partition_index = p.partition_index;
+        entry_out.error_code = error;
+        if (error == NONE && !known) entry_out.error_code = x.version >= 10 ? UNKNOWN_TOPIC_ID : UNKNOWN_TOPIC_OR_PARTITION;
+        if (entry_out.error_code == NONE) {
           group().commit(x.connection->client, asked.member_id, TopicPartition(known->name, p.partition_index),
                          CommittedOffset{p.committed_offset, p.committed_leader_epoch, p.committed_metadata.value});
-          if (doubtful) told.error_code = COORDINATOR_NOT_AVAILABLE;
+          if (uncertain) entry_out.error_code = COORDINATOR_NOT_AVAILABLE;
         }
-        out.topics.back().partitions.push_back(told);
+        out.topics.back().partitions.push_back(entry_out);
       }
     }
     if (error != NONE) {
@@ -110,52 +110,52 @@ class Coordinator {
         out.topics.emplace_back();
         out.topics.back().name = topic.name;
         for (int32_t p : topic.partition_indexes) {
-          OffsetFetchResponse_OffsetFetchResponsePartition told;
-          fill(told, TopicPartition(topic.name, p), refused, unstable);
-          out.topics.back().partitions.push_back(told);
+          OffsetFetchResponse_OffsetFetchResponsePartition entry_out;
+          fill(entry_out, TopicPartition(topic.name, p), refused, unstable);
+          out.topics.back().partitions.push_back(entry_out);
         }
       }
       return exchanges_.answer(x, out);
     }
     for (const auto& wanted : asked.groups) {
       out.groups.emplace_back();
-      auto& told = out.groups.back();
-      told.group_id = wanted.group_id;
-      told.error_code = refused;
+      auto& entry_out = out.groups.back();
+      entry_out.group_id = wanted.group_id;
+      entry_out.error_code = refused;
       if (refused == NONE && uses_modern && x.version >= 9) {
-        told.error_code = modern.may_fetch_offsets(wanted.member_id, wanted.member_epoch);
+        entry_out.error_code = modern.may_fetch_offsets(wanted.member_id, wanted.member_epoch);
       }
-      if (told.error_code == NONE) fill_topics(told, wanted, x.version, unstable);
+      if (entry_out.error_code == NONE) fill_topics(entry_out, wanted, x.version, unstable);
     }
     exchanges_.answer(x, out);
   }
 
  private:
-  void fill_topics(OffsetFetchResponse_OffsetFetchResponseGroup& told,
+  void fill_topics(OffsetFetchResponse_OffsetFetchResponseGroup& entry_out,
                    const OffsetFetchRequest_OffsetFetchRequestGroup& wanted, int16_t version, bool unstable) {
     for (const auto& topic : wanted.topics.value) {
       Topic* known = version >= 10 ? topics_.by_id(topic.topic_id) : topics_.by_name(topic.name);
-      told.topics.emplace_back();
-      told.topics.back().name = topic.name;
-      told.topics.back().topic_id = topic.topic_id;
+      entry_out.topics.emplace_back();
+      entry_out.topics.back().name = topic.name;
+      entry_out.topics.back().topic_id = topic.topic_id;
       for (int32_t p : topic.partition_indexes) {
         OffsetFetchResponse_OffsetFetchResponsePartitions entry;
         const Error error = known || version < 10 ? NONE : UNKNOWN_TOPIC_ID;
         fill(entry, TopicPartition(known ? known->name : topic.name, p), error, unstable);
-        told.topics.back().partitions.push_back(entry);
+        entry_out.topics.back().partitions.push_back(entry);
       }
     }
   }
   template <class T>
-  void fill(T& told, const TopicPartition& p, Error error, bool unstable) {
-    told.partition_index = p.second;
-    told.committed_offset = -1;
-    told.error_code = error == NONE && unstable ? UNSTABLE_OFFSET_COMMIT : error;
+  void fill(T& entry_out, const TopicPartition& p, Error error, bool unstable) {
+    entry_out.partition_index = p.second;
+    entry_out.committed_offset = -1;
+    entry_out.error_code = error == NONE && unstable ? UNSTABLE_OFFSET_COMMIT : error;
     auto it = group().offsets.find(p);
-    if (told.error_code != NONE || it == group().offsets.end()) return;
-    told.committed_offset = it->second.offset;
-    told.committed_leader_epoch = it->second.leader_epoch;
-    told.metadata.set(it->second.metadata);
+    if (entry_out.error_code != NONE || it == group().offsets.end()) return;
+    entry_out.committed_offset = it->second.offset;
+    entry_out.committed_leader_epoch = it->second.leader_epoch;
+    entry_out.metadata.set(it->second.metadata);
   }
 
   World& world_;

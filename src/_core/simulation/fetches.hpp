@@ -65,8 +65,8 @@ class Fetches {
     int64_t offset = 0;
     int32_t epoch = -1;
     int32_t max_bytes = 0;
-    int64_t told_high = -1;  // high watermark and start that the client knows; other values are sent to it
-    int64_t told_start = -1;
+    int64_t known_high = -1;  // high watermark and start that the client knows; other values are sent to it
+    int64_t known_start = -1;
   };
   struct Session {
     int32_t id = 0;
@@ -130,7 +130,7 @@ class Fetches {
           w = &session.wanted.back();
         }
         *w = Wanted{id, known ? known->name : topic.topic, p.partition, p.fetch_offset, p.current_leader_epoch,
-                    p.partition_max_bytes, w->told_high, w->told_start};
+                    p.partition_max_bytes, w->known_high, w->known_start};
       }
     }
     for (const auto& topic : asked.forgotten_topics_data) {
@@ -166,9 +166,9 @@ class Fetches {
       FetchResponse_PartitionData data;
       fill(parked, w, data, bytes);
       if (data.error_code != NONE) urgent = true;
-      const bool tells = data.error_code != NONE || data.records.length > 0 || data.high_watermark != w.told_high ||
-                         data.log_start_offset != w.told_start;
-      if (parked.incremental && !tells) continue;
+      const bool has_changes = data.error_code != NONE || data.records.length > 0 || data.high_watermark != w.known_high ||
+                         data.log_start_offset != w.known_start;
+      if (parked.incremental && !has_changes) continue;
       if (data.error_code != NONE && parked.x.version >= 16) hint(out, w, data);
       if (out.responses.empty() || !(out.responses.back().topic_id == w.topic_id)) {
         out.responses.emplace_back();
@@ -190,8 +190,8 @@ class Fetches {
       for (const auto& p : topic.partitions) {
         Wanted* w = parked.session->find(topic.topic_id, topic.topic, p.partition_index);
         if (p.error_code == NONE) {
-          w->told_high = p.high_watermark;
-          w->told_start = p.log_start_offset;
+          w->known_high = p.high_watermark;
+          w->known_start = p.log_start_offset;
         }
         if (p.records.length > 0) ++served;
       }

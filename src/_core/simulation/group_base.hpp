@@ -49,7 +49,7 @@ class Group {
   // Another broker has loaded the group from its log.
   virtual void loaded() = 0;
   // The session of a living member ends. False: there is no member to fence.
-  virtual bool expire_somebody() = 0;
+  virtual bool expire_a_member() = 0;
 
   void commit(int32_t client, const std::string& member_id, const TopicPartition& p, const CommittedOffset& offset) {
     const std::string who = owner(p);

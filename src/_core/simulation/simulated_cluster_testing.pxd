@@ -83,7 +83,7 @@ cdef extern from "simulation/cluster.hpp" namespace "kc::sim" nogil:
         int32_t incarnation(const string&)
         bint stable()
         string describe()
-        bint expire_somebody()
+        bint expire_a_member()
 
     cdef cppclass ConsumerGroup(Group):
         int32_t session_timeout_ms

@@ -96,9 +96,9 @@ cdef class SimulatedCluster:
     def move_coordinator(self, int broker):
         self.brokers.coordinator.move_to(broker)
 
-    def expire_somebody(self):
+    def expire_a_member(self):
         """End the session of a living member; False if there is none."""
-        return self.brokers.coordinator.group().expire_somebody()
+        return self.brokers.coordinator.group().expire_a_member()
 
     def trace(self, str line):
         cdef bytes raw

@@ -182,7 +182,7 @@ cdef class FetchPositions:
             self.uncommitted.push_back(p)
             self.mark_dirty(p)
         else:
-            self.reset_by_policy(p, <int>ERR_NO_OFFSET, string(b"no offset was given"), OFFSET_INVALID, 0)
+            self.reset_by_policy(p, <int>ERR_NO_OFFSET, string(b"the assignment has no offset"), OFFSET_INVALID, 0)
 
     cdef void on_committed(self, PartitionState* p, int64_t offset, int32_t leader_epoch) noexcept nogil:
         """Take the group's committed offset of p.
@@ -222,7 +222,7 @@ cdef class FetchPositions:
             detail.append(b": ").append(why)
             if offset >= 0:
                 detail.append(b" at offset ").append(to_string(<long long>offset))
-            detail.append(b", and auto.offset.reset is error")
+            detail.append(b", and auto.offset.reset=error forbids a reset")
             self.stop(p, Status(<int>ERR_AUTO_OFFSET_RESET, detail), offset)
 
     cdef void activate(self, PartitionState* p, int64_t offset) noexcept nogil:
@@ -288,7 +288,7 @@ cdef class FetchPositions:
         p.leader_epoch = leader_epoch
         p.preferred_replica = -1
         if leader_id >= 0:
-            p.request.hurry()
+            p.request.clear_backoff()
         # KIP-320: under a new leader the log may be truncated below the fetched offset.
         if epoch_moved and p.state == FETCH_ACTIVE and p.fetch_leader_epoch >= 0:
             p.state = FETCH_AWAIT_VALIDATION

@@ -81,7 +81,7 @@ struct PartitionState {
   std::atomic<int64_t> last_stable_offset{OFFSET_INVALID};
   std::atomic<int64_t> fetch_offset{OFFSET_INVALID};  // next offset to fetch
   std::atomic<int64_t> committed_offset{OFFSET_INVALID};  // the latest offset that this consumer committed or read
-  std::atomic<const std::atomic<int64_t>*> told_by{nullptr};  // time of the latest answer of its fetch session
+  std::atomic<const std::atomic<int64_t>*> session_answered_ms{nullptr};  // time of the latest answer of its fetch session
   std::atomic<int64_t> start_offset{OFFSET_INVALID};  // first fetched offset, for the lag until a record is returned
   // The topic id of the latest fetch. Zero: fetched by name, or not yet. Within an assignment only a reset changes it:
   // a recreated topic stops the partition if auto.offset.reset is error.
@@ -133,8 +133,8 @@ struct PartitionState {
   }
   // The time since which the watermarks may be out of date; -1: no session updates them. Sessions live as long as
   // FetchSender.
-  int64_t told_ms() const {
-    const std::atomic<int64_t>* answered = told_by.load(std::memory_order_acquire);
+  int64_t session_answer_ms() const {
+    const std::atomic<int64_t>* answered = session_answered_ms.load(std::memory_order_acquire);
     return answered == nullptr ? -1 : answered->load(std::memory_order_relaxed);
   }
   // "topic [partition]", as librdkafka writes it.

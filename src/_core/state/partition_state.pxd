@@ -88,7 +88,7 @@ cdef extern from "state/partition_state.hpp" namespace "kc" nogil:
         void release()
         uint64_t drop_fetched()
         int32_t read_node(int64_t now_ms)
-        int64_t told_ms()
+        int64_t session_answer_ms()
         string name()
         void publish_position(int64_t offset, int32_t epoch)
         void read_position(int64_t& offset, int32_t& epoch)

@@ -49,7 +49,7 @@ struct RequestState {
   // The request in flight has become obsolete. It counts neither as a success nor as a failure.
   void on_given_up() { in_flight = false; }
   // Something has changed: the next attempt need not wait. Later attempts wait as before.
-  void hurry() { not_before_ms = 0; }
+  void clear_backoff() { not_before_ms = 0; }
   bool may_send(int64_t now_ms) const { return !in_flight && now_ms >= not_before_ms; }
   int64_t wait_ms(int64_t now_ms) const { return now_ms >= not_before_ms ? 0 : not_before_ms - now_ms; }
 };

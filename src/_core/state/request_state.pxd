@@ -25,6 +25,6 @@ cdef extern from "state/request_state.hpp" namespace "kc" nogil:
         void on_failure(int64_t now_ms, const BackoffConfig& c, Jitter& jitter)
         void on_failure(int64_t now_ms, const BackoffConfig& c, Jitter& jitter, int32_t free)
         void on_given_up()
-        void hurry()
+        void clear_backoff()
         bint may_send(int64_t now_ms)
         int64_t wait_ms(int64_t now_ms)

@@ -126,7 +126,7 @@ cdef class DecodedValues:
             raise MemoryError()
         if decoded.columns.failure == BUILD_TOO_LONG:
             path = decoded.plan_pointer().path(decoded.columns.failed_column).decode("utf-8", "replace")
-            raise OverflowError(f"column {path}: more than 2 GiB of data do not fit its 32-bit offsets: declare it as "
+            raise OverflowError(f"column {path}: more than 2 GiB do not fit 32-bit offsets: declare it as "
                                 "large_utf8, large_binary or large_list, or decode fewer rows at a time")
         return 0
 

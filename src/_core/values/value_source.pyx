@@ -80,7 +80,7 @@ cdef int copy_stream(ValueSource source, ArrowArrayStream* stream) except -1:
 
 cdef str stream_error(ArrowArrayStream* stream):
     cdef const char* text = stream.get_last_error(stream)
-    return "the Arrow stream failed" if text == NULL else text.decode("utf-8", "replace")
+    return "the Arrow stream reported an error without a text" if text == NULL else text.decode("utf-8", "replace")
 
 
 @cython.final

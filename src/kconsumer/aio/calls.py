@@ -105,9 +105,8 @@ class LoopCalls(LoopCore):
 
     def _refuse_in_callback(self) -> None:
         if self._in_callback():
-            raise exception_for(KafkaError._STATE, "poll, consume, consume_batch, getone, getmany and close cannot be "
-                                "awaited in a callback of the same consumer: the call that runs the callback waits for "
-                                "its end")
+            raise exception_for(KafkaError._STATE, "a callback cannot await poll, consume, consume_batch, getone, "
+                                "getmany or close of its consumer: that call would wait for the callback itself")
 
     def _check_not_closing(self) -> None:
         if self._closing is not None:
@@ -384,7 +383,7 @@ class LoopCalls(LoopCore):
                 await self._attend()
                 fatal = self._fatal()
                 if fatal is not None:
-                    return await self._told_fatal(fatal, deadline, self._fatal_message)
+                    return await self._repeated_fatal(fatal, deadline, self._fatal_message)
                 message = self._take_message()
                 if message is not None or not await self._wait(deadline):
                     return message
@@ -418,7 +417,7 @@ class LoopCalls(LoopCore):
                         break
                     fatal = self._fatal()
                     if fatal is not None:
-                        out.append(await self._told_fatal(fatal, deadline, self._fatal_message))
+                        out.append(await self._repeated_fatal(fatal, deadline, self._fatal_message))
                         break
                     if not self._collect(out, most) and ((at_hand and out) or not await self._wait(deadline)):
                         break
@@ -452,7 +451,7 @@ class LoopCalls(LoopCore):
     async def _finish(self, out: list[Any]) -> None:
         """Hook of DeserializingAIOConsumer: process records before they are taken."""
 
-    async def _told_fatal(self, fatal: tuple[KafkaError, bool], deadline: int | None, made: Callable[[], R]) -> R:
+    async def _repeated_fatal(self, fatal: tuple[KafkaError, bool], deadline: int | None, made: Callable[[], R]) -> R:
         """Return the fatal error on every call, with a delay, so that no loop spins."""
         if fatal[1]:
             left = 0.1 if deadline is None else min(0.1, self._seconds_until(deadline))

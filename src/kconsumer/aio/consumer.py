@@ -136,7 +136,7 @@ class AIOConsumer(Methods):
                 await self._attend()
                 fatal = self._fatal()
                 if fatal is not None:
-                    await self._told_fatal(fatal, deadline, self._fatal_message)
+                    await self._repeated_fatal(fatal, deadline, self._fatal_message)
                     raise exception_from(fatal[0])
                 batch = self._take_rows(most)
                 if batch is None and not await self._wait(deadline):

@@ -119,6 +119,11 @@ def consume(
     error if that is a terminal and the records go elsewhere.
 
     \b
+    Examples:
+      kconsumer consume flights -b localhost:9092 -n 10 -o json
+      kconsumer consume flights -b localhost:9092 --from -100 --follow
+
+    \b
     POSITION is one of
       beginning, end     of the partition
       1234               this offset
@@ -199,9 +204,9 @@ def topics(*, names: tuple[str, ...], properties: dict[str, str], timeout: float
 @_listing
 def watermarks(*, names: tuple[str, ...], properties: dict[str, str], timeout: float,
                kind: str) -> None:
-    """Show the low and high watermark of each partition, and the difference.
+    """Show the low and high watermark of each partition.
 
-    With -X isolation.level=read_committed the end is the last stable offset.
+    The last column is their difference. With -X isolation.level=read_committed the end is the last stable offset.
     """
     with connect.consumer(properties) as consumer:
         inspecting.show_watermarks(consumer, names, timeout, kind)

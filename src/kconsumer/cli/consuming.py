@@ -71,7 +71,7 @@ def _batches(consumer: Consumer, topic: str, spans: dict[int, Span]) -> Iterator
         if len(batch):
             yield from within(batch, ends)
         else:
-            _raise_if_nobody_reads()
+            _raise_if_pipe_closed()
         done = [p for p in consumer.position([TopicPartition(topic, p) for p in active])
                 if (end := active[p.partition].end) is not None and p.offset >= end]
         if done:
@@ -80,7 +80,7 @@ def _batches(consumer: Consumer, topic: str, spans: dict[int, Span]) -> Iterator
                 del active[p.partition]
 
 
-def _raise_if_nobody_reads() -> None:
+def _raise_if_pipe_closed() -> None:
     """Raise if the reader of the pipe is gone. Only a write would report it, and without records there is none."""
     try:
         stdout = sys.stdout.fileno()

@@ -110,7 +110,7 @@ def _options_named() -> Iterator[None]:
         raise RegistryError(str(error).replace("subject= ", "--subject "), error.missing) from error
 
 
-def said(bad: RowError) -> str:
+def reason_of(bad: RowError) -> str:
     """Return why a key or value is bad."""
     field = f"field {bad.field}: " if bad.field else ""
     return f"{field}{bad.reason} (byte {bad.position})"
@@ -154,7 +154,8 @@ class _DecodedWriter(Writer):
             self._put(self._decoders.decode(batch[:row]))
             bad, part = (found.values[row], "value") if row in found.values else (found.keys[row], "key")
             record = batch[row]
-            raise Failure(f"{part} of {record.topic()} [{record.partition()}] at offset {record.offset()}: {said(bad)}")
+            raise Failure(f"{part} of {record.topic()} [{record.partition()}] at offset {record.offset()}: "
+                          f"{reason_of(bad)}")
         self._file.flush()
 
     @abstractmethod
@@ -217,7 +218,7 @@ class TableWriter(_DecodedWriter):
             cells = [columns[name] for name in ("partition", "offset", "key")]
             inner = columns["value"]
             cells += [inner] if fields is None else [None if inner is None else inner[name] for name in fields]
-            errors = [f"{part}: {said(bad)}" for part, bad in (("key", key), ("value", value)) if bad is not None]
+            errors = [f"{part}: {reason_of(bad)}" for part, bad in (("key", key), ("value", value)) if bad is not None]
             rows.append([*map(_cell, cells), "; ".join(errors)])
         if self._terminal:
             self._show(names, rows)
@@ -268,7 +269,7 @@ class ArrowWriter(_DecodedWriter):
     def _put(self, found: Decoded) -> None:
         table = self._table(found.columns)
         for name, errors in (("key_error", found.keys), ("value_error", found.values)):
-            column = [said(errors[row]) if row in errors else None for row in range(table.num_rows)]
+            column = [reason_of(errors[row]) if row in errors else None for row in range(table.num_rows)]
             table = table.append_column(name, self._pa.array(column, self._pa.string()))
         if self._stream is None and self._parquet is None:
             options = self._pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)

@@ -53,7 +53,7 @@ def _text_or_file(ctx: click.Context, param: click.Parameter, given: str | None)
                                   "Configuration at https://kconsumer.github.io/kconsumer/")
 @click.option("-t", "--topic", "old_topics", multiple=True, hidden=True)
 @click.option("--pattern", metavar="REGEX",
-              help="Read every topic whose name matches, including new ones. Excludes TOPIC.")
+              help="Read every topic whose name matches, including new ones. Not together with TOPIC.")
 @click.option("--from", "start", default="beginning", show_default=True, metavar="POSITION",
               help='Start of a new table or checkpoint: beginning, end, or {"TOPIC": {"0": 123}}.')
 @click.option("--engine", type=click.Choice(["direct", "structured-streaming"]),
@@ -107,6 +107,11 @@ def ingest(
 
     A second run with the same table (or --checkpoint) continues where the last run ended, even if it was killed.
     SIGTERM and Ctrl-C end a run after the current trigger.
+
+    \b
+    Example:
+      kconsumer ingest flights -b localhost:9092 -O out/flights --runner local \\
+        --value json --schema 'carrier STRING, distance INT'
     """
     if engine == "direct" or (engine is None and given["checkpoint"] is None):
         run_direct(ctx, conf=conf, metrics=metrics, quiet=quiet, **given)

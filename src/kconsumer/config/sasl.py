@@ -44,7 +44,7 @@ _EXTENSION_KEY: Final = re.compile(r"[A-Za-z]+")
 _EXTENSION_VALUE: Final = re.compile(r"[\x20-\x7e\t\r\n]*")
 
 # The mechanisms that each setting applies to. All settings apply only to SASL.
-_BELONGS: Final[Mapping[str, tuple[str, ...]]] = {
+_MECHANISMS_OF: Final[Mapping[str, tuple[str, ...]]] = {
     "sasl.username": ("PLAIN", *SCRAM),
     "sasl.password": ("PLAIN", *SCRAM),
     "sasl.kerberos.service.name": ("GSSAPI",),
@@ -69,7 +69,7 @@ _OF_OIDC: Final = ("sasl.oauthbearer.client.id", "sasl.oauthbearer.client.secret
 def check_sasl(settings: Settings) -> str | None:
     """Return the error in the SASL settings; None if there is none."""
     if not settings.security_protocol.startswith("sasl_"):
-        for name in ("sasl.mechanism", *_BELONGS):
+        for name in ("sasl.mechanism", *_MECHANISMS_OF):
             if name in settings.explicit:
                 return (f"{name} is set, but security.protocol={settings.security_protocol} uses no SASL: set it to "
                         "sasl_ssl or sasl_plaintext")
@@ -77,7 +77,7 @@ def check_sasl(settings: Settings) -> str | None:
     mechanism = settings.sasl_mechanism
     if mechanism not in MECHANISMS:
         return f"sasl.mechanism: {mechanism!r} is not one of {', '.join(MECHANISMS)}"
-    for name, mechanisms in _BELONGS.items():
+    for name, mechanisms in _MECHANISMS_OF.items():
         if name in settings.explicit and mechanism not in mechanisms:
             hint = " (the default)" if "sasl.mechanism" not in settings.explicit else ""
             return f"{name} applies only to {', '.join(mechanisms)}, but sasl.mechanism is {mechanism}{hint}"

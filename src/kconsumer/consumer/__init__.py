@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from kconsumer import config as _config
-from kconsumer._core.consumer.credentials import give_password, give_token, tell
+from kconsumer._core.consumer.credentials import give_password, give_token, report_error
 from kconsumer._core.consumer.metrics import core_metrics, group_metrics
 from kconsumer._core.consumer.metrics import ends as _ends
 from kconsumer._version import __version__
@@ -590,7 +590,7 @@ class Consumer(GroupConsumer):
         if self._settings.error_cb is not None:
             return self._call("error_cb", self._settings.error_cb, error)
         if error.code() in _IDENTITY:
-            tell(self, error)
+            report_error(self, error)
         elif error.code() not in _LOGGED_BY_CORE:
             self._settings.logger.log(logging.ERROR if error.fatal() else logging.WARNING, "%s",
                                       printable(error.str()))

@@ -319,9 +319,9 @@ class GroupConsumer(GroupCore):
         return user_data_of(self._settings.own_assignors, topics)
 
     def _on_assignment(self, name: str, partitions: list[Any], user_data: bytes | None, generation: int) -> Call[None]:
-        from kconsumer.groups.assignors import tell_assignment
+        from kconsumer.groups.assignors import pass_assignment
 
-        return tell_assignment(self._own_assignor(name), partitions, user_data, generation)
+        return pass_assignment(self._own_assignor(name), partitions, user_data, generation)
 
     def _own_assignor(self, name: str) -> Assignor:
         return next(assignor for assignor in self._settings.own_assignors if assignor.name == name)

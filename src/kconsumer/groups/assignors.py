@@ -6,7 +6,7 @@ calls its `assign` while the application is in `poll`, `consume` or another wait
 any member (``max.poll.interval.ms``). See docs/assignors.md.
 
 Owns: the types of that interface, the check of an assignor's result (`run`), and the consumer's calls of its assignors
-(`assign_group`, `user_data_of`, `tell_assignment`). Threads: the application thread. Never: sends a request; trusts an
+(`assign_group`, `user_data_of`, `pass_assignment`). Threads: the application thread. Never: sends a request; trusts an
 assignor's result.
 """
 
@@ -34,8 +34,8 @@ __all__ = [
     "assign_group",
     "check_assignor",
     "has_user_data",
+    "pass_assignment",
     "run",
-    "tell_assignment",
     "user_data_of",
 ]
 
@@ -329,7 +329,7 @@ def user_data_of(assignors: Iterable[Assignor], topics: Iterable[str]) -> Call[l
     return found
 
 
-def tell_assignment(assignor: Assignor, partitions: Iterable[tuple[str, int]], user_data: bytes | None,
+def pass_assignment(assignor: Assignor, partitions: Iterable[tuple[str, int]], user_data: bytes | None,
                     generation: int) -> Call[None]:
     """Part of a call: `on_assignment` with the core's data.
 

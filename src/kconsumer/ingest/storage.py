@@ -81,8 +81,8 @@ class Storage:
     def _conditional(self) -> Conditional:
         """Writes into a folder that a URI alone describes."""
         if not self._uri.startswith("s3://"):
-            raise IngestError(f"plain Parquet in {self.uri} is not fenced against a second run of a job, as kconsumer "
-                              "has no conditional write for this object store: use the format delta or iceberg")
+            raise IngestError(f"plain Parquet in {self.uri} is not fenced against a second run of a job: the object "
+                              "store has no conditional write: use delta or iceberg")
         given = {name: values[0] for name, values in parse_qs(urlsplit(self._uri).query).items()}
         if "endpoint_override" in given and "://" not in given["endpoint_override"]:
             given["endpoint_override"] = f"{given.get('scheme', 'https')}://{given['endpoint_override']}"

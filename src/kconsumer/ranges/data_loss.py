@@ -24,7 +24,7 @@ class DataLoss:
     """Receives the losses of a query."""
 
     fail: bool  #: failOnDataLoss
-    _said: set[str] = field(default_factory=set, compare=False, repr=False)
+    _logged: set[str] = field(default_factory=set, compare=False, repr=False)
 
     def report(
         self, place: Place, offset: int, what: str, *, lost: OffsetRange | None = None,
@@ -51,6 +51,6 @@ class DataLoss:
 
     def note(self, text: str) -> None:
         """Log a warning once: a trigger may be planned several times."""
-        if text not in self._said:
-            self._said.add(text)
+        if text not in self._logged:
+            self._logged.add(text)
             _log.warning("%s", printable(text))

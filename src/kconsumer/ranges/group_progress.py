@@ -34,14 +34,14 @@ class GroupProgress:
         self._changed: threading.Condition | None = None
         self._thread: threading.Thread | None = None
         self._pending: Offsets | None = None
-        self._told: Offsets | None = None
+        self._last_reported: Offsets | None = None
         self._closing = False
 
     def commit(self, offsets: Offsets) -> None:
         """Commit these offsets soon, in the background."""
-        if self._group is None or offsets == self._told:
+        if self._group is None or offsets == self._last_reported:
             return
-        self._told = offsets
+        self._last_reported = offsets
         if self._changed is None or self._thread is None:
             self._changed = threading.Condition()
             self._thread = threading.Thread(target=self._run, args=(self._changed,), name="kconsumer-progress",

@@ -69,7 +69,7 @@ class OffsetReader:
         self._options = options
         self._timeout_s = min(options.poll_timeout_s, _LONGEST_ANSWER_S)
         self._consumer: Consumer | None = None
-        self._believed: frozenset[str] = frozenset()  # confirmed contradictions
+        self._accepted_contradictions: frozenset[str] = frozenset()  # confirmed contradictions
 
     @property
     def consumer(self) -> Consumer:
@@ -189,13 +189,13 @@ class OffsetReader:
     def _confirmed(self, ask: Callable[[], Found], known: Progress) -> Found:
         for left in reversed(range(self._options.offset_attempts)):
             found = self._asking(ask)
-            doubts = _contradictions(found, known)
-            if doubts <= self._believed or not left:
+            contradictions = _contradictions(found, known)
+            if contradictions <= self._accepted_contradictions or not left:
                 break
             _log.warning("the brokers' metadata may be out of date, retrying: %s",
-                         printable("; ".join(sorted(doubts))))
+                         printable("; ".join(sorted(contradictions))))
             time.sleep(self._options.offset_retry_interval_s)
-        self._believed = doubts
+        self._accepted_contradictions = contradictions
         return found
 
     def _latest(self, known: Progress) -> Found:
@@ -230,14 +230,14 @@ class OffsetReader:
             return _found(topic for topic in listed if not topic[2] and pattern.search(topic[0]))
         # A partition that was read before and is missing now is a loss, which the caller reports. Any other is a
         # mistake.
-        excused = frozenset(() if self._options.fail_on_data_loss else {**known.offsets, **known.gone})
-        excused_topics = {name for name, _ in excused}
+        may_be_missing = frozenset(() if self._options.fail_on_data_loss else {**known.offsets, **known.gone})
+        absent_topics = {name for name, _ in may_be_missing}
         listed = self._list_topics(list(wanted.topics or dict.fromkeys(name for name, _ in wanted.assigned)))
-        found = _found(topic for topic in listed if topic[1] not in ABSENT or topic[0] not in excused_topics)
+        found = _found(topic for topic in listed if topic[1] not in ABSENT or topic[0] not in absent_topics)
         if not wanted.assigned:
             return found
         assigned = set(wanted.assigned)
-        missing = sorted(assigned - set(found.places) - excused)
+        missing = sorted(assigned - set(found.places) - may_be_missing)
         if missing:
             topic, partition = missing[0]
             raise exception_for(KafkaError._UNKNOWN_PARTITION, f"{names(missing)}: there is no such partition",
@@ -279,10 +279,10 @@ def _contradictions(found: Found, known: Progress) -> frozenset[str]:
     rest = {place: at for place, at in known.offsets.items() if place[0] not in recreated}
     absent = rest.keys() - set(found.places)
     lower = [place for place, at in rest.items() if found.ends.get(place, at) < at]
-    said = [f"topic {topic} has another id" for topic in recreated]
-    said += [f"{names(absent)} does not exist"] if absent else []
-    said += [f"the end of {names(lower)} is lower than the offsets read so far"] if lower else []
-    return frozenset(said)
+    reasons = [f"topic {topic} has another id" for topic in recreated]
+    reasons += [f"{names(absent)} does not exist"] if absent else []
+    reasons += [f"the end of {names(lower)} is lower than the offsets read so far"] if lower else []
+    return frozenset(reasons)
 
 
 def _check_cover(option: str, offsets: Offsets, places: Sequence[Place]) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kconsumer.config.settings import Settings
 
 _MOST_BYTES: Final = 1 << 20
-_MOST_SAID: Final = 500
+_MOST_ERROR_CHARACTERS: Final = 500
 _FIRST_RETRY_S: Final = 1.0
 _LONGEST_RETRY_S: Final = 10.0
 _REFRESH_AT: Final = 0.8  # fraction of the token's life
@@ -46,7 +46,7 @@ class OidcTokens:
         self._extensions = read_extensions(settings.sasl_oauthbearer_extensions or "")
         self._stopped = threading.Event()
         self._retry_s = _FIRST_RETRY_S
-        self._told = ""
+        self._last_reported = ""
 
     def start(self, consumer: ConsumerCore) -> Call[None]:
         """Start the thread; the first token arrives with the provider's first answer."""
@@ -81,7 +81,7 @@ class OidcTokens:
         except Exception as failed:
             why = str(failed) if isinstance(failed, Refused) else f"{type(failed).__name__}: {failed}"
             return self._failed(consumer, self._without_secret(why))
-        self._told = ""
+        self._last_reported = ""
         self._retry_s = _FIRST_RETRY_S
         return min(max(life_ms / 1000 * _REFRESH_AT, _FIRST_RETRY_S), threading.TIMEOUT_MAX)
 
@@ -89,10 +89,10 @@ class OidcTokens:
         """Report a problem if it is new; return the seconds until the next attempt."""
         problem = f"no OAUTHBEARER token from {self._endpoint.shown}: {_in_one_line(why)}"
         owner = _open_one(consumer)
-        if owner is not None and problem != self._told:
+        if owner is not None and problem != self._last_reported:
             try:
                 token_failed(owner, problem)
-                self._told = problem
+                self._last_reported = problem
             except RuntimeError:
                 pass  # closed in the meantime
         pause = self._retry_s * random.uniform(0.8, 1.2)
@@ -135,7 +135,7 @@ def _open_one(consumer: weakref.ref[ConsumerCore]) -> ConsumerCore | None:
 def _in_one_line(text: str) -> str:
     """Return the text as one line of limited length. Mask first: half of a secret would not be found."""
     text = re.sub(r"[\x00-\x1f\x7f]", " ", text).encode(errors="backslashreplace").decode()
-    return text if len(text) <= _MOST_SAID else text[:_MOST_SAID] + "…"
+    return text if len(text) <= _MOST_ERROR_CHARACTERS else text[:_MOST_ERROR_CHARACTERS] + "…"
 
 
 def _token_in(body: bytes) -> tuple[str, int]:
@@ -195,5 +195,5 @@ def _error_in(body: bytes) -> str:
     found = _json(body)
     if not isinstance(found, dict):
         return ""
-    said = [str(found[key]) for key in ("error", "error_description") if isinstance(found.get(key), str)]
-    return ": " + ": ".join(said) if said else ""
+    parts = [str(found[key]) for key in ("error", "error_description") if isinstance(found.get(key), str)]
+    return ": " + ": ".join(parts) if parts else ""

@@ -1,7 +1,7 @@
 """The progress of another query as the limit of this one: an ingestion's dead letters follow its output.
 
-Owns: the file with the other query's progress. Threads: tell() and followed() each run in a process on the driver's
-host.
+Owns: the file with the other query's progress. Threads: write_progress() and followed() each run in a process on the
+driver's host.
 Never: sends a request.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from kconsumer.ranges.offsets import Progress
 
 
-def tell(path: str, progress: Progress) -> None:
+def write_progress(path: str, progress: Progress) -> None:
     """Write the other query's progress. A reader finds the old text or the new text."""
     new = f"{path}.new"
     Path(new).write_text(json.dumps(progress.to_json()), encoding="utf-8")

@@ -1,6 +1,6 @@
 """Removes delays between a Spark Python worker and its JVM.
 
-Owns: hear_at_once(). Threads: the worker's thread. Never: changes any socket except that of a worker of pyspark's
+Owns: disable_tcp_delays(). Threads: the worker's thread. Never: changes any socket except that of a worker of pyspark's
 daemon.
 
 Both ends of that connection use Nagle's algorithm. The JVM sends a task in two small segments, and the worker sends its
@@ -24,7 +24,7 @@ _FULL = 2  # the generation of a full collection
 _done = False
 
 
-def hear_at_once() -> None:
+def disable_tcp_delays() -> None:
     """Send small segments at once in both directions, from a worker's first task on."""
     global _done  # noqa: PLW0603 - once per process
     if _done:

@@ -27,7 +27,7 @@ from kconsumer.spark.typed import Typed
 
 # Represents all limits of the options, which Spark's classes cannot combine. ReadAllAvailable is not possible: the
 # engine uses it to overrule them.
-_AS_THE_OPTIONS_SAY: Final = ReadMaxRows(2**63 - 1)
+_LIMITS_OF_OPTIONS: Final = ReadMaxRows(2**63 - 1)
 
 
 class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
@@ -39,7 +39,7 @@ class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
         self._sizes = SizeEstimate()
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        return _AS_THE_OPTIONS_SAY if self._options.limited else ReadAllAvailable()
+        return _LIMITS_OF_OPTIONS if self._options.limited else ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:
         self._available_now = True
@@ -64,7 +64,7 @@ class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
     def _admitted(self, start: Progress, end: Progress, limit: ReadLimit) -> Offsets | None:
         """Return the end of the trigger; None: it waits for more offsets."""
         begun = first_offsets(start, end, self._beginnings)
-        given = [limit.max_rows] if isinstance(limit, ReadMaxRows) and limit != _AS_THE_OPTIONS_SAY else []
+        given = [limit.max_rows] if isinstance(limit, ReadMaxRows) and limit != _LIMITS_OF_OPTIONS else []
         sizes = [size for size in (self._options.max_bytes, getattr(limit, "max_bytes", None)) if size is not None]
         offsets = [*given, *([] if self._options.max_offsets is None else [self._options.max_offsets])]
         backlog = {place: end.offsets[place] - at for place, at in begun.items() if at < end.offsets[place]}

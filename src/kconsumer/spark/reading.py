@@ -14,7 +14,7 @@ from kconsumer.ranges.offsets import OffsetRange
 from kconsumer.ranges.options import ReadOptions
 from kconsumer.ranges.reading import RangeReading
 from kconsumer.spark.garbage import settle
-from kconsumer.spark.latency import hear_at_once
+from kconsumer.spark.latency import disable_tcp_delays
 from kconsumer.spark.schema import arrow_schema
 from kconsumer.spark.typed import Typed
 from kconsumer.spark.typed_reading import TypedRows
@@ -58,7 +58,7 @@ def _typed(options: ReadOptions, typed: Typed, wanted: OffsetRange) -> Iterator[
 def _batches(options: ReadOptions, wanted: OffsetRange) -> Iterator[Any]:
     yield from RangeReading(options, wanted, _MAX_RECORDS).batches()
     settle()
-    hear_at_once()
+    disable_tcp_delays()
 
 
 def _good_sizes(batch: Any) -> Iterator[Any]:

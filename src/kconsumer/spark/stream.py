@@ -168,9 +168,8 @@ class StreamReader(DataSourceStreamReader):
             return start if written is None else written
         if self._initial_is_latest:
             raise configuration_error(
-                "the first batch of the checkpoint was planned by another source and is not finished: to continue "
-                "from its start, which is in the checkpoint, set the source's option checkpointLocation to the "
-                "checkpoint's path")
+                "the first batch of the checkpoint was planned by another source and is not finished: set the source's "
+                "option checkpointLocation to the checkpoint's path")
         return start
 
 

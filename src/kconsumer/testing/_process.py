@@ -56,9 +56,9 @@ class Children:
             [sys.executable, "-I", "-S", str(script), str(os.getpid())],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )
-        self._tell(f"rm {directory}")
+        self._write_to_watchdog(f"rm {directory}")
 
-    def _tell(self, line: str) -> None:
+    def _write_to_watchdog(self, line: str) -> None:
         assert self._watchdog.stdin is not None
         try:
             self._watchdog.stdin.write(os.fsencode(line) + b"\n")
@@ -73,7 +73,7 @@ class Children:
         with open(log, "ab") as out:
             child = subprocess.Popen(command, stdin=stdin, stdout=out, stderr=subprocess.STDOUT, cwd=cwd,
                                      start_new_session=True)
-        self._tell(f"+{child.pid}")
+        self._write_to_watchdog(f"+{child.pid}")
         return child
 
     def pause(self, child: subprocess.Popen[bytes]) -> None:
@@ -98,7 +98,7 @@ class Children:
         if child.poll() is None:
             child.kill()
             child.wait()
-        self._tell(f"-{child.pid}")
+        self._write_to_watchdog(f"-{child.pid}")
 
     def close(self) -> None:
         """End the watchdog, which kills all remaining programs and removes the directory."""

@@ -20,7 +20,7 @@ from kconsumer._core.network.network_testing import log_lines
     ("Größe 10 € 😀".encode(), "Größe 10 € 😀".encode()),
     (b"", b""),
 ])
-def test_what_is_escaped(said, shown):
+def test_control_characters_in_log_lines_are_escaped(said, shown):
     assert log_lines(said) == [shown, shown]
 
 

@@ -53,7 +53,7 @@ def test_lines_are_counted_and_comments_left_out():
     (r"p=\u12x4secret", "line 1: unknown escape of a letter"),
     ("x=1\np=\\\n  se\\cret", "line 2: unknown escape of a letter"),
 ])
-def test_what_is_refused_is_named_by_line_and_not_by_value(text: str, said: str):
+def test_an_error_names_the_line_and_hides_the_value(text: str, said: str):
     with pytest.raises(PropertiesError) as caught:
         read_entries(text)
     assert said in str(caught.value) and "cret" not in str(caught.value)

@@ -45,7 +45,7 @@ def test_one_property_under_two_names_counts_once(tmp_path: Path):
     assert found == {"sasl.mechanisms": "SCRAM-SHA-256", "fetch.max.wait.ms": "2", **BROKERS}
 
 
-def test_what_the_command_decides_is_not_taken_from_a_file_or_the_environment(tmp_path: Path):
+def test_properties_set_by_the_command_are_ignored_in_files_and_environment(tmp_path: Path):
     path = file(tmp_path, "enable.auto.commit=true\nauto.offset.reset=latest\ntopic.auto.offset.reset=latest\n"
                           "key.deserializer=org.apache.kafka.common.serialization.StringDeserializer\ngroup.id=g\n")
     environment = {"KCONSUMER_ENABLE_AUTO_COMMIT": "true"}

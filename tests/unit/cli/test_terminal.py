@@ -23,7 +23,7 @@ def failed(broker: str) -> KafkaError:
 DOWN = KafkaError(KafkaError._ALL_BROKERS_DOWN, "no broker can be reached")
 
 
-def test_what_fails_before_a_broker_has_answered_becomes_one_error(capsys: pytest.CaptureFixture[str]):
+def test_failures_before_the_first_answer_become_one_error(capsys: pytest.CaptureFixture[str]):
     reports = Reports()
     reports.error(failed("a:1"))
     reports.error(failed("a:1"))
@@ -43,7 +43,7 @@ def test_many_causes_are_cut_short():
     assert reports.causes() == "b0:1: refused; b1:1: refused; b2:1: refused; and 7 more"
 
 
-def test_a_call_that_nobody_answered_says_why():
+def test_an_unanswered_call_reports_the_cause():
     reports = Reports()
     reports.error(failed("a:1"))
     late = KafkaException(KafkaError(KafkaError._TIMED_OUT, "no answer"))
@@ -80,7 +80,7 @@ def test_debug_shows_every_line(capsys: pytest.CaptureFixture[str]):
     assert capsys.readouterr().err == "kconsumer: debug: FAIL [kconsumer-cli] a:1: \\x1b[2J\n" * 2
 
 
-def test_what_is_said_is_escaped(capsys: pytest.CaptureFixture[str]):
+def test_warnings_and_errors_are_escaped(capsys: pytest.CaptureFixture[str]):
     warn("a\x1b]0;x\x07\nb\u202e")
     Failure("a\x1b\nb\r").show()
     assert capsys.readouterr().err == ("kconsumer: warning: a\\x1b]0;x\\x07\\nb\\u202e\n"

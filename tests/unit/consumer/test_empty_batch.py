@@ -17,7 +17,7 @@ def test_it_is_an_empty_sequence(batch):
     assert (len(batch), batch.nbytes, batch.next_offsets, list(batch), len(batch[:])) == (0, 0, {}, [], 0)
 
 
-def test_an_export_that_is_not_imported_releases_what_it_holds(batch):
+def test_an_export_that_is_not_imported_releases_its_memory(batch):
     for of in (batch, batch.with_headers(), batch[:]):
         for _ in range(3):
             schema, array = of.__arrow_c_array__()

@@ -118,7 +118,7 @@ def test_a_reader_up_to_an_offset_learns_that_invisible_records_reached_it(loop)
     assert len(loop.consumer._consume_batch_or_moved(10, 0)) == 0
 
 
-def test_a_position_passes_what_is_invisible(loop):
+def test_the_position_moves_past_control_records(loop):
     loop.assign(("t", 0, 0))
     serve(loop, {0: {"records": commit_marker(0, 1)}})
     assert loop.poll() is None
@@ -160,7 +160,7 @@ def test_a_seek_in_the_middle_of_an_entry_drops_its_rest(loop):
 # -- pauses
 
 
-def test_a_pause_keeps_what_is_buffered_and_gives_it_back(loop):
+def test_a_pause_keeps_buffered_records_until_resume(loop):
     loop.assign(("t", 0, 0), ("t", 1, 0))
     serve(loop, {0: {"records": records(0, 5)}, 1: {"records": records(0, 2)}})
     assert loop.poll().offset() == 0
@@ -172,7 +172,7 @@ def test_a_pause_keeps_what_is_buffered_and_gives_it_back(loop):
     settle(loop)
 
 
-def test_what_was_parked_comes_before_what_came_later(loop):
+def test_records_parked_by_a_pause_come_before_later_records(loop):
     loop.assign(("t", 0, 0))
     serve(loop, {0: {"records": records(0, 5)}})
     serve(loop, {0: {"records": records(5, 8)}})
@@ -201,7 +201,7 @@ def test_several_paused_partitions_come_back_one_by_one(loop):
     settle(loop)
 
 
-def test_a_seek_drops_what_was_parked(loop):
+def test_a_seek_drops_the_records_parked_by_a_pause(loop):
     loop.assign(("t", 0, 0))
     serve(loop, {0: {"records": records(0, 5)}})
     loop.consumer._set_paused("t", 0, True)
@@ -212,7 +212,7 @@ def test_a_seek_drops_what_was_parked(loop):
     settle(loop)
 
 
-def test_unassigning_drops_what_was_parked(loop):
+def test_unassign_drops_the_records_parked_by_a_pause(loop):
     loop.assign(("t", 0, 0))
     serve(loop, {0: {"records": records(0, 5)}})
     loop.consumer._set_paused("t", 0, True)
@@ -296,7 +296,7 @@ def test_an_exception_gives_everything_back(loop):
     assert loop.offsets(2) == [0, 1]
     raising(loop)
     before = position(loop)
-    inside.tell_error(loop.consumer, -195)
+    inside.add_error(loop.consumer, -195)
     with pytest.raises(Boom):
         loop.consumer.consume(1000, 5)
     assert position(loop) == before
@@ -314,7 +314,7 @@ def taking_then_failing(loop, during=lambda: None):
     def watch():
         while loop.consumer.metrics()["fetch_buffer_records"]:
             pass
-        inside.tell_error(loop.consumer, -195)
+        inside.add_error(loop.consumer, -195)
 
     object.__setattr__(loop.consumer._settings, "error_cb", error_cb)
     watcher = threading.Thread(target=watch)
@@ -596,7 +596,7 @@ def test_a_caller_that_does_not_wait_does_not_decode(loop):
     assert inside.undecoded(loop.consumer) == 1
 
 
-def test_a_waiting_caller_drops_what_a_seek_has_overtaken(loop):
+def test_a_waiting_call_drops_records_from_before_a_seek(loop):
     loop.assign(("t", 0, 0))
     received(loop, {0: {"records": records(0, 5)}})
     loop.consumer._seek("t", 0, 2, -1)

@@ -93,7 +93,7 @@ def test_a_callback_may_assign_nothing(member):
     assert assigned(member) == []
 
 
-def test_a_revocation_removes_and_acknowledges_what_stands(member):
+def test_a_revocation_acknowledges_the_remaining_assignment(member):
     give(member, 0, 1)
     read(member, 0, 0, 3)
     assert [m.offset() for m in member.consumer.consume(2, 0)] == [0, 1]
@@ -114,7 +114,7 @@ def test_nothing_of_a_revoked_partition_is_returned_after_the_callback(member):
     assert member.offsets() == []
 
 
-def test_what_was_committed_already_does_not_stand(member):
+def test_a_committed_position_is_not_committed_again_at_a_revocation(member):
     give(member, 0)
     read(member, 0, 0, 3)
     member.offsets()
@@ -235,7 +235,7 @@ def test_consume_returns_short_before_a_rebalance():
     loop = make(error_cb=lambda error: group.push(loop.consumer, "revoke", 2, [("t", 0)]))
     give(loop, 0)
     read(loop, 0, 0, 3)
-    inside.tell_error(loop.consumer, KafkaError._TRANSPORT)
+    inside.add_error(loop.consumer, KafkaError._TRANSPORT)
     assert loop.offsets() == [0, 1, 2]
     assert loop.calls[-1][0] == "assign"
     assert loop.offsets() == []
@@ -281,7 +281,7 @@ def test_group_errors_are_raised_by_consume_batch(member):
 # -- subscription
 
 
-def test_subscribe_tells_names_and_patterns(member):
+def test_subscribe_separates_names_and_patterns(member):
     member.consumer.subscribe(["b", "^x.*", "a"])
     assert group.posted(member.consumer) == [("subscribe", ["a", "b"], ["^x.*"], 0)]
 
@@ -389,7 +389,7 @@ def test_close_revokes_and_leaves(member):
     assert member.calls[-1] == ("revoke", [("t", 0)])
 
 
-def test_close_raises_what_a_callback_raised_when_all_is_done(member):
+def test_close_raises_the_exception_of_a_callback_at_its_end(member):
     def boom(consumer, partitions):
         raise Boom
     give(member, 0)
@@ -449,7 +449,7 @@ def test_identity_of_a_static_member():
 # -- offsets
 
 
-def test_commit_without_arguments_takes_what_was_returned(member):
+def test_commit_without_arguments_commits_the_returned_records(member):
     give(member, 0)
     read(member, 0, 0, 3)
     member.poll()
@@ -496,7 +496,7 @@ def test_stored_offsets_with_their_metadata_are_committed():
     assert group.posted(loop.consumer) == [("commit", [("t", 0, 2, -1, "half", 0)], False, False, False)]
 
 
-def test_a_seek_drops_what_was_stored():
+def test_a_seek_drops_the_stored_offset():
     loop = make(enable_auto_offset_store=False)
     give(loop, 0)
     loop.consumer.store_offsets(offsets=[TopicPartition("t", 0, 2)])
@@ -561,7 +561,7 @@ def test_a_message_without_an_offset_has_nothing_to_commit(member):
     assert raised.value.args[0].code() == KafkaError._INVALID_ARG
 
 
-def test_the_intervals_commit_is_of_what_was_returned_before_the_call(member):
+def test_an_interval_commit_covers_the_records_returned_before_the_call(member):
     give(member, 0)
     read(member, 0, 0, 3)
     member.poll()
@@ -571,7 +571,7 @@ def test_the_intervals_commit_is_of_what_was_returned_before_the_call(member):
     assert group.posted(member.consumer) == [("commit", [("t", 0, 1, 0, "", 0)], False, True, True)]
 
 
-def test_assigning_commits_what_goes(member):
+def test_assign_commits_the_removed_partitions(member):
     give(member, 0)
     read(member, 0, 0, 3)
     member.offsets()

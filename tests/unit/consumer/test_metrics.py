@@ -35,7 +35,7 @@ def at(partition, first, end, high=None):
 # -- the table
 
 
-def test_the_table_names_what_metrics_returns(loop):
+def test_the_metrics_table_matches_metrics_and_its_types(loop):
     names = [metric.name for metric in METRICS]
     assert set(names) == set(loop.consumer.metrics()) == set(typing.get_type_hints(Metrics))
     assert len(names) == len(set(names))
@@ -124,7 +124,7 @@ def told(loop):
 @pytest.fixture
 def brokers(told, monkeypatch):
     made = Brokers(told)
-    monkeypatch.setattr(type(told.consumer), "_stand_still", lambda _: made.stand_still())
+    monkeypatch.setattr(type(told.consumer), "_pass_time", lambda _: made.stand_still())
     return made
 
 
@@ -190,7 +190,7 @@ def test_a_failed_request_keeps_the_lag_of_before(told, brokers):
 def test_where_no_position_is_needed_yet_no_request_is_sent(loops, monkeypatch):
     loop = loops()
     loop.assign(("t", 0, -1))
-    monkeypatch.setattr(type(loop.consumer), "_stand_still", lambda _: pytest.fail("a broker is asked"))
+    monkeypatch.setattr(type(loop.consumer), "_pass_time", lambda _: pytest.fail("a broker is asked"))
     assert loop.consumer.lag() == {("t", 0): None}
 
 
@@ -214,7 +214,7 @@ def test_the_idle_ratio_is_the_share_of_time_in_waits(loop):
     assert (found["poll_idle_ratio"], found["poll_idle_us_total"], found["poll_waits_total"]) == (7 / 8, 7_000_000, 2)
 
 
-def test_the_idle_ratio_forgets_what_is_a_minute_old(loop):
+def test_the_idle_ratio_covers_the_last_minute(loop):
     idle = inside.Idle(loop.consumer)
     idle.begin()
     loop.clock.advance(30_000)

@@ -62,7 +62,7 @@ def test_a_position_never_has_the_epoch_of_a_batch_before_it(loop):
     for _ in range(4):
         loop.poll()
         seen.append(position(loop))
-        inside.tell_error(loop.consumer, -195)  # the next call attends to it, and opens the entry again
+        inside.add_error(loop.consumer, -195)  # the next call attends to it, and opens the entry again
     assert seen == [(1, 2), (2, 2), (3, 5), (5, 6)]
 
 
@@ -81,7 +81,7 @@ def test_a_call_that_raises_moves_neither_offset_nor_epoch(loop):
     assert position(loop) == (4, INVISIBLE)
 
 
-def test_what_goes_back_after_a_call_that_raised_has_its_own_epochs(loop):
+def test_records_put_back_after_an_exception_keep_their_epochs(loop):
     """A list that was taken half from an entry, which goes back in two parts."""
 
     def error_cb(error):
@@ -91,7 +91,7 @@ def test_what_goes_back_after_a_call_that_raised_has_its_own_epochs(loop):
     serve(loop, records(0, 2, epoch=2) + records(2, 4, epoch=5) + commit_marker(4, 1, epoch=6))
     object.__setattr__(loop.consumer._settings, "error_cb", error_cb)
     assert loop.offsets(1) == [0]
-    inside.tell_error(loop.consumer, -195)
+    inside.add_error(loop.consumer, -195)
     with pytest.raises(ZeroDivisionError):
         loop.consumer.consume(2, 0)
     assert loop.offsets(1) == [1]
@@ -147,7 +147,7 @@ def left_behind(loop):
         return True
 
     group.posted(loop.consumer)
-    loop.consumer._stand_still = stand_still
+    loop.consumer._pass_time = stand_still
     loop.consumer._processed_only = True
     loop.consumer.close()
     ((_, offsets, *_),) = [event for event in posted if event[0] == "leave"]
@@ -170,7 +170,7 @@ def test_an_exception_takes_back_the_epoch_with_the_offset(take):
     assert left_behind(loop) == [(2, 3)]
 
 
-def test_what_the_application_committed_itself_keeps_its_epoch():
+def test_a_commit_by_the_application_keeps_its_epoch():
     loop = member()
     serve(loop, records(0, 4, epoch=2) + commit_marker(4, 1, epoch=INVISIBLE))
     messages = loop.consumer.consume(100, 0)

@@ -139,6 +139,6 @@ def test_the_counters_count(loop, time_passes):
     assert spent(loop, lambda: consumer._set_paused("t", 0, True)) == {
         "locks of the subscription": 1, "wakeups of the network thread": 1}
     assert spent(loop, consumer.wakeup) == {"wakeups of the application": 1}
-    assert spent(loop, lambda: inside.tell_error(consumer, -195)) == {"locks of the background events": 1}
+    assert spent(loop, lambda: inside.add_error(consumer, -195)) == {"locks of the background events": 1}
     assert spent(loop, lambda: inside.ask_topics(consumer)) == {
         "events for the network thread": 1, "locks of their queue": 1, "wakeups of the network thread": 1}

@@ -43,7 +43,7 @@ def test_plaintext_is_left_to_an_application_that_waits(loop):
     assert inside.undecoded(loop.consumer) == 0
 
 
-def test_what_was_encrypted_is_decoded_where_nothing_is_to_be_received(loop):
+def test_an_encrypted_response_is_decoded_if_no_bytes_wait_in_the_socket(loop):
     assert not inside.begin_wait(loop.consumer)
     loop.network.receives = True
     before = wakes(loop)

@@ -40,7 +40,7 @@ def test_buffered_records_do_not_wake_the_application(loop):
 def test_errors_come_in_order(loop):
     codes = [TRANSPORT, -185, -187, -193]
     for code in codes:
-        inside.tell_error(loop.consumer, code)
+        inside.add_error(loop.consumer, code)
     assert loop.serve() == codes
     assert loop.serve() == codes
 
@@ -50,7 +50,7 @@ def test_errors_come_before_records(loop):
     loop.assign(("t", 0, 0))
     loop.fetched(loop.one(FETCH), {0: {"records": records(0, 10)}})
     assert loop.poll().offset() == 0
-    inside.tell_error(loop.consumer, TRANSPORT)
+    inside.add_error(loop.consumer, TRANSPORT)
     assert loop.poll().offset() == 1
     assert [e.code() for e in loop.errors] == [TRANSPORT]
 
@@ -65,7 +65,7 @@ def test_a_callback_that_raises_leaves_the_rest_for_the_next_call(loop):
 
     object.__setattr__(loop.consumer._settings, "error_cb", error_cb)
     for code in (-185, TRANSPORT, -187):
-        inside.tell_error(loop.consumer, code)
+        inside.add_error(loop.consumer, code)
     with pytest.raises(KeyError, match="mine"):
         loop.poll()
     assert seen == [-185, TRANSPORT]
@@ -78,21 +78,21 @@ def test_a_callback_may_not_call_poll(loop):
         loop.poll()
 
     object.__setattr__(loop.consumer._settings, "error_cb", error_cb)
-    inside.tell_error(loop.consumer, TRANSPORT)
+    inside.add_error(loop.consumer, TRANSPORT)
     with pytest.raises(Exception, match="exclusive"):
         loop.poll()
     assert loop.poll() is None
 
 
-def test_events_that_nobody_takes_are_bounded(loop):
+def test_events_not_taken_by_the_application_are_bounded(loop):
     for _ in range(10_050):
-        inside.tell_error(loop.consumer, TRANSPORT)
+        inside.add_error(loop.consumer, TRANSPORT)
     assert len(loop.serve()) == 10_000
-    inside.tell_error(loop.consumer, -187)
+    inside.add_error(loop.consumer, -187)
     assert loop.serve()[-1] == -187
 
 
-def test_log_lines_that_nobody_takes_are_bounded_and_counted(loops):
+def test_log_lines_not_taken_are_bounded_and_counted(loops):
     lines = []
     loop = loops(debug="all")
     object.__setattr__(loop.consumer._settings, "logger", type("L", (), {

@@ -124,7 +124,7 @@ def test_the_join_waits_for_the_user_data(member, noted):
     assert noted.asked == [["t"]]
 
 
-def test_every_join_asks_anew(member, noted):
+def test_every_join_calls_the_assignor_again(member, noted):
     lead(member)
     member.serve()
     member.synced({"t": [0]})
@@ -240,7 +240,7 @@ def test_on_assignment_that_raises_stops_no_assignment(member, noted):
     assert member.state == "STABLE"
 
 
-def test_a_core_assignor_beside_it_asks_nobody(member, noted):
+def test_a_core_assignor_needs_no_call_of_the_application(member, noted):
     mine = {p["name"]: p["metadata"] for p in join(member)["body"]["protocols"]}
     member.joined(protocol="range", members={"m1": mine["range"], "m2": subscription_bytes("t")})
     assert assignments(member) == {"m1": {"t": [0, 1]}, "m2": {"t": [2]}}
@@ -326,7 +326,7 @@ def test_a_call_that_waited_does_not_assign_to_a_group_that_continued(member, no
     assert len(member.sent(JOIN)) == 1
 
 
-def test_a_member_that_is_fenced_meanwhile_begins_anew(member, noted):
+def test_a_member_fenced_meanwhile_joins_again(member, noted):
     lead(member)
     noted.meanwhile = lambda: member.heartbeat(UNKNOWN_MEMBER)
     member.serve()
@@ -391,7 +391,7 @@ def test_an_assignor_that_raises_is_named_and_asked_again(member, noted):
     member.advance(1000)
     member.serve()
     request = member.the(JOIN)
-    assert request["body"]["reason"] == "the application's assignor failed"
+    assert request["body"]["reason"] == "the application's assignor raised an exception"
     assert request["body"]["member_id"] == "m1"
     member.joined(protocol="noted")
     member.serve()
@@ -416,7 +416,7 @@ def test_assignments_that_are_refused(member, noted, result, reason):
     assert member.state == "JOINING"
 
 
-def test_an_interruption_goes_out_as_it_is(member, noted):
+def test_a_keyboard_interrupt_is_raised_unchanged(member, noted):
     lead(member)
 
     def interrupted():
@@ -438,7 +438,7 @@ def test_a_choice_that_was_not_offered_is_refused(member):
     assert member.serve() == [23]
 
 
-def test_a_leader_that_leaves_after_its_assignor_failed_assigns_what_members_have(member, noted):
+def test_a_leader_that_leaves_after_its_assignor_failed_keeps_the_current_owners(member, noted):
     """Its generation would wait for an assignment, and refuse commits, until the rebalance timeout."""
     lead(member, "m2", data=b"2")
 

@@ -57,7 +57,7 @@ class TestEveryAssignor:
         result = assigned(assignor, [member(assignor, m, "a") for m in "xyz"], [("a", 2)])
         assert sorted(result.values()) == ["", "a0", "a1"]
 
-    def test_nobody_gets_what_it_does_not_want(self, assignor):
+    def test_members_get_only_subscribed_topics(self, assignor):
         members = [member(assignor, "x", ""), member(assignor, "y", "a"), member(assignor, "z", "ab")]
         result = assigned(assignor, members, [("a", 4), ("b", 2)])
         assert result["x"] == ""
@@ -126,7 +126,7 @@ class TestRoundrobin:
         members = [member("roundrobin", m, "ab") for m in "xy"]
         assert assigned("roundrobin", members, [("a", 3), ("b", 3)]) == {"x": "a0 a2 b1", "y": "a1 b0 b2"}
 
-    def test_those_that_do_not_want_a_topic_are_skipped(self):
+    def test_members_without_the_topic_are_skipped(self):
         members = [member("roundrobin", "x", "a"), member("roundrobin", "y", "ab"), member("roundrobin", "z", "abc")]
         topics = [("a", 1), ("b", 2), ("c", 3)]
         assert assigned("roundrobin", members, topics) == {"x": "a0", "y": "b0", "z": "b1 c0 c1 c2"}
@@ -142,7 +142,7 @@ class TestSticky:
         members = [member(assignor, "x", "a", {"a": [1, 3]}, 5), member(assignor, "y", "a", {"a": [0, 2]}, 5)]
         assert assigned(assignor, members, [("a", 4)]) == {"x": "a1 a3", "y": "a0 a2"}
 
-    def test_what_a_member_leaves_goes_to_those_below(self, assignor):
+    def test_unassigned_partitions_go_to_the_least_loaded_members(self, assignor):
         members = [member(assignor, "x", "ab", {"a": [0], "b": [0]}, 5), member(assignor, "y", "ab", {"a": [1]}, 5)]
         assert assigned(assignor, members, [("a", 3), ("b", 2)]) in (
             {"x": "a0 b0", "y": "a1 a2 b1"}, {"x": "a0 a2 b0", "y": "a1 b1"}, {"x": "a0 b0 b1", "y": "a1 a2"})
@@ -161,14 +161,14 @@ class TestSticky:
         assert (result["y"], result["z"]) in ((("b0", "b1"), ("b1", "b0")) if assignor == "sticky" else
                                               (("b0", ""), ("b1", "")))
 
-    def test_what_is_no_longer_wanted_is_taken(self, assignor):
+    def test_partitions_no_longer_subscribed_are_taken_away(self, assignor):
         members = [member(assignor, "x", "b", {"a": [0, 1]}, 5), member(assignor, "y", "ab", {"b": [0, 1]}, 5)]
         result = assigned(assignor, members, [("a", 2), ("b", 2)])
         assert "a" not in result["x"]
         if assignor == "sticky":
             assert result["y"] == "a0 a1"
 
-    def test_the_newest_generation_is_believed(self, assignor):
+    def test_the_claim_of_the_newest_generation_is_used(self, assignor):
         members = [member(assignor, "x", "a", {"a": [0, 1]}, 4), member(assignor, "y", "a", {"a": [0, 1]}, 5)]
         assert assigned(assignor, members, [("a", 4)]) in (
             {"x": "a2 a3", "y": "a0 a1"},)
@@ -187,7 +187,7 @@ class TestSticky:
         for members in itertools.permutations([*old, new]):
             assert assigned(assignor, list(members), [("a", 1)])["z"] == "a0"
 
-    def test_a_former_owner_comes_before_who_has_least(self, assignor):
+    def test_a_former_owner_is_preferred_to_the_least_loaded_member(self, assignor):
         """x missed a rebalance and still claims a0, which y has now; y has too much, and z nothing."""
         members = [member(assignor, "x", "ab", {"a": [0]}, 4), member(assignor, "y", "a", {"a": [0, 1, 2, 3]}, 5),
                    member(assignor, "z", "a")]
@@ -195,7 +195,7 @@ class TestSticky:
         assert result == ({"x": "a0 b0", "y": "a2 a3", "z": "a1"} if assignor == "sticky" else
                           {"x": "b0", "y": "a2 a3", "z": ""})
 
-    def test_claims_of_what_does_not_exist(self, assignor):
+    def test_claims_of_unknown_partitions_are_ignored(self, assignor):
         claims = {"a": [-1, 2, 2**31 - 1, -2**31], "gone": [0]}
         for wants in ("a", "ab"):  # the same of all, and different ones
             members = [member(assignor, "x", "a", claims, 5), member(assignor, "y", wants, {"a": [1, 1]}, 5)]
@@ -243,7 +243,7 @@ class TestSticky:
 
 
 class TestCooperative:
-    def test_the_second_rebalance_gives_what_the_first_withheld(self):
+    def test_the_second_rebalance_assigns_the_partitions_withheld_by_the_first(self):
         topics = [("a", 6)]
         first = [member("cooperative-sticky", "x", "a", {"a": [0, 1, 2, 3, 4, 5]}, 5),
                  member("cooperative-sticky", "y", "a", generation=-1)]

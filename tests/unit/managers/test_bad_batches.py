@@ -72,7 +72,7 @@ def test_a_bad_batch_is_fetched_again(loop, bad, times):
     assert loop.consumer.metrics()["stopped_partitions"] == {}
 
 
-def test_what_was_read_before_a_bad_batch_is_not_read_twice(loop):
+def test_records_before_a_bad_batch_are_not_returned_twice(loop):
     """The batch begins before the offset that is fetched again: a broker sends it whole."""
     loop.assign(("t", 0, 0))
     loop.fetched(loop.one(FETCH), {0: {"records": records(0, 3) + spoiled(3)}}, turns=4)

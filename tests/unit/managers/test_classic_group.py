@@ -51,7 +51,7 @@ def cooperative():
 # -- joining
 
 
-def test_a_member_joins_with_what_it_is_configured_to(member):
+def test_a_join_contains_the_configured_values(member):
     request = member.begin()
     assert (request["node"], request["channel"], request["version"]) == (2, JOIN_CHANNEL, 9)
     body = request["body"]
@@ -103,7 +103,7 @@ def test_the_leader_assigns_and_on_assign_runs(member):
     assert member.consumer.memberid() == "m1"
 
 
-def test_a_follower_sends_no_assignment_and_takes_what_it_gets(member):
+def test_a_follower_sends_no_assignment_and_uses_the_one_it_receives(member):
     member.begin()
     member.joined(leader="other")
     assert member.the(SYNC)["body"]["assignments"] == []
@@ -241,7 +241,7 @@ def test_heartbeat_while_the_coordinator_loads_is_sent_again(stable):
 
 
 @pytest.mark.parametrize(("error", "member_id"), [(UNKNOWN_MEMBER, ""), (ILLEGAL_GENERATION, "m1")])
-def test_heartbeat_tells_that_the_membership_is_lost(stable, error, member_id):
+def test_a_heartbeat_error_reports_a_lost_membership(stable, error, member_id):
     stable.heartbeat(error)
     assert stable.state == "FENCED"
     assert stable.sent(JOIN) == []
@@ -255,7 +255,7 @@ def test_heartbeat_tells_that_the_membership_is_lost(stable, error, member_id):
     assert stable.sent(OFFSET_COMMIT) == []
 
 
-def test_heartbeat_tells_that_the_instance_was_replaced():
+def test_a_heartbeat_error_reports_a_replaced_instance():
     member = GroupLoop(group_instance_id="i")
     member.stable()
     member.heartbeat(FENCED_INSTANCE)
@@ -400,7 +400,7 @@ def test_a_coordinator_too_old_for_static_members():
     assert member.serve() == [-165]
 
 
-def test_an_old_coordinator_gets_what_it_understands(member):
+def test_an_old_coordinator_gets_requests_of_its_versions(member):
     for api, highest in ((JOIN, 0), (SYNC, 0), (HEARTBEAT, 0), (LEAVE, 0)):
         member.network.set_version(api, 0, highest)
     member.stable()
@@ -529,7 +529,7 @@ def test_eager_gives_everything_back_before_it_joins_again(stable):
     assert stable.state == "STABLE"
 
 
-def test_what_was_read_is_committed_before_joining_again(stable):
+def test_returned_records_are_committed_before_joining_again(stable):
     stable.read(0, 2)
     stable.heartbeat(REBALANCE)
     stable.serve()
@@ -574,7 +574,7 @@ def test_a_member_with_nothing_joins_again_without_callback(member):
 # -- cooperative
 
 
-def test_cooperative_keeps_what_it_has_while_it_joins(cooperative):
+def test_a_cooperative_member_keeps_its_partitions_while_it_joins(cooperative):
     cooperative.heartbeat(REBALANCE)
     assert cooperative.state == "JOINING"
     assert cooperative.assigned == ALL
@@ -582,7 +582,7 @@ def test_cooperative_keeps_what_it_has_while_it_joins(cooperative):
     assert told == {"topics": ["t"], "owned": {"t": [0, 1, 2]}, "generation": 1, "rack": None}
 
 
-def test_cooperative_gives_up_what_it_must_and_joins_again(cooperative):
+def test_a_cooperative_member_revokes_moved_partitions_and_joins_again(cooperative):
     cooperative.heartbeat(REBALANCE)
     cooperative.joined(leader="m2")
     cooperative.synced({"t": [0, 1]})

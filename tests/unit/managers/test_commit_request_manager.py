@@ -115,7 +115,7 @@ def test_a_static_member_is_named_by_its_instance():
     assert member.one(OFFSET_COMMIT)["body"]["group_instance_id"] == "i"
 
 
-def test_what_is_committed_of_the_assignment_is_remembered(group):
+def test_committed_offsets_of_assigned_partitions_are_stored(group):
     group.assign(("t", 0, 0), ("t", 1, 0))
     group.turn()
     group.commit(("t", 0, 5), ("t", 1, 6), ("t", 2, 7))
@@ -133,7 +133,7 @@ def test_nothing_to_commit(group, offsets):
     assert not group.busy
 
 
-def test_only_what_has_an_offset_is_sent(group):
+def test_only_partitions_with_an_offset_are_committed(group):
     ticket = group.commit(("t", 0, INVALID), ("t", 1, 5))
     group.turn()
     assert group.asked() == {("t", 1): 5}
@@ -171,7 +171,7 @@ def test_without_on_commit_an_asynchronous_failure_is_logged(group):
 # -- several
 
 
-def test_what_waits_goes_out_together_and_each_gets_its_own(group):
+def test_waiting_commits_are_sent_together_with_separate_results(group):
     first = group.commit(("t", 0, 5), ("t", 1, 5))
     second = group.commit(("t", 2, 8))
     group.turn()
@@ -462,7 +462,7 @@ def test_a_commit_with_a_waiting_caller_ends_at_its_deadline(group, error):
     assert not group.busy
 
 
-def test_the_deadline_also_ends_what_is_in_flight_and_the_late_answer_is_ignored(group):
+def test_the_deadline_ends_requests_in_flight_and_late_answers_are_ignored(group):
     group.assign(("t", 0, 0))
     ticket = group.commit(("t", 0, 5), timeout_ms=1000)
     group.turn()
@@ -602,7 +602,7 @@ def test_every_event_ends_with_the_loop(group):
     assert sent.code == TIMED_OUT
 
 
-def test_committed_sees_what_was_committed_before_it(group):
+def test_committed_returns_earlier_commits(group):
     group.commit(("t", 0, 5), sync=False)
     group.turn()
     group.commit(("t", 0, 6), sync=False)

@@ -147,7 +147,7 @@ def test_the_time_of_a_leave_counts_from_the_end_of_on_revoke(settings, told):
     assert told == [(None, [(0, 5)])]
 
 
-def test_what_a_leave_had_no_time_for_is_reported_and_logged(settings, told, caplog):
+def test_commits_that_a_leave_had_no_time_for_are_reported_and_logged(settings, told, caplog):
     loop = GroupLoop(**settings)
     loop.stable()
     commit(loop.consumer, (0, 5))
@@ -189,7 +189,7 @@ def test_a_leave_without_an_answer_is_logged(stable, caplog):
         in caplog.text)
 
 
-def test_a_static_member_that_missed_a_generation_has_lost_what_it_owned(settings):
+def test_a_static_member_that_missed_a_generation_loses_its_partitions(settings):
     """A leader may have given its partitions to others meanwhile, and the coordinator would take its commits."""
     loop = GroupLoop(partition_assignment_strategy="cooperative-sticky", group_instance_id="i", **settings)
     loop.stable()
@@ -228,7 +228,7 @@ def test_a_static_member_that_missed_a_generation_commits_nothing_it_has_revoked
     assert told == [(ILLEGAL_GENERATION, [(0, 5)])]
 
 
-def test_a_static_member_that_missed_nothing_keeps_what_it_owns(settings):
+def test_a_static_member_that_missed_no_generation_keeps_its_partitions(settings):
     loop = GroupLoop(partition_assignment_strategy="cooperative-sticky", group_instance_id="i", **settings)
     loop.stable()
     loop.heartbeat(REBALANCE)

@@ -65,7 +65,7 @@ def test_a_fence_of_a_former_membership_is_ignored(member):
     assert member.take_fence() == 0
 
 
-def test_a_consumer_that_is_no_member_fences_nobody(group):
+def test_an_error_for_a_non_member_fences_no_member(group):
     group.commit(("t", 0, 5))
     group.turn()
     group.answer_commit(UNKNOWN_MEMBER)
@@ -81,7 +81,7 @@ def test_without_membership_a_commit_fails_before_it_is_sent(member):
     assert member.requests(OFFSET_COMMIT) == []
 
 
-def test_what_waited_when_the_assignment_was_lost_is_not_sent(member):
+def test_commits_waiting_when_the_assignment_is_lost_are_not_sent(member):
     first = member.commit(("t", 0, 5))
     member.turn()
     waiting = member.commit(("t", 0, 6))
@@ -95,7 +95,7 @@ def test_what_waited_when_the_assignment_was_lost_is_not_sent(member):
     assert member.requests(OFFSET_COMMIT) == []
 
 
-def test_what_was_in_flight_when_the_assignment_was_lost_is_not_retried(member):
+def test_commits_in_flight_when_the_assignment_is_lost_are_not_retried(member):
     ticket = member.commit(("t", 0, 5))
     member.turn()
     member.lose()
@@ -106,7 +106,7 @@ def test_what_was_in_flight_when_the_assignment_was_lost_is_not_retried(member):
     assert member.requests(OFFSET_COMMIT) == []
 
 
-def test_a_loss_leaves_alone_what_no_member_committed(group):
+def test_a_lost_assignment_keeps_commits_made_outside_the_group(group):
     ticket = group.commit(("t", 0, 5))
     group.lose()
     group.turn()
@@ -136,7 +136,7 @@ def test_a_members_commit_is_not_sent_as_nobodys_after_it_left(member):
 
 @pytest.mark.parametrize(("consumer_protocol", "error"), [(False, ILLEGAL_GENERATION), (True, STALE_EPOCH)])
 @pytest.mark.parametrize("how", ["unassigned", "revoking"])
-def test_a_retry_under_a_newer_epoch_leaves_out_what_went_meanwhile(consumer_protocol, error, how):
+def test_a_retry_under_a_newer_epoch_leaves_out_partitions_lost_meanwhile(consumer_protocol, error, how):
     """The broker checks the epoch, not the owner: a blind retry would overwrite the new owner's offset."""
     member = joined(consumer_protocol=consumer_protocol)
     ticket = member.commit(("t", 0, 5), ("t", 1, 6), timeout_ms=60_000)
@@ -181,7 +181,7 @@ def test_a_stale_epoch_is_retried_with_the_new_one():
 
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("how", ["unassigned", "revoking"])
-def test_a_stale_epoch_fails_what_this_member_may_have_lost(sync, how):
+def test_a_stale_epoch_fails_commits_of_partitions_possibly_lost(sync, how):
     member = joined(consumer_protocol=True)
     ticket = member.commit(("t", 0, 5), sync=sync)
     member.turn()
@@ -215,7 +215,7 @@ def test_a_departing_commit_of_nothing_is_over_at_once(member):
     assert member.take_events() == []
 
 
-def test_a_departing_commit_is_newer_than_what_waits(member):
+def test_a_commit_before_leaving_replaces_older_waiting_commits(member):
     member.commit(("t", 3, 1))
     member.turn()
     waiting = member.commit(("t", 0, 4))
@@ -321,7 +321,7 @@ def test_a_held_commit_of_a_partition_of_others_is_not_sent_under_a_newer_epoch(
 
 
 @pytest.mark.parametrize("sync", [True, False])
-def test_between_two_generations_a_commit_of_what_is_owned_is_retried(member, sync):
+def test_between_two_generations_a_commit_of_owned_partitions_is_retried(member, sync):
     ticket = member.commit(("t", 0, 5), sync=sync)
     member.turn()
     member.answer_commit(REBALANCE_IN_PROGRESS)
@@ -332,7 +332,7 @@ def test_between_two_generations_a_commit_of_what_is_owned_is_retried(member, sy
     assert ticket.code == 0
 
 
-def test_between_two_generations_a_commit_of_what_has_gone_ends(member):
+def test_between_two_generations_a_commit_of_lost_partitions_ends(member):
     ticket = member.commit(("t", 0, 5))
     member.turn()
     member.unassign("t", 0)
@@ -355,7 +355,7 @@ def test_a_commit_that_a_join_overtook_is_sent_again_in_the_new_generation(membe
     assert ticket.code == 0
 
 
-def test_what_a_leave_has_no_time_for_is_reported_as_timed_out(member):
+def test_commits_that_a_leave_has_no_time_for_time_out(member):
     member.commit(("t", 0, 5), sync=False, notify=True)
     member.turn()
     member.hold(("t", 0))
@@ -365,7 +365,7 @@ def test_what_a_leave_has_no_time_for_is_reported_as_timed_out(member):
     assert "COMMITFAIL" in [line[1] for line in member.take_log()]
 
 
-def test_a_loss_ends_what_is_held(member):
+def test_a_lost_assignment_ends_the_held_commits(member):
     member.commit(("t", 0, 5), sync=False)
     member.turn()
     member.hold(("t", 0))
@@ -398,7 +398,7 @@ def stored(**settings):
     return group
 
 
-def test_the_application_is_asked_for_what_it_processed():
+def test_the_application_is_asked_for_its_processed_position():
     group = Group(auto_commit=True)
     group.advance(20_000)
     assert not group.take_attention()  # nothing is assigned
@@ -517,7 +517,7 @@ def test_an_interval_commit_that_is_refused_waits_for_the_next():
     assert group.asked() == {("t", 0): 5}
 
 
-def test_no_interval_commit_of_a_consumer_that_is_no_member():
+def test_a_non_member_makes_no_interval_commit():
     group = stored()
     group.be_member("m", 5)
     group.be_fenced()
@@ -529,7 +529,7 @@ def test_no_interval_commit_of_a_consumer_that_is_no_member():
     assert group.asked() == {("t", 0): 5}
 
 
-def test_after_everything_was_unassigned_the_interval_begins_anew():
+def test_the_interval_starts_again_after_unassign():
     group = stored()
     group.advance(3000)
     group.unassign("t", 0)

@@ -89,7 +89,7 @@ def test_all_that_wait_are_one_question(group):
     assert group.questions(group.one(OFFSET_FETCH)) == [("t", n) for n in range(8)]
 
 
-def test_what_comes_later_does_not_wait_for_the_first(group):
+def test_a_later_question_does_not_wait_for_the_first(group):
     group.assign(("t", 0, INVALID))
     group.turn()
     group.assign(("t", 1, INVALID))
@@ -178,7 +178,7 @@ def test_an_unassigned_partition_is_forgotten(group):
     assert group.questions(group.one(OFFSET_FETCH)) == [("t", 1)]
 
 
-def test_a_partition_assigned_anew_does_not_get_the_answer_of_before(group):
+def test_a_partition_assigned_again_ignores_the_earlier_answer(group):
     group.assign(("t", 0, INVALID))
     group.turn()
     first = group.one(OFFSET_FETCH)
@@ -288,7 +288,7 @@ def test_an_answer_that_does_not_parse(group):
     assert states(group, 0) == ["ACTIVE"]
 
 
-def test_what_an_answer_leaves_out_is_asked_again(group):
+def test_partitions_missing_in_an_answer_are_requested_again(group):
     group.assign(("t", 0, INVALID), ("t", 1, INVALID))
     question = group.committed(("t", 2), ("t", 3))
     group.turn()
@@ -319,7 +319,7 @@ def test_an_answer_without_the_group(group):
 # -- members
 
 
-def test_a_member_of_the_consumer_protocol_says_who_it_is():
+def test_a_heartbeat_of_the_consumer_protocol_contains_the_member_id():
     group = Group(consumer_protocol=True)
     group.be_member("m", 5)
     group.assign(("t", 0, INVALID))
@@ -362,7 +362,7 @@ def test_positions_wait_for_the_membership_and_questions_do_not():
     assert group.questions(group.one(OFFSET_FETCH)) == [("t", 0)]
 
 
-def test_a_group_that_is_gone_is_asked_for_again_by_a_member():
+def test_a_member_repeats_offset_fetch_after_group_not_found():
     group = Group(consumer_protocol=True)
     group.be_member("m", 5)
     group.assign(("t", 0, INVALID))

@@ -31,7 +31,7 @@ def test_an_answer_from_before_the_unsubscribe_is_ignored(member):
     assert member.beats() == []
 
 
-def test_an_error_from_before_a_rejoin_fences_nobody(member):
+def test_an_error_from_before_a_rejoin_fences_no_member(member):
     member.join(assignment={T: [0]})
     member.advance(INTERVAL_MS)
     late = member.beat()
@@ -53,7 +53,7 @@ def test_an_error_from_before_a_rejoin_fences_nobody(member):
 
 
 @pytest.mark.parametrize(("instance", "epoch"), [(None, LEFT), ("me", LEFT_FOR_A_WHILE)])
-def test_leaving_says_so(instance, epoch):
+def test_leaving_sends_the_epoch_of_a_leave(instance, epoch):
     member = Member(**({} if instance is None else {"group_instance_id": instance}))
     member.join(assignment={T: [0]})
     member.consumer.unsubscribe()
@@ -77,7 +77,7 @@ def test_a_leave_is_sent_once_whatever_becomes_of_it(member):
     assert member.beats() == []
 
 
-def test_a_group_that_is_gone_is_left(member):
+def test_leaving_a_group_that_no_longer_exists_succeeds(member):
     member.join()
     member.consumer.unsubscribe()
     member.settle()

@@ -186,7 +186,7 @@ def test_a_change_while_the_join_is_out_follows_it(member):
     assert member.beat()["body"]["subscribed_topic_names"] == ["u"]
 
 
-def test_one_pattern_goes_as_it_is(member):
+def test_a_single_pattern_is_sent_unchanged(member):
     member.subscribe("^t.*", "u")
     member.settle()
     body = member.beat()["body"]
@@ -473,7 +473,7 @@ def test_a_deleted_topic_leaves_the_target_by_itself(member):
     assert member.assigned == [("t", 0)]
 
 
-def test_a_target_that_gives_what_is_owned_is_acknowledged(member):
+def test_a_target_equal_to_the_owned_partitions_is_acknowledged(member):
     member.join(assignment={T: [0]})
     member.advance(INTERVAL_MS)
     member.reply(member.beat(), epoch=2, assignment={T: [0], V: [0]})
@@ -487,7 +487,7 @@ def test_a_target_that_gives_what_is_owned_is_acknowledged(member):
     assert member.beat()["body"]["member_epoch"] == 2
 
 
-def test_a_pending_target_may_give_what_is_owned_by_then(member):
+def test_a_pending_target_may_contain_partitions_owned_meanwhile(member):
     member.join(assignment={T: [0]})
     member.advance(INTERVAL_MS)
     member.reply(member.beat(), epoch=2, assignment={T: [0, 1]})
@@ -502,7 +502,7 @@ def test_a_pending_target_may_give_what_is_owned_by_then(member):
     assert member.assigned == [("t", 0), ("t", 1)]
 
 
-def test_a_topic_made_anew_keeps_its_partitions_under_its_new_id(member):
+def test_a_recreated_topic_keeps_its_partitions_under_its_new_id(member):
     member.join(assignment={T: [0]})
     member.topics["t"].topic_id = V
     member.advance(INTERVAL_MS)
@@ -660,7 +660,7 @@ def test_a_join_that_is_answered_as_fenced_backs_off(member):
 
 
 @pytest.mark.parametrize("code", FATAL)
-def test_what_the_group_cannot_get_over_ends_it(member, code):
+def test_permanent_group_errors_are_fatal(member, code):
     member.join(assignment={T: [0]})
     member.advance(INTERVAL_MS)
     member.refuse(member.beat(), code, "because")
@@ -676,7 +676,7 @@ def test_what_the_group_cannot_get_over_ends_it(member, code):
 
 
 @pytest.mark.parametrize("code", [LOADING, NOT_AVAILABLE, NOT_COORDINATOR, FENCED_EPOCH, UNKNOWN_MEMBER, TOPIC_REFUSED])
-def test_what_the_group_gets_over_is_not_fatal(member, code):
+def test_temporary_group_errors_are_not_fatal(member, code):
     member.join(assignment={T: [0]})
     member.advance(INTERVAL_MS)
     member.refuse(member.beat(), code)

@@ -57,7 +57,7 @@ def test_a_subscription_that_cannot_be_read_names_its_member():
         core.decode_subscription("consumer-1", struct.pack(">hi", 3, 2**31 - 1))
 
 
-def test_what_is_too_long_for_the_wire_is_not_written():
+def test_values_too_long_for_the_wire_are_not_written():
     long = "x" * 32768
     for change in ({"topics": [long]}, {"rack": long}, {"owned": {long: [0]}}):
         with pytest.raises(ValueError, match="too long"):

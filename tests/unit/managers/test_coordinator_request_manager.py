@@ -27,7 +27,7 @@ def group():
     return Group(found=False)
 
 
-def test_nobody_asks_for_it_before_it_is_needed(group):
+def test_the_coordinator_is_not_requested_before_it_is_needed(group):
     group.advance(100_000)
     assert group.requests(FIND_COORDINATOR) == []
     assert group.wait_ms is None
@@ -135,7 +135,7 @@ def test_an_answer_about_another_group_is_ignored(group):
     assert len(group.requests(FIND_COORDINATOR)) == 1
 
 
-def test_nobody_is_asked_before_the_brokers_are_known(group):
+def test_no_request_is_sent_before_the_brokers_are_known(group):
     group.know_brokers({})
     group.commit(("t", 0, 5))
     group.turn()
@@ -215,7 +215,7 @@ def test_a_late_failure_of_the_former_one_leaves_the_new_one():
 
 
 @pytest.mark.parametrize("error", [GROUP_DENIED, INVALID_GROUP_ID])
-def test_a_final_answer_ends_those_who_wait_and_is_reported_once(group, error):
+def test_a_final_error_ends_all_waiting_calls_and_is_reported_once(group, error):
     commit = group.commit(("t", 0, 5))
     question = group.committed(("t", 1))
     group.assign(("t", 2, -1001), ("t", 3, -1001))

@@ -3,7 +3,7 @@
 import pytest
 from stepped_loop import FETCH, records
 
-BRISK_WAIT_MS = 25
+SHORT_WAIT_MS = 25
 RENEWAL_MS = 10_000
 CYCLES = 50
 SASL = {"sasl_mechanism": "PLAIN", "sasl_username": "u", "sasl_password": "p"}
@@ -71,8 +71,8 @@ def test_fetches_are_parked_briefly_instead_under(loops, security):
     request = parked(loop)
     loop.advance(RENEWAL_MS + 1000)  # what assign() began is over
     loop.fetched(request, {})
-    assert loop.one(FETCH, 1)["body"]["max_wait_ms"] > BRISK_WAIT_MS
+    assert loop.one(FETCH, 1)["body"]["max_wait_ms"] > SHORT_WAIT_MS
     pause_and_resume(loop)
     loop.fetched(loop.one(FETCH, 1), {})
     loop.turn(2)
-    assert loop.one(FETCH, 1)["body"]["max_wait_ms"] == BRISK_WAIT_MS
+    assert loop.one(FETCH, 1)["body"]["max_wait_ms"] == SHORT_WAIT_MS

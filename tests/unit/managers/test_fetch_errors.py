@@ -113,7 +113,7 @@ def test_a_partition_that_is_not_allowed_is_reported_once(loop):
 
 @pytest.mark.parametrize(("code", "text"), [
     (NOT_AUTHORIZED, "t [0]: not authorized to read the topic: grant READ on topic t"),
-    (42, "t [0]: the broker found the request invalid"),
+    (42, "t [0]: the broker rejects the request as invalid"),
     (1234, "t [0]: the broker answered with error 1234"),
 ])
 def test_a_refused_fetch_states_the_reason(loop, code, text):

@@ -37,7 +37,7 @@ def test_whatever_is_not_known_to_be_short_is_asked_for_in_full(loops, span):
     assert asked(ranges(loops, span).one(FETCH)) == {0: MOST}
 
 
-def test_the_end_of_a_long_range_is_asked_for_by_what_its_records_took(loops):
+def test_the_end_of_a_long_range_is_requested_by_the_size_of_its_records(loops):
     loop = ranges(loops, (0, 9000))
     data = batch(0, [b"z" * 100] * 8000)
     loop.fetched(loop.one(FETCH), {0: {"records": data, "high_watermark": 1 << 30}})
@@ -45,7 +45,7 @@ def test_the_end_of_a_long_range_is_asked_for_by_what_its_records_took(loops):
     assert asked(loop.one(FETCH)) == {0: likely + likely // 4 + BATCH}
 
 
-def test_what_is_configured_remains_the_most(loops):
+def test_the_configured_partition_limit_is_not_exceeded(loops):
     assert asked(ranges(loops, (0, 100), max_partition_fetch_bytes=9999).one(FETCH)) == {0: 9999}
 
 

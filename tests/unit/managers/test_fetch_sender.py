@@ -55,7 +55,7 @@ def test_the_settings_are_asked_for(loops):
     assert loop.one(FETCH)["channel"] == FETCH_CHANNEL
 
 
-def test_few_partitions_share_what_a_response_may_bring(loops):
+def test_few_partitions_share_the_maximum_response_size(loops):
     loop = loops()
     loop.assign(("t", 0, 0))
     assert asked_bytes(loop.one(FETCH)) == [(8 << 20) - 4096]
@@ -124,7 +124,7 @@ def test_a_batch_that_is_larger_than_the_fetch_and_cut_is_an_error(loop):
 # -- sessions (KIP-227)
 
 
-def test_a_session_grows_by_epochs_and_asks_only_what_moved(loop):
+def test_a_fetch_session_counts_epochs_and_names_only_changed_partitions(loop):
     loop.assign(("t", 0, 0), ("t", 1, 0))
     first = loop.one(FETCH)
     assert session_of(first) == (0, 0)
@@ -471,7 +471,7 @@ def test_records_decoded_before_a_seek_are_dropped(loop):
     assert loop.consumer.metrics()["fetch_buffer_records"] == 0
 
 
-def test_a_seek_to_where_it_already_fetches_drops_what_was_asked_before(loop):
+def test_a_seek_to_the_fetch_position_ignores_earlier_requests(loop):
     """The epochs distinguish them, not the offsets."""
     loop.assign(("t", 0, 0))
     parked = loop.one(FETCH)
@@ -483,7 +483,7 @@ def test_a_seek_to_where_it_already_fetches_drops_what_was_asked_before(loop):
     assert loop.offsets() == [0, 1, 2, 3, 4]
 
 
-def test_a_partition_assigned_again_drops_what_was_asked_before(loop):
+def test_a_partition_assigned_again_ignores_earlier_requests(loop):
     loop.assign(("t", 0, 0))
     parked = loop.one(FETCH)
     loop.consumer._assign([("t", 0, 0, -1)], True)
@@ -505,7 +505,7 @@ def test_errors_of_before_a_seek_are_dropped(loops):
     assert loop.inside()["state"] == "ACTIVE"
 
 
-def test_an_error_that_nobody_took_goes_with_a_seek(loops):
+def test_a_seek_drops_an_error_not_yet_returned(loops):
     loop = loops(auto_offset_reset="error")
     loop.assign(("t", 0, 500))
     loop.fetched(loop.one(FETCH), {0: {"error_code": OUT_OF_RANGE}}, turns=4)
@@ -576,7 +576,7 @@ def test_a_full_buffer_holds_the_fetch_back_until_there_is_room(loops):
     assert loop.asked(loop.one(FETCH)) == {("t", 0): at}
 
 
-def test_what_the_application_keeps_does_not_stop_the_fetcher(loops):
+def test_batches_kept_by_the_application_do_not_stop_the_fetcher(loops):
     loop = loops(fetch_buffer_memory=1_000_000)
     loop.assign(("t", 0, 0))
     kept = []
@@ -674,7 +674,7 @@ def test_the_end_of_an_empty_partition_is_reported(loops):
     assert loop.offsets() == [("error", PARTITION_EOF)]
 
 
-def test_a_seek_tells_the_end_again(loops):
+def test_partition_eof_is_reported_again_after_a_seek(loops):
     loop = eof_loop(loops)
     end = {"high_watermark": 3, "last_stable_offset": 3}
     loop.fetched(loop.one(FETCH), {0: {"records": records(0, 3), **end}}, turns=3)

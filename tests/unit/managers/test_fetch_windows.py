@@ -106,7 +106,7 @@ def test_each_partition_gets_its_turn(loops):
         assert max(served.values()) - min(served[p] for p in range(100)) <= 1
 
 
-def test_those_that_have_nothing_do_not_fill_the_windows(loops):
+def test_partitions_without_records_do_not_fill_the_windows(loops):
     """Every other partition is idle. One after the last that brought records may only have found no room."""
     loop = windowed(loops, 1)
     served = Counter([1])
@@ -178,7 +178,7 @@ def just(loop, number):
     return told
 
 
-def test_a_window_says_nothing_about_the_partitions_outside_it(loops):
+def test_a_window_leaves_the_watermarks_outside_it_outdated(loops):
     """Watermarks of a session's answer are older than a window's answer: lag() has to ask."""
     loop = many(loops)
     request = loop.one(FETCH)
@@ -194,7 +194,7 @@ def test_a_window_says_nothing_about_the_partitions_outside_it(loops):
     assert ends(loop.consumer, [("t", order(request)[0])])[0][3] == 2000
 
 
-def test_what_only_a_window_was_sent_is_not_remembered_as_sent(loops):
+def test_partitions_sent_in_a_window_are_not_part_of_the_session(loops):
     """The partition is new, and the broker's session does not have it."""
     loop = windowed(loops, 0)
     loop.topics["t"].leaders[100] = (1, 5)
@@ -228,7 +228,7 @@ def test_a_partition_that_is_sought_is_first_in_the_next_window(loops):
     assert loop.asked(request)["t", 40] == 7
 
 
-def test_a_partition_of_the_window_that_is_sought_drops_what_comes(loops):
+def test_a_seek_drops_the_answer_for_a_partition_in_the_window(loops):
     loop = windowed(loops, 40)
     request = loop.one(FETCH)
     first, second = order(request)[:2]

@@ -15,7 +15,7 @@ def member():
     return Member()
 
 @pytest.mark.parametrize(("told", "kept"), [(2**31 - 1, 60_000), (60_001, 60_000), (1, 50)])
-def test_an_interval_that_no_session_survives_is_not_believed(member, told, kept):
+def test_a_heartbeat_interval_longer_than_the_session_is_limited(member, told, kept):
     member.join()
     member.advance(INTERVAL_MS)
     member.reply(member.beat(), heartbeat_interval_ms=told)
@@ -39,7 +39,7 @@ def test_ids_that_were_not_asked_for_are_ignored(member, caplog):
     assert f"topic id {base64.urlsafe_b64encode(V).decode().rstrip('=')} was assigned" in told
 
 
-def test_forgetting_names_keeps_those_of_what_is_owned(member):
+def test_names_of_owned_topics_are_not_forgotten(member):
     """Names are forgotten where there are over a thousand more than the assignment has."""
     member.join(assignment={T: [0]})
     many = {b"many" + bytes(10) + n.to_bytes(2, "big"): [0] for n in range(2000)}

@@ -78,7 +78,7 @@ def test_a_queued_revocation_becomes_a_loss(stable):
     assert stable.state == "JOINING"
 
 
-def test_what_is_being_revoked_is_not_lost_as_well(member):
+def test_partitions_being_revoked_are_not_also_lost(member):
     def fence(consumer, partitions):
         member.heartbeat(UNKNOWN_MEMBER)
         assert member.state == "FENCED"
@@ -112,7 +112,7 @@ def test_an_assignment_that_was_not_begun_is_never_made(member):
     assert member.state == "JOINING"
 
 
-def test_a_subset_that_the_callback_assigns_is_what_is_owned(member):
+def test_the_member_owns_only_the_subset_that_its_callback_assigns(member):
     member.stable(assign=lambda c, p: c.assign([TopicPartition("t", 1, 5)]))
     assert inside_group.owned(member.consumer) == [("t", 1)]
     member.heartbeat(REBALANCE)
@@ -120,7 +120,7 @@ def test_a_subset_that_the_callback_assigns_is_what_is_owned(member):
     assert member.calls[1:] == [("revoke", [("t", 1)])]
 
 
-def test_what_is_to_be_revoked_is_no_longer_fetched(stable):
+def test_partitions_being_revoked_are_no_longer_fetched(stable):
     assert inside_group.revoking(stable.consumer) == []
     stable.heartbeat(REBALANCE)
     assert inside_group.revoking(stable.consumer) == ALL
@@ -227,7 +227,7 @@ def test_a_topic_that_may_not_be_read_is_reported(member):
                            "grant READ (or DESCRIBE) on topic secret")
 
 
-def test_patterns_join_with_what_they_match(member):
+def test_a_pattern_subscription_joins_with_the_matching_topics(member):
     member.topics["tab"] = Topic({0: (1, 5)}, bytes(15) + b"b")
     member.topics["u"] = Topic({0: (1, 5)}, bytes(15) + b"u")
     member.subscribe("^t")
@@ -305,7 +305,7 @@ def test_internal_topics_do_not_match(member):
     assert topics_joined(member) == ["t"]
 
 
-def test_a_topic_that_matches_but_may_not_be_read_is_skipped_and_said(member):
+def test_a_matching_topic_without_permission_is_skipped_and_reported(member):
     member.topics["tar"] = Topic({}, error=NOT_AUTHORIZED)
     member.begin("^t")
     assert topics_joined(member) == ["t"]

@@ -66,7 +66,7 @@ STATES = [is_missing, has_no_leader, has_no_leader_and_wants_its_end, is_refused
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_what_is_not_there_is_asked_for_with_growing_backoff(state):
+def test_missing_topics_are_requested_with_growing_backoff(state):
     loop = Loop(group_id="g") if state in (is_subscribed, matches_a_pattern) else Loop()
     state(loop)
     times = sent_in(loop, 10_000)

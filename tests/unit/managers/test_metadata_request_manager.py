@@ -109,7 +109,7 @@ def test_a_failed_request_is_repeated_with_growing_backoff(loop):
         assert 0.8 * base <= wait <= 1.2 * base
 
 
-def test_backoff_begins_anew_after_a_success(loop):
+def test_backoff_is_reset_by_a_success(loop):
     loop.turn()
     for _ in range(5):
         loop.fail(loop.one(METADATA))
@@ -266,7 +266,7 @@ def read_some(loop, policy_end=3):
     assert loop.offsets() == list(range(policy_end))
 
 
-def test_a_topic_made_anew_is_read_by_policy(loop):
+def test_a_recreated_topic_is_read_by_the_reset_policy(loop):
     read_some(loop)
     loop.topics["t"] = Topic({0: (1, 0)}, topic_id=T2)
     loop.advance(REFRESH_MS)
@@ -284,7 +284,7 @@ def test_a_topic_made_anew_is_read_by_policy(loop):
     assert loop.inside()["leader_epoch"] == 0
 
 
-def test_a_topic_deleted_and_made_anew_is_read_by_policy(loop):
+def test_a_deleted_and_recreated_topic_is_read_by_the_reset_policy(loop):
     """Between the two it is missing, and its leader epoch starts again below the old one."""
     read_some(loop)
     del loop.topics["t"]
@@ -304,7 +304,7 @@ def test_a_topic_deleted_and_made_anew_is_read_by_policy(loop):
     assert loop.asked(loop.one(FETCH)) == {("t", 0): 0}
 
 
-def test_a_topic_made_anew_stops_without_a_policy(loops):
+def test_a_recreated_topic_stops_without_a_reset_policy(loops):
     loop = loops(auto_offset_reset="error")
     read_some(loop)
     loop.topics["t"] = Topic({0: (1, 0)}, topic_id=T2)
@@ -364,7 +364,7 @@ def all_brokers_down(loop):
             loop.network.fail_connection(node, channel)
 
 
-def test_rebootstrap_when_all_known_brokers_are_gone(loop):
+def test_rebootstrap_if_no_known_broker_answers(loop):
     loop.assign(("t", 0, 0))
     all_brokers_down(loop)
     for _ in range(400):
@@ -476,7 +476,7 @@ def test_list_topics_asks_for_all(loop):
     loop.answer(update, loop.metadata_body([]))
 
 
-def test_list_topics_of_one_topic_tells_its_error(loop):
+def test_list_topics_of_one_topic_contains_its_error(loop):
     question = inside.ask_topics(loop.consumer, ["nope"])
     loop.turn()
     (request,) = [r for r in loop.requests(METADATA) if topics_of(r) == ["nope"]]

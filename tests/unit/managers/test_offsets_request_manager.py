@@ -176,7 +176,7 @@ def test_another_error_is_reported_once_and_asked_again(loop):
 
 @pytest.mark.parametrize(("code", "text"), [
     (NOT_AUTHORIZED, "not authorized for the topic: grant READ (or DESCRIBE) on topic t"),
-    (42, "the broker found the request invalid"),
+    (42, "the broker rejects the request as invalid"),
 ])
 def test_a_failed_reset_states_the_reason(loop, code, text):
     assign(loop, ("t", 0, END))
@@ -197,7 +197,7 @@ def test_a_partition_that_the_answer_leaves_out_is_asked_again(loop):
     assert queries(loop.one(LIST_OFFSETS)) == {("t", 0): LATEST}
 
 
-def test_what_was_not_asked_is_ignored(loop):
+def test_unrequested_partitions_in_an_answer_are_ignored(loop):
     assign(loop, ("t", 0, END))
     loop.answer(loop.one(LIST_OFFSETS), {"topics": [{"name": name, "partitions": [
         {"partition_index": n, "error_code": 0, "timestamp": -1, "offset": 8, "leader_epoch": -1}]}
@@ -310,7 +310,7 @@ def test_an_answer_for_an_unassigned_partition_is_ignored(loop):
     assert loop.inside()["fetch_offset"] == 5
 
 
-def test_nothing_is_left_behind(loop):
+def test_finished_questions_are_removed_from_all_lists(loop):
     """Lists that only grow would be a leak."""
     for n in range(30):
         assign_now = [("t", p, [END, BEGINNING, 5][(n + p) % 3], -1) for p in range(3)]
@@ -434,7 +434,7 @@ def test_an_answer_of_a_former_leader_validates_nothing(loop):
     assert loop.asked(loop.one(FETCH, 2)) == {("t", 0): 45}
 
 
-def test_a_new_leader_epoch_is_validated_with_the_epoch_of_what_was_fetched(loop):
+def test_a_new_leader_epoch_is_validated_with_the_epoch_of_the_fetched_records(loop):
     loop.assign(("t", 0, 0))
     loop.fetched(loop.one(FETCH), {0: {"records": records(0, 10, epoch=3) + records(10, 20, epoch=5)}}, turns=1)
     # Not decoded yet: the epoch is that of the last record fetched all the same.
@@ -450,7 +450,7 @@ def test_a_new_leader_epoch_is_validated_with_the_epoch_of_what_was_fetched(loop
     assert loop.asked(loop.one(FETCH, 2)) == {("t", 0): 20}
 
 
-def test_the_epoch_of_what_waits_to_be_decoded_is_the_one_validated(loops):
+def test_validation_uses_the_epoch_of_undecoded_records(loops):
     """Else the end of an older epoch looks like truncation, and an error where there is none."""
     loop = loops(auto_offset_reset="error")
     loop.assign(("t", 0, 0))

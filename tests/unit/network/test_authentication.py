@@ -116,7 +116,7 @@ def test_a_refused_password(broker, driver, clock):
     assert not [line for line in driver.lines() if "secret-word" in line[2]]
 
 
-def test_nobody_waits_for_the_next_attempt_after_a_refusal(broker, driver, clock):
+def test_calls_do_not_wait_for_the_next_attempt_after_a_refusal(broker, driver, clock):
     """A request to this broker in the meantime fails with the refusal, without waiting for the next attempt."""
     peer, request = shake(broker, driver)
     peer.answer(request, authenticate_answer(error=58, message="no"))
@@ -225,7 +225,7 @@ def test_an_old_broker_hangs_up_on_wrong_credentials(broker, driver):
     driver.poll_until(lambda: driver.ready(-2) == BACKOFF)
     code, detail = driver.take_failure(-2)
     assert code == AUTHENTICATION
-    assert "(brokers before 1.0 refuse so)" in detail
+    assert "(how brokers before 1.0 refuse credentials)" in detail
 
 
 def test_a_connection_closed_during_authentication_is_not_a_refusal(broker, driver):
@@ -300,7 +300,7 @@ def test_a_connection_waits_for_its_token(broker, clock):
     assert driver.take_token_request() and not driver.take_token_request()
 
 
-def test_a_caller_that_waits_for_a_token_hears_that_there_is_none(broker, clock):
+def test_a_caller_that_waits_for_a_token_gets_an_error_without_one(broker, clock):
     driver = NetworkDriver([broker.address], clock, sasl=("OAUTHBEARER",))
     driver.ask_for_tokens()
     peer = broker.meet(driver)
@@ -325,7 +325,7 @@ def test_a_token_that_never_comes(broker, clock):
 # Authenticating again (KIP-368)
 
 
-def test_requests_wait_while_a_connection_authenticates_anew(broker, driver, clock):
+def test_requests_wait_during_a_reauthentication(broker, driver, clock):
     peer = authenticate(broker, driver, lifetime_ms=10000)
     driver.add(3, b"one", node=-2, cookie=1)
     first = broker.read_request(driver, peer)
@@ -356,7 +356,7 @@ def test_requests_wait_while_a_connection_authenticates_anew(broker, driver, clo
     assert driver.ready(-2) == READY
 
 
-def test_anew_with_the_credentials_of_then(broker, driver, clock):
+def test_reauthentication_uses_the_newest_credentials(broker, driver, clock):
     peer = authenticate(broker, driver, lifetime_ms=10000)
     driver.set_password(b"user", b"next")
     driver.poll()

@@ -72,7 +72,7 @@ def test_a_listener_that_hangs_up_on_the_first_request(broker, driver):
     driver.poll_until(lambda: driver.ready(-2) == BACKOFF)
     detail = driver.take_failure(-2)[1]
     assert "closed by the broker" in detail
-    assert "does this port require SASL or TLS?" in detail
+    assert "set security.protocol if this port requires SASL or TLS" in detail
 
 
 def test_a_listener_that_hangs_up_on_the_first_request_but_one(broker, driver, clock):
@@ -81,7 +81,8 @@ def test_a_listener_that_hangs_up_on_the_first_request_but_one(broker, driver, c
     broker.read_request(driver, peer)
     peer.close()
     driver.poll_until(lambda: driver.ended)
-    assert "closed by the broker at the first request (does this port require SASL?)" in driver.ended[0]["detail"]
+    assert ("closed by the broker at the first request: set security.protocol if this port requires SASL"
+            in driver.ended[0]["detail"])
     clock.advance(1000)
     peer = broker.negotiate(driver)
     for _ in range(2):

@@ -37,7 +37,7 @@ def refused(port, clock, **options):
 # -- back-off ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_refused_connection_says_so(clock):
+def test_a_refused_connection_is_reported(clock):
     port = unused_port()
     driver = refused(port, clock)
     code, detail = driver.take_failure(-2)
@@ -384,7 +384,7 @@ def test_bootstrap_requests_in_flight_survive_the_first_broker_list(broker, othe
     driver.poll_until(peer.closed_by_client)
 
 
-def test_nodes_that_are_gone_are_closed(broker, other_broker, driver):
+def test_connections_to_removed_brokers_are_closed(broker, other_broker, driver):
     driver.set_nodes([(1, *broker.address), (2, *other_broker.address)])
     peer = broker.negotiate(driver, node=1)
     other_broker.negotiate(driver, node=2)
@@ -450,7 +450,7 @@ def test_no_node_is_least_loaded_while_all_are_in_backoff(clock):
     assert driver.least_loaded_node() == -2
 
 
-def test_disconnect_fails_what_is_in_flight(broker, driver):
+def test_disconnect_fails_requests_in_flight(broker, driver):
     broker.negotiate(driver)
     broker.negotiate(driver, channel=COORDINATOR)
     driver.add(3, node=-2, cookie=1)
@@ -597,7 +597,7 @@ def test_names_that_wait_for_the_resolver_are_bounded(clock):
         assert driver.ready(1000) == BACKOFF
         code, detail = driver.take_failure(1000)
         assert (code, driver.names_known) == (CRIT, 1000)
-        assert detail == "b1000.test:9092: cannot resolve 'b1000.test': 1000 other names wait to be resolved"
+        assert detail == "b1000.test:9092: cannot resolve 'b1000.test': 1000 other names are being resolved"
         clock.advance(30_000)  # all of them give up
         driver.poll()
         assert driver.ready(0) == BACKOFF
@@ -630,7 +630,7 @@ def test_canonical_bootstrap_keeps_a_name_that_has_no_canonical_one(broker, cloc
 # -- closing -----------------------------------------------------------------------------------------------------------
 
 
-def test_close_all_fails_what_is_in_flight_and_closes_every_socket(broker, driver):
+def test_close_all_fails_requests_in_flight_and_closes_every_socket(broker, driver):
     peer = broker.negotiate(driver)
     fetch = broker.negotiate(driver, channel=FETCH)
     driver.add(3, node=-2, cookie=1)
@@ -648,7 +648,7 @@ def test_close_all_fails_what_is_in_flight_and_closes_every_socket(broker, drive
     assert driver.in_flight == 0
 
 
-def test_no_descriptor_is_left_behind(broker, clock):
+def test_no_file_descriptor_stays_open(broker, clock):
     def use_and_drop(close):
         driver = NetworkDriver([broker.address, ("127.0.0.1", unused_port())], clock)
         peers = [broker.negotiate(driver, channel=channel) for channel in (CONTROL, FETCH, COORDINATOR)]
@@ -682,7 +682,7 @@ def open_descriptors():
     return {number for number in map(int, os.listdir("/proc/self/fd")) if is_open(number)}
 
 
-def test_the_child_of_a_fork_closes_descriptors_and_says_nothing(broker, driver):
+def test_the_child_of_a_fork_closes_descriptors_silently(broker, driver):
     peer = broker.negotiate(driver)
     driver.add(3, cookie=1)
     request = broker.read_request(driver, peer)

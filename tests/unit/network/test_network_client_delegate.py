@@ -54,7 +54,7 @@ def test_a_busy_node_keeps_its_request_waiting_and_others_pass(network, delegate
     assert delegate.has_unsent
 
 
-def test_an_unsent_request_fails_at_its_deadline_and_says_why_it_was_not_sent(network, delegate, clock):
+def test_an_unsent_request_fails_at_its_deadline_and_reports_the_cause(network, delegate, clock):
     network.set_readiness(-2, 0, BACKOFF)
     delegate.add(3, cookie=1, timeout_ms=1000)
     delegate.poll(5000)
@@ -99,7 +99,7 @@ def test_a_request_that_the_network_refuses_ends_in_the_same_turn(network, deleg
     assert delegate.ended[0]["code"] == UNSUPPORTED
 
 
-def test_what_a_handler_adds_is_sent_before_the_next_handler_is_called(network, delegate):
+def test_requests_added_by_a_handler_are_sent_before_the_next_handler(network, delegate):
     delegate.add(1, b"first", node=-2, channel=FETCH, cookie=1)
     delegate.add(3, b"other", node=-2, cookie=2)
     delegate.poll()

@@ -26,7 +26,7 @@ def conversation(mechanism, username=b"user", password=b"pencil"):
 
 
 @given(words, words)
-def test_plain_says_who_and_the_password(username, password):
+def test_plain_sends_the_user_and_the_password(username, password):
     talk = conversation("PLAIN", username.encode(), password.encode())
     assert talk.name == "PLAIN" and not talk.slow
     assert talk.step() == ("send", b"\0" + username.encode() + b"\0" + password.encode(), "")
@@ -109,7 +109,7 @@ def first_answer(nonce=b"NONCEserver", salt=b"c2FsdA==", iterations=b"4096", mor
         (first_answer(salt=b"c2F=dA=="), "salt is malformed"),
         (first_answer(salt=b"===="), "salt is malformed"),
         (first_answer(salt=b"c2 sdA=="), "salt is malformed"),
-        (first_answer(iterations=b"4095"), "4095 SCRAM iterations, but only 4096 to 1000000"),
+        (first_answer(iterations=b"4095"), "4095 SCRAM iterations: expected 4096 to 1000000"),
         (first_answer(iterations=b"1000001"), "1000001 SCRAM iterations"),
         (first_answer(iterations=b"99999999999999999999"), "SCRAM iterations"),
         (first_answer(iterations=b"-4096"), "SCRAM iterations"),
@@ -121,7 +121,7 @@ def first_answer(nonce=b"NONCEserver", salt=b"c2FsdA==", iterations=b"4096", mor
         (first_answer(more=b"," + b"x" * 5000), "too long"),
     ],
 )
-def test_first_answers_that_are_not_believed(answer, said):
+def test_invalid_first_answers_are_refused(answer, said):
     talk = scram_conversation(False, b"user", b"pencil", "NONCE")
     talk.step()
     outcome, sent, why = talk.step(answer)
@@ -136,7 +136,7 @@ def test_an_optional_extension_is_passed_over():
 
 
 @pytest.mark.parametrize("answer", [b"", b"v=", b"v=x", b"v=" + base64.b64encode(bytes(31)), b"ok"])
-def test_last_answers_that_are_not_believed(answer):
+def test_invalid_last_answers_are_refused(answer):
     talk = scram_conversation(False, b"user", b"pencil", "NONCE")
     talk.step()
     talk.step(first_answer())
@@ -180,7 +180,7 @@ def test_the_brokers_objection_is_acknowledged_and_kept():
     talk = oauthbearer()
     talk.step()
     assert talk.step(b'{"status":"invalid_token"}\n') == ("send", b"\x01", "")
-    assert talk.complaint == '{"status":"invalid_token"} '
+    assert talk.error_from_broker == '{"status":"invalid_token"} '
     outcome, _, why = talk.step(b"")
     assert outcome == "failed" and "invalid_token" in why
 

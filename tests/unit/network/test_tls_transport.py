@@ -183,7 +183,7 @@ def test_much_in_both_directions_through_tiny_buffers(wire: Wires, bulk: bool) -
     assert bytes(got_there) == there and bytes(got_back) == back
 
 
-def test_pending_says_that_more_lies_in_the_socket(wire: Wires) -> None:
+def test_pending_reports_unread_bytes_of_the_socket(wire: Wires) -> None:
     one = wire()
     assert one.shake() == "done"
     one.serve(lambda: one.server.write(b"x" * 100_000))
@@ -263,7 +263,7 @@ def test_a_certificate_that_is_not_accepted(
     assert text.isprintable()
 
 
-def test_what_is_not_to_be_checked_is_not(wire: Wires, server_context: Contexts) -> None:
+def test_disabled_certificate_checks_are_not_made(wire: Wires, server_context: Contexts) -> None:
     elsewhere = server_context(AUTHORITY.issue(hosts=("elsewhere",)))
     assert wire(TlsFace(options(verify_host=False)), elsewhere).shake() == "done"
     stranger = server_context(Authority("Other CA").issue(hosts=("elsewhere",)))
@@ -350,7 +350,7 @@ def test_client_certificates(
     assert good.shake() == "done"
     assert good.server.getpeercert()["subject"] == ((("commonName", "client"),),)
     assert "the broker demands a client certificate" in refused(wire(context=context)).replace(
-        "found nothing in common with this client", "demands a client certificate")
+        "and this client have no cipher suite, curve or signature algorithm in common", "demands a client certificate")
     stranger = Authority("Other CA").issue("stranger", client=True)
     strange = TlsFace(options(certificate_pem=stranger.certificate_pem, key_pem=stranger.key_pem()))
     text = refused(wire(strange, context))
@@ -371,7 +371,7 @@ def test_a_late_alert_after_a_failed_write(wire: Wires, server_context: Contexts
 def test_versions_without_a_common_one(wire: Wires, server_context: Contexts) -> None:
     old = server_context(maximum_version=ssl.TLSVersion.TLSv1_2)
     text = refused(wire(TlsFace(options(protocols="TLSv1.3")), old))
-    assert "speaks neither TLS 1.2 nor 1.3 with this client" in text
+    assert "supports neither TLS 1.2 nor 1.3" in text
     assert wire(TlsFace(options(protocols="TLSv1.2"))).shake() == "done"
 
 
@@ -383,8 +383,8 @@ def test_suites(wire: Wires, server_context: Contexts) -> None:
     two = wire(TlsFace(options(cipher_suites=suites)), old)
     assert two.shake() == "done" and "ECDHE-ECDSA-AES256-GCM-SHA384" in two.client.description
     nothing = refused(wire(TlsFace(options(cipher_suites="ECDHE-RSA-AES128-GCM-SHA256")), old))
-    assert "found nothing in common with this client" in nothing and "ssl.cipher.suites" in nothing
-    assert "speaks neither" in refused(wire(TlsFace(options(cipher_suites="TLS_AES_128_GCM_SHA256")), old))
+    assert "have no cipher suite, curve or signature algorithm in common" in nothing and "ssl.cipher.suites" in nothing
+    assert "supports neither" in refused(wire(TlsFace(options(cipher_suites="TLS_AES_128_GCM_SHA256")), old))
 
 
 def plaintext(face: TlsFace, answer: bytes, end: bool = True, known: bool = False) -> Any:
@@ -408,13 +408,13 @@ def plaintext(face: TlsFace, answer: bytes, end: bool = True, known: bool = Fals
 @pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad Request\r\n", b"\x00\x00\x00\x0a\x00\x00\x00\x01\x00#"])
 def test_a_port_that_speaks_something_else(answer: bytes) -> None:
     code, text = plaintext(TlsFace(options()), answer)
-    assert code == KafkaError._SSL and "the answer is not TLS: is this a plaintext listener?" in text
+    assert code == KafkaError._SSL and "the answer is not TLS: connect to the TLS listener's port" in text
 
 
 def test_a_port_that_hangs_up(wire: Wires) -> None:
     face = TlsFace(options())
     code, text = plaintext(face, b"")
-    assert code == KafkaError._SSL and "at the start of the TLS handshake: is this a plaintext listener?" in text
+    assert code == KafkaError._SSL and "at the start of the TLS handshake: connect to the TLS listener's port" in text
     # A broker that has spoken TLS is in trouble: no reason to doubt the configuration.
     assert wire(face).shake() == "done"
     assert plaintext(face, b"") == (KafkaError._TRANSPORT, "closed by the broker during the TLS handshake")

@@ -22,7 +22,7 @@ def test_a_value_out_of_range_is_not_counted_elsewhere():
 
 
 @given(st.lists(st.one_of(st.integers(0, 40), st.integers(0, 10**6), st.integers(0, LIMIT - 1)), min_size=1))
-def test_it_says_what_the_values_say(values):
+def test_window_statistics_match_the_values(values):
     window = window_of(values)
     assert (window["min"], window["max"], window["sum"], window["cnt"]) == (
         min(values), max(values), sum(values), len(values))

@@ -47,7 +47,7 @@ def test_defaults_are_the_schemas():
     ("ConsumerGroupHeartbeatRequest", 0, {"subscribed_topic_regex": b"a.*"}, "subscribed_topic_regex"),
     ("ConsumerProtocolSubscription", 0, {"owned_partitions": [{}]}, None),  # ignorable
 ])
-def test_what_a_version_cannot_carry(name, version, values, field):
+def test_fields_that_a_version_lacks_are_refused(name, version, values, field):
     assert codecs.refused_field(name, version, values) == field
 
 
@@ -63,7 +63,7 @@ def test_a_newer_consumer_protocol_is_read_as_the_newest_known():
     assert left == len(b"fields of the future")
 
 
-def test_a_tagged_field_longer_than_one_byte_says():
+def test_a_tagged_field_with_a_length_of_several_bytes():
     endpoints = [{"node_id": i, "host": b"host%d" % i, "port": 9092, "rack": None} for i in range(20000)]
     data = codecs.encode("FetchResponse", 16, {"node_endpoints": endpoints})
     assert codecs.decode("FetchResponse", 16, data)[0]["node_endpoints"] == endpoints

@@ -196,7 +196,7 @@ def test_elements_take_no_more_than_their_share_of_memory():
     assert "field topics: 2000000 elements would take more than 6 times" in str(error)
 
 
-def test_a_small_message_may_be_as_dense_as_it_likes():
+def test_a_small_message_has_no_limit_of_elements_per_byte():
     topics = [{"name": b"", "partitions": []}] * 40_000
     assert len(codecs.decode("OffsetFetchResponse", 6, codecs.encode("OffsetFetchResponse", 6, {"topics": topics}))[0][
         "topics"]) == 40_000

@@ -94,6 +94,6 @@ def test_the_diagram_of_member_states_is_the_table(tool: ModuleType) -> None:
     assert {state for state in table if state in drawn} == set(table)
 
 
-def test_a_diagram_that_nobody_draws_is_an_error(tool: ModuleType) -> None:
+def test_a_diagram_without_a_generator_is_an_error(tool: ModuleType) -> None:
     with pytest.raises(SystemExit, match="no-such"):
         tool.diagrams.fill("<!-- diagram: no-such -->\n<!-- end of diagram -->\n")

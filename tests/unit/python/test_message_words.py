@@ -1,7 +1,7 @@
 """The words of the tree: the shape of every error message of the package, and the checker of prose itself.
 
-Messages are read from the source: every text passed to ``raise`` or to a function that makes an error. tools/prose.py
-defines the idioms.
+Messages are read from the source. Of the Python package: every text passed to ``raise`` or to a function that makes an
+error. Of the core, every string of two words (core_messages.py). tools/prose.py defines the idioms.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from core_messages import all_core_messages
+from core_messages import messages as messages_of_the_core
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = ROOT / "src" / "kconsumer"
@@ -26,11 +28,18 @@ EXCEPTIONS = {
     "Erroneous state: ": "confluent_kafka's text, which its users' tests match",
     "Handle has been closed": "confluent_kafka's text, which its users' tests match",
     "StoreOffsets failed: ": "confluent_kafka's text, which its users' tests match",
+    "Application maximum poll interval (": "confluent_kafka's text, which its users' tests match",
+    "Subscribed topic not available: ": "confluent_kafka's text, which its users' tests match",
+    "consumer poll timeout has expired.": "the reason that the Java client sends to the broker",
 }
 # Proper names and identifiers that a message may begin with.
 NAMES = {"DeserializingConsumer", "EmbeddedCluster", "HTTP", "Java", "Kafka", "Maven", "PySpark", "SASL", "StorageTool",
          "ZooKeeper", "OAUTHBEARER", "Iceberg", "Delta", "Avro", "Protobuf", "JSON", "Arrow", "Spark", "Parquet",
-         "Python"}
+         "Python", "OpenSSL", "TLS", "GSSAPI", "JoinGroup", "SyncGroup", "FindCoordinator", "ConsumerGroupHeartbeat",
+         "MetadataResponse", "DecodedValues"}
+
+
+MOST_WORDS = 25  # of a sentence
 
 
 class Message(NamedTuple):
@@ -70,8 +79,12 @@ def all_messages() -> list[Message]:
             for message in messages(path.read_text(encoding="utf-8"), str(path.relative_to(ROOT)))]
 
 
+def every_message() -> list[Message]:
+    return all_messages() + [Message(*found) for found in all_core_messages(ROOT)]
+
+
 def wrong_shape(text: str) -> str | None:
-    """Which rule a message breaks: lower case first, no full stop, no blame."""
+    """Which rule a message breaks: lower case first, no full stop, no question, no blame, short sentences."""
     if text.startswith(tuple(EXCEPTIONS)):
         return None
     first = re.match(r"[\w.]+", text)
@@ -83,6 +96,10 @@ def wrong_shape(text: str) -> str | None:
         return "blames or begs"
     if re.search(r"\b(?:failed|error)$", text) and "{}" not in text:
         return "names no cause and no object"
+    if re.search(r"\w\?(?:\W|$)", text):
+        return "asks a question"
+    if any(len(re.findall(r"[\w'/.-]*\w", sentence)) > MOST_WORDS for sentence in re.split(r"(?<=[.!?])\s", text)):
+        return f"has a sentence of more than {MOST_WORDS} words"
     return None
 
 
@@ -95,30 +112,43 @@ def prose():
 
 
 def test_every_message_has_the_shape():
-    found = all_messages()
-    assert len(found) > 200  # the collector sees them
+    found = every_message()
+    assert len(all_messages()) > 200 and len(found) > 700  # the collectors see them
     assert [f"{m.place}: {m.text!r} {what}" for m in found if (what := wrong_shape(m.text))] == []
 
 
 def test_no_message_has_an_idiom(prose):
-    found = [f"{m.place}: {m.text!r}: {advice}" for m in all_messages()
+    found = [f"{m.place}: {m.text!r}: {advice}" for m in every_message()
              for rule, advice in prose.RULES.items() if rule.search(m.text)]
     assert found == []
 
 
 def test_every_exception_is_used():
-    texts = [message.text for message in all_messages()]
-    core = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src" / "_core").rglob("*.pyx"))
-    assert [start for start in EXCEPTIONS if start not in core and not any(t.startswith(start) for t in texts)] == []
+    texts = [message.text for message in every_message()]
+    assert [start for start in EXCEPTIONS if not any(text.startswith(start) for text in texts)] == []
 
 
 @pytest.mark.parametrize(("text", "shape"), [
     ("Invalid value {} for {}", "begins with a capital"), ("cannot read {}.", "ends with a full stop"),
     ("please give a host", "blames or begs"), ("the request failed", "names no cause and no object"),
+    ("is this a {} listener?", "asks a question"), (" ".join(["word"] * 26), "has a sentence of more than 25 words"),
     ("invalid value {} for {}: expected host:port", None), ("Java {} or newer is needed", None), ("wait ...", None),
 ])
 def test_the_shape(text, shape):
     assert wrong_shape(text) == shape
+
+
+@pytest.mark.parametrize(("suffix", "source", "expected"), [
+    (".pyx", 'raise ValueError("one text " f"of {two} parts")\n', ["one text of {} parts"]),
+    (".pyx", '"""Two words."""\nx = b"a word"  # "not this"\ny = "word"\n', ["a word"]),
+    (".pyx", 'detail.append(b" of ").append(to_string(n)).append(b" at")\nlog(b"%s: %lld ms")\n',
+     [" of {} at", "{}: {} ms"]),
+    (".pyx", 'cdef extern from *:\n    """\n    return "a reason";  // "not this"\n    """\n', ["a reason"]),
+    (".hpp", 'return "number " + std::to_string(n) + " of many";  // "not this"\n', ["number {} of many"]),
+    (".hpp", 'return ok ? "first text" : "second text";\n', ["first text", "second text"]),
+])
+def test_the_collector_of_the_core(suffix, source, expected):
+    assert [message.text for message in messages_of_the_core(source, suffix, "a")] == expected
 
 
 @pytest.mark.parametrize(("suffix", "source", "expected"), [

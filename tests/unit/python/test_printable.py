@@ -24,7 +24,7 @@ def test_printable(text: str, shown: str):
     assert printable(text) == shown
 
 
-def test_what_is_kept():
+def test_printable_keeps_the_given_characters():
     assert printable("a\n\t\x1b", keep="\n\t") == "a\n\t\\x1b"
 
 
@@ -39,7 +39,7 @@ def test_no_control_character_is_left(text: str):
 @given(st.recursive(st.text(st.characters(exclude_categories=["Cs"])) | st.integers() | st.none(),
                     lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])),
                                                                     inner)))
-def test_json_says_the_same(value: object):
+def test_json_text_round_trips(value: object):
     assert json.loads(json_text(value)) == value
 
 

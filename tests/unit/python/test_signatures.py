@@ -26,7 +26,7 @@ def test_a_method_has_a_signature_and_a_docstring(name, method):
     assert inspect.getdoc(found)
 
 
-def test_those_that_are_compiled_name_their_parameters():
+def test_compiled_functions_have_signatures():
     assert parameters(kconsumer.Consumer.poll) == ["self", "timeout"]
     assert inspect.signature(kconsumer.Consumer.poll).parameters["timeout"].default is None
     assert parameters(kconsumer.Message.value) == ["self"]
@@ -60,7 +60,7 @@ def test_a_mocked_consumer_answers_and_checks_its_arguments():
     "NetworkError", "NoOffsetError", "RecordTooLargeError", "SerializationError", "ValueDeserializationError",
     "IsolationLevel", "OFFSET_TAIL_BASE", "PARTITION_UA", "libversion", "version",
 ])
-def test_what_is_documented_can_be_imported(name):
+def test_documented_names_can_be_imported(name):
     assert name in kconsumer.__all__
     assert getattr(kconsumer, name) is not None
 

@@ -181,7 +181,7 @@ def test_every_representation(kind, text):
     (pa.field("headers", pa.list_(pa.struct([("k", pa.string()), ("v", pa.string())]))), "column headers (value): can"),
     (pa.field("headers", pa.list_(pa.struct([("k", pa.string())]))), "column headers (item): cannot"),
 ])
-def test_what_cannot_be_made_is_named(field, says):
+def test_an_export_error_names_the_impossible_column(field, says):
     with pytest.raises(ValueError, match="column") as error:
         pa.record_batch(exported(batch(RECORDS)), schema=pa.schema([field]))
     assert says in str(error.value)
@@ -231,7 +231,7 @@ def test_an_empty_slice():
 
 # ---- lifetime
 
-def test_a_child_moved_out_keeps_what_it_needs():
+def test_an_exported_child_array_keeps_its_memory():
     pool = Pool()
     batch_ = read(Batch(decoded(batch(RECORDS, codec=ZSTD), pool), ["t"], [(0, 0)], headers=True))
     value, headers = batch_.column("value"), batch_.column("headers")
@@ -245,7 +245,7 @@ def test_a_child_moved_out_keeps_what_it_needs():
     assert pool.live_bytes == 0
 
 
-def test_capsules_nobody_imports_release_what_they_hold():
+def test_capsules_that_are_not_imported_release_their_memory():
     pool = Pool()
     source = Batch(decoded(batch(RECORDS), pool), ["t"], [(0, 0)], headers=True)
     capsules = source.__arrow_c_array__()
@@ -255,7 +255,7 @@ def test_capsules_nobody_imports_release_what_they_hold():
     assert pool.live_bytes == 0
 
 
-def test_a_failed_export_releases_what_it_held():
+def test_a_failed_export_releases_its_memory():
     pool = Pool()
     source = Batch(decoded(batch(RECORDS), pool), ["t"], [(0, 0)])
     with pytest.raises(ValueError, match="does not allow nulls"):

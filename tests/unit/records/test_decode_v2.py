@@ -177,7 +177,7 @@ def test_compacted_and_empty_batches_move_the_position():
     assert report["next_offset"] == 100
 
 
-def test_position_in_the_middle_of_a_batch_is_after_what_was_delivered():
+def test_position_in_the_middle_of_a_batch_is_after_the_returned_records():
     job = Job(Pool(), batch([(i, 0, None, b"v", []) for i in range(100)], base_offset=1000), capacity=64)
     assert job.step(1 << 30) == "full"
     assert job.report["next_offset"] == 1064
@@ -185,7 +185,7 @@ def test_position_in_the_middle_of_a_batch_is_after_what_was_delivered():
     assert [r[0] for r in job.rows()] == list(range(1000, 1100))
 
 
-def test_full_is_not_said_when_the_last_record_fits():
+def test_a_buffer_is_not_full_if_the_last_record_fits():
     job = Job(Pool(), batch([(i, 0, None, b"v", []) for i in range(64)]), capacity=64)
     assert job.run() == {"more": 0, "full": 0}
 

@@ -55,7 +55,7 @@ def test_the_records_are_the_same(codec, budget):
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_what_lies_ahead_is_given_back_with_the_job(codec):
+def test_batches_inflated_ahead_are_freed_with_the_job(codec):
     pool = Pool()
     job = Job(pool, several(codec))
     job.offer()
@@ -67,7 +67,7 @@ def test_what_lies_ahead_is_given_back_with_the_job(codec):
     assert pool.live_bytes == 0
 
 
-def test_the_decoder_waits_for_a_batch_that_somebody_is_at():
+def test_the_decoder_waits_for_a_batch_that_another_thread_inflates():
     pool = Pool()
     data = several(ZSTD, 2)
     job = Job(pool, data)
@@ -82,7 +82,7 @@ def test_the_decoder_waits_for_a_batch_that_somebody_is_at():
     assert rows_of(job) == decode(data)[0]
 
 
-def test_a_job_that_ends_leaves_what_somebody_is_at():
+def test_a_released_job_keeps_the_batch_that_a_thread_inflates():
     pool = Pool()
     job = Job(pool, several(ZSTD, 2))
     job.offer()
@@ -136,7 +136,7 @@ def test_the_bound_on_a_batch_holds(codec):
     assert f"inflates beyond {size - 1} bytes" in job.report["detail"]
 
 
-def test_what_would_take_long_is_left_to_the_decoder():
+def test_long_inflations_are_left_to_the_decoder():
     """A batch that becomes 64 MiB: no more than a slice of it is tried."""
     pool = Pool()
     bomb = batch(payload=compress(ZSTD, bytes(64 << 20)), codec=ZSTD, count=1, last_offset_delta=0)

@@ -17,7 +17,7 @@ def position(loop, partition=0):
 # -- the assignment
 
 
-def test_an_assignment_keeps_the_order_it_was_given(loop):
+def test_assignment_keeps_the_order_of_assign(loop):
     given = [("t", 2, 0), ("u", 0, 7), ("t", 0, 0)]
     loop.consumer._assign([(*where, -1) for where in given], True)
     assert loop.consumer._assignment() == given
@@ -37,7 +37,7 @@ def test_a_partition_is_assigned_once(loop):
     assert loop.inside(0)["fetch_offset"] == 5
 
 
-def test_unassigning_what_is_not_assigned_says_which(loop):
+def test_unassigning_unassigned_partitions_names_them(loop):
     add(loop, ("t", 0, 0))
     assert loop.consumer._unassign([("t", 0), ("t", 1)]) == 1
     assert loop.consumer._assignment() == []
@@ -69,7 +69,7 @@ def test_positions_of_before_do_not_come_with_a_new_assignment(loop):
     assert position(loop) == (INVALID, -1, INVALID, INVALID, INVALID, INVALID, None)
 
 
-def test_what_is_assigned_and_unassigned_between_two_turns_leaves_nothing(loop):
+def test_a_partition_assigned_and_unassigned_between_two_turns_leaves_no_state(loop):
     loop.turn()
     loop.answer_metadata()
     for n in range(10):
@@ -80,7 +80,7 @@ def test_what_is_assigned_and_unassigned_between_two_turns_leaves_nothing(loop):
     assert loop.requests(METADATA) == []
 
 
-def test_a_partition_taken_away_and_given_back_between_two_turns_begins_anew(loop):
+def test_a_partition_removed_and_assigned_between_two_turns_starts_again(loop):
     loop.assign(("t", 0, 0))
     loop.fetched(loop.one(FETCH), {0: {"records": records(0, 5)}})
     loop.consumer._unassign([("t", 0)])

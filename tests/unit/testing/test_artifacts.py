@@ -70,7 +70,7 @@ def test_javas_version_is_understood(tools: Tools, text: str, least: int, fits: 
             jdk_program("java", least)
 
 
-def test_java_that_says_nothing_sensible_is_refused(tools: Tools) -> None:
+def test_java_with_an_unknown_version_text_is_refused(tools: Tools) -> None:
     tools.add("java", "echo no runtime present >&2; exit 1")
     with pytest.raises(MissingToolError, match=r"says 'no runtime present'.*openjdk-17"):
         jdk_program("java", 17)
@@ -83,13 +83,13 @@ def test_java_home_comes_first_and_must_hold(tools: Tools, tmp_path: Path, monke
         jdk_program("java", 17)
 
 
-def test_without_java_the_cluster_says_what_to_install(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_java_the_error_names_the_package_to_install(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tools.bin))
     with pytest.raises(MissingToolError, match=r"Java 17 or newer is needed: no 'java' program on PATH.*apt-get"):
         KafkaCluster().start()
 
 
-def test_without_maven_it_says_what_to_install(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_maven_the_error_names_the_package_to_install(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tools.bin))
     with pytest.raises(MissingToolError, match=r"cannot fetch Kafka 4.3.1: .*not installed.*apt-get install maven"):
         install()
@@ -115,7 +115,7 @@ def test_two_processes_do_not_fetch_at_once(tools: Tools) -> None:
 @pytest.mark.parametrize(
     "script, said", [("echo no route to host; exit 1", "no route to host"), ("exit 0", "could not fetch Kafka")]
 )
-def test_a_failed_fetch_says_why_and_leaves_nothing(tools: Tools, script: str, said: str) -> None:
+def test_a_failed_download_reports_the_cause_and_leaves_no_file(tools: Tools, script: str, said: str) -> None:
     tools.add("mvn", script)
     with pytest.raises(ClusterError, match=said):
         install(OLD)
@@ -143,7 +143,7 @@ def test_a_version_must_be_a_version(version: str) -> None:
     [("4.3.1", False, 17, "2.13"), ("3.3.0", False, 8, "2.13"), ("3.2.3", True, 8, "2.13"), ("2.3.1", True, 8, "2.12"),
      ("0.10.0.1", True, 8, "2.11")],
 )
-def test_what_follows_from_a_version(version: str, zookeeper: bool, java: int, scala: str) -> None:
+def test_the_needs_of_a_kafka_version(version: str, zookeeper: bool, java: int, scala: str) -> None:
     release = Release(version)
     assert (release.needs_zookeeper, release.java, release.scala) == (zookeeper, java, scala)
     assert f"<artifactId>kafka_{scala}</artifactId><version>{version}</version>" in release.pom()
@@ -156,7 +156,7 @@ def test_impossible_clusters() -> None:
         KafkaCluster(3, racks=["a"])
 
 
-def test_a_cluster_that_is_not_started_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_that_is_not_started_raises_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KCONSUMER_BOOTSTRAP_SERVERS", raising=False)
     cluster = KafkaCluster()
     with pytest.raises(ClusterError, match="not started"):
@@ -181,7 +181,7 @@ def test_without_confluent_kafka_the_extra_is_named(monkeypatch: pytest.MonkeyPa
         produce_nowhere([b"x"])
 
 
-def test_the_cache_is_where_xdg_says(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_folder_follows_xdg_cache_home(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
     assert cache_root() == tools.cache / "kconsumer"
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert cache_root() == Path(os.path.expanduser("~")) / ".cache" / "kconsumer"

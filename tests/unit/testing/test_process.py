@@ -30,7 +30,7 @@ def wait_for_end(pid: int) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a process hold a port for another")
-def test_a_held_port_is_given_to_nobody_but_can_be_listened_on() -> None:
+def test_a_reserved_port_is_not_assigned_twice_but_can_be_bound() -> None:
     ports = Ports()
     port = ports.take()
     others = [socket.socket() for _ in range(200)]

@@ -77,7 +77,7 @@ def test_a_figure_without_a_mark(text: str):
     "100,000 records", "8 MiB", "tried 3 times", "```\n5.4 M records/s\n```", "5 s", "80 % of the token's life",
     "<!-- figure: plain; kconsumer poll; rate -->5.4<!-- /figure --> M records/s",
 ])
-def test_what_is_not_a_figure_of_performance(text: str):
+def test_figures_that_need_no_mark(text: str):
     assert list(figures.bare(text)) == []
 
 

@@ -78,7 +78,7 @@ def test_the_modes_of_files_survive(tool, tree, tmp_path):
     assert (tmp_path / "again" / "kconsumer" / "run").stat().st_mode & 0o777 == 0o755
 
 
-def test_licences_of_what_is_bundled_are_there_and_named(tool, tree):
+def test_the_licences_of_bundled_libraries_are_included_and_named(tool, tree):
     info = tree / "kconsumer-1.2.3.dist-info"
     tool.add_licences(info, set(tool.bundled(tree).values()))
     metadata = HeaderParser().parsestr((info / "METADATA").read_text())
@@ -101,7 +101,7 @@ def test_the_bill_of_materials_names_every_library_and_file(tool, tree):
     assert document["dependencies"][0]["dependsOn"] == ["pkg:generic/lz4@1.5.7", "pkg:generic/zstd@1.5.7"]
 
 
-def test_a_library_that_nobody_knows_is_not_bundled(tool, tree):
+def test_an_unknown_library_is_not_bundled(tool, tree):
     (tree / "kconsumer.libs" / "libother-0123abcd.so.1").write_text("")
     with pytest.raises(SystemExit, match="libother"):
         tool.bundled(tree)

@@ -92,7 +92,7 @@ def test_a_clean_tree_has_no_findings(tree: Tree) -> None:
 
 
 @pytest.mark.parametrize("word", ["Owns", "thread", "Never"])
-def test_the_head_says_what_it_must(tree: Tree, word: str) -> None:
+def test_a_file_header_without_a_required_word_is_found(tree: Tree, word: str) -> None:
     tree.write("src/_core/network/x.hpp", "// Owns: x. thread: N. Never: y.\n".replace(f"{word}:", word))
     assert tree.only() == f"src/_core/network/x.hpp:1: head: no '{word}: …' in the first 8 lines"
 

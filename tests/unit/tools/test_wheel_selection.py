@@ -40,18 +40,18 @@ def tests(tmp_path):
     return tmp_path
 
 
-def test_what_needs_modules_that_a_wheel_lacks_is_left_out(tool, tests):
+def test_tests_that_need_modules_outside_the_wheel_are_left_out(tool, tests):
     found = tool.needing_testing_modules([tests])
     assert [path.relative_to(tests).as_posix() for path in found] == [
         "embedded/test_loop.py", "unit/core", "unit/records/test_by_helper.py", "unit/records/test_itself.py"]
 
 
-def test_what_needs_a_package_that_is_not_installed_is_left_out(tool, tests):
+def test_tests_that_need_a_missing_package_are_left_out(tool, tests):
     assert tool.importing([tests], []) == []
     assert tool.importing([tests], ["numpy", "pandas"]) == [tests / "unit/records/test_pandas.py"]
 
 
-def test_modules_built_in_place_have_what_the_tests_need(tool):
+def test_modules_built_in_place_contain_the_test_modules(tool):
     """Or this run would leave out most of the core's tests without a word."""
     editable = importlib.util.find_spec("kconsumer").origin.startswith(str(TOOL.parents[1]))
     assert tool.has_testing_modules() or not editable

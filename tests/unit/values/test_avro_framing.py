@@ -33,7 +33,7 @@ def test_several_writers_in_one_batch():
     ]
     found, bad = decoded(decoder, rows)
     assert found == [{"a": 1.0, "b": "none"}, {"a": 2.0, "b": "x"}, None, {"a": 3.0, "b": "none"}, None, None, None]
-    assert bad == {2: "the schema of this id is unknown", 5: "the value is empty", 6: "not the expected framing"}
+    assert bad == {2: "the schema id is unknown", 5: "the value is empty", 6: "the framing is invalid"}
     assert pickle.loads(pickle.dumps(decoder)) == decoder
     assert decoded(pickle.loads(pickle.dumps(decoder)), rows)[0] == found
 

@@ -35,7 +35,7 @@ def test_types(values, type_):
     assert decoder.decode([json.dumps(value).encode() for value in values]).errors == []
 
 
-def test_what_is_not_json_is_passed_over():
+def test_infer_ignores_invalid_json():
     assert str(Json.infer([b"{", None, b"", b"NaN", b"1"]).type) == "int64"
     with pytest.raises(ValueError, match="no value is valid JSON"):
         Json.infer([b"{", None])

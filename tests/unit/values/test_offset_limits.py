@@ -24,7 +24,7 @@ def test_bytes_of_a_column():
     whole = pa.array(Avro('"bytes"').decode(rows[:30]))
     assert whole.buffers()[1][30 * 4 : 31 * 4].to_pybytes() == struct.pack("<i", 30 * SIZE)
     del whole
-    with pytest.raises(OverflowError, match="more than 2 GiB of data do not fit its 32-bit offsets"):
+    with pytest.raises(OverflowError, match="more than 2 GiB do not fit 32-bit offsets"):
         Avro('"bytes"').decode(rows)
 
 

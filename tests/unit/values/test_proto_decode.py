@@ -160,7 +160,7 @@ def test_times(unit):
     array = pa.array(made)
     found = [array.field(i).cast(pa.int64()).to_pylist() for i in range(2)]
     if unit == "s":
-        assert [bad.reason for bad in made.errors] == ["the type would lose digits of the value"]
+        assert [bad.reason for bad in made.errors] == ["the value has more digits than the type keeps"]
         assert [column[1:] for column in found] == [[7, None], [0, None]]
     else:
         assert found == [[-size // 1000, 7 * size, None], [-3 * size - 999 * size // 1000, 0, None]] and not made.errors
@@ -278,7 +278,7 @@ def test_presence_in_proto2():
     decoder = Protobuf(cls)
     assert decoded(decoder, [b"\x12\0", b"\x08\x01", b"\x08\x02\x12\x01x"]) == (
         [{"o": None, "r": ""}, None, {"o": 2, "r": "x"}],
-        {1: "a field without null is missing"},
+        {1: "a required field is missing"},
     )
     assert [bad.field for bad in decoder.decode([b""]).errors] == ["r"]
 
@@ -439,7 +439,7 @@ def test_a_row_cut_off_or_damaged_at_every_byte_changes_no_other():
             assert found[:victim] + found[victim + 1 :] == good[:victim] + good[victim + 1 :]
 
 
-def test_what_a_few_bytes_ask_for_is_bounded():
+def test_the_memory_for_a_small_message_is_bounded():
     wide = message("W", *(field(f"f{i}", i, "int64") for i in range(1, 1001)))
     cls = one(field("w", 1, ".t.W", repeated=True), others=[wide])
     rows = [sized(1, b"") * 500, sized(1, b"") * 50_000, sized(1, b"\x08\x01")]
@@ -579,7 +579,7 @@ def test_message_indexes():
     broken = [framed(9, indexes, b"") for indexes in (b"", b"\x01", b"\xff" * 11, varint(2 * 65), b"\x02")]
     found, bad = decoded(first, [*broken, b"", None, framed(9, b"\0", b""), b"\0\0\0\0", b"\x01\0\0\0\x01\0"])
     assert found == [None] * 7 + [{"a": 0}, None, None]
-    assert bad == {i: "not the expected framing" for i in (0, 1, 2, 3, 4, 8, 9)} | {5: "the value is empty"}
+    assert bad == {i: "the framing is invalid" for i in (0, 1, 2, 3, 4, 8, 9)} | {5: "the value is empty"}
 
 
 def test_an_empty_value_is_a_message_of_defaults_but_for_a_frame():
@@ -587,7 +587,7 @@ def test_an_empty_value_is_a_message_of_defaults_but_for_a_frame():
     assert decoded(Protobuf(cls), [b"", None]) == ([{"a": 0}, None], {})
     assert decoded(Protobuf(cls, framing="skip=2"), [b"", b"xx", b"x"]) == (
         [None, {"a": 0}, None],
-        {0: "the value is empty", 2: "not the expected framing"},
+        {0: "the value is empty", 2: "the framing is invalid"},
     )
 
 
@@ -642,7 +642,7 @@ def test_several_writers_in_one_batch():
         {"a": 7, "d": 0.0, "new": None, "e": "X"},
     ]
     another = "the message indexes identify a different message"
-    assert bad == {2: another, 3: "the schema of this id is unknown", 4: another}
+    assert bad == {2: another, 3: "the schema id is unknown", 4: another}
     assert pickle.loads(pickle.dumps(decoder)) == decoder
     with pytest.raises(ValueError, match="32 bits"):
         Protobuf(reader, framing="confluent", writers={2**32: reader})
@@ -761,7 +761,7 @@ def test_required_fields_are_checked_when_the_row_is_whole(data, wanted):
     good = cls(s={"a": 1, "s": {"x": "q"}}).SerializeToString()
     found, bad = decoded(Protobuf(cls), [good, data, good])
     assert found[0] == found[2] and found[0]["s"] == {"a": 1, "b": None, "n": None, "s": {"x": "q", "y": None}}
-    assert bad == ({} if wanted else {1: "a field without null is missing"})
+    assert bad == ({} if wanted else {1: "a required field is missing"})
 
 
 # ---- files that every library has

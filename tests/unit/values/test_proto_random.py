@@ -23,7 +23,7 @@ from kconsumer.decoding import Protobuf
 examples = int(os.environ.get("DIFFERENTIAL_EXAMPLES", "80"))
 # What google.protobuf lets pass: text that Arrow must not have, times beyond the column, field 0 in unknown groups.
 STRICTER = {"not valid UTF-8", "the number does not fit the type", "not a valid field number or wire type"}
-MISSING = "a field without null is missing"
+MISSING = "a required field is missing"
 relaxed = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=examples)
 seeds = st.randoms(use_true_random=False, note_method_calls=False)
 

@@ -59,7 +59,7 @@ def test_a_refusal_is_not_tried_again(status):
     assert client.asked == [1]
 
 
-def test_an_error_lists_what_is_missing_and_nothing_is_lost():
+def test_an_error_lists_the_missing_schemas_and_keeps_the_fetched_ones():
     client = Client({n: Schema(str(n)) for n in range(20)})
     registry = SchemaRegistry(client, retries=0)
     registry.schemas([3])
@@ -124,7 +124,7 @@ def test_a_thread_that_is_interrupted_leaves_the_question_to_the_next():
     assert sorted(ended) == ["interrupted", "one"]
 
 
-def test_references_come_after_what_they_need_each_once():
+def test_each_schema_reference_follows_its_dependencies_once():
     client = Client(
         {1: Schema("top", references=(Reference("b", "b", 1), Reference("c", "c", 1)))},
         {("b", 1): Schema("B", references=(Reference("d", "d", 1),)),

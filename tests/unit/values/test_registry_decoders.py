@@ -80,7 +80,7 @@ def test_ids_that_are_unknown_or_unusable_are_bad_rows(caplog):
     found, bad = decoded(Avro(SchemaRegistry(server), subject="s"), rows)
     assert found == [None] * 5 + WANTED
     unusable = "data with this schema id cannot be converted to the decoder's schema"
-    assert bad == {**dict.fromkeys(range(4), unusable), 4: "the schema of this id is unknown"}
+    assert bad == {**dict.fromkeys(range(4), unusable), 4: "the schema id is unknown"}
     for id_, text in ((3, "writer's type string"), (4, "its type is JSON, not AVRO"), (5, "not JSON"), (6, "itself")):
         assert any(f"schema {id_} cannot be decoded" in r.message and text in r.message for r in caplog.records), id_
 
@@ -265,7 +265,7 @@ def test_the_unit_of_date_times_of_a_json_schema():
     server = Client({1: Schema(text, "JSON")}, {("s", "latest"): Schema(text, "JSON")})
     row = framed(1, b'{"t":"2024-01-01T00:00:00.123456789Z"}')
     micros = Json(SchemaRegistry(server), subject="s")
-    assert [bad.reason for bad in micros.decode([row]).errors] == ["the type would lose digits of the value"]
+    assert [bad.reason for bad in micros.decode([row]).errors] == ["the value has more digits than the type keeps"]
     nanos = Json(SchemaRegistry(server), subject="s", unit="ns")
     assert pa.array(nanos.decode([row])).field("t").cast(pa.int64()).to_pylist() == [1704067200123456789]
     with pytest.raises(ValueError, match="invalid unit 'day': expected s, ms, us or ns"):
@@ -287,7 +287,7 @@ def test_json_schemas_that_are_refused():
         Json(SchemaRegistry(server), subject="s").resolved()
 
 
-def test_fields_of_a_json_writer_that_are_lost_are_said_once(caplog):
+def test_lost_fields_of_a_json_writer_are_logged_once(caplog):
     server = Client({1: Schema(json.dumps(PERSON), "JSON"), 2: Schema("[]", "AVRO")})
     decoder = Json({"id": "int64", "address": {"street": "string"}}, registry=SchemaRegistry(server))
     with caplog.at_level(logging.WARNING):

@@ -81,7 +81,7 @@ class ParquetTable:
         self._evolve = evolve
         self._folder = storage.open()
         self._letters = None if dead_letters is None else dead_letters.open()
-        self._letters_home = None if dead_letters is None else DeadLetters(dead_letters, job, storage)
+        self._letter_table = None if dead_letters is None else DeadLetters(dead_letters, job, storage)
         self._home = f"{_HOME}/{job}"
         self.staging = f"{self._home}/staged"
         self._state = JobState()
@@ -123,11 +123,11 @@ class ParquetTable:
 
     def claim(self, run: int, cluster: str | None) -> None:
         state = self._state
-        if self._letters_home is not None:
-            self._letters_home.begin(self._id, run)
+        if self._letter_table is not None:
+            self._letter_table.begin(self._id, run)
         self._append(self._record(JobState(state.number + 1, run, state.progress, cluster)))
-        if self._letters_home is not None:
-            self._letters_home.settle(run, lambda run, number: False)  # the log has the names; there are no records
+        if self._letter_table is not None:
+            self._letter_table.settle(run, lambda run, number: False)  # the log has the names; there are no records
 
     def commit(self, commit: Commit) -> None:
         state = self._state
@@ -147,7 +147,7 @@ class ParquetTable:
         has none of its files.
         """
         found = [name for name, _ in self._folder.files(self.staging)]
-        letters = [] if self._letters_home is None else self._letters_home.staged()
+        letters = [] if self._letter_table is None else self._letter_table.staged()
         numbers = self._numbers()
         if not numbers:
             return []
@@ -155,8 +155,8 @@ class ParquetTable:
         run = record.state.run
         named = {staged for staged, _ in (*record.moves, *record.dead_letters)}
         old = [name for name in found if not name.startswith(f"{self.staging}/{run}/") and name not in named]
-        if self._letters_home is not None:
-            old += [f"dead letters: {name}" for name in self._letters_home.orphans(record.table, run, letters)
+        if self._letter_table is not None:
+            old += [f"dead letters: {name}" for name in self._letter_table.orphans(record.table, run, letters)
                     if name not in named]
         return old + self._folder.abandoned(f"{self._home}/log")
 

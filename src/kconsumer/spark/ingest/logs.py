@@ -86,14 +86,12 @@ def check_written(log: QueryLog, output: Folder | None) -> None:
         there = "has none" if written < 0 else f"ends with batch {written}"
         offsets = json.dumps(to_json(log.end_of(done).offsets))
         raise configuration_error(
-            f"the query of the checkpoint {log.checkpoint} has written batches 0 to {done}, but {where} {there}, so "
-            "that Spark could not read the new batches: write to the folder of that query, or continue from its "
-            f"offsets with another checkpoint: --from '{offsets}'")
+            f"the query of the checkpoint {log.checkpoint} has written batches 0 to {done}, but {where} {there}: "
+            f"write to the folder of that query, or use another checkpoint with --from '{offsets}'")
     if written > max(done, planned):
         raise configuration_error(
-            f"{where} has batches 0 to {written} of another checkpoint than {log.checkpoint}, whose next one is "
-            f"{done + 1}, so that Spark would skip new batches: use the checkpoint of this folder, or write to "
-            "another folder")
+            f"{where} has batches 0 to {written} of another checkpoint, but the next batch of {log.checkpoint} is "
+            f"{done + 1}: use the checkpoint of this folder, or write to another folder")
 
 
 def table_folder(spark: SparkSession, table: str) -> Folder | None:

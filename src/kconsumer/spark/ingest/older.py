@@ -32,9 +32,8 @@ def check_types_kept(decoding: Decoding, schema: StructType | None, time_zone: s
     """
     why = _why_not(decoding, schema, time_zone)
     if why:
-        raise configuration_error(f"the checkpoint {where} was written by an older kconsumer, and the output would "
-                                  f"contain two forms: {why}; start again with another checkpoint and output, "
-                                  "or keep the older version")
+        raise configuration_error(f"the checkpoint {where} was written by an older kconsumer, with another form of the "
+                                  f"output: {why}: use another checkpoint and output, or keep the older version")
 
 
 def _why_not(decoding: Decoding, schema: StructType | None, time_zone: str) -> str | None:

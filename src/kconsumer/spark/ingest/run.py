@@ -26,7 +26,7 @@ from kconsumer.ranges.offset_reader import OffsetReader
 from kconsumer.ranges.offsets import Progress
 from kconsumer.ranges.trigger_metrics import TriggerMetrics
 from kconsumer.spark import register
-from kconsumer.spark.followed import tell
+from kconsumer.spark.followed import write_progress
 from kconsumer.spark.ingest import checkpoint, job
 from kconsumer.spark.ingest.decoding import parse_schema, typed_columns
 from kconsumer.spark.ingest.folder import JAVA_ERRORS, Folder
@@ -178,7 +178,7 @@ class Ingestion:
         done = self._log.progress()
         if done is None:
             return False
-        tell(self._follow, done)
+        write_progress(self._follow, done)
         return done != QueryLog(Folder(self._spark, job.dead_letter_checkpoint(self._options))).progress()
 
     @property
@@ -374,7 +374,7 @@ class Ingestion:
             if run not in {str(running.query.runId) for running in self._queries if running.is_output}:
                 continue
             if self._options.dead_letters is not None and (end := progress["sources"][0].get("endOffset")):
-                tell(self._follow, Progress.from_json(json.loads(end) if isinstance(end, str) else end))
+                write_progress(self._follow, Progress.from_json(json.loads(end) if isinstance(end, str) else end))
             if progress.get("numInputRows"):
                 found = metrics_of(progress, self._total)
                 self._total = found.total_rows

@@ -46,7 +46,7 @@ def test_no_name_is_listed_twice() -> None:
 
 
 @pytest.mark.parametrize("prop", PROPERTIES, ids=lambda prop: prop.name)
-def test_a_property_says_what_it_is(prop: Property) -> None:
+def test_the_fields_of_a_property_are_consistent(prop: Property) -> None:
     assert prop.doc.endswith(".")
     assert (prop.status is Status.HONOURED) == (not prop.reason)
     assert not prop.runtime or prop.status is Status.HONOURED
@@ -212,7 +212,7 @@ def test_values(name: str, value: object, attribute: str, expected: object) -> N
         ("default.topic.config", {"default.topic.config": {}}, "expected a dict"),
     ],
 )
-def test_a_wrong_value_is_named_with_what_is_allowed(name: str, value: object, message: str) -> None:
+def test_an_error_names_the_wrong_value_and_the_allowed_values(name: str, value: object, message: str) -> None:
     assert message in error({"bootstrap.servers": "h", name: value})
 
 
@@ -540,7 +540,7 @@ def test_assignors_may_be_objects_classes_and_names() -> None:
     ([Both, "cooperative-sticky"], True, True),
     ([Both, "range"], False, True),
 ])
-def test_what_the_assignors_say_of_the_group(strategy: Any, cooperative: bool, user_data: bool) -> None:
+def test_group_settings_follow_from_the_assignors(strategy: Any, cooperative: bool, user_data: bool) -> None:
     given = settings(partition_assignment_strategy=strategy)
     assert (given.cooperative, given.assignors_have_user_data) == (cooperative, user_data)
 
@@ -594,7 +594,7 @@ def test_metadata_refresh(config: dict[str, Any], refresh: int, age: int) -> Non
 # Changes while running
 
 
-def test_what_can_change_while_running() -> None:
+def test_the_properties_that_can_change_while_running() -> None:
     assert {prop.name for prop in PROPERTIES if prop.runtime} == {
         "fetch.min.bytes",
         "fetch.wait.max.ms",

@@ -71,7 +71,7 @@ def test_producer_properties_are_marked(table: list[Row]) -> None:
         assert property_of(row).scope is expected, row.name
 
 
-def test_what_only_librdkafka_lacks_is_marked(table: list[Row]) -> None:
+def test_properties_that_librdkafka_lacks_are_marked(table: list[Row]) -> None:
     theirs = {row.name for row in table} | {
         # librdkafka's hidden ones, and those of confluent_kafka's Consumer
         "client.software.name", "client.software.version", "default.topic.config", "logger", "oauth_cb", "on_commit",
@@ -278,5 +278,5 @@ def test_takes_more_than_confluent_kafka(config: dict[str, Any]) -> None:
     ],
     ids=str,
 )
-def test_refuses_what_it_would_have_to_ignore(config: dict[str, Any]) -> None:
+def test_settings_that_would_have_no_effect_are_refused(config: dict[str, Any]) -> None:
     assert not ours_takes(config) and theirs_takes(config)

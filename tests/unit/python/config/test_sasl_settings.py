@@ -90,7 +90,7 @@ def test_saslprep(text: str, verdict: str | None) -> None:
     assert said is None if verdict is None else verdict in (said or "")
 
 
-def test_plain_takes_what_scram_does_not() -> None:
+def test_plain_accepts_characters_that_scram_refuses() -> None:
     assert prepared("PLAIN", "\u00aa") is None
 
 
@@ -204,7 +204,7 @@ def test_unsecured_tokens() -> None:
     assert claims["extensions"] == {"one": "x"}
 
 
-def test_what_is_hidden_stays_hidden() -> None:
+def test_a_hidden_value_is_not_shown_or_pickled() -> None:
     hidden = Hidden("hunter2")
     assert f"{hidden}" == "hunter2" and type(str(hidden)) is str
     assert "hunter2" not in repr([hidden])

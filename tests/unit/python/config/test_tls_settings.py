@@ -79,7 +79,7 @@ def test_versions(versions: str | None, core: str | None) -> None:
     assert tls_options(settings(**given)).protocols == core
 
 
-def test_what_has_no_effect_is_said_once() -> None:
+def test_settings_without_effect_are_logged_once() -> None:
     log = Log()
     settings("plaintext", ssl_ca_location="/nowhere", ssl_key_password="secret", logger=log)
     (line,) = log.lines
@@ -87,7 +87,7 @@ def test_what_has_no_effect_is_said_once() -> None:
                     "or sasl_ssl")
 
 
-def test_no_verification_is_said() -> None:
+def test_disabled_verification_is_logged() -> None:
     log = Log()
     settings(enable_ssl_certificate_verification=False, logger=log)
     (line,) = log.lines

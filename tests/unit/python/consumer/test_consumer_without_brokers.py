@@ -99,7 +99,7 @@ def test_no_configuration_is_a_type_error():
 def test_an_error_message_has_no_timestamp():
     with Consumer({"bootstrap.servers": "127.0.0.1:1", "sasl.username": "u", "sasl.password": "p",
                    "security.protocol": "sasl_plaintext", "sasl.mechanism": "PLAIN"}) as consumer:
-        kconsumer._core.consumer.credentials.tell(consumer, KafkaError(KafkaError._AUTHENTICATION))
+        kconsumer._core.consumer.credentials.report_error(consumer, KafkaError(KafkaError._AUTHENTICATION))
         assert consumer.poll(0).timestamp() == (TIMESTAMP_NOT_AVAILABLE, -1)
     assert Message().timestamp() == (TIMESTAMP_NOT_AVAILABLE, 0)
 
@@ -143,7 +143,7 @@ def closed_one(config):
 
 @pytest.mark.parametrize("make", [WithoutInit, closed_one])
 @pytest.mark.parametrize("name", [*EVERY_CALL, *OF_THE_CLUSTER])
-def test_every_call_says_that_it_is_closed(make, name):
+def test_every_call_after_close_raises_an_error(make, name):
     consumer = make({"group.id": "g"})
     text = "Handle has been closed" if name in OF_THE_CLUSTER else "Consumer closed"
     with pytest.raises(RuntimeError, match=text):
@@ -163,7 +163,7 @@ def test_an_error_cb_that_raises_in_close_is_logged(caplog):
         raise ValueError(error.str())
 
     consumer = Consumer({"group.id": "g", "error_cb": error_cb})
-    inside.tell_error(consumer, KafkaError._TRANSPORT)
+    inside.add_error(consumer, KafkaError._TRANSPORT)
     consumer.close()
     (record,) = [record for record in caplog.records if record.levelno == logging.ERROR]
     assert record.getMessage() == "error_cb raised an exception while the consumer was closing"

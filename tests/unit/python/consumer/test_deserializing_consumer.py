@@ -197,7 +197,7 @@ def test_the_configuration_reaches_the_consumer_without_deserializers() -> None:
     assert len(config) == 3
 
 
-def test_builders_see_everything_and_keep_what_they_take() -> None:
+def test_builders_see_the_configuration_and_keep_their_properties() -> None:
     key, value = Builder("registry.url", Recorder()), Builder("registry.key", Recorder())
     config = {"bootstrap.servers": "h", "registry.url": "u", "registry.key": "s"}
     made = Consumer(config | {"key.deserializer.builder": key, "value.deserializer.builder": value})
@@ -233,7 +233,7 @@ def test_a_builder_must_return_a_pair(result: Any) -> None:
         Consumer({"value.deserializer.builder": Wrong()})
 
 
-def test_closing_closes_what_was_built_and_nothing_else() -> None:
+def test_closing_closes_only_the_parts_already_built() -> None:
     ready, built = Recorder(), Recorder()
     made = Consumer({"key.deserializer": ready, "value.deserializer.builder": Builder("", built)})
     made.close(1.5)
@@ -241,7 +241,7 @@ def test_closing_closes_what_was_built_and_nothing_else() -> None:
     assert made.closed == [(1.5,), (None,)] and (ready.closes, built.closes) == (0, 1)
 
 
-def test_leaving_a_with_block_closes_what_was_built() -> None:
+def test_leaving_a_with_block_closes_the_built_parts() -> None:
     built = Recorder()
     made = Consumer({"value.deserializer.builder": Builder("", built)})
     made.__exit__(None, None, None)
@@ -256,7 +256,7 @@ def test_every_built_deserializer_is_closed_whatever_the_others_do(caplog: pytes
     assert (first.closes, second.closes) == (1, 1) and len(caplog.records) == 1
 
 
-def test_a_failed_construction_closes_what_was_built() -> None:
+def test_a_failed_construction_closes_the_parts_already_built() -> None:
     built = Recorder()
     with pytest.raises(ValueError, match="broken"):
         Consumer({"broken": True, "key.deserializer.builder": Builder("", built)})

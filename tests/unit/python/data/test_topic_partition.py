@@ -104,7 +104,7 @@ def test_nothing_else_can_be_set(cls: type, name: str) -> None:
         setattr(cls("t"), name, None)
 
 
-def test_what_is_set_must_fit() -> None:
+def test_attributes_out_of_range_are_refused() -> None:
     partition = TopicPartition("t")
     with pytest.raises(OverflowError):
         partition.partition = 2**31
@@ -145,7 +145,7 @@ def test_goes_to_confluent_kafka_and_back(args: tuple[object, ...]) -> None:
     assert [getattr(back, name) for name in NAMES] == [getattr(ours, name) for name in NAMES]
 
 
-def test_to_confluent_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_to_confluent_names_the_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
     with pytest.raises(ImportError, match="confluent_kafka"):
         TopicPartition("t").to_confluent()

@@ -25,5 +25,5 @@ def test_a_pattern_that_re2_accepts_has_no_objection(pattern):
     ("^a{2,1001}", "1000"), ("^(a", "not closed"), ("^a)", "not open"), ("^[a", "not closed"), ("^[]", "not closed"),
     ("^a\\", "backslash"),
 ])
-def test_what_re2_has_not_is_named(pattern, why):
+def test_pattern_features_that_re2_lacks_are_named(pattern, why):
     assert re.search(re.escape(why), re2_objection(pattern))

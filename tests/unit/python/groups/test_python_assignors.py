@@ -79,7 +79,7 @@ def test_results_of_another_form(result):
         outcome(result)
 
 
-def test_a_cooperative_assignor_leaves_out_what_changes_hands():
+def test_a_cooperative_assignor_leaves_out_partitions_that_change_owner():
     x, y = Member("x", X.topics, owned=tuple(parts("a0 a1"))), Member("y", Y.topics)
     cooperative = RebalanceProtocol.COOPERATIVE
     moved = {"x": parts("a0"), "y": parts("a1")}
