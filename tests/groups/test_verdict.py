@@ -43,6 +43,20 @@ def test_the_last_records_of_a_killed_member_may_repeat():
     assert dict(found.repeated_for) == {"killed": 5}
 
 
+@pytest.mark.parametrize(("offsets", "more", "right"), [
+    ((11, 12, 13), {"killed": 2.5}, True),
+    ((11, 12), {"killed": 2.5}, False),  # 12 was read by no member
+    ((12, 13), {"killed": 2.5}, False),  # 10 neither
+    ((11, 13), {"killed": 2.5}, False),  # 11 neither
+    ((11, 12, 13), {}, False),  # one that lives reports its reads
+])
+def test_a_member_killed_before_it_reported_its_reads_has_read_what_it_committed(offsets, more, right):
+    """The group continued after a commit that was made and stored before the kill."""
+    life = owner("a", 0, read(1, 0, 9), *(accepted(1.1, offset) for offset in offsets), **more)
+    other = owner("b", 3, read(4, 13, 19))
+    assert (verdict(life, other).wrong == []) is right
+
+
 FAULTS = {
     "lost: t/0 [10, 11]": [owner("a", 0, read(1, 0, 9), *ended(2, "revoked")), owner("b", 3, read(4, 12, 19))],
     "no member read":  [owner("a", 0, read(1, 0, 9))],

@@ -172,6 +172,7 @@ def judge(lives: list[Life], written: Written, gaps: bool = False, *, complete: 
 
 def _tenures(life: Life, wrong: list[str], gaps: bool) -> Iterator[Tenure]:
     owned: dict[str, Tenure] = {}
+    untold: dict[str, list[int]] = defaultdict(list)  # offsets whose commit was accepted, since the last reported read
     fatal: float | None = None
     kept = False  # the latest revocation has committed
 
@@ -198,6 +199,9 @@ def _tenures(life: Life, wrong: list[str], gaps: bool) -> Iterator[Tenure]:
                     owned[partition].revoking = when
         elif kind == "commit":
             kept = kept or (event["ok"] and event.get("where") == "revoke")
+        elif kind == "accepted":
+            for partition, offset in event["o"].items():
+                untold[partition].append(offset - 1)
         elif kind in ("revoked", "lost"):
             for partition in event["p"]:
                 # A member stopped while on_revoke waits or runs learns only after it that it was removed.
@@ -216,13 +220,42 @@ def _tenures(life: Life, wrong: list[str], gaps: bool) -> Iterator[Tenure]:
                 wrong.append(f"{life.name}: read {event['p']} [{first}, {last}] at {when:.3f} without owning it")
             else:
                 owned[event["p"]].reads.append((when, first, last))
+                untold.pop(event["p"], None)
             if event["n"] != last - first + 1 and not gaps:
                 wrong.append(f"{life.name}: read {event['n']} records in {event['p']} [{first}, {last}]")
     for partition in list(owned):
         if life.killed is not None:
+            _add_untold(owned[partition], untold[partition])
             yield from end(partition, life.killed, "killed")
         else:
             yield owned.pop(partition)
+
+
+def _add_untold(tenure: Tenure, offsets: list[int]) -> None:
+    """A member reports what it has read once for many records, but each commit before it is made. If it is killed
+    between the two, the group may have the commit of a record that no read reports."""
+    when = tenure.life.events[-1]["t"]
+    told = tenure.reads[-1][2] if tenure.reads else -1
+    found: list[tuple[float, int, int]] = []
+    for offset in sorted(offset for offset in offsets if offset > told):
+        first = found.pop()[1] if found and found[-1][2] == offset - 1 else offset
+        found.append((when, first, offset))
+    tenure.reads += found
+
+
+def story(found: Verdict, partition: str) -> str:
+    """The owners of a partition in order, each with its reads and its commits."""
+    lines = []
+    for tenure in found.tenures.get(partition, []):
+        own = [(e["t"], e["o"][partition], "" if e["ok"] else f" ({e['error']})") for e in tenure.life.events
+               if e["e"] == "commit" and partition in e["o"] and tenure.start <= e["t"] <= tenure.end]
+        asked = [e["o"][partition] for e in tenure.life.events
+                 if e["e"] == "accepted" and partition in e["o"] and tenure.start <= e["t"] <= tenure.end]
+        reads = f"read {tenure.reads[0][1]} to {tenure.reads[-1][2]}" if tenure.reads else "read nothing"
+        commits = ", ".join(f"{offset}{failure} at {when:.3f}" for when, offset, failure in own[-3:])
+        accepted = f"; last accepted commit: {asked[-1]}" if asked else ""
+        lines.append(f"  {tenure}: {reads}; last commits: {commits or 'none'}{accepted}")
+    return "\n".join([f"{partition}:", *lines])
 
 
 def _owners(tenures: list[Tenure], wrong: list[str]) -> None:
