@@ -432,8 +432,9 @@ class Scene:
             member.events()
             member.life.deaf = member.life.gives_early and member.heartbeat_timed_out()
         written = self.writers[0].written()
-        found = judge(lives, written, gaps, stored=stored, brokers_fail=brokers_fail).since(since, written)
-        allowed = {"killed", "lost", "given early", "commit after a join", *repeats}
+        found = judge(lives, written, gaps, stored=stored, brokers_fail=brokers_fail,
+                      leaders=self.protocol == CLASSIC).since(since, written)
+        allowed = {"killed", "lost", "given early", "commit after a join", "held up", *repeats}
         if brokers_fail:
             allowed |= {"commit failed", "commit overtaken"}
         for why, count in found.repeated_for.items():

@@ -113,6 +113,22 @@ def test_no_accepted_commit_vanishes(events, life, more, fault):
     assert [fault in text for text in found.wrong] == ([True] if fault else [])
 
 
+@pytest.mark.parametrize(("leader", "error", "leaders", "right"), [
+    ({"stops": [[1.0, 7.5]]}, "_TIMED_OUT", True, True),
+    ({"killed": 1.0}, "_TIMED_OUT", True, True),
+    ({}, "_TIMED_OUT", True, False),
+    ({"stops": [[0.1, 0.3]]}, "_TIMED_OUT", True, False),  # it ran again before the commit was made
+    ({"stops": [[1.0, 7.5]]}, "_DESTROY", True, False),
+    ({"stops": [[1.0, 7.5]]}, "_TIMED_OUT", False, False),  # the coordinator assigns: nothing waits for a member
+])
+def test_a_leader_that_stands_still_holds_up_the_commits_of_its_group(leader, error, leaders, right):
+    late = {**commit(7.3, 15, False, error), "sent": 1.2}
+    first = owner("a", 0, read(1, 0, 19), accepted(1.2, 15), late, *ended(8, "revoked"))
+    found = verdict(first, owner("b", 9, read(10, 10, 19)), Life("c", "kconsumer", **leader), leaders=leaders)
+    assert (found.wrong == []) is right
+    assert dict(found.repeated_for) == {"held up" if right else "commit failed": 10}
+
+
 @pytest.mark.parametrize(("stored", "right"), [(20, True), (19, False), (None, False)])
 def test_the_group_has_the_offsets_that_were_reported_as_stored(stored, right):
     life = owner("a", 0, read(1, 0, 19), accepted(1.1, 20), reported(1.2, 20), CLOSED)
