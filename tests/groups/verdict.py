@@ -317,7 +317,8 @@ def _accepted(life: Life, found: Verdict, brokers_fail: bool) -> None:
             found.wrong.append(f"{life.name}: the accepted commit of {event['o']} failed at {event['t']:.3f} with "
                                f"{event['error']}")
     if any(event["e"] == "closed" for event in life.events) and life.killed is None:
-        found.wrong += [f"{life.name}: the accepted commit of {dict(key)} vanished" for key, count in owed.items() if count]
+        found.wrong += [f"{life.name}: the accepted commit of {dict(key)} vanished"
+                        for key, count in owed.items() if count]
 
 
 def _key(offsets: dict[str, int]) -> tuple[tuple[str, int], ...]:
