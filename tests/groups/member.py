@@ -54,6 +54,27 @@ class Trace:
         os.write(self._file, json.dumps(line, separators=(",", ":")).encode() + b"\n")
 
 
+class SendTimes:
+    """When the open commits were asked for: by partition and offset, since two commits may have the same offset."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[str, int], list[float]] = {}
+
+    def add(self, offsets: dict[str, int], now: float) -> None:
+        for item in offsets.items():
+            self._open.setdefault(item, []).append(now)
+
+    def take(self, offsets: dict[str, int], now: float) -> float:
+        """The time of the oldest open commit of the offsets; `now` if there is none, as for a commit of the client."""
+        found = [now]
+        for item in offsets.items():
+            times = self._open.pop(item, [])
+            found += times[:1]
+            if times[1:]:
+                self._open[item] = times[1:]
+        return min(found)
+
+
 def name_of(partition: Any) -> str:
     return f"{partition.topic}/{partition.partition}"
 
@@ -101,7 +122,7 @@ class Member:
         self.slow: dict[str, float] = {}  # callback → seconds that its next call takes
         self.raising: str | None = None  # the callback whose next call raises
         self.next_commit = 0.0
-        self.sent: dict[tuple[str, int], float] = {}  # (partition, offset) → when its commit was sent
+        self.sent = SendTimes()
         self.holding = False
         self.running = True
         config = dict(options.config)
@@ -174,7 +195,7 @@ class Member:
             return
         failed = [p.error for p in partitions if p.error is not None]
         why = error or (failed[0] if failed else None)
-        sent = min(self.sent.pop(item, time.monotonic()) for item in offsets.items())
+        sent = self.sent.take(offsets, time.monotonic())
         self.trace.write("commit", o=offsets, ok=why is None, error=why.name() if why else None, where="loop",
                          sent=sent)
         if why:
@@ -203,7 +224,7 @@ class Member:
         if offsets:
             self.next_commit = now + self.options.commit_every_s
             self.asked |= offsets
-            self.sent |= dict.fromkeys(offsets.items(), now)
+            self.sent.add(offsets, now)
             try:
                 await self.consumer.commit(offsets=self.positions(offsets), asynchronous=True)
             except self.client.KafkaException as error:
@@ -222,7 +243,7 @@ class Member:
             await self.consumer.commit(message=message, asynchronous=True)
 
     def say_accepted(self, offsets: dict[str, int]) -> None:
-        self.sent |= dict.fromkeys(offsets.items(), time.monotonic())
+        self.sent.add(offsets, time.monotonic())
         self.trace.write("accepted", o=offsets)
 
     async def commit_now(self, where: str, names: Any) -> None:

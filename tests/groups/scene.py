@@ -9,19 +9,21 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from verdict import Event, Life, Verdict, Written, judge
+from verdict import Event, Life, Verdict, Written, judge, story
 
 from kconsumer.testing import KafkaCluster
 from kconsumer.testing._artifacts import DEFAULT_VERSION, QUICK_START, class_path, compiled, jdk_program
@@ -29,6 +31,8 @@ from kconsumer.testing._process import Children
 
 HERE = Path(__file__).parent
 KEPT = HERE.parents[1] / "build" / "groups"  # where the traces of a failed scene go
+BROKER_LINES = 30  # of a broker's log about the group, in the report of a failure
+MOST_STORIES = 5
 PATIENCE = 60.0
 SESSION_MS = 6000
 HEARTBEAT_MS = 500
@@ -194,14 +198,14 @@ class Scene:
         try:
             self.topic = self.make_topic(self.partitions, self.topic_config)
         except BaseException:
-            self.end(failed=False)
+            self.end(None)
             raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        self.end(failed=error is not None)
+        self.end(error)
 
-    def end(self, failed: bool) -> None:
+    def end(self, failure: BaseException | None) -> None:
         for process in [m.process for m in self.members] + [w._member.process for w in self.writers]:
             self.children.end(process)
             if process.stdin is not None:
@@ -209,12 +213,28 @@ class Scene:
                     process.stdin.close()
                 except BrokenPipeError:
                     pass
-        if failed:
-            kept = KEPT / self.name
-            shutil.rmtree(kept, ignore_errors=True)
-            shutil.copytree(self.directory, kept)
+        if failure is not None:
+            self.keep(failure)
         self.children.close()
         shutil.rmtree(self.directory, ignore_errors=True)
+
+    def keep(self, failure: BaseException) -> None:
+        """Copy the traces and the brokers' logs to `KEPT`, and print the reason.
+
+        pytest prints reasons when the session ends. A session that waits for other scenarios may be stopped before.
+        """
+        kept = KEPT / self.name
+        shutil.rmtree(kept, ignore_errors=True)
+        shutil.copytree(self.directory, kept)
+        report = [f"{self.name} failed; the traces are in {kept}", *traceback.format_exception(failure)]
+        for broker in self.cluster.broker_ids:
+            log = kept / f"broker-{broker}.log"
+            shutil.copy(self.cluster.log_path(broker), log)
+            lines = [line for line in log.read_text(errors="replace").splitlines() if self.group in line]
+            report += [f"broker {broker} about the group:", *lines[-BROKER_LINES:]]
+        text = "\n".join(report)
+        (kept / "failure.txt").write_text(text)
+        print("\n" + text, file=sys.stderr, flush=True)
 
     # Making
 
@@ -412,8 +432,9 @@ class Scene:
             member.events()
             member.life.deaf = member.life.gives_early and member.heartbeat_timed_out()
         written = self.writers[0].written()
-        found = judge(lives, written, gaps, stored=stored, brokers_fail=brokers_fail).since(since, written)
-        allowed = {"killed", "lost", "given early", "commit after a join", *repeats}
+        found = judge(lives, written, gaps, stored=stored, brokers_fail=brokers_fail,
+                      leaders=self.protocol == CLASSIC).since(since, written)
+        allowed = {"killed", "lost", "given early", "commit after a join", "held up", *repeats}
         if brokers_fail:
             allowed |= {"commit failed", "commit overtaken"}
         for why, count in found.repeated_for.items():
@@ -427,7 +448,9 @@ class Scene:
             if not life.may_lose and not life.stops:
                 found.wrong += [f"{life.name}: {e}" for e in life.complaints()]
         print(f"{self.name}: {found.summary()}")
-        assert not found.wrong, f"{self.name}: {found.summary()}\n" + "\n".join(found.wrong[:30])
+        named = re.findall(rf"{re.escape(self.group)}-t\d+/\d+", "\n".join(found.wrong))
+        stories = [story(found, partition) for partition in list(dict.fromkeys(named))[:MOST_STORIES]]
+        assert not found.wrong, f"{self.name}: {found.summary()}\n" + "\n".join([*found.wrong[:30], *stories])
         return found
 
 

@@ -67,7 +67,7 @@ def test_mixed_group_on_the_older_kafka(scenes):
 def test_mixed_group_for_minutes(scenes, protocol):
     """`make soak` says for how many seconds."""
     seed = random.SystemRandom().randrange(1 << 32)
-    print(f"seed {seed}")
+    print(f"{protocol}: seed {seed}")
     with scenes(f"minutes-{protocol}", protocol, partitions=12) as scene:
         wander(scene, random.Random(seed), seconds=SOAK_SECONDS)
         scene.verdict(silence_s=2.0)
@@ -103,7 +103,7 @@ def test_application_commits_are_kept(scenes, protocol):
 def test_application_commits_for_minutes(scenes, protocol):
     """As above, among members that join, leave, die and hang, and clients of other makes."""
     seed = random.SystemRandom().randrange(1 << 32)
-    print(f"seed {seed}")
+    print(f"{protocol}: seed {seed}")
     with scenes(f"application-minutes-{protocol}", protocol, partitions=12) as scene:
         wander(scene, random.Random(seed), seconds=SOAK_SECONDS, commit="application")
         scene.verdict(silence_s=None)

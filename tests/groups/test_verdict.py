@@ -43,6 +43,20 @@ def test_the_last_records_of_a_killed_member_may_repeat():
     assert dict(found.repeated_for) == {"killed": 5}
 
 
+@pytest.mark.parametrize(("offsets", "more", "right"), [
+    ((11, 12, 13), {"killed": 2.5}, True),
+    ((11, 12), {"killed": 2.5}, False),  # 12 was read by no member
+    ((12, 13), {"killed": 2.5}, False),  # 10 neither
+    ((11, 13), {"killed": 2.5}, False),  # 11 neither
+    ((11, 12, 13), {}, False),  # one that lives reports its reads
+])
+def test_a_member_killed_before_it_reported_its_reads_has_read_what_it_committed(offsets, more, right):
+    """The group continued after a commit that was made and stored before the kill."""
+    life = owner("a", 0, read(1, 0, 9), *(accepted(1.1, offset) for offset in offsets), **more)
+    other = owner("b", 3, read(4, 13, 19))
+    assert (verdict(life, other).wrong == []) is right
+
+
 FAULTS = {
     "lost: t/0 [10, 11]": [owner("a", 0, read(1, 0, 9), *ended(2, "revoked")), owner("b", 3, read(4, 12, 19))],
     "no member read":  [owner("a", 0, read(1, 0, 9))],
@@ -97,6 +111,22 @@ LOST = {"t": 2, "e": "lost", "p": [P]}
 def test_no_accepted_commit_vanishes(events, life, more, fault):
     found = verdict(owner("a", 0, read(1, 0, 19), *events, **life), **more)
     assert [fault in text for text in found.wrong] == ([True] if fault else [])
+
+
+@pytest.mark.parametrize(("leader", "error", "leaders", "right"), [
+    ({"stops": [[1.0, 7.5]]}, "_TIMED_OUT", True, True),
+    ({"killed": 1.0}, "_TIMED_OUT", True, True),
+    ({}, "_TIMED_OUT", True, False),
+    ({"stops": [[0.1, 0.3]]}, "_TIMED_OUT", True, False),  # it ran again before the commit was made
+    ({"stops": [[1.0, 7.5]]}, "_DESTROY", True, False),
+    ({"stops": [[1.0, 7.5]]}, "_TIMED_OUT", False, False),  # the coordinator assigns: nothing waits for a member
+])
+def test_a_leader_that_stands_still_holds_up_the_commits_of_its_group(leader, error, leaders, right):
+    late = {**commit(7.3, 15, False, error), "sent": 1.2}
+    first = owner("a", 0, read(1, 0, 19), accepted(1.2, 15), late, *ended(8, "revoked"))
+    found = verdict(first, owner("b", 9, read(10, 10, 19)), Life("c", "kconsumer", **leader), leaders=leaders)
+    assert (found.wrong == []) is right
+    assert dict(found.repeated_for) == {"held up" if right else "commit failed": 10}
 
 
 @pytest.mark.parametrize(("stored", "right"), [(20, True), (19, False), (None, False)])

@@ -76,6 +76,7 @@ class Verdict:
     moves: list[float] = field(default_factory=list)  # when partitions came to another member than had them before
     silence: dict[tuple[str, str], float] = field(default_factory=dict)  # (kind, partition) → longest while it was kept
     handover: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))  # partition → silence by moves
+    absences: list[tuple[Life, float, float]] = field(default_factory=list)  # of members that may lead a classic group
 
     def since(self, began: float, written: Written) -> Verdict:
         """The same findings, but moves, silences and handovers only from a time on."""
@@ -135,6 +136,7 @@ UNANSWERED = ("_TRANSPORT", "_TIMED_OUT")
 UNKNOWN = ("UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "STALE_MEMBER_EPOCH", "FENCED_MEMBER_EPOCH", "FENCED_INSTANCE_ID",
            "REBALANCE_IN_PROGRESS", "_ASSIGNMENT_LOST")
 LATE_S = 30.0  # within it an unanswered commit has been stored, or never will be
+LEADER_S = 8.0  # so long after it stopped, a leader has been removed: its session timeout is 6 s
 SOON_S = 2.0  # within which a member that runs again calls what waited
 _FATAL = ("_FATAL", "FENCED_INSTANCE_ID", "UNRELEASED_INSTANCE_ID")
 
@@ -145,10 +147,11 @@ def is_fatal(event: Event) -> bool:
 
 
 def judge(lives: list[Life], written: Written, gaps: bool = False, *, complete: bool = True,
-          stored: dict[str, int] | None = None, brokers_fail: bool = False) -> Verdict:
+          stored: dict[str, int] | None = None, brokers_fail: bool = False, leaders: bool = False) -> Verdict:
     """All checks. ``gaps``: offsets without records lie between; ``complete``: all records must be read; ``stored``:
-    the group's offsets at the end; ``brokers_fail``: commits may go without an answer."""
-    found = Verdict()
+    the group's offsets at the end; ``brokers_fail``: commits may go without an answer; ``leaders``: members assign the
+    partitions (classic protocol)."""
+    found = Verdict(absences=list(_absences(lives)) if leaders else [])
     for life in lives:
         for tenure in _tenures(life, found.wrong, gaps):
             found.tenures.setdefault(tenure.partition, []).append(tenure)
@@ -158,7 +161,7 @@ def judge(lives: list[Life], written: Written, gaps: bool = False, *, complete: 
     commits = list(_commits(lives))
     _commits_of_owners(commits, found)
     for life in lives:
-        _accepted(life, found.wrong, brokers_fail)
+        _accepted(life, found, brokers_fail)
     if stored is not None:
         _stored(commits, stored, found.wrong)
     for partition, tenures in found.tenures.items():
@@ -172,6 +175,7 @@ def judge(lives: list[Life], written: Written, gaps: bool = False, *, complete: 
 
 def _tenures(life: Life, wrong: list[str], gaps: bool) -> Iterator[Tenure]:
     owned: dict[str, Tenure] = {}
+    untold: dict[str, list[int]] = defaultdict(list)  # offsets whose commit was accepted, since the last reported read
     fatal: float | None = None
     kept = False  # the latest revocation has committed
 
@@ -198,6 +202,9 @@ def _tenures(life: Life, wrong: list[str], gaps: bool) -> Iterator[Tenure]:
                     owned[partition].revoking = when
         elif kind == "commit":
             kept = kept or (event["ok"] and event.get("where") == "revoke")
+        elif kind == "accepted":
+            for partition, offset in event["o"].items():
+                untold[partition].append(offset - 1)
         elif kind in ("revoked", "lost"):
             for partition in event["p"]:
                 # A member stopped while on_revoke waits or runs learns only after it that it was removed.
@@ -216,13 +223,42 @@ def _tenures(life: Life, wrong: list[str], gaps: bool) -> Iterator[Tenure]:
                 wrong.append(f"{life.name}: read {event['p']} [{first}, {last}] at {when:.3f} without owning it")
             else:
                 owned[event["p"]].reads.append((when, first, last))
+                untold.pop(event["p"], None)
             if event["n"] != last - first + 1 and not gaps:
                 wrong.append(f"{life.name}: read {event['n']} records in {event['p']} [{first}, {last}]")
     for partition in list(owned):
         if life.killed is not None:
+            _add_untold(owned[partition], untold[partition])
             yield from end(partition, life.killed, "killed")
         else:
             yield owned.pop(partition)
+
+
+def _add_untold(tenure: Tenure, offsets: list[int]) -> None:
+    """A member reports what it has read once for many records, but each commit before it is made. If it is killed
+    between the two, the group may have the commit of a record that no read reports."""
+    when = tenure.life.events[-1]["t"]
+    told = tenure.reads[-1][2] if tenure.reads else -1
+    found: list[tuple[float, int, int]] = []
+    for offset in sorted(offset for offset in offsets if offset > told):
+        first = found.pop()[1] if found and found[-1][2] == offset - 1 else offset
+        found.append((when, first, offset))
+    tenure.reads += found
+
+
+def story(found: Verdict, partition: str) -> str:
+    """The owners of a partition in order, each with its reads and its commits."""
+    lines = []
+    for tenure in found.tenures.get(partition, []):
+        own = [(e["t"], e["o"][partition], "" if e["ok"] else f" ({e['error']})") for e in tenure.life.events
+               if e["e"] == "commit" and partition in e["o"] and tenure.start <= e["t"] <= tenure.end]
+        asked = [e["o"][partition] for e in tenure.life.events
+                 if e["e"] == "accepted" and partition in e["o"] and tenure.start <= e["t"] <= tenure.end]
+        reads = f"read {tenure.reads[0][1]} to {tenure.reads[-1][2]}" if tenure.reads else "read nothing"
+        commits = ", ".join(f"{offset}{failure} at {when:.3f}" for when, offset, failure in own[-3:])
+        accepted = f"; last accepted commit: {asked[-1]}" if asked else ""
+        lines.append(f"  {tenure}: {reads}; last commits: {commits or 'none'}{accepted}")
+    return "\n".join([f"{partition}:", *lines])
 
 
 def _owners(tenures: list[Tenure], wrong: list[str]) -> None:
@@ -250,7 +286,22 @@ def _commits(lives: list[Life]) -> Iterator[tuple[str, int, float, float, Life, 
                     yield partition, offset, event["t"], event["t"], life, event["ok"], event.get("error") or ""
 
 
-def _accepted(life: Life, wrong: list[str], brokers_fail: bool) -> None:
+def _absences(lives: list[Life]) -> Iterator[tuple[Life, float, float]]:
+    for life in lives:
+        for stop, cont in life.stops:
+            yield life, stop, min(cont, stop + LEADER_S)
+        if life.killed is not None:
+            yield life, life.killed, life.killed + LEADER_S
+
+
+def _held_up(found: Verdict, life: Life, error: str, sent: float, when: float) -> bool:
+    """Whether a stopped or killed leader explains a commit that came to its time limit. Between its JoinGroup and its
+    SyncGroup the coordinator refuses all commits of the group, until the leader's session times out."""
+    return error == "_TIMED_OUT" and any(
+        other is not life and begin < when and sent < end for other, begin, end in found.absences)
+
+
+def _accepted(life: Life, found: Verdict, brokers_fail: bool) -> None:
     """No accepted commit vanishes: on_commit is called for each by the end of close(), and where it reports a failure,
     a fault is the cause, not the member's own leave or revocation."""
     owed = Counter(_key(event["o"]) for event in life.events if event["e"] == "accepted")
@@ -260,11 +311,14 @@ def _accepted(life: Life, wrong: list[str], brokers_fail: bool) -> None:
         if event["e"] != "commit" or not owed[_key(event["o"])]:
             continue
         owed[_key(event["o"])] -= 1
-        if not event["ok"] and not _excused(life, event, brokers_fail):
-            wrong.append(f"{life.name}: the accepted commit of {event['o']} failed at {event['t']:.3f} with "
-                         f"{event['error']}")
+        if event["ok"] or _held_up(found, life, event["error"], event["sent"], event["t"]):
+            continue
+        if not _excused(life, event, brokers_fail):
+            found.wrong.append(f"{life.name}: the accepted commit of {event['o']} failed at {event['t']:.3f} with "
+                               f"{event['error']}")
     if any(event["e"] == "closed" for event in life.events) and life.killed is None:
-        wrong += [f"{life.name}: the accepted commit of {dict(key)} vanished" for key, count in owed.items() if count]
+        found.wrong += [f"{life.name}: the accepted commit of {dict(key)} vanished"
+                        for key, count in owed.items() if count]
 
 
 def _key(offsets: dict[str, int]) -> tuple[tuple[str, int], ...]:
@@ -320,7 +374,7 @@ def _records(partition: str, tenures: list[Tenure], commits: list[Any], found: V
             elif first != expected and not gaps and not jumped:
                 found.wrong.append(f"{tenure}: {first} came at {when:.3f}, not {expected}")
             expected = last + 1
-            for count, why in _repeated(tenure, (first, min(last + 1, high)), earlier, own_commits):
+            for count, why in _repeated(tenure, (first, min(last + 1, high)), earlier, own_commits, found):
                 found.repeated += count
                 found.repeated_for[why] += count
             found.records += last + 1 - first
@@ -344,8 +398,8 @@ def _left_over(tenure: Tenure, tenures: list[Tenure], commits: list[Any]) -> int
     return next((n for n, (_, first, _) in enumerate(tenure.reads) if first >= committed), 0)
 
 
-def _repeated(tenure: Tenure, span: tuple[int, int], earlier: list[Tenure],
-              commits: list[Any]) -> Iterator[tuple[int, str]]:
+def _repeated(tenure: Tenure, span: tuple[int, int], earlier: list[Tenure], commits: list[Any],
+              found: Verdict) -> Iterator[tuple[int, str]]:
     """(how many, why) of records that came again: by the end of the tenure that had read them. One that gave the
     partition up in good order comes first: that a member which did not know that it was fenced has read them, too, is
     no excuse for it."""
@@ -363,10 +417,13 @@ def _repeated(tenure: Tenure, span: tuple[int, int], earlier: list[Tenure],
         if before.life.gives_early and before.end > tenure.start:
             why = "given early"
         elif why in ("revoked", "closed"):
-            if _failed(commits, before):
+            last = _last_commit(commits, before)
+            if last is not None and not last[5]:
                 # librdkafka 2.16 sends its JoinGroup and its commits over one connection: commits after the
                 # join arrive in the next generation, with the one before; it gives them up when it closes.
                 why = "commit after a join" if before.life.kind == "confluent" else "commit failed"
+                if _held_up(found, before.life, last[6], last[2], last[3]):
+                    why = "held up"
             elif before.life.kind != "kconsumer" and committed < end:
                 why = "commit overtaken"
         yield count, why
@@ -391,10 +448,10 @@ def _committed(commits: list[Any], until: float) -> int:
     return max((min([offset, *late.get(life, [])]) for life, offset in found.items()), default=0)
 
 
-def _failed(commits: list[Any], tenure: Tenure) -> bool:
-    """Whether the last commit of a tenure failed."""
+def _last_commit(commits: list[Any], tenure: Tenure) -> Any:
+    """The last commit of a tenure; None if there was none."""
     own = [c for c in commits if c[4] is tenure.life and tenure.start <= c[2] <= tenure.end]
-    return bool(own) and not max(own, key=lambda c: c[2])[5]
+    return max(own, key=lambda c: c[2], default=None)
 
 
 class _Known(NamedTuple):

@@ -137,4 +137,6 @@ def verified(history: History) -> str:
         return condemned(history.suspects, history.cluster.lines)
     again = type(history)(history.seed, history.protocol, tracing=True)
     again.run()
-    return condemned(again.suspects, again.cluster.lines)
+    found = condemned(again.suspects, again.cluster.lines)
+    again.release()
+    return found

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import random
 from collections.abc import Callable
 
 from kconsumer import TopicPartition
@@ -15,6 +14,7 @@ from kconsumer._core.simulation.simulated_cluster_testing import SimulatedCluste
 from kconsumer._core.simulation.simulation_testing import Simulation
 
 from .assignor import OWN
+from .chance import Chance
 from .failures import Suspect, verified
 from .member import Member
 from .progress import AFTER_FAULTS_MS, HEALTHY_MS
@@ -40,7 +40,7 @@ class History:
         self.seed = seed
         self.protocol = protocol
         self.tracing = tracing
-        self.chance = random.Random(f"{protocol} {seed}")
+        self.chance = Chance(f"{protocol} {seed}")
         self.cluster = SimulatedCluster(self.chance.getrandbits(64))
         self.cluster.set_tracing(tracing)
         self.simulation = Simulation(self.cluster)
@@ -68,6 +68,7 @@ class History:
         # Nothing goes wrong in a calm history: no commit may fail in it, and where members commit as they give
         # partitions up, no record is read twice.
         self.calm = self.protocol != "assign" and chance.random() < 0.3 and not self.absences
+        self.per_record = False    # members commit after every record
         self.brokers_fail = False  # or the network does
         self.coordinator_forgets = False
         self.faults_end = False    # for good, or during a lull
@@ -102,7 +103,7 @@ class History:
         self.deeds = chance.sample(deeds, chance.randint(2, len(deeds)))
         self.calm_callbacks = chance.random() < 0.4
         self.hand_over = chance.random() < 0.4  # members commit their positions in on_revoke, asynchronously
-        self.per_record = chance.random() < 0.1  # and after every record
+        self.per_record = chance.random() < 0.1
         self.static = chance.random() < 0.25
         self.common.update({
             "group.id": "g", "group.protocol": self.protocol, "max.poll.interval.ms": self.max_poll_ms,
@@ -260,6 +261,12 @@ class History:
         if caused:
             raise Broken(caused)
 
+    def release(self) -> None:
+        """Cut the references between the parts: they are freed now, not by the garbage collector."""
+        for application in self.applications:
+            vars(application).clear()
+        vars(self).clear()
+
     def allowed_wait_ms(self) -> int | None:
         """How long a record may wait now for an application that asks for records; None: no limit."""
         if not self.brokers_fail:
@@ -344,6 +351,8 @@ class History:
         return "; ".join([*apps, "group: " + self.cluster.group])
 
     def check(self) -> None:
+        if not self.cluster.has_news and not warnings.texts:
+            return
         if self.cluster.violated:
             raise Broken(self.cluster.violations[0])
         if warnings.texts:
@@ -371,14 +380,8 @@ class History:
 
     def check_delivery(self) -> None:
         """Every visible record has been given to an application."""
+        read_committed = self.common["isolation.level"] == "read_committed"
         for where in self.partitions():
-            offset = self.cluster.log_start(*where)
-            seen = self.delivered.get(where, set())
-            end = self.cluster.log_end(*where)
-            while True:
-                offset = self.cluster.next_visible(*where, offset, self.common["isolation.level"] == "read_committed")
-                if offset >= end:
-                    break
-                if offset not in seen:
-                    raise Broken(f"{where} at {offset} was given to no application")
-                offset += 1
+            unseen = self.cluster.first_unseen(*where, self.delivered.get(where, set()), read_committed)
+            if unseen is not None:
+                raise Broken(f"{where} at {unseen} was given to no application")

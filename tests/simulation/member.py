@@ -62,7 +62,6 @@ class Member(Application):
         self.unnamed_ms: list[int] = []  # request times of open commits without offsets
         self.unproven: list[Accepted] = []  # reported as stored; not yet compared with the coordinator
         self.stored_at: dict[Where, list[tuple[int, int]]] = {}  # (ms, offset) that the coordinator has taken
-        self.last_given: dict[Where, int] = {}
         self.left_by_seek: dict[Where, tuple[int, int]] = {}  # when a seek left which last record
         self.subscription: list[str] = []
         self.due_error: CallbackError | None = None
@@ -454,7 +453,7 @@ class Member(Application):
             raise self.broken(f"error {error}")
 
     def given(self, where: Where, offset: int) -> None:
-        self.last_given[where] = offset
+        super().given(where, offset)
         if self.history.per_record:
             self.commit_named([where])
 

@@ -7,13 +7,13 @@ Threads: the simulation's one. Never: waits.
 from __future__ import annotations
 
 import logging
-import random
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kconsumer import Consumer, KafkaException, Message, TopicPartition, config
 from kconsumer._core.simulation.simulated_cluster_testing import SimulatedNetwork
 
+from .chance import Chance
 from .progress import Progress
 
 if TYPE_CHECKING:
@@ -49,8 +49,11 @@ _logger = logging.getLogger("tests.simulation")
 _logger.addHandler(warnings)
 _logger.propagate = False
 
-# Properties that do not change how others are read: the rest is read once for each combination.
-_OWN = ("error_cb", "on_commit", "client.id", "group.instance.id")
+# Properties that do not change how others are read, and whose values are taken as they are: the rest is read once for
+# each combination.
+_OWN = ("error_cb", "on_commit", "client.id", "group.instance.id", "enable.auto.commit", "auto.commit.interval.ms",
+        "enable.auto.offset.store", "socket.timeout.ms", "isolation.level", "max.poll.interval.ms")
+_ASSIGNOR = "partition.assignment.strategy"
 _parsed: dict[tuple[object, ...], Settings] = {}
 
 
@@ -58,12 +61,16 @@ def parse(given: dict[str, object]) -> Settings:
     """`config.parse`, which takes longer than the rest of opening a simulated consumer."""
     own = {name: given[name] for name in _OWN if name in given}
     common = {name: value for name, value in given.items() if name not in own}
-    if not isinstance(common.get("partition.assignment.strategy", ""), str):
-        return config.parse(given)
-    key = (*own, *sorted(common.items(), key=lambda item: item[0]))
+    assignor = common.get(_ASSIGNOR)
+    if assignor is not None and not isinstance(assignor, str):
+        common[_ASSIGNOR] = type(assignor)  # all of one class are accepted or refused together
+        own[_ASSIGNOR] = (assignor,)
+    key = (*own, *sorted(common.items()))
+    changes = {name.replace(".", "_"): value for name, value in own.items()}
     if key not in _parsed:
-        _parsed[key] = config.parse(given)
-    return _parsed[key].changed(**{name.replace(".", "_"): value for name, value in own.items()})
+        # Without its own values: they would keep the history alive.
+        _parsed[key] = config.parse(given).changed(**dict.fromkeys(changes))
+    return _parsed[key].changed(**changes)
 
 
 class Application:
@@ -75,13 +82,14 @@ class Application:
         self.simulation = history.simulation
         self.number = number
         self.settings = settings
-        self.chance = random.Random(history.chance.random())
+        self.chance = Chance(history.chance.random())
         self.read_committed = settings.get("isolation.level") != "read_uncommitted"
         self.next_ms = 0
         self.closed = False
         self.busy = False          # inside a call that lets time pass
         self.running = True        # False: it has crashed or stands still
         self.expected: dict[Where, int | None] = {}   # what is owned, and what must come next (None: whatever comes)
+        self.last_given: dict[Where, int] = {}
         self.paused: set[Where] = set()
         self.progress = Progress(self)
         self.open()
@@ -132,29 +140,39 @@ class Application:
             return []
 
     def check(self, messages: Iterable[Message]) -> None:
-        expected, read_committed, may_follow = self.expected, self.read_committed, self.cluster.may_follow
-        handed_out = self.history.handed_out
-        for message in messages:
-            error = message.error()
-            if error is not None:
-                self.on_error(error)
-                continue
-            topic, partition, offset = message.topic(), message.partition(), message.offset()
-            where = (topic, partition)
-            if where not in expected:
-                raise self.broken(f"{where} at {offset}, which is not its own")
-            position = expected[where]
-            if position is None:
-                position = self.begins_at(where, offset)
-            if message.value() != b"%s:%d:%d" % (topic.encode(), partition, offset):
-                raise self.broken(f"{where} at {offset}: the value is {message.value()!r}")
-            if not may_follow(topic, partition, position, offset, read_committed):
-                raise self.broken(
-                    f"{where}: {offset} where {self.cluster.next_visible(*where, position, read_committed)} was due "
-                    f"(position {position}, log starts at {self.cluster.log_start(*where)})")
-            expected[where] = offset + 1
-            handed_out(self, where, offset)
-            self.given(where, offset)
+        messages, place = list(messages), 0
+        while place < len(messages):
+            if not self.history.per_record:  # else each record is committed in its turn
+                passed = self.cluster.pass_records(messages, place, self.expected, self.history.delivered,
+                                                   self.last_given, self.read_committed)
+                self.history.records += passed - place
+                place = passed
+                if place == len(messages):
+                    break
+            self.check_one(messages[place])
+            place += 1
+
+    def check_one(self, message: Message) -> None:
+        error = message.error()
+        if error is not None:
+            self.on_error(error)
+            return
+        topic, partition, offset = message.topic(), message.partition(), message.offset()
+        where = (topic, partition)
+        if where not in self.expected:
+            raise self.broken(f"{where} at {offset}, which is not its own")
+        position = self.expected[where]
+        if position is None:
+            position = self.begins_at(where, offset)
+        if message.value() != b"%s:%d:%d" % (topic.encode(), partition, offset):
+            raise self.broken(f"{where} at {offset}: the value is {message.value()!r}")
+        if not self.cluster.may_follow(topic, partition, position, offset, self.read_committed):
+            raise self.broken(
+                f"{where}: {offset} where {self.cluster.next_visible(*where, position, self.read_committed)} was due "
+                f"(position {position}, log starts at {self.cluster.log_start(*where)})")
+        self.expected[where] = offset + 1
+        self.history.handed_out(self, where, offset)
+        self.given(where, offset)
 
     def begins_at(self, where: Where, offset: int) -> int:
         """The position that the first record of a partition follows."""
@@ -162,6 +180,7 @@ class Application:
 
     def given(self, where: Where, offset: int) -> None:
         """A record has passed every check."""
+        self.last_given[where] = offset
 
     def on_background_error(self, error) -> None:
         self.say(f"error_cb {error}")

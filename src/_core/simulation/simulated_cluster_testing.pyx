@@ -5,6 +5,8 @@ Threads: the simulation's thread. Never: part of the consumer, waits, reads a cl
 """
 cimport cython
 from cython.operator cimport dereference as deref, preincrement as inc
+from libc.stdio cimport snprintf
+from libc.string cimport memcmp
 
 from kconsumer._core.network.network cimport Readiness
 from kconsumer._core.network.request cimport Channel, NodeStats
@@ -122,6 +124,57 @@ cdef class SimulatedCluster:
         """Return whether a reader at ``position`` may get ``offset`` next."""
         return self.log(topic, partition).may_follow(position, offset, read_committed)
 
+    def pass_records(self, list messages, Py_ssize_t at, dict expected, dict delivered, dict last_given,
+                     bint read_committed):
+        """Note the records from ``at`` on that are right beyond doubt; return the place of the first that is not.
+
+        Right is a record without error, of a partition with a known position, at the offset that may follow, with the
+        value written there, and handed out for the first time. `Application.check` judges the others, as it would
+        judge all: this saves its time for a run of good ones.
+        """
+        cdef PartitionLog* log = NULL
+        cdef char due[300]
+        cdef Py_ssize_t place
+        cdef int64_t position = -1, offset
+        cdef int length, partition, last_partition = -1
+        cdef object topic, last_topic = None, where = None
+        cdef bytes value, name = None
+        cdef set seen = None
+        for place in range(at, len(messages)):
+            message = messages[place]
+            if message.error() is not None:
+                return place
+            topic, partition, offset = message.topic(), message.partition(), message.offset()
+            if topic is not last_topic or partition != last_partition:
+                where = (topic, partition)
+                known, seen = expected.get(where), delivered.get(where)
+                if known is None or seen is None:
+                    return place
+                last_topic, last_partition, position = topic, partition, known
+                name = topic.encode()
+                log = self.log(topic, partition)
+            if offset in seen or not log.may_follow(position, offset, read_committed):
+                return place
+            value = message.value()
+            length = snprintf(due, sizeof(due), b"%s:%d:%lld", <const char*>name, partition, <long long>offset)
+            if value is None or len(value) != length or memcmp(<const char*>value, due, length) != 0:
+                return place
+            position = offset + 1
+            seen.add(offset)
+            expected[where] = position
+            last_given[where] = offset
+        return len(messages)
+
+    def first_unseen(self, str topic, int partition, set seen, bint read_committed):
+        """Return the first visible offset from the log's start on that is not in ``seen``, or None."""
+        cdef PartitionLog* log = self.log(topic, partition)
+        cdef int64_t offset = log.next_visible(log.start, read_committed)
+        while offset < log.end:
+            if offset not in seen:
+                return offset
+            offset = log.next_visible(offset + 1, read_committed)
+        return None
+
     def last_stable_offset(self, str topic, int partition):
         return self.log(topic, partition).last_stable_offset()
 
@@ -172,6 +225,11 @@ cdef class SimulatedCluster:
             c = &taken[i]
             found.append((c.time_ms, c.client, text_of(c.member_id), text_of(c.topic), c.partition, c.offset, c.before))
         return found
+
+    @property
+    def has_news(self):
+        """Whether something was violated, or a commit was accepted."""
+        return not self.brokers.world.violations.empty() or not self.brokers.coordinator.group().accepted.empty()
 
     @property
     def violated(self):
