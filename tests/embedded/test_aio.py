@@ -1,6 +1,7 @@
 """AIOConsumer: records, cancellation, turns; on asyncio's loop and on uvloop. test_aio_end.py: callbacks, the end."""
 
 import asyncio
+import gc
 import inspect
 import logging
 import random
@@ -17,6 +18,7 @@ from kconsumer import (
     WakeupError,
 )
 from kconsumer.aio import AIOConsumer
+from kconsumer.aio.calls import LoopCalls
 from kconsumer.testing import EmbeddedCluster
 
 
@@ -52,6 +54,23 @@ def test_every_call_returns_the_records_in_order(embedded, numbers, run):
             assert await consumer.consume(5, 0.01) == []
             assert len(await consumer.consume_batch(5, 0.01)) == 0
             assert (await consumer.position([TopicPartition(numbers, 0)]))[0].offset == RECORDS
+
+    run(main())
+
+
+def test_iteration_reuses_what_it_awaits_unless_the_application_keeps_it(embedded, numbers, run):
+    async def main():
+        async with await reader(embedded, numbers) as consumer:
+            await take(consumer, 1)
+            iterator = aiter(consumer)
+            kept = [iterator.__anext__() for _ in range(3)]
+            assert len({id(one) for one in kept}) == 3
+            assert kept[-1] in gc.get_referents(iterator), "for the next record"
+            assert values([await one for one in kept]) == [1, 2, 3]
+            for one in kept:
+                with pytest.raises(RuntimeError, match="cannot reuse already awaited"):
+                    await one
+            assert values([await iterator.__anext__() for _ in range(3)]) == [4, 5, 6]
 
     run(main())
 
@@ -365,6 +384,34 @@ def test_other_tasks_get_turns_while_one_call_collects_large_values(embedded, to
             assert len(await consumer.consume(count, PATIENCE)) == count
             assert turns.seen - before > 3
             beside.cancel()
+
+    run(main())
+
+
+def test_consume_collects_until_something_else_must_precede_the_next_record(embedded, numbers, run, monkeypatch):
+    """A slice ends for a look at the clock. That alone costs no pass through the loop around it."""
+    found = []  # every step, and what it returned
+
+    def noted(name, step):
+        def note(self, *arguments):
+            result = step(self, *arguments)
+            found.append((name, result))
+            return result
+
+        return note
+
+    for name in ("_collect", "_turn_done", "_attention"):
+        monkeypatch.setattr(LoopCalls, name, noted(name, getattr(LoopCalls, name)))
+
+    async def main():
+        async with await reader(embedded, numbers) as consumer:
+            await take(consumer, 1)
+            while (await consumer.metrics())["fetch_buffer_records"] < RECORDS - 1:
+                await asyncio.sleep(0.01)
+            found.clear()
+            assert values(await consumer.consume(RECORDS - 1, PATIENCE)) == list(range(1, RECORDS))
+            reasons = [name for name, result in found if name == "_turn_done" or (name == "_attention" and result)]
+            assert sum(name == "_collect" for name, _ in found) <= 1 + len(reasons), found
 
     run(main())
 

@@ -16,7 +16,7 @@ import pytest
 from aio_helpers import member, reader, run_on, take, until, values, write
 from api_helpers import PATIENCE, settings
 
-from kconsumer import Consumer, IllegalStateError, KafkaException, TopicPartition
+from kconsumer import OFFSET_END, Consumer, IllegalStateError, KafkaException, TopicPartition
 from kconsumer.aio import AIOConsumer
 from kconsumer.testing import EmbeddedCluster
 
@@ -478,6 +478,23 @@ def test_a_task_of_a_closed_loop_does_not_keep_its_consumer(embedded, numbers, k
     del loop
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
+    assert consumer() is None
+
+
+def test_a_consumer_that_refers_to_its_iterator_is_collected(embedded, numbers, run):
+    async def main():
+        consumer = await reader(embedded, numbers)
+        consumer.iterator = aiter(consumer)
+        assert values([await anext(consumer.iterator) for _ in range(3)]) == [0, 1, 2]
+        await consumer.seek(TopicPartition(numbers, 0, OFFSET_END))
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(anext(consumer.iterator), 0.02)
+        return weakref.ref(consumer)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        consumer = run(main())
         gc.collect()
     assert consumer() is None
 

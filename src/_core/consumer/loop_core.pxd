@@ -19,13 +19,14 @@ cdef class LoopCore:
     cdef bint look(self) noexcept
 
 
-cdef class RecordIterator:
-    cdef LoopCore owner             # thread: A
-
-
 cdef class NextMessage:
     cdef LoopCore owner             # thread: A
     cdef object call                # thread: A (the coroutine that waits; None: none is needed so far)
+
+
+cdef class RecordIterator:
+    cdef LoopCore owner             # thread: A
+    cdef NextMessage latest         # thread: A (what `__anext__` returned last)
 
 
 cdef NextMessage next_message(LoopCore owner)

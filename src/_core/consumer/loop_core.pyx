@@ -4,10 +4,11 @@ thread: A, the event loop's. Never: waits, or takes a record elsewhere than in t
 kconsumer/aio's; the steps are those of the synchronous calls (consumer_core.pyx).
 """
 cimport cython
-from cpython.ref cimport Py_INCREF, PyObject
+from cpython.ref cimport Py_INCREF, Py_REFCNT, PyObject
 from libc.stdint cimport INT64_MAX
 
 from kconsumer._core.base.fork cimport fork_count
+from kconsumer._core.base.gil cimport GIL_DISABLED
 from kconsumer._core.consumer.consumer_core cimport checked_count, checked_rows
 from kconsumer._core.consumer.message cimport error_message
 from kconsumer._core.consumer.record_batch cimport make_batch
@@ -194,14 +195,24 @@ cdef class LoopCore:
         self.core.end_taking(taken)
 
     def _collect(self, list out, Py_ssize_t most):
-        """One slice of what is at hand. False: that was all."""
-        cdef Py_ssize_t before = len(out)
-        cdef int64_t began_us = self.core.clock.now_us()
-        cdef bint more = self.core.collect(out, min(most, before + self.slice))
-        cdef int64_t took_us = self.core.clock.now_us() - began_us
-        if took_us > LOOK_OFTEN_US or len(out) - before == self.slice:
-            self.slice = adapted(self.slice, took_us, MOST_SLICE)
-        return more
+        """Take what is at hand, slice by slice, until the loop is due for a turn or other work has to precede the
+        next record. False: that was all."""
+        cdef GroupCore core = self.core
+        cdef Py_ssize_t before
+        cdef bint more
+        cdef int64_t now_us = core.clock.now_us()
+        cdef int64_t took_us
+        while True:
+            before = len(out)
+            more = core.collect(out, min(most, before + self.slice))
+            took_us = -now_us
+            now_us = core.clock.now_us()
+            took_us += now_us
+            if took_us > LOOK_OFTEN_US or len(out) - before == self.slice:
+                self.slice = adapted(self.slice, took_us, MOST_SLICE)
+            if (not more or len(out) >= most or now_us - self.turn_us >= TURN_US
+                    or not core.background.attention.quiet()):
+                return more
 
     def _keep(self, list out, Py_ssize_t kept):
         """Put back what was collected, but for the first `kept` of `out`. Nothing is collected again: other tasks may
@@ -272,7 +283,13 @@ cdef class RecordIterator:
         return self
 
     def __anext__(self):
-        return next_message(self.owner)
+        cdef NextMessage made = self.latest
+        # Only this iterator refers to it: the loop that awaited it has let it go. It is used again.
+        if not GIL_DISABLED and made is not None and Py_REFCNT(made) == 2:
+            made.call = None
+            return made
+        made = self.latest = next_message(self.owner)
+        return made
 
 
 cdef NextMessage next_message(LoopCore owner):
