@@ -299,12 +299,27 @@ def options(path: str = "out", **more: Any) -> IngestOptions:
     return IngestOptions(**{"bootstrap_servers": "h:1", "topics": ("t",), "path": path, **more})
 
 
+_OVERLAP = "the dead letters of {} go to {}, and the table {} has the folder {}: one is in the other; give another"
+
+
+def letters(path: str, folder: str, **more: Any) -> IngestOptions:
+    return options(path, value="json", schema="a INT", bad_records="dead-letter", dead_letters=folder, **more)
+
+
 @pytest.mark.parametrize(("routes", "message"), [
     ([], "no routes: set at least one"),
     ([options("out/a"), options("out/b/../a")], "two routes write to out/b/../a: use one route for both topics"),
     ([options("a"), options("b", trigger="1s")], "the routes have different triggers"),
     ([options(path, value="json", schema="a INT", bad_records="dead-letter", dead_letters="d") for path in "ab"],
      "two routes write to d: use a separate folder of dead letters"),
+    # Dead letters of the first table in the folder of the second one, around it, and equal to it.
+    ([letters("a", "b/letters/a"), letters("b", "d/b")], _OVERLAP.format("a", "b/letters/a", "b", "b")),
+    ([letters("b/rows", "d/b"), letters("a", "b")], _OVERLAP.format("a", "b", "b/rows", "b/rows")),
+    ([letters("a", "d/../b"), letters("b", "d/b")], _OVERLAP.format("a", "d/../b", "b", "b")),
+    ([letters("s3://x/a", "s3a://x/b/c"), letters("s3://x/b", "s3://x/d")],
+     _OVERLAP.format("s3://x/a", "s3a://x/b/c", "s3://x/b", "s3://x/b")),
+    ([letters("out/n/a", "out/n/b/l", format="iceberg", table="n.a"),
+      letters("out/n/b", "d", format="iceberg", table="n.b")], _OVERLAP.format("n.a", "out/n/b/l", "n.b", "out/n/b")),
 ])
 def test_routes_that_do_not_go_together(routes: list[IngestOptions], message: str):
     with pytest.raises(ConfigurationError, match=message):
@@ -342,3 +357,8 @@ def test_structured_streaming_has_no_routes():
     found = CliRunner().invoke(cli, ["ingest", "-b", "h:1", "--route", "a=b", "--checkpoint", "c"])
     assert found.exit_code == 2
     assert "--route is an option of --engine direct" in " ".join(found.output.split())
+
+
+def test_dead_letters_beside_the_tables_and_with_a_common_prefix_are_accepted(tmp_path: Path):
+    Routes([letters(f"{tmp_path}/b", f"{tmp_path}/bad/a"), letters(f"{tmp_path}/bc", f"{tmp_path}/bad/b")],
+           LocalRunner(1))

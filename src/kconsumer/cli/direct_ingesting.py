@@ -97,7 +97,8 @@ def direct_options(command: Callable[..., None]) -> Callable[..., None]:
                      help="direct: a new job continues where the Structured Streaming query of this checkpoint ended."),
         click.option("--vacuum", is_flag=True,
                      help="direct: only remove uncommitted files of earlier runs of the job."),
-        click.option("--compact", is_flag=True, help="direct: only rewrite small files as larger ones."),
+        click.option("--compact", is_flag=True,
+                     help="direct: only rewrite small files of Delta and Iceberg tables as larger ones."),
     )):
         command = option(command)
     return route_options(command)

@@ -149,4 +149,5 @@ def table_of(options: IngestOptions) -> Table:
         return DeltaTable(options.target(), options.job, options.letters(), options.evolve)
     return IcebergTable(
         options.target(), options.job, table=options.table or "", catalog=options.catalog,
-        partitions=options.output("").partitions, dead_letters=options.letters(), evolve=options.evolve)
+        partitions=options.output("").partitions, dead_letters=options.letters(), evolve=options.evolve,
+        codec=options.codec)

@@ -36,7 +36,8 @@ class Routes:
         runner: runs the tasks of all tables; the routes close it.
 
     Raises:
-        ConfigurationError: no route, two routes with the same table or folder of dead letters, or different triggers.
+        ConfigurationError: no route, two routes with the same table or folder of dead letters, dead letters in the
+            folder of a table or around it, or different triggers.
     """
 
     def __init__(self, routes: Sequence[IngestOptions], runner: Runner) -> None:
@@ -135,11 +136,23 @@ def _check(routes: Sequence[IngestOptions]) -> None:
             raise configuration_error(f"two routes write to {name_of(options)}: use one route for both topics")
         tables.add(where)
         folder = None if options.dead_letters is None else _folder(options.dead_letters)
-        if folder in letters or folder in tables:
+        if folder in letters:
             raise configuration_error(f"two routes write to {options.dead_letters}: use a separate folder of dead "
                                       "letters")
         if folder is not None:
             letters.add(folder)
+    for options in routes:
+        _check_letters(options, routes)
+
+
+def _check_letters(options: IngestOptions, routes: Sequence[IngestOptions]) -> None:
+    """Check that no reader of a table of the group finds the dead letters of a route, or the other way round."""
+    letters = options.letters()
+    for other in routes:
+        if letters is not None and letters.overlaps(other.target()):
+            raise configuration_error(f"the dead letters of {name_of(options)} go to {letters.uri}, and the table "
+                                      f"{name_of(other)} has the folder {other.path}: one is in the other; give "
+                                      "another folder for dead letters")
 
 
 def _folder(path: str) -> str:

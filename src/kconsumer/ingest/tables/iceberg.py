@@ -26,6 +26,7 @@ from kconsumer.ingest.schemas import stored_type, widened
 from kconsumer.ingest.storage import Storage
 from kconsumer.ingest.tables.dead_letters import DeadLetters
 from kconsumer.ingest.tables.foreign import refuse_foreign
+from kconsumer.ingest.tables.iceberg_compaction import Compaction, folder_of, lease_of, revoke
 from kconsumer.ranges.offsets import Progress
 
 _HOME: Final = "kconsumer"
@@ -45,6 +46,7 @@ class IcebergTable:
         partitions: the partition columns: a column's values, or the day or year of a timestamp.
         dead_letters: the folder for bad records.
         evolve: for columns that the table lacks: "add", "fail" or "ignore".
+        codec: of the files that compact() writes.
 
     Raises:
         IngestError: pyiceberg is not installed, or Iceberg does not support a partition column.
@@ -53,6 +55,7 @@ class IcebergTable:
     def __init__(
         self, storage: Storage, job: str, *, table: str, catalog: Mapping[str, str],
         partitions: Sequence[PartitionColumn] = (), dead_letters: Storage | None = None, evolve: str = "add",
+        codec: str = "zstd",
     ) -> None:
         try:
             from pyiceberg.catalog import load_catalog
@@ -63,6 +66,7 @@ class IcebergTable:
         self.name = table
         self._job = job
         self._evolve = evolve
+        self._codec = codec
         self._partitions = partitions
         given = dict(catalog)
         self._catalog = load_catalog(given.pop("name", "default"), **given)
@@ -115,15 +119,16 @@ class IcebergTable:
             self._letters.publish(self._state.run, self._state.number)
 
     def orphans(self) -> list[str]:
-        """Files of earlier runs that no snapshot has, by their unique names. 1. The files are listed. 2. The table is
-        read."""
+        """Files of earlier runs and compactions that no snapshot has, by their unique names. 1. The files are listed.
+        2. The lease of a dead compaction is revoked. 3. The table is read."""
         found = [name for name, _ in self.storage.open().files(self.staging)]
         letters = [] if self._letters is None else self._letters.staged()
         if self._table is None:
             return []
-        self._refresh()
-        run = self._read_state().run
-        old = [name for name in found if not name.startswith(f"{self.staging}/{run}/")]
+        self._revoke_lease(found)
+        run, lease = self._read_state().run, lease_of(self._table)
+        used = [f"{self.staging}/{run}/", *([] if lease is None else [f"{folder_of(self.staging, lease.id)}/"])]
+        old = [name for name in found if not name.startswith(tuple(used))]
         if old:
             known = self._known_names()
             old = [name for name in old if name.rpartition("/")[2] not in known]
@@ -142,10 +147,19 @@ class IcebergTable:
                 self._letters.remove(letter)
 
     def compact(self, target_bytes: int) -> int:
-        raise IngestError("cannot compact an Iceberg table with PyIceberg: use rewrite_data_files of Spark or another "
-                          "engine")
+        if self._table is None:
+            return 0
+        return Compaction(name=self.name, load=self._load, again=self._again, storage=self.storage,
+                          staging=self.staging, uri=self._uri, target_bytes=target_bytes, codec=self._codec).run()
 
     # ---- internal
+
+    def _revoke_lease(self, found: Sequence[str]) -> None:
+        """End the lease of a compaction that has left files and is over, so that it cannot commit them any more."""
+        lease = lease_of(self._load())
+        if lease is not None and lease.is_over() and any(
+                name.startswith(f"{folder_of(self.staging, lease.id)}/") for name in found):
+            self._again(lambda: revoke(self._load(), lease), lambda: lease_of(self._table) != lease)
 
     @property
     def _property(self) -> str:
@@ -177,6 +191,12 @@ class IcebergTable:
 
     def _refresh(self) -> None:
         self._table = self._catalog.load_table(self.name)
+
+    def _load(self) -> Any:
+        """Return the table in its newest state; its commits fail if another writer was faster."""
+        self._refresh()
+        self._table.metadata.properties[_RETRIES] = "0"
+        return self._table
 
     def _append(self, files: list[str], state: JobState) -> None:
         letters = dict(list(self._with_letters.items())[-_RUNS:])

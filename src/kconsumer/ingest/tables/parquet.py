@@ -166,7 +166,9 @@ class ParquetTable:
             (self._folder if letter == name or self._letters is None else self._letters).delete(letter)
 
     def compact(self, target_bytes: int) -> int:
-        raise IngestError("cannot compact plain Parquet, since readers could see records twice: use delta or iceberg")
+        raise IngestError(f"cannot compact {self.name}: readers list the folder of plain Parquet files, and would see "
+                          "records twice or not at all while files are replaced; use delta or iceberg, or write larger "
+                          "files with a longer trigger")
 
     # ---- the log
 

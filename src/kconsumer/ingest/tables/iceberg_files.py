@@ -1,0 +1,75 @@
+"""Data files of Iceberg tables, as PyIceberg's manifests describe them.
+
+Owns: data_file, live_files, own_properties. Threads: any. Never: commits, or writes a file of a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+_PARTITION: Final = 3  # the position of the partition in Iceberg's struct of a data file
+OURS: Final = "kconsumer."  # prefix of the properties with offsets, in tables and in summaries of snapshots
+
+
+def data_file(table: Any, path: str, partition: Any) -> Any:
+    """Return the entry of a Parquet file for a manifest; its footer is read.
+
+    Args:
+        table: a table of PyIceberg.
+        path: the URI of the file.
+        partition: the values of the table's partition fields, as a record of PyIceberg. PyIceberg would derive them
+            from the footer, which has no bounds for long texts and for NaN, and none that tell a bucket.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+    """
+    from pyiceberg.io.pyarrow import parquet_file_to_data_file
+    from pyiceberg.partitioning import PartitionSpec
+
+    metadata = table.metadata
+    plain = 1 + max(spec.spec_id for spec in metadata.partition_specs)
+    found = parquet_file_to_data_file(table.io, metadata.model_copy(update={
+        "partition_specs": [*metadata.partition_specs, PartitionSpec(spec_id=plain)], "default_spec_id": plain}), path)
+    found[_PARTITION] = partition
+    found.spec_id = metadata.default_spec_id
+    return found
+
+
+class LiveFiles:
+    """The data files of snapshots. A manifest never changes, so that each is read once."""
+
+    def __init__(self, io: Any) -> None:
+        self._io = io
+        self._known: dict[str, list[str]] = {}
+
+    def of(self, snapshot: Any) -> list[str]:
+        """Return the paths of the data files of a snapshot."""
+        from pyiceberg.manifest import ManifestContent
+
+        found = []
+        for manifest in snapshot.manifests(self._io):
+            if manifest.content == ManifestContent.DATA:
+                if manifest.manifest_path not in self._known:
+                    self._known[manifest.manifest_path] = [
+                        entry.data_file.file_path for entry in manifest.fetch_manifest_entry(self._io)]
+                found += self._known[manifest.manifest_path]
+        return found
+
+
+def delete_manifests(table: Any) -> set[str]:
+    """Return the manifests with deleted rows of the current snapshot."""
+    from pyiceberg.manifest import ManifestContent
+
+    snapshot = table.current_snapshot()
+    return set() if snapshot is None else {
+        manifest.manifest_path for manifest in snapshot.manifests(table.io)
+        if manifest.content == ManifestContent.DELETES}
+
+
+def own_properties(table: Any) -> Mapping[str, str]:
+    """Return the offsets in the summary of the current snapshot, for a snapshot that does not change them."""
+    snapshot = table.current_snapshot()
+    summary = None if snapshot is None else snapshot.summary
+    return {} if summary is None else {
+        name: text for name, text in summary.additional_properties.items() if name.startswith(OURS)}
