@@ -388,8 +388,7 @@ def test_values_and_partitions_stay_for_every_type(cluster: EmbeddedCluster, tmp
 
 
 def test_plain_parquet_is_refused(tmp_path: Path):
-    with pytest.raises(IngestError, match="readers list the folder of plain Parquet files, and would see records "
-                                          "twice or not at all"):
+    with pytest.raises(IngestError, match="they would see records twice or not at all"):
         ParquetTable(Storage(str(tmp_path)), "job").compact(TARGET)
 
 

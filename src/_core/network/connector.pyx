@@ -292,7 +292,7 @@ cdef class Connector(Network):
                                              if self.unnamed(c, why) else b""))
         # A listener with TLS or SASL closes the connection at the first plaintext request.
         return Status(why.code, describe(
-            b"%s: %s during the version negotiation: set security.protocol if this port requires SASL%s",
+            b"%s: %s (version negotiation): set security.protocol if this port requires SASL%s",
             c.node.name.c_str(), why.detail.c_str(), b"" if self.config.security.use_tls else b" or TLS"))
 
     cdef bint unnamed(self, Connection* c, const Status& why) noexcept nogil:

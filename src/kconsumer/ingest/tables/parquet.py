@@ -166,9 +166,9 @@ class ParquetTable:
             (self._folder if letter == name or self._letters is None else self._letters).delete(letter)
 
     def compact(self, target_bytes: int) -> int:
-        raise IngestError(f"cannot compact {self.name}: readers list the folder of plain Parquet files, and would see "
-                          "records twice or not at all while files are replaced; use delta or iceberg, or write larger "
-                          "files with a longer trigger")
+        raise IngestError(f"cannot compact {self.name}: readers list the folder of plain Parquet files. While files are "
+                          "replaced, they would see records twice or not at all. Use delta or iceberg, or a longer "
+                          "trigger")
 
     # ---- the log
 
