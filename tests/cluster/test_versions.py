@@ -66,7 +66,8 @@ def test_iceberg(shipment: Shipment, kafka3: KafkaCluster, tmp_path: Path):
     assert rows(program, "lake.db.rows") == expected()
 
 
-# Prints the rows of a table as JSON. Arguments: the jars of Iceberg, and a file of the table's metadata.
+# Prints the rows of a table as JSON, and for each condition the ids of its rows. Arguments: the jars of Iceberg, a
+# file of the table's metadata, and conditions.
 READ_ICEBERG = """
 import json, sys
 from pyspark.sql import SparkSession
@@ -75,35 +76,46 @@ spark = (SparkSession.builder.master("local[2]").config("spark.ui.enabled", "fal
 table = spark.read.format("iceberg").load(sys.argv[2])
 print(table.schema.simpleString())
 print(json.dumps([json.loads(row) for row in table.orderBy("id").toJSON().collect()]))
+print(json.dumps([[row.id for row in table.where(text).orderBy("id").collect()] for text in sys.argv[3:]]))
 """
 
 
-def test_spark_reads_an_iceberg_table_of_the_direct_engine(kafka3: KafkaCluster, tmp_path: Path):
+@pytest.mark.parametrize("compacted", [False, True])
+def test_spark_reads_an_iceberg_table_of_the_direct_engine(kafka3: KafkaCluster, tmp_path: Path, compacted: bool):
+    """It skips files by partitions of every transform, and finds the same rows, also after a compaction."""
     from pyiceberg.catalog import load_catalog
 
-    kafka3.create_topic("iceberg-direct", 2)
-    values = [{"id": n, "price": n / 8, "at": f"2026-01-{n % 5 + 1:02d}T12:00:00+02:00",
+    topic = f"iceberg-direct-{compacted}"
+    kafka3.create_topic(topic, 2)
+    values = [{"id": n, "price": n / 8, "at": f"2026-{n % 5 + 1:02d}-01T12:00:00+02:00",
                "place": {"x": n, "tags": ["a", None]}} for n in range(100)]
-    kafka3.produce("iceberg-direct", [
+    kafka3.produce(topic, [
         {"value": json.dumps(value).encode(), "partition": n % 2} for n, value in enumerate(values)])
     catalog = {"name": "lake", "type": "sql", "uri": f"sqlite:///{tmp_path}/catalog.db",
                "warehouse": f"file://{tmp_path}/lake"}
     options = IngestOptions(
-        bootstrap_servers=kafka3.bootstrap_servers, topics=("iceberg-direct",), path=str(tmp_path / "rows"),
+        bootstrap_servers=kafka3.bootstrap_servers, topics=(topic,), path=str(tmp_path / "rows"),
         format="iceberg", table="db.rows", catalog=catalog, value="json", metadata=("partition", "offset"),
         schema="id BIGINT, price DECIMAL(10,3), at TIMESTAMP, place STRUCT<x: INT, tags: ARRAY<STRING>>",
-        partition_by=("day=to_date(at)",))
+        source={"maxOffsetsPerTrigger": "50"},
+        partition_by=("month(at)", "bucket(2, id)", "truncate(4000, price)"))
     with Ingestion(options, LocalRunner(processes=2)) as ingestion:
         ingestion.run()
+        if compacted:
+            assert ingestion.compact() > 10
     metadata = load_catalog(**catalog).load_table("db.rows").metadata_location
 
     python = environment(tmp_path / "environment", "pyspark==4.1.*") / "bin/python"
-    schema, text = output(python, "-c", READ_ICEBERG, ",".join(map(str, iceberg_jars())), metadata)[-2:]
+    conditions = ["at < '2026-02-15'", "id = 41", "price < 5.5 and id in (3, 4, 70)", "at = '2026-03-01 10:00:00'"]
+    schema, text, chosen = output(
+        python, "-c", READ_ICEBERG, ",".join(map(str, iceberg_jars())), metadata, *conditions)[-3:]
+    assert json.loads(chosen) == [[n for n in range(100) if n % 5 < 2], [41], [3, 4],
+                                  [n for n in range(100) if n % 5 == 2]]
     found = json.loads(text)
     assert "id:bigint,price:decimal(10,3),at:timestamp,place:struct<x:int,tags:array<string>>" in schema
     for n, row in enumerate(found):
         assert (row["id"], row["partition"], row["offset"]) == (n, n % 2, n // 2)
         assert Decimal(str(row["price"])) == Decimal(n) / 8
-        assert datetime.fromisoformat(row["at"]) == datetime(2026, 1, n % 5 + 1, 10, tzinfo=UTC)
+        assert datetime.fromisoformat(row["at"]) == datetime(2026, n % 5 + 1, 1, 10, tzinfo=UTC)
         assert row["place"] == {"x": n, "tags": ["a", None]}
     assert len(found) == len(values)

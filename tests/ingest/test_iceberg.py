@@ -13,6 +13,7 @@ from ingest_scene import Process, World
 from test_driver import no_sync, simulate  # noqa: F401
 from test_values import InProcess
 
+from kconsumer.errors import ConfigurationError
 from kconsumer.ingest import Ingestion, IngestOptions
 from kconsumer.ingest.driver import State
 from kconsumer.ingest.errors import IngestError, OtherRunError
@@ -145,8 +146,21 @@ def test_a_topic_becomes_a_partitioned_table_that_grows(tmp_path: Path):
         (sum(range(200)), pytest.approx(sum(range(200)) / 4))]
 
 
-def test_partitions_that_iceberg_lacks(tmp_path: Path):
+def test_partitions_that_iceberg_does_not_combine(tmp_path: Path):
     options = IngestOptions(bootstrap_servers="h:1", topics=("t",), path=str(tmp_path), format="iceberg", table="a.b",
-                            catalog=catalog(tmp_path), metadata=("timestamp",), partition_by=("m=month(timestamp)",))
-    with pytest.raises(IngestError, match=r"cannot partition by month\(timestamp\)"):
-        Ingestion(options, InProcess())._table.prepare(options.output("").schema(), ["m"])
+                            catalog=catalog(tmp_path), partition_by=("month(timestamp)", "hour(timestamp)"))
+    table = Ingestion(options, InProcess())._table
+    with pytest.raises(IngestError, match=r"Iceberg refuses the partitions of a\.b: .*timestamp_hour conflicts with"):
+        table.prepare(options.output("").schema(), ["timestamp_month", "timestamp_hour"])
+    assert not table._catalog.table_exists("a.b")
+
+
+@pytest.mark.parametrize(("by", "message"), [
+    ("bucket(4, x)", "Iceberg has no bucket of double, the type of x"),
+    ("hour(d)", r"cannot partition by hour\(d\): Iceberg has no hour of date32"),
+    ("x=truncate(2, n)", "a column with this name exists; give it another name, such as NAME=truncate"),
+    ("month(nowhere)", "there is no column nowhere"), ("x=minute(timestamp)", r"expected year, month, day or hour")])
+def test_partitions_that_iceberg_lacks(tmp_path: Path, by: str, message: str):
+    with pytest.raises(ConfigurationError, match=message):
+        IngestOptions(bootstrap_servers="h:1", topics=("t",), path=str(tmp_path), format="iceberg", table="a.b",
+                      catalog=catalog(tmp_path), partition_by=(by,), value="json", schema="x DOUBLE, d DATE, n INT")

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from kconsumer.testing import KafkaCluster
-from tests.ingest.kills import FORMATS, Killing
+from tests.ingest.kills import FORMATS, RUN_S, Killing
 
-pytestmark = pytest.mark.kafka
+# Each test starts up to ten Python processes with two workers each, one after the other. Each of them has its own
+# deadline, kills.RUN_S; on a machine with much other work they need most of it.
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +42,7 @@ def test_of_two_runs_of_a_job_one_fails(cluster: KafkaCluster, tmp_path: Path, k
     killing.fill()
     runs = [killing.start("--trigger", "1s") for _ in range(2)]
     try:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 3 * RUN_S
         while all(process.poll() is None for process in runs):
             assert time.monotonic() < until, "both runs go on"
             killing.fill(100)
@@ -48,11 +50,11 @@ def test_of_two_runs_of_a_job_one_fails(cluster: KafkaCluster, tmp_path: Path, k
             killing.check_reader()
         (ended,) = (process for process in runs if process.poll() is not None)
         (left,) = (process for process in runs if process is not ended)
-        _, errors = ended.communicate(timeout=60)
+        _, errors = ended.communicate(timeout=RUN_S)
         assert ended.returncode == 1, errors
         assert "another run" in errors
         left.send_signal(signal.SIGTERM)
-        _, errors = left.communicate(timeout=60)
+        _, errors = left.communicate(timeout=RUN_S)
         assert left.returncode == 0, errors
     finally:
         for process in runs:

@@ -96,8 +96,6 @@ def test_a_recreated_table_does_not_replace_dead_letters(cluster: EmbeddedCluste
 def test_other_processes_keep_dead_letters_that_are_about_to_be_committed(
     cluster: EmbeddedCluster, tmp_path: Path, kind: str, act: str, monkeypatch: pytest.MonkeyPatch
 ):
-    if (act, kind) == ("compact", "iceberg"):
-        pytest.skip("PyIceberg does not compact")
     cls: Any = DeltaTable if kind == "delta" else IcebergTable
     whole = cls._append
     more = letter_options(tmp_path / "letters")

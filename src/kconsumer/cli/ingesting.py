@@ -71,8 +71,8 @@ def _text_or_file(ctx: click.Context, param: click.Parameter, given: str | None)
 @click.option("--table", metavar="NAME", help="Table to write to, instead of --path.")
 @click.option("--format", "old_format", hidden=True)
 @click.option("--partition-by", multiple=True, metavar="NAME[=SQL]",
-              help="A column to partition the output by, or a new one, such as 'day=to_date(timestamp)'; may be "
-                   "repeated.")
+              help="A column to partition the output by, or a new one, such as 'day=to_date(timestamp)'; iceberg: "
+                   "also a transform, such as 'month(ts)', 'bucket(16, id)'; may be repeated.")
 @click.option("--select", multiple=True, metavar="SQL",
               help="structured-streaming: a column of the output, such as 'value.*' or 'cast(key as string) as key'; "
                    "may be repeated. Default: all.")

@@ -65,7 +65,7 @@ class IngestOptions:
     dead_letters: str | None = None  #: the folder for bad_records="dead-letter"
     metadata: tuple[str, ...] = ("topic", "partition", "offset", "timestamp", "key")  #: Kafka's columns: NAME[=COLUMN]
     flatten: bool = True  #: True: the value's fields are columns; False: the struct `value` is a column
-    partition_by: tuple[str, ...] = ()  #: NAME, or NAME=FUNCTION(COLUMN) for an added column
+    partition_by: tuple[str, ...] = ()  #: NAME, or NAME=FUNCTION(COLUMN) for an added column; iceberg: a transform
     sort_by: tuple[str, ...] = ()  #: columns by which the rows of a file are sorted
     codec: str = "zstd"
     target_file_bytes: int = 128 << 20
@@ -214,9 +214,10 @@ class IngestOptions:
 
     def output(self, folder: str) -> Output:
         """Return the output of the tasks."""
+        hidden = self.format == "iceberg"
         return Output(
             self.decoder(), parse_metadata(self.metadata), "" if self.value == "raw" else self.bad_records or "column",
             self.target(), folder, letters=self.letters(), flatten=self.flatten,
-            partitions=tuple(PartitionColumn.parse(text) for text in self.partition_by),
-            hidden_partitions=self.format == "iceberg",
+            partitions=tuple(PartitionColumn.parse(text, hidden) for text in self.partition_by),
+            hidden_partitions=hidden,
             files=FileOptions(self.codec, self.target_file_bytes, sort_by=self.sort_by))

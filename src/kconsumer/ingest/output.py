@@ -18,13 +18,13 @@ from kconsumer.decoding import Decoder
 from kconsumer.ingest.errors import IngestError
 from kconsumer.ingest.schemas import BAD_RECORD, METADATA, stored_type, widened_integers
 from kconsumer.ingest.storage import Storage
+from kconsumer.ingest.transforms import Transform, parse_call
 
 BAD_COLUMN: Final = "bad_record"
 _FUNCTIONS: Final[dict[str, pa.DataType]] = {
     "to_date": pa.date32(), "date": pa.date32(), "year": pa.int32(), "month": pa.int32(), "day": pa.int32(),
     "hour": pa.int32(),
 }
-_EXPRESSION: Final = re.compile(r"\s*(\w+)\s*\(\s*([\w.]+)\s*\)\s*")
 _NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
@@ -35,25 +35,40 @@ class PartitionColumn:
     name: str
     function: str | None = None  #: of `source`; None: an existing column
     source: str | None = None
+    transform: Transform | None = None  #: of Iceberg, instead of the function
 
     @classmethod
-    def parse(cls, text: str) -> PartitionColumn:
+    def parse(cls, text: str, hidden: bool = False) -> PartitionColumn:
         """Parse NAME, or NAME=FUNCTION(COLUMN).
 
+        Args:
+            hidden: whether the partitions are those of Iceberg: also FUNCTION(COLUMN) and FUNCTION(N, COLUMN).
+
         Raises:
-            ConfigurationError: the text has neither form.
+            ConfigurationError: the text has no such form.
         """
         name, equals, expression = text.partition("=")
+        call = parse_call(expression if equals else name)
         name = name.strip()
+        if hidden and call is not None and not equals:
+            transform = Transform.of(*call[:2])
+            name = name if transform is None else f"{call[2]}_{transform.suffix()}"
+            equals, expression = "=", text
         if not _NAME.fullmatch(name):
             raise configuration_error(f"invalid partition name {name!r}: expected a column, or NAME=FUNCTION(COLUMN)")
         if not equals:
             return cls(name)
-        found = _EXPRESSION.fullmatch(expression)
-        if found is None or found[1].lower() not in _FUNCTIONS:
+        if hidden:
+            transform = None if call is None else Transform.of(*call[:2])
+            if call is None or transform is None:
+                raise configuration_error(f"invalid expression {expression!r} for the partition {name}: expected "
+                                          "year, month, day or hour of a column, bucket(N, COLUMN) or "
+                                          "truncate(N, COLUMN)")
+            return cls(name, call[0], call[2], transform)
+        if call is None or call[0] not in _FUNCTIONS or call[1] is not None:
             raise configuration_error(f"invalid expression {expression!r} for the partition {name}: expected one of "
                                       f"{', '.join(_FUNCTIONS)} of a column, such as to_date(time)")
-        return cls(name, found[1].lower(), found[2].removeprefix("value."))
+        return cls(name, call[0], call[2])
 
 
 @dataclass(frozen=True)
@@ -135,12 +150,24 @@ class Output:
         source = known.get(column.source or "")
         if source is None:
             raise configuration_error(f"cannot partition by {column.name}: there is no column {column.source}")
+        if column.transform is not None:
+            return self._hidden_field(column, column.transform, source, known)
         if not (pa.types.is_timestamp(source.type) or pa.types.is_date(source.type)):
             raise configuration_error(f"cannot partition by {column.function}({column.source}): {column.source} is "
                                       f"{source.type}, not a timestamp or a date")
         if column.name in known:
             raise configuration_error(f"cannot add the partition {column.name}: a column with this name exists")
         return pa.field(column.name, _FUNCTIONS[column.function or ""])
+
+    def _hidden_field(self, column: PartitionColumn, transform: Transform, source: pa.Field,
+                      known: dict[str, Any]) -> pa.Field:
+        if not transform.takes(source.type):
+            raise configuration_error(f"cannot partition by {transform.call(source.name)}: Iceberg has no "
+                                      f"{transform.name} of {source.type}, the type of {source.name}")
+        if column.name in known:
+            raise configuration_error(f"cannot add the partition {column.name}: a column with this name exists; give "
+                                      f"it another name, such as NAME={transform.call(source.name)}")
+        return pa.field(column.name, transform.type(source.type))
 
 
 def parse_metadata(given: Sequence[str]) -> tuple[tuple[str, str], ...]:

@@ -19,7 +19,7 @@ from kconsumer.config.values import configuration_error
 from kconsumer.ingest.errors import BadRecordError
 from kconsumer.ingest.manifest import TaskResult
 from kconsumer.ingest.output import BAD_COLUMN, Output, PartitionColumn
-from kconsumer.ingest.schemas import DEAD_LETTERS, bad_records
+from kconsumer.ingest.schemas import DEAD_LETTERS, bad_records, stored_type
 from kconsumer.ingest.writing import FileWriter
 from kconsumer.ranges.offsets import OffsetRange
 from kconsumer.ranges.options import ReadOptions
@@ -156,6 +156,8 @@ def _as(column: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 def evaluate(column: PartitionColumn, source: pa.Array) -> pa.Array:
     """Return the values of an added partition column; times are in UTC."""
+    if column.transform is not None:
+        return column.transform.apply(_as(source, stored_type(source.type)))
     if column.function in ("to_date", "date"):
         return source.cast(pa.timestamp("us")).cast(pa.date32(), safe=False) if pa.types.is_timestamp(source.type) \
             else source.cast(pa.date32())

@@ -342,6 +342,8 @@ def value_text(value: Any) -> str | None:
         return _instant(value) if value.tzinfo is not None else value.isoformat(" ", "microseconds")
     if isinstance(value, date):
         return value.isoformat()
+    if isinstance(value, bytes):
+        return value.hex()
     return format(value, "f") if isinstance(value, Decimal) else str(value)
 
 

@@ -20,18 +20,21 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from kconsumer.ingest.errors import IngestError, OtherRunError
-from kconsumer.ingest.manifest import Commit, JobState
+from kconsumer.ingest.manifest import Commit, FileEntry, JobState
 from kconsumer.ingest.output import PartitionColumn
 from kconsumer.ingest.schemas import stored_type, widened
 from kconsumer.ingest.storage import Storage
 from kconsumer.ingest.tables.dead_letters import DeadLetters
 from kconsumer.ingest.tables.foreign import refuse_foreign
 from kconsumer.ingest.tables.iceberg_compaction import Compaction, folder_of, lease_of, revoke
+from kconsumer.ingest.tables.iceberg_files import data_file, partition_record
 from kconsumer.ranges.offsets import Progress
 
 _HOME: Final = "kconsumer"
 _ATTEMPTS: Final = 10
 _RETRIES: Final = "commit.retry.num-retries"
+_MAPPING: Final = "schema.name-mapping.default"
+_MERGE: Final = "commit.manifest-merge.enabled"
 _RUNS: Final = 20  # whose commits with dead letters the property names
 
 
@@ -43,7 +46,7 @@ class IcebergTable:
         job: the name of the job.
         table: the table's name, with the namespace.
         catalog: the properties of the catalog; ``name`` is its name in PyIceberg's configuration.
-        partitions: the partition columns: a column's values, or the day or year of a timestamp.
+        partitions: the partition columns: a column's values, or a transform of them.
         dead_letters: the folder for bad records.
         evolve: for columns that the table lacks: "add", "fail" or "ignore".
         codec: of the files that compact() writes.
@@ -113,8 +116,7 @@ class IcebergTable:
             self._letters.prepare(state.run, state.number + 1, commit.dead_letters)
             if commit.dead_letters:
                 self._with_letters[str(state.run)] = state.number + 1
-        files = [self._uri(entry.path) for entry in commit.files]
-        self._append(files, JobState(state.number + 1, state.run, commit.progress, state.cluster))
+        self._append(commit.files, JobState(state.number + 1, state.run, commit.progress, state.cluster))
         if self._letters is not None and commit.dead_letters:
             self._letters.publish(self._state.run, self._state.number)
 
@@ -198,7 +200,7 @@ class IcebergTable:
         self._table.metadata.properties[_RETRIES] = "0"
         return self._table
 
-    def _append(self, files: list[str], state: JobState) -> None:
+    def _append(self, files: Sequence[FileEntry], state: JobState) -> None:
         letters = dict(list(self._with_letters.items())[-_RUNS:])
         text = json.dumps({"number": state.number, "run": state.run, "cluster": state.cluster,
                            "offsets": state.progress.to_json(), "letters": letters})
@@ -218,14 +220,23 @@ class IcebergTable:
         self._again(commit, lambda: self._is_ours(state))
         self._state = state
 
-    def _add(self, transaction: Any, files: list[str], number: int, properties: dict[str, str]) -> None:
+    def _add(self, transaction: Any, entries: Sequence[FileEntry], number: int, properties: dict[str, str]) -> None:
         """Add the files, whose footers are read."""
+        self._check_spec()
         try:
-            transaction.add_files(files, snapshot_properties=properties, check_duplicate_files=False)
+            files = [data_file(self._table, self._uri(entry.path), partition_record(self._table, entry.partition))
+                     for entry in entries]
         except FileNotFoundError:  # another run has removed them, since it has claimed the job after the check
             self._refresh()
             self._check(number)
             raise
+        if self._table.metadata.name_mapping() is None:  # the columns of the files have no ids
+            transaction.set_properties({_MAPPING: self._table.schema().name_mapping.model_dump_json()})
+        update = transaction.update_snapshot(snapshot_properties=properties)
+        merges = str(self._table.properties.get(_MERGE)).lower() == "true"
+        with update.merge_append() if merges else update.fast_append() as append:
+            for file in files:
+                append.append_data_file(file)
 
     def _check(self, number: int) -> None:
         if self._read_state().number != number:
@@ -256,10 +267,6 @@ class IcebergTable:
     def _create(self, schema: pa.Schema) -> None:
         from pyiceberg.exceptions import CommitFailedException, TableAlreadyExistsError
 
-        for column in self._partitions:
-            if column.function not in (None, "to_date", "date", "year"):
-                raise IngestError(f"cannot partition by {column.function}({column.source}): an Iceberg table is "
-                                  "partitioned by a column, or by to_date or year of one")
         folder = self.storage.open()
         refuse_foreign(folder, self.storage.uri, iceberg=True)
         self._catalog.create_namespace_if_not_exists(self.name.rpartition(".")[0])
@@ -272,6 +279,8 @@ class IcebergTable:
                     with transaction.update_spec() as update:
                         for source, transform, name in self._wanted_spec():
                             update.add_field(source, transform, name)
+        except ValueError as error:  # such as two parts of one time
+            raise IngestError(f"Iceberg refuses the partitions of {self.name}: {error}") from error
         except (TableAlreadyExistsError, CommitFailedException):  # another run was quicker, which the claim finds out
             if not self._catalog.table_exists(self.name):
                 raise
@@ -279,23 +288,27 @@ class IcebergTable:
 
     def _wanted_spec(self) -> list[tuple[str, Any, str]]:
         """For each partition: the column, the transform, the name."""
-        from pyiceberg.transforms import DayTransform, IdentityTransform, YearTransform
+        from pyiceberg.transforms import parse_transform
 
-        transforms: dict[str | None, Any] = {
-            None: IdentityTransform(), "to_date": DayTransform(), "date": DayTransform(), "year": YearTransform()}
-        return [(column.source or column.name, transforms[column.function],
-                 column.name if column.function else f"{column.name}_partition") for column in self._partitions]
+        return [(column.source or column.name, parse_transform(str(column.transform or "identity")),
+                 column.name if column.transform else f"{column.name}_partition") for column in self._partitions]
 
     def _check_spec(self) -> None:
         """Raise IngestError if the table is partitioned in another way: files with rows of two partitions, or files
         that are split for nothing, would be the result."""
         schema = self._table.schema()
-        found = [f"{field.transform}({schema.find_column_name(field.source_id)})"
+        found = [_said(field.transform, str(schema.find_column_name(field.source_id)))
                  for field in self._table.spec().fields if str(field.transform) != "void"]  # void: a dropped one
-        wanted = [f"{transform}({source})" for source, transform, _ in self._wanted_spec()]
+        wanted = [_said(transform, source) for source, transform, _ in self._wanted_spec()]
         if found != wanted:
             raise IngestError(f"{self.name} is partitioned by {', '.join(found) or 'nothing'}, not by "
                               f"{', '.join(wanted) or 'nothing'}: use the table's partition columns")
+
+
+def _said(transform: Any, column: str) -> str:
+    """A partition, as users write it."""
+    name, bracket, width = str(transform).removesuffix("]").partition("[")
+    return column if name == "identity" else f"{name}({width}, {column})" if bracket else f"{name}({column})"
 
 
 def _catalog_id(catalog: Any) -> str:

@@ -1,14 +1,18 @@
 """Data files of Iceberg tables, as PyIceberg's manifests describe them.
 
-Owns: data_file, live_files, own_properties. Threads: any. Never: commits, or writes a file of a table.
+Owns: data_file, partition_record, LiveFiles, delete_manifests, own_properties. Threads: any. Never: commits, or writes
+a file of a table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
 from typing import Any, Final
 
 _PARTITION: Final = 3  # the position of the partition in Iceberg's struct of a data file
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 OURS: Final = "kconsumer."  # prefix of the properties with offsets, in tables and in summaries of snapshots
 
 
@@ -34,6 +38,54 @@ def data_file(table: Any, path: str, partition: Any) -> Any:
     found[_PARTITION] = partition
     found.spec_id = metadata.default_spec_id
     return found
+
+
+def partition_record(table: Any, partition: Sequence[tuple[str, str | None]]) -> Any:
+    """Return a file's partition as a record of PyIceberg.
+
+    Args:
+        table: a table of PyIceberg.
+        partition: the names and values that the task has reported, in the order of the table's partition fields.
+    """
+    from pyiceberg.transforms import IdentityTransform, TruncateTransform, VoidTransform
+    from pyiceberg.typedef import Record
+
+    spec, texts = table.spec(), [text for _, text in partition]
+    values: list[Any] = []
+    for field, result in zip(spec.fields, spec.partition_type(table.schema()).fields, strict=True):
+        if isinstance(field.transform, VoidTransform):
+            values.append(None)
+            continue
+        text = texts.pop(0)
+        if text is None:
+            values.append(None)
+        elif isinstance(field.transform, IdentityTransform | TruncateTransform):
+            values.append(_value(text, result.field_type))
+        else:
+            values.append(int(text))
+    return Record(*values)
+
+
+def _value(text: str, found: Any) -> Any:
+    """The value of a partition, in the form of Iceberg's manifests, from the text of writing.value_text()."""
+    from pyiceberg import types
+
+    if isinstance(found, types.StringType):
+        return text
+    if isinstance(found, types.BooleanType):
+        return text == "true"
+    if isinstance(found, types.IntegerType | types.LongType):
+        return int(text)
+    if isinstance(found, types.FloatType | types.DoubleType):
+        return float(text)
+    if isinstance(found, types.DecimalType):
+        return Decimal(text)
+    if isinstance(found, types.DateType):
+        return (date.fromisoformat(text) - _EPOCH.date()).days
+    if isinstance(found, types.TimestampType | types.TimestamptzType):
+        return (datetime.fromisoformat(text.removesuffix("Z")).replace(tzinfo=timezone.utc) - _EPOCH) // timedelta(
+            microseconds=1)
+    return bytes.fromhex(text)
 
 
 class LiveFiles:
