@@ -77,6 +77,63 @@ def test_sorted_files_end_at_the_target_size(
         assert in_order(pq.read_table(tmp_path / entry.path)["a"].to_pylist())
 
 
+@pytest.mark.parametrize("sort_by", [(), ("a",)])
+def test_rows_of_many_partitions_are_one_row_group_each(
+    tmp_path: Path, sort_by: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+):
+    """Rows are divided eight times; a row group for each time would cost more than the rows."""
+    monkeypatch.setattr(writing, "_DIVIDED_BYTES", 1 << 15)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    batches = [batch(5000, seed, days=50) for seed in range(8)]
+    entries = written(tmp_path, batches, FileOptions(sort_by=sort_by), partition_by=("day",))
+    assert [entry.partition for entry in entries] == [(("day", str(day)),) for day in dict.fromkeys(
+        day for one in batches for day in one["day"].to_pylist())]
+    for entry in entries:
+        file = pq.ParquetFile(tmp_path / entry.path)
+        assert file.metadata.num_row_groups == 1
+        [(_, day)] = entry.partition
+        wanted = [n for one in batches for d, n in zip(one["day"].to_pylist(), one["a"].to_pylist(), strict=True)
+                  if str(d) == day]
+        assert file.read()["a"].to_pylist() == (sorted(wanted, key=lambda n: (n is None, n or 0)) if sort_by
+                                                else wanted)
+    assert not list(tmp_path.glob("*.arrow"))
+
+
+def test_rows_of_a_partition_that_are_a_row_group_do_not_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Later rows of a small partition come after its earlier ones."""
+    monkeypatch.setattr(writing, "_DIVIDED_BYTES", 1 << 18)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    large = pa.record_batch([pa.array([0] * 20_000 + [1], pa.int32()), pa.array(range(20_001)),
+                             pa.array(["text"] * 20_001)], schema=SCHEMA)
+    writer = FileWriter(Storage(str(tmp_path)), "files", "%d.parquet", SCHEMA, FileOptions(group_bytes=1 << 18),
+                        partition_by=("day",))
+    for _ in range(3):
+        writer.write(large)
+    assert not writer._spill.is_empty
+    assert (tmp_path / "files" / "0.parquet").exists()
+    writer.write(pa.record_batch([pa.array([1, 0], pa.int32()), pa.array([-1, -2]), pa.array(["", ""])], schema=SCHEMA))
+    first, second = writer.close()
+    assert pq.read_table(tmp_path / first.path)["a"].to_pylist() == [*range(20_000)] * 3 + [-2]
+    assert pq.read_table(tmp_path / second.path)["a"].to_pylist() == [20_000] * 3 + [-1]
+
+
+def test_small_files_have_no_dictionary_of_values_that_do_not_repeat(tmp_path: Path):
+    schema = pa.schema([("day", pa.int32()), ("a", pa.int64()), ("text", pa.string()),
+                        ("s", pa.struct([("b", pa.list_(pa.field("element", pa.int64())))]))])
+    rows = 8000
+    one = pa.RecordBatch.from_pylist([{"day": n % 2, "a": n, "text": f"{n % 50}", "s": {"b": [n % 9]}}
+                                      for n in range(rows)], schema=schema)
+    writer = FileWriter(Storage(str(tmp_path)), "files", "%d.parquet", schema, FileOptions(), partition_by=("day",))
+    writer.write(one)
+    for n, entry in enumerate(writer.close()):
+        file = pq.ParquetFile(tmp_path / entry.path)
+        group = file.metadata.row_group(0)
+        assert {group.column(k).path_in_schema: group.column(k).has_dictionary_page for k in range(3)} == {
+            "a": False, "text": True, "s.b.list.element": True}
+        assert file.read().equals(pa.Table.from_batches([one.filter(pa.array([k % 2 == n for k in range(rows)]))]).drop(
+            "day"))
+
+
 def test_a_writer_that_is_abandoned_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(writing, "_DIVIDED_BYTES", 1 << 16)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -84,7 +141,7 @@ def test_a_writer_that_is_abandoned_leaves_no_file(tmp_path: Path, monkeypatch: 
                         partition_by=("day",))
     for seed in range(4):
         writer.write(batch(5000, seed))
-    assert list(tmp_path.glob("*.arrow"))
+    assert not writer._spill.is_empty
     writer.abandon()
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 

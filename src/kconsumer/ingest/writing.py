@@ -2,15 +2,19 @@
 
 Owns: the files of one attempt of a task. Threads: the task's. Never: writes into a file that it has not made.
 
-Rows that are not sorted go into a row group of their file as soon as enough of them are there. Sorted files need all
+Without partitions, rows go into a row group of their file as soon as enough of them are there. Sorted files need all
 their rows at once: one file's rows are gathered, sorted and written. With partitions, the rows of a large task wait in
-a temporary file on the local disk until the task ends.
+a temporary file on the local disk until the task ends. The rows of a partition that has enough of them for a row group
+do not wait, unless they are sorted.
+
+A row group has a cost for each column, about 20 µs, whatever its rows. Many partitions with a row group each time that
+rows are divided have cost three times as much as the rows themselves.
 """
 
 from __future__ import annotations
 
 import json
-import os
+import mmap
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -29,9 +33,13 @@ from kconsumer.ingest.output import FileOptions
 from kconsumer.ingest.storage import Storage
 
 _Values = tuple[Any, ...]
+_Part = tuple[_Values, int, int]  # the partition's values, its first row, the number of its rows
 _LONGEST_TEXT: Final = 64  # characters of a minimum or maximum
 _SORTED_BYTES: Final = 128 << 20  # of a sorted file's rows in memory
-_DIVIDED_BYTES: Final = 64 << 20  # of rows that are divided into partitions before each is sorted; dividing copies them
+_DIVIDED_BYTES: Final = 64 << 20  # of rows that are divided into partitions at once; dividing copies them
+_GROUP_PARTS: Final = 8  # a partition's rows wait if they have less than this part of a row group's bytes
+_SAMPLE_ROWS: Final = (1000, 20_000)  # at least and at most, to count the distinct values of a partition's columns
+_DISTINCT: Final = 0.8  # of a column's values; with more, a dictionary makes the column larger and takes longer
 _LONGEST_NAME: Final = 255  # bytes of a file's name, in the file systems of Linux
 
 
@@ -76,6 +84,7 @@ class FileWriter:
         kept = [name for name in schema.names if name not in partition_by] if columns is None else columns
         self._file_schema = pa.schema([schema.field(name) for name in kept])
         self._sort_by = [(name, "ascending") for name in options.sort_by if name in self._file_schema.names]
+        self._dictionary: bool | list[str] | None = None  # columns with one; None: all, until there is a sample
         self._spill = _Spill(self._file_schema)
         self._gathered: list[pa.RecordBatch] = []
         self._gathered_rows = self._gathered_bytes = 0
@@ -89,19 +98,18 @@ class FileWriter:
         self._gathered.append(batch)
         self._gathered_rows += batch.num_rows
         self._gathered_bytes += batch.nbytes
-        if self._sort_by:
-            if self._gathered_bytes >= (
-                    _DIVIDED_BYTES if self._partition_by else min(_SORTED_BYTES, self._options.target_bytes)):
-                self._flush_sorted(last=False)
+        if self._partition_by:
+            if self._gathered_bytes >= _DIVIDED_BYTES:
+                self._flush(last=False)
+        elif self._sort_by:
+            if self._gathered_bytes >= min(_SORTED_BYTES, self._options.target_bytes):
+                self._flush(last=False)
         elif self._gathered_rows >= self._options.group_rows or self._gathered_bytes >= self._options.group_bytes:
-            self._flush()
+            self._flush(last=False)
 
     def close(self) -> tuple[FileEntry, ...]:
-        """Write what is left; the files."""
-        if self._sort_by:
-            self._flush_sorted(last=True)
-        else:
-            self._flush()
+        """Write the remaining rows and return the files."""
+        self._flush(last=True)
         for values in list(self._open):
             self._finish(values)
         return tuple(self._done)
@@ -123,90 +131,166 @@ class FileWriter:
 
     # ---- row groups
 
-    def _flush(self) -> None:
-        if not self._gathered:
-            return
-        gathered, self._gathered = self._gathered, []
-        self._gathered_rows = self._gathered_bytes = 0
-        for values, part in self._parts(gathered):
-            self._write(values, part)
-
-    def _parts(self, gathered: list[pa.RecordBatch]) -> Iterator[tuple[_Values, pa.Table]]:
-        """Yield the rows of each combination of partition values, without the partition columns.
-
-        It empties the list: each copy of the rows is freed before the next one is made.
-        """
-        table = pa.Table.from_batches(gathered, self._schema)
-        gathered.clear()
-        if not self._partition_by:
-            yield (), table
-            return
-        rest = table.select(self._file_schema.names)
-        keys = [table.column(name).combine_chunks() for name in self._partition_by]
-        codes, combinations = _codes(keys)
-        del table, keys
-        if len(combinations) == 1:
-            yield combinations[0], rest
-            return
-        order = pc.sort_indices(codes)
-        counts = {found["values"]: found["counts"] for found in pc.value_counts(codes).to_pylist()}
-        rest = rest.combine_chunks()
-        rest = rest.take(order)
-        start = 0
-        for code, values in enumerate(combinations):
-            count = counts.get(code, 0)
-            if count:
-                yield values, rest.slice(start, count)
-            start += count
-
-    def _flush_sorted(self, last: bool) -> None:
-        """Write sorted files of the gathered rows, or put the rows of each partition aside.
+    def _flush(self, last: bool) -> None:
+        """Write the gathered rows, or put the rows of partitions aside.
 
         Args:
             last: whether the task has no more rows.
         """
         gathered, self._gathered = self._gathered, []
         self._gathered_rows = self._gathered_bytes = 0
-        parts = self._parts(gathered) if gathered else iter(())
-        if self._partition_by and not (last and self._spill.is_empty):
-            for values, part in parts:
+        if not self._partition_by:
+            if gathered:
+                self._write((), pa.Table.from_batches(gathered, self._schema), is_sorted=False)
+            return
+        waiting: dict[_Values, pa.Table] = {}
+        is_whole = last and self._spill.is_empty  # nothing of these partitions waits
+        rows, parts = self._divided(gathered, sort=is_whole) if gathered else (self._file_schema.empty_table(), [])
+        aside: list[_Part] = []
+        for part in parts:
+            values, start, count = part
+            found = rows.slice(start, count)
+            if is_whole:
+                self._write(values, found, is_sorted=True)
+            elif last:
+                waiting[values] = found
+            elif self._is_large(values, found):
+                self._write(values, found, is_sorted=False)
+            else:
                 self._check_names(values)
-                self._spill.add(values, part)
-        else:
-            for values, part in parts:
-                self._write_sorted(values, part)
+                aside.append(part)
+        if aside:
+            self._spill.add(rows, aside)
         if last:
-            for values, part in self._spill.tables(min(_SORTED_BYTES, self._options.target_bytes)):
-                self._write_sorted(values, part)
+            self._write_waiting(waiting)
             self._spill.close()
 
-    def _write_sorted(self, values: _Values, rows: pa.Table) -> None:
-        """Write one file."""
+    def _write_waiting(self, waiting: dict[_Values, pa.Table]) -> None:
+        """Write the rows that were put aside, and later ones of the same partitions.
+
+        Small partitions are sorted together: each copy of rows has a cost for every column.
+        """
+        if not self._sort_by:
+            for values, rows in self._spill.tables(self._options.group_bytes, waiting):
+                self._write(values, rows, is_sorted=False)
+            return
+        together: list[tuple[_Values, pa.Table]] = []
+        held = 0
+        for values, rows in self._spill.tables(min(_SORTED_BYTES, self._options.target_bytes), waiting):
+            if rows.nbytes >= _DIVIDED_BYTES // 2:
+                self._write(values, rows, is_sorted=False)
+                continue
+            if held + rows.nbytes > _DIVIDED_BYTES:
+                self._write_together(together)
+                together, held = [], 0
+            together.append((values, rows))
+            held += rows.nbytes
+        if together:
+            self._write_together(together)
+
+    def _write_together(self, found: list[tuple[_Values, pa.Table]]) -> None:
+        """Sort and write partitions, a file for each of them."""
+        counts = [rows.num_rows for _, rows in found]
+        rows = pa.concat_tables([rows for _, rows in found])
+        order = self._sorted_within(rows, None, counts)
+        rows = rows.combine_chunks()
+        rows = rows.take(order)
+        start = 0
+        for (values, _), count in zip(found, counts, strict=True):
+            self._write(values, rows.slice(start, count), is_sorted=True)
+            start += count
+
+    def _is_large(self, values: _Values, part: pa.Table) -> bool:
+        """Whether rows of a partition need not wait for others. They do if earlier ones wait: order is kept."""
+        return not self._sort_by and values not in self._spill and \
+            part.nbytes >= self._options.group_bytes // _GROUP_PARTS
+
+    def _divided(self, gathered: list[pa.RecordBatch], sort: bool) -> tuple[pa.Table, list[_Part]]:
+        """Return the rows in the order of their combinations of partition values, without the partition columns.
+
+        It empties the list: each copy of the rows is freed before the next one is made.
+
+        Args:
+            sort: whether the rows of each combination are sorted.
+        """
+        table = pa.Table.from_batches(gathered, self._schema)
+        gathered.clear()
+        rows = table.select(self._file_schema.names)
+        keys = [table.column(name).combine_chunks() for name in self._partition_by]
+        codes, combinations = _codes(keys)
+        del table, keys
+        sort = sort and bool(self._sort_by)
+        if len(combinations) == 1 and not sort:
+            return rows, [(combinations[0], 0, rows.num_rows)]
+        order = pc.sort_indices(codes)
+        counts = {found["values"]: found["counts"] for found in pc.value_counts(codes).to_pylist()}
+        parts = []
+        start = 0
+        for code, values in enumerate(combinations):
+            if count := counts.get(code, 0):
+                parts.append((values, start, count))
+                start += count
+        if sort:
+            order = self._sorted_within(rows, order, [count for _, _, count in parts])
+        rows = rows.combine_chunks()
+        return rows.take(order), parts
+
+    def _sorted_within(self, rows: pa.Table, order: pa.Array | None, counts: Sequence[int]) -> pa.Array:
+        """Sort each of the successive groups of an order of rows, whose sizes are `counts`.
+
+        Only the columns to sort by are copied for this, so that the rows are copied once.
+
+        Args:
+            order: None: the rows are in the order of the groups.
+        """
+        keys = rows.select([name for name, _ in self._sort_by]).combine_chunks()
+        if order is not None:
+            keys = keys.take(order)
+        sorted_groups = []
+        start = 0
+        for count in counts:
+            sorted_groups.append(pc.add(pc.sort_indices(keys.slice(start, count), self._sort_by), pa.scalar(
+                start, pa.uint64())))
+            start += count
+        found = pa.concat_arrays(sorted_groups)
+        return found if order is None else order.take(found)
+
+    def _write(self, values: _Values, rows: pa.Table, is_sorted: bool) -> None:
+        """Write rows to the partition's file; if the rows of a file are sorted, they are all of it."""
+        if not self._sort_by:
+            self._write_groups(values, rows, None)
+            if self._open[values].sink.tell() >= self._options.target_bytes:
+                self._finish(values)
+            return
+        if is_sorted:
+            self._write_groups(values, rows, None)
+            self._finish(values)
+            return
         order = pc.sort_indices(rows, self._sort_by)
         names = rows.column_names
         columns = rows.columns
         del rows
         for n, column in enumerate(columns):  # one by one, so that the copies are never all there
             columns[n] = column.combine_chunks()
-        table = pa.table(columns, names)
-        size = min(self._options.group_rows, max(
-            1, len(order) * self._options.group_bytes // max(table.nbytes, 1)), max(len(order), 1))
-        for start in range(0, len(order), size):
-            opened = self._open.get(values) or self._begin(values)
-            with self._naming(opened.name):
-                opened.writer.write_table(table.take(order.slice(start, size)), row_group_size=size)
+        self._write_groups(values, pa.table(columns, names), order)
         self._finish(values)
 
-    def _write(self, values: _Values, rows: pa.Table) -> None:
-        opened = self._open.get(values) or self._begin(values)
-        with self._naming(opened.name):
-            opened.writer.write_table(rows, row_group_size=max(rows.num_rows, 1))
-        if opened.sink.tell() >= self._options.target_bytes:
-            self._finish(values)
+    def _write_groups(self, values: _Values, rows: pa.Table, order: pa.Array | None) -> None:
+        """Write row groups of the options' size."""
+        count = max(rows.num_rows, 1)
+        size = min(self._options.group_rows, max(1, count * self._options.group_bytes // max(rows.nbytes, 1)), count)
+        if rows.num_rows <= size * 5 // 4:  # no small row group at the end
+            size = min(count, self._options.group_rows)
+        opened = self._open.get(values) or self._begin(values, rows)
+        for start in range(0, rows.num_rows, size):
+            part = rows.slice(start, size) if order is None else rows.take(order.slice(start, size))
+            with self._naming(opened.name):
+                opened.writer.write_table(part, row_group_size=size)
 
     # ---- files
 
-    def _begin(self, values: _Values) -> _Open:
+    def _begin(self, values: _Values, rows: pa.Table) -> _Open:
+        """Open a file for a partition; `rows` are its first ones."""
         if self._target is None:
             self._target = self._storage.open()
             self._target.make(self._folder)
@@ -218,9 +302,12 @@ class FileWriter:
         name = f"{folder}/{self._pattern % len(self._names)}"
         sink = self._target.fs.open_output_stream(self._target.path(name))
         self._names.append(name)
+        if self._partition_by and self._dictionary is None and rows.num_rows >= _SAMPLE_ROWS[0]:
+            self._dictionary = _dictionary_columns(rows.slice(0, _SAMPLE_ROWS[1]))
         writer = pq.ParquetWriter(
-            sink, self._file_schema, compression=self._options.codec, sorting_columns=pq.SortingColumn.from_ordering(
-                self._file_schema, self._sort_by) if self._sort_by else None)
+            sink, self._file_schema, compression=self._options.codec,
+            use_dictionary=True if self._dictionary is None else self._dictionary,
+            sorting_columns=pq.SortingColumn.from_ordering(self._file_schema, self._sort_by) if self._sort_by else None)
         self._open[values] = _Open(name, sink, writer)
         return self._open[values]
 
@@ -258,58 +345,99 @@ class FileWriter:
 
 
 class _Spill:
-    """Rows in a temporary file on the local disk, by their partitions. The file has no name while it is read."""
+    """Rows in a temporary file on the local disk, by their partitions.
+
+    The file has no name where the system allows that: a killed process leaves nothing.
+    """
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
-        self._path: str | None = None
-        self._sink: Any = None
+        self._file: Any = None
         self._writer: Any = None
-        self._parts: dict[_Values, list[int]] = {}
+        self._parts: dict[_Values, list[tuple[int, int, int]]] = {}  # number of the batch, first row, rows
         self._count = 0
 
     @property
     def is_empty(self) -> bool:
         return not self._parts
 
-    def add(self, values: _Values, rows: pa.Table) -> None:
-        if self._writer is None:
-            descriptor, self._path = tempfile.mkstemp(prefix="kconsumer-sort-", suffix=".arrow")
-            os.close(descriptor)
-            self._sink = pa.OSFile(self._path, "wb")
-            self._writer = pa.ipc.new_file(self._sink, self._schema)
-        for batch in rows.to_batches():
-            self._writer.write_batch(batch)
-            self._parts.setdefault(values, []).append(self._count)
-            self._count += 1
+    def __contains__(self, values: _Values) -> bool:
+        return values in self._parts
 
-    def tables(self, size: int) -> Iterator[tuple[_Values, pa.Table]]:
-        """The rows of each partition, in tables of about so many bytes."""
-        if self._writer is None or self._path is None:
+    def add(self, rows: pa.Table, parts: Sequence[_Part]) -> None:
+        """Add parts of the rows. Parts that follow each other are one batch: each has a cost for every column."""
+        if self._writer is None:
+            self._file = tempfile.TemporaryFile(prefix="kconsumer-", suffix=".arrow")
+            self._writer = pa.ipc.new_file(pa.PythonFile(self._file, "w"), self._schema)
+        first = end = 0
+        for values, start, count in parts:
+            if start != end:
+                self._write(rows.slice(first, end - first))
+                first = start
+            self._parts.setdefault(values, []).append((self._count, start - first, count))
+            end = start + count
+        self._write(rows.slice(first, end - first))
+
+    def _write(self, rows: pa.Table) -> None:
+        if not rows.num_rows:
+            return
+        [batch] = rows.combine_chunks().to_batches()
+        self._writer.write_batch(batch)
+        self._count += 1
+
+    def tables(self, size: int, more: dict[_Values, pa.Table]) -> Iterator[tuple[_Values, pa.Table]]:
+        """Yield the rows of each partition, in tables of about so many bytes.
+
+        Args:
+            more: later rows of partitions.
+        """
+        if self._writer is None:
+            yield from more.items()
             return
         self._writer.close()
-        self._sink.close()
-        with pa.memory_map(self._path) as source:
-            self.close()
-            reader = pa.ipc.open_file(source)
-            for values, numbers in self._parts.items():
-                batches, held = [], 0
-                for number in numbers:
-                    batches.append(reader.get_batch(number))
-                    held += batches[-1].nbytes
-                    if held >= size:
-                        yield values, pa.Table.from_batches(batches)
-                        batches, held = [], 0
-                if batches:
+        self._file.flush()
+        mapped = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)  # lives as long as rows of it
+        reader = pa.ipc.open_file(pa.BufferReader(pa.py_buffer(mapped)))
+        stored = [reader.get_batch(number) for number in range(reader.num_record_batches)]  # not read yet
+        for values in dict.fromkeys([*self._parts, *more]):
+            batches, held = [], 0
+            for batch in self._batches(values, stored, more):
+                batches.append(batch)
+                held += batch.nbytes
+                if held >= size:
                     yield values, pa.Table.from_batches(batches)
+                    batches, held = [], 0
+            if batches:
+                yield values, pa.Table.from_batches(batches)
+
+    def _batches(self, values: _Values, stored: list[pa.RecordBatch], more: dict[_Values, pa.Table],
+                 ) -> Iterator[pa.RecordBatch]:
+        for number, start, count in self._parts.get(values, ()):
+            yield stored[number].slice(start, count)
+        if values in more:
+            yield from more[values].to_batches()
 
     def close(self) -> None:
         """Remove the file. A map of it stays readable."""
-        if self._path is not None:
-            if not self._sink.closed:
-                self._sink.close()
-            os.unlink(self._path)
-            self._path = None
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def _dictionary_columns(sample: pa.Table) -> list[str] | bool:
+    """Return the columns, as paths in the file, whose values repeat in a sample; True: all.
+
+    Parquet's writer gives up a dictionary only once it has 1 MB, which small files never reach.
+    """
+    distinct = {name for name in sample.column_names if not pa.types.is_nested(sample.schema.field(name).type)
+                and len(pc.unique(sample.column(name))) > _DISTINCT * sample.num_rows}
+    if not distinct:
+        return True
+    empty = pa.BufferOutputStream()
+    pq.write_table(sample.schema.empty_table(), empty)
+    schema = pq.ParquetFile(pa.BufferReader(empty.getvalue())).schema
+    paths = [schema.column(n).path for n in range(len(schema))]
+    return [path for path in paths if path not in distinct]
 
 
 def _codes(keys: list[pa.Array]) -> tuple[pa.Array, list[_Values]]:
@@ -356,8 +484,9 @@ def statistics(found: Any) -> str:
     lows: dict[str, Any] = {}
     highs: dict[str, Any] = {}
     nulls: dict[str, int] = {}
+    groups = [found.row_group(group) for group in range(found.num_row_groups)]
     for n in range(found.num_columns):
-        columns = [found.row_group(group).column(n) for group in range(found.num_row_groups)]
+        columns = [group.column(n) for group in groups]
         name = columns[0].path_in_schema if columns else ""
         if not columns or found.schema.column(n).max_repetition_level or "." in name:
             continue
