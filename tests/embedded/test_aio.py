@@ -75,6 +75,21 @@ def test_iteration_reuses_what_it_awaits_unless_the_application_keeps_it(embedde
     run(main())
 
 
+def test_an_iteration_that_is_dropped_while_it_waits_ends_its_call(embedded, topic, run):
+    async def main():
+        async with await reader(embedded, topic) as consumer:
+            iterator = aiter(consumer)
+            awaited = iterator.__anext__()
+            awaited.send(None)
+            del awaited  # the iterator does not keep it
+            write(embedded, topic, [b"7"])
+            assert values(await take(consumer, 1)) == [7]
+            write(embedded, topic, [b"8"])
+            assert values([await anext(iterator)]) == [8]
+
+    run(main())
+
+
 def test_an_end_of_partition_is_a_message_for_poll_and_nothing_for_iteration(embedded, topic, run):
     write(embedded, topic, [b"0"])
 
