@@ -350,6 +350,60 @@ class Turns:
             await asyncio.sleep(0)
 
 
+async def _any_call(consumer, chance, found):
+    """One call of any kind; its records go to `found` before another task runs."""
+    kind = chance.choice(["poll", "consume", "batch", "for", "getone", "getmany"])
+    if kind == "poll":
+        message = await consumer.poll(chance.choice([0, 0.001, None]))
+        found += [] if message is None else values([message])
+    elif kind == "consume":
+        found += values(await consumer.consume(chance.randrange(1, 300), chance.choice([0, 0.001, 0.01])))
+    elif kind == "batch":
+        found += values(await consumer.consume_batch(chance.randrange(1, 50), 0.01))
+    elif kind == "for":
+        last = len(found) + chance.randrange(1, 100)
+        async for message in consumer:
+            found.append(int(message.value()))
+            if len(found) >= last:
+                break
+    elif kind == "getone":
+        found += values([await consumer.getone()])
+    else:
+        for together in (await consumer.getmany(timeout_ms=5, max_records=chance.randrange(1, 80))).values():
+            found += values(together)
+
+
+def test_tasks_in_different_calls_that_are_cancelled_at_random_lose_nothing(embedded, topic, run):
+    count = 4000
+    chance = random.Random(3)
+
+    async def work(consumer, found):
+        while len(found) < count:
+            await _any_call(consumer, chance, found)
+
+    async def main():
+        async with await reader(embedded, topic) as consumer:
+            found, written = [], 0
+            tasks = [asyncio.ensure_future(work(consumer, found)) for _ in range(5)]
+            while len(found) < count:
+                burst = min(chance.choice([1, 3, 200, 500]), count - written)
+                write(embedded, topic, [b"%d" % i for i in range(written, written + burst)])
+                written += burst
+                for _ in range(chance.randrange(30)):
+                    await asyncio.sleep(chance.choice([0, 0, 1e-4, 1e-3]))
+                    cancelled = tasks.pop(chance.randrange(5))
+                    cancelled.cancel()
+                    await asyncio.wait([cancelled])
+                    assert cancelled.cancelled() or cancelled.result() is None
+                    tasks.append(asyncio.ensure_future(work(consumer, found)))
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+            assert found == list(range(count))
+
+    run(main())
+
+
 def test_other_tasks_get_turns_while_records_are_at_hand(embedded, numbers, run):
     async def main():
         for kind in ("poll", "for", "consume", "batch"):
