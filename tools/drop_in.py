@@ -63,6 +63,8 @@ def run(checkout: Path, suite: Suite, client: str, protocol: str, arguments: lis
     with tempfile.TemporaryDirectory() as scratch, KafkaCluster(1, config=suite.broker) as cluster:
         outcomes = Path(scratch, "outcomes")
         outcomes.touch()
+        settings = Path(scratch, "pytest.ini")  # neither the checkout's nor ours
+        settings.write_text("[pytest]\n", encoding="utf-8")
         root = checkout
         if suite.copies:  # next to the package's sources, which would be imported instead of the installed package
             root = Path(scratch, "tree")
@@ -74,7 +76,7 @@ def run(checkout: Path, suite: Suite, client: str, protocol: str, arguments: lis
             "PYTHONPATH": str(Path(__file__).parent), "PYTHONDONTWRITEBYTECODE": "1",
             "TEST_CONSUMER_GROUP_PROTOCOL": protocol,
         }
-        command = [sys.executable, "-m", "pytest", "-c", os.devnull, "--rootdir", str(root), "-q", "-W", "ignore",
+        command = [sys.executable, "-m", "pytest", "-c", str(settings), "--rootdir", str(root), "-q", "-W", "ignore",
                    "-p", "no:cacheprovider", "--continue-on-collection-errors", "-p", suite.plugin, "-p",
                    "drop_in_outcomes", f"--timeout={SECONDS_PER_TEST}", *suite.arguments, *arguments]
         process = subprocess.run(command, cwd=root, env=environment, check=False)

@@ -75,6 +75,21 @@ def test_iteration_reuses_what_it_awaits_unless_the_application_keeps_it(embedde
     run(main())
 
 
+def test_an_iteration_that_is_dropped_while_it_waits_ends_its_call(embedded, topic, run):
+    async def main():
+        async with await reader(embedded, topic) as consumer:
+            iterator = aiter(consumer)
+            awaited = iterator.__anext__()
+            awaited.send(None)
+            del awaited  # the iterator does not keep it
+            write(embedded, topic, [b"7"])
+            assert values(await take(consumer, 1)) == [7]
+            write(embedded, topic, [b"8"])
+            assert values([await anext(iterator)]) == [8]
+
+    run(main())
+
+
 def test_an_end_of_partition_is_a_message_for_poll_and_nothing_for_iteration(embedded, topic, run):
     write(embedded, topic, [b"0"])
 
@@ -333,6 +348,60 @@ class Turns:
         while True:
             self.seen += 1
             await asyncio.sleep(0)
+
+
+async def _any_call(consumer, chance, found):
+    """One call of any kind; its records go to `found` before another task runs."""
+    kind = chance.choice(["poll", "consume", "batch", "for", "getone", "getmany"])
+    if kind == "poll":
+        message = await consumer.poll(chance.choice([0, 0.001, None]))
+        found += [] if message is None else values([message])
+    elif kind == "consume":
+        found += values(await consumer.consume(chance.randrange(1, 300), chance.choice([0, 0.001, 0.01])))
+    elif kind == "batch":
+        found += values(await consumer.consume_batch(chance.randrange(1, 50), 0.01))
+    elif kind == "for":
+        last = len(found) + chance.randrange(1, 100)
+        async for message in consumer:
+            found.append(int(message.value()))
+            if len(found) >= last:
+                break
+    elif kind == "getone":
+        found += values([await consumer.getone()])
+    else:
+        for together in (await consumer.getmany(timeout_ms=5, max_records=chance.randrange(1, 80))).values():
+            found += values(together)
+
+
+def test_tasks_in_different_calls_that_are_cancelled_at_random_lose_nothing(embedded, topic, run):
+    count = 4000
+    chance = random.Random(3)
+
+    async def work(consumer, found):
+        while len(found) < count:
+            await _any_call(consumer, chance, found)
+
+    async def main():
+        async with await reader(embedded, topic) as consumer:
+            found, written = [], 0
+            tasks = [asyncio.ensure_future(work(consumer, found)) for _ in range(5)]
+            while len(found) < count:
+                burst = min(chance.choice([1, 3, 200, 500]), count - written)
+                write(embedded, topic, [b"%d" % i for i in range(written, written + burst)])
+                written += burst
+                for _ in range(chance.randrange(30)):
+                    await asyncio.sleep(chance.choice([0, 0, 1e-4, 1e-3]))
+                    cancelled = tasks.pop(chance.randrange(5))
+                    cancelled.cancel()
+                    await asyncio.wait([cancelled])
+                    assert cancelled.cancelled() or cancelled.result() is None
+                    tasks.append(asyncio.ensure_future(work(consumer, found)))
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+            assert found == list(range(count))
+
+    run(main())
 
 
 def test_other_tasks_get_turns_while_records_are_at_hand(embedded, numbers, run):

@@ -1,4 +1,6 @@
 # LoopCore: the core's part of a consumer on an event loop. thread: A (the loop's).
+from cpython.ref cimport PyObject
+
 from kconsumer._core.base.cpp cimport int32_t, int64_t, uint32_t
 from kconsumer._core.consumer.group_core cimport GroupCore
 
@@ -22,11 +24,16 @@ cdef class LoopCore:
 cdef class NextMessage:
     cdef LoopCore owner             # thread: A
     cdef object call                # thread: A (the coroutine that waits; None: none is needed so far)
+    cdef PyObject* keeper           # thread: A (the RecordIterator whose `latest` this is, or NULL)
+
+    cdef int begin(self) except -1
 
 
 cdef class RecordIterator:
     cdef LoopCore owner             # thread: A
-    cdef NextMessage latest         # thread: A (what `__anext__` returned last)
+    cdef NextMessage latest         # thread: A (what `__anext__` returned last; None while it waits)
+
+    cdef int forget(self) noexcept
 
 
 cdef NextMessage next_message(LoopCore owner)

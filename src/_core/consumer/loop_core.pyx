@@ -276,6 +276,7 @@ cdef class LoopCore:
 
 
 @cython.final
+@cython.no_gc_clear  # __dealloc__ needs what it refers to
 cdef class RecordIterator:
     """What `async for` iterates over. It was made on the consumer's loop, so that a record need not look which runs."""
 
@@ -288,8 +289,21 @@ cdef class RecordIterator:
         if not GIL_DISABLED and made is not None and Py_REFCNT(made) == 2:
             made.call = None
             return made
-        made = self.latest = next_message(self.owner)
+        self.forget()
+        made = next_message(self.owner)
+        if not GIL_DISABLED:
+            made.keeper = <PyObject*>self
+            self.latest = made
         return made
+
+    def __dealloc__(self):
+        self.forget()
+
+    cdef int forget(self) noexcept:
+        if self.latest is not None:
+            self.latest.keeper = NULL
+            self.latest = None
+        return 0
 
 
 cdef NextMessage next_message(LoopCore owner):
@@ -311,20 +325,27 @@ cdef class NextMessage:
     def __next__(self):
         return self.send(None)
 
+    cdef int begin(self) except -1:
+        """Begin to wait. The iterator lets go of this object: dropping it ends the wait."""
+        if self.keeper != NULL:
+            (<RecordIterator>self.keeper).forget()
+        self.call = self.owner._next()
+        return 0
+
     def send(self, value):
         if self.call is None:
             message = self.owner.at_hand()
             if message is not None:
                 self.call = _DONE
                 raise StopIteration(message)
-            self.call = self.owner._next()
+            self.begin()
         elif self.call is _DONE:
             raise RuntimeError("cannot reuse already awaited __anext__()")
         return self.call.send(value)
 
     def throw(self, *raised):
         if self.call is None:
-            self.call = self.owner._next()
+            self.begin()
         elif self.call is _DONE:
             raise RuntimeError("cannot reuse already awaited __anext__()")
         return self.call.throw(*raised)
@@ -350,7 +371,7 @@ cdef PyObject* next_step(PyObject* self) except? NULL:
             that.call = _DONE
             set_error(StopIteration, message)
             return NULL
-        that.call = that.owner._next()
+        that.begin()
     return slow_step(that)
 
 
@@ -364,7 +385,7 @@ cdef int send_step(PyObject* self, PyObject* value, PyObject** result) except? -
             Py_INCREF(message)
             result[0] = <PyObject*>message
             return PYGEN_RETURN
-        that.call = that.owner._next()
+        that.begin()
     elif that.call is _DONE:
         raise RuntimeError("cannot reuse already awaited __anext__()")
     return iter_send(that.call, <object>value, result)
