@@ -65,10 +65,13 @@ def test_places(asking: Callable[..., OffsetReader], options: dict[str, str], pl
     ({"subscribe": "t,not-there"}, "topic not-there: "),
     ({"assign": '{"t": [1, 7, 9]}'}, "t [7], t [9]: there is no such partition"),
 ])
-def test_a_missing_named_topic_raises(asking: Callable[..., OffsetReader], options: dict[str, str], text: str):
+def test_a_missing_named_topic_raises(asking: Callable[..., OffsetReader], options: dict[str, str], text: str,
+                                      caplog: pytest.LogCaptureFixture):
     with pytest.raises(KafkaException) as raised:
         asking(**options).topics()
     assert text in raised.value.args[0].str()
+    lines = [record.getMessage() for record in caplog.records if "retrying" in record.getMessage()]
+    assert len(lines) > 0 and all(line.startswith("a request to the brokers failed, retrying: t") for line in lines)
 
 
 def test_latest_returns_all_ends_and_the_beginnings_of_new_partitions(asking: Callable[..., OffsetReader]):

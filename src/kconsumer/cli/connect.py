@@ -13,7 +13,7 @@ from kconsumer.cli.terminal import Reports
 from kconsumer.consumer import Consumer
 from kconsumer.data.cluster_metadata import ClusterMetadata, PartitionMetadata
 from kconsumer.data.topic_partition import TopicPartition
-from kconsumer.errors import KafkaError, KafkaException, exception_for
+from kconsumer.errors import KafkaError, KafkaException, exception_for, topic_exception
 
 EARLIEST = -2
 LATEST = -1
@@ -63,7 +63,7 @@ def partitions_of(consumer: Consumer, topic: str, timeout: float) -> list[Partit
     error = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART) if found is None else found.error
     if found is None or error is not None:
         assert error is not None
-        raise exception_for(error.code(), f"topic {topic}: {error.str()}", topic=topic)
+        raise topic_exception(topic, error.code())
     return [partition for _, partition in sorted(found.partitions.items())]
 
 

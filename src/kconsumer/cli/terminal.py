@@ -76,7 +76,8 @@ class Reports:
             self._causes[error.str()] = None
         else:
             self._connected = True  # close() must not raise it again
-            raise exception_for(error.code(), f"cannot connect to Kafka: {self.causes() or error.str()}")
+            raise exception_for(error.code(), f"cannot connect to Kafka: {self.causes() or error.str()}: "
+                                "check -b/--bootstrap-servers")
 
     def causes(self) -> str:
         """Return why no broker has answered so far; empty if unknown."""

@@ -74,7 +74,7 @@ def _read_boolean(prop: Property, name: str, value: object) -> bool:
 def _read_integer(prop: Property, name: str, value: object, alias: Alias | None) -> int:
     minimum = alias.minimum if alias is not None and alias.minimum is not None else prop.minimum
     maximum = alias.maximum if alias is not None and alias.maximum is not None else prop.maximum
-    expected = f"a whole number in {minimum} .. {maximum}"
+    expected = f"a whole number from {minimum} to {maximum}"
     if isinstance(value, str):
         match = _INTEGER.fullmatch(value)
         if match is None:

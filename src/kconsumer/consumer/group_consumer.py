@@ -76,7 +76,7 @@ class GroupConsumer(GroupCore):
         """
         self._check_open()
         if isinstance(topics, (str, bytes)) or not isinstance(topics, Iterable):
-            raise TypeError(f"expected list of topic unicode strings, not {topics!r}")
+            raise TypeError(f"expected a list of topic names such as ['flights'], not {topics!r}")
         topics = list(topics)
         if not all(isinstance(topic, str) for topic in topics):
             raise TypeError("expected list of unicode strings")

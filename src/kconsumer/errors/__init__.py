@@ -1,6 +1,6 @@
 """KafkaError, KafkaException with its subclasses, and the mapping from status codes to exceptions.
 
-Owns: KafkaError, the exception classes, error_for, exception_for, exception_from. Threads: any.
+Owns: KafkaError, the exception classes, error_for, exception_for, exception_from, topic_exception. Threads: any.
 Never: decides whether a result is an error; imports confluent_kafka or the core.
 """
 
@@ -40,6 +40,7 @@ __all__ = [
     "error_for",
     "exception_for",
     "exception_from",
+    "topic_exception",
 ]
 
 _str = builtins.str  # inside KafkaError, str is a method
@@ -423,6 +424,17 @@ def error_for(
     if retriable is None:
         retriable = not fatal and codes.is_retriable(code)
     return KafkaError(code, detail or None, fatal, retriable, topic=topic, partition=partition, offset=offset)
+
+
+_TOPIC_REMEDIES: Final = {
+    KafkaError.UNKNOWN_TOPIC_OR_PART: ": check the name, or create the topic",
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: ": grant READ (or DESCRIBE) on the topic",
+}
+
+
+def topic_exception(topic: str, code: int) -> KafkaException:
+    """Return the exception for a topic's error in metadata, with what to do."""
+    return exception_for(code, f"topic {topic}: {codes.text(code)}{_TOPIC_REMEDIES.get(code, '')}", topic=topic)
 
 
 def exception_from(error: KafkaError) -> KafkaException:

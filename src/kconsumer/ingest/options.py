@@ -14,6 +14,7 @@ from typing import Final
 
 from kconsumer.config.values import configuration_error
 from kconsumer.decoding import Avro, Decoder, Json, Protobuf, SchemaRegistry
+from kconsumer.errors import KafkaException
 from kconsumer.ingest.ddl import parse_schema
 from kconsumer.ingest.errors import IngestError
 from kconsumer.ingest.output import FileOptions, Output, PartitionColumn, parse_metadata
@@ -110,7 +111,7 @@ class IngestOptions:
             raise configuration_error("value raw is not decoded: remove the schema, the framing, the registry and the "
                                       "handling of bad records")
         if self.value == "json" and self.schema is None:
-            raise configuration_error("value json needs a schema")
+            raise configuration_error("value json needs a schema, such as 'carrier STRING, distance INT'")
         if self.value == "avro" and self.schema is None and (not self.registry or len(self.topics) != 1):
             raise configuration_error("value avro needs a schema, or a registry and exactly one topic")
         if (self.value == "protobuf") != (self.descriptors is not None) or (self.message and not self.descriptors):
@@ -150,7 +151,8 @@ class IngestOptions:
                 return Json(parse_schema(self.schema or ""), framing=self.framing, registry=registry)
             return Avro(json.loads(self._avro_schema(registry)), framing=self.framing, registry=registry)
         except (ValueError, TypeError) as error:
-            raise configuration_error(f"cannot decode {self.value} values with this schema: {error}") from error
+            cause = error.args[0].str() if isinstance(error, KafkaException) else error
+            raise configuration_error(f"cannot decode {self.value} values with this schema: {cause}") from error
 
     def _avro_schema(self, registry: SchemaRegistry | None) -> str:
         """Return the reader's schema: the given one, or the newest one in the registry at the start of this run."""

@@ -25,6 +25,7 @@ from kconsumer.errors import (
     KafkaException,
     error_for,
     exception_for,
+    topic_exception,
 )
 from kconsumer.errors.printable import printable
 from kconsumer.ranges.data_loss import ABSENT
@@ -181,7 +182,7 @@ class OffsetReader:
             except KafkaException as error:
                 if not left:
                     raise
-                _log.warning("the driver's request failed, retrying: %s", printable(str(error)))
+                _log.warning("a request to the brokers failed, retrying: %s", printable(error.args[0].str()))
                 self.close()
                 time.sleep(self._options.offset_retry_interval_s)
         raise AssertionError("fetchOffset.numRetries is above 0")
@@ -267,7 +268,7 @@ def _found(topics: Iterable[tuple[Any, ...]]) -> Found:
     ids: TopicIds = {}
     for name, error, _, partitions, topic_id in topics:
         if error:
-            raise exception_for(error, f"topic {name}: {error_for(error).str()}", topic=name)
+            raise topic_exception(name, error)
         places.extend((name, partition[0]) for partition in partitions)
         ids[name] = topic_id or NO_ID
     return Found(tuple(sorted(places)), ids)

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from kconsumer.data.topic_partition import TopicPartition
-from kconsumer.errors import KafkaError, exception_for
+from kconsumer.errors import KafkaError, exception_for, topic_exception
 
 if TYPE_CHECKING:
     from kconsumer.consumer import Consumer
@@ -70,7 +70,7 @@ def resolve(consumer: Consumer, topic: str, start: Bound, end: Bound, *, limits:
     error = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART) if found is None else found.error
     if found is None or error is not None:
         assert error is not None
-        raise exception_for(error.code(), f"topic {topic}: {error.str()}", topic=topic)
+        raise topic_exception(topic, error.code())
     for bound in (start, end):
         for partition in bound if isinstance(bound, dict) else ():
             if partition not in found.partitions:

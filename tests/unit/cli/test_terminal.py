@@ -30,7 +30,8 @@ def test_failures_before_the_first_answer_become_one_error(capsys: pytest.Captur
     reports.error(failed("b:1"))
     with pytest.raises(KafkaException) as caught:
         reports.error(DOWN)
-    assert caught.value.args[0].str() == "cannot connect to Kafka: a:1: refused; b:1: refused"
+    assert caught.value.args[0].str() == ("cannot connect to Kafka: a:1: refused; b:1: refused: "
+                                          "check -b/--bootstrap-servers")
     assert caught.value.args[0].code() == KafkaError._ALL_BROKERS_DOWN
     reports.error(DOWN)  # while the consumer is closed
     assert capsys.readouterr().err == "kconsumer: warning: no broker can be reached\n"

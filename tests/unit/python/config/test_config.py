@@ -178,7 +178,7 @@ def test_values(name: str, value: object, attribute: str, expected: object) -> N
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("fetch.min.bytes", 0, "invalid value 0 for fetch.min.bytes: expected a whole number in 1 .. 100000000"),
+        ("fetch.min.bytes", 0, "invalid value 0 for fetch.min.bytes: expected a whole number from 1 to 100000000"),
         ("fetch.min.bytes", "1_0", "invalid value '1_0' for fetch.min.bytes"),
         ("fetch.min.bytes", "٣", "invalid value"),
         ("fetch.min.bytes", True, "invalid value True for fetch.min.bytes"),
@@ -186,7 +186,7 @@ def test_values(name: str, value: object, attribute: str, expected: object) -> N
         ("fetch.min.bytes", float("inf"), "invalid value inf for fetch.min.bytes"),
         ("fetch.min.bytes", None, "invalid value None for fetch.min.bytes"),
         ("queued.max.messages.kbytes", 0,
-         "invalid value 0 for queued.max.messages.kbytes: expected a whole number in 1 "),
+         "invalid value 0 for queued.max.messages.kbytes: expected a whole number from 1 "),
         ("check.crcs", "yes", "invalid value 'yes' for check.crcs: expected true or false"),
         ("isolation.level", "x",
          "invalid value 'x' for isolation.level: expected one of read_uncommitted, read_committed"),

@@ -12,9 +12,18 @@ import confluent_kafka
 import confluent_kafka.error
 import pytest
 
+import kconsumer
 import kconsumer.error
 from kconsumer import errors
-from kconsumer.errors import KafkaError, KafkaException, codes, error_for, exception_for, exception_from
+from kconsumer.errors import (
+    KafkaError,
+    KafkaException,
+    codes,
+    error_for,
+    exception_for,
+    exception_from,
+    topic_exception,
+)
 
 Theirs = confluent_kafka.KafkaError
 
@@ -271,3 +280,15 @@ def test_deserialization_errors_are_confluent_kafkas(name: str) -> None:
     assert isinstance(ours, errors.ConsumeError) and isinstance(ours, errors.SerializationError)
     again = pickle.loads(pickle.dumps(ours))
     assert str(again) == str(ours) and again.kafka_message == "m" and str(again.exception) == "bad"
+
+
+@pytest.mark.parametrize(("code", "kind", "remedy"), [
+    (3, kconsumer.UnknownTopicOrPartitionError, ": check the name, or create the topic"),
+    (29, kconsumer.AuthorizationError, ": grant READ (or DESCRIBE) on the topic"),
+    (5, KafkaException, ""),
+])
+def test_the_exception_for_a_topic_states_what_to_do(code: int, kind: type[KafkaException], remedy: str) -> None:
+    raised = topic_exception("flights", code)
+    assert type(raised) is kind
+    assert raised.args[0].str() == f"topic flights: {KafkaError(code).str()}{remedy}"
+    assert (raised.args[0].code(), raised.topic) == (code, "flights")
