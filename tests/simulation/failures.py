@@ -34,6 +34,9 @@ LEFT = r"client {client}: LeaveGroup v|group: client {client} leaves \("
 REFUSED = r"group: commit of client {client} \(.*\) is refused: (22|25|27|82|110|113)$"  # as BY_COORDINATOR
 
 
+STOOD_MS = 4000  # a process that stood still for so long may find that the time of its commits is over
+
+
 @dataclass
 class Suspect:
     """A commit that failed because the member was unknown, after a leave that began while the member was known."""
@@ -56,6 +59,7 @@ class CommitFailures:
         self.is_stale = False                        # since then it has been given nothing
         self.leaving: set[Identity] = set()          # known to the coordinator when the last leave began
         self.leaving_ms = 0
+        self.stood: list[tuple[int, int]] = []       # when its process stood still
 
     def owns(self, where: Where, identity: Identity) -> None:
         if where in self.to_be_lost:
@@ -68,6 +72,15 @@ class CommitFailures:
         """It has left for want of polls: a static member keeps its place at the coordinator meanwhile."""
         self.too_slow_ms = self.member.simulation.now_ms
         self.is_stale = True
+
+    def stands_still(self, ms: int) -> None:
+        now_ms = self.member.simulation.now_ms
+        self.stood.append((now_ms, now_ms + ms))
+
+    def ran_out(self, since_ms: int) -> bool:
+        """Whether the time of a commit accepted at `since_ms` may have passed while the process stood still."""
+        now_ms = self.member.simulation.now_ms
+        return sum(max(0, min(end, now_ms) - max(begin, since_ms)) for begin, end in self.stood) >= STOOD_MS
 
     def loses(self, which: list[Where]) -> None:
         """on_lost is called."""
@@ -85,7 +98,8 @@ class CommitFailures:
         self.leaving = {who for who in set(self.identities.values()) if self.member.history.lives(*who)}
 
     def check(self, error: KafkaError, which: list[Where], since_ms: int) -> None:
-        """Raises Broken unless a broker or the network caused the failure of a commit accepted at `since_ms`."""
+        """Raises Broken unless a broker, the network or a process that stood still caused the failure of a commit
+        accepted at `since_ms`."""
         history, code = self.member.history, error.code()
         if code == KafkaError._NO_OFFSET:
             return
@@ -94,7 +108,8 @@ class CommitFailures:
         fenced = not any(history.lives(*who) for who in identities)
         if self.member.is_held_up(error):
             return
-        if history.calm or code not in BY_COORDINATOR | NO_ANSWER or (code in NO_ANSWER and not history.brokers_fail):
+        explained = history.brokers_fail or self.ran_out(since_ms)
+        if history.calm or code not in BY_COORDINATOR | NO_ANSWER or (code in NO_ANSWER and not explained):
             raise self.member.broken(what)
         if code in NO_ANSWER or self.is_stale or self.too_slow_ms >= since_ms:
             return

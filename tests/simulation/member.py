@@ -217,6 +217,7 @@ class Member(Application):
         """Its process stands still, and goes on later as if nothing had happened."""
         ms = self.chance.choice([500, 4000, 12000])
         self.say(f"stands still for {ms} ms")
+        self.failures.stands_still(ms)
         self.simulation.set_running(self.place, False)
         self.running = False
         self.history.later(ms, self.go_on)
