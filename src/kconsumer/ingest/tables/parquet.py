@@ -166,8 +166,8 @@ class ParquetTable:
             (self._folder if letter == name or self._letters is None else self._letters).delete(letter)
 
     def compact(self, target_bytes: int) -> int:
-        raise IngestError(f"cannot compact {self.name}: readers list the folder of plain Parquet files. While files are "
-                          "replaced, they would see records twice or not at all. Use delta or iceberg, or a longer "
+        raise IngestError(f"cannot compact {self.name}: readers list the folder of plain Parquet files. While files "
+                          "are replaced, they would see records twice or not at all. Use delta or iceberg, or a longer "
                           "trigger")
 
     # ---- the log
