@@ -745,8 +745,8 @@ cdef class NetworkClient(Authenticator):
                 c.address().text().c_str(), self.config.connection_setup_timeout_ms)), now_ms)
         else:
             self.lose(c, Status(ERR_TRANSPORT, describe(
-                b"connected to %s, but it did not answer ApiVersions within %d ms: check that this is a Kafka port",
-                c.address().text().c_str(), self.config.connection_setup_timeout_ms)), now_ms)
+                b"connected to %s, but the broker did not answer ApiVersions in time: check that this is a Kafka port",
+                c.address().text().c_str())), now_ms)
 
     cdef void expire_in_flight(self, Connection* c, int64_t now_ms) noexcept nogil:
         cdef size_t i
