@@ -170,7 +170,7 @@ def test_raise(batch):
 @pytest.mark.parametrize(
     ("arguments", "error", "text"),
     [
-        ({}, TypeError, "needs a decoder"),
+        ({}, TypeError, "has no decoder: give value="),
         ({"key": KEY, "columns": ["k"]}, TypeError, "value= is missing"),
         ({"value": KEY, "columns": ["x"]}, ValueError, "no field 'x'"),
         ({"value": KEY, "columns": "k"}, TypeError, "columns: expected a list of names, not 'k'"),
