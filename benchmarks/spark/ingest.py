@@ -67,6 +67,7 @@ CASES: Final = {
     "json-parquet-zstd": Case(codec="zstd"),
     "json-parquet-days": Case(codec="zstd", days=True),
     "json-parquet-standalone": Case(where=STANDALONE),
+    "avro-parquet-standalone": Case("avro", where=STANDALONE),
 }
 
 

@@ -37,6 +37,7 @@ _Part = tuple[_Values, int, int]  # the partition's values, its first row, the n
 _LONGEST_TEXT: Final = 64  # characters of a minimum or maximum
 _SORTED_BYTES: Final = 128 << 20  # of a sorted file's rows in memory
 _DIVIDED_BYTES: Final = 64 << 20  # of rows that are divided into partitions at once; dividing copies them
+_TOGETHER_BYTES: Final = 16 << 20  # of rows of small partitions that are sorted at once; sorting copies them twice
 _GROUP_PARTS: Final = 8  # a partition's rows wait if they have less than this part of a row group's bytes
 _SAMPLE_ROWS: Final = (1000, 20_000)  # at least and at most, to count the distinct values of a partition's columns
 _DISTINCT: Final = 0.8  # of a column's values; with more, a dictionary makes the column larger and takes longer
@@ -177,10 +178,10 @@ class FileWriter:
         together: list[tuple[_Values, pa.Table]] = []
         held = 0
         for values, rows in self._spill.tables(min(_SORTED_BYTES, self._options.target_bytes), waiting):
-            if rows.nbytes >= _DIVIDED_BYTES // 2:
+            if rows.nbytes >= _TOGETHER_BYTES // 2:
                 self._write(values, rows, is_sorted=False)
                 continue
-            if held + rows.nbytes > _DIVIDED_BYTES:
+            if held + rows.nbytes > _TOGETHER_BYTES:
                 self._write_together(together)
                 together, held = [], 0
             together.append((values, rows))
