@@ -66,10 +66,14 @@ BUGS = (
         "        self._delay(p, now_ms)\n        self._read_from(p, node, now_ms)\n",
         "        p.state = FETCH_STOPPED\n        self._delay(p, now_ms)\n", ("assign", "consumer")),
     Bug("a static member that missed a generation keeps its old partitions", "managers/classic_group_manager",
-        "missed = self._missed_generations(message)", "missed = False", ("classic",)),
+        "missed = self._missed_generations(message)", "missed = False", ("classic",),
+        test="tests/unit/managers/test_commits_before_leaving.py::"
+             "test_a_static_member_that_missed_a_generation_loses_its_partitions"),
     Bug("a static member that unsubscribed while it joined has missed no generation", "managers/classic_group_manager",
         "message.generation_id > self.generation + 1 and self.joined_with_partitions)",
-        "message.generation_id > self.generation + 1 and not self.membership.owned.empty())", ("classic",)),
+        "message.generation_id > self.generation + 1 and not self.membership.owned.empty())", ("classic",),
+        test="tests/unit/managers/test_commits_before_leaving.py::"
+             "test_a_static_member_that_missed_a_generation_commits_nothing_it_has_revoked_since"),
     Bug("a position has the leader epoch of the last visible record", "consumer/fetch_decoder",
         "entry.next_leader_epoch = item.job.last_leader_epoch",
         "entry.next_leader_epoch = (self.columns.runs.back().leader_epoch if rows > 0\n"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from kconsumer import config as _config
+from kconsumer._core.consumer.checked_method import checked_method
 from kconsumer._core.consumer.credentials import give_password, give_token, report_error
 from kconsumer._core.consumer.metrics import core_metrics, group_metrics
 from kconsumer._core.consumer.metrics import ends as _ends
@@ -92,8 +93,8 @@ class Consumer(GroupConsumer):
     def _start_tokens(self, tokens: TokenSource) -> None:
         self._run(tokens.start(self))
 
-    # ---- records. Only poll() is ConsumerCore's, since a wrapper would cost time per record. The others are
-    # written in Python, so that mocks of this class check their arguments.
+    # ---- records. poll() is ConsumerCore's, since a wrapper would cost time per record (see below). The others
+    # are written in Python, so that mocks of this class check their arguments.
 
     def consume(self, num_messages: int = 1, timeout: float | None = -1) -> list[Message]:
         """Return up to `num_messages` records and consumer errors.
@@ -643,6 +644,16 @@ class Consumer(GroupConsumer):
 
     def __reduce__(self) -> Any:
         raise TypeError("cannot pickle a Consumer")
+
+
+if not TYPE_CHECKING:  # for types, poll() is ConsumerCore's
+    _compiled_poll = GroupConsumer.poll
+
+    def _poll(self: Consumer, timeout: float | None = None) -> Message | None:
+        return _compiled_poll(self, timeout)
+
+    _poll.__name__, _poll.__qualname__, _poll.__doc__ = "poll", "Consumer.poll", _compiled_poll.__doc__
+    Consumer.poll = checked_method(_compiled_poll, _poll)
 
 
 class DeserializingConsumer(Deserializing[K, V], Consumer):  # type: ignore[misc]  # generic mixin over a C base class

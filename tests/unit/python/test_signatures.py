@@ -1,7 +1,7 @@
 """Every public class and method says how it is called: to a reader, to inspect, and to mocks made from it."""
 
 import inspect
-from unittest.mock import create_autospec
+from unittest.mock import create_autospec, patch
 
 import pytest
 
@@ -47,12 +47,51 @@ def test_a_mocked_consumer_answers_and_checks_its_arguments():
     assert consumer.poll(1.0) is None
     consumer.poll.assert_called_once_with(1.0)
     consumer.consume(10, timeout=1)
-    for wrong in (lambda: consumer.consume(10, 1, 2), lambda: consumer.consume_batch(limit=5),
-                  lambda: consumer.commit(None, None, True, 5), lambda: consumer.wakeup(1)):
+    for wrong in (lambda: consumer.poll(1, 2), lambda: consumer.poll(seconds=1), lambda: consumer.consume(10, 1, 2),
+                  lambda: consumer.consume_batch(limit=5), lambda: consumer.commit(None, None, True, 5),
+                  lambda: consumer.wakeup(1)):
         with pytest.raises(TypeError):
             wrong()
     with pytest.raises(AttributeError):
         consumer.no_such_method()
+
+
+def test_poll_of_an_instance_is_the_compiled_method():
+    """Mocks read the signature from the class; a call through an instance costs nothing more."""
+    consumer = kconsumer.Consumer({"bootstrap.servers": "127.0.0.1:1", "group.id": "g"})
+    try:
+        assert inspect.isbuiltin(consumer.poll)
+        assert list(inspect.signature(consumer.poll).parameters) == ["timeout"]
+        assert inspect.isfunction(kconsumer.Consumer.poll)
+        assert consumer.poll(0) is consumer.poll(timeout=0) is kconsumer.Consumer.poll(consumer, 0) is None
+        with pytest.raises(TypeError, match="unexpected keyword argument"):
+            consumer.poll(seconds=0)
+        with pytest.raises(TypeError, match="at most 1 positional argument"):
+            consumer.poll(0, 1)
+        method = vars(kconsumer.Consumer)["poll"]
+        for arguments in ((), ("no consumer",), ("no consumer", 0)):
+            with pytest.raises(TypeError):
+                method(*arguments)
+        with patch.object(kconsumer.Consumer, "poll", autospec=True, return_value=5):
+            assert consumer.poll(0) == 5
+            with pytest.raises(TypeError):
+                consumer.poll(0, 1)
+        assert consumer.poll(0) is None
+    finally:
+        consumer.close()
+
+
+def test_a_subclass_extends_poll():
+    class Counting(kconsumer.Consumer):
+        polls = 0
+
+        def poll(self, timeout=None):
+            self.polls += 1
+            return super().poll(timeout)
+
+    with Counting({"bootstrap.servers": "127.0.0.1:1", "group.id": "g"}) as consumer:
+        assert consumer.poll(0) is None
+        assert consumer.polls == 1
 
 
 @pytest.mark.parametrize("name", [

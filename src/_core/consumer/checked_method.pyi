@@ -1,0 +1,3 @@
+from typing import Any
+
+def checked_method(method: Any, face: Any) -> Any: ...
