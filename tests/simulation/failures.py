@@ -117,8 +117,10 @@ class CommitFailures:
             if identities & self.leaving:
                 history.suspects.append(Suspect(self.member, self.leaving_ms, self.member.simulation.now_ms, what))
         else:
-            # A static member that missed a generation has lost its partitions, but not its place: on_lost says so.
-            self.to_be_lost |= {where for where in which if self.lost_ms.get(where, -1) < since_ms}
+            # A static member that missed a generation has lost its partitions, but not its place: on_lost says so,
+            # unless it has given them up meanwhile (unsubscribe).
+            self.to_be_lost |= {where for where in which if where in self.member.expected
+                                and self.lost_ms.get(where, -1) < since_ms}
 
 
 def condemned(suspects: list[Suspect], lines: list[str]) -> str:
