@@ -206,6 +206,19 @@ def test_an_unanswered_commit_may_be_stored_after_a_later_commit(error, first, r
     assert ([wrong for wrong in found.wrong if "had been committed" in wrong] == []) is right
 
 
+@pytest.mark.parametrize(("name", "committed", "right"), [
+    ("s", False, True),
+    ("t", False, False),  # not the member whose place the other took
+    ("s", True, False),   # the coordinator accepted a commit of a fenced member
+])
+def test_a_static_member_fenced_before_its_on_assign_ran_owned_nothing(name, committed, right):
+    winner = owner("s", 0, read(1, 0, 9), commit(1.1, 10), read(3, 10, 20), commit(3.1, 21), *ended(5, "revoked"),
+                   may_lose=True)
+    fenced = owner(name, 2, read(2.1, 10, 11), commit(2.2, 12, committed, "FENCED_INSTANCE_ID"), *ended(2.3, "lost"),
+                   may_lose=True)
+    assert (verdict(winner, fenced).wrong == []) is right
+
+
 def test_unexpected_events_of_a_member_are_reported():
     """A Java member that closes while others close reports its partitions as lost. So does a librdkafka member that the
     broker removed for a missed target. No other member may, and neither of them earlier."""

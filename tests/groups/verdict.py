@@ -156,7 +156,7 @@ def judge(lives: list[Life], written: Written, gaps: bool = False, *, complete: 
         for tenure in _tenures(life, found.wrong, gaps):
             found.tenures.setdefault(tenure.partition, []).append(tenure)
     for tenures in found.tenures.values():
-        tenures.sort(key=lambda tenure: tenure.start)
+        tenures[:] = sorted((t for t in tenures if not _assigned_late(t, tenures)), key=lambda tenure: tenure.start)
         _owners(tenures, found.wrong)
     commits = list(_commits(lives))
     _commits_of_owners(commits, found)
@@ -259,6 +259,14 @@ def story(found: Verdict, partition: str) -> str:
         accepted = f"; last accepted commit: {asked[-1]}" if asked else ""
         lines.append(f"  {tenure}: {reads}; last commits: {commits or 'none'}{accepted}")
     return "\n".join([f"{partition}:", *lines])
+
+
+def _assigned_late(tenure: Tenure, tenures: list[Tenure]) -> bool:
+    """Whether a static member was fenced before its on_assign ran: the one that took its place had begun already, and
+    went on after it. It owned nothing; a commit of it must not succeed."""
+    return tenure.how == "lost" and tenure.life.may_lose and any(
+        other.life is not tenure.life and other.life.name == tenure.life.name
+        and other.start <= tenure.start and tenure.end <= other.end for other in tenures)
 
 
 def _owners(tenures: list[Tenure], wrong: list[str]) -> None:
