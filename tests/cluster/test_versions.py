@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from decimal import Decimal
 from pathlib import Path
 
@@ -116,6 +116,6 @@ def test_spark_reads_an_iceberg_table_of_the_direct_engine(kafka3: KafkaCluster,
     for n, row in enumerate(found):
         assert (row["id"], row["partition"], row["offset"]) == (n, n % 2, n // 2)
         assert Decimal(str(row["price"])) == Decimal(n) / 8
-        assert datetime.fromisoformat(row["at"]) == datetime(2026, n % 5 + 1, 1, 10, tzinfo=UTC)
+        assert datetime.fromisoformat(row["at"]) == datetime(2026, n % 5 + 1, 1, 10, tzinfo=timezone.utc)
         assert row["place"] == {"x": n, "tags": ["a", None]}
     assert len(found) == len(values)
