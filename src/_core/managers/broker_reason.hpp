@@ -15,8 +15,12 @@ inline std::string broker_reason(int32_t code) {
     case 3: return "the topic or partition is unknown to the broker";
     case 7: return "the request timed out in the broker";
     case 10: return "the message exceeds the broker's size limit";
+    case 14: return "the coordinator is loading the group's offsets";
+    case 15: return "the coordinator is not available";
+    case 16: return "the broker is not the group's coordinator any more";
     case 17: return "the topic name is invalid";
     case 24: return "the group id is invalid";
+    case 27: return "the group is rebalancing";
     case 29: return "not authorized for the topic";
     case 30: return "not authorized for the group";
     case 31: return "not authorized for the cluster";

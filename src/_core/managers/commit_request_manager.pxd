@@ -41,6 +41,7 @@ cdef class CommitRequestManager(RequestManager):
     cdef size_t automatic_left                   # thread: N (of the interval, not tried yet)
     cdef int64_t automatic_due_ms                # thread: N (0: nothing is assigned)
     cdef int32_t fenced_by                       # thread: N
+    cdef int32_t latest_error                    # thread: N (of the latest answer to an OffsetCommit)
 
     # What the others of the loop share with it and with `committed`.
     cdef void wire(self, NetworkClientDelegate delegate, GroupConfig* config, Membership* membership,

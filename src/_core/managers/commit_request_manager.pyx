@@ -67,6 +67,7 @@ from kconsumer._core.events.background_event cimport (
     commit_status,
 )
 from kconsumer._core.events.topic_partition cimport holds_partition
+from kconsumer._core.managers.broker_reason cimport broker_reason
 from kconsumer._core.managers.commit_context cimport (
     BY_NAME_VERSION,
     COMMIT_DONE,
@@ -519,6 +520,7 @@ cdef class CommitRequestManager(RequestManager):
         if sent.answered:
             return
         sent.answered = True
+        self.latest_error = code
         if code == 0:
             p = self.positions.subscription.find(sent.topic, sent.partition)
             if p != NULL:
@@ -690,9 +692,14 @@ cdef class CommitRequestManager(RequestManager):
         self._finish(sequence, status.code, status.detail.c_str(), now_ms)
 
     cdef Status _why_late(self, bint sync) noexcept nogil:
+        cdef string detail
         if self.coordinator.node < 0 and not sync:
             return Status(<int>ERR_WAIT_COORD, string(b"no coordinator was found in time: check the connection to the "
                                                        b"brokers"))
+        if self.latest_error > 0:
+            detail = string(b"not committed before the deadline: ")
+            detail.append(broker_reason(self.latest_error))
+            return Status(<int>ERR_TIMED_OUT, detail)
         return Status(<int>ERR_TIMED_OUT, string(b"the coordinator did not answer OffsetCommit in time: check the "
                                                b"connection to it"))
 

@@ -164,6 +164,7 @@ def test_commits_that_a_leave_had_no_time_for_are_reported_and_logged(settings, 
         loop.serve()
     assert told == [(KafkaError._TIMED_OUT, [(0, 5)])]
     assert "asynchronous commit failed" in caplog.text
+    assert "not committed before the deadline: the coordinator is loading the group's offsets" in caplog.text
 
 
 def test_a_commit_that_was_answered_while_the_process_stood_still_is_stored(stable, told):
