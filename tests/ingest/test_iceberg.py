@@ -159,7 +159,7 @@ def test_partitions_that_iceberg_does_not_combine(tmp_path: Path):
     ("bucket(4, x)", "Iceberg has no bucket of double, the type of x"),
     ("hour(d)", r"cannot partition by hour\(d\): Iceberg has no hour of date32"),
     ("x=truncate(2, n)", "a column with this name exists; give it another name, such as NAME=truncate"),
-    ("month(nowhere)", "there is no column nowhere"), ("x=minute(timestamp)", r"expected year, month, day or hour")])
+    ("month(nowhere)", "column nowhere does not exist"), ("x=minute(timestamp)", r"expected year, month, day or hour")])
 def test_partitions_that_iceberg_lacks(tmp_path: Path, by: str, message: str):
     with pytest.raises(ConfigurationError, match=message):
         IngestOptions(bootstrap_servers="h:1", topics=("t",), path=str(tmp_path), format="iceberg", table="a.b",

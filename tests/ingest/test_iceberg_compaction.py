@@ -1,4 +1,4 @@
-"""Compaction of Iceberg tables: the same rows in fewer files, whatever is killed and whoever else writes."""
+"""Compaction of Iceberg tables: the same rows in fewer files, also after kills and with other writers."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from kconsumer._core.base.gil cimport GIL_DISABLED
 from kconsumer._core.base.log cimport LogLine
 from kconsumer._core.base.status cimport ERR_INTR, ERR_PARTITION_EOF, ERR_STATE
 from kconsumer._core.base.wakeup_fd cimport WAIT_INTERRUPTED, WaitResult, wait_readable
-from kconsumer._core.consumer.answers cimport position_tuple, put_queries, call_on_commit
+from kconsumer._core.consumer.answers cimport call_on_commit, position_tuple, put_queries
 from kconsumer._core.consumer.call cimport Question, question
 from kconsumer._core.consumer.fetch_buffer cimport ENTRY_END_OF_PARTITION, FetchEntry
 from kconsumer._core.consumer.message cimport LAZY_VALUE, Message, copy_value, error_message

@@ -39,7 +39,6 @@ cdef class ConsumerNetworkThread:
     cdef int64_t statistics_interval_ms           # thread: N
     cdef int64_t statistics_due_ms                # thread: N
     cdef deque[ApplicationEvent*] drained         # thread: N (scratch)
-    cdef int64_t read_ms                          # thread: N (when the sockets were last read)
     cdef int64_t flush_until_ms  # thread: N (dropped without close(): end of the wait for commits; 0: not yet)
     cdef atomic[bint] stop_now                    # thread: any (set on A, read on N)
     cdef NativeThread thread                      # thread: A

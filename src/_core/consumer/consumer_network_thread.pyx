@@ -50,9 +50,6 @@ cdef class ConsumerNetworkThread:
             self.decoder.inflate_on_network()
         self.decoder.take_over()
         now_ms = self.clock.now_ms()
-        self.read_ms = now_ms
-        if self.has_group:
-            self.membership.read_ms = now_ms
         self._attend_identity(now_ms)
         self.metadata.on_losses(now_ms)
         self.metadata.expire(now_ms)
@@ -95,7 +92,7 @@ cdef class ConsumerNetworkThread:
         if self.processor.closing == NULL:
             return False
         return (not self.has_group or not (self.commits.busy() or self.membership.leaving != NULL)
-                or self.read_ms >= self.processor.closing.deadline_ms)
+                or self.delegate.read_ms >= self.processor.closing.deadline_ms)
 
     cdef int64_t _until_deadline(self, int64_t now_ms) noexcept nogil:
         cdef int64_t earliest = min(self.metadata.next_deadline_ms(), self.offsets.next_deadline_ms())

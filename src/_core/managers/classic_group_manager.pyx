@@ -638,7 +638,7 @@ cdef class ClassicGroupManager(RequestManager):
         self.round += 1
         self.joining.on_given_up()
         self.delegate.fail_bound_to(self.join_node, CHANNEL_JOIN, Status(<int>ERR_INTR, string(
-            b"the JoinGroup is no longer needed")))
+            b"the JoinGroup was abandoned")))
         self.delegate.network.renew(self.join_node, CHANNEL_JOIN, now_ms)
 
     cdef void _lost_coordinator(self, int32_t node_id, const char* why, int64_t now_ms) noexcept nogil:

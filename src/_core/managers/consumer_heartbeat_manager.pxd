@@ -42,7 +42,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     cdef uint64_t failures_seen                  # thread: N (of the coordinator manager, at the start of the wait)
 
     cdef bint full                               # thread: N (the next heartbeat contains every field)
-    cdef bint report_owned                         # thread: N (the next heartbeat contains the owned partitions)
+    cdef bint report_owned                       # thread: N (the next heartbeat contains the owned partitions)
     cdef int64_t reconciled_seen                 # thread: N (GroupShared.rebalances)
     cdef int32_t sent_node                       # thread: N (the broker of the latest heartbeat)
     cdef int64_t sent_us                         # thread: N (time of the latest heartbeat)
@@ -50,7 +50,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     cdef vector[string] sent_names               # thread: N (sorted)
     cdef string sent_pattern                     # thread: N
     cdef uint64_t names_seen                     # thread: N (MetadataRequestManager.updates when sent_names was made)
-    cdef bint refusal_reported                       # thread: N (TOPIC_AUTHORIZATION_FAILED was reported)
+    cdef bint refusal_reported                   # thread: N (TOPIC_AUTHORIZATION_FAILED was reported)
 
     cdef bint leave_sent                         # thread: N (LEAVING: waits for the answer)
     cdef uint64_t leave_cookie                   # thread: N
@@ -68,7 +68,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     cdef uint64_t metadata_seen                  # thread: N (MetadataRequestManager.updates)
     cdef unordered_map[Uuid, string] names       # thread: N (of assigned topics)
     cdef unordered_map[string, Uuid] ids         # thread: N (the latest id of a topic from the coordinator)
-    cdef unordered_map[Uuid, int32_t] logged       # thread: N (ids that brokers do not resolve → the logged error)
+    cdef unordered_map[Uuid, int32_t] logged     # thread: N (ids that brokers do not resolve → the logged error)
 
     # private
     cdef void _begin_session(self, int64_t now_ms) noexcept nogil

@@ -46,7 +46,6 @@ cdef class MembershipManager:
     cdef bint awaiting_lost                      # thread: N (a LOST has not been acknowledged)
     cdef bint leave_wanted                       # thread: N (LEAVING, STALE: the coordinator does not know it yet)
     cdef LeaveGroupEvent* leaving                # thread: N (a reference)
-    cdef int64_t read_ms                         # thread: N (when the loop last read the sockets)
     cdef bint closing                            # thread: N (close() leaves: static members leave too)
     cdef bint resubscribed  # thread: N (subscribe() was called during the leave: join again after it)
     cdef int64_t started_ms                      # thread: N (of the current rebalance; -1: none)
@@ -57,7 +56,7 @@ cdef class MembershipManager:
     cdef bint matches_here                       # thread: N (consumer protocol: the coordinator cannot match patterns)
     cdef TopicPatterns matcher                   # thread: N
     cdef vector[string] held                     # thread: N (sorted; of FetchPositions.interest)
-    cdef unordered_map[string, int32_t] reported     # thread: N (subscribed topic → error reported to the application)
+    cdef unordered_map[string, int32_t] reported  # thread: N (subscribed topic → error reported to the application)
 
     # ---- from ApplicationEventProcessor; each takes over one reference
     cdef void on_subscribe(self, SubscribeEvent* event, int64_t now_ms) noexcept nogil

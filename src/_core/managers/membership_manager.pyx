@@ -551,7 +551,7 @@ cdef class MembershipManager:
         if self.leaving == NULL or self.leaving.deadline_ms == INT64_MAX:
             return INT64_MAX
         # After a suspend of the process, the responses may already be in the sockets.
-        if self.read_ms >= self.leaving.deadline_ms:
+        if self.commits.delegate.read_ms >= self.leaving.deadline_ms:
             self._leave_late(now_ms)
             return 0
         return max(self.leaving.deadline_ms - now_ms, <int64_t>0)

@@ -13,6 +13,7 @@ cdef class NetworkClientDelegate:
     cdef vector[Completion] done    # thread: N; ended requests that are not dispatched yet
     cdef int32_t last_any_node      # thread: N; the node chosen for the latest request to ANY_NODE
     cdef string last_failure        # thread: N; the error of the latest failed connection attempt
+    cdef int64_t read_ms            # thread: N; when the sockets were last read: a deadline after that is not over yet
 
     cdef void add(self, Request* request) noexcept nogil
     # Sends requests whose connection is ready, polls the network for at most timeout_ms, and passes each ended request

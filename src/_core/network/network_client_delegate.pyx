@@ -48,7 +48,7 @@ cdef class NetworkClientDelegate:
     cdef void poll(self, int64_t timeout_ms, int64_t now_ms) noexcept nogil:
         self.send_unsent(now_ms)
         self.network.poll(self.wait_ms(timeout_ms, now_ms), now_ms, self.done)
-        now_ms = self.clock.now_ms()
+        self.read_ms = now_ms = self.clock.now_ms()
         self.dispatch(now_ms)
         # After this turn (a new connection, a free slot) older requests may be sendable.
         self.send_unsent(now_ms)

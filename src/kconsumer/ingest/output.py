@@ -49,9 +49,9 @@ class PartitionColumn:
         """
         name, equals, expression = text.partition("=")
         call = parse_call(expression if equals else name)
+        transform = None if call is None or not hidden else Transform.of(*call[:2])
         name = name.strip()
         if hidden and call is not None and not equals:
-            transform = Transform.of(*call[:2])
             name = name if transform is None else f"{call[2]}_{transform.suffix()}"
             equals, expression = "=", text
         if not _NAME.fullmatch(name):
@@ -59,7 +59,6 @@ class PartitionColumn:
         if not equals:
             return cls(name)
         if hidden:
-            transform = None if call is None else Transform.of(*call[:2])
             if call is None or transform is None:
                 raise configuration_error(f"invalid expression {expression!r} for the partition {name}: expected "
                                           "year, month, day or hour of a column, bucket(N, COLUMN) or "
@@ -149,7 +148,7 @@ class Output:
     def _partition_field(self, column: PartitionColumn, known: dict[str, Any]) -> pa.Field:
         source = known.get(column.source or "")
         if source is None:
-            raise configuration_error(f"cannot partition by {column.name}: there is no column {column.source}")
+            raise configuration_error(f"cannot partition by {column.name}: column {column.source} does not exist")
         if column.transform is not None:
             return self._hidden_field(column, column.transform, source, known)
         if not (pa.types.is_timestamp(source.type) or pa.types.is_date(source.type)):

@@ -31,6 +31,7 @@ import pyarrow as pa
 
 from kconsumer.ingest.errors import IngestError
 from kconsumer.ingest.output import FileOptions
+from kconsumer.ingest.schemas import stored_type
 from kconsumer.ingest.storage import Storage
 from kconsumer.ingest.tables.iceberg_files import LiveFiles, data_file, delete_manifests, own_properties
 from kconsumer.ingest.writing import FileWriter
@@ -101,7 +102,7 @@ class Compaction:
         self._target_bytes = target_bytes
         self._codec = codec
         self._snapshot = 0  # of the last commit
-        self._live = LiveFiles(None)
+        self._live = LiveFiles()
 
     def run(self) -> int:
         """Compact the table, and return the number of replaced files.
@@ -113,7 +114,6 @@ class Compaction:
         if table.format_version > 2:
             raise IngestError(f"cannot compact {self._name}: it has version {table.format_version} of Iceberg's "
                               "format, whose ids of rows PyIceberg does not keep; use rewrite_data_files of Spark")
-        self._live = LiveFiles(table.io)
         bins = list(self._bins(table))
         if not bins:
             return 0
@@ -223,8 +223,7 @@ class Compaction:
         if not self._holds(table):
             raise IngestError(f"the compaction of {self._name} took longer than its lease, and another run has ended "
                               "it: nothing more is replaced; run it again")
-        live = self._live.of
-        before = Counter(live(table.current_snapshot()))
+        before = Counter(self._live.of(table.io, table.current_snapshot()))
         if table.metadata.default_spec_id != spec or not delete_manifests(table) <= deletes or any(
                 not before[file.file_path] for file in old):
             raise IngestError(f"cannot compact {self._name}: another writer has replaced files, deleted rows, or "
@@ -235,7 +234,7 @@ class Compaction:
             staged = transaction.table_metadata.snapshot_by_id(self._snapshot)
             # What PyIceberg has written is read before it is committed: each row must be there once.
             after = before - Counter(file.file_path for file in old) + Counter(file.file_path for file in new)
-            if Counter(live(staged)) != after or staged.summary.operation.value != "replace":
+            if Counter(self._live.of(table.io, staged)) != after or staged.summary.operation.value != "replace":
                 raise IngestError(f"cannot compact {self._name}: this version of PyIceberg does not replace files as "
                                   "expected; nothing is replaced")
 
@@ -305,14 +304,10 @@ def _small_field(field: pa.Field) -> pa.Field:
 
 
 def _small_type(found: pa.DataType) -> pa.DataType:
-    if pa.types.is_large_string(found):
-        return pa.string()
-    if pa.types.is_large_binary(found):
-        return pa.binary()
     if pa.types.is_struct(found):
         return pa.struct([_small_field(found.field(n)) for n in range(found.num_fields)])
     if pa.types.is_list(found) or pa.types.is_large_list(found):
         return pa.list_(_small_field(found.value_field))
     if pa.types.is_map(found):
         return pa.map_(_small_field(found.key_field).with_nullable(False), _small_field(found.item_field))
-    return found
+    return stored_type(found)

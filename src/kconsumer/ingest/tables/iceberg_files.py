@@ -26,7 +26,7 @@ def data_file(table: Any, path: str, partition: Any) -> Any:
             from the footer, which has no bounds for long texts and for NaN, and none that tell a bucket.
 
     Raises:
-        FileNotFoundError: there is no such file.
+        FileNotFoundError: the file does not exist.
     """
     from pyiceberg.io.pyarrow import parquet_file_to_data_file
     from pyiceberg.partitioning import PartitionSpec
@@ -91,20 +91,19 @@ def _value(text: str, found: Any) -> Any:
 class LiveFiles:
     """The data files of snapshots. A manifest never changes, so that each is read once."""
 
-    def __init__(self, io: Any) -> None:
-        self._io = io
+    def __init__(self) -> None:
         self._known: dict[str, list[str]] = {}
 
-    def of(self, snapshot: Any) -> list[str]:
-        """Return the paths of the data files of a snapshot."""
+    def of(self, io: Any, snapshot: Any) -> list[str]:
+        """Return the paths of the data files of a snapshot, which PyIceberg reads by `io`."""
         from pyiceberg.manifest import ManifestContent
 
         found = []
-        for manifest in snapshot.manifests(self._io):
+        for manifest in snapshot.manifests(io):
             if manifest.content == ManifestContent.DATA:
                 if manifest.manifest_path not in self._known:
                     self._known[manifest.manifest_path] = [
-                        entry.data_file.file_path for entry in manifest.fetch_manifest_entry(self._io)]
+                        entry.data_file.file_path for entry in manifest.fetch_manifest_entry(io)]
                 found += self._known[manifest.manifest_path]
         return found
 
