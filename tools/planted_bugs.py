@@ -69,6 +69,11 @@ BUGS = (
         "if self.commits.delegate.read_ms >= self.leaving.deadline_ms:", "if now_ms >= self.leaving.deadline_ms:",
         test="tests/unit/managers/test_commits_before_leaving.py::"
              "test_a_commit_that_was_answered_while_the_process_stood_still_is_stored"),
+    Bug("a leader whose assignor failed leaves the generation incomplete", "managers/classic_group_manager",
+        "self.assignor_failed = self.leader.has_owners() and self.leader.keep(self.made)",
+        "self.assignor_failed = False",
+        test="tests/unit/managers/test_application_assignors.py::"
+             "test_a_failed_assignor_keeps_the_owners_and_is_asked_again"),
     Bug("a static member that missed a generation keeps its old partitions", "managers/classic_group_manager",
         "missed = self._missed_generations(message)", "missed = False", ("classic",),
         test="tests/unit/managers/test_commits_before_leaving.py::"

@@ -41,6 +41,7 @@ cdef class ClassicGroupManager(RequestManager):
     cdef Jitter jitter                           # thread: N
     cdef JoinPhase phase                         # thread: N
     cdef bint owes_assignment                    # thread: N (leads a generation that waits for the leader's SyncGroup)
+    cdef bint assignor_failed                    # thread: N (this generation keeps the owners; the next one asks again)
     cdef bint joined_with_partitions             # thread: N (it owned some when it sent the last JoinGroup)
     cdef RequestState joining                    # thread: N (JoinGroup or SyncGroup)
     cdef RequestState heartbeat                  # thread: N

@@ -127,9 +127,8 @@ cdef extern from * nogil:
     }
     static inline void kc_flatten(const std::vector<kc::TopicPartitions>& sorted,
                                   std::vector<kc::TopicPartition>& out) {
-      for (const auto& t : sorted) {
+      for (const auto& t : sorted)
         for (int32_t p : t.partitions) out.emplace_back(t.topic, p);
-      }
     }
     """
     const char* error_text "kc_classic_error"(int32_t code)
@@ -283,6 +282,7 @@ cdef class ClassicGroupManager(RequestManager):
         cdef BodyOf[JoinGroupRequest]* body = new BodyOf[JoinGroupRequest]()
         cdef size_t i
         self.owes_assignment = False
+        self.assignor_failed = False
         body.message.group_id = self.config.group_id
         body.message.session_timeout_ms = self.config.session_timeout_ms
         body.message.rebalance_timeout_ms = self.config.max_poll_interval_ms
@@ -326,11 +326,16 @@ cdef class ClassicGroupManager(RequestManager):
         """Decide the assignment as the leader, or keep the present one (KIP-814)."""
         cdef Status status
         self.made.clear()
-        if self.leader.failed():
-            self.rejoin_reason = b"the application's assignor raised an exception"
-            self._join_again(now_ms)
-            return
         self.phase = PHASE_SYNC
+        if self.leader.failed():
+            # Where members own partitions, complete the generation all the same: until then, the coordinator refuses
+            # their commits. The application may be in a call that runs no assignor: the next attempt may be far away.
+            self.application.drop()
+            self.assignor_failed = self.leader.has_owners() and self.leader.keep(self.made)
+            if not self.assignor_failed:
+                self.rejoin_reason = b"the application's assignor raised an exception"
+                self._join_again(now_ms)
+            return
         status = self.leader.assign(self.made)
         if not status.ok():
             self._refused(status, now_ms)
@@ -581,6 +586,9 @@ cdef class ClassicGroupManager(RequestManager):
         self.rejoin_reason = b""
         self.phase = PHASE_IN
         self.membership.on_target(target, now_ms)
+        if self.assignor_failed:
+            self.joining.on_failure(now_ms, dereference(self.backoff), self.jitter)
+            self._want_rejoin(b"the application's assignor raised an exception")
 
     cdef bint _is_subscribed(self, vector[TopicPartitions]& assigned) noexcept nogil:
         cdef size_t i

@@ -36,6 +36,8 @@ cdef class GroupLeader:
     cdef bint failed(self) noexcept nogil
     # In place of assign(): every member keeps the partitions that it claims. False: the claims are unknown.
     cdef bint keep(self, vector[SyncGroupRequest_SyncGroupRequestAssignment]& out) noexcept nogil
+    # Whether any member claims partitions, and so may have offsets to commit.
+    cdef bint has_owners(self) noexcept nogil
     # The assignment of each member, encoded; nothing if every member keeps its partitions.
     cdef Status assign(self, vector[SyncGroupRequest_SyncGroupRequestAssignment]& out) noexcept nogil
     # Whether topics appeared, disappeared or grew since the assignment; called every turn.

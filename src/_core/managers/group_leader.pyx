@@ -197,6 +197,13 @@ cdef class GroupLeader:
                 return False
         return not self.members.empty()
 
+    cdef bint has_owners(self) noexcept nogil:
+        cdef size_t i
+        for i in range(self.members.size()):
+            if not self.members[i].owned.empty():
+                return True
+        return False
+
     cdef bint _encode(self, const string& member_id, const vector[TopicPartitions]& partitions,
                       const NullableString& user_data,
                       vector[SyncGroupRequest_SyncGroupRequestAssignment]& out) noexcept nogil:

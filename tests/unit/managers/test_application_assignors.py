@@ -453,3 +453,36 @@ def test_a_leader_that_leaves_after_its_assignor_failed_keeps_the_current_owners
     member.consumer.unsubscribe()  # the leave waits for the commit
     member.turn()
     assert assignments(member) == {"m1": {}, "m2": {}}
+
+
+def test_a_failed_assignor_keeps_the_owners_and_is_asked_again(member, noted):
+    """The coordinator refuses the commits of every member until the generation is complete.
+
+    The leader's application may be in a call that runs no assignor, for example commit().
+    """
+    mine = {p["name"]: p["metadata"] for p in join(member)["body"]["protocols"]}["noted"]
+    theirs = bytearray(with_user_data(subscription_bytes("t"), b"2"))
+    theirs[:2] = struct.pack(">h", 1)  # version 1 has the owned partitions
+    owned = struct.pack(">ih", 1, 1) + b"t" + struct.pack(">iii", 2, 0, 2)
+    member.joined(protocol="noted", members={"m1": mine, "m2": bytes(theirs) + owned})
+
+    def fail():
+        raise LookupError("no scales")
+
+    noted.meanwhile = fail
+    with pytest.raises(KafkaException, match="no scales"):
+        member.consumer.poll(0)
+    member.turn(2)
+    assert assignments(member) == {"m1": {}, "m2": {"t": [0, 2]}}
+    noted.meanwhile = None
+    member.synced({})
+    assert member.sent(JOIN) == []  # it waits for the backoff
+    member.serve()  # on_assign
+    member.advance(1000)
+    member.serve()
+    member.serve()  # the user data of the new subscription
+    request = member.the(JOIN)
+    assert request["body"]["reason"] == "the application's assignor raised an exception"
+    member.joined(protocol="noted")
+    member.serve()
+    assert assignments(member) == {"m1": {"t": [0, 1, 2]}}
