@@ -316,23 +316,25 @@ def write(result: dict[str, Any], publish: bool, draw: Callable[[dict[str, Any],
 def merged(old: str, new: str) -> str:
     """Merge the tables of a run into those of an earlier one: each replaces its namesake.
 
-    A run of the first topic replaces all tables.
+    The date and the machine of the page are those of the last run of the first topic. Other tables carry their own.
     """
     was, now = _sections(old), _sections(new)
-    if not was or next(iter(was)) in now:
+    if not was:
         return new
-    measured = new.split("\n", 1)[0]
-    for name, text in now.items():
-        if name != _GOALS:
-            heading, rest = text.split("\n", 1)
-            was[name] = f"{heading}\n\n{measured}\n{rest.rstrip()}\n\n"
+    fresh = next(iter(was)) in now
+    top, other, measured = (new, was, old) if fresh else (old, now, new)
+    for name, text in other.items():
+        heading, rest = text.split("\n", 1)
+        if name != _GOALS and not rest.lstrip().startswith("Measured "):
+            other[name] = f"{heading}\n\n{measured.split(chr(10), 1)[0]}\n{rest.rstrip()}\n\n"
     if _GOALS in was and _GOALS in now:
         # New results replace old ones in the order of the first words of their names.
         lines = {line.split("|")[1]: line for text in (was[_GOALS], now[_GOALS]) for line in text.splitlines()
                  if line.startswith("|") and "---" not in line and "| figure " not in line}
-        was[_GOALS] = "\n".join([*_goal_table([])[1:], *lines.values(), "", ""])
-    goals_last = {**{k: v for k, v in was.items() if k != _GOALS}, **{k: v for k, v in was.items() if k == _GOALS}}
-    return old[:old.find("### ")] + "".join(goals_last.values()).rstrip() + "\n"
+        now[_GOALS] = "\n".join([*_goal_table([])[1:], *lines.values(), "", ""])
+    tables = {**was, **now}
+    goals = tables.pop(_GOALS, "")
+    return top[:top.find("### ")] + "".join([*tables.values(), goals]).rstrip() + "\n"
 
 
 def _sections(text: str) -> dict[str, str]:
