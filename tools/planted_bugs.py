@@ -69,6 +69,10 @@ BUGS = (
         "if self.commits.delegate.read_ms >= self.leaving.deadline_ms:", "if now_ms >= self.leaving.deadline_ms:",
         test="tests/unit/managers/test_commits_before_leaving.py::"
              "test_a_commit_that_was_answered_while_the_process_stood_still_is_stored"),
+    Bug("a target is taken while a heartbeat that reported less is unanswered", "managers/membership_manager",
+        "        self.target_held = True\n", "        self.target_held = False\n",
+        test="tests/unit/managers/test_held_targets.py::"
+             "test_a_target_waits_for_the_answer_to_a_heartbeat_that_reported_less"),
     Bug("a leader whose assignor failed leaves the generation incomplete", "managers/classic_group_manager",
         "self.assignor_failed = self.leader.has_owners() and self.leader.keep(self.made)",
         "self.assignor_failed = False",

@@ -147,6 +147,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self.full = True
         self.report_owned = False
         self.refusal_reported = False
+        self.member.target_held = False
         self.reconciled_seen = self.shared.rebalances.count.load()
         self.failures_seen = self.coordinator.failures
 
@@ -262,6 +263,8 @@ cdef class ConsumerHeartbeatManager(RequestManager):
                 body.message.server_assignor.set(self.config.remote_assignor)
         if self.full or self.report_owned and self.member.state != MEMBER_PARTITION_REVOKED:
             self._add_owned(body.message)
+            if self.target_open or self.member.target_pending:
+                self.member.hold_target()
             self.report_owned = self.member.state == MEMBER_PARTITION_REVOKED
         self.full = False
         self.join_sent = True
@@ -495,6 +498,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
                                       message.member_epoch)
             self.member.on_joined(self.member_id, message.member_epoch, now_ms)
         self.joining = False
+        self.member.release_target(not message.assignment.is_null, now_ms)
         if not message.assignment.is_null:
             self._take_target(message, now_ms)
 

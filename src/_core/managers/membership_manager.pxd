@@ -36,6 +36,7 @@ cdef class MembershipManager:
     cdef string target_assignor  # thread: N (the application's own assignor of the target; empty: another)
     cdef NullableString target_user_data         # thread: N (sent to this member with the target)
     cdef bint target_pending                     # thread: N (it arrived during a reconciliation)
+    cdef bint target_held                        # thread: N (KIP-848: it waits for the answer to a heartbeat)
     cdef vector[TopicPartition] revoking         # thread: N (sorted; of the current reconciliation)
     cdef vector[TopicPartition] assigning        # thread: N (sorted; of the current reconciliation)
     cdef uint64_t epoch                          # thread: N (of the latest SubscribeEvent or LeaveGroupEvent)
@@ -74,6 +75,12 @@ cdef class MembershipManager:
     # Set a new target (sorted); it waits during a reconciliation. Starts with PREPARE_REVOCATION or
     # ASSIGNING_PARTITIONS. Consumer protocol: an unchanged target leads to STABLE without a callback.
     cdef void on_target(self, vector[TopicPartition]& target, int64_t now_ms) noexcept nogil
+    # A heartbeat reports less than the target, because part of it is not being assigned yet. The coordinator may give
+    # that part to other members, and says so in its answer: until then, no partition of the target is taken.
+    cdef void hold_target(self) noexcept nogil
+    # The answer to a heartbeat is here; `replaced`: with another target.
+    cdef void release_target(self, bint replaced, int64_t now_ms) noexcept nogil
+    cdef bint _may_reconcile(self) noexcept nogil
     # Eager: all owned partitions must be revoked before JoinGroup. True if there are none (call rejoin() immediately).
     cdef bint revoke_all(self, int64_t now_ms) noexcept nogil
     # Cooperative: owned partitions no longer subscribed must be revoked before JoinGroup. True if there are none.

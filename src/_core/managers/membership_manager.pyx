@@ -297,13 +297,26 @@ cdef class MembershipManager:
             self.target_user_data = user_data
 
     cdef void on_target(self, vector[TopicPartition]& target, int64_t now_ms) noexcept nogil:
-        if self.state == MEMBER_JOINING or self.state == MEMBER_STABLE:
+        if self._may_reconcile():
             self.target = target
             self._reconcile(now_ms)
         elif (self.state == MEMBER_REVOKING_PARTITION or self.state == MEMBER_PARTITION_REVOKED
-                or self.state == MEMBER_ASSIGNING_PARTITIONS):
+                or self.state == MEMBER_ASSIGNING_PARTITIONS or self.target_held):
             self.target = target
             self.target_pending = True
+
+    cdef bint _may_reconcile(self) noexcept nogil:
+        return (self.state == MEMBER_JOINING or self.state == MEMBER_STABLE) and not self.target_held
+
+    cdef void hold_target(self) noexcept nogil:
+        self.target_held = True
+
+    cdef void release_target(self, bint replaced, int64_t now_ms) noexcept nogil:
+        self.target_held = False
+        if replaced:
+            self.target_pending = False
+        elif self.target_pending and self._may_reconcile():
+            self._reconcile(now_ms)
 
     cdef void _reconcile(self, int64_t now_ms) noexcept nogil:
         self.target_pending = False
@@ -371,7 +384,7 @@ cdef class MembershipManager:
         self.shared.rebalances.add((now_ms - self.started_ms) * 1000)
         self.shared.rebalanced_ms.store(now_ms)
         self.started_ms = -1
-        if self.target_pending:
+        if self.target_pending and not self.target_held:
             self._reconcile(now_ms)
 
     cdef bint revocation_committed(self) noexcept nogil:

@@ -132,3 +132,9 @@ def owned(request: dict[str, Any]) -> dict[bytes, list[int]]:
 def lookups(requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Those Metadata requests that ask by topic id."""
     return [r for r in requests if r["body"]["topics"] and r["body"]["topics"][0]["name"] is None]
+
+
+def unresolved(member: Member, ids: list[bytes], error: int = 100) -> dict[str, Any]:
+    """The body of a Metadata response that has no names for these topic ids."""
+    return member.metadata_body([], topics=[
+        {"error_code": error, "name": None, "topic_id": i, "partitions": []} for i in ids])

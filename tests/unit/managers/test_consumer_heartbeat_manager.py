@@ -17,6 +17,7 @@ from consumer_group_loop import (
     carried,
     lookups,
     owned,
+    unresolved,
 )
 from stepped_loop import METADATA, Topic
 
@@ -416,11 +417,6 @@ def test_a_topic_id_that_is_not_known_is_looked_up_and_the_target_held(member):
     member.reconcile()
     assert member.calls == [("assign", [("t", 0), ("v", 0)])]
     assert owned(member.beat()) == {T: [0], V: [0]}
-
-
-def unresolved(member, ids, error=100):
-    return member.metadata_body([], topics=[
-        {"error_code": error, "name": None, "topic_id": i, "partitions": []} for i in ids])
 
 
 def test_partitions_with_a_known_name_continue_and_the_rest_is_asked_again(member):
