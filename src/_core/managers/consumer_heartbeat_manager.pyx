@@ -498,8 +498,9 @@ cdef class ConsumerHeartbeatManager(RequestManager):
                                       message.member_epoch)
             self.member.on_joined(self.member_id, message.member_epoch, now_ms)
         self.joining = False
-        self.member.release_target(not message.assignment.is_null, now_ms)
-        if not message.assignment.is_null:
+        if message.assignment.is_null:
+            self.member.release_target(False, now_ms)
+        else:
             self._take_target(message, now_ms)
 
     cdef void _on_error(self, Request* request, ConsumerGroupHeartbeatResponse& message,
@@ -574,7 +575,9 @@ cdef class ConsumerHeartbeatManager(RequestManager):
                     message.assignment.value.topic_partitions[t].partitions[i])
         if self.target_known and equal(target, self.assigned):
             # The answer to a full heartbeat repeats the assignment.
+            self.member.release_target(False, now_ms)
             return
+        self.member.release_target(True, now_ms)
         self.assigned.swap(target)
         self.target_known = True
         self.target_open = True

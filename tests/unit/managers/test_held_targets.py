@@ -12,6 +12,7 @@ def member():
 
 @pytest.mark.parametrize(("answer", "after"), [
     ({}, [("assign", [("t", 0)]), ("assign", [("v", 0)])]),
+    ({"assignment": {T: [0], V: [0]}}, [("assign", [("t", 0)]), ("assign", [("v", 0)])]),
     ({"epoch": 2, "assignment": {T: [0]}}, [("assign", [("t", 0)])]),
 ])
 def test_a_target_waits_for_the_answer_to_a_heartbeat_that_reported_less(member, answer, after):
