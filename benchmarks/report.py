@@ -323,18 +323,16 @@ def merged(old: str, new: str) -> str:
         return new
     fresh = next(iter(was)) in now
     top, other, measured = (new, was, old) if fresh else (old, now, new)
+    goals = [tables.pop(_GOALS, "") for tables in (was, now)]
     for name, text in other.items():
         heading, rest = text.split("\n", 1)
-        if name != _GOALS and not rest.lstrip().startswith("Measured "):
+        if not rest.lstrip().startswith("Measured "):
             other[name] = f"{heading}\n\n{measured.split(chr(10), 1)[0]}\n{rest.rstrip()}\n\n"
-    if _GOALS in was and _GOALS in now:
-        # New results replace old ones in the order of the first words of their names.
-        lines = {line.split("|")[1]: line for text in (was[_GOALS], now[_GOALS]) for line in text.splitlines()
-                 if line.startswith("|") and "---" not in line and "| figure " not in line}
-        now[_GOALS] = "\n".join([*_goal_table([])[1:], *lines.values(), "", ""])
-    tables = {**was, **now}
-    goals = tables.pop(_GOALS, "")
-    return top[:top.find("### ")] + "".join([*tables.values(), goals]).rstrip() + "\n"
+    # New results replace old ones in the order of the first words of their names.
+    lines = {line.split("|")[1]: line for text in goals for line in text.splitlines()
+             if line.startswith("|") and "---" not in line and "| figure " not in line}
+    table = [*_goal_table([])[1:], *lines.values()] if lines else []
+    return top[:top.find("### ")] + "".join([*{**was, **now}.values(), "\n".join(table)]).rstrip() + "\n"
 
 
 def _sections(text: str) -> dict[str, str]:

@@ -31,7 +31,7 @@ _COLUMNS: Final = {"M records/s": "rate", "CPU s per M records": "cpu", "times c
                    "k rows/s": "krate", "times the first way's rate": "times", "CPU s per M rows": "cpu"}
 _SECTION: Final = re.compile(r"^### ([^:\n]+)(?::.*)?$")
 _NUMBER: Final = re.compile(r"-?[\d,]*\.?\d+")
-_MARK: Final = re.compile(r"<!-- figure: (?P<what>[^>]*?) -->(?P<shown>[^<]*)<!-- /figure -->")
+_MARK: Final = re.compile(r"<!--\s*figure:\s*(?P<what>[^>]*?)\s*-->(?P<shown>[^<]*)<!-- /figure -->")
 _BLOCK: Final = re.compile(r"^```.*?^```$", re.M | re.S)
 # Patterns of measured speeds. Sizes, limits and settings do not match.
 _BARE: Final = re.compile(

@@ -58,6 +58,14 @@ def test_a_mark_is_filled(found: figures.Figures, what: str, shown: str):
         f"a <!-- figure: {what} -->{shown}<!-- /figure --> b")
 
 
+@pytest.mark.parametrize("mark", ["<!--  figure: plain; kconsumer poll; rate -->",
+                                  "<!--figure:plain; kconsumer poll; rate-->"])
+def test_a_mark_with_other_spaces_is_filled_too(found: figures.Figures, mark: str):
+    """Such a mark in DESIGN.md kept its old figure for many runs."""
+    text = figures.filled(f"{mark}1<!-- /figure -->", found)
+    assert text == "<!-- figure: plain; kconsumer poll; rate -->5.4<!-- /figure -->"
+
+
 @pytest.mark.parametrize("what", ["plain; kconsumer poll; nonsense", "none; kconsumer poll; rate", "plain", "",
                                   "plain; raw socket; times"])
 def test_a_mark_that_names_nothing(found: figures.Figures, what: str):
