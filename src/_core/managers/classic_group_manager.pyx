@@ -329,7 +329,7 @@ cdef class ClassicGroupManager(RequestManager):
         self.phase = PHASE_SYNC
         if self.leader.failed():
             # Where members own partitions, complete the generation all the same: until then, the coordinator refuses
-            # their commits. The application may be in a call that runs no assignor: the next attempt may be far away.
+            # their commits. The next attempt waits for the application, which may take long.
             self.application.drop()
             self.assignor_failed = self.leader.has_owners() and self.leader.keep(self.made)
             if not self.assignor_failed:

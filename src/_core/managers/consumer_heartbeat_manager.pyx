@@ -147,7 +147,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self.full = True
         self.report_owned = False
         self.refusal_reported = False
-        self.member.target_held = False
+        self.member.drop_target()
         self.reconciled_seen = self.shared.rebalances.count.load()
         self.failures_seen = self.coordinator.failures
 
@@ -498,10 +498,9 @@ cdef class ConsumerHeartbeatManager(RequestManager):
                                       message.member_epoch)
             self.member.on_joined(self.member_id, message.member_epoch, now_ms)
         self.joining = False
-        if message.assignment.is_null:
-            self.member.release_target(False, now_ms)
-        else:
+        if not message.assignment.is_null:
             self._take_target(message, now_ms)
+        self.member.release_target(now_ms)
 
     cdef void _on_error(self, Request* request, ConsumerGroupHeartbeatResponse& message,
                         int64_t now_ms) noexcept nogil:
@@ -575,9 +574,8 @@ cdef class ConsumerHeartbeatManager(RequestManager):
                     message.assignment.value.topic_partitions[t].partitions[i])
         if self.target_known and equal(target, self.assigned):
             # The answer to a full heartbeat repeats the assignment.
-            self.member.release_target(False, now_ms)
             return
-        self.member.release_target(True, now_ms)
+        self.member.drop_target()
         self.assigned.swap(target)
         self.target_known = True
         self.target_open = True

@@ -78,8 +78,10 @@ cdef class MembershipManager:
     # A heartbeat reports less than the target, because part of it is not being assigned yet. The coordinator may give
     # that part to other members, and says so in its answer: until then, no partition of the target is taken.
     cdef void hold_target(self) noexcept nogil
-    # The answer to a heartbeat is here; `replaced`: with another target.
-    cdef void release_target(self, bint replaced, int64_t now_ms) noexcept nogil
+    # The target that waits is out of date: there is a newer one, or a new session.
+    cdef void drop_target(self) noexcept nogil
+    # The answer to a heartbeat is here: take the target that waits for it.
+    cdef void release_target(self, int64_t now_ms) noexcept nogil
     cdef bint _may_reconcile(self) noexcept nogil
     # Eager: all owned partitions must be revoked before JoinGroup. True if there are none (call rejoin() immediately).
     cdef bint revoke_all(self, int64_t now_ms) noexcept nogil

@@ -311,11 +311,13 @@ cdef class MembershipManager:
     cdef void hold_target(self) noexcept nogil:
         self.target_held = True
 
-    cdef void release_target(self, bint replaced, int64_t now_ms) noexcept nogil:
+    cdef void drop_target(self) noexcept nogil:
         self.target_held = False
-        if replaced:
-            self.target_pending = False
-        elif self.target_pending and self._may_reconcile():
+        self.target_pending = False
+
+    cdef void release_target(self, int64_t now_ms) noexcept nogil:
+        self.target_held = False
+        if self.target_pending and self._may_reconcile():
             self._reconcile(now_ms)
 
     cdef void _reconcile(self, int64_t now_ms) noexcept nogil:

@@ -458,7 +458,7 @@ def test_a_leader_that_leaves_after_its_assignor_failed_keeps_the_current_owners
 def test_a_failed_assignor_keeps_the_owners_and_is_asked_again(member, noted):
     """The coordinator refuses the commits of every member until the generation is complete.
 
-    The leader's application may be in a call that runs no assignor, for example commit().
+    The next attempt waits for the leader's application, which may take long.
     """
     mine = {p["name"]: p["metadata"] for p in join(member)["body"]["protocols"]}["noted"]
     theirs = bytearray(with_user_data(subscription_bytes("t"), b"2"))
