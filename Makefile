@@ -22,7 +22,8 @@ SOURCES := $(wildcard src tests tools benchmarks examples setup.py)
 .PHONY: setup build debug test test-spark test-full cluster-test quicktest lint lint-files generate docs docs-check docs-deploy wheel wheel-test demo bench bench-decode bench-spark bench-ingest \
         drop-in test-openssl-1.1.1 fuzz audit sanitize soak clean
 
-# A venv with the development tools and an editable install. The stamps make the second time quick.
+# A venv with the development tools and an editable install. The stamps make the second time quick. The extension modules are
+# left to `build`: pip would compile them in a folder of its own, and `build` would do it again.
 setup: $(STAMPS)/setup
 
 $(STAMPS)/system: tools/setup_system.sh
@@ -37,8 +38,7 @@ $(STAMPS)/venv: $(STAMPS)/system
 
 $(STAMPS)/setup: $(STAMPS)/venv pyproject.toml
 	$(PIP) 'setuptools>=77' 'Cython>=3.1'
-	$(PIP) --no-build-isolation -e '.[dev]'
-	@echo release > $(STAMPS)/mode
+	KCONSUMER_EXTENSIONS=0 $(PIP) --no-build-isolation -e '.[dev]'
 	@touch $@
 
 # Extras that only some targets need: what they need, since installing kconsumer[...] would compile everything again.

@@ -7,6 +7,7 @@ Environment switches:
   KCONSUMER_LIBRARIES=FOLDER          where the C libraries are, with include/ and lib/ (default: the system's)
   KCONSUMER_TESTING=1|0               with or without the modules that only tests use, *_testing (default: with them
                                       where modules are built in place, without them in a wheel)
+  KCONSUMER_EXTENSIONS=0              no extension modules: `make setup` installs the rest, `make build` compiles once
 """
 
 import os
@@ -26,6 +27,7 @@ DEBUG = os.environ.get("KCONSUMER_DEBUG") == "1"
 SANITIZE = os.environ.get("KCONSUMER_SANITIZE", "")
 JOBS = int(os.environ.get("KCONSUMER_JOBS", os.cpu_count() or 1))
 TESTING = os.environ.get("KCONSUMER_TESTING", "")
+EXTENSIONS = os.environ.get("KCONSUMER_EXTENSIONS") != "0"
 
 # Which system library each module links; everything else needs libc and libstdc++ only.
 LIBRARIES = {
@@ -172,6 +174,6 @@ setup(
     package_data={"kconsumer": ["py.typed", "*.pyi"], "kconsumer._core": ["*.pyi", "**/*.pyi"],
                   "pytest_kconsumer": ["py.typed"]},
     include_package_data=False,
-    ext_modules=extensions(),  # BuildExt chooses among them and has Cython translate those
+    ext_modules=extensions() if EXTENSIONS else [],  # BuildExt chooses among them and has Cython translate those
     cmdclass={"build_ext": BuildExt},
 )
