@@ -41,8 +41,8 @@ BUGS = (
     Bug("a leave does not wait for the application's commits", "managers/membership_manager",
         "return self.leave_wanted and not self.commits.held_busy()", "return self.leave_wanted"),
     Bug("a revocation waits for its own commit only", "managers/membership_manager",
-        "        self.commits.hold(self.owned)\n        self.owned = partitions_without(self.owned, self.revoking)",
-        "        self.owned = partitions_without(self.owned, self.revoking)"),
+        "        self.commits.hold(self.ownership.owned())\n        self.ownership.given_up()",
+        "        self.ownership.given_up()"),
     Bug("the time of a leave is over when its callback ends", "consumer/group_core",
         "event.deadline_ms = in_ms(self.end_deadline(timeout_us))", "event.deadline_ms = self.clock.now_ms()"),
     Bug("a superseded commit is forgotten", "managers/commit_request_manager",
@@ -69,8 +69,8 @@ BUGS = (
         "if self.commits.delegate.read_ms >= self.leaving.deadline_ms:", "if now_ms >= self.leaving.deadline_ms:",
         test="tests/unit/managers/test_commits_before_leaving.py::"
              "test_a_commit_that_was_answered_while_the_process_stood_still_is_stored"),
-    Bug("a target is taken while a heartbeat that reported less is unanswered", "managers/membership_manager",
-        "        self.target_held = True\n", "        self.target_held = False\n",
+    Bug("a target is taken while a heartbeat that reported less is unanswered", "managers/consumer_heartbeat_manager",
+        "        self.member.ownership.report(reported)\n", "",
         test="tests/unit/managers/test_held_targets.py::"
              "test_a_target_waits_for_the_answer_to_a_heartbeat_that_reported_less"),
     Bug("a leader whose assignor failed leaves the generation incomplete", "managers/classic_group_manager",
@@ -84,7 +84,8 @@ BUGS = (
              "test_a_static_member_that_missed_a_generation_loses_its_partitions"),
     Bug("a static member that unsubscribed while it joined has missed no generation", "managers/classic_group_manager",
         "message.generation_id > self.generation + 1 and self.joined_with_partitions)",
-        "message.generation_id > self.generation + 1 and not self.membership.owned.empty())", ("classic",),
+        "message.generation_id > self.generation + 1 and not self.membership.ownership.owned().empty())",
+        ("classic",),
         test="tests/unit/managers/test_commits_before_leaving.py::"
              "test_a_static_member_that_missed_a_generation_commits_nothing_it_has_revoked_since"),
     Bug("a position has the leader epoch of the last visible record", "consumer/fetch_decoder",
@@ -92,9 +93,9 @@ BUGS = (
         "entry.next_leader_epoch = (self.columns.runs.back().leader_epoch if rows > 0\n"
         "                                       else item.partition.position_leader_epoch.load())"),
     Bug("what is being assigned does not count as owned", "managers/consumer_heartbeat_manager",
-        "elif self.member.state == MEMBER_ASSIGNING_PARTITIONS:", "elif False:", ("consumer",)),
+        "claimed = self.member.ownership.claimed()", "claimed = self.member.ownership.owned()", ("consumer",)),
     Bug("a revoked partition stays owned", "managers/membership_manager",
-        "self.owned = partitions_without(self.owned, self.revoking)", "pass"),
+        "self.ownership.given_up()", "pass"),
     Bug("a member that was too slow never comes back", "managers/membership_manager",
         "if polls == self.polls_seen and not self._in_poll():\n            return STALE_SAMPLE_MS",
         "if True:\n            return STALE_SAMPLE_MS"),

@@ -80,7 +80,7 @@ cdef class GroupCore(ConsumerCore):
         self.commits = CommitRequestManager(self.positions, self.coordinator)
         self.commits.wire(self.delegate, &self.group, &self.member, &self.shared, &self.background, &self.backoff)
         self.membership = MembershipManager(self.positions, self.metadata, self.commits)
-        self.member.owned = &self.membership.owned
+        self.member.owned = &self.membership.ownership.owned()
         self.membership.config = &self.group
         self.membership.membership = &self.member
         self.membership.shared = &self.shared

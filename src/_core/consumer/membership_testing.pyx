@@ -6,6 +6,7 @@ from kconsumer._core.base.cpp cimport deque
 from kconsumer._core.base.log cimport LogLine
 from kconsumer._core.consumer.group_core cimport GroupCore
 from kconsumer._core.consumer.text cimport text_of
+from kconsumer._core.events.topic_partition cimport TopicPartition
 from kconsumer._core.managers.topic_patterns cimport TopicPatterns
 from kconsumer._core.consumer.text cimport utf8
 from kconsumer._core.base.cpp cimport string, vector
@@ -39,7 +40,8 @@ def move(GroupCore core not None, str name):
 
 
 def owned(GroupCore core not None):
-    return [(text_of(p.topic), p.partition) for p in core.membership.owned]
+    cdef vector[TopicPartition] found = core.membership.ownership.owned()
+    return [(text_of(p.topic), p.partition) for p in found]
 
 
 def revoking(GroupCore core not None):

@@ -52,6 +52,7 @@ from kconsumer._core.base.status cimport ERR_BAD_MSG, ERR_INTR, ERR_UNSUPPORTED_
 from kconsumer._core.events.assignor_call cimport AssignorCall, GroupMember
 from kconsumer._core.managers.application_assignors cimport CALL_ANSWERED, CALL_FAILED, CALL_NONE
 from kconsumer._core.managers.assignors cimport AssignorKind, find_assignor
+from kconsumer._core.managers.classic_group_names cimport ASSIGNOR_RAISED, classic_error, flatten, group_by_topic
 from kconsumer._core.managers.consumer_protocol cimport (
     assignor_user_data,
     decode_assignment,
@@ -96,44 +97,6 @@ cdef enum:
     JOIN_GRACE_MS = 5000                 # for the answer after the rebalance timeout, as in the Java client
     STATIC_MEMBERS_SINCE_JOIN = 5        # versions from which requests carry group.instance.id
     STATIC_MEMBERS_SINCE = 3             # SyncGroup, Heartbeat
-
-
-cdef extern from * nogil:
-    """
-    static inline const char* kc_classic_error(int32_t code) {
-      switch (code) {
-        case 14: return "the coordinator is loading the group";
-        case 15: case 16: return "the broker is not the coordinator";
-        case 22: return "illegal generation";
-        case 23: return "the members have no assignor or protocol type in common";
-        case 24: return "the group id is not valid";
-        case 25: return "the coordinator does not know this member";
-        case 26: return "the session timeout is outside the limits of the broker: adjust session.timeout.ms";
-        case 27: return "a rebalance is in progress";
-        case 30: return "not authorized for the group: grant READ on the group";
-        case 35: return "the broker is too old for the settings of this group";
-        case 79: return "a member id is required";
-        case 81: return "the group has its maximum number of members";
-        case 82: return "another member with this group.instance.id has taken its place";
-      }
-      return "unexpected error";
-    }
-    static inline void kc_group_by_topic(const std::vector<kc::TopicPartition>& sorted,
-                                         std::vector<kc::TopicPartitions>& out) {
-      for (const auto& p : sorted) {
-        if (out.empty() || out.back().topic != p.topic) out.push_back({p.topic, {}});
-        out.back().partitions.push_back(p.partition);
-      }
-    }
-    static inline void kc_flatten(const std::vector<kc::TopicPartitions>& sorted,
-                                  std::vector<kc::TopicPartition>& out) {
-      for (const auto& t : sorted)
-        for (int32_t p : t.partitions) out.emplace_back(t.topic, p);
-    }
-    """
-    const char* error_text "kc_classic_error"(int32_t code)
-    void group_by_topic "kc_group_by_topic"(const vector[TopicPartition]& sorted, vector[TopicPartitions]& out)
-    void flatten "kc_flatten"(const vector[TopicPartitions]& sorted, vector[TopicPartition]& out)
 
 
 @cython.no_gc
@@ -298,7 +261,7 @@ cdef class ClassicGroupManager(RequestManager):
         self.application.drop()
         self.fresh_from = 0
         self.joined_version = self.membership.subscription_version
-        self.joined_with_partitions = not self.membership.owned.empty()
+        self.joined_with_partitions = not self.membership.ownership.owned().empty()
         self.membership.membership.joining = True
         self.joining.on_send()
         # The coordinator answers when all members have joined, at the latest after the rebalance timeout.
@@ -312,7 +275,7 @@ cdef class ClassicGroupManager(RequestManager):
         cdef AssignorKind kind
         protocol.name = name
         member.topics = self.membership.subscribed
-        group_by_topic(self.membership.owned, member.owned)
+        group_by_topic(self.membership.ownership.owned(), member.owned)
         member.generation = self.generation
         member.rack = self.config.rack
         if find_assignor(name, &kind):
@@ -333,7 +296,7 @@ cdef class ClassicGroupManager(RequestManager):
             self.application.drop()
             self.assignor_failed = self.leader.has_owners() and self.leader.keep(self.made)
             if not self.assignor_failed:
-                self.rejoin_reason = b"the application's assignor raised an exception"
+                self.rejoin_reason = ASSIGNOR_RAISED
                 self._join_again(now_ms)
             return
         status = self.leader.assign(self.made)
@@ -501,7 +464,7 @@ cdef class ClassicGroupManager(RequestManager):
     cdef void _on_join_error(self, JoinGroupResponse& message, int32_t node_id, int64_t now_ms) noexcept nogil:
         cdef int32_t code = message.error_code
         self.background.log.write(6, DBG_CGRP, b"JOINGROUP", b"group %s: JoinGroup failed: %s (error %d)",
-                                  self.config.group_id.c_str(), error_text(code), code)
+                                  self.config.group_id.c_str(), classic_error(code), code)
         if code == <int>MEMBER_ID_REQUIRED:
             self.joining.on_success()
             self.member_id = message.member_id
@@ -509,7 +472,7 @@ cdef class ClassicGroupManager(RequestManager):
             self.identity += 1
             self.rejoin_reason = b"need to re-join with the given member-id"
         elif code == <int>UNKNOWN_MEMBER_ID:
-            self._fence(True, error_text(code), now_ms)
+            self._fence(True, classic_error(code), now_ms)
         else:
             self._on_round_error(code, b"JoinGroup", node_id, now_ms)
 
@@ -538,22 +501,22 @@ cdef class ClassicGroupManager(RequestManager):
 
     cdef void _on_sync_error(self, int32_t code, int32_t node_id, int64_t now_ms) noexcept nogil:
         self.background.log.write(6, DBG_CGRP, b"SYNCGROUP", b"group %s: SyncGroup failed: %s (error %d)",
-                                  self.config.group_id.c_str(), error_text(code), code)
+                                  self.config.group_id.c_str(), classic_error(code), code)
         if code == <int>REBALANCE_IN_PROGRESS:
             self.joining.on_success()
             self.rejoin_reason = b"the group began another rebalance"
             self.phase = PHASE_JOIN
         elif code == <int>UNKNOWN_MEMBER_ID or code == <int>ILLEGAL_GENERATION:
-            self._fence(code == <int>UNKNOWN_MEMBER_ID, error_text(code), now_ms)
+            self._fence(code == <int>UNKNOWN_MEMBER_ID, classic_error(code), now_ms)
         else:
             self._on_round_error(code, b"SyncGroup", node_id, now_ms)
 
     cdef void _on_round_error(self, int32_t code, const char* what, int32_t node_id, int64_t now_ms) noexcept nogil:
         """Handle the errors that JoinGroup and SyncGroup have in common."""
         cdef string detail = string(what)
-        detail.append(b": ").append(error_text(code))
+        detail.append(b": ").append(classic_error(code))
         if code == <int>COORDINATOR_NOT_AVAILABLE or code == <int>NOT_COORDINATOR:
-            self._lost_coordinator(node_id, error_text(code), now_ms)
+            self._lost_coordinator(node_id, classic_error(code), now_ms)
             self._join_again(now_ms)
         elif (code == <int>COORDINATOR_LOAD_IN_PROGRESS or code == <int>REBALANCE_IN_PROGRESS
                 or code == <int>ILLEGAL_GENERATION):
@@ -588,7 +551,7 @@ cdef class ClassicGroupManager(RequestManager):
         self.membership.on_target(target, now_ms)
         if self.assignor_failed:
             self.joining.on_failure(now_ms, dereference(self.backoff), self.jitter)
-            self._want_rejoin(b"the application's assignor raised an exception")
+            self._want_rejoin(ASSIGNOR_RAISED)
 
     cdef bint _is_subscribed(self, vector[TopicPartitions]& assigned) noexcept nogil:
         cdef size_t i
@@ -731,16 +694,16 @@ cdef class ClassicGroupManager(RequestManager):
 
     cdef void _on_heartbeat_error(self, int32_t code, int32_t node_id, int64_t now_ms) noexcept nogil:
         cdef string detail = string(b"Heartbeat: ")
-        detail.append(error_text(code))
+        detail.append(classic_error(code))
         self.background.log.write(6, DBG_CGRP, b"HEARTBEAT", b"group %s: Heartbeat failed: %s (error %d)",
-                                  self.config.group_id.c_str(), error_text(code), code)
+                                  self.config.group_id.c_str(), classic_error(code), code)
         if code == <int>UNKNOWN_MEMBER_ID or code == <int>ILLEGAL_GENERATION:
-            self._fence(code == <int>UNKNOWN_MEMBER_ID, error_text(code), now_ms)
+            self._fence(code == <int>UNKNOWN_MEMBER_ID, classic_error(code), now_ms)
         elif code == <int>FENCED_INSTANCE_ID or code == <int>UNSUPPORTED_VERSION:
             self._fail(Status(code, detail), now_ms)
         else:
             if code == <int>COORDINATOR_NOT_AVAILABLE or code == <int>NOT_COORDINATOR:
-                self._lost_coordinator(node_id, error_text(code), now_ms)
+                self._lost_coordinator(node_id, classic_error(code), now_ms)
             elif code != <int>COORDINATOR_LOAD_IN_PROGRESS:
                 self.membership.report(Status(code, detail), string())
             self._heartbeat_failed(now_ms)
@@ -795,6 +758,6 @@ cdef class ClassicGroupManager(RequestManager):
         message.decode(reader, response.version)
         if not reader.ok() or message.error_code != 0:
             self.background.log.write(6, DBG_CGRP, b"LEAVEGROUP", b"group %s: LeaveGroup failed: %s",
-                                      self.config.group_id.c_str(), error_text(message.error_code))
+                                      self.config.group_id.c_str(), classic_error(message.error_code))
         self.leave_in_flight = False
         self.membership.left(now_ms)

@@ -105,7 +105,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     cdef bint _has_name(self, const Uuid& id) noexcept nogil
     cdef void _forget_names(self) noexcept nogil
     cdef bint _was_named_wrongly(self) noexcept nogil
-    cdef void _keep_names(self, vector[TopicPartition]& held, unordered_map[Uuid, string]& kept) noexcept nogil
+    cdef void _keep_names(self, const vector[TopicPartition]& held, unordered_map[Uuid, string]& kept) noexcept nogil
     cdef void _send_lookup(self, int64_t now_ms) noexcept nogil
     cdef void _on_lookup(self, Reader& reader, Request* request, Response* response, int64_t now_ms) noexcept nogil
     cdef void _log_unresolved(self, const Uuid& id, int32_t code) noexcept nogil

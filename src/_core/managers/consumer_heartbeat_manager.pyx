@@ -53,7 +53,6 @@ from kconsumer._core.protocol.messages.metadata cimport (
     MetadataResponse,
 )
 from kconsumer._core.state.member_state cimport (
-    MEMBER_ASSIGNING_PARTITIONS,
     MEMBER_JOINING,
     MEMBER_LEAVING,
     MEMBER_PARTITION_REVOKED,
@@ -147,7 +146,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         self.full = True
         self.report_owned = False
         self.refusal_reported = False
-        self.member.drop_target()
+        self.member.ownership.begin_session()
         self.reconciled_seen = self.shared.rebalances.count.load()
         self.failures_seen = self.coordinator.failures
 
@@ -263,8 +262,6 @@ cdef class ConsumerHeartbeatManager(RequestManager):
                 body.message.server_assignor.set(self.config.remote_assignor)
         if self.full or self.report_owned and self.member.state != MEMBER_PARTITION_REVOKED:
             self._add_owned(body.message)
-            if self.target_open or self.member.target_pending:
-                self.member.hold_target()
             self.report_owned = self.member.state == MEMBER_PARTITION_REVOKED
         self.full = False
         self.join_sent = True
@@ -329,29 +326,21 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         offsets are committed: the next owner starts there.
         """
         cdef ConsumerGroupHeartbeatRequest_TopicPartitions topic
-        cdef vector[TopicPartition] owned
+        cdef vector[TopicPartition] claimed, reported
         cdef size_t i
         message.topic_partitions.set_present()
-        if self.joining:
-            return
-        owned = self.member.owned
-        if self.member.state == MEMBER_PARTITION_REVOKED:
-            for i in range(self.member.revoking.size()):
-                owned.push_back(self.member.revoking[i])
-            sort_unique(owned)
-        elif self.member.state == MEMBER_ASSIGNING_PARTITIONS:
-            for i in range(self.member.assigning.size()):
-                owned.push_back(self.member.assigning[i])
-            sort_unique(owned)
-        for i in range(owned.size()):
-            it = self.ids.find(owned[i].topic)
+        if not self.joining:
+            claimed = self.member.ownership.claimed()
+        for i in range(claimed.size()):
+            it = self.ids.find(claimed[i].topic)
             if it == self.ids.end():
                 continue
-            if message.topic_partitions.value.empty() or (
-                    message.topic_partitions.value.back().topic_id != dereference(it).second):
+            if reported.empty() or reported.back().topic != claimed[i].topic:
                 topic.topic_id = dereference(it).second
                 message.topic_partitions.value.push_back(topic)
-            message.topic_partitions.value.back().partitions.push_back(owned[i].partition)
+            message.topic_partitions.value.back().partitions.push_back(claimed[i].partition)
+            reported.push_back(claimed[i])
+        self.member.ownership.report(reported)
 
     cdef void _send(self, RequestBody* body, int32_t node, Channel channel, int32_t kind, uint64_t cookie,
                     int64_t now_ms, int64_t deadline_ms) noexcept nogil:
@@ -498,9 +487,10 @@ cdef class ConsumerHeartbeatManager(RequestManager):
                                       message.member_epoch)
             self.member.on_joined(self.member_id, message.member_epoch, now_ms)
         self.joining = False
+        self.member.ownership.answered()
         if not message.assignment.is_null:
             self._take_target(message, now_ms)
-        self.member.release_target(now_ms)
+        self.member.reconcile(now_ms)
 
     cdef void _on_error(self, Request* request, ConsumerGroupHeartbeatResponse& message,
                         int64_t now_ms) noexcept nogil:
@@ -575,7 +565,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
         if self.target_known and equal(target, self.assigned):
             # The answer to a full heartbeat repeats the assignment.
             return
-        self.member.drop_target()
+        self.member.ownership.drop_target()
         self.assigned.swap(target)
         self.target_known = True
         self.target_open = True
@@ -593,9 +583,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
     cdef void _forget_names(self) noexcept nogil:
         """Keep the names of assigned topics and of topics that this member still owns."""
         cdef unordered_map[Uuid, string] kept
-        self._keep_names(self.member.owned, kept)
-        self._keep_names(self.member.revoking, kept)
-        self._keep_names(self.member.assigning, kept)
+        self._keep_names(self.member.ownership.claimed(), kept)
         it = self.assigned.begin()
         while it != self.assigned.end():
             if self.names.count(dereference(it).first) != 0:
@@ -609,7 +597,7 @@ cdef class ConsumerHeartbeatManager(RequestManager):
             preincrement(named)
         self.logged.clear()
 
-    cdef void _keep_names(self, vector[TopicPartition]& held, unordered_map[Uuid, string]& kept) noexcept nogil:
+    cdef void _keep_names(self, const vector[TopicPartition]& held, unordered_map[Uuid, string]& kept) noexcept nogil:
         cdef size_t i
         for i in range(held.size()):
             it = self.ids.find(held[i].topic)

@@ -14,6 +14,7 @@ from kconsumer._core.protocol.types cimport NullableString
 from kconsumer._core.state.fetch_positions cimport FetchPositions
 from kconsumer._core.state.group cimport GroupConfig, GroupShared, Liveness, Membership
 from kconsumer._core.state.member_state cimport MemberState
+from kconsumer._core.state.ownership cimport Ownership
 
 
 cdef class MembershipManager:
@@ -31,14 +32,9 @@ cdef class MembershipManager:
     cdef vector[string] subscribed  # thread: N (sorted: topics, and for classic the matches of the patterns)
     cdef bint subscribed_known  # thread: N (classic: patterns were matched with metadata since subscribe)
     cdef uint64_t subscription_version           # thread: N (changes with topics, patterns or their matches)
-    cdef vector[TopicPartition] owned            # thread: N (sorted; the acknowledged partitions of the application)
-    cdef vector[TopicPartition] target           # thread: N (sorted; the newest target)
+    cdef Ownership ownership                     # thread: N
     cdef string target_assignor  # thread: N (the application's own assignor of the target; empty: another)
     cdef NullableString target_user_data         # thread: N (sent to this member with the target)
-    cdef bint target_pending                     # thread: N (it arrived during a reconciliation)
-    cdef bint target_held                        # thread: N (KIP-848: it waits for the answer to a heartbeat)
-    cdef vector[TopicPartition] revoking         # thread: N (sorted; of the current reconciliation)
-    cdef vector[TopicPartition] assigning        # thread: N (sorted; of the current reconciliation)
     cdef uint64_t epoch                          # thread: N (of the latest SubscribeEvent or LeaveGroupEvent)
     cdef uint64_t rebalance_id                   # thread: N (of the latest RebalanceEvent)
     cdef bint awaiting                           # thread: N (the ACK of a REVOKE, ASSIGN or LOST is outstanding)
@@ -75,14 +71,8 @@ cdef class MembershipManager:
     # Set a new target (sorted); it waits during a reconciliation. Starts with PREPARE_REVOCATION or
     # ASSIGNING_PARTITIONS. Consumer protocol: an unchanged target leads to STABLE without a callback.
     cdef void on_target(self, vector[TopicPartition]& target, int64_t now_ms) noexcept nogil
-    # A heartbeat reports less than the target, because part of it is not being assigned yet. The coordinator may give
-    # that part to other members, and says so in its answer: until then, no partition of the target is taken.
-    cdef void hold_target(self) noexcept nogil
-    # The target that waits is out of date: there is a newer one, or a new session.
-    cdef void drop_target(self) noexcept nogil
-    # The answer to a heartbeat is here: take the target that waits for it.
-    cdef void release_target(self, int64_t now_ms) noexcept nogil
-    cdef bint _may_reconcile(self) noexcept nogil
+    # Begin with the target that waits, if nothing else is under way: the answer to a heartbeat is here.
+    cdef void reconcile(self, int64_t now_ms) noexcept nogil
     # Eager: all owned partitions must be revoked before JoinGroup. True if there are none (call rejoin() immediately).
     cdef bint revoke_all(self, int64_t now_ms) noexcept nogil
     # Cooperative: owned partitions no longer subscribed must be revoked before JoinGroup. True if there are none.
@@ -94,7 +84,8 @@ cdef class MembershipManager:
     cdef bint revocation_committed(self) noexcept nogil
     cdef bint may_join(self) noexcept nogil
     cdef bint may_leave(self) noexcept nogil
-    # PARTITION_REVOKED has ended (revocation_committed() was true): continue with on_assign, or (eager) JOINING.
+    # revocation_committed() was true: continue with on_assign, or (eager) JOINING. KIP-848: PARTITION_REVOKED lasts
+    # until the coordinator has answered a heartbeat that did not report the partitions to be taken.
     cdef void after_revocation(self, bint rejoin, int64_t now_ms) noexcept nogil
     # STABLE → JOINING: this member joins again and keeps its partitions (cooperative).
     cdef void rejoin(self, int64_t now_ms) noexcept nogil
@@ -126,7 +117,6 @@ cdef class MembershipManager:
     cdef void _exceeded(self, int64_t now_ms) noexcept nogil
     cdef int64_t _await_return(self, int64_t now_ms) noexcept nogil
     cdef void _join(self, int64_t now_ms) noexcept nogil
-    cdef void _reconcile(self, int64_t now_ms) noexcept nogil
     cdef bint _revoke_first(self, const vector[TopicPartition]& partitions, int64_t now_ms) noexcept nogil
     cdef void _revoke(self) noexcept nogil
     cdef void _stop_fetching(self, const vector[TopicPartition]& partitions) noexcept nogil
@@ -139,8 +129,7 @@ cdef class MembershipManager:
     cdef void _drop_reconciliation(self) noexcept nogil
     cdef int64_t _poll_leave(self, int64_t now_ms) noexcept nogil
     cdef void _leave_late(self, int64_t now_ms) noexcept nogil
-    cdef void _hold_commits(self) noexcept nogil
     cdef void _complete_leave(self, Status status) noexcept nogil
-    cdef void _notify(self, RebalanceKind kind, vector[TopicPartition]& partitions) noexcept nogil
-    cdef void _post(self, RebalanceKind kind, vector[TopicPartition]& partitions) noexcept nogil
+    cdef void _notify(self, RebalanceKind kind, const vector[TopicPartition]& partitions) noexcept nogil
+    cdef void _post(self, RebalanceKind kind, const vector[TopicPartition]& partitions) noexcept nogil
     cdef void _bug(self, MemberState to) noexcept nogil

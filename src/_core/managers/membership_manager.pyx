@@ -29,7 +29,7 @@ from kconsumer._core.events.rebalance_event cimport (
     REBALANCE_REVOKE,
     RebalanceEvent,
 )
-from kconsumer._core.events.topic_partition cimport holds_partition, partitions_without
+from kconsumer._core.events.topic_partition cimport holds_partition
 from kconsumer._core.managers.assignors cimport AssignorKind, find_assignor
 from kconsumer._core.managers.broker_reason cimport topic_reason
 from kconsumer._core.state.member_state cimport (
@@ -244,7 +244,7 @@ cdef class MembershipManager:
 
     cdef void _exceeded(self, int64_t now_ms) noexcept nogil:
         cdef Status status
-        cdef bint losing = not self.owned.empty() or self.awaiting
+        cdef bint losing = not self.ownership.owned().empty() or self.awaiting
         self.background.log.write(4, 0, b"MAXPOLL", b"application maximum poll interval (%dms) exceeded by %lldms: "
                                   b"leaving the group", self.config.max_poll_interval_ms,
                                   <long long>(now_ms - self.alive_ms - self.config.max_poll_interval_ms))
@@ -297,49 +297,29 @@ cdef class MembershipManager:
             self.target_user_data = user_data
 
     cdef void on_target(self, vector[TopicPartition]& target, int64_t now_ms) noexcept nogil:
-        if self._may_reconcile():
-            self.target = target
-            self._reconcile(now_ms)
-        elif (self.state == MEMBER_REVOKING_PARTITION or self.state == MEMBER_PARTITION_REVOKED
-                or self.state == MEMBER_ASSIGNING_PARTITIONS or self.target_held):
-            self.target = target
-            self.target_pending = True
+        if self.state >= MEMBER_JOINING and self.state <= MEMBER_STABLE:
+            self.ownership.aim_at(target)
+            self.reconcile(now_ms)
 
-    cdef bint _may_reconcile(self) noexcept nogil:
-        return (self.state == MEMBER_JOINING or self.state == MEMBER_STABLE) and not self.target_held
-
-    cdef void hold_target(self) noexcept nogil:
-        self.target_held = True
-
-    cdef void drop_target(self) noexcept nogil:
-        self.target_held = False
-        self.target_pending = False
-
-    cdef void release_target(self, int64_t now_ms) noexcept nogil:
-        self.target_held = False
-        if self.target_pending and self._may_reconcile():
-            self._reconcile(now_ms)
-
-    cdef void _reconcile(self, int64_t now_ms) noexcept nogil:
-        self.target_pending = False
+    cdef void reconcile(self, int64_t now_ms) noexcept nogil:
+        if self.state != MEMBER_JOINING and self.state != MEMBER_STABLE or not self.ownership.begin():
+            return
         if self.started_ms < 0:
             self.started_ms = now_ms
-        self.revoking = partitions_without(self.owned, self.target)
-        self.assigning = partitions_without(self.target, self.owned)
-        if self.revoking.empty():
+        if self.ownership.revoking().empty():
             self._assign(now_ms)
         else:
             self._revoke()
 
     cdef bint revoke_all(self, int64_t now_ms) noexcept nogil:
-        return self._revoke_first(self.owned, now_ms)
+        return self._revoke_first(self.ownership.owned(), now_ms)
 
     cdef bint revoke_unsubscribed(self, int64_t now_ms) noexcept nogil:
         cdef vector[TopicPartition] unwanted
         cdef size_t i
-        for i in range(self.owned.size()):
-            if not self.wants(self.owned[i].topic):
-                unwanted.push_back(self.owned[i])
+        for i in range(self.ownership.owned().size()):
+            if not self.wants(self.ownership.owned()[i].topic):
+                unwanted.push_back(self.ownership.owned()[i])
         return self._revoke_first(unwanted, now_ms)
 
     cdef bint wants(self, const string& topic) noexcept nogil:
@@ -350,17 +330,15 @@ cdef class MembershipManager:
             return True
         if self.started_ms < 0:
             self.started_ms = now_ms
-        self.target_pending = False
-        self.revoking = partitions
-        self.assigning.clear()
+        self.ownership.give_up(partitions)
         self._revoke()
         return False
 
     cdef void _revoke(self) noexcept nogil:
         self.move(MEMBER_PREPARE_REVOCATION)
-        self._stop_fetching(self.revoking)
+        self._stop_fetching(self.ownership.revoking())
         self.move(MEMBER_REVOKING_PARTITION)
-        self._notify(REBALANCE_REVOKE, self.revoking)
+        self._notify(REBALANCE_REVOKE, self.ownership.revoking())
 
     cdef void _stop_fetching(self, const vector[TopicPartition]& partitions) noexcept nogil:
         cdef PartitionState* p
@@ -371,23 +349,26 @@ cdef class MembershipManager:
 
     cdef void _assign(self, int64_t now_ms) noexcept nogil:
         """Run on_assign; in the classic protocol also without partitions (as librdkafka)."""
-        if self.config.consumer_protocol and self.assigning.empty():
-            self._reconciled(now_ms)
+        cdef bint silent
+        if not self.ownership.take():
             return
-        self.move(MEMBER_ASSIGNING_PARTITIONS)
-        self._notify(REBALANCE_ASSIGN, self.assigning)
+        silent = self.config.consumer_protocol and self.ownership.assigning().empty()
+        if not silent or self.state == MEMBER_PARTITION_REVOKED:
+            # The table has no move past ASSIGNING_PARTITIONS.
+            self.move(MEMBER_ASSIGNING_PARTITIONS)
+        if silent:
+            self._reconciled(now_ms)
+        else:
+            self._notify(REBALANCE_ASSIGN, self.ownership.assigning())
 
     cdef void _reconciled(self, int64_t now_ms) noexcept nogil:
         if self.state != MEMBER_STABLE:
             # The state is already STABLE if a new target equals the owned partitions.
             self.move(MEMBER_STABLE)
-        self.revoking.clear()
-        self.assigning.clear()
         self.shared.rebalances.add((now_ms - self.started_ms) * 1000)
         self.shared.rebalanced_ms.store(now_ms)
         self.started_ms = -1
-        if self.target_pending and not self.target_held:
-            self._reconcile(now_ms)
+        self.reconcile(now_ms)
 
     cdef bint revocation_committed(self) noexcept nogil:
         return self.state == MEMBER_PARTITION_REVOKED and not self.commits.held_busy()
@@ -399,20 +380,16 @@ cdef class MembershipManager:
         return self.leave_wanted and not self.commits.held_busy()
 
     cdef void after_revocation(self, bint rejoin, int64_t now_ms) noexcept nogil:
+        self.ownership.committed()
         if rejoin:
-            self.revoking.clear()
             self.move(MEMBER_JOINING)
-        elif self.config.consumer_protocol and self.assigning.empty():
-            # The table has no move past ASSIGNING_PARTITIONS; this state waits for nothing.
-            self.move(MEMBER_ASSIGNING_PARTITIONS)
-            self._reconciled(now_ms)
         else:
             self._assign(now_ms)
 
     cdef void rejoin(self, int64_t now_ms) noexcept nogil:
         self.started_ms = now_ms
-        self.target_pending = False
-        self.commits.hold(self.owned)
+        self.ownership.drop_target()
+        self.commits.hold(self.ownership.owned())
         self.move(MEMBER_JOINING)
 
     cdef void on_ack(self, AckRebalanceEvent* event, int64_t now_ms) noexcept nogil:
@@ -422,8 +399,8 @@ cdef class MembershipManager:
             if event.kind == REBALANCE_REVOKE:
                 self._on_revoked(event, now_ms)
             elif event.kind == REBALANCE_ASSIGN:
-                self.owned = event.assignment
-                sort_unique(self.owned)
+                sort_unique(event.assignment)
+                self.ownership.taken(event.assignment)
                 self._reconciled(now_ms)
             else:
                 self._on_lost(now_ms)
@@ -431,15 +408,15 @@ cdef class MembershipManager:
 
     cdef void _on_revoked(self, AckRebalanceEvent* event, int64_t now_ms) noexcept nogil:
         # 1. The application has committed its offsets. 2. The commits end. 3. The coordinator is informed.
-        self.commits.hold(self.owned)
-        self.owned = partitions_without(self.owned, self.revoking)
+        self.commits.hold(self.ownership.owned())
+        self.ownership.given_up()
         self.move(MEMBER_PARTITION_REVOKED)
         if self.config.auto_commit and not event.offsets.empty():
             self.commits.commit_departing(event.offsets, now_ms + self.config.max_poll_interval_ms, now_ms)
 
     cdef void _on_lost(self, int64_t now_ms) noexcept nogil:
         self.awaiting_lost = False
-        self.owned.clear()
+        self.ownership.clear()
         if self.state == MEMBER_FENCED:
             self.move(MEMBER_JOINING)
         elif self.state == MEMBER_STALE:
@@ -448,7 +425,7 @@ cdef class MembershipManager:
     # ---- losing the membership
 
     cdef void fence(self, const char* why, int64_t now_ms) noexcept nogil:
-        cdef bint losing = not self.owned.empty() or self.awaiting
+        cdef bint losing = not self.ownership.owned().empty() or self.awaiting
         if (self.state == MEMBER_UNSUBSCRIBED or self.state == MEMBER_FENCED or self.state == MEMBER_STALE
                 or self.state == MEMBER_LEAVING or self.state == MEMBER_FATAL):
             return
@@ -464,7 +441,7 @@ cdef class MembershipManager:
 
     cdef void fail(self, const Status& status, bint fatal, int64_t now_ms) noexcept nogil:
         cdef BackgroundEvent event
-        cdef bint losing = not self.owned.empty() or self.awaiting
+        cdef bint losing = not self.ownership.owned().empty() or self.awaiting
         if self.state == MEMBER_UNSUBSCRIBED or self.state == MEMBER_FATAL:
             return
         if self.state == MEMBER_LEAVING:
@@ -495,20 +472,11 @@ cdef class MembershipManager:
 
         A running callback continues; events that the application has not taken are obsolete.
         """
-        cdef vector[TopicPartition] lost = self.owned
-        cdef size_t i
-        if self.awaiting and self.awaited_kind == REBALANCE_ASSIGN:
-            for i in range(self.assigning.size()):
-                lost.push_back(self.assigning[i])
-            sort_unique(lost)
-        self.owned = lost
-        self.target_pending = False
-        self.revoking.clear()
-        self.assigning.clear()
+        self.ownership.lose()
         self.shared.lost_rebalance_id.store(self.rebalance_id)
-        self._stop_fetching(lost)
+        self._stop_fetching(self.ownership.owned())
         self.awaiting_lost = True
-        self._notify(REBALANCE_LOST, lost)
+        self._notify(REBALANCE_LOST, self.ownership.owned())
 
     # ---- leaving
 
@@ -528,7 +496,7 @@ cdef class MembershipManager:
         self.closing = event.closing
         self.resubscribed = False
         if member:
-            self._hold_commits()
+            self.commits.hold(self.ownership.ours())  # a running on_assign may commit too
         self._drop_reconciliation()
         self._set_subscription(nothing, nothing, now_ms)
         if member and not event.offsets.empty():
@@ -541,23 +509,11 @@ cdef class MembershipManager:
             self.leave_wanted = True
             self.move(MEMBER_LEAVING)
 
-    cdef void _hold_commits(self) noexcept nogil:
-        """Hold the commits, including partitions of a running on_assign, which may commit."""
-        cdef vector[TopicPartition] ours = self.owned
-        cdef size_t i
-        for i in range(self.assigning.size()):
-            ours.push_back(self.assigning[i])
-        sort_unique(ours)
-        self.commits.hold(ours)
-
     cdef void _drop_reconciliation(self) noexcept nogil:
         self.shared.lost_rebalance_id.store(self.rebalance_id)
         self.awaiting = False
         self.awaiting_lost = False
-        self.target_pending = False
-        self.owned.clear()
-        self.revoking.clear()
-        self.assigning.clear()
+        self.ownership.clear()
         self.started_ms = -1
 
     cdef int64_t _poll_leave(self, int64_t now_ms) noexcept nogil:
@@ -621,7 +577,7 @@ cdef class MembershipManager:
 
     # ---- events and moves
 
-    cdef void _notify(self, RebalanceKind kind, vector[TopicPartition]& partitions) noexcept nogil:
+    cdef void _notify(self, RebalanceKind kind, const vector[TopicPartition]& partitions) noexcept nogil:
         self.rebalance_id += 1
         self.awaiting = True
         self.awaited_kind = kind
@@ -629,7 +585,7 @@ cdef class MembershipManager:
                                   partitions.size())
         self._post(kind, partitions)
 
-    cdef void _post(self, RebalanceKind kind, vector[TopicPartition]& partitions) noexcept nogil:
+    cdef void _post(self, RebalanceKind kind, const vector[TopicPartition]& partitions) noexcept nogil:
         cdef RebalanceEvent event
         self.awaited_id = self.rebalance_id
         event.kind = kind
@@ -640,7 +596,7 @@ cdef class MembershipManager:
         if kind == REBALANCE_ASSIGN and not self.target_assignor.empty():
             event.assignor = self.target_assignor
             event.generation = self.membership.epoch
-            event.target = self.target
+            event.target = self.ownership.target()
             event.user_data = self.target_user_data
         self.background.add_rebalance(event)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kconsumer._core.consumer.group_core import GroupCore
 from kconsumer._core.consumer.message import Message
+from kconsumer.consumer import at_exit
 from kconsumer.data.call import Call, awaited
 from kconsumer.data.topic_partition import OFFSET_INVALID, TopicPartition, check_text, coerce_list
 from kconsumer.errors import KafkaError, KafkaException, error_for, exception_for
@@ -41,6 +42,8 @@ class GroupConsumer(GroupCore):
     _on_lost: Rebalanced | None = None
     _topics: Sequence[str] = ()
     _reassigned = False  # whether the running callback changed the assignment itself
+    _committed_last: tuple[str, int] | None = None  # a partition of the latest commit that named some
+    _watched = False  # at_exit knows this consumer
 
     # ---- subscription
 
@@ -214,7 +217,11 @@ class GroupConsumer(GroupCore):
             ValueError: both message and offsets.
             TypeError: message is neither a Message nor a RecordBatch.
         """
-        return self._run(self._commit_call(message, offsets, asynchronous, **kwargs))
+        found = self._run(self._commit_call(message, offsets, asynchronous, **kwargs))
+        if found is None and not self._watched:
+            self._watched = True
+            at_exit.watch(self)
+        return found
 
     def _commit_call(
         self, message: Any = None, offsets: Any = None, asynchronous: bool = True, **kwargs: Any
@@ -224,9 +231,26 @@ class GroupConsumer(GroupCore):
         if kwargs:
             raise TypeError(f"commit() got an unexpected keyword argument {next(iter(kwargs))!r}")
         self._check_open()
-        asked = self._ask_commit(self._given(message, offsets, "commit"), not asynchronous,
-                                 self._settings.on_commit is not None)
+        given = self._given(message, offsets, "commit")
+        asked = self._ask_commit(given, not asynchronous, self._settings.on_commit is not None)
+        if given:
+            self._committed_last = given[-1][:2]
         return None if asked is None else _partitions((yield asked))
+
+    def _await_commits(self, limit_s: float) -> None:
+        """Wait until the commits that were accepted have ended.
+
+        The coordinator answers a question about committed offsets after the commits before it.
+        """
+        asked = self._committed_last or next((p[:2] for p in self._assignment()), None)
+        if asked is None or not self._is_open():
+            return
+        try:
+            self.committed([TopicPartition(*asked)], limit_s)
+        except TimeoutError:
+            self._settings.logger.warning(
+                "the program ended before the last commits of group %s: their records may be read again; call close() "
+                "before the program ends", self._settings.group_id)
 
     def store_offsets(self, message: Message | None = None, offsets: Iterable[TopicPartition] | None = None) -> None:
         """Store offsets for the next automatic commit, or commit() without arguments.
