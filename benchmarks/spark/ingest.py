@@ -68,6 +68,7 @@ CASES: Final = {
     "json-parquet-days": Case(codec="zstd", days=True),
     "json-parquet-standalone": Case(where=STANDALONE),
     "avro-parquet-standalone": Case("avro", where=STANDALONE),
+    "json-delta-standalone": Case(table="delta", where=STANDALONE),
 }
 
 

@@ -21,6 +21,8 @@ _PEAK_MIB: Final = 400
 # (part, way, way that it is compared with, least ratio of rates)
 _RATES: Final = (("json-parquet", SPARK, OWN, 6.0), ("avro-parquet", SPARK, OWN, 6.0), ("json-delta", SPARK, OWN, 5.0),
                  ("json-parquet-zstd", SPARK, OWN, 4.0), ("json-parquet-days", SPARK, OWN, 4.0),
+                 ("json-parquet-standalone", SPARK, OWN, 6.0), ("avro-parquet-standalone", SPARK, OWN, 6.0),
+                 ("json-delta-standalone", SPARK, OWN, 5.0),
                  ("typed-json", TYPED, FUNCTION, 3.0), ("typed-avro", TYPED, FUNCTION, 3.0))
 _TRIGGERS: Final = ((SPARK, 100.0), (LOCAL, 40.0))  # ms, of the part trigger-1
 

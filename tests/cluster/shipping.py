@@ -53,10 +53,12 @@ class Shipment:
 
 
 def built(folder: Path) -> Shipment:
-    """The wheel, and what is made of it."""
+    """The wheel of KCONSUMER_WHEEL, or else a new one of the source tree, and what is made of it."""
     driver = environment(folder / "driver-environment", SPARK, "venv-pack")
-    pip(driver, "wheel", "--no-deps", "-w", folder / "wheels", ROOT)
-    (wheel,) = (folder / "wheels").glob("kconsumer-*.whl")
+    given = os.environ.get("KCONSUMER_WHEEL")
+    if given is None:
+        pip(driver, "wheel", "--no-deps", "-w", folder / "wheels", ROOT)
+    (wheel,) = (folder / "wheels").glob("kconsumer-*.whl") if given is None else [Path(given).resolve()]
     pip(driver, "install", f"{wheel}[spark,cli]")
     shipped = environment(folder / "shipped-environment", f"{wheel}[arrow]")
     archive = folder / "environment.tar.gz"

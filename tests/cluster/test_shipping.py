@@ -10,10 +10,11 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.kafka, pytest.mar
 PARTITIONS = 6
 RECORDS = 90_000
 TRIGGERS = 15
-SETTINGS = ("spark.ui.enabled=false", "spark.executor.memory=512m", "spark.driver.memory=512m", "spark.cores.max=2")
+SETTINGS = ("spark.ui.enabled=false", "spark.executor.memory=512m", "spark.driver.memory=512m", "spark.cores.max=2",
+            # Jobs begin once both executors are there.
+            "spark.scheduler.minRegisteredResourcesRatio=1", "spark.scheduler.maxRegisteredResourcesWaitingTime=300s")
 
 
 @pytest.fixture(scope="module")
@@ -127,8 +130,13 @@ def batch(scene: Scene) -> None:
     check(list(output.glob("*.parquet")))
     executors = json.loads((scene.folder / "executors.json").read_text())
     assert len(executors) == len(cluster.workers)
+    check_environments(scene, executors)
+
+
+def check_environments(scene: Scene, executors: Sequence[tuple[str, str, str]]) -> None:
+    """Each Python worker ran below a worker of the cluster, with the shipped kconsumer."""
     for directory, prefix, module in executors:
-        assert any(Path(directory).is_relative_to(cluster.work(number)) for number in cluster.workers)
+        assert any(Path(directory).is_relative_to(scene.cluster.work(number)) for number in scene.cluster.workers)
         own = Path(directory, scene.way.python).parents[1]
         assert Path(prefix).samefile(own)
         assert Path(module).resolve().is_relative_to(own.resolve())
@@ -156,17 +164,28 @@ def streaming(scene: Scene) -> None:
 
 
 def direct(scene: Scene) -> None:
-    """The direct engine, whose tasks run on the executors."""
-    metrics = scene.folder / "direct-metrics"
+    """The direct engine, whose tasks run on the executors: worker 1 is lost while it runs one of them."""
+    metrics, attempts, table = scene.folder / "direct-metrics", scene.folder / "attempts", scene.folder / "table"
+    lost = scene.cluster.work(1)
 
-    def triggers() -> list[str]:
-        return metrics.read_text().splitlines() if metrics.exists() else []
+    def notes(ending: str) -> dict[str, Any]:
+        return {path.stem: json.loads(path.read_text()) for path in attempts.glob(f"*.{ending}")}
 
     job = Path(__file__).with_name("direct_job.py")
-    with scene.driver("direct", job, scene.servers, scene.topic, scene.folder, str(RECORDS // TRIGGERS)) as driver:
-        driver.wait_until(lambda: len(triggers()) >= 2)
+    with scene.driver("direct", job, scene.servers, scene.topic, scene.folder, str(RECORDS // 2), lost) as driver:
+        driver.wait_until(lambda: notes("held"))
         scene.cluster.kill_worker(1)
-        assert len(triggers()) < TRIGGERS
+        assert len(metrics.read_text().splitlines()) == 1
         driver.end()
-    check(list((scene.folder / "table").glob("*.parquet")))
-    assert [json.loads(line)["rows"] for line in triggers()] == [RECORDS // TRIGGERS] * TRIGGERS
+    check(list(table.glob("*.parquet")))
+    assert [json.loads(line)["rows"] for line in metrics.read_text().splitlines()] == [RECORDS // 2] * 2
+
+    begun, ended = notes("begun"), notes("ended")
+    check_environments(scene, list(begun.values()))
+    ((held, names),) = notes("held").items()
+    assert Path(begun[held][0]).is_relative_to(lost)
+    assert [attempt for attempt in begun if attempt not in ended] == [held]
+    assert len(ended) == 4, "each trigger has two tasks, and one of them ran twice"
+    for number in scene.cluster.workers:
+        assert any(Path(begun[attempt][0]).is_relative_to(scene.cluster.work(number)) for attempt in ended)
+    assert all((table / name).exists() for name in names), "the files of the lost attempt stay until the next claim"

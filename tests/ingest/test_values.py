@@ -147,15 +147,22 @@ def test_a_field_that_appears_while_a_job_runs_becomes_a_column(
 
 
 def test_protobuf_by_its_descriptors(cluster: EmbeddedCluster, tmp_path: Path):
+    """A time keeps microseconds: a record is not bad because its producer has nanoseconds."""
     descriptor = pytest.importorskip("google.protobuf.descriptor_pb2")
-    file = descriptor.FileDescriptorProto(name="f.proto", syntax="proto3")
+    from google.protobuf import timestamp_pb2
+
+    file = descriptor.FileDescriptorProto(name="f.proto", syntax="proto3",
+                                          dependency=["google/protobuf/timestamp.proto"])
     message = file.message_type.add(name="Flight")
     message.field.add(name="carrier", number=1, type=9, label=1)
     message.field.add(name="number", number=2, type=3, label=1)
-    made = descriptor.FileDescriptorSet(file=[file]).SerializeToString()
-    cluster.produce("t", [{"value": b"\x0a\x02UA\x10\x07"}])
-    frame = ingest(cluster, tmp_path, value="protobuf", descriptors=made, message="Flight")
-    assert frame.select("carrier", "number").rows() == [("UA", 7)]
+    message.field.add(name="at", number=3, type=11, type_name=".google.protobuf.Timestamp", label=1)
+    made = descriptor.FileDescriptorSet(file=[file])
+    timestamp_pb2.DESCRIPTOR.CopyToProto(made.file.add())
+    at = timestamp_pb2.Timestamp(seconds=1, nanos=1_999).SerializeToString()
+    cluster.produce("t", [{"value": b"\x0a\x02UA\x10\x07\x1a%c%b" % (len(at), at)}])
+    frame = ingest(cluster, tmp_path, value="protobuf", descriptors=made.SerializeToString(), message="Flight")
+    assert frame.select("carrier", "number", pl.col("at").dt.timestamp("us")).rows() == [("UA", 7, 1_000_001)]
 
 
 def test_raw_values_and_all_columns_of_records(cluster: EmbeddedCluster, tmp_path: Path):

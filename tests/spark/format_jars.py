@@ -1,4 +1,4 @@
-"""The jars of what Spark reads and writes with more than it has itself: Avro, Delta, Iceberg.
+"""The jars of what Spark reads and writes with more than it has itself: Avro, Protobuf, Delta, Iceberg.
 
 Owns: their versions, and Delta's settings. Threads: any; two processes take turns. Never: fetches one that a test
 did not ask for.
@@ -13,6 +13,7 @@ from tests.spark.maven import Artifact, jars
 
 # Not every version of Spark has its own there; these do for the newest.
 AVRO_VERSION = "4.1.1"
+PROTOBUF_VERSION = "3.4.1"  # the only one, and only for Scala 2.12, which this version of PySpark has
 DELTA_VERSION = "4.4.0"
 ICEBERG_VERSION = "1.12.0"
 # What a session needs besides the jars to read and write Delta tables.
@@ -22,6 +23,12 @@ DELTA_SETTINGS: Final = {"spark.sql.extensions": "io.delta.sql.DeltaSparkSession
 
 def avro_jar() -> Path:
     return jars(f"spark-avro-{AVRO_VERSION}", Artifact("org.apache.spark", "spark-avro_2.13", AVRO_VERSION))[0]
+
+
+def protobuf_jar() -> Path:
+    """Spark's own for Protobuf, of the version PROTOBUF_VERSION of Spark."""
+    return jars(f"spark-protobuf-{PROTOBUF_VERSION}",
+                Artifact("org.apache.spark", "spark-protobuf_2.12", PROTOBUF_VERSION))[0]
 
 
 def delta_jars() -> list[Path]:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-_START_S = 90.0  # a JVM, on a machine that may be busy
+_START_S = 300.0  # a JVM, on a machine that may be busy
 _MASTER = "org.apache.spark.deploy.master.Master"
 _WORKER = "org.apache.spark.deploy.worker.Worker"
 # What of our environment a cluster's processes get besides: all else would be there on no other host.

@@ -260,7 +260,7 @@ def test_a_stream_continues_with_the_schema_it_began_with(
 
 
 def test_protobuf_by_descriptors(read: Read, kafka: KafkaCluster, topic_name: Names, tmp_path: Path):
-    """Spark's own jar for Protobuf is not on Maven for this Spark: the values are those of google.protobuf."""
+    """The values are those of google.protobuf; test_from_protobuf.py has those of Spark's function."""
     from google.protobuf import descriptor_pb2, timestamp_pb2
 
     files = descriptor_pb2.FileDescriptorSet()

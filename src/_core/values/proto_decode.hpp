@@ -604,7 +604,7 @@ class ProtoDecoder {
                                       : seconds >= -62135596800 && seconds <= 253402300799 && nanos >= 0 &&
                                             nanos < 1000000000;
     if (!in_range) return fail(BAD_RANGE, at, first);
-    if (nanos % nanos_per_unit) return fail(BAD_INEXACT, at, first);
+    if (nanos % nanos_per_unit && !f.truncates) return fail(BAD_INEXACT, at, first);
     // 128 bits: with parts of different signs near the limit, the sum can fit although the product does not.
     const __int128 exact = static_cast<__int128>(seconds) * units + nanos / nanos_per_unit;
     if (exact > INT64_MAX || exact < INT64_MIN) return fail(BAD_RANGE, at, first);

@@ -91,6 +91,7 @@ struct ProtoField {
   int32_t message = -1;          // index into ProtoProgram::messages
   int32_t oneof = -1;            // index into ProtoMessage::oneofs
   ProtoScalar from = PROTO_FROM_INT32;
+  bool truncates = false;        // a time: cut off digits that the unit cannot hold; false: they are an error
   std::vector<int32_t> numbers;  // the numbers of an enum, ascending
   std::vector<int32_t> table;    // the symbol index of each number
 };

@@ -60,6 +60,7 @@ cdef extern from "values/proto_program.hpp" namespace "kc" nogil:
         int32_t message
         int32_t oneof
         ProtoScalar origin "from"
+        bint truncates
         vector[int32_t] numbers
         vector[int32_t] table
 

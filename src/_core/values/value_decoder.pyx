@@ -272,6 +272,7 @@ cdef class ProtoProgram:
                 f.message = of.message
                 f.oneof = of.oneof
                 f.origin = <ProtoScalar><int32_t>of.origin
+                f.truncates = of.truncates
                 read_numbers(&f.numbers, of.numbers)
                 read_numbers(&f.table, of.table)
             m.columns.resize(len(described.columns))

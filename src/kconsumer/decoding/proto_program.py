@@ -56,6 +56,7 @@ class FieldOp:
     message: int = -1
     oneof: int = -1
     origin: int = 0
+    truncates: bool = False
     numbers: tuple[int, ...] = ()
     table: tuple[int, ...] = ()
 
@@ -79,6 +80,7 @@ class Options:
 
     enums: str = "dictionary"  # or "int"
     unit: str = "ns"           # of Timestamp and Duration
+    truncate: bool = False     # digits that the unit cannot hold; else they are an error
 
 
 # ---- columns
@@ -331,7 +333,8 @@ class _Compiler:
             inner = self.scalar(value, value, FieldOp(self.tag(value, False), Kind.SKIP, column=base.column), path)
             self.messages.append(MessageOps(base.column, fields=(inner,)))
             return replace(base, kind=Kind.WRAPPER, message=index)
-        return replace(base, kind=Kind.TIMESTAMP if r.type_name == TIMESTAMP else Kind.DURATION)
+        return replace(base, kind=Kind.TIMESTAMP if r.type_name == TIMESTAMP else Kind.DURATION,
+                       truncates=self.options.truncate)
 
     def scalar(self, w: ProtoField, r: ProtoField, base: FieldOp, path: str) -> FieldOp:
         _, kind, origin = _WIRE[w.type]

@@ -84,6 +84,7 @@ class Protobuf(RegistryDecoder[_Reader]):
             "skip=n": n bytes precede the value. Default: "confluent" with a registry, else "none".
         enums: "dictionary": the names of the values; "int": their numbers.
         unit: "s", "ms", "us" or "ns", the unit of Timestamp and Duration columns.
+        truncate: cut off the digits of a Timestamp or Duration that the unit cannot hold. Default: they are an error.
 
     Raises:
         TypeError: a schema has another type.
@@ -102,7 +103,7 @@ class Protobuf(RegistryDecoder[_Reader]):
     def __init__(self, schema: Any = None, message: str | None = None, *, registry: SchemaRegistry | None = None,
                  subject: str | None = None, columns: Iterable[str] | None = None,
                  writers: Mapping[int, Any] | None = None, framing: str | None = None, enums: str = "dictionary",
-                 unit: str = "ns") -> None:
+                 unit: str = "ns", truncate: bool = False) -> None:
         schema, registry, framing = with_registry(schema, registry, subject, framing)
         given = None if schema is None else read_schema(schema, message)
         kind, skip = read_framing(framing)
@@ -116,11 +117,11 @@ class Protobuf(RegistryDecoder[_Reader]):
             raise ValueError(f"invalid unit {unit!r}: expected s, ms, us or ns")
         names = read_columns(columns)
         known = read_writers(writers, lambda one: _writer(one, given or read_schema(one)))
-        options = Options(enums, unit)
+        options = Options(enums, unit, truncate)
         reader = None if given is None else _Reader(given, names, options, (kind, skip))
         super().__init__(None if reader is None else reader.type, message=None if given is not None else message,
                          registry=registry, subject=subject, columns=names, writers=known, framing=framing, enums=enums,
-                         unit=unit)
+                         unit=unit, truncate=truncate)
         self._set(schema=given, _framing=(kind, skip), _options=options, _readers={}, _warnings=Warnings(),
                   _subjects=None if registry is None else Subjects(registry, subject, "serialized"))
         if reader is not None:

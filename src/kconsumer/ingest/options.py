@@ -145,7 +145,8 @@ class IngestOptions:
             return None
         try:
             if self.value == "protobuf":
-                return Protobuf(self.descriptors, self.message, framing=self.framing or "none", unit="us")
+                return Protobuf(self.descriptors, self.message, framing=self.framing or "none", unit="us",
+                                truncate=True)
             registry = SchemaRegistry(dict(self.registry)) if self.registry else None
             if self.value == "json":
                 return Json(parse_schema(self.schema or ""), framing=self.framing, registry=registry)

@@ -188,7 +188,7 @@ def _made(side: str, kind: str, given: Mapping[str, str], registry: SchemaRegist
             return Json(None if schema is None else parse_schema(schema), epoch=given.get("epoch"), **shared)
         if kind == "avro":
             return Avro(schema, **shared)
-        return Protobuf(schema, given.get("message"), unit="us", **shared)
+        return Protobuf(schema, given.get("message"), unit="us", truncate=True, **shared)
     except (ValueError, TypeError, ImportError) as error:
         raise configuration_error(f"cannot decode the {side}s as {kind}: {error}") from error
 

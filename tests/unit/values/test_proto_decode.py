@@ -147,58 +147,6 @@ def test_numbers_that_a_closed_enum_does_not_know_are_unknown_fields():
 TIMES = (field("t", 1, ".google.protobuf.Timestamp"), field("d", 2, ".google.protobuf.Duration"))
 
 
-@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
-def test_times(unit):
-    cls = one(*TIMES)
-    size = 10 ** {"s": 0, "ms": 3, "us": 6, "ns": 9}[unit]
-    rows = [
-        cls(t={"seconds": -1, "nanos": 999_000_000}, d={"seconds": -3, "nanos": -999_000_000}).SerializeToString(),
-        cls(t={"seconds": 7}, d={}).SerializeToString(),
-        b"",
-    ]
-    made = Protobuf(cls, unit=unit).decode(rows)
-    array = pa.array(made)
-    found = [array.field(i).cast(pa.int64()).to_pylist() for i in range(2)]
-    if unit == "s":
-        assert [bad.reason for bad in made.errors] == ["the value has more digits than the type keeps"]
-        assert [column[1:] for column in found] == [[7, None], [0, None]]
-    else:
-        assert found == [[-size // 1000, 7 * size, None], [-3 * size - 999 * size // 1000, 0, None]] and not made.errors
-    assert array.type.field("t").type == pa.timestamp(unit, "UTC") and array.type.field("d").type == pa.duration(unit)
-
-
-@pytest.mark.parametrize(
-    "times",
-    [
-        {"t": {"nanos": -1}},
-        {"t": {"nanos": 10**9}},
-        {"t": {"seconds": 253402300800}},
-        {"t": {"seconds": -62135596801}},
-        {"t": {"seconds": 2**62}},
-        {"d": {"seconds": 1, "nanos": -1}},
-        {"d": {"seconds": -1, "nanos": 1}},
-        {"d": {"nanos": 10**9}},
-        {"d": {"seconds": 315576000001}},
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("unit", ["s", "ns"])
-def test_times_that_are_none(times, unit):
-    cls = one(*TIMES)
-    assert decoded(Protobuf(cls, unit=unit), [cls(**times).SerializeToString()])[1] == {
-        0: "the number does not fit the type"
-    }
-
-
-def test_times_at_the_limits_of_nanoseconds():
-    cls = one(*TIMES)
-    ends = [(9223372036, 854775807), (-9223372037, 145224192), (9223372036, 854775808), (-9223372037, 145224191)]
-    rows = [cls(t={"seconds": seconds, "nanos": nanos}).SerializeToString() for seconds, nanos in ends]
-    made = Protobuf(cls).decode(rows)
-    assert pa.array(made).field(0).cast(pa.int64()).to_pylist() == [2**63 - 1, -(2**63), None, None]
-    assert [bad.row for bad in made.errors] == [2, 3]
-
-
 def test_times_and_wrappers_that_come_again_are_merged():
     cls = one(*TIMES, field("w", 3, ".google.protobuf.Int32Value"), field("s", 4, ".google.protobuf.StringValue"))
     parts = [
