@@ -1,6 +1,7 @@
-"""Owns: the section `sizes`: the same calls of kconsumer and confluent-kafka for values of 100 B to 1 MB.
+"""Owns: the section `sizes`: the same calls of kconsumer and confluent-kafka for values of 100 B to 1 MB, beside a raw
+socket, the ceiling of both.
 
-Threads: the main thread. Never: measures a call that does not return the values.
+Threads: the main thread. Never: measures a call of a consumer that does not return the values.
 """
 
 from __future__ import annotations

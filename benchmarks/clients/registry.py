@@ -202,9 +202,14 @@ TYPED = {client.name: client for client in (
         ("raw batches", "raw", "consume_batch(50000), rows counted"),
         ("decoded batches", "decoded", "consume_batch(50000) and decode() of each, into pyarrow"),
         ("scan", "scan", "kconsumer.scan into pyarrow, decoded by its threads")))}
-EVERY = CLIENTS | OVER_TLS | ON_LOOP | TYPED
-# Of the section `sizes`: what hands out every value, on both sides.
+# Of the section `sizes`: the ceiling of `poll()`, in the request sizes of confluent-kafka and of kconsumer.
+CEILINGS = {client.name: client for client in (
+    Client(f"raw socket by poll ({mebibytes} MiB)", f"fetch {mebibytes} MiB at a time and discard it", python_program(
+        "raw_socket", "--mebibytes", str(mebibytes)), "confluent-kafka poll", missing=_needs("kafka"))
+    for mebibytes in (1, 8))}
+EVERY = CLIENTS | OVER_TLS | ON_LOOP | TYPED | CEILINGS
+# Of the section `sizes`: what hands out every value, on both sides, and the ceiling.
 SIZED = ("kconsumer poll", "confluent-kafka poll", "kconsumer consume", "confluent-kafka consume", "kconsumer arrow",
          "confluent-kafka poll (8 MiB)", "confluent-kafka consume (8 MiB)", "confluent-kafka poll (defaults)",
-         "confluent-kafka consume (defaults)")
+         "confluent-kafka consume (defaults)", *CEILINGS)
 PAIRED = [name for name, client in CLIENTS.items() if client.own or name == client.versus]

@@ -4,11 +4,13 @@
 // The instruction has a latency of three cycles and a throughput of one per cycle. So the code computes the CRCs of
 // three stretches in parallel and joins them with a table that advances a CRC over kStretch zero bytes. The stretches
 // are short, so that the CPU sees one sequential stream of reads and prefetches it. This doubles the speed if the bytes
-// are not in a cache.
+// are not in a cache. Where the CPU can fold (crc32c_fold.hpp), the instruction is for short and remaining bytes only.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+
+#include "records/crc32c_fold.hpp"
 
 #if defined(__x86_64__)
 #include <nmmintrin.h>
@@ -29,7 +31,6 @@
 namespace kc {
 namespace crc32c_detail {
 
-constexpr uint32_t kPolynomial = 0x82f63b78;  // in reflected form
 constexpr size_t kStretch = 256;
 
 struct Tables {
@@ -153,22 +154,35 @@ inline uint32_t extend_hardware(uint32_t crc, const uint8_t* p, size_t n) { retu
 #endif
 
 inline const bool has_hardware = hardware_present();
+inline const bool has_folding = has_hardware && folding_present();
+
+// n >= kFoldFrom.
+inline uint32_t extend_folding(uint32_t crc, const uint8_t* p, size_t n) {
+  uint8_t folded[kFoldedBytes];
+  size_t done = fold(crc, p, n, folded);
+  return extend_hardware(extend_hardware(0, folded, sizeof folded), p + done, n - done);
+}
 
 }  // namespace crc32c_detail
 
-inline bool crc32c_has_hardware() { return crc32c_detail::has_hardware; }
+// The ways to compute a CRC, each faster than the one before.
+enum Crc32cWay { CRC32C_TABLES, CRC32C_INSTRUCTION, CRC32C_FOLDING };
 
-// Extends `crc`, the CRC of earlier bytes, by `n` bytes. The CRC of no bytes is 0.
-inline uint32_t crc32c_extend(uint32_t crc, const uint8_t* p, size_t n) {
-  crc = ~crc;
-  crc = crc32c_detail::has_hardware ? crc32c_detail::extend_hardware(crc, p, n)
-                                    : crc32c_detail::extend_portable(crc, p, n);
-  return ~crc;
+// Returns the fastest way of this CPU.
+inline Crc32cWay crc32c_way() {
+  if (crc32c_detail::has_folding) return CRC32C_FOLDING;
+  return crc32c_detail::has_hardware ? CRC32C_INSTRUCTION : CRC32C_TABLES;
 }
 
-// The fallback without the instruction, even if the CPU has it.
-inline uint32_t crc32c_extend_portable(uint32_t crc, const uint8_t* p, size_t n) {
+// Extends `crc`, the CRC of earlier bytes, by `n` bytes. The CRC of no bytes is 0. The CPU must have `way`.
+inline uint32_t crc32c_extend_by(Crc32cWay way, uint32_t crc, const uint8_t* p, size_t n) {
+  if (way == CRC32C_FOLDING && n >= crc32c_detail::kFoldFrom) return ~crc32c_detail::extend_folding(~crc, p, n);
+  if (way != CRC32C_TABLES) return ~crc32c_detail::extend_hardware(~crc, p, n);
   return ~crc32c_detail::extend_portable(~crc, p, n);
+}
+
+inline uint32_t crc32c_extend(uint32_t crc, const uint8_t* p, size_t n) {
+  return crc32c_extend_by(crc32c_way(), crc, p, n);
 }
 
 }  // namespace kc

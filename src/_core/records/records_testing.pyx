@@ -10,7 +10,7 @@ from kconsumer._core.base.status cimport Status
 from kconsumer._core.records.arrow_export cimport ArrowArray, ArrowSchema, ArrowSource, export_array, export_schema
 from kconsumer._core.records.bytes cimport read_varint
 from kconsumer._core.records.columns cimport BinaryView, Block, BlockPool, Columns, HeadersRef
-from kconsumer._core.records.crc32c cimport crc32c_extend, crc32c_extend_portable, crc32c_has_hardware
+from kconsumer._core.records.crc32c cimport Crc32cWay, crc32c_extend, crc32c_extend_by, crc32c_way
 from kconsumer._core.records.decode cimport AbortedTransaction
 from kconsumer._core.records.inflate_ahead cimport AheadBatch, InflateAhead, inflate_ahead
 from kconsumer._core.records.batch_decoder cimport (
@@ -19,16 +19,21 @@ from kconsumer._core.records.batch_decoder cimport (
 )
 
 
-def crc32c(bytes data, uint32_t start=0, bint portable=False):
-    """Extend the CRC32C ``start`` by ``data``; ``portable`` forces the table version."""
+# In the order of Crc32cWay.
+CRC32C_WAYS = ("tables", "instruction", "folding")
+
+
+def crc32c_ways():
+    """Return the ways of this CPU to compute a CRC, the fastest last."""
+    return CRC32C_WAYS[:<int>crc32c_way() + 1]
+
+
+def crc32c(bytes data, uint32_t start=0, way=None):
+    """Extend the CRC32C ``start`` by ``data``, in one of crc32c_ways(); None: the fastest."""
     cdef const uint8_t* p = <const uint8_t*>PyBytes_AS_STRING(data)
-    if portable:
-        return crc32c_extend_portable(start, p, len(data))
-    return crc32c_extend(start, p, len(data))
-
-
-def crc32c_in_hardware():
-    return crc32c_has_hardware()
+    if way is None:
+        return crc32c_extend(start, p, len(data))
+    return crc32c_extend_by(<Crc32cWay><int>crc32c_ways().index(way), start, p, len(data))
 
 
 cdef class Pool:
