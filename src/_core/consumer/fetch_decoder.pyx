@@ -101,7 +101,8 @@ cdef class FetchDecoder:
             self.background.wake()
 
     cdef bint network_decodes(self, int64_t* wait_ms) noexcept nogil:
-        """Return whether N decodes in this turn; *wait_ms = 0 if it must check again soon."""
+        """Return whether N decodes in this turn; *wait_ms = 0 or 1 if it must check again soon."""
+        cdef bint decodes
         self.gate.left_to_application.store(False)
         if self.counters.undecoded.load() <= 0:
             return False
@@ -111,9 +112,11 @@ cdef class FetchDecoder:
             self.background.wake()
             if self.gate.waits.load():
                 return False
+        decodes = self.network_first.load() or self.clock.now_us() - self.gate.left_us.load() >= BACK_SOON_US
         if not self.blocked.load():
-            wait_ms[0] = 0
-        return self.network_first.load() or self.clock.now_us() - self.gate.left_us.load() >= BACK_SOON_US
+            # Until A is back or late, N has nothing to do but to receive, or to decompress as soon as A waits again.
+            wait_ms[0] = 0 if decodes or not self.ahead.empty() else min(wait_ms[0], <int64_t>1)
+        return decodes
 
     cdef void decode_on_network(self) noexcept nogil:
         """Decode one slice, unless A decodes or the turn was needed to receive."""

@@ -11,7 +11,7 @@ from kconsumer._core.base.fork cimport fork_count
 from kconsumer._core.base.gil cimport GIL_DISABLED
 from kconsumer._core.consumer.consumer_core cimport checked_count, checked_rows
 from kconsumer._core.consumer.message cimport error_message
-from kconsumer._core.consumer.record_batch cimport make_batch
+from kconsumer._core.consumer.record_batch cimport RecordBatch, make_batch
 from kconsumer._core.events.background_event cimport (
     ATTENTION_COMMIT,
     ATTENTION_EVENTS,
@@ -38,6 +38,14 @@ cdef int32_t adapted(int32_t records, int64_t took_us, int32_t most) noexcept:
     if took_us * 2 < LOOK_OFTEN_US:
         return min(most, records * 2)
     return records
+
+
+cdef inline bint is_clear(LoopCore owner) noexcept:
+    """Whether a call may take records at once: no other call, callback or event comes before it."""
+    cdef GroupCore core = owner.core
+    return (core is not None and core.handler is not None and core.background.attention.quiet()
+            and core.busy.load() == 0 and not owner._taken and owner._callbacks_task is None
+            and core.fork_generation == fork_count)
 
 
 @cython.no_gc_clear
@@ -97,9 +105,7 @@ cdef class LoopCore:
     cdef object at_hand(self):
         """The next record if nothing else comes before it, or None."""
         cdef GroupCore core = self.core
-        if (core is not None and core.handler is not None and core.handler.row < core.handler.row_end
-                and core.background.attention.quiet() and core.busy.load() == 0 and not self._taken
-                and self._callbacks_task is None and core.fork_generation == fork_count):
+        if is_clear(self) and core.handler.row < core.handler.row_end:
             if self.left > 0 or (not self.look() and _get_running_loop() is self.loop):
                 self.left -= 1
                 core.liveness.count()
@@ -109,6 +115,27 @@ cdef class LoopCore:
     def _at_hand(self):
         """As at_hand(), after a look which loop runs."""
         return self.at_hand() if _get_running_loop() is self.loop else None
+
+    def _rows_at_hand(self, max_records):
+        """The next rows if nothing else comes before them, or None. Decodes up to one slice of received data."""
+        cdef GroupCore core = self.core
+        cdef RecordBatch batch = None
+        cdef int32_t most
+        if _get_running_loop() is not self.loop or not is_clear(self) or core.fatal is not None or self.look():
+            return None
+        most = checked_rows(max_records)
+        core.liveness.count()
+        core.handler.begin()
+        try:
+            batch = core.take_rows(most)
+            # The end of a wait drains the descriptor, which also wakes the calls that only ask.
+            if batch is None and not self._asking:
+                self._begin_wait()
+                self._end_wait(False)
+                batch = core.take_rows(most)
+        finally:
+            core.end_taking(batch is not None)
+        return batch
 
     def __aiter__(self):
         cdef RecordIterator made

@@ -116,7 +116,8 @@ class AIOConsumer(Methods):
         Raises:
             KafkaException: a consumer error (except _PARTITION_EOF, which is ignored). Otherwise as poll().
         """
-        return await self._consume_batch(max_records, timeout)
+        batch: RecordBatch | None = self._rows_at_hand(max_records)
+        return batch if batch is not None else await self._consume_batch(max_records, timeout)
 
     async def _consume_batch(
         self, max_records: int, timeout: float | None, only: frozenset[tuple[str, int]] | None = None
